@@ -26,13 +26,12 @@ use crate::{
     Role, Secret, Terms, TermsChange, Validity,
 };
 
-/// Ten years. A token of API-key mode is in a configuration file together with its secret, so a
-/// short life would cost its owner more than it would cost a thief; revoking the account ends it
-/// immediately.
+/// Default lifetime of an API-key token: ten years. The token is in a configuration file together
+/// with its secret, so a short lifetime would cost its owner more than a thief. Revoking the
+/// account invalidates it immediately.
 pub const TOKEN_LIFE_DEFAULT_S: i64 = 10 * 365 * 86_400;
-/// The accounts of a store, and all decisions about them. One for each process, shared between
-/// threads. Its state in memory has four parts: who callers are, how often they may send requests,
-/// their levels, and this node among others.
+/// The accounts database and all access decisions: authentication, rate limits, levels and cluster
+/// state. One instance per process, shared between threads.
 #[derive(Debug)]
 pub struct Access {
     pub(crate) accounts: Arc<Accounts>,
@@ -42,13 +41,13 @@ pub struct Access {
     pub(crate) cluster: Cluster,
 }
 
-/// How fresh the data must be.
+/// How current the account data must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// The current state of the database.
+    /// Queries the database version first, so changes by other processes are seen.
     Fresh,
-    /// Its state at the last check. For a connection that answers thousands of requests a second
-    /// and has checked a moment ago.
+    /// Uses the version of the last check. For connections that answer thousands of requests per
+    /// second and have checked recently.
     Recent,
 }
 
@@ -59,26 +58,26 @@ pub struct NewAccount {
     pub role: Role,
     pub rights: Rights,
     pub terms: Terms,
-    /// When its access token ends; [`TOKEN_LIFE_DEFAULT_S`] from now if this is not given.
+    /// Expiry of the access token; [`TOKEN_LIFE_DEFAULT_S`] from now if `None`.
     pub token_expires_at: Option<Timestamp>,
 }
 
 impl NewAccount {
-    /// An ordinary account of the first region, with the usual rights.
+    /// Returns a user account with the default region and rights.
     pub fn named(name: impl Into<String>, terms: Terms) -> NewAccount {
         let (region, role, rights) = (Region::default(), Role::default(), Rights::default());
         NewAccount { name: name.into(), region, role, rights, terms, token_expires_at: None }
     }
 
-    /// Checks the name and the terms.
+    /// Validates the name and the terms.
     pub fn check(&self) -> Result<(), AccessError> {
         check_name(&self.name)?;
         self.terms.row().map(drop)
     }
 }
 
-/// The credentials of a new account. They are shown only once: only a hash of the token is stored,
-/// and no command returns the secret.
+/// Credentials of a new account. They are shown only once: the database stores only a hash of the
+/// token, and no command returns the secret.
 #[derive(Debug)]
 pub struct Created {
     pub account_id: AccountId,
@@ -112,26 +111,26 @@ impl Access {
         self
     }
 
-    /// The database of the accounts, which also holds the journals of paper accounts and the topics.
+    /// Returns the accounts database, which also holds the paper trading journals and the topics.
     pub fn database(&self) -> Arc<Accounts> {
         self.accounts.clone()
     }
 
-    /// Levels change on the trading days of this calendar, which is Hong Kong's, instead of those of the built-in one.
+    /// Replaces the built-in Hong Kong calendar. Levels change on its trading days.
     #[must_use]
     pub fn with_calendar(mut self, calendar: Calendar) -> Access {
         self.levels.standings = Standings::new(calendar);
         self
     }
 
-    /// Which clients must use PKCE for an authorization code.
+    /// Sets which clients must use PKCE with the authorization code grant.
     #[must_use]
     pub fn with_pkce(mut self, rule: PkceRule) -> Access {
         self.identity.pkce = rule;
         self
     }
 
-    /// Which numbers decide levels.
+    /// Sets whether levels are based on reported numbers or on paper accounts.
     #[must_use]
     pub fn with_levels_from(mut self, from: LevelsFrom) -> Access {
         self.levels.from = from;
@@ -184,7 +183,7 @@ impl Access {
         Ok(Created { account_id, app_key, app_secret, access_token, token_expires_at })
     }
 
-    /// Every account, oldest first, revoked ones included.
+    /// Returns all accounts, including revoked ones, oldest first.
     pub fn list(&self) -> Result<Vec<Account>, AccessError> {
         self.accounts.accounts()?.into_iter().map(Account::of).collect()
     }
@@ -197,14 +196,14 @@ impl Access {
         self.accounts.account_named(name)?.map(Account::of).transpose()
     }
 
-    /// The app keys of an account, each with the end of its access token.
+    /// Returns an account's app keys, each with the expiry of its access token.
     pub fn app_keys(&self, id: AccountId) -> Result<Vec<(String, Timestamp)>, AccessError> {
         let credentials = self.accounts.credentials_of(id)?;
         Ok(credentials.into_iter().map(|one| (one.app_key, one.token_expires_at)).collect())
     }
 
-    /// Checks that the key file is the one that app secrets were sealed with. Returns how many it has opened; an error names the first that
-    /// it does not open.
+    /// Checks that the key file decrypts every stored app secret. Returns the number of secrets
+    /// decrypted; the error names the first one that fails.
     pub fn check_key(&self) -> Result<u64, AccessError> {
         let mut opened = 0;
         for account in self.list()? {
@@ -216,8 +215,8 @@ impl Access {
         Ok(opened)
     }
 
-    /// Ends an account: its token, its sessions and, with their next request, its open connections,
-    /// in every process that serves this store. Returns whether this changed anything.
+    /// Revokes an account: its token, its sessions and, at their next request, its open
+    /// connections, in every process that serves this store. Returns whether anything changed.
     pub fn revoke(
         &self,
         id: AccountId,
@@ -229,8 +228,8 @@ impl Access {
         Ok(self.accounts.revoke(id, &AuditNote { at: now, actor: &actor, reason })?)
     }
 
-    /// The same for operators through the service: the last operator cannot be revoked, because no
-    /// one could admit another one there.
+    /// Like [`Access::revoke`], but refuses to revoke the last operator: without one, no operator
+    /// could be added through the service.
     pub fn revoke_unless_last_operator(
         &self,
         id: AccountId,
@@ -243,7 +242,8 @@ impl Access {
         Ok(self.accounts.revoke_unless_last(id, Role::Operator.as_str(), &note)?)
     }
 
-    /// Changes some of an account's terms. They apply from the next request on, in every process. Returns whether there is such an account.
+    /// Changes some of an account's terms, effective from the next request in every process.
+    /// Returns whether the account exists.
     pub fn change_terms(
         &self,
         id: AccountId,
@@ -254,8 +254,9 @@ impl Access {
         self.change_terms_if(id, None, change, by, present)
     }
 
-    /// The same if the terms, as text, are still those that the change is based on: otherwise
-    /// [`AccessError::TermsChanged`], and nothing is changed. Without a text nothing is compared.
+    /// Like [`Access::change_terms`], but only if the current terms, as text, equal `was`;
+    /// otherwise fails with [`AccessError::TermsChanged`] and changes nothing. `None` skips the
+    /// comparison.
     pub fn change_terms_if(
         &self,
         id: AccountId,
@@ -277,8 +278,8 @@ impl Access {
         Ok(changed)
     }
 
-    /// Grants a right, or changes its validity. It applies from the next request on, in every
-    /// process. Returns whether there is such an account.
+    /// Grants a right or changes its validity, effective from the next request in every process.
+    /// Returns whether the account exists.
     pub fn grant(
         &self,
         id: AccountId,
@@ -293,7 +294,7 @@ impl Access {
         Ok(self.accounts.grant(id, &rights::row(right, validity), &note)?)
     }
 
-    /// Withdraws a right, from the next request on. Returns whether the account had it.
+    /// Withdraws a right, effective from the next request. Returns whether the account had it.
     pub fn withdraw(
         &self,
         id: AccountId,
@@ -306,8 +307,7 @@ impl Access {
         Ok(self.accounts.withdraw(id, right.as_str(), &note)?)
     }
 
-    /// Writes an audit row for a closed connection of an account. Nothing else that is stored
-    /// changes.
+    /// Writes an audit row for a connection that was closed. Does not close it.
     pub fn note_closed(
         &self,
         connection: ConnectionId,
@@ -320,17 +320,19 @@ impl Access {
         Ok(self.accounts.note(Some(of), "connection.closed", &note)?)
     }
 
-    /// Rows of the audit, latest first.
+    /// Returns the audit rows that match the filter, newest first.
     pub fn audit(&self, filter: &AuditFilter<'_>) -> Result<Vec<AuditRow>, AccessError> {
         Ok(self.accounts.audit(filter)?)
     }
 
-    /// Removes rows of the audit from before a past time, and records that in the audit. Returns how many.
+    /// Deletes audit rows older than `before` and records the deletion in the audit. Returns the
+    /// number of rows deleted.
     pub fn prune_audit(&self, before: Timestamp, by: &Actor, now: Timestamp) -> Result<u64, AccessError> {
         Ok(self.accounts.prune_audit(before, (now, &by.to_string()))?)
     }
 
-    /// The same for a portion of the oldest rows, so that a server can do it in the background. Returns 0 when there are no more.
+    /// Like [`Access::prune_audit`], but deletes one batch of the oldest rows, for background
+    /// pruning. Returns 0 when none are left.
     pub fn prune_oldest_audit(
         &self,
         before: Timestamp,
@@ -340,42 +342,44 @@ impl Access {
         Ok(self.accounts.prune_oldest_audit(before, (now, &by.to_string()))?)
     }
 
-    /// Removes a portion of the tokens, codes, devices and browser sessions that have expired and need not be remembered any more. Returns
-    /// how many; 0 when there are no more.
+    /// Deletes a batch of expired tokens, codes, devices and browser sessions. Returns the number
+    /// deleted, 0 when none are left.
     pub fn remove_expired(&self, now: Timestamp) -> Result<u64, AccessError> {
         Ok(self.accounts.remove_expired(now)?)
     }
 
-    /// Subscribes to changes of accounts, if the database is reached over a network. For servers.
+    /// Subscribes to account changes if the database is a server. Called by servers.
     pub fn follow(&self) -> Result<(), AccessError> {
         Ok(self.accounts.follow()?)
     }
 
-    /// A connection for polling whether an account has changed.
+    /// Opens a connection for polling the database version.
     pub fn version_reader(&self) -> Result<VersionReader, AccessError> {
         Ok(self.accounts.version_reader()?)
     }
 
-    /// Checks whether an account has changed. A later [`Freshness::Recent`] sees everything up to this check.
+    /// Queries the database version. Later [`Freshness::Recent`] requests see all changes up to
+    /// this check.
     pub fn version_check(&self) -> Result<(), AccessError> {
         self.current_version().map(drop)
     }
 
-    /// Checks that the accounts can be read from the disk, without using the cache. A database that does not answer within a second is noted as unreachable:
-    /// a health check does not wait long.
+    /// Checks that accounts can be read from disk, bypassing the cache. Times out after one second
+    /// and then marks the database as unreachable, so that a health check returns quickly.
     pub fn probe(&self) -> Result<(), AccessError> {
         self.cluster.asked(briefly(|| self.accounts.probe()))
     }
 
-    /// The current version of the database, or the last known one while it is unreachable. Values
-    /// cached at another version are not used any more.
+    /// Returns the current database version, or the last known one while the database is
+    /// unreachable. Values cached at other versions become stale.
     pub(crate) fn current_version(&self) -> Result<i64, AccessError> {
-        // Queried without the lock: the answer may take seconds, and other threads need the cache.
+        // No lock is held during the query: it may take seconds, and other threads need the cache.
         let found = match self.cluster.goes_on_alone()? {
             false => match self.cluster.asked(briefly(|| self.accounts.version())) {
-                // Found just now.
+                // This query found the database unreachable.
                 Err(_) if self.cluster.goes_on_alone()? => None,
-                // The database is there, but no connection was free in time. A busy pool must not fail requests that memory answers.
+                // The connection pool is exhausted. That must not fail requests that the cache can
+                // answer.
                 Err(error) if error.is_unanswered() && self.seen().is_some() => None,
                 version => Some(version?),
             },
@@ -384,20 +388,20 @@ impl Access {
         self.identity.note_version(found)
     }
 
-    /// Drops the cached state of accounts after a withdrawal at a version; of all accounts if none
-    /// are given.
+    /// Drops the cached state of these accounts, or of all if `None`, after a withdrawal at
+    /// `version`.
     pub(crate) fn forget_accounts(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         self.identity.forget(accounts, version);
         self.levels.standings.forget(accounts, version);
     }
 
-    /// The version of the database at the last check, if there was one.
+    /// Returns the database version at the last check, or `None` before the first.
     pub(crate) fn seen(&self) -> Option<i64> {
         self.identity.seen()
     }
 
-    /// The current state of an account, including changes of other processes, with the version of
-    /// the database at which it was read.
+    /// Returns an account and the database version at which it was read, or `None` if it does not
+    /// exist. Includes changes by other processes.
     pub(crate) fn look(
         &self,
         id: AccountId,
@@ -416,12 +420,13 @@ impl Access {
         Ok(Some((version, account)))
     }
 
-    /// The cached account of a caller, if there is one; queries nothing.
+    /// Returns the caller's account from the cache, of any version, without a query.
     pub fn known_account(&self, caller: &Caller) -> Option<Arc<Account>> {
         self.identity.account(caller.account(), Learnt::Ever)
     }
 
-    /// The account of a caller, if it is still as it was when the caller was authenticated.
+    /// Returns the caller's account and the database version, or `None` if the account was revoked,
+    /// or its sessions or OAuth family ended, since the caller was authenticated.
     pub(crate) fn standing(&self, caller: &Caller) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
         self.standing_at(caller, Freshness::Fresh)
     }
@@ -443,7 +448,7 @@ impl Access {
         }
     }
 
-    /// Whether a family had not been ended at a version of the database.
+    /// Returns whether an OAuth token family is still valid at a database version.
     fn family_is_there(&self, family: Family, account: AccountId, version: i64) -> Result<bool, AccessError> {
         if let Some(is_valid) = self.identity.family(family, self.cluster.health.learnt(version)) {
             return Ok(is_valid);

@@ -10,22 +10,21 @@ const _: () = assert!(NAME_CHARS_MAX == 64, "the message of `check_name` says so
 pub const CONNECTIONS_MAX: u32 = 1_000;
 const CONNECTIONS_DEFAULT: u32 = 10;
 
-/// What an account may do.
+/// Limits and settings of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Set by the operator; otherwise the level is earned, by assets and orders.
+    /// Level set by the operator; `None` if the level is earned by assets and orders.
     pub level: Option<Level>,
-    /// Securities a month; `None` for the quota of the level.
+    /// Quota in securities per month; `None` for the level's quota.
     pub quota: Option<u32>,
-    /// `None` for the rule of the service.
+    /// History rate limit; `None` for the service default.
     pub rate: Option<RateRule>,
     pub connections: u32,
-    /// The earliest times served; `None` for the server's.
+    /// Earliest times served; `None` for the server's setting.
     pub floors: Option<FloorTable>,
-    /// It may read its paper account, but neither place nor cancel orders.
+    /// Allows reading the paper account, but not placing or cancelling orders.
     pub read_only: bool,
-    /// The API date: fields and values added to the interface later are left out. `None` for the
-    /// newest.
+    /// API date: fields and values added to the API after it are omitted. `None` for the newest.
     pub api_date: Option<Date>,
 }
 
@@ -44,12 +43,13 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// Without limits of rate, quota, connections and floors: for the operator's own accounts.
+    /// Returns terms without rate, quota, connection and floor limits, for the operator's own
+    /// accounts.
     pub fn unlimited() -> Terms {
         TermsChange::unlimited().applied(&Terms::default())
     }
 
-    /// Whether every limit that [`TermsChange::unlimited`] lifts is lifted.
+    /// Returns whether every limit that [`TermsChange::unlimited`] lifts is lifted.
     pub fn is_unlimited(&self) -> bool {
         TermsChange::unlimited().applied(self) == *self
     }
@@ -90,7 +90,7 @@ impl Terms {
     }
 }
 
-/// A change of an account's terms; `None` leaves a term unchanged.
+/// Partial update of an account's terms; `None` leaves a term unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TermsChange {
     pub level: Option<Option<Level>>,
@@ -118,7 +118,7 @@ impl From<&Terms> for TermsChange {
 }
 
 impl TermsChange {
-    /// Lifts every limit of an account. Its level and its other terms stay.
+    /// Lifts all limits; the level and the other terms are unchanged.
     pub fn unlimited() -> TermsChange {
         TermsChange {
             quota: Some(Some(QUOTA_MAX)),
@@ -129,7 +129,7 @@ impl TermsChange {
         }
     }
 
-    /// Restores the default limits: the published ones, and those of the server.
+    /// Restores the published limits and the server's floors.
     pub fn limited() -> TermsChange {
         TermsChange {
             quota: Some(None),
@@ -153,7 +153,7 @@ impl TermsChange {
     }
 }
 
-/// The text of audit rows.
+/// Formats the terms for audit rows.
 impl fmt::Display for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -177,7 +177,7 @@ impl fmt::Display for Terms {
     }
 }
 
-/// An account. Nothing in it is secret.
+/// An account, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub id: AccountId,
@@ -186,10 +186,10 @@ pub struct Account {
     pub role: Role,
     pub created_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
-    /// Whether a right holds depends on the time: see [`Rights::hold`].
+    /// Granted rights. Use [`Rights::hold`] to check whether one is valid at a given time.
     pub rights: Rights,
     pub terms: Terms,
-    /// Sessions of another epoch are void.
+    /// Incremented to invalidate all sessions of the account.
     pub(crate) epoch: u32,
 }
 
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_survive_the_database_and_wrong_rows_are_named() {
+    fn terms_round_trip_and_invalid_rows_are_reported() {
         let terms = Terms {
             level: Level::new(4),
             quota: Some(7),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_short_and_printable() {
+    fn names_must_be_short_and_printable() {
         for name in ["alice", "Alice & Co (test)", "愛麗絲", &"x".repeat(64)] {
             check_name(name).unwrap();
         }

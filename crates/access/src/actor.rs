@@ -3,18 +3,18 @@ use std::net::IpAddr;
 
 use store::AccountId;
 
-/// Who caused a row of the audit.
+/// The originator of an audit row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// A person with access to the files of the store, at a command line.
+    /// The command-line user, who has access to the store's files.
     Operator,
-    /// An account, through the service; also one with the operator's role.
+    /// An account that uses the service, including operator accounts.
     Account(AccountId),
-    /// An OAuth client that acts for no account yet, by its id.
+    /// An OAuth client that does not act for an account yet, by client id.
     Client(String),
-    /// A client that is not authenticated, by its address.
+    /// An unauthenticated client, by IP address.
     Address(IpAddr),
-    /// The service itself, for changes that follow from time alone.
+    /// The service, for changes caused only by the passage of time.
     Service,
 }
 

@@ -1,7 +1,7 @@
-//! A cache of admissions for one connection. A request like the one before it takes no lock and
-//! touches no counter that all connections share: with many connections on several processors,
-//! those cost more than the rest of an answer from memory. A new version of the accounts' database
-//! invalidates it.
+//! Per-connection admission cache. A request that repeats the previous one takes no lock and
+//! touches no shared counter: with many connections on several cores, that contention would
+//! dominate the cost of an answer from memory. A new version of the accounts database invalidates
+//! the cache.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,36 +10,36 @@ use market::{Symbol, Timestamp};
 
 use crate::{Account, Caller, Month, Standing};
 
-/// Paid securities that are cached. A client that fetches many mostly pages through one after the
-/// other.
+/// Maximum number of cached paid securities. A client that fetches many usually pages through them
+/// one after another.
 const SECURITIES_MAX: usize = 16;
 
-/// Held by a connection between its requests, and empty before the first.
+/// Admission cache of one connection, empty before its first request.
 #[derive(Debug, Default)]
 pub struct AdmissionCache {
-    /// The last admitted caller, and the cached state of its account.
+    /// The last admitted caller and the cached state of its account.
     last: Option<(Caller, Standpoint)>,
-    /// Securities paid for, the most recently requested last.
+    /// Securities that the account has paid for, newest last.
     paid: Vec<Symbol>,
 }
 
-/// An account and its level, at a version of the database and for one day of the market.
+/// An account and its level at a database version, valid for one day in Hong Kong.
 #[derive(Debug)]
 pub(crate) struct Grade {
     pub(crate) version: i64,
     pub(crate) account: Arc<Account>,
     pub(crate) standing: Arc<Standing>,
-    /// The day in Hong Kong, and its month.
+    /// Start and end of the day in Hong Kong.
     pub(crate) day: Range<Timestamp>,
     pub(crate) month: Month,
 }
 
-/// The cached state of an admitted account.
+/// Cached state of an admitted account.
 #[derive(Clone, Debug)]
 pub(crate) enum Standpoint {
-    /// It exists and is not revoked, at a version of the database.
+    /// The account exists and is not revoked at this database version.
     Current { version: i64, account: Arc<Account> },
-    /// Its level is known, too.
+    /// The account's level is also known.
     Graded(Arc<Grade>),
 }
 
@@ -68,18 +68,20 @@ impl AdmissionCache {
         AdmissionCache { last: Some((*caller, standpoint)), paid: Vec::new() }
     }
 
-    /// The cached state of a caller's account at a version of the database.
+    /// Returns the cached state of the caller's account, or `None` if it was cached for another
+    /// caller or database version.
     pub(crate) fn standpoint(&self, caller: &Caller, version: i64) -> Option<&Standpoint> {
         let (of, standpoint) = self.last.as_ref()?;
         (of == caller && standpoint.version() == version).then_some(standpoint)
     }
 
-    /// Whether a security is cached as paid for.
+    /// Returns whether the security is cached as paid for.
     pub(crate) fn is_paid(&self, grade: &Arc<Grade>, symbol: &Symbol) -> bool {
         self.last.as_ref().is_some_and(|(_, last)| last.is(grade)) && self.paid.contains(symbol)
     }
 
-    /// Caches that a caller was admitted, and that a security is paid for.
+    /// Caches that the caller was admitted and has paid for the security. Another caller or grade
+    /// clears the cache first.
     pub(crate) fn learn(&mut self, caller: &Caller, grade: &Arc<Grade>, symbol: &Symbol) {
         if !self.last.as_ref().is_some_and(|(of, last)| of == caller && last.is(grade)) {
             self.last = Some((*caller, Standpoint::Graded(Arc::clone(grade))));

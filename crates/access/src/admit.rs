@@ -12,14 +12,15 @@ use crate::{
     RateLimit, RateRule, Right, Role, Scope, Standing,
 };
 
-/// What a request wants.
+/// What a request needs to be admitted for.
 #[derive(Debug)]
 pub enum Demand<'a> {
-    /// The history of a security: counted by rate (the ticket) and by quota.
+    /// History of a security. The ticket proves that the rate limit was checked; the quota is
+    /// checked here.
     History { ticket: Ticket, symbol: &'a Symbol },
     /// Other quotes of one market.
     Quotes { caller: &'a Caller, market: Right },
-    /// Anything open to every active account: its profile, calendars.
+    /// Data open to every active account, such as its profile or calendars.
     Open { caller: &'a Caller },
 }
 
@@ -34,61 +35,61 @@ pub enum NotOperator {
     Address,
 }
 
-/// A history request that was not too fast. It is good for this one request.
+/// Proof that a history request has passed the rate limit. Valid for one request.
 #[derive(Debug)]
 #[must_use = "a ticket has been counted; hand it to `admit`"]
 pub struct Ticket(Standpoint);
 
 impl Ticket {
-    /// The account of the request, at the time of the ticket.
+    /// Returns the account as of the rate check.
     pub fn account(&self) -> &Account {
         self.0.account()
     }
 }
 
-/// What remains of an account's rate window.
+/// Remaining requests in an account's rate window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Requests in any window of `seconds`.
+    /// Maximum number of requests in any window of `seconds`.
     pub limit: u32,
     pub seconds: u32,
     pub remaining: u32,
-    /// Until the oldest request leaves the window; zero when none is in it.
+    /// Time until the oldest request leaves the window; zero if the window is empty.
     pub more_in: Duration,
 }
 
 /// Proof that a request may be answered: its account is active, and its credentials cover the
-/// scope. Only [`Access`] makes one. Where answers are counted, it is given back with
-/// [`Access::spend`] when the answer is made, and before it is sent.
+/// scope. Only [`Access`] creates one. If answers are counted, pass it to [`Access::spend`] after
+/// the answer is prepared and before it is sent.
 #[derive(Debug)]
 #[must_use = "a permit that is not spent leaves the quota uncharged"]
 pub struct Permit {
     standpoint: Standpoint,
-    /// The level differs from the recorded one, and has to be recorded.
+    /// Set if the level differs from the recorded one and must be recorded.
     unrecorded: Option<UnrecordedLevel>,
     charge: Option<Charge>,
-    /// The market's time.
+    /// Time of the admission, by the market's clock.
     now: Timestamp,
 }
 
-/// What the answer will cost.
+/// What an answer will be charged for.
 #[derive(Debug)]
 struct Charge {
     symbol: Symbol,
 }
 
 impl Permit {
-    /// For an active account whose level has not been looked up.
+    /// Returns a permit for an active account whose level has not been determined.
     pub(crate) fn of(version: i64, account: Arc<Account>, now: Timestamp) -> Permit {
         let standpoint = Standpoint::Current { version, account };
         Permit { standpoint, unrecorded: None, charge: None, now }
     }
 
-    /// An admission cache for further requests of the same caller, so that the account is not
-    /// looked up again.
+    /// Returns an admission cache for further requests of the same caller, which saves looking up
+    /// the account again.
     pub fn admission_cache(&self, caller: &Caller) -> AdmissionCache {
         let standpoint = match &self.standpoint {
-            // A level that is not recorded yet is not cached.
+            // Unrecorded levels are not cached.
             Standpoint::Graded(grade) if self.unrecorded.is_some() => {
                 Standpoint::Current { version: grade.version, account: Arc::clone(&grade.account) }
             }
@@ -97,23 +98,24 @@ impl Permit {
         AdmissionCache::of(caller, standpoint)
     }
 
-    /// The admitted account, at the time of the permit.
+    /// Returns the admitted account as of the time of the permit.
     pub fn account(&self) -> &Arc<Account> {
         self.standpoint.account()
     }
 
-    /// Whether spending it is known to cost nothing, and so does not block.
+    /// Returns whether [`Access::spend`] will neither charge nor write anything, and so will not
+    /// block.
     pub fn is_free(&self) -> bool {
         let is_graded = matches!(self.standpoint, Standpoint::Graded(_));
         is_graded && self.charge.is_none() && self.unrecorded.is_none()
     }
 
-    /// Whether spending it charges a security to the account's month.
+    /// Returns whether [`Access::spend`] will charge a security to the account's monthly quota.
     pub fn is_charged(&self) -> bool {
         self.charge.is_some()
     }
 
-    /// Whether a right held then, and if not, why.
+    /// Returns whether a right was valid at the time of the permit, and if not, why.
     pub fn hold(&self, right: Right) -> Hold {
         self.account().rights.hold(right, self.now)
     }
@@ -122,14 +124,14 @@ impl Permit {
         self.hold(right) == Hold::Held
     }
 
-    /// Whether overnight candles may be shown. A connection must also have requested them;
-    /// otherwise they are left out, which is not a refusal.
+    /// Returns whether overnight candles may be served. They are omitted without an error unless
+    /// the connection has also requested them.
     pub fn overnight(&self) -> bool {
         self.holds(Right::UsOvernight)
     }
 }
 
-/// Why a request is not answered. The messages are for the caller.
+/// Why a request was refused. The messages are sent to the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     #[error("more than {requests} history requests in {seconds} s: try again in {}", tenths_up(*retry_after))]
@@ -148,7 +150,7 @@ pub enum Refusal {
         limit: u32,
         month: Month,
         level: Level,
-        /// The limit is set for the account, not by its level.
+        /// The limit is set for this account, not by its level.
         own_quota: bool,
         resets: Date,
     },
@@ -158,7 +160,7 @@ pub enum Refusal {
     ScopeMissing { scope: Scope },
     #[error(transparent)]
     NotOperator(NotOperator),
-    /// The database is unreachable, so a charge cannot be recorded. Nothing was charged.
+    /// The database is unreachable, so the charge cannot be recorded. Nothing was charged.
     #[error(
         "new securities cannot be charged at the moment, because the database is away: those that this account has paid \
          for this month go on; try again later, nothing was charged"
@@ -174,7 +176,7 @@ impl<E: Into<AccessError>> From<E> for Refusal {
     }
 }
 
-/// Whether the credentials of a caller are good for a scope, and the account has what the scope needs.
+/// Checks that the caller's credentials include a scope and that the account's role permits it.
 fn within(caller: &Caller, account: &Account, scope: Scope) -> Result<(), Refusal> {
     let lacks = match (scope, account.role) {
         (Scope::Operator, Role::User) => NotOperator::Role,
@@ -189,8 +191,8 @@ fn within(caller: &Caller, account: &Account, scope: Scope) -> Result<(), Refusa
 }
 
 impl Access {
-    /// Admits a caller to a scope. That is enough where no rate limit, quota or market right applies; other requests continue from
-    /// this permit ([`Permit::admission_cache`]). `now` is the market's.
+    /// Admits a caller to a scope. Sufficient for requests without a rate limit, quota or market
+    /// right; others continue with [`Permit::admission_cache`]. `now` is the market's time.
     pub fn admit_within(
         &self,
         caller: &Caller,
@@ -203,9 +205,9 @@ impl Access {
         Ok(Permit::of(version, account, now))
     }
 
-    /// Admits the user of this process, who has opened the store, to an account in it: for a command
-    /// line, without credentials. A revoked account can still be read. `None` if there is no such
-    /// account. `now` is the market's.
+    /// Admits the local user, who has opened the store on the command line, to an account without
+    /// credentials. Revoked accounts are included. Returns `None` if the account does not exist.
+    /// `now` is the market's time.
     pub fn admit_in_process(
         &self,
         account: AccountId,
@@ -218,15 +220,15 @@ impl Access {
         }))
     }
 
-    /// The first step of a history request, before its parameters are parsed. The window counts
-    /// requests that get this ticket, whatever their outcome; a request refused here is not
-    /// counted, so retrying does not extend the wait.
+    /// Checks the rate limit of a history request, before its parameters are parsed. Every request
+    /// that gets a ticket is counted, whatever its outcome. A refused request is not counted, so
+    /// retrying does not extend the wait.
     pub fn admit_rate(&self, caller: &Caller, uptime: Duration) -> Result<Ticket, Refusal> {
         self.admit_rate_of(caller, 1, Freshness::Fresh, uptime)
     }
 
-    /// The same for a request that does the work of several: all of them are counted, or none. More `calls` than
-    /// [`Allowance::limit`] are refused whenever they come.
+    /// Like [`Access::admit_rate`], but counts `calls` requests, all or none. More `calls` than
+    /// [`Allowance::limit`] are always refused.
     pub fn admit_rate_of(
         &self,
         caller: &Caller,
@@ -240,7 +242,8 @@ impl Access {
         Ok(Ticket(Standpoint::Current { version, account }))
     }
 
-    /// The same for a connection with an admission cache, by [`Freshness::Recent`].
+    /// Like [`Access::admit_rate_of`], for a connection with an admission cache; uses
+    /// [`Freshness::Recent`].
     pub fn admit_rate_again(
         &self,
         caller: &Caller,
@@ -270,7 +273,8 @@ impl Access {
         pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })
     }
 
-    /// The first step of every other quote command: checks the general rate limit of the account.
+    /// Checks the account's general rate limit, the first step of every quote command except
+    /// history.
     pub fn admit_call(
         &self,
         caller: &Caller,
@@ -282,7 +286,8 @@ impl Access {
         self.count_call(&account, rule, uptime)
     }
 
-    /// The same for a connection with an admission cache, by [`Freshness::Recent`].
+    /// Like [`Access::admit_call`], for a connection with an admission cache; uses
+    /// [`Freshness::Recent`].
     pub fn admit_call_again(
         &self,
         caller: &Caller,
@@ -305,19 +310,21 @@ impl Access {
         pass.map_err(|retry_after| Refusal::TooManyCalls { calls, retry_after })
     }
 
-    /// Whether the account of a caller exists and has not been revoked, and its sign-in has not
-    /// been ended.
+    /// Returns whether the caller's account exists and is not revoked, and its session has not
+    /// ended.
     pub fn is_valid(&self, caller: &Caller, look: Freshness) -> Result<bool, AccessError> {
         Ok(self.standing_at(caller, look)?.is_some())
     }
 
-    /// Whether a caller is an operator, by credentials with that scope and [`Freshness::Recent`].
+    /// Returns whether the caller is an operator with credentials for that scope, as of
+    /// [`Freshness::Recent`].
     pub fn is_operator(&self, caller: &Caller) -> Result<bool, AccessError> {
         let found = self.standing_at(caller, Freshness::Recent)?;
         Ok(found.is_some_and(|(_, account)| within(caller, &account, Scope::Operator).is_ok()))
     }
 
-    /// How many history requests a caller may make now; `None` without a rule, or without an account.
+    /// Returns what is left of the caller's history rate limit; `None` if there is no limit or no
+    /// valid account.
     pub fn allowance(&self, caller: &Caller, uptime: Duration) -> Result<Option<Allowance>, AccessError> {
         let Some((_, account)) = self.standing(caller)? else { return Ok(None) };
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(None) };
@@ -330,8 +337,8 @@ impl Access {
         Ok(Some(Allowance { limit: requests, seconds, remaining, more_in }))
     }
 
-    /// The one entry point: checks access first, then whether the month has room. `now` is the
-    /// market's.
+    /// Admits a request: checks market access first, then the monthly quota. `now` is the market's
+    /// time.
     pub fn admit(&self, demand: Demand<'_>, now: Timestamp) -> Result<Permit, Refusal> {
         match demand {
             Demand::History { ticket, symbol } => {
@@ -353,8 +360,8 @@ impl Access {
         }
     }
 
-    /// The same for a history request on a connection with an admission cache. Refusals, levels
-    /// that are not recorded yet and securities that are still to be paid for are not cached.
+    /// Like [`Access::admit`] for a history request, with a connection's admission cache. Refusals,
+    /// unrecorded levels and unpaid securities are not cached.
     pub fn admit_again(
         &self,
         caller: &Caller,
@@ -374,7 +381,8 @@ impl Access {
         Ok(Permit { standpoint: Standpoint::Graded(grade), unrecorded, charge, now })
     }
 
-    /// The level at which a history request is answered, if its account may see the market.
+    /// Returns the account's level for a history request, or a refusal if it has no right to the
+    /// market.
     fn grade_of(
         &self,
         ticket: Ticket,
@@ -383,7 +391,7 @@ impl Access {
     ) -> Result<(Arc<Grade>, Option<UnrecordedLevel>), Refusal> {
         allow(ticket.account(), symbol.market().into(), now)?;
         Ok(match ticket.0 {
-            // An unrecorded level is never cached, so this one is recorded.
+            // Unrecorded levels are never cached, so this level has been recorded.
             Standpoint::Graded(grade) if grade.day.contains(&now) => (grade, None),
             Standpoint::Graded(grade) => self.grade(grade.version, Arc::clone(&grade.account), now)?,
             Standpoint::Current { version, account } => self.grade(version, account, now)?,
@@ -409,7 +417,7 @@ impl Access {
         Ok((Arc::new(Grade { version, account, standing, day, month }), unrecorded))
     }
 
-    /// The level of an account that has a permit, as of then.
+    /// Returns the level of the permit's account at the time of the permit.
     pub fn standing_for(&self, permit: &Permit) -> Result<Arc<Standing>, AccessError> {
         match &permit.standpoint {
             Standpoint::Graded(grade) => Ok(Arc::clone(&grade.standing)),
@@ -419,9 +427,9 @@ impl Access {
         }
     }
 
-    /// Pays for an answer that has been made. The first answer for a security in a month is on disk
-    /// before this returns; the others cost nothing. Of two requests that race for the last free
-    /// place one is refused here. `now` is the machine's, for the audit.
+    /// Charges for a prepared answer. The first answer for a security in a month is charged durably
+    /// before this returns; later ones are free. If two requests race for the last unit of the
+    /// quota, one is refused here. `now` is the machine's time, for the audit.
     pub fn spend(&self, permit: Permit, now: Timestamp) -> Result<(), Refusal> {
         let Permit { standpoint, unrecorded, charge, now: at } = permit;
         let (grade, unrecorded) = match standpoint {
@@ -429,7 +437,7 @@ impl Access {
             Standpoint::Current { version, account } => self.grade(version, account, at)?,
         };
         let Grade { version, ref account, ref standing, month, .. } = *grade;
-        // A change of level that cannot be recorded now is found again later: nothing is lost.
+        // A level change that cannot be recorded now is detected again by a later request.
         if let Some(unrecorded) = unrecorded.filter(|_| !self.cluster.health.is_away()) {
             let change = (account.id, Arc::clone(standing), unrecorded);
             match briefly(|| self.record_levels(&[change], &Actor::Service, now)) {
@@ -453,7 +461,8 @@ impl Access {
         }
     }
 
-    /// The cost of an answer now, or a refusal if the month has no room.
+    /// Returns the charge for an answer, `None` if the security is already paid for, or a refusal
+    /// if the monthly quota is used up.
     fn charge(&self, grade: &Grade, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         if self.limits.paid.is_paid(self.cluster.health.learnt(version), account.id, month, symbol) {
@@ -506,7 +515,8 @@ fn no_access(right: Right, hold: Hold) -> String {
     }
 }
 
-/// Seconds with one decimal, rounded up: a client that waits this long is not too early.
+/// Formats seconds with one decimal, rounded up so that a client that waits this long is not too
+/// early.
 fn tenths_up(wait: Duration) -> String {
     let tenths = wait.as_nanos().div_ceil(100_000_000);
     format!("{}.{} s", tenths / 10, tenths % 10)

@@ -1,10 +1,9 @@
-//! People at a browser: signing in with a password, staying signed in by a cookie, and proving that
-//! a form came from a page of ours.
+//! Browser sign-in: passwords, session cookies, CSRF tokens and device cookies.
 //!
-//! A session cookie is 256 random bits, of which the database has a hash. Two more values are never
-//! stored: the CSRF token of a form, which ties it to a cookie, and the device cookie of a browser,
-//! which proves that the account was signed in to from it before. Such a browser is not delayed by
-//! the failed attempts of others.
+//! A session cookie is 256 random bits, stored as a hash. CSRF tokens and device cookies are MACs
+//! and are not stored. A CSRF token binds a form to a cookie; a device cookie proves that the
+//! account was signed in to from this browser before, so that failed attempts from elsewhere do not
+//! delay it.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -24,34 +23,35 @@ use crate::{
     password,
 };
 
-/// Half a day: long enough for a day's work, short enough for a browser that was left open.
+/// Lifetime of a browser session: twelve hours, enough for a working day, short enough for a
+/// browser left open.
 pub const BROWSER_LIFE_S: i64 = 12 * 3_600;
-/// Longer than any cookie of ours.
+/// Upper bound for the length of our cookies; longer ones are rejected before decoding.
 const COOKIE_MAX: usize = 128;
 const DEVICE_BYTES: usize = 16;
 
-/// An attempt to sign in.
+/// A sign-in attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Login<'a> {
     pub name: &'a str,
     pub password: &'a Secret,
     pub address: IpAddr,
-    /// The device cookie ([`SignedIn::device`]), if the browser has one.
+    /// The device cookie ([`SignedIn::device`]), if the browser sent one.
     pub device: Option<&'a str>,
 }
 
 #[derive(Debug)]
 pub struct SignedIn {
     pub account: AccountId,
-    /// The cookie of the session, good until `expires_at`.
+    /// The session cookie, valid until `expires_at`.
     pub session: Secret,
     pub expires_at: Timestamp,
-    /// The device cookie: proves that this account was signed in to from this browser. It gives no access.
+    /// The device cookie: proves that this browser has signed in to the account before. It grants
+    /// no access.
     pub device: Secret,
 }
 
-/// Why a login was refused. None of the messages reveals whether the name or the password was
-/// wrong.
+/// Why a sign-in was refused. No message reveals whether the name or the password was wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginRefused {
     #[error("name or password is wrong")]
@@ -64,7 +64,7 @@ pub enum LoginRefused {
     Failed(#[from] AccessError),
 }
 
-/// Why a device's code was not checked.
+/// Why a device code was not checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CodeRefused {
     #[error("too many wrong codes: try again in {} s", .0.as_secs().max(1))]
@@ -73,7 +73,7 @@ pub enum CodeRefused {
     Failed(#[from] AccessError),
 }
 
-/// A person who is signed in.
+/// A signed-in user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Browser {
     pub account: AccountId,
@@ -81,8 +81,8 @@ pub struct Browser {
 }
 
 impl Access {
-    /// Gives an account a password for the pages, or another one, and ends every session that began
-    /// with the one before. Returns whether the account exists.
+    /// Sets an account's password and ends all sessions started with the previous one. Returns
+    /// whether the account exists.
     pub fn set_password(
         &self,
         id: AccountId,
@@ -95,7 +95,7 @@ impl Access {
         Ok(self.accounts.set_password(id, Some(&hash), &AuditNote { at: now, actor: &actor, reason: "" })?)
     }
 
-    /// Returns whether it had a password.
+    /// Removes an account's password. Returns whether it had one.
     pub fn remove_password(&self, id: AccountId, by: &Actor, now: Timestamp) -> Result<bool, AccessError> {
         let actor = by.to_string();
         Ok(self.accounts.set_password(id, None, &AuditNote { at: now, actor: &actor, reason: "" })?)
@@ -105,10 +105,10 @@ impl Access {
         Ok(self.accounts.has_password(id)?)
     }
 
-    /// Signs a person in. An unknown name, an account without a password, one that was revoked and a wrong password take
-    /// the same work and get the same answer.
+    /// Signs in a user. An unknown name, a revoked account, one without a password and a wrong
+    /// password cost the same work and get the same answer.
     pub fn sign_in(&self, who: &Login<'_>, at: Moment) -> Result<SignedIn, LoginRefused> {
-        // Names have no surrounding blanks; phone keyboards add them.
+        // Phone keyboards add spaces; names never begin or end with one.
         let name: String = who.name.trim().chars().take(NAME_CHARS_MAX + 1).collect();
         let person = self.accounts.person(&name).map_err(AccessError::from)?;
         let device =
@@ -165,7 +165,8 @@ impl Access {
         }))
     }
 
-    /// The person behind a session cookie.
+    /// Returns the user of a session cookie, or `None` if the session does not exist or has
+    /// expired.
     pub fn browser(&self, cookie: &str, now: Timestamp) -> Result<Option<Browser>, AccessError> {
         if cookie.len() > COOKIE_MAX {
             return Ok(None);
@@ -174,7 +175,8 @@ impl Access {
         Ok(row.map(|row| Browser { account: row.account, name: row.name }))
     }
 
-    /// The permit of the person behind a session cookie, for pages about their own account.
+    /// Returns a permit for the user of a session cookie, for pages about their own account; `None`
+    /// without a valid session.
     pub fn admit_browser(&self, cookie: &str, present: Present) -> Result<Option<Permit>, AccessError> {
         let Some(browser) = self.browser(cookie, present.machine)? else { return Ok(None) };
         let found = self.look(browser.account, Freshness::Fresh)?;
@@ -182,8 +184,8 @@ impl Access {
         Ok(found.map(|(version, account)| Permit::of(version, account, present.market)))
     }
 
-    /// The caller behind a session cookie, for requests of scripts on our pages. The session is
-    /// looked up for every request, so that ending it takes effect immediately.
+    /// Returns the caller of a session cookie, for requests by scripts on our pages. The session is
+    /// looked up for every request, so ending it takes effect immediately.
     pub fn identify_browser(&self, cookie: &str, now: Timestamp) -> Result<Caller, Denial> {
         if cookie.len() > COOKIE_MAX {
             return Err(NOT_SIGNED_IN);
@@ -199,9 +201,9 @@ impl Access {
         }
     }
 
-    /// Signs a guest in without a password, as an account that is open to every visitor of this
-    /// machine. `None` if there is no such account. With too many guests, the least recently used
-    /// session is ended.
+    /// Signs in a guest without a password, to an account that is open to all visitors of this
+    /// machine. Returns `None` if the account does not exist. Above the guest limit, the least
+    /// recently used guest session is ended.
     pub fn sign_in_guest(
         &self,
         account: AccountId,
@@ -234,13 +236,13 @@ impl Access {
         Ok(self.accounts.end_browser(&hash, &note)?)
     }
 
-    /// A cookie for a visitor who is not signed in, to tie CSRF tokens to.
+    /// Returns a cookie for a visitor who is not signed in, to bind CSRF tokens to.
     pub fn visitor(&self) -> Result<Secret, AccessError> {
         let bytes = Zeroizing::new(random::<16>()?);
         Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice())))
     }
 
-    /// The CSRF token of a form: proves that the form is of a page made for this cookie and for one purpose.
+    /// Returns the CSRF token of a form, which binds the form to a cookie and a purpose.
     pub fn csrf_token(&self, cookie: &str, purpose: &str) -> String {
         URL_SAFE_NO_PAD.encode(self.identity.keys.form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()]))
     }
@@ -257,7 +259,7 @@ impl Access {
         })
     }
 
-    /// Looks a device's code up, unless there were too many wrong ones from this address, from this
+    /// Looks up a device code, unless there were too many wrong codes from this address, by this
     /// account or in total.
     pub fn guess_code<T>(
         &self,
@@ -275,7 +277,7 @@ impl Access {
         Ok(found?)
     }
 
-    /// Unknown names are not written down: people type passwords where names belong.
+    /// Does not record unknown names: users sometimes type their password into the name field.
     fn note_refused(
         &self,
         who: &Login<'_>,
@@ -292,7 +294,7 @@ const NOT_SIGNED_IN: Denial =
     Denial::TokenInvalid("nobody is signed in with this browser any more: sign in again");
 const DEVICE_PURPOSE: &[u8] = b"browser";
 
-/// A new session cookie, and when it expires.
+/// Returns a new session cookie and its expiry.
 pub(crate) fn new_session(now: Timestamp) -> Result<(Secret, Timestamp), AccessError> {
     let bytes = Zeroizing::new(random::<32>()?);
     let session = Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice()));
@@ -304,7 +306,8 @@ fn write_device(keys: &Keys, device: [u8; DEVICE_BYTES], account: AccountId) -> 
     Secret::new(URL_SAFE_NO_PAD.encode([device, tag].concat()))
 }
 
-/// The device id in a device cookie, if we made the cookie for this account.
+/// Returns the device id in a device cookie, or `None` if the cookie was not issued for this
+/// account.
 fn read_device(keys: &Keys, text: &str, account: AccountId) -> Option<[u8; DEVICE_BYTES]> {
     if text.len() > COOKIE_MAX {
         return None;

@@ -4,16 +4,16 @@ use store::AccountId;
 use crate::oauth::Family;
 use crate::scope::{Scope, Scopes};
 
-/// An authenticated account. Only [`Access`](crate::Access) makes one; whether the account is still
-/// active is checked each time it is used.
+/// An authenticated account, created only by [`Access`](crate::Access). Every use checks that the
+/// account is still active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
     account: AccountId,
     epoch: u32,
-    /// When the token that authenticated it expires. A connection that is open by then may stay;
-    /// none is opened afterwards.
+    /// Expiry of the token that authenticated the caller. Open connections outlive it; no new one
+    /// can be opened.
     until: Timestamp,
-    /// The family of an OAuth token, which may end before the account does.
+    /// The OAuth token family, which may end before the account does.
     family: Option<Family>,
     manner: Manner,
     scopes: Scopes,
@@ -24,11 +24,11 @@ pub struct Caller {
 enum Manner {
     /// In a header or body, which only client and server see.
     Sent,
-    /// By the cookie of a person who is signed in.
+    /// In the session cookie of a signed-in user.
     Browser,
     /// In the URL, which browsers and proxies log.
     Address,
-    /// Not at all: the user of this process may read the whole store.
+    /// Without credentials: the user of this process has access to the whole store.
     InProcess,
 }
 
@@ -45,7 +45,7 @@ impl Caller {
         Caller { manner: Manner::Browser, ..self }
     }
 
-    /// The same caller with credentials from a URL, and so with fewer scopes.
+    /// Returns the caller with the reduced scopes of credentials sent in a URL.
     #[must_use]
     pub fn in_address(self) -> Caller {
         Caller { manner: Manner::Address, scopes: self.scopes.and(Scopes::ADDRESS), ..self }
@@ -55,7 +55,8 @@ impl Caller {
         self.manner == Manner::Browser
     }
 
-    /// Whether it is the user of this process ([`Access::admit_in_process`](crate::Access)).
+    /// Returns whether the caller is the user of this process
+    /// ([`Access::admit_in_process`](crate::Access)).
     pub fn is_in_process(&self) -> bool {
         self.manner == Manner::InProcess
     }
@@ -68,12 +69,13 @@ impl Caller {
         Caller { family: Some(family), scopes: self.scopes.and(Scopes::PROGRAM), ..self }
     }
 
-    /// The same caller, restricted to these scopes.
+    /// Returns the caller restricted to these scopes.
     pub(crate) fn within(self, scopes: Scopes) -> Caller {
         Caller { scopes: self.scopes.and(scopes), ..self }
     }
 
-    /// Whether the credentials have a scope. Whether the account may use it is a separate check.
+    /// Returns whether the credentials include a scope. Whether the account may use it is a
+    /// separate check.
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.has(scope)
     }
@@ -86,12 +88,12 @@ impl Caller {
         self.account
     }
 
-    /// Whether an OAuth token authenticated it.
+    /// Returns whether the caller was authenticated by an OAuth token.
     pub fn is_oauth(&self) -> bool {
         self.family.is_some()
     }
 
-    /// Whether this is the client of a sign-in, by its id.
+    /// Returns whether the caller's OAuth sign-in has this id.
     pub fn is_of(&self, sign_in: &str) -> bool {
         self.family.is_some_and(|family| family.text() == sign_in)
     }

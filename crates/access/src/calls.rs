@@ -1,5 +1,5 @@
-//! The general rate limit of quote commands, except history, which has its own: a token bucket that holds the calls of one second and refills
-//! within one.
+//! General rate limit of all quote commands except history: a token bucket that holds one second of
+//! calls and refills within a second.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,33 +8,33 @@ use std::time::Duration;
 use store::AccountId;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// At this number of buckets, full ones are evicted.
+/// Number of buckets at which full ones are evicted.
 const BUCKETS_SWEEP: usize = 4_096;
 
-/// The general limit of quote commands. Accounts whose rate is `unlimited` do not have it.
+/// General rate limit of quote commands. Accounts whose rate is `unlimited` are exempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallRule {
-    /// Calls a second, and the burst after a pause; 0 for no limit.
+    /// Calls per second, also the burst size; 0 for no limit.
     pub per_second: u32,
-    /// Calls that run at the same time; more of them wait.
+    /// Maximum number of concurrent calls; further ones are queued.
     pub at_once: u32,
 }
 
 impl CallRule {
-    /// The published numbers of the service.
+    /// The published limits of the service.
     pub const SERVICE: CallRule = CallRule { per_second: 10, at_once: 5 };
 }
 
-/// The buckets of all accounts, for all listeners of this process.
+/// Token buckets of all accounts, shared by all listeners of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// When each bucket will be full again, in uptime. Full buckets are evicted.
+    /// When each bucket will be full, in uptime. Full buckets are evicted.
     full_at: Mutex<HashMap<AccountId, Duration>>,
 }
 
 impl Calls {
-    /// Takes a call out of the bucket, or returns how long to wait for one. A refused call costs
-    /// nothing.
+    /// Takes a token from the account's bucket, or returns how long to wait for one. A refused call
+    /// takes none.
     pub(crate) fn pass(&self, account: AccountId, per_second: u32, uptime: Duration) -> Result<(), Duration> {
         let Some(each) = SECOND.checked_div(per_second) else { return Ok(()) };
         let mut buckets = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_ten_passes_and_then_one_each_tenth_of_a_second() {
+    fn a_burst_of_ten_passes_then_one_call_per_100_ms() {
         let calls = Calls::default();
         let pass = |who, ms| calls.pass(who, 10, at(ms));
         assert!((0..10).all(|_| pass(ANN, 5_000).is_ok()));
@@ -94,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_second_has_more_than_twice_the_rule_nor_an_hour_more_than_its_share(
+        fn calls_never_exceed_the_rate_plus_one_burst(
             steps in proptest::collection::vec(0_u64..80, 1..600),
             per_second in 1_u32..40,
         ) {

@@ -1,5 +1,5 @@
-//! This node among the nodes of a database: whether the database is reachable, and which connections
-//! are open here. A single process is a cluster of one, without a shared database.
+//! State of this node in a cluster: database health and open connections. A single process is a
+//! cluster of one, without a shared database.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,9 +12,9 @@ use crate::connection::Registry;
 use crate::health::{DatabaseHealth, briefly};
 use crate::{AccessError, ConnectionId, Pace, RateLimit};
 
-/// Withdrawals stay readable for longer than this.
+/// How long applied withdrawals are trusted. Shorter than the database retains its withdrawal log.
 const WITHDRAWALS_KNOWN: Duration = Duration::from_secs(3_600);
-/// How often slots are compared with the database.
+/// Interval between comparisons of connection slots with the database.
 const SLOTS_EVERY: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
@@ -26,19 +26,19 @@ pub(crate) struct Cluster {
     upkeep: Mutex<Upkeep>,
 }
 
-/// What the last heartbeats have found.
+/// Results of the last heartbeats.
 #[derive(Debug, Default)]
 struct Upkeep {
-    /// The version up to which withdrawals were applied, and when.
+    /// Database version up to which withdrawals were applied, and the uptime of that heartbeat.
     withdrawals: Option<(i64, Duration)>,
-    /// At the last comparison: slots of this node in the database without a connection, and
-    /// connections without a slot in the database.
+    /// This node's slots in the database without a connection, at the last comparison.
     strays: HashSet<i64>,
     without_slot: HashSet<i64>,
     slots_at: Option<Duration>,
 }
 
-/// Whether this node decides about a limit in memory, because the database has not answered or cannot write.
+/// Returns whether a limit must be enforced in memory because the database did not answer or has no
+/// disk space for a write.
 pub(crate) fn is_decided_here(error: &StoreError) -> bool {
     error.is_unanswered() || error.is_full()
 }
@@ -53,17 +53,17 @@ impl Cluster {
         }
     }
 
-    /// The state that nodes share; `None` for a single process.
+    /// Returns the state shared by all nodes; `None` for a single process.
     pub(crate) fn shared(&self) -> Option<&Arc<Shared>> {
         self.shared.as_ref()
     }
 
-    /// The shared state, unless the database is unreachable.
+    /// Returns the shared state, or `None` while the database is unreachable.
     pub(crate) fn shared_if_there(&self) -> Option<&Arc<Shared>> {
         self.shared().filter(|_| !self.health.is_away())
     }
 
-    /// Marks the database as unreachable if that is the error.
+    /// Converts the error of a query, and marks the database as unreachable if it was.
     pub(crate) fn asked<T>(&self, answer: Result<T, StoreError>) -> Result<T, AccessError> {
         answer.map_err(|error| {
             self.note_away(&error);
@@ -77,14 +77,15 @@ impl Cluster {
         }
     }
 
-    /// Notes a query that the database has not answered, and that was decided here instead.
+    /// Marks the database as unreachable if a query failed for that reason or has an unknown
+    /// outcome. The caller then decides in memory.
     pub(crate) fn note_unanswered(&self, error: &StoreError) {
         if error.is_away() || matches!(error, StoreError::Unknown { .. }) {
             self.health.lose();
         }
     }
 
-    /// Whether this node serves from memory.
+    /// Returns whether this node serves from memory; an error once the offline window is over.
     pub(crate) fn goes_on_alone(&self) -> Result<bool, AccessError> {
         match (self.health.is_away(), self.health.is_lost()) {
             (_, true) => Err(AccessError::Lost),
@@ -92,8 +93,8 @@ impl Cluster {
         }
     }
 
-    /// Counts a request of a key, or returns how long it has to wait. While the database is
-    /// unreachable, each node has its share.
+    /// Counts a request by key, or returns how long to wait. While the database is unreachable,
+    /// each node enforces its share of the limit.
     pub(crate) fn keep_pace<K: Eq + std::hash::Hash + fmt::Display>(
         &self,
         pace: &Pace<K>,
@@ -110,8 +111,8 @@ impl Cluster {
         let limit = PaceLimit { kind: pace.kind, key: &text, requests, within };
         match briefly(|| shared.take_pace(&limit)) {
             Ok(taken) => taken,
-            // A rate limit only bounds work. The request itself will report a failure of the
-            // database.
+            // A rate limit only bounds load, so fall back to this node's limiter. The request
+            // itself reports the database error.
             Err(error) => {
                 self.note_unanswered(&error);
                 pace.here.pass(key, pace.limit, 1, uptime)
@@ -119,7 +120,8 @@ impl Cluster {
         }
     }
 
-    /// The version up to which withdrawals were applied, unless later ones may have been removed.
+    /// Returns the version up to which withdrawals were applied, or `None` if later ones may have
+    /// been deleted.
     pub(crate) fn withdrawals_known(&self, uptime: Duration) -> Option<i64> {
         let known = self.lock_upkeep().withdrawals;
         known.filter(|(_, at)| uptime.saturating_sub(*at) < WITHDRAWALS_KNOWN).map(|(version, _)| version)
@@ -129,10 +131,10 @@ impl Cluster {
         self.lock_upkeep().withdrawals = Some((version, uptime));
     }
 
-    /// Releases slots that exist in the database and not at this node, and writes those that the
-    /// database lacks, each if it was so twice in a row: a slot that is just being taken is in both
-    /// a moment later. They arise when a response of the database is lost, and while it is
-    /// unreachable.
+    /// Releases this node's slots in the database that have no connection, and writes slots that
+    /// the database lacks, each only if found in two comparisons in a row: a slot being taken or
+    /// released is consistent by the next one. Mismatches arise when a database response is lost or
+    /// while the database is unreachable.
     pub(crate) fn compare_slots(&self, shared: &Arc<Shared>, uptime: Duration) -> Result<(), AccessError> {
         let mut upkeep = self.lock_upkeep();
         if upkeep.slots_at.is_some_and(|at| uptime.saturating_sub(at) < SLOTS_EVERY) {
@@ -158,8 +160,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Connections to be closed at this node. The slot of one that is already closed is released:
-    /// its release was still pending.
+    /// Returns the connections that this node must close. For connections that are already closed,
+    /// releases the slot, whose release was still pending.
     pub(crate) fn to_close(
         &self,
         shared: &Arc<Shared>,
@@ -172,7 +174,7 @@ impl Cluster {
     }
 
     fn lock_upkeep(&self) -> MutexGuard<'_, Upkeep> {
-        // A panicking thread leaves no partial update.
+        // A panicking thread leaves no partial update, so a poisoned lock is usable.
         self.upkeep.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! How many connections an account has open: signed on and not yet closed.
+//! Registry of open connections by account: signed on and not yet closed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use store::{AccountId, NewSlot, Shared};
 use crate::random::random;
 use crate::{AccessError, Lineage, Slots};
 
-/// Identifies an open connection across all nodes; the server maps it to a socket.
+/// Identifies an open connection across all nodes. The server maps it to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
 
@@ -24,8 +24,8 @@ impl ConnectionId {
         i64::try_from(self.0).unwrap_or(i64::MAX)
     }
 
-    /// For a connection that signs in while the database, which issues the ids, is unreachable:
-    /// above all ids of the database.
+    /// Returns a random id for a connection that signs on while the database, which issues the ids,
+    /// is unreachable. It is above all ids that the database issues.
     pub(crate) fn alone() -> Result<ConnectionId, AccessError> {
         const FIRST: u64 = 1 << 62;
         Ok(ConnectionId(FIRST | (u64::from_be_bytes(random::<8>()?) >> 2)))
@@ -46,7 +46,7 @@ impl FromStr for ConnectionId {
     }
 }
 
-/// A connection. It is counted until this is dropped, or until another one replaces it.
+/// A connection slot. Counted until dropped or superseded.
 #[derive(Debug)]
 pub struct Connection {
     id: ConnectionId,
@@ -66,11 +66,11 @@ impl Drop for Connection {
     }
 }
 
-/// The connections of this process.
+/// Open connections of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     inner: Mutex<Inner>,
-    /// The slots of all nodes, where a database is shared.
+    /// Slots of all nodes; `None` without a shared database.
     shared: Option<Arc<Shared>>,
 }
 
@@ -78,14 +78,15 @@ pub(crate) struct Registry {
 struct Inner {
     last: u64,
     live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
-    /// The slots as stored in the shared database.
+    /// This node's slots in the shared database.
     slots: HashMap<ConnectionId, NewSlot>,
 }
 
 pub(crate) struct HeldSlot {
     pub(crate) connection: Connection,
     pub(crate) online: u32,
-    /// Older connections of the same lineage. They are no longer counted; the server closes their sockets.
+    /// Older connections of the same lineage. They are no longer counted; the server closes their
+    /// sockets.
     pub(crate) superseded: Vec<ConnectionId>,
 }
 
@@ -94,7 +95,7 @@ impl Registry {
         Registry { shared, ..Registry::default() }
     }
 
-    /// Registers a connection that already has its slot in the shared database.
+    /// Registers a connection that already has a slot in the shared database.
     pub(crate) fn with_slot(self: &Arc<Registry>, id: ConnectionId, slot: NewSlot) -> Connection {
         let (account, lineage) = (slot.account, Lineage(slot.lineage));
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,12 +104,12 @@ impl Registry {
         Connection { id, account, registry: Arc::clone(self) }
     }
 
-    /// Whether this node has the connection of a shared slot.
+    /// Returns whether this node has a connection with a slot in the shared database.
     pub(crate) fn has(&self, id: ConnectionId) -> bool {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).slots.contains_key(&id)
     }
 
-    /// The connections of this node, as slots of the shared database.
+    /// Returns this node's slots in the shared database, ordered by id.
     pub(crate) fn slots(&self) -> Vec<(i64, NewSlot)> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let mut slots: Vec<_> = inner.slots.iter().map(|(id, slot)| (id.slot(), slot.clone())).collect();
@@ -116,9 +117,9 @@ impl Registry {
         slots
     }
 
-    /// Takes a connection slot, or returns how many are taken. The connection that signs on again
-    /// (`present`) and older ones of the same lineage are released first: a client must not be
-    /// locked out by its own earlier connections.
+    /// Takes a connection slot, or returns how many are taken. The slot of the connection that
+    /// signs on again (`present`) and those of older connections of the same lineage are released
+    /// first, so that a client is not locked out by its own earlier connections.
     pub(crate) fn sit(
         self: &Arc<Registry>,
         account: AccountId,
@@ -129,7 +130,8 @@ impl Registry {
         self.sit_as(None, (account, lineage), present, limit)
     }
 
-    /// The same while the database is unreachable; the slot is written to it later.
+    /// Like [`Registry::sit`], for a shared database that is unreachable. The slot has the given id
+    /// and is written to the database after recovery.
     pub(crate) fn sit_alone(
         self: &Arc<Registry>,
         id: ConnectionId,
@@ -165,7 +167,7 @@ impl Registry {
         let mut stay = stay;
         stay.push((id, lineage));
         inner.live.insert(account, stay);
-        // It was signed on as another account before: release that slot.
+        // The connection was signed on to another account: release that slot.
         if let Some((before, id)) = present.filter(|(before, _)| *before != account) {
             inner.leave(before, id);
         }
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_lineage_takes_over_its_slot_when_all_are_taken() {
+    fn a_reconnecting_client_supersedes_its_own_slot() {
         let registry = Arc::new(Registry::default());
         let line = Lineage::new().unwrap();
         let old = sit(&registry, ALICE, line);
@@ -240,13 +242,13 @@ mod tests {
         let new = sit(&registry, ALICE, line);
         assert_eq!(new.superseded, [old.connection.id()]);
         assert_eq!(new.online, 2);
-        // The old socket closes later, which must not release the new one's slot.
+        // The old socket closes later, which must not release the new connection's slot.
         drop(old);
         assert_eq!(registry.online(ALICE), 2);
     }
 
     #[test]
-    fn a_second_sign_on_on_one_connection_is_still_one_connection() {
+    fn signing_on_twice_on_a_connection_takes_one_slot() {
         let registry = Arc::new(Registry::default());
         let first = sit(&registry, ALICE, Lineage::new().unwrap());
         let _other = sit(&registry, ALICE, Lineage::new().unwrap());

@@ -1,6 +1,5 @@
-//! A cache of credentials by version of the database, where that is a server: a request needs no
-//! query to authenticate its caller, and known callers are still authenticated while the database
-//! is unreachable.
+//! Credential cache by database version, used if the database is a server: known callers are
+//! authenticated without a query, even while the database is unreachable.
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +10,7 @@ use store::{AccountId, Credential, Hash, TokenRow};
 
 use crate::health::Learnt;
 
-/// Cached credentials of each kind. When full, the cache is cleared.
+/// Maximum number of cached credentials of each kind.
 const KEPT_MAX: usize = 16_384;
 
 #[derive(Debug, Default)]
@@ -19,17 +18,17 @@ pub(crate) struct CredentialCache {
     inner: Mutex<Known>,
 }
 
-/// Each value with the database version at which it was read.
+/// Cached values, each with the database version at which it was read.
 #[derive(Debug, Default)]
 struct Known {
-    /// Values read before this version are not stored: credentials were withdrawn since.
+    /// Values read before this version are not cached: credentials have been withdrawn since.
     floor: i64,
     by_key: HashMap<String, (i64, Credential)>,
     by_token: HashMap<Hash, (i64, Credential)>,
     tokens: HashMap<Hash, (i64, TokenRow)>,
 }
 
-/// The cached value of a key, if its version is acceptable.
+/// Returns the cached value of a key if its version is acceptable.
 fn find<K: Eq + StdHash + Borrow<Q>, Q: Eq + StdHash + ?Sized, V: Clone>(
     known: &HashMap<K, (i64, V)>,
     key: &Q,
@@ -38,7 +37,7 @@ fn find<K: Eq + StdHash + Borrow<Q>, Q: Eq + StdHash + ?Sized, V: Clone>(
     known.get(key).filter(|(at, _)| learnt.takes(*at)).map(|(_, value)| value.clone())
 }
 
-/// Caches a value. When full, values of other versions are evicted first, then all of them.
+/// Caches a value. A full cache first evicts values of other versions, then all of them.
 fn remember_row<K: Eq + StdHash, V>(known: &mut HashMap<K, (i64, V)>, version: i64, key: K, value: V) {
     if known.len() >= KEPT_MAX && !known.contains_key(&key) {
         known.retain(|_, (at, _)| *at == version);
@@ -83,8 +82,8 @@ impl CredentialCache {
         }
     }
 
-    /// Drops the credentials of accounts after a withdrawal at a version; of all accounts if none
-    /// are given.
+    /// Drops the cached credentials of these accounts, or of all if `None`, after a withdrawal at
+    /// `version`.
     pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let mut known = self.lock();
         known.floor = known.floor.max(version);

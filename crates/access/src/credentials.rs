@@ -1,4 +1,4 @@
-//! Looks credentials up: in the cache where the database is a server, otherwise in the database.
+//! Credential lookup: through the cache if the database is a server, otherwise directly.
 
 use store::{Credential, Hash, TokenRow};
 
@@ -28,8 +28,8 @@ impl Access {
         if let Some(known) = self.identity.credentials.by_token(self.cluster.health.learnt(version), hash) {
             return Ok(Some(known));
         }
-        // A known OAuth token is not an API-key token, so no query is needed while the database is
-        // unreachable.
+        // A known OAuth token cannot be an API-key token. Skipping the query lets OAuth callers in
+        // while the database is unreachable.
         if self.identity.credentials.token(self.cluster.health.learnt(version), hash).is_some() {
             return Ok(None);
         }
@@ -40,7 +40,7 @@ impl Access {
         Ok(found)
     }
 
-    /// A credential by a token that was replaced recently. `None` for a known OAuth token.
+    /// Returns the credential of a recently replaced API-key token; `None` for a known OAuth token.
     pub(crate) fn credential_by_replaced(
         &self,
         hash: &Hash,
@@ -55,7 +55,6 @@ impl Access {
         self.cluster.asked(self.accounts.credential_by_replaced(hash, now))
     }
 
-    /// An OAuth token.
     pub(crate) fn oauth_token(&self, hash: &Hash) -> Result<Option<TokenRow>, AccessError> {
         if !self.is_shared() {
             return Ok(self.accounts.token(hash)?);

@@ -1,4 +1,4 @@
-//! Pre-signed download URLs: the holder may fetch one file until the URL expires, without other
+//! Pre-signed download URLs. The holder may fetch one file until the URL expires, without other
 //! credentials.
 
 use base64::Engine;
@@ -8,21 +8,21 @@ use store::AccountId;
 
 use crate::{Access, AccessError};
 
-/// The longest signature that is decoded.
+/// Maximum length of a signature before decoding.
 const SIGNATURE_MAX: usize = 64;
 
-/// What a URL is good for.
+/// The signed contents of a download URL.
 #[derive(Clone, Copy, Debug)]
 pub struct Download<'a> {
-    /// The owner of the file.
+    /// Owner of the file.
     pub account: AccountId,
-    /// The file, by its path in the URL, with everything else that determines the response.
+    /// Path of the file in the URL, with all parameters that determine the response.
     pub path: &'a str,
-    /// The machine's time.
+    /// Expiry, exclusive, in the machine's time.
     pub expires: Timestamp,
 }
 
-/// Why a URL was refused.
+/// Why a download URL was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadRefused {
     #[error("this address was not made here, or something in it was changed")]
@@ -34,7 +34,7 @@ pub enum DownloadRefused {
 }
 
 impl Download<'_> {
-    /// The signed message. A path has no zero byte, so no two URLs share a message.
+    /// Returns the signed message. A path has no NUL byte, so the messages of two URLs differ.
     fn message(&self, ends: &AddressEnds) -> Vec<u8> {
         let numbers = [self.account.0.to_be_bytes(), self.expires.0.to_be_bytes()];
         let (epoch, password) = (ends.epoch.to_be_bytes(), ends.password.as_bytes());
@@ -42,22 +42,22 @@ impl Download<'_> {
     }
 }
 
-/// A change of either invalidates all URLs of the account.
+/// Account state included in the signature: a change invalidates all URLs of the account.
 struct AddressEnds {
     epoch: u32,
-    /// The hash of its password; empty if it has none.
+    /// Password hash; empty if the account has no password.
     password: String,
 }
 
 impl Access {
-    /// The signature of a URL; `None` for an account that may not fetch anything.
+    /// Signs a download URL; `None` if the account is revoked or does not exist.
     pub fn sign_download(&self, download: &Download<'_>) -> Result<Option<String>, AccessError> {
         let Some(ends) = self.address_ends(download.account)? else { return Ok(None) };
         Ok(Some(URL_SAFE_NO_PAD.encode(self.identity.keys.download_tag(&[&download.message(&ends)]))))
     }
 
-    /// Whether a URL is ours, unmodified and still good. Anything that ends all sessions of an
-    /// account, such as a new password, ends its URLs, too.
+    /// Verifies a download URL and its expiry. A new password or anything else that ends all
+    /// sessions of the account also invalidates its URLs.
     pub fn check_download(
         &self,
         download: &Download<'_>,
@@ -69,14 +69,14 @@ impl Access {
         }
         let tag = URL_SAFE_NO_PAD.decode(signature).map_err(|_| DownloadRefused::Forged)?;
         let ends = self.address_ends(download.account)?.ok_or(DownloadRefused::Forged)?;
-        // Only the holder of a genuine URL learns that it has expired.
+        // The signature is verified first, so a forged URL never gets the answer "expired".
         if !self.identity.keys.is_download_tag(&[&download.message(&ends)], &tag) {
             return Err(DownloadRefused::Forged);
         }
         if download.expires <= now { Err(DownloadRefused::Expired) } else { Ok(()) }
     }
 
-    /// `None` for an account that is revoked.
+    /// Returns `None` for a revoked or unknown account.
     fn address_ends(&self, id: AccountId) -> Result<Option<AddressEnds>, AccessError> {
         let Some(account) = self.account(id)?.filter(|account| account.revoked_at.is_none()) else {
             return Ok(None);
@@ -94,7 +94,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_708_000);
 
     #[test]
-    fn a_url_is_good_unmodified_until_it_expires_or_the_account_is_revoked() {
+    fn a_modified_expired_or_revoked_url_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let access = Access::open(dir.path(), NOW).unwrap();
         let mut ids = Vec::new();
@@ -126,7 +126,7 @@ mod tests {
         for wrong in ["", "x", "%%", &signature[1..], &signature.to_lowercase(), &long] {
             assert_eq!(check(download, wrong, NOW).unwrap_err(), forged, "{wrong}");
         }
-        // Another password ends them, and so does removing it.
+        // Changing or removing the password invalidates the URLs.
         let password = |word: &str| {
             access.set_password(ids[0], &Secret::new(word.to_owned()), &Actor::Service, NOW).unwrap()
         };

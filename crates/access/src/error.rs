@@ -6,7 +6,7 @@ use store::{AccountId, Place, StoreError};
 
 use crate::{ReportError, Slots};
 
-/// Errors of accounts and their keys. For operators, never sent to callers.
+/// Errors of accounts and keys. Shown to operators, never sent to callers.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     #[error(transparent)]
@@ -67,7 +67,7 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Whether the database is unreachable, so that a retry may succeed later.
+    /// Returns whether the database is unreachable, so that a later retry may succeed.
     pub fn is_away(&self) -> bool {
         match self {
             AccessError::Store(error) => error.is_away(),
@@ -76,17 +76,17 @@ impl AccessError {
         }
     }
 
-    /// Whether the database has not answered.
+    /// Returns whether the database did not answer.
     pub fn is_unanswered(&self) -> bool {
         self.is_away() || matches!(self, AccessError::Store(error) if error.is_unanswered())
     }
 
-    /// Whether there is no disk space left for a change.
+    /// Returns whether a write failed because the disk is full.
     pub fn is_full(&self) -> bool {
         matches!(self, AccessError::Store(error) if error.is_full())
     }
 
-    /// How long to wait, if the error is an hourly limit of an account.
+    /// Returns how long to wait if an account has exceeded an hourly limit.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             AccessError::Store(StoreError::TooOften { retry_after_s, .. }) => {
@@ -97,27 +97,27 @@ impl AccessError {
     }
 }
 
-/// Why authentication failed. One variant for each response a client can tell apart; the server
-/// chooses their codes. The messages may be sent verbatim.
+/// Why authentication failed, with one variant per response code that clients can distinguish. The
+/// server maps variants to codes. The messages may be sent to the client.
 #[derive(Debug, thiserror::Error)]
 pub enum Denial {
-    /// 401003
+    /// Response code 401003.
     #[error("{0}")]
     TokenExpired(&'static str),
-    /// 401004
+    /// Response code 401004.
     #[error("{0}")]
     TokenInvalid(&'static str),
-    /// 403201
+    /// Response code 403201.
     #[error("{0}")]
     SignatureInvalid(&'static str),
-    /// 403203
+    /// Response code 403203.
     #[error("the app key is unknown: check x-api-key")]
     KeyUnknown,
-    /// 403008
+    /// Response code 403008.
     #[error("the access token was issued without the scope openapi: sign in again and ask for it")]
     ScopeMissing,
-    /// A valid password or session, but all connection slots of the account are taken. The password
-    /// stays good.
+    /// The password or session is valid, but all connection slots of the account are taken. A
+    /// one-time password is not used up.
     #[error(
         "connections limitation is hit: {} of {} connections of this account are open: close one and try again",
         .0.online, .0.limit

@@ -1,25 +1,26 @@
-//! Sessions of guests, in the order of their last use. When an account has too many sessions the database ends the oldest,
-//! and among guests that may be one in use. So the least recently used session is evicted before it comes to that.
+//! LRU list of guest sessions. The database ends an account's oldest session above its limit, which
+//! for guests may be one in use. This list evicts the least recently used one before that limit is
+//! reached.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Concurrent guests: fewer than the 20 sessions that the database allows one account.
+/// Maximum number of concurrent guests, below the 20 sessions that the database allows per account.
 const GUESTS_MAX: usize = 16;
 
-/// Hashes of session cookies, the most recently used at the end.
+/// Hashes of session cookies, most recently used last.
 #[derive(Debug, Default)]
 pub(crate) struct Guests(Mutex<VecDeque<[u8; 32]>>);
 
 impl Guests {
-    /// Adds a session; returns the one that is evicted for it, if any.
+    /// Adds a session. Returns the session evicted for it, if any.
     pub(crate) fn come(&self, hash: [u8; 32]) -> Option<[u8; 32]> {
         let mut guests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         guests.push_back(hash);
         if guests.len() > GUESTS_MAX { guests.pop_front() } else { None }
     }
 
-    /// A session was used, a guest's or not.
+    /// Marks a session as used; ignores sessions that are not a guest's.
     pub(crate) fn seen(&self, hash: &[u8; 32]) {
         let mut guests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = guests.iter().position(|guest| guest == hash);

@@ -1,14 +1,14 @@
-//! Health of the accounts' database, where it is a server that several nodes share.
+//! Health of the accounts database, if it is a server shared by several nodes.
 //!
-//! When it is unreachable, a node serves for a while from memory: accounts that it has seen,
-//! securities that they have paid for, and its share of their rates. The first request that fails
-//! marks the database as unreachable; from then on only the heartbeat
+//! While it is unreachable, a node serves from memory for a limited time: accounts that it has
+//! seen, securities that they have paid for, and its share of their rate limits. The first failed
+//! request marks the database as unreachable; after that only the heartbeat
 //! ([`Access::heartbeat`](crate::Access::heartbeat)) queries it, so that no request waits for an
 //! unreachable server.
 //!
-//! Requests admitted meanwhile are missing in the database, and so may be the last ones before a
-//! crash of its server. They count for one window, so for that long after it is back a request has
-//! to pass both: this node's share, in which its own admissions are counted, and the database.
+//! The database does not count requests admitted during the outage, and may lose the last ones
+//! before a crash of its server. They matter for one rate window, so for that long after recovery a
+//! request must pass both this node's share, which counts its own admissions, and the database.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,38 +18,38 @@ use crate::RateLimit;
 
 /// Default offline window: how long a node serves from memory while the database is unreachable.
 pub const GRACE_DEFAULT: Duration = Duration::from_secs(300);
-/// The window of the default rate, for which [`DatabaseState::Settling`] is reported. Nodes probe
-/// the database each second, so by then every node that can reach it counts again.
+/// How long [`DatabaseState::Settling`] is reported: the window of the default rate limit. Nodes
+/// probe the database every second, so by then every node that can reach it has reconnected.
 const SETTLES: Duration = Duration::from_secs(30);
 
-/// How long a request waits for the database where this node can answer from memory. A query takes
-/// less than a millisecond.
+/// Timeout of database queries that this node can answer from memory. A query normally takes less
+/// than a millisecond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Runs a query for which this node has an answer in memory, with a short timeout.
+/// Runs a query with a short timeout, for use where this node can fall back to memory.
 pub(crate) fn briefly<T>(ask: impl FnOnce() -> T) -> T {
     store::waiting_at_most(PATIENCE, ask)
 }
 
-/// The state of the database, as this node sees it.
+/// State of the database as seen by this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseState {
-    /// Reachable, or a file.
+    /// Reachable, or a local file.
     Yes,
-    /// Reachable again for less than a window: requests have to pass this node's share, too.
+    /// Recently reachable again: requests must also pass this node's share of the rate limit.
     Settling,
     /// Unreachable for this long; serving from cached state.
     Away(Duration),
-    /// Unreachable for longer than the offline window.
+    /// Unreachable for this long, which exceeds the offline window.
     Lost(Duration),
 }
 
 /// Which cached values are acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Learnt {
-    /// Those read at this version of the database.
+    /// Values read at this database version.
     At(i64),
-    /// All of them: the database is unreachable, so nothing newer can be read.
+    /// Values of any version: the database is unreachable, so nothing newer can be read.
     Ever,
 }
 
@@ -67,21 +67,21 @@ pub(crate) struct DatabaseHealth {
     offline_window: Duration,
     is_away: AtomicBool,
     is_lost: AtomicBool,
-    /// Nodes at the last heartbeat.
+    /// Number of nodes at the last heartbeat.
     nodes: AtomicU32,
     known: Mutex<Known>,
 }
 
-/// Times are uptime.
+/// State behind the lock. Times are uptime.
 #[derive(Debug, Default)]
 struct Known {
-    /// When it became unreachable; `None` until a heartbeat has set the time.
+    /// When the database became unreachable; set by the next heartbeat.
     away: Option<Duration>,
-    /// The last time at which requests were admitted that it may lack.
+    /// Last time at which requests were admitted that the database may not have counted.
     lacking: Option<Duration>,
-    /// How many broken connections were noticed.
+    /// Number of broken connections detected.
     losses: u64,
-    /// A reading of its clock in microseconds, and when it was taken.
+    /// The database's clock in microseconds, and the uptime at which it was read.
     clock: Option<(i64, Duration)>,
 }
 
@@ -108,29 +108,29 @@ impl DatabaseHealth {
         self.offline_window = offline_window;
     }
 
-    /// Whether to serve without querying the database.
+    /// Returns whether to serve without querying the database.
     pub(crate) fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Acquire)
     }
 
-    /// Which cached values are acceptable where `version` is current.
+    /// Returns which cached values are acceptable if `version` is current.
     pub(crate) fn learnt(&self, version: i64) -> Learnt {
         if self.is_away() { Learnt::Ever } else { Learnt::At(version) }
     }
 
-    /// Whether the offline window is over.
+    /// Returns whether the offline window is over.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
     }
 
-    /// Notes that the database may lack requests that were admitted until now.
+    /// Notes that the database may not have counted requests admitted until now.
     pub(crate) fn note_lacking(&self, uptime: Duration) {
         let lacking = &mut self.lock().lacking;
         *lacking = (*lacking).max(Some(uptime));
     }
 
-    /// Notes how many connections were found broken so far. Since a broken connection may mean a
-    /// crash, the database may lack its last commits.
+    /// Notes the number of connections found broken so far. A broken connection may mean a crash,
+    /// in which the database may have lost its last commits.
     pub(crate) fn note_losses(&self, losses: u64, uptime: Duration) {
         let mut known = self.lock();
         if losses > known.losses {
@@ -139,8 +139,8 @@ impl DatabaseHealth {
         }
     }
 
-    /// The part of a limit that this node may admit: its share while the database is unreachable or
-    /// may lack requests of the last window. Otherwise only the database limits it.
+    /// Returns the limit that this node enforces: its share while the database is unreachable or
+    /// may lack requests of the last window, otherwise no limit because the database enforces it.
     pub(crate) fn local_limit(&self, limit: RateLimit, uptime: Duration) -> RateLimit {
         let is_share = self.is_away() || self.lock().lacks_some(limit.within, uptime);
         RateLimit { requests: if is_share { self.share(limit.requests) } else { u32::MAX }, ..limit }
@@ -151,7 +151,8 @@ impl DatabaseHealth {
         self.is_away.store(true, Ordering::Release);
     }
 
-    /// Starts the offline window, or ends it when it has passed.
+    /// Starts the offline window when the database has become unreachable, and marks it as lost
+    /// when the window is over.
     pub(crate) fn pass_time(&self, uptime: Duration) {
         if !self.is_away() {
             return;
@@ -162,13 +163,13 @@ impl DatabaseHealth {
         }
     }
 
-    /// Marks the database as reachable, with this number of nodes and this time in microseconds.
+    /// Marks the database as reachable, with its number of nodes and its clock in microseconds.
     pub(crate) fn find(&self, nodes: u32, now_us: i64, uptime: Duration) {
         if self.is_away() {
             self.note_lacking(uptime);
         }
         let mut known = self.lock();
-        // Nodes that have not reconnected yet are not in the count, but still use their share.
+        // Nodes that have not reconnected yet are not counted, but still use their share.
         let least = if known.lacks_some(SETTLES, uptime) { self.nodes() } else { 1 };
         self.nodes.store(nodes.max(least), Ordering::Release);
         known.clock = Some((now_us, uptime));
@@ -177,7 +178,8 @@ impl DatabaseHealth {
         self.is_away.store(false, Ordering::Release);
     }
 
-    /// The database's time in microseconds, if it is known.
+    /// Returns the database's clock in microseconds, extrapolated from the last heartbeat; `None`
+    /// before the first.
     pub(crate) fn clock(&self, uptime: Duration) -> Option<i64> {
         let (at_us, at) = self.lock().clock?;
         let passed = i64::try_from(uptime.saturating_sub(at).as_micros()).unwrap_or(i64::MAX);
@@ -188,7 +190,7 @@ impl DatabaseHealth {
         self.nodes.load(Ordering::Acquire)
     }
 
-    /// The share of a limit that one node may admit without the others: at least one.
+    /// Returns the share of a limit that one node may admit without the database, at least one.
     pub(crate) fn share(&self, limit: u32) -> u32 {
         limit.checked_div(self.nodes()).unwrap_or(limit).max(1)
     }
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(local(30, S(10)), u32::MAX, "the database decides");
         health.lose();
         assert_eq!(local(30, S(50)), 30);
-        // The other node's row is too old to count after so long; that node returns shortly.
+        // The other node's row has expired and is not counted; that node reconnects shortly.
         health.find(1, 0, S(60));
         assert_eq!((health.state(S(60)), local(30, S(60))), (DatabaseState::Settling, 30));
         health.find(3, 0, S(61));
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(local(3_600, S(90)), 20, "longer windows take longer");
         health.find(2, 0, S(90));
         assert_eq!((health.state(S(90)), health.share(60)), (DatabaseState::Yes, 30));
-        // A connection breaks: the server may have crashed.
+        // A connection breaks, so the server may have crashed.
         health.note_losses(1, S(100));
         health.find(1, 0, S(101));
         assert_eq!((health.state(S(101)), local(30, S(101))), (DatabaseState::Settling, 30));
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_of_the_database_goes_on_between_heartbeats() {
+    fn the_database_clock_advances_between_heartbeats() {
         let health = DatabaseHealth::default();
         assert_eq!(health.clock(S(1)), None);
         health.find(1, 5_000_000, S(10));

@@ -1,7 +1,7 @@
-//! Invisible and bidirectional control characters.
+//! Detection of invisible and bidirectional control characters.
 
-/// Control characters, direction marks, zero-width characters, blank letters, tags. A name with one
-/// of them may look like another name, or empty.
+/// Returns whether a character is a control character, direction mark, zero-width character, blank
+/// letter or tag. A name that contains one may look empty or like another name.
 pub(crate) fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -14,8 +14,8 @@ pub(crate) fn is_hidden(letter: char) -> bool {
         || matches!(letter, '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Variation selectors: they only change how the character before them is drawn, such as an emoji
-/// in colour. Alone they are invisible.
+/// Returns whether a character is a variation selector. These only change how the preceding
+/// character is drawn, such as an emoji in colour, and are invisible alone.
 pub(crate) fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }

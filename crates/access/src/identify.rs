@@ -7,10 +7,10 @@ use crate::signature::signature_of;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Caller, Denial, Freshness, SignedRequest, verify_signature};
 
-/// Far longer than any credential.
+/// Maximum header length, far longer than any credential.
 const HEADER_BYTES_MAX: usize = 4_096;
 
-/// What credentials reveal before the signed request is available.
+/// Which part of the credentials is known before the signature is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recognized {
     /// The token is known.
@@ -21,7 +21,8 @@ pub enum Recognized {
 }
 
 impl Access {
-    /// Whether credentials are known, before their signature can be checked. This authenticates nothing.
+    /// Returns whether the credentials are known, before their signature can be verified. Does not
+    /// authenticate the caller.
     pub fn recognize(
         &self,
         authorization: Option<&str>,
@@ -46,18 +47,19 @@ impl Access {
         Ok(if is_key { Recognized::Key } else { Recognized::Anonymous })
     }
 
-    /// Authenticates a request. There are two modes:
+    /// Authenticates a request in one of two modes:
     ///
-    /// * **signed**: app key, time and access token in their headers and a signature over them with
-    ///   the app secret. This is what clients in API-key mode send. A request signed without an access
-    ///   token proves only who holds the secret, and would outlive the token; it is refused.
-    /// * **bearer**: `Authorization: Bearer <access token>`, the form of OAuth tokens, and for people
-    ///   without a client library. The scheme shows that the token was meant to be used without a
-    ///   signature. The same token without a scheme and without a signature is a request in API-key
-    ///   mode whose signature was lost or removed, and is refused.
+    /// - **signed**: app key, timestamp and access token in headers, with a signature over them by
+    ///   the app secret. Clients in API-key mode send this. A request signed without an access
+    ///   token is refused: it proves only possession of the secret, and would stay valid after the
+    ///   token expires.
+    /// - **bearer**: `Authorization: Bearer <access token>`, used by OAuth clients and by users
+    ///   without a client library. The scheme shows that the token is meant to be used without a
+    ///   signature. The same token without scheme and signature is refused, as an API-key request
+    ///   whose signature was lost or removed.
     ///
-    /// In bearer mode neither the app key nor a signature is read: the key is a client id there, or
-    /// empty, and the signature is left over. An OAuth token is good as bearer only.
+    /// Bearer mode ignores the app key, which is a client id or empty in that mode, and any
+    /// leftover signature. OAuth tokens are accepted in bearer mode only.
     pub fn identify(&self, request: &SignedRequest<'_>, now: Timestamp) -> Result<Caller, Denial> {
         let header = |name| (request.header)(name).filter(|value| value.len() <= HEADER_BYTES_MAX);
         let missing = Denial::TokenInvalid("the access token is missing: send it as authorization");
@@ -101,8 +103,8 @@ impl Access {
         }
     }
 
-    /// Uses up the signature of an identified request that changes something, so that it cannot be
-    /// replayed. Where a repetition may be intended, the signature stays good for a moment.
+    /// Marks the signature of an authenticated write request as used, so that it cannot be
+    /// replayed. If a repetition may be intended, the signature stays valid for a short time.
     pub fn use_once(
         &self,
         request: &SignedRequest<'_>,
@@ -134,7 +136,8 @@ impl Access {
         }
     }
 
-    /// The error for a token without a scheme; an OAuth token needs one.
+    /// Returns the error for a token without a scheme: OAuth tokens get a hint to send it as
+    /// `Bearer`, all others get `otherwise`.
     fn bare(&self, token: Option<&str>, otherwise: Denial) -> Result<Denial, Denial> {
         Ok(match token {
             Some(token) if self.is_oauth_token(token)? => {
@@ -144,13 +147,13 @@ impl Access {
         })
     }
 
-    /// Whether a token is the recently replaced one of a credential.
+    /// Returns whether a token is the credential's recently replaced token.
     fn is_former(&self, token: &str, credential: &Credential, now: Timestamp) -> Result<bool, Denial> {
         let former = self.credential_by_replaced(&hash_token(token), now)?;
         Ok(former.is_some_and(|former| former.app_key == credential.app_key))
     }
 
-    /// The credential whose secret signed a request.
+    /// Returns the credential whose secret signed a request.
     pub(crate) fn signed(
         &self,
         request: &SignedRequest<'_>,
@@ -169,7 +172,7 @@ const UNKNOWN: Denial = Denial::TokenInvalid(
     "the access token is unknown or was revoked: check it, sign in again or ask the operator for one",
 );
 
-/// The token of `Bearer <token>`; the scheme word is read in any case.
+/// Returns the token of `Bearer <token>`. The scheme is case-insensitive.
 fn bearer(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.split_once(' ')?;
     let token = token.trim();

@@ -1,4 +1,4 @@
-//! Who a caller is: keys and credentials, and the cached accounts.
+//! Caller identification: keys, credentials and the account cache.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,14 +15,14 @@ use crate::replay::Replays;
 use crate::sign_in_guards::SignInGuards;
 use crate::{AccessError, Account, PkceRule};
 
-/// Cached accounts. When full, the cache is cleared.
+/// Maximum number of cached accounts.
 const CACHE_MAX: usize = 4_096;
-/// No version of a database: those are counted from 0 on.
+/// Sentinel for "no version seen yet"; database versions start at 0.
 const UNSEEN: i64 = i64::MIN;
 
 #[derive(Debug)]
 pub(crate) struct Identity {
-    /// Identifies this process in the links that only it accepts.
+    /// Identifies this process in links that only this process accepts.
     pub(crate) instance: String,
     pub(crate) keys: Keys,
     pub(crate) credentials: CredentialCache,
@@ -31,24 +31,23 @@ pub(crate) struct Identity {
     pub(crate) pkce: PkceRule,
     pub(crate) guards: SignInGuards,
     cache: Mutex<AccountCache>,
-    /// The version of the cache, to be compared without its lock; [`UNSEEN`] before the first look.
+    /// Version of the cache, readable without its lock; [`UNSEEN`] before the first check.
     seen: AtomicI64,
 }
 
-/// Accounts as read at a version of the database. Earlier versions are used only while the database
-/// is unreachable.
+/// Accounts with the database version at which they were read. Entries of earlier versions are used
+/// only while the database is unreachable.
 #[derive(Debug, Default)]
 struct AccountCache {
     version: i64,
     accounts: HashMap<AccountId, (i64, Arc<Account>)>,
-    /// Families of tokens, and whether they have not been ended.
+    /// OAuth token families, and whether each is still valid.
     families: HashMap<Family, (i64, AccountId, bool)>,
     filled: bool,
 }
 
 impl AccountCache {
-    /// Makes room: evicts accounts of earlier versions first, and all of them if that is not
-    /// enough.
+    /// Evicts entries of a full cache: accounts of earlier versions first, then all of them.
     fn make_room(&mut self) {
         let version = self.version;
         if self.accounts.len() >= CACHE_MAX {
@@ -82,18 +81,19 @@ impl Identity {
         }
     }
 
-    /// The version of the database at the last check, if there was one.
+    /// Returns the database version at the last check, or `None` before the first.
     pub(crate) fn seen(&self) -> Option<i64> {
         Some(self.seen.load(Ordering::Acquire)).filter(|version| *version != UNSEEN)
     }
 
-    /// Notes a version of the database, unless a later one is known. Without one, the last known
-    /// version is current. Values cached at another version are not used any more.
+    /// Stores a database version unless a newer one is known, and returns the version in effect.
+    /// Values cached at other versions become stale. Without `found`, the last known version stays
+    /// in effect; an error if there is none.
     pub(crate) fn note_version(&self, found: Option<i64>) -> Result<i64, AccessError> {
         let mut cache = self.lock_cache();
         match (found, cache.seen()) {
             (None, None) => return Err(AccessError::Lost),
-            // Another thread has queried later, and was answered first.
+            // Another thread sent its query later but was answered first.
             (Some(version), Some(seen)) if version <= seen => {}
             (None, Some(_)) => {}
             (Some(version), _) => self.set_version(&mut cache, version),
@@ -103,17 +103,18 @@ impl Identity {
 
     fn set_version(&self, cache: &mut AccountCache, version: i64) {
         (cache.version, cache.filled) = (version, true);
-        // Stored while the cache is locked, so that it never goes back either.
+        // Stored under the cache lock, so that it never decreases.
         self.seen.store(version, Ordering::Release);
     }
 
-    /// Drops cached accounts after a withdrawal at a version, so that withdrawn rights are not
-    /// restored while the database is unreachable; all of them if none are given.
+    /// Drops these accounts from the cache, or all if `None`, after a withdrawal at `version`.
+    /// Otherwise withdrawn rights would apply again while the database is unreachable.
     pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let stays = |account: &AccountId| accounts.is_some_and(|accounts| !accounts.contains(account));
         let mut cache = self.lock_cache();
         if cache.seen().is_none_or(|seen| seen < version) {
-            // A thread that read an account before this must not cache it under this version.
+            // A thread that read an account before the withdrawal must not cache it under this
+            // version.
             self.set_version(&mut cache, version);
         }
         cache.accounts.retain(|account, _| stays(account));
@@ -122,14 +123,14 @@ impl Identity {
         self.credentials.forget(accounts, version);
     }
 
-    /// A cached account.
+    /// Returns a cached account if its version is acceptable.
     pub(crate) fn account(&self, id: AccountId, learnt: Learnt) -> Option<Arc<Account>> {
         let cache = self.lock_cache();
         let known = cache.accounts.get(&id).filter(|(at, _)| learnt.takes(*at));
         known.map(|(_, account)| Arc::clone(account))
     }
 
-    /// Caches an account that is at least as new as the version, under no other.
+    /// Caches an account read at `version`, unless the cache has moved on to another version.
     pub(crate) fn learn_account(&self, id: AccountId, account: &Arc<Account>, version: i64) {
         let mut cache = self.lock_cache();
         if cache.seen() == Some(version) {
@@ -138,7 +139,7 @@ impl Identity {
         }
     }
 
-    /// Whether a cached family has not been ended.
+    /// Returns whether a cached OAuth token family is still valid; `None` if it is not cached.
     pub(crate) fn family(&self, family: Family, learnt: Learnt) -> Option<bool> {
         let cache = self.lock_cache();
         cache.families.get(&family).filter(|(at, ..)| learnt.takes(*at)).map(|(.., is_valid)| *is_valid)

@@ -1,12 +1,12 @@
-//! Audit rows for imports that operators begin and undo through the service: they change what
-//! accounts see.
+//! Audit rows for imports that operators start and undo through the service, because imports change
+//! what accounts see.
 
 use market::Timestamp;
 use store::AuditNote;
 
 use crate::{Access, AccessError, Actor};
 
-/// What an operator did with an import.
+/// An operator's action on an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportStep {
     Begun,
@@ -23,7 +23,7 @@ impl ImportStep {
 }
 
 impl Access {
-    /// Writes an audit row for an import. Candles are in another database, so the row is a separate
+    /// Writes an audit row for an import. Candles are in another database, so this is a separate
     /// transaction.
     pub fn note_import(
         &self,

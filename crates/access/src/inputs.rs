@@ -1,14 +1,14 @@
-//! Reports as tables: named columns, and rows with line numbers. CSV files and JSON documents both
-//! become tables.
+//! Reports as tables of named columns and rows with line numbers. CSV files and JSON documents are
+//! both converted to tables.
 
-/// The largest file accepted.
+/// Maximum size of a report file.
 pub const REPORT_BYTES_MAX: usize = 16 << 20;
 pub const REPORT_ROWS_MAX: usize = 100_000;
 const COLUMNS_MAX: usize = 16;
-/// The longest field; a name has 64 characters of up to four bytes.
+/// Maximum length of a field: a name has 64 characters of up to four bytes.
 const FIELD_BYTES_MAX: usize = 256;
 
-/// An error in a report, with its line if it has lines.
+/// An error in a report, with its line number if the report has lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct ReportError {
@@ -26,7 +26,7 @@ impl ReportError {
     }
 }
 
-/// Rows of a report, not parsed yet.
+/// Unparsed rows of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     columns: Vec<String>,
@@ -44,7 +44,7 @@ impl Table {
         Table { columns: columns.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row, with a field for each column. `line` is the number for error messages.
+    /// Adds a row with one field per column. `line` is used in error messages.
     pub fn push(&mut self, line: Option<usize>, fields: Vec<String>) -> Result<(), ReportError> {
         let problem = if self.rows.len() >= REPORT_ROWS_MAX {
             format!("a report has at most {REPORT_ROWS_MAX} rows: send it in parts")
@@ -59,7 +59,7 @@ impl Table {
         Err(ReportError::at(line, problem))
     }
 
-    /// Comma-separated text with a header line. Fields may be quoted, blank lines are skipped.
+    /// Parses CSV with a header line. Fields may be quoted; blank lines are skipped.
     pub fn csv(bytes: &[u8]) -> Result<Table, ReportError> {
         if bytes.len() > REPORT_BYTES_MAX {
             return Err(ReportError::new(format!("the file is larger than {REPORT_BYTES_MAX} bytes")));
@@ -87,8 +87,8 @@ impl Table {
         table.ok_or_else(|| ReportError::new("there is nothing in it: the first line names the columns"))
     }
 
-    /// The rows, if the columns are valid, each once: all that are `needed`, and any that are
-    /// `known`.
+    /// Returns the rows if every column is `known`, none is duplicated and none of the `needed`
+    /// ones is missing.
     pub(crate) fn checked(&self, needed: &[&str], known: &[&str]) -> Result<&[Row], ReportError> {
         let wanted = || format!("the columns are {}", known.join(", "));
         for (index, name) in self.columns.iter().enumerate() {
@@ -109,14 +109,14 @@ impl Table {
         Ok(&self.rows)
     }
 
-    /// A field by the name of its column; `None` if it is blank, or if there is no such column.
+    /// Returns a field by column name; `None` if it is blank or the column does not exist.
     pub(crate) fn field<'a>(&self, row: &'a Row, name: &str) -> Option<&'a str> {
         let at = self.columns.iter().position(|column| column == name)?;
         row.fields.get(at).map(|field| field.trim()).filter(|field| !field.is_empty())
     }
 }
 
-/// The fields of one line. A quoted field may hold commas and doubled quotes.
+/// Splits a line into fields. A quoted field may contain commas and doubled quotes.
 fn fields(line: &str) -> Result<Vec<String>, &'static str> {
     let (mut fields, mut field) = (Vec::new(), String::new());
     let mut letters = line.chars().peekable();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_names_first_and_rows_of_the_same_width() {
+    fn a_file_has_a_header_and_rows_of_the_same_width() {
         let table =
             Table::csv("\u{feff}Account,Day\r\n\r\nann,2026-10-30\r\n\"b, c\",\n".as_bytes()).unwrap();
         let rows = table.checked(&["account"], &["account", "day"]).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_missing_and_duplicate_columns_are_named() {
+    fn unknown_missing_and_duplicate_columns_are_rejected() {
         let check = |text: &str| {
             Table::csv(text.as_bytes()).unwrap().checked(&["a"], &["a", "b"]).unwrap_err().to_string()
         };

@@ -1,15 +1,15 @@
 use market::{Market, Timestamp, Zone, parse_date};
 
-/// A text that is not a time.
+/// The text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a time: write 2026-11-13 or 20261113 (its first moment in Hong Kong), or 2026-11-13T01:30:00Z"
 )]
 pub struct ParseInstantError(String);
 
-/// Parses a time in account commands and requests: `2026-11-13` or `20261113`, which is that day's
-/// first moment in Hong Kong because days and months of accounts are Hong Kong's, or an instant
-/// with its offset (RFC 3339). Parts of a second are dropped.
+/// Parses a time in account commands and requests. A date (`2026-11-13` or `20261113`) is midnight
+/// in Hong Kong, because days and months of accounts are Hong Kong's. An instant needs its offset
+/// (RFC 3339); fractions of a second are truncated.
 pub fn parse_instant(text: &str) -> Result<Timestamp, ParseInstantError> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         return Ok(Timestamp(at.as_second()));
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_midnight_in_hong_kong_and_an_instant_is_itself() {
+    fn dates_and_instants_are_parsed() {
         for (text, says) in [
             ("2027-12-31", "2027-12-30T16:00:00Z"),
             ("20271231", "2027-12-30T16:00:00Z"),

@@ -1,4 +1,4 @@
-//! Determines levels: reads what an account has earned, and records a change of its level.
+//! Determines the levels of accounts and records level changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,32 +12,33 @@ use crate::{
     MonthOrders, Present, Reason, Source, Standing, Step, Worth, level,
 };
 
-/// The currency of the thresholds.
+/// Currency of the level thresholds.
 pub(crate) const BASE: &str = "HKD";
-/// Converts an amount of the base currency to [`Hkd`]: four decimals of the amount and eight of a
-/// rate of one.
+/// Exchange rate of one, with eight decimals. Multiplied by an amount with four decimals it gives
+/// units of [`Hkd`].
 const BASE_RATE: i128 = 100_000_000;
-/// Changes of level recorded together.
+/// Maximum number of level changes per transaction.
 const CHANGES_MAX: usize = 1_000;
 
 impl Access {
-    /// The ladder of levels.
+    /// Returns the levels; an error if the rows in the database are invalid.
     pub fn ladder(&self) -> Result<Ladder, AccessError> {
         Ladder::new(self.steps()?)
     }
 
-    /// The steps in the database, whether or not they form a valid ladder.
+    /// Returns the rows of the levels without validating them as a ladder.
     pub fn steps(&self) -> Result<Vec<Step>, AccessError> {
         Ok(level::steps(&self.accounts.levels()?))
     }
 
-    /// Determines an account's level after `by` has changed what it depends on, and records a
-    /// change of level as theirs.
+    /// Recomputes an account's level after `by` has changed its inputs, and records a level change
+    /// in the name of `by`.
     pub fn settle(&self, id: AccountId, by: &Actor, present: Present) -> Result<(), AccessError> {
         self.settle_each([id], by, present)
     }
 
-    /// The same for many accounts: changes are recorded together, since each write waits for the disk.
+    /// Like [`Access::settle`], for many accounts. Changes are recorded in batches, because each
+    /// transaction waits for the disk.
     pub(crate) fn settle_each(
         &self,
         ids: impl IntoIterator<Item = AccountId>,
@@ -62,8 +63,8 @@ impl Access {
         self.settle_each(accounts.iter().map(|account| account.id), by, present)
     }
 
-    /// The level of an account at a time of the market, and whether it is not recorded yet. Reads
-    /// nothing from the database while neither the day nor any account has changed.
+    /// Returns an account's level at a market time, and whether it must still be recorded. Served
+    /// from the cache until the trading day or the database version changes.
     pub(crate) fn standing_of(
         &self,
         version: i64,
@@ -77,14 +78,14 @@ impl Access {
         }
         let standing = Arc::new(self.judge(account, day)?);
         let from = self.accounts.recorded_level(account.id)?;
-        // An account begins at the first level, which needs no record.
+        // Accounts start at the first level without a record.
         let before = from.map_or(Level::FIRST.number(), |seen| seen.level);
         let unrecorded = (before != standing.level.number()).then_some(UnrecordedLevel { from });
         self.levels.standings.learn(version, account.id, &standing, unrecorded);
         Ok((standing, unrecorded))
     }
 
-    /// Records that levels have changed.
+    /// Records level changes in the database and marks them as recorded in the cache.
     pub(crate) fn record_levels(
         &self,
         changed: &[(AccountId, Arc<Standing>, UnrecordedLevel)],
@@ -112,7 +113,7 @@ impl Access {
         Ok(())
     }
 
-    /// The level of an account on a trading day.
+    /// Computes an account's level on a trading day.
     pub(crate) fn judge(&self, account: &Account, day: Date) -> Result<Standing, AccessError> {
         let ladder = self.ladder()?;
         let grounds = self.grounds(account.id, day)?;
@@ -125,7 +126,8 @@ impl Access {
         Ok(Standing { day, level, reason, limit, own_quota: own.is_some(), grounds })
     }
 
-    /// The grounds that were complete before a trading day: its own assets and orders are not.
+    /// Returns the inputs that were complete before a trading day; assets and orders of the day
+    /// itself are excluded.
     fn grounds(&self, id: AccountId, day: Date) -> Result<Grounds, AccessError> {
         let (month, [month_end, yesterday]) = (Month::of(day), self.days_before(day));
         let (before, source) = (month.previous(), self.source(id, day)?);
@@ -140,15 +142,15 @@ impl Access {
         Ok(Grounds { assets, orders })
     }
 
-    /// The two trading days whose assets decide the level of a trading day: the last of the month
-    /// before, and the last before it.
+    /// Returns the trading days whose assets determine the level of a trading day: the last one of
+    /// the previous month, and the previous one.
     fn days_before(&self, day: Date) -> [Date; 2] {
         let firsts = [Month::of(day).first(), day];
         firsts.map(|first| self.levels.standings.days.last_until(first.yesterday().unwrap_or(Date::MIN)))
     }
 
-    /// Whose numbers the level of a trading day follows from. A report of the day itself decides nothing yet: like any other number it
-    /// takes effect on the next trading day.
+    /// Returns where the inputs for a trading day come from. A report of the day itself is ignored,
+    /// because it takes effect on the next trading day.
     fn source(&self, id: AccountId, day: Date) -> Result<Source, AccessError> {
         Ok(match self.levels.from {
             LevelsFrom::Reported => Source::Reported,
@@ -158,7 +160,7 @@ impl Access {
         })
     }
 
-    /// Orders of a month before a day.
+    /// Returns the number of orders of a month before a day.
     fn orders(
         &self,
         id: AccountId,
@@ -173,8 +175,8 @@ impl Access {
         Ok(MonthOrders { count, source, month })
     }
 
-    /// The total of the latest known day up to `day`. A paper account with negative total is worth
-    /// nothing.
+    /// Returns the total assets of the latest known day up to `day`. A negative total of a paper
+    /// account is reported as zero.
     fn worth(&self, id: AccountId, source: Source, day: Date) -> Result<Option<Worth>, AccessError> {
         let holdings = match source {
             Source::Reported => self.accounts.reported_assets_as_of(id, day)?,
@@ -184,18 +186,19 @@ impl Access {
         Ok(Some(Worth { total: Hkd(total(&holdings).max(0)), source, day }))
     }
 
-    /// Whether paper accounts count for levels.
+    /// Returns whether levels may depend on paper accounts.
     pub fn counts_paper(&self) -> bool {
         self.levels.from != LevelsFrom::Reported
     }
 
-    /// The days for which paper accounts must be tallied to determine current and next levels.
+    /// Returns the days for which paper accounts must be tallied to determine the current and next
+    /// levels.
     pub fn tally_days(&self, now: Timestamp) -> TallyDays {
         let days = &self.levels.standings.days;
         let (today, in_force) = (days.today(now), days.in_force(now));
         let judged = [in_force, days.first_after(today)];
         let mut ends: BTreeSet<Date> = judged.into_iter().flat_map(|day| self.days_before(day)).collect();
-        // Orders count up to the end of yesterday, whether or not it was a trading day.
+        // Orders are counted up to the end of yesterday, whether or not that was a trading day.
         ends.extend(today.yesterday());
         let ends = ends.into_iter().filter(|day| *day < today).collect();
         TallyDays { today, ends, orders_from: Month::of(in_force).previous().first() }
@@ -206,7 +209,8 @@ fn total(holdings: &[ReportedHolding]) -> i128 {
     holdings.iter().map(in_base).fold(0, i128::saturating_add)
 }
 
-/// The exact value in HKD. A holding without a rate counts as nothing: reports of such are refused, but a paper account may have some.
+/// Returns the exact value in HKD. A holding without an exchange rate is valued at zero: reports of
+/// such holdings are refused, but a paper account may have some.
 fn in_base(holding: &ReportedHolding) -> i128 {
     let rate = if holding.currency == BASE { BASE_RATE } else { holding.rate.unwrap_or(0).into() };
     i128::from(holding.amount).saturating_mul(rate)

@@ -1,10 +1,10 @@
-//! The key file, and the keys derived from it: sealed app secrets, and the authentication tags of
-//! session ids, CSRF tokens, device cookies, download addresses and password links.
+//! The key file and the keys derived from it, which encrypt app secrets and authenticate session
+//! ids, CSRF tokens, device cookies, download URLs and password links.
 //!
-//! The file holds 32 random bytes: `secret.key` beside `accounts.db`, or a file of each node where
-//! the accounts are on PostgreSQL. A copy of the database alone thus reveals no secret, and neither
-//! does a copy of the key file alone. Every use has a separate key, derived with a label, so that a
-//! value made for one use is invalid for another.
+//! The file holds 32 random bytes: `secret.key` next to `accounts.db`, or a file on each node if
+//! the accounts are on PostgreSQL. A copy of the database alone therefore reveals no secret, and
+//! neither does a copy of the key file alone. Each use has its own key, derived with a label, so
+//! that a value made for one use is invalid for another.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -29,7 +29,7 @@ const USER_CODE_LABEL: &[u8] = b"chandler user code 1";
 const DOWNLOAD_LABEL: &[u8] = b"chandler download 1";
 const PASSWORD_LINK_LABEL: &[u8] = b"chandler password link 1";
 const FINGERPRINT_LABEL: &[u8] = b"chandler fingerprint 1";
-/// First byte of a sealed secret, so that the cipher can change later.
+/// First byte of an encrypted secret, so that the cipher can be replaced later.
 const SEAL_VERSION: u8 = 1;
 /// Long enough for random nonces over the lifetime of a key.
 const NONCE_BYTES: usize = 24;
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// `None` when there is no key file.
+    /// Loads the key file; `None` if it does not exist.
     pub(crate) fn load(path: &Path) -> Result<Option<Keys>, AccessError> {
         let fail = |source| AccessError::KeyFile { what: "read", path: path.to_owned(), source };
         let file = match File::open(path) {
@@ -71,12 +71,12 @@ impl Keys {
         }
     }
 
-    /// Creates the key file. If another process was faster, its key is used.
+    /// Creates the key file. If another process has created it first, that key is used.
     pub(crate) fn create(path: &Path) -> Result<Keys, AccessError> {
         Keys::create_or_load(path).map(|(keys, _)| keys)
     }
 
-    /// The same, and whether this call created the file.
+    /// Like [`Keys::create`], and returns whether this call created the file.
     pub(crate) fn create_or_load(path: &Path) -> Result<(Keys, bool), AccessError> {
         let key: Key = Zeroizing::new(random()?);
         let is_ours = put(&key, path)?;
@@ -84,7 +84,7 @@ impl Keys {
         Ok((keys, is_ours))
     }
 
-    /// Copies a key file, unless the target exists.
+    /// Copies a key file unless the target exists.
     pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), AccessError> {
         let read = |source| AccessError::KeyFile { what: "read", path: from.to_owned(), source };
         let bytes = Zeroizing::new(fs::read(from).map_err(read)?);
@@ -93,7 +93,7 @@ impl Keys {
         put(&Zeroizing::new(key), to).map(drop)
     }
 
-    /// The key file of a store in a directory.
+    /// Returns the path of the key file in a store directory.
     pub(crate) fn path(dir: &Path) -> PathBuf {
         dir.join(FILE)
     }
@@ -108,18 +108,19 @@ impl Keys {
             user_code: derive(USER_CODE_LABEL),
             download: derive(DOWNLOAD_LABEL),
             password_link: derive(PASSWORD_LINK_LABEL),
-            // A hash of a derived key, so that the database stores no key.
+            // A hash of a derived key, so that the database never stores a key.
             fingerprint: Sha256::digest(derive(FINGERPRINT_LABEL).as_slice()).into(),
         }
     }
 
-    /// Identifies the key without revealing it. For a database shared by several nodes, which must
-    /// all have the same key.
+    /// Returns a value that identifies the key without revealing it. Nodes that share a database
+    /// compare it to check that they all have the same key.
     pub(crate) fn fingerprint(&self) -> &[u8; 32] {
         &self.fingerprint
     }
 
-    /// Seals an app secret for one account and app key; it does not open in any other row.
+    /// Encrypts an app secret. The account and the app key are authenticated, so the ciphertext is
+    /// invalid in any other row.
     pub(crate) fn seal(
         &self,
         secret: &Secret,
@@ -157,7 +158,7 @@ impl Keys {
         XChaCha20Poly1305::new((&*self.seal).into())
     }
 
-    /// The authentication tag of a session id.
+    /// Returns the authentication tag of a session id.
     pub(crate) fn session_tag(&self, bytes: &[u8]) -> [u8; TAG_BYTES] {
         let whole: [u8; 32] = mac(&self.session, &[bytes]).finalize().into_bytes().into();
         whole.first_chunk().copied().unwrap_or_default()
@@ -168,14 +169,14 @@ impl Keys {
         mac(&self.session, &[bytes]).verify_truncated_left(tag).is_ok()
     }
 
-    /// The stored form of a user code: keyed, because a code is short enough to be guessed from a
-    /// plain hash.
+    /// Returns the keyed hash of a user code. A plain hash could be brute-forced, because codes are
+    /// short.
     pub(crate) fn hash_user_code(&self, code: &[u8]) -> [u8; 32] {
         mac(&self.user_code, &[code]).finalize().into_bytes().into()
     }
 
-    /// The authentication tag of a CSRF token or a device cookie. The first part is its purpose, so
-    /// that no tag is good for another.
+    /// Returns the authentication tag of a CSRF token or device cookie. The first part is its
+    /// purpose, so that a tag is valid for that purpose only.
     pub(crate) fn form_tag(&self, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         let whole: [u8; 32] = mac(&self.form, parts).finalize().into_bytes().into();
         whole.first_chunk().copied().unwrap_or_default()
@@ -185,17 +186,17 @@ impl Keys {
         mac(&self.form, parts).verify_truncated_left(tag).is_ok()
     }
 
-    /// The signature of a download URL.
+    /// Returns the signature of a download URL.
     pub(crate) fn download_tag(&self, parts: &[&[u8]]) -> [u8; 32] {
         mac(&self.download, parts).finalize().into_bytes().into()
     }
 
-    /// Verifies it in constant time.
+    /// Verifies the signature of a download URL in constant time.
     pub(crate) fn is_download_tag(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         mac(&self.download, parts).verify_slice(tag).is_ok()
     }
 
-    /// The authentication tag of a password link.
+    /// Returns the authentication tag of a password link.
     pub(crate) fn password_link_tag(&self, bytes: &[u8]) -> [u8; 32] {
         mac(&self.password_link, &[bytes]).finalize().into_bytes().into()
     }
@@ -209,7 +210,7 @@ fn mac(key: &Key, parts: &[&[u8]]) -> Hmac<Sha256> {
     hmac(key.as_slice(), parts)
 }
 
-/// HMAC-SHA256 over the concatenation of parts.
+/// Returns HMAC-SHA256 over the concatenated parts.
 pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     #[expect(
         clippy::expect_used,
@@ -224,7 +225,7 @@ fn bound_to(account: AccountId, app_key: &str) -> Vec<u8> {
     [account.0.to_be_bytes().as_slice(), app_key.as_bytes()].concat()
 }
 
-/// Creates the key file; returns false if it exists.
+/// Creates the key file; returns `false` if it exists.
 fn put(key: &Key, path: &Path) -> Result<bool, AccessError> {
     let fail = |source| AccessError::KeyFile { what: "create", path: path.to_owned(), source };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -234,14 +235,14 @@ fn put(key: &Key, path: &Path) -> Result<bool, AccessError> {
     draft.push(format!(".{}", hex(&random::<8>()?)));
     let draft = PathBuf::from(draft);
     let placed = place(key, &draft, path);
-    // The draft is not needed any more, whether or not it was linked. A leftover draft is harmless:
-    // nothing is sealed with it.
+    // The draft is removed whether or not it was linked. A leftover draft is harmless: it encrypts
+    // nothing.
     fs::remove_file(&draft).ok();
     placed.map_err(fail)
 }
 
-/// Writes the draft, then links it to its name, which fails if the name is taken: no process ever
-/// reads half a key. Returns whether the name was free.
+/// Writes and syncs a draft, then hard-links it to `path`, so that no process ever reads a partial
+/// key. Returns `false` if `path` exists.
 fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -263,7 +264,8 @@ fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<bool> {
     Ok(is_free)
 }
 
-/// A group may read it (volumes of container systems are shared that way); other users may not.
+/// Refuses a key file that other users can access. Group access is allowed, because container
+/// volumes are shared that way.
 #[cfg(unix)]
 fn check_mode(file: &File, path: &Path) -> Result<(), AccessError> {
     use std::os::unix::fs::PermissionsExt;
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_secret_opens_for_its_account_and_key_alone() {
+    fn an_encrypted_secret_is_bound_to_its_account_and_app_key() {
         let dir = tempfile::tempdir().unwrap();
         let keys = Keys::create(&Keys::path(dir.path())).unwrap();
         let sealed = keys.seal(&secret(), AccountId(7), "key").unwrap();
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_file_is_created_once_and_opens_its_sealed_secrets() {
+    fn the_key_file_is_created_once() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Keys::load(&Keys::path(dir.path())).unwrap().is_none());
         let first = Keys::create(&Keys::path(dir.path())).unwrap();
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_file_opens_nothing() {
+    fn another_key_file_decrypts_nothing() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (one, two) =
             (Keys::create(&one.path().join("key")).unwrap(), Keys::create(&two.path().join("key")).unwrap());
@@ -351,7 +353,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_key_file_is_private_and_must_stay_so() {
+    fn a_key_file_readable_by_others_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         Keys::create(&Keys::path(dir.path())).unwrap();

@@ -1,4 +1,4 @@
-//! The ladder of levels, and which step of it assets and orders reach. Pure: no database, no clock.
+//! Levels and their thresholds. Pure functions: no database, no clock.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use store::LevelRow;
 
 use crate::{AccessError, Month, QUOTA_MAX};
 
-/// A step of the ladder, 1 to 6.
+/// An account level, 1 to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(u8);
 
@@ -31,7 +31,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// An exact amount of HKD, in units of 10⁻¹²: an amount has four decimals, a rate eight.
+/// An exact HKD amount in units of 10⁻¹²: amounts have four decimals, exchange rates eight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hkd(pub(crate) i128);
 
@@ -42,15 +42,15 @@ impl Hkd {
         Hkd(i128::from(amount).saturating_mul(Hkd::UNIT))
     }
 
-    /// With two decimals, without the name of the currency and without commas.
+    /// Formats the amount with two decimals, without currency and thousands separators.
     pub fn plain(self) -> String {
         let cents = self.0 / (Hkd::UNIT / 100);
         format!("{}.{:02}", cents / 100, cents % 100)
     }
 }
 
-/// `HKD 80,000.00`. Truncated, not rounded: an amount below a threshold must not look as if it
-/// reached it.
+/// Formats as `HKD 80,000.00`. Truncates instead of rounding, so that an amount below a threshold
+/// never appears to reach it.
 impl fmt::Display for Hkd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = self.plain();
@@ -67,16 +67,16 @@ impl fmt::Display for Hkd {
     }
 }
 
-/// Whose numbers a level follows from.
+/// Origin of the numbers that determine a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Those that an operator reported for the account.
+    /// Reported by an operator.
     Reported,
-    /// Those of its paper account.
+    /// Taken from the account's paper account.
     Paper,
 }
 
-/// A suffix for a number: empty for reported ones.
+/// Formats as a suffix for a number; empty for reported ones.
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -86,7 +86,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// What an account was worth, and the day for which that is known.
+/// Total assets of an account on a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worth {
     pub total: Hkd,
@@ -94,7 +94,7 @@ pub struct Worth {
     pub day: Date,
 }
 
-/// Completed orders of a month.
+/// Number of completed orders in a month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthOrders {
     pub count: u64,
@@ -102,18 +102,18 @@ pub struct MonthOrders {
     pub month: Month,
 }
 
-/// What a level is judged by.
+/// Inputs that determine a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grounds {
-    /// `None` if nothing was reported, or the paper account was not opened by then.
+    /// `None` if nothing had been reported, or the paper account had not been opened.
     pub assets: Option<Worth>,
     pub orders: MonthOrders,
 }
 
-/// Why a level is what it is.
+/// Why an account has its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The account is open, and no condition of a higher level holds.
+    /// The account is open, and no condition of a higher level is met.
     Opened,
     Assets {
         worth: Worth,
@@ -121,7 +121,7 @@ pub enum Reason {
     },
     Orders {
         orders: MonthOrders,
-        /// The number of orders that had to be exceeded.
+        /// The threshold that the number of orders exceeds.
         exceeded: u32,
         level: Level,
     },
@@ -147,15 +147,15 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What a level grants, and what it requires.
+/// What a level grants and requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub level: Level,
-    /// Securities a month.
+    /// Quota in securities per month.
     pub quota: u32,
-    /// HKD that total assets must reach; `None` if the level cannot be earned by assets.
+    /// Minimum total assets in HKD; `None` if the level cannot be earned by assets.
     pub assets: Option<u64>,
-    /// Orders of a month that must be exceeded.
+    /// Monthly orders that must be exceeded; `None` if the level cannot be earned by orders.
     pub orders: Option<u32>,
 }
 
@@ -166,7 +166,7 @@ impl Step {
     }
 }
 
-/// A change of a step; `None` leaves a field unchanged.
+/// Partial update of a level; `None` leaves a field unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepChange {
     pub level: Level,
@@ -183,9 +183,9 @@ impl From<Step> for StepChange {
 }
 
 impl StepChange {
-    /// The changed step, if the ladder is still valid with it. If the ladder is already invalid,
-    /// because its rows were changed by other means, any step is accepted: several may have to
-    /// change before it is valid again.
+    /// Returns the changed step if the ladder stays valid. If the ladder is already invalid,
+    /// because rows were edited by other means, any step is accepted: repairing it may take several
+    /// changes.
     pub(crate) fn applied(&self, rows: &[LevelRow]) -> Result<Step, AccessError> {
         let mut steps = steps(rows);
         let was_whole = faults(&steps).is_empty();
@@ -209,11 +209,11 @@ impl StepChange {
     }
 }
 
-/// All levels in ascending order. No value is lower than that of the level before.
+/// All levels in ascending order. No threshold or quota is lower than that of the previous level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ladder(Vec<Step>);
 
-/// Everything that makes the steps an invalid ladder.
+/// Returns the reasons why the steps are not a valid ladder; empty if they are.
 fn faults(steps: &[Step]) -> Vec<String> {
     let mut faults = Vec::new();
     for number in 1..=6 {
@@ -267,12 +267,12 @@ impl Ladder {
         self.0.iter().find(|step| step.level == level).map_or(0, |step| step.quota)
     }
 
-    /// The highest level whose condition holds, and which condition that is.
+    /// Returns the highest level whose condition is met, and that condition.
     pub fn earned(&self, grounds: &Grounds) -> (Level, Reason) {
         let reason = |step: &Step| {
             let level = step.level;
             let by_assets = grounds.assets.zip(step.assets).filter(|(worth, wanted)| {
-                // Both sides are exact, so nothing is rounded over the threshold.
+                // Both sides are exact, so rounding cannot lift an amount over the threshold.
                 worth.total >= Hkd::whole(*wanted)
             });
             if let Some((worth, _)) = by_assets {
@@ -287,20 +287,21 @@ impl Ladder {
     }
 }
 
-/// The levels whose value is less than that of the level before.
+/// Returns the levels whose value is lower than that of the previous level.
 fn falls(values: impl Iterator<Item = (Level, u64)> + Clone) -> impl Iterator<Item = Level> {
     let pairs = values.clone().zip(values.skip(1));
     pairs.filter(|((_, one), (_, next))| next < one).map(|(_, (level, _))| level)
 }
 
-/// The days on which levels change: Hong Kong's trading days, whatever else the account trades.
+/// Calendar of the days on which levels change: Hong Kong's trading days, whatever markets the
+/// account trades.
 #[derive(Clone, Debug)]
 pub(crate) struct TradingDays {
     zone: Zone,
     calendar: Calendar,
 }
 
-/// Days searched for the next trading day; no market is closed for three weeks.
+/// Maximum number of days searched for the next trading day. No market is closed for three weeks.
 const AHEAD_MAX: usize = 31;
 
 impl TradingDays {
@@ -308,7 +309,7 @@ impl TradingDays {
         TradingDays { zone: Zone::of(Market::Hk), calendar }
     }
 
-    /// The date in Hong Kong.
+    /// Returns the date in Hong Kong.
     pub(crate) fn today(&self, now: Timestamp) -> Date {
         self.zone.date(now)
     }
@@ -317,7 +318,7 @@ impl TradingDays {
         self.zone.midnight(day)
     }
 
-    /// The trading day whose level holds: today, or the last one before.
+    /// Returns the trading day whose level is in force: today or the last trading day before it.
     pub(crate) fn in_force(&self, now: Timestamp) -> Date {
         self.last_until(self.today(now))
     }
@@ -326,7 +327,7 @@ impl TradingDays {
         self.calendar.on_or_before(day).unwrap_or(day)
     }
 
-    /// The first trading day after a date.
+    /// Returns the first trading day after a date.
     pub(crate) fn first_after(&self, day: Date) -> Date {
         let after = std::iter::successors(day.tomorrow().ok(), |day| day.tomorrow().ok()).take(AHEAD_MAX);
         let mut open = after.filter(|day| self.calendar.kind(*day).is_some());

@@ -1,4 +1,4 @@
-//! The levels of accounts: their inputs, and the standings that were determined.
+//! Levels of accounts: the source of their inputs and a cache of the results.
 
 use market::{Calendar, Market, Venue};
 
@@ -7,13 +7,13 @@ use crate::{AccessError, LevelsFrom};
 
 #[derive(Debug)]
 pub(crate) struct Levels {
-    /// Which numbers decide.
+    /// Whether levels are based on reported numbers or on paper accounts.
     pub(crate) from: LevelsFrom,
     pub(crate) standings: Standings,
 }
 
 impl Levels {
-    /// With the built-in calendar of Hong Kong.
+    /// Uses the built-in Hong Kong calendar.
     pub(crate) fn built_in() -> Result<Levels, AccessError> {
         let calendar =
             Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?;

@@ -1,12 +1,12 @@
-//! Which numbers levels are judged by: those that operators report, or those of the paper accounts.
+//! Setting for the inputs of levels: numbers that operators report, or the paper accounts.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A setting of the service.
+/// Where the inputs of levels come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LevelsFrom {
-    /// The reports, for an account that has any; otherwise its paper account.
+    /// Reports, for an account that has any; otherwise its paper account.
     #[default]
     Auto,
     Reported,

@@ -1,29 +1,29 @@
-//! Who may send requests, how often and how much: accounts, signatures, one-time passwords,
-//! sessions, rate and quota.
+//! Access control: who may send requests, how often and how much. Accounts, signatures, one-time
+//! passwords, sessions, rate limits and quotas.
 //!
-//! The crate knows nothing of the network: no HTTP, no packets, no codes. It reads no
-//! clock either; three kinds of time are arguments and are never mixed. *Now*
+//! The crate knows nothing of the network: no HTTP, packets or response codes. It reads no clock
+//! either; three kinds of time are passed as arguments and never mixed. *Now*
 //! ([`Timestamp`](market::Timestamp)) is the wall clock by which signatures and sessions expire;
-//! the *market's now*, of the same type, decides which month a quota belongs to, which level is in
-//! force and whether a right holds; *uptime* is a monotonic clock, for the rate window and for
-//! one-time passwords.
+//! the *market's now*, of the same type, determines the month of a quota, the level in force and
+//! whether a right is valid; *uptime* is a monotonic clock, for rate limits and one-time passwords.
 //!
 //! Start with [`Access`]. [`Access::identify`] turns a signed request into a [`Caller`];
 //! [`Access::sign_on`] and [`Access::resume`] do the same for a connection. Requests are then
 //! admitted in `admit.rs`: [`Access::admit_within`] returns a [`Permit`] for a [`Scope`],
 //! [`Access::admit`] one for a [`Demand`] that is counted or needs a market right; both refuse with
-//! a [`Refusal`]. The only other source of permits is [`Access::admit_browser`], for a person at a
-//! page. [`Access::quota`] says how far an account is through its month; its level is judged in
-//! `judge.rs` by the rules of `level.rs`. Persistent state is in `store`.
+//! a [`Refusal`]. Permits also come from [`Access::admit_browser`], for a signed-in user of the
+//! pages, and [`Access::admit_in_process`], for the command line. [`Access::quota`] returns an
+//! account's usage in a month; levels are determined in `judge.rs` by the rules of `level.rs`.
+//! Persistent state is in `store`.
 //!
-//! The state that it holds in memory is in `identity.rs`, `limits.rs`, `levels.rs` and `cluster.rs`;
-//! guesses of passwords and codes are limited in `guesses/`.
+//! In-memory state is in `identity.rs`, `limits.rs`, `levels.rs` and `cluster.rs`; `guesses/`
+//! limits brute-force attempts at passwords and codes.
 //!
 //! There are two rate limits. History has a sliding window (`rate.rs`); all other quote commands
 //! share the general limit ([`CallRule`], `calls.rs`), which [`Access::admit_call`] checks before
 //! anything else.
 //!
-//! The securities that an account follows are in `watchlist.rs`.
+//! Watchlists are in `watchlist.rs`.
 
 mod access;
 mod account;

@@ -1,5 +1,5 @@
-//! How often and how much: the windows of accounts and addresses, guesses, and the securities that
-//! were paid for. Each is counted in memory, or in the database that nodes share.
+//! Rate limits of accounts and addresses, brute-force limits, and the cache of paid securities.
+//! Each is counted in memory or in the database that the nodes share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::{AccessError, RateLimit, RateLimiter};
 
 #[derive(Debug)]
 pub(crate) struct Limits {
-    /// History requests that this process has admitted.
+    /// History requests admitted by this process.
     rates: RateLimiter<AccountId>,
-    /// This node's cache of the rate windows that the database holds for all nodes.
+    /// This node's cache of the rate windows in the shared database.
     shared_rates: SharedRates,
     calls: Calls,
     pub(crate) paid: PaidSecurities,
@@ -39,7 +39,7 @@ impl Limits {
         }
     }
 
-    /// Counts a history request, or returns how long it has to wait.
+    /// Counts a history request, or returns how long to wait.
     pub(crate) fn pass_rate(
         &self,
         cluster: &Cluster,
@@ -55,7 +55,8 @@ impl Limits {
         if cluster.goes_on_alone()? {
             let passed = self.rates.pass(id, local(), calls, uptime);
             if passed.is_ok() {
-                // Also if the database is found again meanwhile: it has not counted this request.
+                // Noted even if the database has recovered in the meantime: it has not counted this
+                // request.
                 cluster.health.note_lacking(uptime);
             }
             return Ok(passed);
@@ -64,7 +65,7 @@ impl Limits {
         if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
             return Ok(Err(wait));
         }
-        // Every admission is counted here, too, for when the database becomes unreachable.
+        // Every admission is also counted locally, in case the database becomes unreachable.
         cluster.health.note_losses(shared.connection_losses(), uptime);
         let before = local();
         if let Err(wait) = self.rates.pass(id, before, calls, uptime) {
@@ -72,7 +73,7 @@ impl Limits {
         }
         let passed = match briefly(|| shared.take_rate(id, &ask)) {
             Ok(decision) => Ok(self.shared_rates.decided(id, &ask, decision, uptime)),
-            // Whether the database has counted it is unknown; this node decides instead.
+            // It is unknown whether the database has counted the request, so this node decides.
             Err(error) if is_decided_here(&error) => {
                 cluster.note_unanswered(&error);
                 cluster.health.note_lacking(uptime);
@@ -80,7 +81,7 @@ impl Limits {
             }
             Err(error) => Err(error.into()),
         };
-        // The query may have found out that connections were broken.
+        // The query may have detected broken connections.
         cluster.health.note_losses(shared.connection_losses(), uptime);
         let after = local();
         match passed {
@@ -96,7 +97,7 @@ impl Limits {
         }
     }
 
-    /// What the rate of an account leaves it: how many requests, and how long until there are more.
+    /// Returns how many requests an account has left, and how long until it has more.
     pub(crate) fn rate_left(
         &self,
         cluster: &Cluster,
@@ -127,7 +128,7 @@ impl Limits {
         Ok(if local.0 < of_all.0 { local } else { of_all })
     }
 
-    /// Takes a call of the general rule, or says how long it waits.
+    /// Counts a call against the general limit, or returns how long to wait.
     pub(crate) fn pass_call(
         &self,
         cluster: &Cluster,

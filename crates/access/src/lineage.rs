@@ -6,7 +6,7 @@ use crate::random::random;
 pub struct Lineage(pub(crate) [u8; 16]);
 
 impl Lineage {
-    /// For a client without an earlier connection.
+    /// Returns a random lineage for a client without an earlier connection.
     pub fn new() -> Result<Lineage, AccessError> {
         random().map(Lineage)
     }

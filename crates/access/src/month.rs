@@ -2,7 +2,7 @@ use std::fmt;
 
 use market::{Date, DateSpan};
 
-/// A calendar month in Hong Kong; `2026-08` as text.
+/// A calendar month in Hong Kong. Its text form is `2026-08`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Month {
     first: Date,
@@ -21,7 +21,7 @@ impl Month {
         Month::of(self.first.yesterday().unwrap_or(Date::MIN))
     }
 
-    /// The day on which the next month begins, in Hong Kong.
+    /// Returns the first day of the next month, in Hong Kong.
     pub fn next(self) -> Date {
         self.first.checked_add(DateSpan::new().months(1)).unwrap_or(Date::MAX)
     }

@@ -1,9 +1,9 @@
-//! Addresses as rate limiters count them.
+//! Address normalization for rate limiters.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The network that an address counts for. An IPv6 address counts for its /64: one host usually has
-/// all 2^64 of them.
+/// Returns the network that an address is counted as. An IPv6 address is counted as its /64,
+/// because one host usually controls the whole /64.
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ipv6_address_counts_for_its_64_and_a_mapped_one_for_its_ipv4_address() {
+    fn ipv6_maps_to_its_64_network_and_mapped_addresses_to_ipv4() {
         for (address, counts_for) in [
             ("192.0.2.1", "192.0.2.1"),
             ("::ffff:192.0.2.1", "192.0.2.1"),

@@ -1,8 +1,8 @@
-//! Opens accounts: the database, and the key file that belongs to it.
+//! Opens the accounts database and its key file.
 //!
-//! In a directory the key lies beside the database. On PostgreSQL every node has a copy of the key
-//! file, and all of them must be the same: the database stores the fingerprint of the key that its
-//! secrets are sealed with, and never the key.
+//! In a store directory, the key file is next to the database. On PostgreSQL every node has a copy
+//! of the key file, and all copies must be equal: the database stores the fingerprint of the key
+//! that encrypts its secrets, never the key itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,14 @@ use crate::keys::Keys;
 use crate::{Access, AccessError};
 
 impl Access {
-    /// Opens the accounts of a store in a directory, and creates database and key file if they are
-    /// missing. Accounts on PostgreSQL need the path of the key: see [`Access::open_with_key`].
+    /// Opens the accounts of a store directory, and creates the database and the key file if they
+    /// are missing. Accounts on PostgreSQL need an explicit key file: see
+    /// [`Access::open_with_key`].
     pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Access, AccessError> {
         Access::open_with_key(&place.into(), None, now)
     }
 
-    /// The same with an explicit key file; `None` for the one beside the database.
+    /// Like [`Access::open`], with an explicit key file; `None` for the one next to the database.
     pub fn open_with_key(place: &Place, key: Option<&Path>, now: Timestamp) -> Result<Access, AccessError> {
         let key = key_file(place, key)?;
         let accounts = Accounts::open(place, now)?;
@@ -31,8 +32,8 @@ impl Access {
         Access::of(accounts, keys)
     }
 
-    /// Opens accounts and key file read-only: nothing is created or migrated, and every change is
-    /// refused.
+    /// Opens the accounts and the key file read-only: nothing is created or migrated, and every
+    /// write is refused.
     pub fn look_at(place: impl Into<Place>, key: Option<&Path>) -> Result<Access, AccessError> {
         let place = place.into();
         let key = key_file(&place, key)?;
@@ -46,7 +47,7 @@ impl Access {
     }
 }
 
-/// The path of a store's key file.
+/// Returns the path of a store's key file: `named`, or the one in the store directory.
 pub fn key_file(place: &Place, named: Option<&Path>) -> Result<PathBuf, AccessError> {
     match (named, place.path()) {
         (Some(path), _) => Ok(path.to_owned()),
@@ -55,8 +56,8 @@ pub fn key_file(place: &Place, named: Option<&Path>) -> Result<PathBuf, AccessEr
     }
 }
 
-/// Copies the key of moved accounts from `from` to `to`, unless `to` exists and is the same, and
-/// stores its fingerprint in a database on PostgreSQL.
+/// Copies the key file of moved accounts from `from` to `to`, unless `to` exists and is equal, and
+/// stores the key's fingerprint in a database on PostgreSQL.
 pub fn hand_over_key(copied: &Copied, place: &Place, from: &Path, to: &Path) -> Result<(), AccessError> {
     let keys = Keys::load(from)?.ok_or_else(|| AccessError::KeyMissing { path: from.to_owned() })?;
     check_key_target(from, to)?;
@@ -68,8 +69,8 @@ pub fn hand_over_key(copied: &Copied, place: &Place, from: &Path, to: &Path) -> 
     }
 }
 
-/// Checks that a key file may become that of moved accounts: it does not exist yet, or it is the
-/// same as `from`.
+/// Checks that `to` can become the key file of moved accounts: it does not exist, or it equals
+/// `from`.
 pub fn check_key_target(from: &Path, to: &Path) -> Result<(), AccessError> {
     let keys = Keys::load(from)?.ok_or_else(|| AccessError::KeyMissing { path: from.to_owned() })?;
     match Keys::load(to)? {
@@ -84,8 +85,8 @@ fn beside(accounts: &Accounts, path: &Path) -> Result<Keys, AccessError> {
     match Keys::load(path)? {
         Some(keys) => Ok(keys),
         None if accounts.is_empty()? => Keys::create(path),
-        // A new key could not open the existing secrets. Try again first: another process may have
-        // created the key and an account just now.
+        // A new key could not decrypt the existing secrets. Load again first: another process may
+        // just have created the key and an account.
         None => Keys::load(path)?.ok_or_else(|| AccessError::KeyMissing { path: path.to_owned() }),
     }
 }
@@ -98,7 +99,8 @@ fn of_node(accounts: &Accounts, place: &Place, path: &Path) -> Result<Keys, Acce
         (Some(_), Some(_)) => Err(differs()),
         (None, Some(_)) => Err(missing(place, path)),
         (Some(keys), None) => {
-            // Accounts that were brought here by other means than `chandler move`.
+            // These accounts were not copied by `chandler move`, so no fingerprint was stored:
+            // check the key against an existing secret.
             if let Some(credential) = accounts.any_credential()? {
                 let opened = keys.unseal(&credential.app_secret, credential.account, &credential.app_key);
                 opened.map_err(|_| differs())?;
@@ -110,7 +112,8 @@ fn of_node(accounts: &Accounts, place: &Place, path: &Path) -> Result<Keys, Acce
             let (keys, is_ours) = Keys::create_or_load(path)?;
             let noted = note(accounts, &keys, place, path);
             if noted.is_err() && is_ours {
-                // Nothing is sealed with it. The key of the node that was first belongs there.
+                // Another node stored its fingerprint first. This key has encrypted nothing, so it
+                // is removed to make way for that node's key file.
                 fs::remove_file(path).ok();
             }
             noted.map(|()| keys)
@@ -119,8 +122,8 @@ fn of_node(accounts: &Accounts, place: &Place, path: &Path) -> Result<Keys, Acce
     }
 }
 
-/// If several nodes start concurrently, the first one stores its key's fingerprint, and the others
-/// fail with an error.
+/// Stores the key's fingerprint. If several nodes start concurrently, the first one succeeds and
+/// the others return an error.
 fn note(accounts: &Accounts, keys: &Keys, place: &Place, path: &Path) -> Result<(), AccessError> {
     let noted = accounts.note_sealing_key(keys.fingerprint())?;
     match noted == keys.fingerprint() {

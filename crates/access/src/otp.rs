@@ -1,9 +1,8 @@
-//! One-time passwords: with one, a connection signs on as the caller of the HTTP request that it
-//! was issued to.
+//! One-time passwords: a connection uses one to sign on as the caller of the HTTP request that
+//! obtained it.
 //!
-//! They are in memory: they last a minute, and one process issues and redeems them. Where several
-//! nodes share a database, they are stored there instead ([`store::Shared`]), and `sign_on.rs`
-//! redeems them.
+//! A single process stores them in memory, because they live for a minute. Nodes that share a
+//! database store them there ([`store::Shared`]), and `sign_on.rs` redeems them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -20,12 +19,12 @@ use crate::random::random;
 use crate::scope::Scopes;
 use crate::{AccessError, Caller, Denial, Secret};
 
-/// How long a one-time password is good for.
+/// Lifetime of a one-time password.
 pub const OTP_LIFE: Duration = Duration::from_secs(60);
-/// Expired passwords are remembered for this long, so that the error can say that one has expired.
+/// How long passwords are stored, so that an expired one can be distinguished from an unknown one.
 const REMEMBERED: Duration = Duration::from_secs(600);
 const ALL_MAX: usize = 10_000;
-/// Passwords of one account, so that it cannot evict those of others.
+/// Maximum number of passwords per account, so that one account cannot evict those of others.
 pub(crate) const OF_ACCOUNT_MAX: u32 = 100;
 const TEXT_MAX: usize = 128;
 
@@ -36,8 +35,8 @@ pub(crate) const EXPIRED: Denial =
 
 #[derive(Debug, Default)]
 pub(crate) struct Otps {
-    /// In order of issue, which is that of expiry. There are few at any time, so a linear search is
-    /// fast enough.
+    /// Ordered by time of issue, and so by expiry. Linear search is fast enough, because there are
+    /// few at any time.
     issued: Mutex<VecDeque<Issued>>,
 }
 
@@ -68,16 +67,17 @@ impl Otps {
         Ok(otp)
     }
 
-    /// The account that a password was issued to, good or not, as long as it is remembered.
+    /// Returns the account that a password was issued to, even if it has expired; `None` once it is
+    /// used or dropped.
     pub(crate) fn issued_to(&self, otp: &str) -> Option<AccountId> {
         let hash = hash(otp);
         let issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
         issued.iter().find(|one| one.hash == hash).map(|one| one.caller.account())
     }
 
-    /// Passes the caller of a password to `accept`, and uses the password up if that succeeds:
-    /// after a refusal it stays good. Two connections with the same password are served one after
-    /// the other, so the second finds it used.
+    /// Passes the caller of a password to `accept`, and consumes the password only if that
+    /// succeeds. The lock is held during `accept`, so a second connection with the same password
+    /// finds it used.
     pub(crate) fn redeem<T>(
         &self,
         otp: &str,
@@ -107,13 +107,13 @@ pub(crate) fn hash(otp: &str) -> [u8; 32] {
     Sha256::digest(otp.as_bytes()).into()
 }
 
-/// The hash of a possible password; `None` if it is too long.
+/// Returns the hash of a password; `None` if it is too long to be one.
 pub(crate) fn fitting_hash(otp: &str) -> Option<[u8; 32]> {
     (otp.len() <= TEXT_MAX).then(|| hash(otp))
 }
 
-/// Version of the stored form of a caller: a version byte, the account, its epoch, the end of the
-/// token, the scopes, and the family of an OAuth token.
+/// Version of the encoded caller: version byte, account, epoch, token expiry, scopes, browser flag,
+/// and the family of an OAuth token.
 const CALLER_VERSION: u8 = 1;
 
 pub(crate) fn write_caller(caller: &Caller) -> Vec<u8> {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_good_once_for_a_minute() {
+    fn a_password_is_valid_once_for_a_minute() {
         let otps = Otps::default();
         let (first, second) = (otps.issue(caller(1), START).unwrap(), otps.issue(caller(2), START).unwrap());
         let last = START + OTP_LIFE - Duration::from_nanos(1);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_sign_on_does_not_use_the_password_up() {
+    fn a_refused_sign_on_does_not_consume_the_password() {
         let otps = Otps::default();
         let otp = otps.issue(caller(1), START).unwrap();
         let refused: Result<(), _> = otps.redeem(otp.expose(), START, |_| Err(Denial::KeyUnknown));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn of_concurrent_sign_ons_with_one_password_one_succeeds() {
+    fn concurrent_sign_ons_consume_a_password_once() {
         let otps = Otps::default();
         let otp = otps.issue(caller(1), START).unwrap();
         let entered: usize = std::thread::scope(|scope| {
@@ -234,7 +234,8 @@ mod tests {
         let otps = Otps::default();
         let length = || otps.issued.lock().unwrap().len();
         for id in 0..ALL_MAX as i64 + 10 {
-            // Directly into the queue: the search for the account's own would make this test slow.
+            // Pushed directly, because `issue` searches the queue for the account and would make
+            // this test slow.
             let mut issued = otps.issued.lock().unwrap();
             issued.push_back(Issued { hash: [0; 32], caller: caller(id), at: START });
             issued.truncate(ALL_MAX);

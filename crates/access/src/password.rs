@@ -1,7 +1,8 @@
-//! Passwords of people, stored as Argon2id hashes.
+//! User passwords, stored as Argon2id hashes.
 //!
-//! A hash takes 19 MiB and some milliseconds by design, so a client that can cause hashes could
-//! exhaust the machine: two run concurrently, a few more wait, and the rest is refused as busy.
+//! A hash takes 19 MiB and some milliseconds by design, so clients that trigger hashes could
+//! exhaust the machine. Two run concurrently, a few more wait, and further ones are refused as
+//! busy.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::random::random;
 use crate::{AccessError, Secret};
 
 pub const PASSWORD_BYTES_MIN: usize = 8;
-/// Longer than any real password, short enough to hash.
+/// Maximum length of a password, longer than any real one and short enough to hash.
 pub const PASSWORD_BYTES_MAX: usize = 1_024;
 
 const MEMORY_KIB: u32 = 19_456;
@@ -22,18 +23,19 @@ const PASSES: u32 = 2;
 const LANES: u32 = 1;
 const SALT_BYTES: usize = 16;
 
-/// The hash that is verified for a name without a password, so that it takes as long as for one
-/// with a password. Its password is unknown, and even a match would be refused.
+/// The hash verified for a name without a password, so that the check takes as long as with one.
+/// Its password is unknown, and even a match is refused.
 const UNKNOWN_ACCOUNT_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3Mgc2FsdDE2Ng$3Hq8m0yYQz1Zb6iQyYk0bYFJw2o9o2wq7m0jz8iYy2M";
 
-/// Concurrent hashes, 19 MiB each.
+/// Maximum number of concurrent hashes, 19 MiB each.
 const AT_ONCE: usize = 2;
-/// Each waiting hash blocks a thread. Sixteen are done in a fraction of a second.
+/// Maximum number of waiting hashes, each of which blocks a thread. Sixteen are done in a fraction
+/// of a second.
 const WAITING_MAX: usize = 16;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The password was not checked: too many hashes are running.
+/// The password was not checked because too many hashes are running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Busy;
 
@@ -49,7 +51,7 @@ struct Inside {
     waiting: usize,
 }
 
-/// A permit of the gate, released when it is dropped.
+/// A slot in the gate, released on drop.
 struct Place<'a>(&'a Gate);
 
 impl Drop for Place<'_> {
@@ -80,7 +82,7 @@ impl Gate {
         Ok(Place(self))
     }
 
-    /// Verifies a password. Without a hash the result is false, after the same work.
+    /// Verifies a password. Without a hash, does the same work and returns `false`.
     pub(crate) fn verify(&self, password: &Secret, hash: Option<&str>) -> Result<bool, Busy> {
         let _place = self.enter()?;
         let same = PasswordHash::new(hash.unwrap_or(UNKNOWN_ACCOUNT_HASH))
@@ -88,9 +90,9 @@ impl Gate {
         Ok(same && hash.is_some())
     }
 
-    /// The hash of a new password that was sent over the network.
+    /// Hashes a new password, limited by the gate, for passwords sent over the network.
     pub(crate) fn hash(&self, password: &Secret) -> Result<Result<String, AccessError>, Busy> {
-        // An invalid password is refused before the work.
+        // An invalid password is refused before hashing.
         if let Err(unfit) = check(password) {
             return Ok(Err(unfit));
         }
@@ -99,7 +101,7 @@ impl Gate {
     }
 }
 
-/// The hash of a new password, with a new salt.
+/// Hashes a new password with a random salt.
 pub(crate) fn hash(password: &Secret) -> Result<String, AccessError> {
     check(password)?;
     let salt = random::<SALT_BYTES>()?;
@@ -113,7 +115,7 @@ fn check(password: &Secret) -> Result<(), AccessError> {
     let reason = match password.expose() {
         short if short.len() < PASSWORD_BYTES_MIN => "it has fewer than 8 bytes",
         long if long.len() > PASSWORD_BYTES_MAX => "it has more than 1024 bytes",
-        // A browser would send a different password, or none.
+        // A browser would drop or change control characters.
         text if text.chars().any(char::is_control) => "it has control characters",
         _ => return Ok(()),
     };
@@ -121,7 +123,8 @@ fn check(password: &Secret) -> Result<(), AccessError> {
 }
 
 fn argon2() -> Argon2<'static> {
-    // These parameters are within Argon2's limits; the test of their hash would fail otherwise.
+    // Never falls back to the default: the parameters are within Argon2's limits, as a test
+    // verifies.
     let params = Params::new(MEMORY_KIB, PASSES, LANES, None).unwrap_or_default();
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
 }
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_a_password_costs_the_same_work() {
+    fn an_account_without_a_password_takes_the_same_work() {
         let known = PasswordHash::new(UNKNOWN_ACCOUNT_HASH).unwrap();
         let real = hash(&secret("correct horse")).unwrap();
         let real = PasswordHash::new(&real).unwrap();
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hashes_run_sixteen_wait_and_the_rest_is_refused() {
+    fn two_hashes_run_sixteen_wait_and_more_are_refused() {
         let gate = Gate::default();
         let (first, second) = (gate.enter().unwrap(), gate.enter().unwrap());
         let all = Barrier::new(WAITING_MAX + 1);

@@ -1,10 +1,10 @@
-//! Password links: an operator issues one, and the account's owner sets the password with it, which
-//! the operator never learns.
+//! Password links: an operator issues a link, and the account's owner uses it to set a password
+//! that the operator never learns.
 //!
-//! A link is an authentication tag over the account and the audit row of its issue; it is good
-//! while that row is the newest about the account's password (`store::PasswordLinkRow`). It sets
-//! one password, and ends after a day, with another link for the same account, with a password that
-//! is set or removed by other means, and with the account.
+//! A link is an authentication tag over the account and the audit row of its issue. It is valid
+//! while that row is the newest one about the account's password (`store::PasswordLinkRow`). It
+//! sets one password, and becomes invalid after a day, when another link is issued, when the
+//! password is set or removed by other means, and when the account is revoked.
 
 use std::net::IpAddr;
 
@@ -16,30 +16,30 @@ use zeroize::Zeroizing;
 
 use crate::{Access, AccessError, Actor, Moment, Secret};
 
-/// A day: enough time to read a message.
+/// Lifetime of a password link: a day, enough time to read a message.
 pub const PASSWORD_LINK_LIFE_S: i64 = 86_400;
-/// Longer than any token of ours.
+/// Maximum length of a token before decoding.
 const TOKEN_MAX: usize = 128;
-/// Account, row and time, 8 bytes each.
+/// Account, audit row and time, 8 bytes each.
 const MESSAGE_BYTES: usize = 24;
 
-/// An issued link.
+/// An issued password link.
 #[derive(Debug)]
 pub struct PasswordLink {
-    /// The last part of the page's URL. Its holder may set the password.
+    /// Last path segment of the page's URL. Its holder can set the password.
     pub token: Secret,
     pub expires_at: Timestamp,
 }
 
-/// The account that a link sets the password of.
+/// The account whose password a link sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkedAccount {
     pub id: AccountId,
     pub name: String,
 }
 
-/// Why a password link failed. Only the holder of a genuine link learns that it was used or has
-/// expired.
+/// Why a password link was refused. Only the holder of a genuine link learns that it was used or
+/// has expired.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordLinkRefused {
     #[error("the password link was not made here, or something in it was changed")]
@@ -48,7 +48,7 @@ pub enum PasswordLinkRefused {
     Used,
     #[error("the password link has expired")]
     Expired,
-    /// The link remains good.
+    /// The password is not acceptable. The link stays valid.
     #[error("this cannot be a password: {0}")]
     Unfit(&'static str),
     #[error("too many passwords are looked at at the moment: try again")]
@@ -58,8 +58,8 @@ pub enum PasswordLinkRefused {
 }
 
 impl Access {
-    /// Issues a link for an account, which ends the one before. `None` for an account that does not
-    /// exist or was revoked.
+    /// Issues a link for an account and invalidates its previous one. Returns `None` if the account
+    /// is revoked or does not exist.
     pub fn issue_password_link(
         &self,
         id: AccountId,
@@ -77,7 +77,7 @@ impl Access {
         }))
     }
 
-    /// Ends the link of an account. Returns whether there was an unused one.
+    /// Invalidates an account's link. Returns whether there was an unused one.
     pub fn withdraw_password_link(
         &self,
         id: AccountId,
@@ -88,7 +88,7 @@ impl Access {
         Ok(self.accounts.withdraw_password_link(id, &AuditNote { at: now, actor: &actor, reason: "" })?)
     }
 
-    /// Until when the link of an account is good, if it has one.
+    /// Returns the expiry of an account's valid link, or `None` if it has none.
     pub fn password_link_until(
         &self,
         id: AccountId,
@@ -97,13 +97,13 @@ impl Access {
         Ok(self.accounts.password_link(id)?.map(end_of).filter(|end| now < *end))
     }
 
-    /// The account of a link, if the link is good. This does not use it up: mail scanners open
-    /// every URL in a message.
+    /// Returns the account of a valid link, without consuming the link: mail scanners open every
+    /// URL in a message.
     pub fn linked_account(&self, token: &str, now: Timestamp) -> Result<LinkedAccount, PasswordLinkRefused> {
         self.linked(token, now).map(|(account, _)| account)
     }
 
-    /// Sets the password of a link's account, and uses the link up.
+    /// Sets the password of a link's account and consumes the link.
     pub fn set_password_by_link(
         &self,
         token: &str,
@@ -160,7 +160,7 @@ impl Access {
         Ok((LinkedAccount { id, name: account.name.clone() }, row))
     }
 
-    /// The account and the row of a genuine token.
+    /// Verifies a token and returns its account and audit row.
     fn read_link(&self, token: &str) -> Option<(AccountId, PasswordLinkRow)> {
         if token.len() > TOKEN_MAX {
             return None;

@@ -1,4 +1,4 @@
-//! The quota: how many securities an account may request in a month, by its level.
+//! Monthly quota: how many different securities an account may request, by its level.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -9,13 +9,14 @@ use store::AccountId;
 use crate::Month;
 use crate::health::Learnt;
 
-/// More than there are securities in all markets served.
+/// Maximum quota, above the number of securities in all supported markets.
 pub const QUOTA_MAX: u32 = 100_000;
-/// Accounts whose months are cached. When full, the cache is cleared.
+/// Maximum number of accounts in the cache.
 const MONTHS_MAX: usize = 4_096;
 
-/// A cache of paid securities, so that requesting one again does not query the database. Each set
-/// is a subset of the one on disk: a miss means *look it up*, never *not paid*.
+/// Cache of paid securities, so that repeated requests do not query the database. Each set is a
+/// subset of the one on disk: a miss means that the database must be queried, not that the security
+/// is unpaid.
 #[derive(Debug)]
 pub(crate) struct PaidSecurities {
     zone: Zone,
@@ -24,12 +25,12 @@ pub(crate) struct PaidSecurities {
 
 #[derive(Debug, Default)]
 struct Paid {
-    /// The newest version seen.
+    /// Newest database version seen.
     version: i64,
     months: HashMap<AccountId, PaidMonth>,
 }
 
-/// The paid securities of one month, read at one version.
+/// Paid securities of one month, read at one database version.
 #[derive(Debug)]
 struct PaidMonth {
     version: i64,
@@ -53,7 +54,7 @@ impl PaidSecurities {
         if let Learnt::At(version) = learnt {
             paid.version = paid.version.max(version);
         }
-        // Operators can change usage, so entries of another version are not used.
+        // Operators can change usage, so entries of another version are stale.
         paid.months.get(&account).is_some_and(|known| {
             learnt.takes(known.version) && known.month == month && known.symbols.contains(symbol)
         })
@@ -61,7 +62,7 @@ impl PaidSecurities {
 
     pub(crate) fn paid(&self, version: i64, account: AccountId, month: Month, symbol: Symbol) {
         let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
-        // The database changed since this was read.
+        // The database has changed since the payment was read.
         if paid.version != version {
             return;
         }
@@ -87,7 +88,7 @@ mod tests {
     #[test]
     fn a_month_begins_at_midnight_in_hong_kong() {
         let months = PaidSecurities::default();
-        // 2026-09-01T00:00:00+08:00 and the second before it.
+        // 2026-09-01T00:00:00+08:00, and the second before it.
         let midnight = 1_788_192_000;
         assert_eq!(Timestamp(midnight).to_string(), "2026-08-31T16:00:00Z");
         let (before, after) = (months.month(Timestamp(midnight - 1)), months.month(Timestamp(midnight)));

@@ -1,4 +1,4 @@
-//! The only source of randomness.
+//! The only source of randomness in this crate.
 
 use crate::AccessError;
 
@@ -11,7 +11,7 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], AccessError> {
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string does not fail.
+        // Writing to a string is infallible.
         write!(text, "{byte:02x}").ok();
         text
     })

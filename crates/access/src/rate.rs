@@ -1,4 +1,4 @@
-//! The rate rule of history requests.
+//! Rate limit rule of history requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 const REQUESTS_MAX: u32 = 10_000;
 const SECONDS_MAX: u32 = 3_600;
 
-/// How often an account may request history: `60/30` is sixty in any thirty seconds.
+/// How often an account may request history. `60/30` means sixty requests in any thirty seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateRule {
     Unlimited,
@@ -18,7 +18,7 @@ pub enum RateRule {
 pub struct ParseRateRuleError(String);
 
 impl RateRule {
-    /// The published rule of the service, and the default.
+    /// The published limit of the service, used as default.
     pub const SERVICE: RateRule = RateRule::Window { requests: 60, seconds: 30 };
 }
 

@@ -1,14 +1,14 @@
-//! The rate limiter: an exact sliding window for each key.
+//! Rate limiter with an exact sliding window for each key.
 //!
-//! It is in memory, so a restart resets it. Time is uptime, so setting the machine's clock neither
-//! ends a wait nor causes one.
+//! The windows are in memory, so a restart resets them. Time is uptime, so setting the machine's
+//! clock neither ends nor causes a wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// At this number of accounts, idle ones are evicted.
+/// Number of accounts at which idle ones are evicted.
 const ACCOUNTS_SWEEP: usize = 4_096;
 /// Maximum number of addresses.
 const ADDRESSES_MAX: usize = 20_000;
@@ -36,25 +36,26 @@ pub struct RateLimiter<K> {
 #[derive(Debug)]
 struct Windows<K> {
     of: HashMap<K, Window>,
-    /// At this number of keys, idle ones are evicted.
+    /// Number of keys at which idle ones are evicted.
     sweep_at: usize,
 }
 
-/// Handles a new key when the table is full and none is idle.
+/// What happens to a new key if the table is full and no key is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WhenFull {
     Remember,
-    /// It passes uncounted: a flood of keys must not lock out all other callers.
+    /// The key passes uncounted, so that a flood of keys does not lock out all other callers.
     LetThrough,
 }
 
 impl<K: Eq + Hash> RateLimiter<K> {
-    /// For accounts and other bounded sets of keys. Each is counted.
+    /// Creates a limiter for accounts or another bounded set of keys. Every key is counted.
     pub fn of_accounts() -> RateLimiter<K> {
         RateLimiter::of(ACCOUNTS_SWEEP, WhenFull::Remember)
     }
 
-    /// For addresses and other keys that a client can choose. The number of keys is bounded.
+    /// Creates a limiter for addresses or other keys that a client can choose. The number of keys
+    /// is bounded.
     pub fn of_addresses() -> RateLimiter<K> {
         RateLimiter::of(ADDRESSES_MAX, WhenFull::LetThrough)
     }
@@ -63,8 +64,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         RateLimiter { windows: Mutex::new(Windows { of: HashMap::new(), sweep_at }), when_full }
     }
 
-    /// Counts a request as `calls`, or returns how long to wait until it would pass. More calls
-    /// than the limit never pass.
+    /// Counts a request as `calls`, or returns how long to wait. A request with more calls than the
+    /// limit never passes.
     pub fn pass(&self, key: K, limit: RateLimit, calls: u32, uptime: Duration) -> Result<(), Duration> {
         let mut windows = self.lock();
         match self.remember(&mut windows, key, uptime) {
@@ -73,7 +74,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         }
     }
 
-    /// Counts a request for several keys, each with its limit: for all of them or for none.
+    /// Counts a request under several keys, each with its own limit: under all of them or none.
     pub(crate) fn pass_all<const N: usize>(
         &self,
         keys: [(K, RateLimit); N],
@@ -97,7 +98,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Ok(())
     }
 
-    /// Uncounts the last calls of each of these keys.
+    /// Uncounts the last `calls` of each key.
     pub(crate) fn take_back<const N: usize>(&self, keys: [K; N], calls: u32) {
         let mut windows = self.lock();
         for key in keys {
@@ -107,7 +108,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         }
     }
 
-    /// How many calls would pass now, and how long until there are more; counts nothing.
+    /// Returns how many calls would pass now, and how long until there are more. Counts nothing.
     pub(crate) fn remaining(&self, key: &K, limit: RateLimit, uptime: Duration) -> (u32, Duration) {
         let windows = self.lock();
         let live = |passed: &&Duration| **passed + limit.within > uptime;
@@ -124,7 +125,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The window of a key, unless there is no room for one more.
+    /// Returns the window of a key, or `None` if the table is full.
     fn remember<'a>(&self, windows: &'a mut Windows<K>, key: K, uptime: Duration) -> Option<&'a mut Window> {
         let Windows { of, sweep_at } = windows;
         if of.len() >= *sweep_at && !of.contains_key(&key) {
@@ -132,7 +133,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
             match self.when_full {
                 WhenFull::LetThrough if of.len() >= *sweep_at => return None,
                 WhenFull::LetThrough => {}
-                // Many are active: the next sweep is worth its time when as many again are known.
+                // Many keys are active, so the next sweep only pays off once their number has
+                // doubled.
                 WhenFull::Remember => *sweep_at = ACCOUNTS_SWEEP.max(2 * of.len()),
             }
         }
@@ -140,25 +142,24 @@ impl<K: Eq + Hash> RateLimiter<K> {
     }
 }
 
-/// The times of admitted requests. Never longer than the limit, and without refused requests:
-/// refusing costs no memory and extends no wait.
+/// Times of admitted requests, at most as many as the limit. Refused requests are not recorded, so
+/// they use no memory and extend no wait.
 #[derive(Debug, Default)]
 struct Window {
     passed: VecDeque<Duration>,
-    /// The window length at its last use.
+    /// Window length at the last use.
     within: Duration,
 }
 
 impl Window {
-    /// Whether `calls` more would pass, or how long until they would.
+    /// Returns `Ok` if `calls` more would pass, or how long until they would.
     fn room(&mut self, limit: RateLimit, calls: u32, uptime: Duration) -> Result<(), Duration> {
         let now = self.now(uptime);
         self.within = limit.within;
         while self.passed.front().is_some_and(|first| *first + limit.within <= now) {
             self.passed.pop_front();
         }
-        // Only a limit that has just become stricter leaves more than its number; the excess has to
-        // expire first.
+        // The window exceeds the limit only if the limit was lowered; the excess must expire first.
         match (self.passed.len() + calls as usize).checked_sub(limit.requests as usize) {
             None | Some(0) => Ok(()),
             Some(above) => {
@@ -173,7 +174,8 @@ impl Window {
         self.passed.extend(std::iter::repeat_n(now, calls as usize));
     }
 
-    /// Two threads may read the clock in one order and get here in the other.
+    /// Returns the current time, never earlier than the last request: threads may get here in
+    /// another order than they read the clock.
     fn now(&self, uptime: Duration) -> Duration {
         self.passed.back().map_or(uptime, |last| uptime.max(*last))
     }
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_number_of_requests_in_any_window() {
+    fn an_address_is_limited_in_any_window() {
         let (limiter, limit) = (RateLimiter::of_addresses(), limit(2, 60));
         let pass = |address: &str, at| {
             limiter.pass(network_of(address.parse().unwrap()), limit, 1, START + seconds(at))
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sixty_first_request_waits_until_the_first_is_thirty_seconds_old() {
+    fn the_61st_request_waits_until_the_first_expires() {
         let rates = RateLimiter::of_accounts();
         let pass = |at| rates.pass(ALICE, limit(60, 30), 1, MS(at));
         assert!((0..60).all(|at| pass(at * 100).is_ok()));
@@ -254,18 +256,19 @@ mod tests {
     }
 
     #[test]
-    fn a_stricter_rule_holds_immediately() {
+    fn a_lowered_limit_applies_immediately() {
         let rates = RateLimiter::of_accounts();
         let pass = |requests, at| rates.pass(ALICE, limit(requests, 10), 1, MS(at));
         assert!((0..5).all(|at| pass(5, at * 1_000).is_ok()));
-        // Passed at 0, 1, 2, 3 and 4 s; with two allowed, the next may come when the one of 3 s has left.
+        // Five requests passed, at 0 to 4 s. With a limit of two, the next passes when the one at 3
+        // s expires.
         assert_eq!(pass(2, 5_000), Err(MS(8_000)));
         assert_eq!(pass(2, 12_999), Err(MS(1)));
         assert_eq!(pass(2, 13_000), Ok(()));
     }
 
     #[test]
-    fn a_clock_read_in_another_order_neither_loses_nor_frees_a_request() {
+    fn out_of_order_clock_readings_do_not_change_the_count() {
         let rates = RateLimiter::of_accounts();
         let pass = |at| rates.pass(ALICE, limit(2, 1), 1, MS(at));
         pass(1_000).unwrap();
@@ -275,12 +278,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_of_several_calls_passes_whole_or_not_at_all() {
+    fn a_request_of_several_calls_is_atomic() {
         let rates = RateLimiter::of_accounts();
         let pass = |calls, at| rates.pass(ALICE, limit(5, 10), calls, MS(at));
         assert_eq!(pass(2, 0), Ok(()));
         assert_eq!(pass(1, 4_000), Ok(()));
-        // Three of five are taken: three more have to wait for the first two to leave, four more for the third.
+        // Three of five are used. Three more must wait for the first two to expire, five for all
+        // three.
         assert_eq!(pass(3, 5_000), Err(MS(5_000)));
         assert_eq!(pass(5, 5_000), Err(MS(9_000)));
         assert_eq!(pass(2, 5_000), Ok(()), "what was refused has left nothing behind");
@@ -335,9 +339,9 @@ mod tests {
     }
 
     proptest! {
-        /// The reference model: remember every admitted request, count those of the last `length`.
+        /// Compares with a reference model that counts all admitted requests of the last `length`.
         #[test]
-        fn the_window_agrees_with_counting_everything(
+        fn the_window_matches_the_reference_model(
             requests in 1_u32..8,
             seconds in 1_u32..4,
             steps in prop::collection::vec(0_u64..1_500, 1..200),
@@ -356,7 +360,7 @@ mod tests {
                     }
                     Err(wait) => {
                         prop_assert!(!room);
-                        // There is room when the wait is over, and not a moment before.
+                        // A request passes when the wait is over, and not before.
                         prop_assert!(live(now + wait, &passed) < requests as usize);
                         prop_assert!(live(now + wait - Duration::from_nanos(1), &passed) >= requests as usize);
                     }

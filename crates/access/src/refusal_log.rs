@@ -1,13 +1,13 @@
-//! Limits the audit rows of refused logins, so that they cannot fill the disk.
+//! Rate limit for audit rows of refused logins, so that they cannot fill the disk.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Rows about refused logins in a minute; the rest is only counted.
+/// Maximum number of rows per minute; further refusals are only counted.
 const ROWS_A_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Decides which refused logins get a row of the audit, and counts those that get none.
+/// Decides which refused logins get an audit row, and counts the suppressed ones.
 #[derive(Debug, Default)]
 pub(crate) struct RefusalLog {
     inner: Mutex<Minute>,
@@ -20,12 +20,12 @@ struct Minute {
     suppressed: u64,
 }
 
-/// What to write about a refused login.
+/// What to write for a refused login.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RefusalRows {
-    /// Refusals of an earlier minute that got no row, to be written as a number.
+    /// Number of refusals suppressed in an earlier minute, to be written as one row.
     pub(crate) suppressed: Option<u64>,
-    /// Whether this one gets a row.
+    /// Whether this refusal gets a row.
     pub(crate) this: bool,
 }
 
@@ -42,14 +42,16 @@ impl RefusalLog {
         RefusalRows { suppressed, this }
     }
 
-    /// Refusals of an earlier minute that got no row; called when a login was accepted.
+    /// Returns the number of refusals suppressed in an earlier minute. Called when a login
+    /// succeeds.
     pub(crate) fn suppressed(&self, uptime: Duration) -> Option<u64> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).turn(uptime)
     }
 }
 
 impl Minute {
-    /// Begins the next minute if this one is over; returns the number of refusals suppressed in it.
+    /// Starts the next minute if the current one is over. Returns the number of refusals suppressed
+    /// in it, if any.
     fn turn(&mut self, uptime: Duration) -> Option<u64> {
         if uptime < self.since + MINUTE {
             return None;
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixty_refusals_a_minute_get_a_row_and_the_rest_are_counted() {
+    fn sixty_refusals_a_minute_are_written_and_more_are_counted() {
         let log = RefusalLog::default();
         let mut at = Duration::from_secs(100_000);
         let rows = (0..1_000).filter(|_| log.refused(at).this).count();

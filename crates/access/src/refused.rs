@@ -1,5 +1,5 @@
-//! Refused logins of every kind, as audit rows. A row never holds a secret, nor text that the
-//! client sent: people type secrets where names belong.
+//! Audit rows of refused logins. A row never contains a secret or text sent by the client, because
+//! users sometimes type secrets into name fields.
 
 use std::net::IpAddr;
 
@@ -21,12 +21,12 @@ pub enum Offered<'a> {
     Session(&'a str),
     /// A session cookie, which is not written to the audit.
     Browser,
-    /// An OAuth client, and the grant it presented, if any.
+    /// An OAuth client and the grant it presented, if any.
     Client(PresentedClient<'a>, Option<Grant<'a>>),
 }
 
 impl Access {
-    /// Records a refused login. A request without credentials is not a login.
+    /// Records a refused login. Requests without credentials are not recorded.
     pub fn note_denied(
         &self,
         offered: Offered<'_>,
@@ -44,8 +44,8 @@ impl Access {
         }
     }
 
-    /// The same for OAuth clients: a wrong secret, or a code or token that is unknown, expired or
-    /// used before.
+    /// Like [`Access::note_denied`], for OAuth clients: a wrong secret, or a code or token that is
+    /// unknown, expired or already used.
     pub fn note_declined(
         &self,
         offered: Offered<'_>,
@@ -66,8 +66,8 @@ impl Access {
         })
     }
 
-    /// Writes one row, unless there were too many in this minute: those are counted, and the number
-    /// is written later. The text of a row is built only if it is written.
+    /// Writes an audit row, unless the limit per minute is reached; suppressed rows are counted and
+    /// reported later. `describe` is called only if the row is written.
     pub(crate) fn note_refused_login(
         &self,
         from: IpAddr,
@@ -92,18 +92,18 @@ impl Access {
         Ok(self.accounts.note(None, "login.refused", &note)?)
     }
 
-    /// The account that refused credentials belong to, if that is known.
+    /// Returns the account that the refused credentials belong to, if known.
     fn behind(&self, offered: Offered<'_>) -> Result<Option<AccountId>, AccessError> {
         match offered {
             Offered::OneTimePassword(otp) => match self.cluster.shared() {
                 None => Ok(self.identity.otps.issued_to(otp)),
                 Some(shared) => Ok(shared.issued_password(&otp::hash(otp))?.map(|issued| issued.account)),
             },
-            // An expired session still has our tag, and names its account.
+            // An expired session id is still authentic and contains its account.
             Offered::Session(id) => Ok(session::read(&self.identity.keys, id, Timestamp(i64::MIN))
                 .ok()
                 .map(|(caller, _)| caller.account())),
-            // An ended session has no row that would name its account.
+            // The row of an ended browser session is deleted, so its account is unknown.
             Offered::Browser | Offered::Client(_, None) => Ok(None),
             Offered::Client(_, Some(grant)) => self.behind_grant(&grant),
             Offered::Request(request) => self.behind_request(request),
@@ -124,7 +124,7 @@ impl Access {
 
     fn behind_request(&self, request: &SignedRequest<'_>) -> Result<Option<AccountId>, AccessError> {
         if let Some(authorization) = (request.header)("authorization") {
-            // Bare or with a scheme: the token is the last word.
+            // The token is the last word, with or without a scheme.
             let token = authorization.trim().rsplit(' ').next().unwrap_or_default();
             let hash = hash_token(token);
             if let Some(credential) = self.accounts.credential_by_token(&hash)? {

@@ -1,8 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The home region of an account. It is the prefix of the account's tokens, by which clients tell
-/// regions apart.
+/// Home region of an account, and the prefix of its tokens, by which clients distinguish regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     #[default]
@@ -45,7 +44,7 @@ impl FromStr for Region {
 pub enum Role {
     #[default]
     User,
-    /// May see and change other accounts through the service.
+    /// May view and change other accounts through the service.
     Operator,
 }
 

@@ -4,14 +4,14 @@ use store::{AuditNote, Renewal, RenewalOutcome};
 use crate::token::{Claims, hash_token};
 use crate::{Access, Actor, Denial, Freshness, Secret, SignedRequest};
 
-/// The default life of a renewed token: 90 days, which is what clients request.
+/// Default lifetime of a renewed token: 90 days, which is what clients request.
 pub const RENEWED_LIFE_DEFAULT_S: i64 = 90 * 86_400;
-/// Ten years, as long as the first token of an account.
+/// Maximum lifetime of a renewed token: ten years, as for the first token of an account.
 pub const RENEWED_LIFE_MAX_S: i64 = crate::TOKEN_LIFE_DEFAULT_S;
-/// A token that expires sooner would be useless.
+/// Minimum lifetime of a renewed token, below which it would be useless.
 pub const RENEWED_LIFE_MIN_S: i64 = 60;
-/// How long the replaced token stays good: long enough to retry when the response was lost, and to
-/// configure other programs of the same owner.
+/// How long the replaced token stays valid: long enough to retry if the response is lost, and to
+/// update other programs of the same owner.
 pub const FORMER_LIFE_S: i64 = 60;
 const _: () =
     assert!(RENEWED_LIFE_MIN_S < RENEWED_LIFE_DEFAULT_S && RENEWED_LIFE_DEFAULT_S < RENEWED_LIFE_MAX_S);
@@ -28,9 +28,9 @@ pub enum RenewError {
 }
 
 impl Access {
-    /// Replaces the access token that signed a request by a new one for the same API key; the old
-    /// one stays good for [`FORMER_LIFE_S`]. A bearer token alone is not enough: a finder of one
-    /// must not be able to prolong it. Connections and sessions go on.
+    /// Replaces the access token of a signed request by a new one for the same API key. The old
+    /// token stays valid for [`FORMER_LIFE_S`]. A bearer token is not sufficient, so that a stolen
+    /// token cannot be extended. Connections and sessions are unaffected.
     pub fn renew(
         &self,
         request: &SignedRequest<'_>,

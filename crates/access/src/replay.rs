@@ -1,9 +1,8 @@
-//! Replay protection: a signed request that changes something is good once. Its signature stays
-//! valid for minutes, so a recorded request could be replayed. Signatures are therefore remembered
-//! for as long as they are valid.
+//! Replay protection for signed write requests. A signature is valid for minutes, so a recorded
+//! request could be replayed; used signatures are therefore stored until they expire.
 //!
-//! SDKs sign with whole seconds, so two equal orders in one second have the same signature, and so
-//! has a retry of an order that was sent too early. Such changes may be repeated for a moment.
+//! SDKs sign with a resolution of one second, so two equal orders in the same second have the same
+//! signature, and so has an immediate retry. Such requests may be repeated for two seconds.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -14,35 +13,35 @@ use store::{SignatureLimits, SignatureOutcome};
 
 use crate::signature::TIMESTAMP_TOLERANCE_S;
 
-/// Signatures of one key that are remembered: more changes than that within ten minutes are
-/// refused. A program that replays months in an hour sends some hundred orders a second.
+/// Maximum number of stored signatures per key; more writes within ten minutes are refused. A
+/// backtest that replays months in an hour sends some hundred orders per second.
 const EACH_MAX: u32 = 100_000;
-/// Signatures of all keys: some fifty megabytes.
+/// Maximum number of stored signatures of all keys, about 50 MB.
 const ALL_MAX: usize = 500_000;
-/// How long after its first use a signature may be repeated where that can be intended: the second
-/// it was made in, and one in transit.
+/// How long after its first use, in seconds, a signature may be repeated if that can be intended:
+/// one second for the timestamp's resolution, one for transit.
 const AGAIN_S: i64 = 2;
 
-/// Limits of the signatures of one key, over all nodes. A signature made by a clock that is ahead
-/// by the whole tolerance stays valid this long.
+/// Limits per key, across all nodes. A signature from a clock that is ahead by the whole tolerance
+/// stays valid for `kept_s`.
 pub(crate) const LIMITS: SignatureLimits =
     SignatureLimits { each_max: EACH_MAX, kept_s: 2 * TIMESTAMP_TOLERANCE_S as i64 + 1 };
 
-/// Whether a client may intend the same change twice.
+/// Whether a client may intend to send the same request twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repetition {
-    /// The change is idempotent, so a repetition is a replay.
+    /// The request is idempotent, so a repetition is a replay.
     Never,
-    /// Such as orders: two equal ones are two orders.
+    /// Two equal requests, such as orders, may both be intended.
     InAMoment,
 }
 
-/// The result of using a signature.
+/// Result of using a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignatureUse {
     Good,
     Again,
-    /// There is no room to remember it, so it is refused.
+    /// The signature is refused because it cannot be stored.
     NoRoom,
 }
 
@@ -53,19 +52,19 @@ pub(crate) struct Replays {
 
 #[derive(Debug, Default)]
 struct SeenSignatures {
-    /// By time of expiry, so that the oldest are found first.
+    /// Ordered by expiry, so that expired entries come first.
     order: BTreeSet<(Timestamp, Fingerprint)>,
-    /// Each with its key and the time of its first use.
+    /// Key and time of first use of each signature.
     fingerprints: HashMap<Fingerprint, (Key, Timestamp)>,
     each: HashMap<Key, usize>,
 }
 
-/// Half of a digest of the key, and of key and signature: useless to an attacker.
+/// Truncated digest of app key and signature, useless to an attacker.
 type Fingerprint = [u8; 16];
 type Key = [u8; 16];
 
 impl Replays {
-    /// Uses a signature that was just verified.
+    /// Marks a verified signature as used.
     pub(crate) fn take(
         &self,
         app_key: &str,
@@ -92,7 +91,7 @@ impl Replays {
     }
 }
 
-/// Interprets the database's result.
+/// Converts the result of the shared database.
 pub(crate) fn judged(outcome: SignatureOutcome, repetition: Repetition) -> SignatureUse {
     match outcome {
         SignatureOutcome::New => SignatureUse::Good,
@@ -106,7 +105,7 @@ fn used_before(age_s: i64, repetition: Repetition) -> SignatureUse {
     if is_meant { SignatureUse::Good } else { SignatureUse::Again }
 }
 
-/// The fingerprints of the key, and of key and signature.
+/// Returns the digest of the app key, and that of app key and signature.
 pub(crate) fn fingerprint(app_key: &str, signature: &[u8; 32]) -> (Key, Fingerprint) {
     (digest(&[app_key.as_bytes()]), digest(&[app_key.as_bytes(), signature]))
 }
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_good_once_for_as_long_as_it_is_valid() {
+    fn a_signature_can_be_used_once_while_it_is_valid() {
         let replays = Replays::default();
         let first = |key, number, after: i64| {
             replays.take(key, &signature(number), Repetition::Never, Timestamp(NOW.0 + after))
@@ -163,7 +162,7 @@ mod tests {
         assert_eq!(first("ann", 2, 1), SignatureUse::Good);
         assert_eq!(first("bob", 1, 1), SignatureUse::Good, "the same of another key is another");
         assert_eq!(first("ann", 1, 600), SignatureUse::Again, "its clock may have been five minutes ahead");
-        // No clock within the tolerance makes the signature valid by then.
+        // By then no clock within the tolerance makes the signature valid.
         assert_eq!(first("ann", 1, 601), SignatureUse::Good);
         let later = Timestamp(NOW.0 + 10_000);
         assert_eq!(replays.take("cid", &signature(1), Repetition::Never, later), SignatureUse::Good);
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_bounded_and_refused_when_there_is_no_room() {
+    fn signatures_are_refused_when_the_table_is_full() {
         let replays = Replays::default();
         let take = |key: &str, signature: &[u8; 32]| replays.take(key, signature, Repetition::Never, NOW);
         for number in 0..u64::from(EACH_MAX) {

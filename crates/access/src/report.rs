@@ -1,5 +1,5 @@
-//! Operators' reports about accounts: assets, completed orders, exchange rates. A report is
-//! accepted whole or not at all.
+//! Operators' reports about accounts: assets, completed orders and exchange rates. A report is
+//! accepted as a whole or rejected.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,29 +13,29 @@ use crate::inputs::Row;
 use crate::judge::BASE;
 use crate::{Access, AccessError, Actor, Present, ReportError, Step, StepChange, Table};
 
-/// Decimals of stored amounts and rates.
+/// Decimals of stored amounts.
 const AMOUNT_DECIMALS: u32 = 4;
 const RATE_DECIMALS: u32 = 8;
-/// Ten trillion of a currency, and a million HKD for one unit: no account is worth more, and their
-/// product does not overflow.
+/// Maximum amount and exchange rate: ten trillion units of a currency, a million HKD per unit. No
+/// account has more, and the product does not overflow.
 const AMOUNT_MAX: i128 = 10_000_000_000_000 * 10_i128.pow(AMOUNT_DECIMALS);
 const RATE_MAX: i128 = 1_000_000 * 10_i128.pow(RATE_DECIMALS);
 const _: () = assert!(AMOUNT_MAX < i64::MAX as i128);
 const _: () = assert!(RATE_MAX < i64::MAX as i128);
 const ORDERS_MAX: u32 = 1_000_000;
 const ORDER_ID_MAX: usize = 64;
-/// Earlier days are typing errors.
+/// Earlier days are rejected as typing errors.
 const FIRST_DAY: Date = Date::constant(1990, 1, 1);
 
-/// The size of a report.
+/// Size of an accepted report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported {
     pub rows: usize,
-    /// Accounts in it; none for exchange rates.
+    /// Number of accounts in the report; 0 for exchange rates.
     pub accounts: usize,
 }
 
-/// What an account was reported to be worth in one currency at the end of a day, as decimal text.
+/// Reported assets of an account in one currency at the end of a day, as decimal text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedAssets {
     pub day: Date,
@@ -43,20 +43,20 @@ pub struct ReportedAssets {
     pub amount: String,
 }
 
-/// HKD for one unit of a currency from a day on, as decimal text.
+/// Exchange rate of a currency in HKD per unit, valid from `day`, as decimal text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateEntry {
     pub currency: String,
     pub day: Date,
     pub rate: String,
-    /// An approximate rate that is built in. A reported one takes precedence from its day on.
+    /// Whether the rate is a built-in approximation. A reported rate takes precedence from its day.
     pub builtin: bool,
 }
 
 impl Access {
-    /// Accepts `account,day,currency,amount`: the worth of accounts at the end of days. A second
-    /// report of the same account, day and currency replaces the first. Without a day it is
-    /// today's, in Hong Kong.
+    /// Imports `account,day,currency,amount`: assets of accounts at the end of a day. A later
+    /// report for the same account, day and currency replaces an earlier one. The default day is
+    /// today in Hong Kong.
     pub fn report_assets(
         &self,
         table: &Table,
@@ -89,8 +89,9 @@ impl Access {
         self.reported(rows.len(), entries.iter().map(|entry| entry.account), by, present)
     }
 
-    /// Accepts `account,day,count`, the number of orders of a day, which replaces the one before,
-    /// or `account,day,order_id`, one order that is counted once however often it is reported.
+    /// Imports `account,day,count`, the number of orders on a day, which replaces the previous
+    /// count; or `account,day,order_id`, a single order, which is counted once even if it is
+    /// reported again.
     pub fn report_orders(
         &self,
         table: &Table,
@@ -119,7 +120,7 @@ impl Access {
         self.reported(rows.len(), entries.iter().map(|entry| entry.account), by, present)
     }
 
-    /// Accepts `currency,day,rate`: HKD for one unit, from that day until the next rate.
+    /// Imports `currency,day,rate`: HKD per unit, valid from that day until the next rate.
     pub fn report_rates(&self, table: &Table, by: &Actor, present: Present) -> Result<Reported, AccessError> {
         let rows = table.checked(&["currency", "rate"], &["currency", "day", "rate"])?;
         let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
@@ -146,8 +147,7 @@ impl Access {
         Ok(Reported { rows: rows.len(), accounts: 0 })
     }
 
-    /// Changes the given thresholds of one level, if the ladder remains valid. Returns the changed
-    /// step.
+    /// Changes thresholds of one level if the ladder stays valid. Returns the changed step.
     pub fn change_level(
         &self,
         change: impl Into<StepChange>,
@@ -165,14 +165,14 @@ impl Access {
                 );
                 Ok::<_, AccessError>((LevelRow { number: level.number(), quota, assets, orders }, reason))
             })?;
-        // While the ladder is invalid, no level is determined.
+        // Levels cannot be determined while the ladder is invalid.
         if self.ladder().is_ok() {
             self.settle_all(by, present)?;
         }
         Ok(Step { level: change.level, quota, assets, orders })
     }
 
-    /// What an account was reported to be worth, latest day first.
+    /// Returns the reported assets of an account, newest day first.
     pub fn reported_assets(&self, id: AccountId, limit: u32) -> Result<Vec<ReportedAssets>, AccessError> {
         let rows = self.accounts.reported_assets_of(id, limit)?;
         let entry = |row: ReportedAssetsRow| ReportedAssets {
@@ -183,12 +183,12 @@ impl Access {
         Ok(rows.into_iter().map(entry).collect())
     }
 
-    /// Reported orders of an account by day, latest first.
+    /// Returns the reported orders of an account by day, newest first.
     pub fn reported_orders(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, AccessError> {
         Ok(self.accounts.reported_orders_of(id, limit)?)
     }
 
-    /// Exchange rates by currency, latest day first: those that were reported, then the built-in one.
+    /// Returns exchange rates by currency, newest day first, including the built-in ones.
     pub fn rates(&self, currency: Option<&str>, limit: u32) -> Result<Vec<RateEntry>, AccessError> {
         let entry = |currency: &str, day: Date, rate: i64, builtin: bool| RateEntry {
             currency: currency.to_owned(),
@@ -220,7 +220,7 @@ impl Access {
     }
 }
 
-/// Parses one row.
+/// Parser for one row.
 struct Reader<'a> {
     table: &'a Table,
     row: &'a Row,
@@ -304,7 +304,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Accounts by name or number, each looked up once.
+/// Account lookup by name or number, with a cache.
 struct Names<'a> {
     access: &'a Access,
     known: HashMap<String, AccountId>,
@@ -329,7 +329,7 @@ impl Names<'_> {
 }
 
 impl Access {
-    /// An account by its name, or by its number where no account has that for a name.
+    /// Returns an account by name or, if no account has that name, by number.
     pub fn account_called(&self, name: &str) -> Result<Option<crate::Account>, AccessError> {
         if let Some(account) = self.account_named(name)? {
             return Ok(Some(account));
@@ -340,7 +340,7 @@ impl Access {
         }
     }
 
-    /// The date in Hong Kong at a time of the market; the default day of reports.
+    /// Returns the date in Hong Kong at a market time, the default day of reports.
     pub fn today(&self, now: Timestamp) -> Date {
         self.levels.standings.days.today(now)
     }
@@ -354,7 +354,7 @@ fn unrated(entry: &ReportedAssetsRow) -> String {
     )
 }
 
-/// The reason of the audit row.
+/// Returns the reason for the audit row.
 fn audit_reason(rows: usize, days: impl Iterator<Item = Date> + Clone) -> String {
     let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
     match (days.clone().min(), days.max()) {
@@ -364,7 +364,7 @@ fn audit_reason(rows: usize, days: impl Iterator<Item = Date> + Clone) -> String
     }
 }
 
-/// Without trailing zeros beyond the second decimal.
+/// Formats a scaled integer without trailing zeros after the second decimal.
 fn decimal(value: i64, decimals: u32) -> String {
     let unit = 10_i64.pow(decimals);
     let digits = format!("{:0width$}", value % unit, width = usize::try_from(decimals).unwrap_or(0));

@@ -1,4 +1,4 @@
-//! What an account may see, and from when until when.
+//! Market data rights of an account, each with its validity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use store::RightRow;
 
 use crate::AccessError;
 
-/// The last second of the year 9999: the latest time that clients can read.
+/// The last second of the year 9999, the latest time that clients can parse.
 pub const TIME_MAX: Timestamp = Timestamp(253_402_300_799);
 
-/// A package of quotes. Singapore and US options can be granted although there is no history of
+/// A market data package. Singapore and US options can be granted although there is no history for
 /// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Right {
     Hk,
     Us,
-    /// Good only together with [`Right::Us`].
+    /// Valid only together with [`Right::Us`].
     UsOvernight,
     Cn,
     Sg,
@@ -31,7 +31,7 @@ pub struct ParseRightError(String);
 impl Right {
     pub const ALL: [Right; 6] =
         [Right::Hk, Right::Us, Right::UsOvernight, Right::Cn, Right::Sg, Right::UsOptions];
-    /// The packages that are markets, which an account gets by default.
+    /// The packages that are markets, granted to an account by default.
     pub const MARKETS: [Right; 4] = [Right::Hk, Right::Us, Right::Cn, Right::Sg];
 
     pub fn as_str(self) -> &'static str {
@@ -76,8 +76,8 @@ impl FromStr for Right {
     }
 }
 
-/// When a right holds: from its start until its end, exclusive. Both are the market's time, because
-/// they limit which market data may be seen; `None` is no limit on that side.
+/// When a right is valid, as a half-open range of market time; `None` means unlimited on that side.
+/// It uses the market's clock because it limits which market data is visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
     pub starts_at: Option<Timestamp>,
@@ -113,7 +113,7 @@ impl fmt::Display for Validity {
     }
 }
 
-/// Whether a right holds at one time, and if not, why.
+/// Whether a right is valid at a given time, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     Held,
@@ -122,7 +122,8 @@ pub enum Hold {
     Ended(Timestamp),
 }
 
-/// The rights of an account, each with its times. As text: `HK,US`, `all` markets, or `none`; `SH` and `SZ` mean `CN`.
+/// The rights of an account with their validity. Text form: `HK,US`, `all` for every market, or
+/// `none`; `SH` and `SZ` mean `CN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights([Option<Validity>; Right::ALL.len()]);
 
@@ -131,7 +132,7 @@ pub struct Rights([Option<Validity>; Right::ALL.len()]);
 pub struct ParseRightsError(String);
 
 impl Default for Rights {
-    /// Every market without end; no overnight hours, no options.
+    /// Returns all markets without expiry, but no overnight session and no options.
     fn default() -> Rights {
         Right::MARKETS.into_iter().fold(Rights::NONE, Rights::with)
     }
@@ -140,7 +141,7 @@ impl Default for Rights {
 impl Rights {
     pub const NONE: Rights = Rights([None; Right::ALL.len()]);
 
-    /// The granted rights, whether or not they hold now.
+    /// Iterates over the granted rights, valid at present or not.
     pub fn iter(&self) -> impl Iterator<Item = (Right, Validity)> {
         Right::ALL.into_iter().zip(self.0).filter_map(|(right, validity)| Some((right, validity?)))
     }
@@ -149,7 +150,7 @@ impl Rights {
         self.iter().find(|(granted, _)| *granted == right).map(|(_, validity)| validity)
     }
 
-    /// Whether a right holds at a time of the market, and if not, why.
+    /// Returns whether a right is valid at a market time, and if not, why.
     pub fn hold(&self, right: Right, now: Timestamp) -> Hold {
         let hold = match self.validity(right) {
             None => Hold::Never,
@@ -167,7 +168,7 @@ impl Rights {
         self.hold(right, now) == Hold::Held
     }
 
-    /// Adds a right without limits of time.
+    /// Adds a right without a time limit.
     #[must_use]
     pub fn with(self, right: Right) -> Rights {
         self.with_for(right, Validity::ALWAYS)
@@ -187,7 +188,7 @@ impl Rights {
         self.iter().map(|(right, validity)| row(right, validity)).collect()
     }
 
-    /// An unknown package grants nothing, and does not invalidate the others.
+    /// Reads the rights from database rows. Unknown packages are ignored.
     pub(crate) fn of(rows: &[RightRow]) -> Rights {
         rows.iter().fold(Rights::NONE, |rights, row| match Right::of(&row.package) {
             Some(right) => {
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_holds_from_its_start_until_its_end_exclusive() {
+    fn the_end_of_a_right_is_exclusive() {
         let (from, until) = (Timestamp(100), Timestamp(200));
         let rights =
             Rights::NONE.with_for(Right::Hk, Validity { starts_at: Some(from), ends_at: Some(until) });
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn overnight_hours_need_the_market_they_belong_to() {
+    fn the_overnight_right_needs_the_us_right() {
         let until = Validity { starts_at: None, ends_at: Some(Timestamp(50)) };
         let rights = Rights::NONE.with(Right::UsOvernight);
         assert_eq!(rights.hold(Right::UsOvernight, Timestamp(1)), Hold::Never);
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_those_that_clients_can_read_and_in_order() {
+    fn validity_times_are_in_range_and_in_order() {
         let validity = |from: i64, until: i64| Validity {
             starts_at: Some(Timestamp(from)),
             ends_at: Some(Timestamp(until)),
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_the_database_round_trip() {
+    fn rights_round_trip_through_rows() {
         let dated = Validity { starts_at: Some(Timestamp(1)), ends_at: None };
         let rights = Rights::default().with_for(Right::UsOptions, dated);
         let mut rows = rights.rows();

@@ -1,5 +1,5 @@
-//! Scopes of credentials. The account's own rights are checked separately: the scope `operator` is
-//! of no use to an account without the role, and `quote` shows no market without the right to it.
+//! Scopes of credentials. The account's own rights are checked separately: the scope `operator` has
+//! no effect without the operator role, and `quote` serves no market without the right to it.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use std::fmt;
 pub enum Scope {
     /// Candles, quotes, securities and calendars.
     Quote,
-    /// Orders, assets and everything that moves them.
+    /// Orders, positions and assets.
     Trade,
-    /// The account itself: its rights, usage and connections.
+    /// The account itself: rights, usage and connections.
     Account,
-    /// Power over other accounts and the store, for accounts with the operator's role.
+    /// Administration of other accounts and the store, for accounts with the operator role.
     Operator,
 }
 
@@ -44,11 +44,11 @@ impl Scope {
 
 impl Scopes {
     pub const NONE: Scopes = Scopes(0);
-    /// Of the account's own credentials: an API key, a password.
+    /// Scopes of the account's own credentials: an API key or a password.
     pub const ALL: Scopes = Scopes::PROGRAM.with(Scope::Operator);
-    /// Of an OAuth client: its owner's consent never includes the operator scope.
+    /// Scopes of an OAuth client. Consent never includes the operator scope.
     pub const PROGRAM: Scopes = Scopes::NONE.with(Scope::Quote).with(Scope::Trade).with(Scope::Account);
-    /// Of a token in a URL, which others may see.
+    /// Scopes of a token in a URL, which others may see.
     pub const ADDRESS: Scopes = Scopes::NONE.with(Scope::Quote);
 
     #[must_use]
@@ -60,24 +60,24 @@ impl Scopes {
         self.0 & scope.bit() != 0
     }
 
-    /// The union.
+    /// Returns the union.
     #[must_use]
     pub const fn or(self, other: Scopes) -> Scopes {
         Scopes(self.0 | other.0)
     }
 
-    /// The intersection.
+    /// Returns the intersection.
     #[must_use]
     pub const fn and(self, other: Scopes) -> Scopes {
         Scopes(self.0 & other.0)
     }
 
-    /// As a bit set.
+    /// Returns the scopes as a bit set.
     pub(crate) const fn bits(self) -> u8 {
         self.0
     }
 
-    /// From a bit set; `None` if it has an unknown bit.
+    /// Converts a bit set; `None` if it has an unknown bit.
     pub(crate) const fn of_bits(bits: u8) -> Option<Scopes> {
         if bits & !Scopes::ALL.0 == 0 { Some(Scopes(bits)) } else { None }
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_oauth_client_is_no_operator_and_a_url_token_has_quotes_only() {
+    fn oauth_and_url_tokens_have_reduced_scopes() {
         assert_eq!(Scopes::ALL.to_string(), "quote trade account operator");
         assert_eq!(Scopes::PROGRAM.to_string(), "quote trade account");
         assert_eq!(Scopes::ADDRESS.to_string(), "quote");

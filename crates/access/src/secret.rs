@@ -2,8 +2,8 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// Secret text that is shown only once, to its owner. It does not print, and its memory is wiped
-/// when it is dropped.
+/// Secret text, shown only once to its owner. It is omitted from debug output, and its memory is
+/// zeroed on drop.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 
@@ -12,7 +12,7 @@ impl Secret {
         Secret(Zeroizing::new(text))
     }
 
-    /// The text itself. Review every call of this.
+    /// Returns the text. Review every call.
     pub fn expose(&self) -> &str {
         &self.0
     }

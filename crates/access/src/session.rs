@@ -1,22 +1,22 @@
-//! Self-authenticating session ids: a reconnecting client needs no row in a database, and they
-//! survive a restart.
+//! Self-authenticating session ids. A reconnecting client needs no database row, and ids survive a
+//! restart.
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | version: 5, or 6 if an OAuth token was used to sign on |
+//! | 1 | version: 5, or 6 if signed on with an OAuth token |
 //! | 8 | account |
 //! | 4 | epoch of the account |
 //! | 8 | expiry, Unix milliseconds |
-//! | 8 | end of the token that was used to sign on, Unix seconds |
-//! | 16 | lineage, random: the same in every id that descends from one sign-on |
-//! | 1 | scopes of the token, a bit each |
-//! | 16 | version 6 alone: the family of the token |
-//! | 8 | random, so that no two ids are the same |
-//! | 16 | tag: HMAC-SHA256 over all before it, cut |
+//! | 8 | expiry of the token used to sign on, Unix seconds |
+//! | 16 | lineage, random: equal in all ids that descend from one sign-on |
+//! | 1 | scopes of the token, as a bit set |
+//! | 16 | version 6 only: token family |
+//! | 8 | random, so that ids are unique |
+//! | 16 | tag: HMAC-SHA256 over all preceding bytes, truncated |
 //!
-//! Numbers are big-endian; the whole is base64url without padding. Versions 3 and 4 are the same
-//! without scopes, and are good for the scopes of an account and of a program. Versions 1 and 2 did
-//! not know the end of the token, and are refused.
+//! Numbers are big-endian; the whole is base64url without padding. Versions 3 and 4 lack the
+//! scopes: version 3 has all scopes, version 4 those of an OAuth client. Versions 1 and 2 lack the
+//! token's expiry, and are refused.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -30,11 +30,12 @@ use crate::random::random;
 use crate::scope::Scopes;
 use crate::{AccessError, Caller, Denial, Secret};
 
-/// A day, or less if the token ends sooner. Using an id does not end it.
+/// Lifetime of a session id: a day, or less if the token expires sooner. An id can be used more
+/// than once.
 pub const SESSION_LIFE_S: i64 = 86_400;
 const VERSION: u8 = 5;
 const VERSION_OAUTH: u8 = 6;
-/// Versions issued by the last release, which are valid for a day.
+/// Versions issued by the previous release, which stay valid for a day.
 const UNSCOPED: u8 = 3;
 const UNSCOPED_OAUTH: u8 = 4;
 const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 8 + 16 + 1 + 16 + 8;
@@ -71,7 +72,7 @@ pub(crate) fn issue(
     Ok(Session { id: Secret::new(URL_SAFE_NO_PAD.encode(&bytes)), expires_at_ms })
 }
 
-/// The caller that a session id was issued to. Whether that account is still active is not checked.
+/// Verifies a session id and returns its caller. Does not check that the account is still active.
 pub(crate) fn read(keys: &Keys, id: &str, now: Timestamp) -> Result<(Caller, Lineage), Denial> {
     let invalid = || Denial::TokenInvalid("the session is not one of this service: authenticate again");
     if id.len() > TEXT_MAX {
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_good_for_a_day_and_more_than_once() {
+    fn a_session_can_be_used_repeatedly_for_a_day() {
         let keys = keys();
         let (caller, lineage) = (caller(), Lineage::new().unwrap());
         let session = issue(&keys, caller, lineage, NOW).unwrap();
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_ends_with_its_token_and_has_its_scopes() {
+    fn a_session_has_the_expiry_and_scopes_of_its_token() {
         let (keys, lineage) = (keys(), Lineage::new().unwrap());
         let until = Timestamp(NOW.0 + 100);
         let plain = Caller::new(AccountId(7), 3, until);
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_of_the_last_release_has_the_scopes_of_its_kind() {
+    fn a_session_of_the_previous_release_has_default_scopes() {
         let (keys, lineage) = (keys(), Lineage::new().unwrap());
         for (caller, version) in [(caller(), 3), (caller().of_family(Family([5; 16])), 4)] {
             let session = issue(&keys, caller, lineage, NOW).unwrap();
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_was_modified_or_made_with_another_key_is_refused() {
+    fn a_modified_session_or_one_of_another_key_is_refused() {
         let keys = keys();
         let session = issue(&keys, caller(), Lineage::new().unwrap(), NOW).unwrap();
         let bytes = URL_SAFE_NO_PAD.decode(session.id.expose()).unwrap();

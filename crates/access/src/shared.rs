@@ -1,4 +1,4 @@
-//! The nodes of a database and their connections: what a node reports and reads with its heartbeat.
+//! Nodes that share a database, and their connections: what a heartbeat reports and reads.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,12 +9,12 @@ use store::{AccountId, NodeRow, Shared, SlotEnding, SlotRow};
 use crate::health::{DatabaseState, briefly};
 use crate::{Access, AccessError, ConnectionId, Lineage, Pace};
 
-/// If there are more withdrawals, the whole cache is dropped and read again on demand.
+/// Maximum number of withdrawals read per heartbeat. If there are more, the whole cache is dropped.
 const WITHDRAWALS_MAX: u32 = 10_000;
-/// The most connections that are listed.
+/// Maximum number of connections returned by a listing.
 const CONNECTIONS_LISTED_MAX: u32 = 100_000;
 
-/// A connection, at this node or another.
+/// A connection of this or another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedConnection {
     pub id: ConnectionId,
@@ -39,33 +39,33 @@ impl From<SlotRow> for SharedConnection {
 }
 
 impl Access {
-    /// Whether other nodes may share the database.
+    /// Returns whether other nodes may share the database.
     pub fn is_shared(&self) -> bool {
         self.cluster.shared().is_some()
     }
 
-    /// The state of the database, as this node sees it.
+    /// Returns the state of the database as seen by this node.
     pub fn reached(&self, uptime: Duration) -> DatabaseState {
         self.cluster.health.state(uptime)
     }
 
-    /// The number of nodes at the last heartbeat; 1 for a single process.
+    /// Returns the number of nodes at the last heartbeat; 1 for a single process.
     pub fn nodes_online(&self) -> u32 {
         self.cluster.health.nodes()
     }
 
-    /// The database's clock, if it is a server and its time is known.
+    /// Returns the database's clock if the database is a server and its time is known.
     pub fn database_clock(&self, uptime: Duration) -> Option<market::Timestamp> {
         self.cluster.health.clock(uptime).map(|at_us| market::Timestamp(at_us.div_euclid(1_000_000)))
     }
 
-    /// The nodes of the database; none for a single process.
+    /// Returns the nodes that share the database; empty for a single process.
     pub fn nodes(&self) -> Result<Vec<NodeRow>, AccessError> {
         self.cluster.shared().map_or(Ok(Vec::new()), |shared| Ok(shared.nodes()?))
     }
 
-    /// Counts a request of a key, or returns how long it has to wait. While the database is
-    /// unreachable, each node has its share.
+    /// Counts a request by key, or returns how long to wait. While the database is unreachable,
+    /// each node enforces its share of the limit.
     pub fn keep_pace<K: Eq + std::hash::Hash + fmt::Display>(
         &self,
         pace: &Pace<K>,
@@ -75,27 +75,28 @@ impl Access {
         self.cluster.keep_pace(pace, key, uptime)
     }
 
-    /// Connections of an account, or of all, at every node; `None` for a single process, which has
-    /// its own list.
+    /// Returns the connections of an account, or of all accounts, at every node; `None` for a
+    /// single process, whose server has the list.
     pub fn connections(&self, of: Option<AccountId>) -> Result<Option<Vec<SharedConnection>>, AccessError> {
         let Some(shared) = self.cluster.shared() else { return Ok(None) };
         let rows = self.cluster.asked(shared.slots(of, CONNECTIONS_LISTED_MAX))?;
         Ok(Some(rows.into_iter().map(SharedConnection::from).collect()))
     }
 
-    /// A connection at any node.
+    /// Returns a connection of any node; `None` if it does not exist, or for a single process.
     pub fn connection(&self, id: ConnectionId) -> Result<Option<SharedConnection>, AccessError> {
         let Some(shared) = self.cluster.shared() else { return Ok(None) };
         Ok(self.cluster.asked(shared.slot(id.slot()))?.map(SharedConnection::from))
     }
 
-    /// Has a connection closed by the node that has it, within about a second.
+    /// Requests the node that holds a connection to close it, which takes about a second. Returns
+    /// whether the connection exists.
     pub fn end_connection(&self, id: ConnectionId, why: SlotEnding) -> Result<bool, AccessError> {
         let Some(shared) = self.cluster.shared() else { return Ok(false) };
         self.cluster.asked(shared.end_slot(id.slot(), why))
     }
 
-    /// Stores something about a client by its lineage, for whichever node it connects to next.
+    /// Stores a value for a client by its lineage, for the node that it connects to next.
     pub fn remember_client(&self, lineage: Lineage, word: &str) -> Result<(), AccessError> {
         let Some(shared) = self.cluster.shared_if_there() else { return Ok(()) };
         self.cluster.asked(briefly(|| shared.remember_client(&lineage.0, word)))
@@ -106,10 +107,10 @@ impl Access {
         self.cluster.asked(briefly(|| shared.recall_client(&lineage.0)))
     }
 
-    /// Reports this node as alive, and reads what others have changed: which of its connections are
-    /// to be closed, and how many nodes there are. To be called about every second; while the
-    /// database is unreachable, only this checks whether it is back. `silent` are connections that
-    /// have stopped responding, or respond again.
+    /// Reports this node as alive and reads what other nodes have changed. Returns the connections
+    /// that this node must close. Must be called about once a second; while the database is
+    /// unreachable, only this call checks whether it is back. `silent` lists connections that have
+    /// stopped responding or respond again.
     pub fn heartbeat(
         &self,
         name: &str,
@@ -120,8 +121,8 @@ impl Access {
         self.cluster.health.pass_time(uptime);
         let heartbeat = shared.heartbeat(name).and_then(|heartbeat| {
             if self.cluster.health.is_away() {
-                // Also over the connections of requests: one that failed a moment ago would make
-                // the next request mark the database as unreachable.
+                // Tests the pool's connections, too: a broken one would make the next request mark
+                // the database as unreachable again.
                 shared.nodes()?;
             }
             if heartbeat.has_joined || self.cluster.health.is_away() {
@@ -142,8 +143,9 @@ impl Access {
         Ok(self.cluster.to_close(shared, heartbeat.ended))
     }
 
-    /// Drops cached state of accounts after withdrawals. The cache serves requests while the
-    /// database is unreachable, and must not contain withdrawn credentials then.
+    /// Drops the cached state of accounts with withdrawals since the last heartbeat. The cache
+    /// serves requests while the database is unreachable, so it must not contain withdrawn
+    /// credentials.
     fn forget_withdrawn(&self, shared: &Shared, uptime: Duration) -> Result<(), AccessError> {
         let version = match self.cluster.withdrawals_known(uptime) {
             Some(version) => {
@@ -156,7 +158,7 @@ impl Access {
                 }
                 last
             }
-            // Earlier withdrawals are unknown.
+            // Earlier withdrawals are unknown, so everything is dropped.
             None => {
                 let version = self.current_version()?;
                 self.forget_accounts(None, version);
@@ -167,13 +169,13 @@ impl Access {
         Ok(())
     }
 
-    /// Removes this node from the list: it stops.
+    /// Removes this node from the list of nodes on shutdown.
     pub fn leave_nodes(&self) -> Result<(), AccessError> {
         self.cluster.shared().map_or(Ok(()), |shared| Ok(shared.leave_nodes()?))
     }
 
-    /// Removes expired shared state. One node at a time does it. `from` is where a former call has
-    /// stopped; returns where the next one continues, `None` at the end.
+    /// Deletes expired shared state; called by one node at a time. `from` is where the previous
+    /// call stopped. Returns where the next call continues, or `None` at the end.
     pub fn sweep_shared(
         &self,
         from: Option<i64>,

@@ -1,7 +1,7 @@
-//! A node's cache of the rate windows that the database holds for all nodes.
+//! A node's cache of the rate windows in the shared database.
 //!
-//! A refused account is refused here until the wait is over, without another query: times only get
-//! newer, so no slot frees up sooner.
+//! After a refusal, further requests are refused without a query until the wait is over: other
+//! nodes can only add requests, so no request could pass sooner.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use store::{AccountId, RateAsk, RateDecision, RateTimes};
 
-/// At this number of accounts, idle ones are evicted.
+/// Number of accounts at which idle ones are evicted.
 const ACCOUNTS_SWEEP: usize = 4_096;
-/// How long a decision counts as current.
+/// How long a decision of the database is considered current.
 const RECENT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]
@@ -28,14 +28,15 @@ struct Known {
 #[derive(Debug)]
 struct KnownWindow {
     rule: (u32, Duration),
-    /// Until then every request of this many calls is refused.
+    /// Time until which requests of at least this many calls are refused.
     refused: Option<(Duration, u32)>,
-    /// The database's last response, and when it came.
+    /// The database's last response, and the uptime at which it arrived.
     last: (RateTimes, Duration),
 }
 
 impl SharedRates {
-    /// Whether a request is known to be refused, and how long it has to wait.
+    /// Returns the wait of a request that is known to be refused; `None` if the database must be
+    /// queried.
     pub(crate) fn refused(&self, id: AccountId, ask: &RateAsk, uptime: Duration) -> Option<Duration> {
         let known = self.lock();
         let window = known.accounts.get(&id).filter(|window| window.rule == rule(ask))?;
@@ -43,7 +44,7 @@ impl SharedRates {
         (ask.calls >= calls && until > uptime).then(|| until.saturating_sub(uptime))
     }
 
-    /// Records a decision of the database.
+    /// Caches a decision of the database, and returns the wait if the request was refused.
     pub(crate) fn decided(
         &self,
         id: AccountId,
@@ -63,8 +64,8 @@ impl SharedRates {
         wait.map_or(Ok(()), Err)
     }
 
-    /// How many requests would pass and how long until there are more, by the database's last
-    /// decision. `None` if that is not recent.
+    /// Returns how many requests would pass and how long until there are more, based on the last
+    /// decision; `None` if that is not recent.
     pub(crate) fn remaining(
         &self,
         id: AccountId,
@@ -84,7 +85,7 @@ impl SharedRates {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        // A panicking thread leaves no partial update.
+        // A panicking thread leaves no partial update, so a poisoned lock is usable.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -164,7 +165,7 @@ mod tests {
             let refused = RateDecision::Refused(times(1_000, &[1_000]));
             rates.decided(id, &ask(1, 1), refused, Duration::from_millis(10 * number)).unwrap_err();
         }
-        // Those of thirty seconds, and as many again before the sweep.
+        // The accounts active in the last thirty seconds, and as many again before the next sweep.
         assert!(rates.lock().accounts.len() <= 2 * ACCOUNTS_SWEEP);
     }
 }

@@ -1,10 +1,10 @@
-//! One-time sign-in links for the user of this machine: a URL that signs a browser in once, within
-//! minutes, at the server that printed it.
+//! One-time sign-in links for the user of this machine: a URL that signs in a browser once, within
+//! ten minutes, at the server that printed it.
 //!
-//! Anyone who can read the files of a store already has full access to it, so a link grants them
-//! nothing new. It must only be useless to others: its token is 256 random bits, of which the
-//! database has a hash; it ends with its first use, after ten minutes, and with the server that
-//! issued it. The server decides which addresses may use it.
+//! A user who can read the files of a store already has full access to it, so a link grants them
+//! nothing new. It must only be useless to others: its token is 256 random bits, stored as a hash,
+//! and it becomes invalid after its first use, after ten minutes, and when the server that issued
+//! it stops. The server decides which addresses may use it.
 
 use std::net::IpAddr;
 
@@ -19,27 +19,28 @@ use crate::random::random;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Account, Actor, Moment, NewAccount, Right, Rights, Role, Secret, Terms};
 
-/// Ten minutes: long enough to find the line in a terminal, and to be opened on another screen of the same machine.
+/// Lifetime of a link: ten minutes, long enough to find the line in a terminal and open it in a
+/// browser.
 pub const SIGN_IN_LINK_LIFE_S: i64 = 600;
-/// Longer than any token of ours.
+/// Maximum length of a token before hashing.
 const TOKEN_MAX: usize = 128;
-/// The name of the account of this machine's user.
+/// Name of the local user's account.
 const LOCAL_NAME: &str = "local";
-/// Names that are tried for it: one of them may belong to another account.
+/// Maximum number of names tried for the local account, in case another account has the name.
 const LOCAL_NAMES_MAX: u32 = 100;
 
-/// A browser that a link has signed in.
+/// A browser session started by a link.
 #[derive(Debug)]
 pub struct SignedInByLink {
     pub account: AccountId,
-    /// The cookie of the session.
+    /// The session cookie.
     pub session: Secret,
     pub expires_at: Timestamp,
     /// The page that the link opens.
     pub next: String,
 }
 
-/// Why a link did not sign in.
+/// Why a link was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkRefused {
     #[error("the one-time link was not made here, or something in it was changed")]
@@ -55,7 +56,7 @@ pub enum LinkRefused {
 }
 
 impl Account {
-    /// Whether it is the account that [`Access::local_account`] creates.
+    /// Returns whether this is the account created by [`Access::local_account`].
     pub fn is_local(&self) -> bool {
         self.role == Role::Operator && local_names().any(|name| name == self.name)
     }
@@ -67,8 +68,8 @@ fn local_names() -> impl Iterator<Item = String> {
 }
 
 impl Access {
-    /// The account of this machine's user, which has the operator role and no limits. It is created
-    /// if it does not exist; its API key is never shown, and it has no password.
+    /// Returns the local user's account, which has the operator role and no limits. Creates it if
+    /// it does not exist; its API key is never shown, and it has no password.
     pub fn local_account(&self, by: &Actor, now: Timestamp) -> Result<Account, AccessError> {
         for name in local_names() {
             let found = match self.account_named(&name)? {
@@ -77,7 +78,7 @@ impl Access {
                     let named = NewAccount::named(name.clone(), Terms::unlimited());
                     let new = NewAccount { rights, role: Role::Operator, ..named };
                     match self.create(&new, by, now) {
-                        // Another process may have created it first.
+                        // Another process may have created the account first.
                         Ok(_) | Err(AccessError::Store(StoreError::Taken { .. })) => {}
                         Err(error) => return Err(error),
                     }
@@ -94,7 +95,8 @@ impl Access {
         Err(AccessError::Name { name: LOCAL_NAME.to_owned(), reason })
     }
 
-    /// The token of a new link for an account and a page. It is good once, at this server only.
+    /// Returns the token of a new link for an account and a page. It is valid once, at this server
+    /// only.
     pub fn issue_sign_in_link(
         &self,
         account: AccountId,
@@ -117,7 +119,7 @@ impl Access {
         Ok(token)
     }
 
-    /// Signs a browser in with the token of a link, and uses the link up.
+    /// Signs in a browser with the token of a link, and consumes the link.
     pub fn redeem_sign_in_link(
         &self,
         token: &str,

@@ -10,7 +10,7 @@ use crate::{
     session,
 };
 
-/// Where a connection comes from: shown to its owner and to operators at every node.
+/// Origin of a connection, shown to its owner and to operators at every node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotLocation<'a> {
     pub transport: &'a str,
@@ -21,23 +21,24 @@ pub struct SlotLocation<'a> {
 #[derive(Debug)]
 pub struct SignedOn {
     pub caller: Caller,
-    /// Hold it as long as the connection lives: dropping it releases the slot.
+    /// The connection slot, released on drop.
     pub connection: Connection,
-    /// Always a new one; those issued before stay good until they expire.
+    /// A new session. Earlier sessions stay valid until they expire.
     pub session: Session,
-    /// The same for all successive connections of one client.
+    /// Shared by all successive connections of one client.
     pub lineage: Lineage,
     /// Connections of the account, including this one.
     pub slots: Slots,
-    /// Older connections of the same client, to be closed. They are not counted any more.
+    /// Older connections of the same client, which the server must close. They are no longer
+    /// counted.
     pub superseded: Vec<ConnectionId>,
 }
 
 impl Access {
     /// Issues a password with which a connection can sign on as this caller, once, within
-    /// [`OTP_LIFE`](crate::OTP_LIFE). The connection and its sessions have the scopes of the
-    /// caller. A connection is for quotes and orders, and of no use without either; a token in a
-    /// URL is for single requests.
+    /// [`OTP_LIFE`](crate::OTP_LIFE). The connection and its sessions have the caller's scopes.
+    /// Refused without the quote or trade scope, since a connection serves nothing else, and for a
+    /// token in a URL, which is meant for single requests.
     pub fn issue_otp(&self, caller: &Caller, uptime: Duration) -> Result<Secret, Denial> {
         let is_of_use = caller.has(Scope::Quote) || caller.has(Scope::Trade);
         if !is_of_use || caller.is_in_address() {
@@ -56,7 +57,7 @@ impl Access {
         Ok(otp)
     }
 
-    /// Connections of the caller's account, open and allowed.
+    /// Returns the numbers of open and allowed connections of the caller's account.
     pub fn slots(&self, caller: &Caller) -> Result<Slots, Denial> {
         let (_, account) = self.standing(caller)?.ok_or(REVOKED)?;
         let online = match self.cluster.shared_if_there() {
@@ -66,9 +67,9 @@ impl Access {
         Ok(Slots { online, limit: account.terms.connections })
     }
 
-    /// Signs a connection on with a one-time password. A refusal, for instance because all slots
-    /// are taken, leaves the password good. `present` is what the same connection signed on with
-    /// before, if it did.
+    /// Signs on a connection with a one-time password. A refusal, such as all slots being taken,
+    /// does not consume the password. `present` is the slot of an earlier sign-on on the same
+    /// connection.
     pub fn sign_on(
         &self,
         otp: &str,
@@ -78,7 +79,7 @@ impl Access {
         self.sign_on_from(otp, present, SlotLocation::default(), moment)
     }
 
-    /// The same, with the location of the connection.
+    /// Like [`Access::sign_on`], with the origin of the connection.
     pub fn sign_on_from(
         &self,
         otp: &str,
@@ -100,9 +101,8 @@ impl Access {
         self.slot(caller, (Lineage::new()?, present, place), Some(&hash), moment.now)
     }
 
-    /// Signs a connection on with the session of an earlier one, which releases its slot if it is
-    /// still open. However often that is repeated, the session ends with the token of the first
-    /// sign-on.
+    /// Signs on a connection with the session of an earlier one, whose slot is released if it is
+    /// still open. Resuming does not extend the session beyond the expiry of the original token.
     pub fn resume(
         &self,
         session: &str,
@@ -112,7 +112,7 @@ impl Access {
         self.resume_from(session, present, SlotLocation::default(), now)
     }
 
-    /// The same, with the location of the connection.
+    /// Like [`Access::resume`], with the origin of the connection.
     pub fn resume_from(
         &self,
         session: &str,
@@ -135,8 +135,8 @@ impl Access {
         if caller.until() <= now {
             return Err(EXPIRED);
         }
-        // While the database is unreachable, the family's last known state decides: `standing` has
-        // checked it.
+        // While the database is unreachable, the cached state of the family applies, which
+        // `standing` has checked.
         if let Some(family) = caller.family()
             && !self.cluster.health.is_away()
             && !self.cluster.asked(self.accounts.family_stands(&family.text(), now))?
@@ -172,8 +172,8 @@ impl Access {
         })
     }
 
-    /// Takes a connection slot in the shared database. While that is unreachable, a resumed
-    /// connection gets a local slot, which is written to the database later.
+    /// Takes a connection slot in the shared database. While the database is unreachable, a resumed
+    /// connection gets a local slot, which is written to the database after recovery.
     fn sit_among_all(
         &self,
         shared: &Arc<Shared>,

@@ -1,4 +1,4 @@
-//! The signature of API-key mode: HMAC-SHA256 over the SHA-1 of a canonical text of the request.
+//! Signatures of API-key mode: HMAC-SHA256 over the SHA-1 of the canonical request.
 
 use std::fmt;
 
@@ -10,44 +10,44 @@ use crate::keys::hmac;
 use crate::random::hex;
 use crate::{Denial, Secret};
 
-/// How far a client's clock may be off, either way.
+/// Maximum difference between the clocks of client and server, in either direction.
 pub const TIMESTAMP_TOLERANCE_S: u32 = 300;
 const _: () = assert!(TIMESTAMP_TOLERANCE_S == 300, "the message of `check_time` says so");
-/// Clients send seconds, fractions of seconds or milliseconds; a time in seconds is below this
-/// until the year 5138.
+/// Timestamps from here are in milliseconds. Clients send seconds, with or without a fraction, or
+/// milliseconds; seconds stay below this value until the year 5138.
 const MILLISECONDS_FROM: f64 = 1e11;
 const ALGORITHM: &str = "HMAC-SHA256";
 const HEADER_BYTES_MAX: usize = 1_024;
 const SIGNED_HEADERS_MAX: usize = 16;
 
-/// A request as received, before anything is decoded or reordered.
+/// A request as received, before decoding or reordering.
 pub struct SignedRequest<'a> {
     pub method: &'a str,
-    /// With its percent-encoding, as on the request line.
+    /// Path as on the request line, percent-encoded.
     pub path: &'a str,
-    /// Without the question mark; empty when there is none.
+    /// Query without the question mark; empty if there is none.
     pub raw_query: &'a str,
-    /// The value of a header, by its lower-case name.
+    /// Returns the value of a header by its lower-case name.
     pub header: &'a dyn Fn(&str) -> Option<&'a str>,
     pub body: &'a [u8],
 }
 
 impl fmt::Debug for SignedRequest<'_> {
-    /// Without query, headers and body: those may carry credentials.
+    /// Omits query, headers and body, which may contain credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SignedRequest({} {})", self.method, self.path)
     }
 }
 
-/// A parsed `HMAC-SHA256 SignedHeaders=a;b, Signature=<hex>`.
+/// A parsed `HMAC-SHA256 SignedHeaders=a;b, Signature=<hex>` header.
 struct Signature<'a> {
     headers: &'a str,
     value: [u8; 32],
 }
 
-/// Checks that a holder of `secret` has made exactly this request, and within [`TIMESTAMP_TOLERANCE_S`] of `now`. The
-/// client chooses which headers it signs, but the app key and the time must be among them, and so must an access token
-/// where one is sent.
+/// Verifies that the request was signed with `secret` within [`TIMESTAMP_TOLERANCE_S`] of `now`.
+/// The client chooses which headers it signs, but the app key and the timestamp must be among them,
+/// and the access token if one is sent.
 pub fn verify_signature(request: &SignedRequest<'_>, secret: &Secret, now: Timestamp) -> Result<(), Denial> {
     let header = (request.header)("x-api-signature")
         .ok_or(Denial::SignatureInvalid("the request is not signed: x-api-signature is missing"))?;
@@ -65,7 +65,7 @@ pub fn verify_signature(request: &SignedRequest<'_>, secret: &Secret, now: Times
         .map_err(|_| Denial::SignatureInvalid("the signature does not match the request and the app secret"))
 }
 
-/// The signature in a request, verified or not.
+/// Returns the signature of a request without verifying it.
 pub(crate) fn signature_of(request: &SignedRequest<'_>) -> Option<[u8; 32]> {
     (request.header)("x-api-signature").and_then(|text| Signature::parse(text).ok()).map(|found| found.value)
 }
@@ -91,7 +91,7 @@ impl<'a> Signature<'a> {
                 ("Signature", text) => (&mut value, text),
                 _ => continue,
             };
-            // A duplicate is ambiguous.
+            // Duplicates are ambiguous.
             if slot.0.replace(slot.1).is_some() {
                 return Err(wrong());
             }
@@ -114,8 +114,8 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// SHA-1 of the method, path, query, signed headers line by line, their list, and the SHA-1 of a
-/// body, joined by bars.
+/// Returns the SHA-1 of method, path, query, signed headers (one per line), their list, and the
+/// SHA-1 of the body, separated by `|`.
 fn canonical_digest(request: &SignedRequest<'_>, signed_headers: &str) -> Result<[u8; 20], Denial> {
     let mut sha = Sha1::new();
     for part in [request.method, "|", request.path, "|", request.raw_query, "|"] {
@@ -145,7 +145,7 @@ fn check_time(text: &str, now: Timestamp) -> Result<(), Denial> {
         .flatten()
         .ok_or(Denial::SignatureInvalid("x-timestamp is missing or not a Unix time"))?;
     let sent_at = if sent_at >= MILLISECONDS_FROM { sent_at / 1_000.0 } else { sent_at };
-    // `f64` is exact enough for a comparison with the tolerance.
+    // The precision of `f64` is sufficient for a comparison with the tolerance.
     if (sent_at - now.0 as f64).abs() > f64::from(TIMESTAMP_TOLERANCE_S) {
         return Err(Denial::SignatureInvalid(
             "x-timestamp is more than 300 seconds from the time of the service: set the clock and try again",

@@ -8,7 +8,7 @@ const S2: &str = "b32d86e64adbcceea2529a94a876d8780bdee447e07606628598f11437f708
 const S3: &str = "2a9abebe10d3b958a584f5f1ba6ad1079963b658b0bc8fe2b375cd74d6fbbdda";
 const S2_BODY: &str = r#"{"adjust_type":0,"date_request":{"end_date":"20230201","start_date":"20230101"},"period":1000,"query_type":2,"symbol":"AAPL.US","trade_session":100}"#;
 
-/// A request in one line (`GET /path?query`), its headers by hand.
+/// A test request: request line (`GET /path?query`), headers and body.
 struct Sent {
     line: String,
     headers: Vec<(String, String)>,
@@ -38,7 +38,7 @@ impl Sent {
         self
     }
 
-    /// Signs the request, with this list of headers.
+    /// Signs the request over these headers.
     fn signed(self, list: &str) -> Sent {
         let digest = self.ask(|request| canonical_digest(request, list).unwrap());
         let mac = hmac(SECRET.as_bytes(), &[b"HMAC-SHA256|", hex(&digest).as_bytes()]);
@@ -77,7 +77,7 @@ fn s1() -> Sent {
 }
 
 #[test]
-fn the_worked_examples_hold() {
+fn documented_examples_verify() {
     for (line, body, digest, signature) in [
         ("GET /v1/socket/token", "", "3f255238ec8455d6d59140dd2f5cf63791a9ab48", S1),
         ("POST /quote/history-candlesticks", S2_BODY, "5024a3a43db6eaf6813d5a7519eeb52e805e17c5", S2),
@@ -112,7 +112,7 @@ fn any_change_in_transit_breaks_the_signature() {
 }
 
 #[test]
-fn every_wrong_digit_is_noticed() {
+fn a_single_wrong_digit_is_refused() {
     for at in 0..S1.len() {
         let mut wrong = S1.as_bytes().to_vec();
         wrong[at] = if wrong[at] == b'0' { b'1' } else { b'0' };
@@ -121,7 +121,7 @@ fn every_wrong_digit_is_noticed() {
 }
 
 #[test]
-fn the_time_may_be_seconds_fractions_or_milliseconds_and_off_by_five_minutes() {
+fn timestamps_in_all_formats_are_accepted_within_five_minutes() {
     for text in ["1700000000", "1700000000.5", "1700000000500", "1700000000000"] {
         let sent = s1().with("x-timestamp", text).signed(LIST);
         sent.verify_at(Timestamp(SENT.0 - 299)).unwrap();
@@ -146,16 +146,16 @@ fn the_time_may_be_seconds_fractions_or_milliseconds_and_off_by_five_minutes() {
 }
 
 #[test]
-fn key_time_and_a_present_token_must_be_signed() {
+fn key_timestamp_and_token_must_be_signed() {
     let left_out = "the signature leaves out a header it must cover: authorization, x-api-key or x-timestamp";
     for list in
         ["authorization;x-api-key", "authorization;x-timestamp", "x-api-key;x-timestamp", "authorization"]
     {
         assert_eq!(refused(&s1().signed(list)), left_out, "{list}");
     }
-    // Without a token there is none to sign.
+    // A request without a token has none to sign.
     s1().without("authorization").signed("x-api-key;x-timestamp").verify().unwrap();
-    // More headers than required, in another order, are the client's choice.
+    // The client may sign additional headers, in any order.
     let more = s1()
         .with("content-type", "application/json")
         .signed("x-timestamp;x-api-key;content-type;authorization");
@@ -164,7 +164,7 @@ fn key_time_and_a_present_token_must_be_signed() {
 }
 
 #[test]
-fn a_signature_header_of_another_form_is_refused() {
+fn a_malformed_signature_header_is_refused() {
     let good = format!("HMAC-SHA256 SignedHeaders={LIST}, Signature={S1}");
     s1().with("x-api-signature", &good).verify().unwrap();
     for (text, why) in [
@@ -191,7 +191,7 @@ fn a_signature_header_of_another_form_is_refused() {
 proptest::proptest! {
     /// A malformed header must not panic.
     #[test]
-    fn no_signature_header_panics(text in ".{0,80}", list in "[a-z;=, -]{0,40}") {
+    fn a_malformed_signature_header_does_not_panic(text in ".{0,80}", list in "[a-z;=, -]{0,40}") {
         s1().with("x-api-signature", &text).verify().unwrap_err();
         let half = format!("HMAC-SHA256 SignedHeaders={list}, Signature={S1}");
         if list != LIST {

@@ -1,4 +1,4 @@
-/// Connections of an account: open now, and allowed.
+/// Numbers of open and allowed connections of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
     pub online: u32,

@@ -1,4 +1,4 @@
-//! The standing of an account: its level in force, the reason, and the next one.
+//! Current and next level of an account, with the reasons.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,23 +10,23 @@ use crate::health::Learnt;
 use crate::level::TradingDays;
 use crate::{Grounds, Level, Reason};
 
-/// Cached standings. When full, the cache is cleared.
+/// Maximum number of cached standings.
 const STANDINGS_MAX: usize = 4_096;
 
-/// The level of an account on a trading day.
+/// An account's level on a trading day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The trading day in Hong Kong of this level; it holds until the next.
+    /// Trading day in Hong Kong from which this level is in force, until the next trading day.
     pub day: Date,
     pub level: Level,
     pub reason: Reason,
-    /// Securities a month: the level's, unless the account has a quota of its own.
+    /// Quota in securities per month: the account's own, or the level's.
     pub limit: u32,
     pub own_quota: bool,
     pub grounds: Grounds,
 }
 
-/// The standing on the next trading day, as far as is known.
+/// Expected standing on the next trading day, from what is known now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
     pub standing: Standing,
@@ -34,13 +34,13 @@ pub struct Outlook {
     pub changes: bool,
 }
 
-/// The level of a standing differs from the recorded one, and is not recorded yet.
+/// Marks a level that differs from the recorded one and must be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnrecordedLevel {
     pub(crate) from: Option<RecordedLevel>,
 }
 
-/// Cached standings by account.
+/// Cache of standings by account.
 #[derive(Debug)]
 pub(crate) struct Standings {
     pub(crate) days: TradingDays,
@@ -67,7 +67,7 @@ impl Standings {
     ) -> Option<(Arc<Standing>, Option<UnrecordedLevel>)> {
         let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, standing, unrecorded) = judged.accounts.get(&id)?;
-        // While the database is unreachable, the level of the day before remains in force.
+        // While the database is unreachable, the last known level stays in force.
         let is_of_use = learnt.takes(*at) && (standing.day == day || learnt == Learnt::Ever);
         is_of_use.then(|| (Arc::clone(standing), *unrecorded))
     }
@@ -93,15 +93,16 @@ impl Standings {
         judged.accounts.insert(id, (version, Arc::clone(standing), unrecorded));
     }
 
-    /// Drops the standings of accounts after a withdrawal; all of them if none are given.
+    /// Drops the cached standings of these accounts, or of all if `None`, after a withdrawal at
+    /// `version`.
     pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
-        // Standings determined before this version are not cached any more.
+        // Standings determined before this version must not be cached.
         judged.version = judged.version.max(version);
         judged.accounts.retain(|id, _| accounts.is_some_and(|accounts| !accounts.contains(id)));
     }
 
-    /// Marks the level of a standing as recorded, unless another one has been determined meanwhile.
+    /// Marks the level of a standing as recorded, unless another level has been determined since.
     pub(crate) fn settled(&self, id: AccountId, standing: &Standing) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known, unrecorded)) = judged.accounts.get_mut(&id)

@@ -1,4 +1,4 @@
-//! Access and refresh tokens, and their stored hashes.
+//! Access and refresh tokens, and the hashes under which they are stored.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,31 +10,31 @@ use zeroize::Zeroizing;
 use crate::random::random;
 use crate::{AccessError, Region, Secret};
 
-/// The channel by which clients recognise a paper account.
+/// Account channel by which clients recognise a paper account.
 const CHANNEL: &str = "lb_papertrading";
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
-/// The claims that clients read in a token.
+/// Token claims that clients read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claims<'a> {
     pub(crate) region: Region,
     pub(crate) account: AccountId,
-    /// In API-key mode only.
+    /// Set in API-key mode only.
     pub(crate) app_key: Option<&'a str>,
     pub(crate) issued_at: Timestamp,
     pub(crate) expires_at: Timestamp,
 }
 
 impl Claims<'_> {
-    /// An access token: it begins with its region and has the form of a JSON Web Token, because
-    /// clients decode its claims. They verify nothing, and neither do we: the last part is random,
-    /// and the hash of the whole token is looked up. No right follows from a claim.
+    /// Creates an access token: a region prefix and a JSON Web Token, because clients decode its
+    /// claims. No one verifies its signature, which is random; the hash of the whole token is
+    /// looked up instead. Claims grant nothing.
     pub(crate) fn access_token(&self) -> Result<Secret, AccessError> {
         self.token("")
     }
 
-    /// An OAuth refresh token, in the same form. The region comes first here too: clients recognize
-    /// the region by the prefix of any of their secrets.
+    /// Creates an OAuth refresh token of the same form. It also starts with the region, because
+    /// clients detect the region by the prefix of any of their secrets.
     pub(crate) fn refresh_token(&self) -> Result<Secret, AccessError> {
         self.token("rt_")
     }
@@ -46,8 +46,8 @@ impl Claims<'_> {
         Ok(Secret::new(format!("{}_{kind}{header}.{claims}.{random}", self.region)))
     }
 
-    /// Numbers, hexadecimal digits and constants: nothing needs escaping. The subject is itself a
-    /// JSON text.
+    /// Formats the claims as JSON. The values are numbers, hex digits and constants, so nothing
+    /// needs escaping. The subject is itself JSON text.
     fn json(&self) -> String {
         let Claims { account: AccountId(id), issued_at: Timestamp(iat), expires_at: Timestamp(exp), .. } =
             *self;
@@ -59,8 +59,8 @@ impl Claims<'_> {
     }
 }
 
-/// A token has 256 random bits, so a plain hash protects it as well as a slow one would, and the
-/// time of a hash lookup reveals nothing about the token.
+/// Hashes a token. It has 256 random bits, so a fast hash is as safe as a slow one, and the timing
+/// of a lookup by hash reveals nothing about the token.
 pub(crate) fn hash_token(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }

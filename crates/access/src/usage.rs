@@ -1,4 +1,4 @@
-//! The usage of an account's monthly quota, and the cost of further securities.
+//! Usage of an account's monthly quota, and the cost of further securities.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use store::AccountId;
 
 use crate::{Access, AccessError, Account, Freshness, Month, Outlook, Standing};
 
-/// The usage of an account's month.
+/// Usage of an account's quota in a month.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
     pub month: Month,
     pub used: u32,
     pub limit: u32,
-    /// The day on which the quota resets, in Hong Kong.
+    /// Day on which the quota resets, in Hong Kong.
     pub resets: Date,
     pub resets_at: Timestamp,
-    /// The level in force, and why.
+    /// Level in force, with the reason.
     pub standing: Arc<Standing>,
 }
 
@@ -27,28 +27,28 @@ impl Usage {
     }
 }
 
-/// The quota of an account's month: usage, outlook and charged securities.
+/// An account's monthly quota: usage, expected level and charged securities.
 #[derive(Clone, Debug)]
 pub struct Quota {
     pub account: Arc<Account>,
     pub usage: Usage,
     pub next: Outlook,
-    /// The charged securities, each with its time, in order of time.
+    /// Charged securities with the time of each charge, oldest first.
     pub securities: Vec<(Symbol, Timestamp)>,
 }
 
-/// The cost of a list of securities.
+/// Cost of a list of securities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// Those that would be charged, in the order of the list, each once.
+    /// Securities that would be charged, in the order of the list, without duplicates.
     pub new: Vec<Symbol>,
     pub counted: Vec<Symbol>,
     pub usage: Usage,
 }
 
 impl Access {
-    /// The usage of an account in the month of `now`, the market's; `None` if there is no such
-    /// account.
+    /// Returns an account's usage in the month of `now`, in market time; `None` if the account does
+    /// not exist.
     pub fn usage(&self, id: AccountId, now: Timestamp) -> Result<Option<Usage>, AccessError> {
         let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         self.usage_of(version, &account, now).map(Some)
@@ -68,12 +68,14 @@ impl Access {
         Ok(Usage { month, used, limit: standing.limit, resets, resets_at, standing })
     }
 
-    /// The securities an account has been charged for in the month of `now`, the market's, and when.
+    /// Returns the securities charged to an account in the month of `now`, in market time, with the
+    /// time of each charge.
     pub fn charged(&self, id: AccountId, now: Timestamp) -> Result<Vec<(Symbol, Timestamp)>, AccessError> {
         Ok(self.accounts.usage(id, &self.limits.paid.month(now).to_string())?)
     }
 
-    /// The quota of an account; `None` if there is no such account. `now` is the market's.
+    /// Returns an account's quota; `None` if the account does not exist. `now` is the market's
+    /// time.
     pub fn quota(&self, id: AccountId, now: Timestamp) -> Result<Option<Quota>, AccessError> {
         let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         let usage = self.usage_of(version, &account, now)?;
@@ -84,7 +86,7 @@ impl Access {
         Ok(Some(Quota { account, usage, next: Outlook { standing: next, changes }, securities }))
     }
 
-    /// What requesting these securities would cost an account this month. Nothing is charged.
+    /// Returns what these securities would cost an account this month, without charging.
     pub fn preview(
         &self,
         id: AccountId,

@@ -1,9 +1,9 @@
-//! Watchlists: the securities that an account follows, and their groups. The group of all, which
-//! every account has, contains every followed security; a security in another group is in that one
-//! too. Prices come with the securities.
+//! Watchlists: the securities that an account follows, and their groups. Every account has the
+//! group "all", which contains every followed security, including those in other groups. Callers
+//! supply the prices.
 //!
 //! The rules are functions over [`Watchlists`] as values; `store` runs them within the transaction
-//! that writes.
+//! that writes the result.
 
 use std::collections::HashSet;
 
@@ -13,13 +13,13 @@ use store::{AccountId, FollowedSecurity, StoreError, WatchlistGroup, WatchlistId
 use crate::hidden::{is_hidden, is_selector};
 use crate::{Access, AccessError};
 
-/// Groups of an account, besides the group of all.
+/// Maximum number of groups per account, not counting the group "all".
 pub const WATCHLIST_GROUPS_MAX: usize = 50;
-/// Securities in one group.
+/// Maximum number of securities in a group.
 pub const WATCHLIST_SECURITIES_MAX: usize = 500;
-/// Securities that an account follows, which are those of the group of all.
+/// Maximum number of securities that an account follows.
 pub const FOLLOWED_MAX: usize = 1_000;
-/// Characters in the name of a group.
+/// Maximum number of characters in a group name.
 pub const WATCHLIST_NAME_CHARS_MAX: usize = 40;
 const _: () = assert!(WATCHLIST_GROUPS_MAX == 50, "the words of `TooManyGroups` say so");
 const _: () = assert!(WATCHLIST_SECURITIES_MAX == 500, "the words of `TooManySecurities` say so");
@@ -27,18 +27,17 @@ const _: () = assert!(FOLLOWED_MAX == 1_000, "the words of `TooManyFollowed` say
 const _: () = assert!(WATCHLIST_NAME_CHARS_MAX == 40, "the words of `WatchlistName` say so");
 const _: () = assert!(WATCHLIST_SECURITIES_MAX <= FOLLOWED_MAX);
 
-/// The group of all followed securities. Every account has one under this id, which no other group
-/// has.
+/// Id of the group of all followed securities, the same for every account. No other group has it.
 pub const ALL_FOLLOWED: WatchlistId = WatchlistId(1);
-/// Its name, which cannot be changed.
+/// Name of the group of all followed securities, which cannot be changed.
 pub const ALL_FOLLOWED_NAME: &str = "all";
 
-/// The name of a group: visible, and without hidden characters.
+/// A group name, without invisible characters and not blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchlistName(String);
 
 impl WatchlistName {
-    /// Trims surrounding blanks.
+    /// Validates a name, after trimming whitespace.
     pub fn parse(text: &str) -> Result<WatchlistName, WatchlistError> {
         let text = text.trim();
         let reason = if text.chars().all(|letter| letter.is_whitespace() || is_selector(letter)) {
@@ -58,28 +57,28 @@ impl WatchlistName {
     }
 }
 
-/// A security to be followed, with its current price as far as the account may see it.
+/// A security to follow, with its current price if the account may see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PricedSecurity {
     pub symbol: Symbol,
     pub price: Option<String>,
 }
 
-/// A change of the securities of a group.
+/// A change to the securities of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MembersChange {
-    /// Appends these; those already in the group keep their position.
+    /// Appends securities; those already in the group keep their position.
     Add(Vec<PricedSecurity>),
-    /// Removes these.
+    /// Removes securities.
     Remove(Vec<Symbol>),
-    /// Replaces all by these, in this order.
+    /// Replaces all securities, in this order.
     Replace(Vec<PricedSecurity>),
 }
 
 /// What happens to the securities of a deleted group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupRemains {
-    /// They stay in the group of all.
+    /// They stay in the group "all".
     Followed,
     /// They are unfollowed, in every group.
     Nothing,
@@ -91,10 +90,11 @@ pub enum Pin {
     Remove,
 }
 
-/// Why watchlists are not changed. The messages may be sent verbatim, except that of a failure.
+/// Why watchlists were not changed. The messages may be sent to the client, except that of
+/// `Failed`.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchlistError {
-    /// It does not exist, or belongs to another account.
+    /// The group does not exist or belongs to another account.
     #[error("there is no such watchlist group")]
     NotFound,
     #[error("the group of all that is followed cannot be renamed or deleted")]
@@ -121,8 +121,8 @@ impl From<StoreError> for WatchlistError {
     }
 }
 
-/// Refuses a change that exceeds the limits, before its securities are priced. Without a group, it
-/// is about a new one. The transaction that writes checks again.
+/// Checks a change against the limits before its securities are priced. `None` means a new group.
+/// The transaction that writes the change checks again.
 pub fn check_watchlist_change(
     mut lists: Watchlists,
     group: Option<WatchlistId>,
@@ -140,8 +140,7 @@ impl Access {
         Ok(self.accounts.watchlists(id)?)
     }
 
-    /// Adds a group with securities in this order. `at` is the market's time, as in all functions
-    /// here that follow a security.
+    /// Creates a group with securities in this order. `at` is the market's time.
     pub fn create_watchlist(
         &self,
         id: AccountId,
@@ -156,7 +155,7 @@ impl Access {
         })
     }
 
-    /// Renames a group, changes its securities, or both.
+    /// Renames a group, changes its securities, or both. `at` is the market's time.
     pub fn update_watchlist(
         &self,
         id: AccountId,
@@ -193,8 +192,8 @@ impl Access {
         })
     }
 
-    /// Pins securities to the top of every group they are in, or unpins them. Unpinning one that is
-    /// not pinned is no error.
+    /// Pins securities to the top of every group that contains them, or unpins them. Unpinning a
+    /// security that is not pinned has no effect.
     pub fn pin_securities(&self, id: AccountId, symbols: &[Symbol], pin: Pin) -> Result<(), WatchlistError> {
         self.accounts.change_watchlists(id, |lists, _| {
             for symbol in symbols {
@@ -236,7 +235,7 @@ fn change(
     }
 }
 
-/// A group other than that of all.
+/// Returns a group other than "all", or an error.
 fn found(lists: &mut Watchlists, group: WatchlistId) -> Result<&mut WatchlistGroup, WatchlistError> {
     if group == ALL_FOLLOWED {
         return Err(WatchlistError::AllFollowed);
@@ -295,7 +294,7 @@ fn replace(
     Ok(())
 }
 
-/// Follows new securities; the others keep their price and time.
+/// Follows new securities; those already followed keep their price and time.
 fn follow(
     lists: &mut Watchlists,
     securities: &[PricedSecurity],
@@ -327,7 +326,7 @@ mod tests {
         priced(texts).into_iter().map(|one| one.symbol).collect()
     }
 
-    /// Two groups of three securities.
+    /// Returns two groups with three securities in total.
     fn lists() -> Watchlists {
         let mut lists = Watchlists::default();
         for (id, texts) in [(1_001, "1.HK 2.HK"), (1_002, "2.HK 3.HK")] {
@@ -357,7 +356,7 @@ mod tests {
     const LATER: Timestamp = Timestamp(9);
 
     #[test]
-    fn a_change_beyond_the_limits_is_refused_before_it_is_priced() {
+    fn a_change_beyond_the_limits_is_refused() {
         let numbered = |count: usize| -> Vec<PricedSecurity> {
             let one =
                 |number| PricedSecurity { symbol: format!("{number}.HK").parse().unwrap(), price: None };
@@ -385,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_parts_of_the_group_of_all() {
+    fn groups_are_subsets_of_the_group_all() {
         check(|_| Ok(()), "1 2 3 | 1 2 | 2 3");
         check(|lists| add(lists, FIRST, &priced("4.HK 2.HK 4.HK"), LATER), "1 2 3 4 | 1 2 4 | 2 3");
         check(|lists| add(lists, ALL_FOLLOWED, &priced("4.HK 2.HK"), LATER), "1 2 3 4 | 1 2 | 2 3");
@@ -405,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn the_group_of_all_is_fixed_and_others_are_found_or_not() {
+    fn the_group_all_is_fixed_and_unknown_groups_are_not_found() {
         let mut lists = lists();
         assert!(matches!(found(&mut lists, ALL_FOLLOWED), Err(WatchlistError::AllFollowed)));
         for group in [WatchlistId(1_003), WatchlistId(0), WatchlistId(-1)] {
@@ -428,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_visible() {
+    fn a_name_must_be_visible() {
         let longest = "蠟".repeat(WATCHLIST_NAME_CHARS_MAX);
         for (text, name) in
             [("a", "a"), (" my list ", "my list"), ("🕯️ 燭", "🕯️ 燭"), (longest.as_str(), longest.as_str())]

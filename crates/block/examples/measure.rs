@@ -1,8 +1,9 @@
-//! Bytes per candle, encoding and decoding times, for several sizes of blocks and pages.
+//! Measures bytes per candle, encoding and decoding times for several block and page sizes.
 //!
-//! `cargo run --release -p block --example measure-block [M1.BIN]`. The file: `[symbols, rows]`, then for each symbol the
-//! columns time, open, high, low, close, volume, turnover, all little-endian i64, prices and turnover in thousandths.
-//! Without a file, a random walk of much the same shape is made up.
+//! Usage: `cargo run --release -p block --example measure-block [M1.BIN]`. The file has `[symbols,
+//! rows]`, then for each symbol the columns time, open, high, low, close, volume and turnover, all
+//! as little-endian i64, with prices and turnover in thousandths. Without a file, a random walk of
+//! similar shape is used.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -140,8 +141,8 @@ fn read_series(bytes: &[u8]) -> Vec<Candles> {
         .collect()
 }
 
-/// A share's one-minute candles of a year: a walk in ticks, skewed volumes, turnover anywhere
-/// between low and high.
+/// Generates one-minute candles of a share: a random walk in ticks, skewed volumes, and turnovers
+/// at a random price between low and high.
 fn walk(seed: u64) -> Candles {
     let mut random = Random(seed + 1);
     let (tick, lot) = [(10_000, 1), (10_000, 1), (50_000, 100), (1_000, 500)][seed as usize % 4];
@@ -174,7 +175,7 @@ impl Random {
         (self.0 >> 33) as usize % limit
     }
 
-    /// About normal around zero.
+    /// Returns an approximately normal number with mean zero.
     fn spread(&mut self, width: i64) -> i64 {
         (0..4).map(|_| self.below(2 * width as usize + 1) as i64 - width).sum::<i64>() / 2
     }

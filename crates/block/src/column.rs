@@ -1,4 +1,4 @@
-//! One column of numbers: constant, or a compressed chunk cut into pages.
+//! Encoding of one column of numbers: a constant, or a compressed chunk split into pages.
 
 use pco::data_types::Number;
 use pco::wrapped::{ChunkCompressor, ChunkDecompressor, FileCompressor, FileDecompressor};
@@ -6,14 +6,14 @@ use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec};
 
 use crate::{BlockError, PAGE_ROWS_MAX};
 
-/// How a column is stored. The narrowest width that fits is used: narrow numbers have smaller
-/// tables and decode faster.
+/// How a column is stored. The narrowest width that fits is used, because narrow numbers have
+/// smaller tables and decode faster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
     Zero,
     Constant,
-    /// One value except for a few listed rows: the minutes of a day, and the nights between them.
+    /// One value except for a few listed rows, such as one-minute steps with overnight gaps.
     Sparse,
     Bits16,
     Bits32,
@@ -37,7 +37,7 @@ impl Kind {
         all.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// Whether the header holds a value of the column.
+    /// Returns whether the header holds a value of the column.
     pub(crate) fn has_constant(self) -> bool {
         matches!(self, Kind::Constant | Kind::Sparse)
     }
@@ -58,14 +58,15 @@ enum Pages<'a> {
     Chunk(Box<ChunkCompressor>),
 }
 
-/// A sparse column has at most one exception in this many rows; with more, the codec is smaller.
+/// Minimum number of rows per exception in a sparse column. With more exceptions, the codec is
+/// smaller.
 const SPARSE_ROWS: usize = 64;
 
 impl<'a> Packed<'a> {
     pub(crate) fn new(values: &'a [i64], page_rows: usize, level: usize) -> Result<Packed<'a>, BlockError> {
         let exceptions_max = values.len() / SPARSE_ROWS;
-        // The head is short enough that a value with at most `exceptions_max` exceptions in the
-        // whole column has the majority in it.
+        // Any value with at most `exceptions_max` exceptions in the column has a majority among its
+        // first rows.
         let usual = majority(values.get(..2 * exceptions_max + 1).unwrap_or(values));
         let mut exceptions = values.iter().filter(|&&value| value != usual);
         if exceptions.clone().next().is_none() {
@@ -80,8 +81,8 @@ impl<'a> Packed<'a> {
                 pages: Pages::Sparse { values, page_rows },
             });
         }
-        // Deltas and common divisors are already taken out, so pco's mode and delta detection would
-        // only cost time.
+        // Deltas and common divisors have already been removed, so pco's mode and delta detection
+        // would only cost time.
         let config = ChunkConfig::default()
             .with_compression_level(level)
             .with_mode_spec(ModeSpec::Classic)
@@ -127,7 +128,8 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// The value that more than half of the rows have, if there is one; else any of them.
+/// Returns the value of more than half of the rows, or an arbitrary value if there is none
+/// (Boyer–Moore majority vote).
 fn majority(values: &[i64]) -> i64 {
     let (mut leader, mut lead) = (0, 0u32);
     for &value in values {
@@ -150,7 +152,7 @@ pub(crate) enum Column {
     Bits64(ChunkDecompressor<i64>),
 }
 
-/// Buffers for narrow numbers, before they are widened.
+/// Buffers for narrow numbers before they are widened.
 #[derive(Debug)]
 pub(crate) struct Narrow {
     bits16: [i16; PAGE_ROWS_MAX],
@@ -181,7 +183,7 @@ impl Column {
         }
     }
 
-    /// Reads the column's part of a page from the front of `bytes`, as many values as `out` holds.
+    /// Reads the column's part of a page from the front of `bytes` and fills `out`.
     pub(crate) fn read(
         &mut self,
         bytes: &mut &[u8],
@@ -217,8 +219,8 @@ fn read_sparse(usual: i64, bytes: &mut &[u8], out: &mut [i64]) -> Result<(), Blo
 
 const SPARSE: BlockError = BlockError::Malformed("a sparse column names a row that is not there");
 
-/// Rejects tables that this format never has before the codec allocates for them: anything but the
-/// plain mode without deltas (the first byte), and more bins than there are bytes.
+/// Rejects tables that this format never contains, before the codec allocates memory for them: any
+/// mode but the plain one without deltas (the first byte), and more bins than the bytes can hold.
 fn check_tables(width: usize, bytes: &[u8]) -> Result<(), BlockError> {
     let &[mode_and_delta, low, middle, high, ..] = bytes else {
         return Err(BlockError::Malformed("a column's tables are cut short"));
@@ -229,7 +231,8 @@ fn check_tables(width: usize, bytes: &[u8]) -> Result<(), BlockError> {
     let head = u32::from_le_bytes([low, middle, high, 0]);
     let weight_bits = (head & 0xf) as usize;
     let bins = (head >> 4 & 0x7fff) as usize;
-    // A bin is its weight, its lower bound and the number of its offset bits (0 to the width, inclusive).
+    // A bin has a weight, a lower bound and the number of its offset bits (0 to the width,
+    // inclusive).
     let bin_bits = weight_bits + width + width.ilog2() as usize + 1;
     if bins == 0 || bins * bin_bits > bytes.len() * 8 {
         return Err(BlockError::Malformed("a column's tables are larger than the block"));

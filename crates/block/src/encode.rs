@@ -8,16 +8,16 @@ use crate::layout::{self, Entry, Header};
 use crate::residual::{COLUMNS, Residuals, Rows};
 use crate::{BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX};
 
-/// What to optimise for: size or decoding time.
+/// Whether to optimise for size or decoding time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
     /// For long series. One-minute candles with gaps and odd lots take 9.10, 8.92 and 8.79 bytes at
-    /// levels 4, 5 and 6; decoding a thousand of them is a tenth slower at 6 than at 4, because its
-    /// tables are larger.
+    /// levels 4, 5 and 6; decoding a thousand of them is 10 % slower at level 6 than at 4, because
+    /// its tables are larger.
     #[default]
     Small,
-    /// For short series. Days of shares take 10.23 bytes at level 3 and 9.95 at level 5; a thousand are
-    /// read in 3 % less time.
+    /// For short series. Daily candles take 10.23 bytes at level 3 and 9.95 at level 5; a thousand
+    /// are decoded in 3 % less time at level 3.
     Quick,
 }
 
@@ -30,7 +30,7 @@ impl Effort {
     }
 }
 
-/// Parameters of the measurement; other callers use [`encode`].
+/// Encoder parameters for measurements and tests; other callers use [`encode`].
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
@@ -38,12 +38,13 @@ pub struct Tuning {
     pub level: usize,
 }
 
-/// Encodes `rows` of the candles as one block. Their times must ascend strictly; everything else may hold any value.
+/// Encodes `rows` of the candles as one block. Times must be strictly ascending; all other fields
+/// may have any value.
 pub fn encode(candles: &Candles, rows: Range<usize>) -> Result<Vec<u8>, BlockError> {
     encode_with(candles, rows, Effort::Small)
 }
 
-/// The same with another effort.
+/// Like [`encode`], with another effort.
 pub fn encode_with(candles: &Candles, rows: Range<usize>, effort: Effort) -> Result<Vec<u8>, BlockError> {
     encode_tuned(candles, rows, Tuning { page_rows: PAGE_ROWS, level: effort.level() })
 }

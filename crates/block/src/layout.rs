@@ -1,5 +1,5 @@
-//! The bytes around the columns: header, constants, session runs, page directory, checksum. All numbers are
-//! little-endian; `docs/block-format.md` has the table.
+//! The bytes around the columns: header, constants, session runs, page directory and checksum. All
+//! numbers are little-endian; `docs/block-format.md` specifies the layout.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ pub(crate) const CODEC: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 const RUN_BYTES: usize = 3;
 const ENTRY_BYTES: usize = 20;
-/// The version that the codec writes before its own bytes.
+/// Major version in the codec's own header.
 pub(crate) const CODEC_MAJOR: u8 = 4;
 
-/// The fixed part of a block.
+/// Fixed part of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) rows: usize,
@@ -33,23 +33,23 @@ pub(crate) struct Header {
     pub(crate) constants: [i64; COLUMNS],
 }
 
-/// The directory entry of a page: its end, and the values that its first row refers to.
+/// Directory entry of a page: its end, and the base values of its first row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Where the page's bytes end, counted from the end of the column tables.
+    /// End of the page's bytes, relative to the end of the column tables.
     pub(crate) end: usize,
     pub(crate) first_time: i64,
-    /// The close before the page, in price units.
+    /// Close of the row before the page, in price units.
     pub(crate) previous_close: i64,
 }
 
-/// A parsed block, nothing decoded yet.
+/// A parsed block whose columns are not decoded yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout<'a> {
     pub(crate) header: Header,
     runs: &'a [u8],
     directory: &'a [u8],
-    /// Column tables, then the pages.
+    /// Column tables, followed by the pages.
     pub(crate) body: &'a [u8],
 }
 
@@ -58,13 +58,13 @@ impl Header {
         self.rows.div_ceil(self.page_rows)
     }
 
-    /// The rows of a page.
+    /// Returns the rows of a page.
     pub(crate) fn page(&self, page: usize) -> Range<usize> {
         let start = page * self.page_rows;
         start..(start + self.page_rows).min(self.rows)
     }
 
-    /// Writes the header; the length is filled in by [`seal`].
+    /// Writes the header. The length is filled in by [`seal`].
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&[VERSION, CODEC]);
@@ -135,7 +135,7 @@ impl Header {
     }
 }
 
-/// Sessions as runs of equal ones: a count, then code and length of each.
+/// Writes the sessions run-length encoded: the number of runs, then code and length of each.
 pub(crate) fn write_sessions(sessions: &[Session], out: &mut Vec<u8>) {
     let runs = || sessions.chunk_by(|a, b| a == b);
     out.extend_from_slice(&(runs().count() as u16).to_le_bytes());
@@ -163,14 +163,14 @@ pub(crate) fn seal(block: &mut Vec<u8>) {
     block.extend_from_slice(&checksum.to_le_bytes());
 }
 
-/// Whether the checksum is verified; only a fuzzer skips it.
+/// Whether the checksum is verified. Only fuzzers and tests skip it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     Full,
     AllButChecksum,
 }
 
-/// The bytes between the head and the checksum of a block, after both are verified.
+/// Verifies the head and the checksum of a block, and returns the bytes between them.
 pub(crate) fn sealed(
     bytes: &[u8],
     magic: [u8; 4],
@@ -249,8 +249,8 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// The pages after the column tables: the last of them ends with the body, so the first is
-    /// found without reading the tables.
+    /// Returns the bytes of the pages. The last page ends with the body, so their start is known
+    /// without parsing the column tables.
     pub(crate) fn pages(&self) -> Option<&'a [u8]> {
         let length = self.entries().last()?.end;
         self.body.get(self.body.len().checked_sub(length)?..)

@@ -1,16 +1,16 @@
-//! Candles to compressed bytes and back: the durable format.
+//! Durable storage format of candles: compressed, checksummed blocks.
 //!
-//! A block is up to [`ROWS_MAX`] candles of one series in ascending time, as one self-contained,
-//! checksummed byte string. Inside, each column is one compressed chunk cut into pages, so that
-//! reading a window of rows decodes only the pages it touches. The crate knows nothing of symbols,
-//! periods, databases or files, and reads no clock. Candles are decoded exactly, or with an error.
+//! A block holds up to [`ROWS_MAX`] candles of one series in ascending time, as one self-contained,
+//! checksummed byte string. Each column is a compressed chunk split into pages, so that reading a
+//! window of rows decodes only the pages it overlaps. The crate knows nothing of symbols, periods,
+//! databases or files, and reads no clock. Candles are decoded exactly or not at all.
 //!
-//! Single trades have a separate block format: [`encode_trades`] and [`TradeBlock`],
+//! Trades have a separate block format: [`encode_trades`] and [`TradeBlock`],
 //! `docs/trade-block-format.md`.
 //!
-//! Start with [`encode`] and [`Block`]; `docs/block-format.md` is the format, byte by byte. Inside,
-//! `residual` turns candles into small numbers and back, `column` hands those to the codec,
-//! `layout` is the bytes around them.
+//! Start with [`encode`] and [`Block`]; `docs/block-format.md` specifies the format byte by byte.
+//! Internally, `residual` converts candles to small numbers and back, `column` passes those to the
+//! codec, and `layout` writes and parses the surrounding bytes.
 //! ```
 //! use block::Block;
 //! use market::{Candle, Candles, Price, Session, Timestamp, Turnover};
@@ -49,14 +49,16 @@ pub use encode::{Tuning, encode_tuned};
 pub use read::{Block, Columns};
 pub use trades::{TRADE_ROWS_MAX, TradeBlock, encode_trades};
 
-/// The most candles in one block. Two bytes hold any row number, and a decoded block stays below a megabyte.
+/// Maximum number of candles in a block. A row number fits in two bytes, and a decoded block is
+/// smaller than a megabyte.
 pub const ROWS_MAX: usize = 8192;
 
-/// Rows in a page, the unit of decoding. Measured (`examples/measure.rs`): smaller pages cost
-/// bytes, larger ones decode rows that are not needed.
+/// Number of rows in a page, the unit of decoding. Measured with `examples/measure.rs`: smaller
+/// pages increase the size, larger ones decode rows that are not needed.
 pub const PAGE_ROWS: usize = 256;
 
-/// The most rows in a page that a reader accepts; pages are decoded on the stack.
+/// Maximum number of rows in a page that a reader accepts. Bounds the decoder's buffers on the
+/// stack.
 pub const PAGE_ROWS_MAX: usize = 1024;
 
 const _: () =

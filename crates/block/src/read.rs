@@ -8,19 +8,19 @@ use crate::column::{Column, Narrow};
 use crate::layout::{Check, Layout};
 use crate::residual::{CLOSES, COLUMNS, Page, TIMES};
 
-/// A block whose checksum and structure are verified. Columns are decoded on demand.
+/// A block with verified checksum and structure. Columns are decoded on demand.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     layout: Layout<'a>,
 }
 
 impl<'a> Block<'a> {
-    /// Verifies the bytes: length, checksum, versions, directory.
+    /// Parses a block and verifies its length, checksum, versions and directory.
     pub fn parse(bytes: &'a [u8]) -> Result<Block<'a>, BlockError> {
         Layout::parse(bytes, Check::Full).map(|layout| Block { layout })
     }
 
-    /// As [`Block::parse`] without the checksum, for fuzzing. The decoded candles may be wrong.
+    /// Like [`Block::parse`] without the checksum, for fuzzing. The decoded candles may be wrong.
     #[doc(hidden)]
     pub fn parse_unchecked(bytes: &'a [u8]) -> Result<Block<'a>, BlockError> {
         Layout::parse(bytes, Check::AllButChecksum).map(|layout| Block { layout })
@@ -38,9 +38,9 @@ impl<'a> Block<'a> {
         self.layout.header.last_time
     }
 
-    /// The range of stamps and the number of rows of each page, by which a reader decides how far
-    /// to decode. The end of a range is the next page's beginning, so it may lie beyond the page's
-    /// last candle.
+    /// Returns the time range and the number of rows of each page, for deciding how many pages to
+    /// decode. A range ends where the next page begins, so it may extend beyond the page's last
+    /// candle.
     pub fn page_spans(&self) -> impl Iterator<Item = (Range<i64>, usize)> + '_ {
         let ends = self.layout.entries().skip(1).map(|entry| entry.first_time);
         let ends = ends.chain(std::iter::once(self.last_time().saturating_add(1)));
@@ -48,7 +48,7 @@ impl<'a> Block<'a> {
         self.layout.entries().zip(ends).zip(rows).map(|((entry, end), rows)| (entry.first_time..end, rows))
     }
 
-    /// Appends every candle.
+    /// Appends all candles.
     pub fn read_all(&self, out: &mut Candles) -> Result<(), BlockError> {
         self.read_rows(0..self.rows(), out)
     }
@@ -61,7 +61,8 @@ impl<'a> Block<'a> {
         self.columns()?.read_rows(rows, out)
     }
 
-    /// The columns, for callers that decode more than once: their tables are read only once.
+    /// Returns the columns, for callers that decode more than once: their tables are parsed only
+    /// once.
     pub fn columns(&self) -> Result<Columns<'a>, BlockError> {
         let (codec, _) = FileDecompressor::new(self.layout.header.codec_version.as_slice())?;
         let page = Page::new(self.layout.header.page_rows.min(self.rows()));
@@ -74,13 +75,12 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Appends the candles whose time lies in the window `times`. Only the pages it touches are decoded.
+    /// Appends the candles whose time is within `times`. Decodes only the pages that overlap it.
     pub fn read(&self, times: Range<i64>, out: &mut Candles) -> Result<(), BlockError> {
         self.columns()?.candles(self.pages_of(&times), |page, _| page.rows_within(&times), out)
     }
 
-    /// Appends only times and closes of the window `times`, at a third of the cost of
-    /// [`Block::read`].
+    /// Appends only the times and closes within `times`, at a third of the cost of [`Block::read`].
     pub fn closes(
         &self,
         times: Range<i64>,
@@ -103,7 +103,7 @@ impl<'a> Block<'a> {
         read
     }
 
-    /// The pages that may hold a time of the window.
+    /// Returns the pages that may contain a time within `times`.
     fn pages_of(&self, times: &Range<i64>) -> Range<usize> {
         if times.is_empty() || self.last_time() < times.start {
             return 0..0;
@@ -115,19 +115,19 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The columns of a block. The tables of each are read when it is first needed.
+/// Columns of a block. The tables of each are parsed when it is first needed.
 #[derive(Debug)]
 pub struct Columns<'a> {
     block: Block<'a>,
     codec: FileDecompressor,
-    /// The bytes after the tables that have been read.
+    /// Bytes after the tables parsed so far.
     rest: &'a [u8],
     decoders: Vec<Column>,
     page: Page,
 }
 
 impl Columns<'_> {
-    /// How many rows lie before a time. At most the times of one page are decoded.
+    /// Returns the number of rows before a time. Decodes the times of at most one page.
     pub fn rows_before(&mut self, time: i64) -> Result<usize, BlockError> {
         let block = self.block;
         if block.last_time() < time {
@@ -155,7 +155,7 @@ impl Columns<'_> {
         self.candles(pages, cut, out)
     }
 
-    /// Reads the tables of the first `columns` columns, if not done yet.
+    /// Parses the tables of the first `columns` columns, unless already done.
     fn open(&mut self, columns: usize) -> Result<(), BlockError> {
         let layout = &self.block.layout;
         let wanted = layout.header.kinds.into_iter().zip(layout.header.constants).take(columns);
@@ -168,8 +168,8 @@ impl Columns<'_> {
         Ok(())
     }
 
-    /// Decodes `pages` and appends the rows of each that `cut` returns for the page and the number
-    /// of its first row.
+    /// Decodes `pages` and appends the rows that `cut` selects, given the page and the number of
+    /// its first row.
     fn candles(
         &mut self,
         pages: Range<usize>,
@@ -190,8 +190,8 @@ impl Columns<'_> {
         read
     }
 
-    /// Decodes the first `columns` columns of `pages`, and passes each page on with the number of
-    /// its first row.
+    /// Decodes the first `columns` columns of `pages`, and passes each page to `each` with the
+    /// number of its first row.
     fn pages(
         &mut self,
         pages: Range<usize>,
@@ -232,7 +232,7 @@ impl Columns<'_> {
     }
 }
 
-/// Decodes the residuals of one page, column by column, and returns how many bytes they took.
+/// Decodes the residuals of one page, column by column. Returns the number of bytes read.
 fn decode(
     page: &mut Page,
     columns: &mut [Column],
@@ -246,11 +246,11 @@ fn decode(
     Ok(bytes.len() - rest.len())
 }
 
-/// The codec reads ahead this far, and copies its input on every call when less is left.
+/// How far the codec reads ahead. If fewer bytes are left, it copies its input on every call.
 const READ_AHEAD: usize = 5000;
 
-/// The bytes of a page with room to read ahead: the following bytes of the block, or a padded copy
-/// at its end.
+/// Returns the bytes of a page with room to read ahead: a slice of the block, or a padded copy near
+/// its end.
 fn with_room<'b>(bytes: &'b [u8], length: usize, padded: &'b mut Vec<u8>) -> Option<&'b [u8]> {
     if bytes.len() >= length + READ_AHEAD {
         return Some(bytes);

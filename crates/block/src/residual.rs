@@ -1,5 +1,5 @@
-//! Converts candles to small numbers and back. All arithmetic wraps, so that each step has an exact
-//! inverse for any candle.
+//! Converts candles to small numbers and back. All arithmetic wraps, so that every step is exactly
+//! reversible for any candle.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use market::Candles;
 use crate::BlockError;
 use crate::unit::{Divisor, common_divisor, common_unit, gcd};
 
-/// The columns of a page, in the order in which they are stored: time, open, close, high, low, volume, turnover and
+/// Number of columns in a page. Their order is: time, open, close, high, low, volume, turnover, and
 /// the upper half of wide turnovers.
 pub(crate) const COLUMNS: usize = 8;
-/// Times are the first column.
+/// Number of leading columns needed to decode times.
 pub(crate) const TIMES: usize = 1;
-/// The columns that closes need are the first three.
+/// Number of leading columns needed to decode closes.
 pub(crate) const CLOSES: usize = 3;
 
-/// The greatest common divisors: of seconds between candles, prices, volumes and turnovers.
+/// Greatest common divisors of time steps in seconds, prices, volumes and turnovers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Units {
     pub(crate) time: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Units {
     pub(crate) turnover: i64,
 }
 
-/// Which prices the turnover is estimated from.
+/// Prices from which the turnover is estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mean {
     /// No estimate.
@@ -33,7 +33,8 @@ pub(crate) enum Mean {
     None,
     HighLow,
     All,
-    /// No estimate, and a turnover is too wide for 64 bits: its upper half is a separate column.
+    /// No estimate, because a turnover does not fit in 64 bits. Its upper half is a separate
+    /// column.
     Wide,
 }
 
@@ -47,8 +48,8 @@ impl Mean {
     }
 }
 
-/// The estimate of a turnover: (sum of prices x volume) x `factor` / 2^`shift`, all in units. A
-/// fixed-point factor instead of a division for each row, because 128-bit divisions are slow.
+/// Estimate of a turnover: (sum of prices × volume) × `factor` / 2^`shift`, all in units. Uses a
+/// fixed-point factor because a 128-bit division per row is slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Guess {
     pub(crate) mean: Mean,
@@ -56,15 +57,15 @@ pub(crate) struct Guess {
     pub(crate) shift: u8,
 }
 
-/// The largest shift that is safe in 128-bit arithmetic.
+/// Largest shift that is safe in 128-bit arithmetic.
 pub(crate) const SHIFT_MAX: u8 = 127;
-/// Volume may be counted in shares or, in Chinese files, in hundreds of them.
+/// Shares per unit of volume: Chinese files may count volume in hundreds of shares.
 const SCALES: [u128; 2] = [1, 100];
-/// Rows by which an estimate is judged.
+/// Maximum number of rows sampled to choose an estimate.
 const SAMPLE: usize = 256;
 
 impl Guess {
-    /// The sum of a candle's prices for this estimate.
+    /// Returns the sum of the prices that this estimate uses.
     #[inline]
     fn sum(self, open: i64, high: i64, low: i64, close: i64) -> i64 {
         match self.mean {
@@ -107,11 +108,11 @@ pub(crate) struct Residuals {
     pub(crate) units: Units,
     pub(crate) guess: Guess,
     pub(crate) columns: [Vec<i64>; COLUMNS],
-    /// The close of the row before each page, in price units.
+    /// Close of the row before each page, in price units.
     pub(crate) previous_closes: Vec<i64>,
 }
 
-/// The columns of the rows to be encoded, all of one length.
+/// Columns of the rows to encode, all of the same length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows<'a> {
     pub(crate) time: &'a [i64],
@@ -165,7 +166,7 @@ impl Residuals {
         let units =
             Units { time: time_unit, price: price_unit, volume: volume_unit, turnover: turnover_unit };
 
-        // The first row refers to its own open.
+        // The first row has no previous close, so its own open is used.
         let mut before = Vec::with_capacity(close.len());
         before.extend(open.first());
         before.extend(close.iter().take(close.len().saturating_sub(1)));
@@ -194,7 +195,7 @@ struct Ticks<'a> {
 }
 
 impl Ticks<'_> {
-    /// The estimates of every `step`-th row, beginning with the first.
+    /// Returns the estimates of every `step`-th row, starting with the first.
     fn guesses(&self, guess: Guess, step: usize) -> impl Iterator<Item = i64> {
         let prices = self.open.iter().zip(self.high).zip(self.low).zip(self.close).zip(self.volume);
         prices.step_by(step).map(move |((((&open, &high), &low), &close), &volume)| {
@@ -217,7 +218,7 @@ impl Ticks<'_> {
         (guess, amounts, high)
     }
 
-    /// The estimate that leaves the fewest bits, judged by a sample of the rows.
+    /// Returns the estimate that leaves the fewest bits in a sample of the rows.
     fn best_guess(&self, amounts: &[i64], units: &Units) -> Guess {
         let step = amounts.len().div_ceil(SAMPLE).max(1);
         let cost = |guess: &Guess| -> u32 {
@@ -237,10 +238,10 @@ fn zipped(values: &[i64], others: impl Iterator<Item = i64>, combine: impl Fn(i6
     values.iter().zip(others).map(|(&value, other)| combine(value, other)).collect()
 }
 
-/// Turnovers in their unit.
+/// Turnovers divided by their unit.
 enum Amounts {
     Narrow(Vec<i64>),
-    /// At least one is too wide for 64 bits.
+    /// At least one turnover does not fit in 64 bits.
     Wide {
         low: Vec<i64>,
         high: Vec<i64>,
@@ -271,8 +272,9 @@ fn narrowed(values: &[i128]) -> Option<Vec<i64>> {
     values.iter().fold(true, fits).then(|| values.iter().map(|&value| value as i64).collect())
 }
 
-/// Distances between times, in units of their greatest common divisor. The first row has none and repeats the second's,
-/// so that evenly spaced candles are a constant.
+/// Returns the differences between consecutive times, divided by their greatest common divisor, and
+/// that divisor. The first row repeats the second's difference, so that evenly spaced candles are a
+/// constant column.
 fn steps(times: &[i64]) -> (Vec<i64>, u64) {
     let distances = || times.iter().zip(times.iter().skip(1)).map(|(&a, &b)| b.wrapping_sub(a));
     let mut steps = Vec::with_capacity(times.len());
@@ -295,8 +297,8 @@ fn common_wide_unit(values: &[i128]) -> i64 {
         let value = value.unsigned_abs();
         unit = match u64::try_from(value) {
             Ok(narrow) => gcd(unit, narrow),
-            // The remainder is below the unit, so ordinary 64-bit steps of Euclid's algorithm
-            // remain.
+            // The remainder is smaller than the unit, so the rest of Euclid's algorithm fits in 64
+            // bits.
             Err(_) if unit != 0 => gcd(unit, u64::try_from(value % u128::from(unit)).unwrap_or(1)),
             Err(_) => return 1,
         };
@@ -304,7 +306,7 @@ fn common_wide_unit(values: &[i128]) -> i64 {
     i64::try_from(unit).unwrap_or(1).max(1)
 }
 
-/// One page: residuals when decoded, then numbers in their units.
+/// A page being decoded: first residuals, then numbers in their units.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) rows: usize,
@@ -318,7 +320,7 @@ impl Page {
 
     pub(crate) fn undo_times(&mut self, first_time: i64, unit: u64) {
         let [time, ..] = &mut self.columns;
-        // The first row's distance is to the page before; the directory has its time.
+        // The first step is relative to the previous page, but the directory has the first time.
         let mut at = first_time.wrapping_sub(time.first().map_or(0, |step| step.wrapping_mul(unit as i64)));
         for value in time.iter_mut().take(self.rows) {
             at = at.wrapping_add(value.wrapping_mul(unit as i64));
@@ -336,8 +338,8 @@ impl Page {
         }
     }
 
-    /// Decodes the remaining columns of `rows`, and appends them; times and closes have been
-    /// decoded before. A pass for each column: the compiler vectorizes passes over one or two
+    /// Decodes the remaining columns of `rows` and appends them; times and closes must already be
+    /// decoded. Uses one pass per column, because the compiler vectorizes loops over one or two
     /// columns.
     pub(crate) fn append(&mut self, rows: Range<usize>, units: &Units, guess: Guess, out: &mut Candles) {
         let [time, open, close, high, low, volume, turnover, turnover_high] =
@@ -359,7 +361,7 @@ impl Page {
         scaled(close, units.price, &mut out.close);
         scaled(volume, units.volume, &mut out.volume);
 
-        // Sums of prices overwrite residuals that are not needed any more.
+        // The sums of prices overwrite residuals that are no longer needed.
         match guess.mean {
             Mean::None | Mean::Wide => {}
             Mean::HighLow => add(high, low),

@@ -1,4 +1,5 @@
-//! Blocks of trades: `docs/trade-block-format.md` has the layout. They share the columns and the checksum with blocks of candles.
+//! Blocks of trades. `docs/trade-block-format.md` specifies the layout. They share the column
+//! encoding and the checksum with blocks of candles.
 
 use std::ops::Range;
 
@@ -14,17 +15,17 @@ const MAGIC: [u8; 4] = *b"CNDT";
 const VERSION: u8 = 1;
 /// Maximum number of trades in a block.
 pub const TRADE_ROWS_MAX: usize = 32_768;
-/// The unit of decoding.
+/// Number of rows in a page, the unit of decoding.
 const PAGE_ROWS: usize = 1024;
 const _: () = assert!(PAGE_ROWS <= crate::PAGE_ROWS_MAX);
-/// Steps of time, steps of price, volumes, direction with type.
+/// Number of columns: time steps, price steps, volumes, and direction combined with type.
 const COLUMNS: usize = 4;
-/// As for one-minute candles.
+/// Compression level, the same as for one-minute candles.
 const LEVEL: usize = 5;
-/// The codec reads ahead this far.
+/// How far the codec reads ahead.
 const READ_AHEAD: usize = 5000;
 
-/// Above every valid code: a byte for the type, two bits for the direction.
+/// Exclusive upper bound of valid codes: eight bits for the type, two for the direction.
 const CODES: i64 = 1 << 10;
 
 const CUT_SHORT: BlockError = BlockError::Malformed("it is cut short");
@@ -38,14 +39,15 @@ struct Header {
     time_unit: u64,
     price_unit: i64,
     volume_unit: i64,
-    /// In price units.
+    /// First price, in price units.
     first_price: i64,
     codec_version: [u8; 2],
     kinds: [Kind; COLUMNS],
     constants: [i64; COLUMNS],
 }
 
-/// Encodes `rows` of the trades as one block. Times may repeat and must not descend; everything else may hold any value.
+/// Encodes `rows` of the trades as one block. Times may repeat but must not descend; all other
+/// fields may have any value.
 pub fn encode_trades(trades: &Trades, rows: Range<usize>) -> Result<Vec<u8>, BlockError> {
     let no_such = || BlockError::NoSuchRows { start: rows.start, end: rows.end, len: trades.len() };
     let time = trades.time.get(rows.clone()).ok_or_else(no_such)?;
@@ -106,7 +108,7 @@ pub fn encode_trades(trades: &Trades, rows: Range<usize>) -> Result<Vec<u8>, Blo
     Ok(block)
 }
 
-/// A block of trades whose checksum and header are verified.
+/// A block of trades with verified checksum and header.
 #[derive(Clone, Copy, Debug)]
 pub struct TradeBlock<'a> {
     header: Header,
@@ -114,12 +116,12 @@ pub struct TradeBlock<'a> {
 }
 
 impl<'a> TradeBlock<'a> {
-    /// Verifies the bytes: magic, versions, length, checksum, header.
+    /// Parses a block and verifies its magic, versions, length, checksum and header.
     pub fn parse(bytes: &'a [u8]) -> Result<TradeBlock<'a>, BlockError> {
         TradeBlock::of(sealed(bytes, MAGIC, VERSION, crate::layout::Check::Full)?)
     }
 
-    /// As [`TradeBlock::parse`] without the checksum, for fuzzing.
+    /// Like [`TradeBlock::parse`] without the checksum, for fuzzing.
     #[doc(hidden)]
     pub fn parse_unchecked(bytes: &'a [u8]) -> Result<TradeBlock<'a>, BlockError> {
         TradeBlock::of(sealed(bytes, MAGIC, VERSION, crate::layout::Check::AllButChecksum)?)
@@ -142,7 +144,7 @@ impl<'a> TradeBlock<'a> {
         self.header.last_time
     }
 
-    /// Appends every trade, or none and an error.
+    /// Appends all trades, or none if there is an error.
     pub fn read_all(&self, out: &mut Trades) -> Result<(), BlockError> {
         let before = out.len();
         let read = self.read(out);
@@ -160,7 +162,7 @@ impl<'a> TradeBlock<'a> {
         for (kind, constant) in self.header.kinds.into_iter().zip(self.header.constants) {
             columns.push(Column::open(kind, constant, &codec, &mut rest)?);
         }
-        // With room to read ahead after the last page.
+        // Padded, so that the codec can read ahead after the last page.
         let length = rest.len();
         let mut padded = Vec::with_capacity(length + READ_AHEAD);
         padded.extend_from_slice(rest);
@@ -188,13 +190,13 @@ impl<'a> TradeBlock<'a> {
     }
 }
 
-/// The running sums of the steps.
+/// Running sums of the steps.
 struct State {
     header: Header,
     time: i64,
     ticks: i64,
-    /// The meaning of each code: a table, because it is looked up for every trade and there are few
-    /// codes.
+    /// Direction and type of each code. A table, because it is looked up for every trade and there
+    /// are few codes.
     codes: Vec<Option<(TradeDirection, TradeType)>>,
 }
 
@@ -212,7 +214,7 @@ impl State {
     ) -> Result<(), BlockError> {
         let [time, price, volume, code] = page;
         let unit = self.header.time_unit as i64;
-        // Errors are checked once for the page, so that the loops have no branches on them.
+        // Errors are checked once per page, so that the loops have no branches for them.
         let mut descends = false;
         out.time.extend(time.iter().take(rows).map(|step| {
             let at = self.time.wrapping_add(step.wrapping_mul(unit));
@@ -242,7 +244,7 @@ impl State {
     }
 }
 
-/// Direction and type in one small number: a block mostly has few pairs of them.
+/// Combines direction and type in one small number, because a block usually has few combinations.
 fn codes(direction: &[TradeDirection], kind: &[TradeType]) -> Vec<i64> {
     let code = |(direction, kind): (&TradeDirection, &TradeType)| {
         i64::from(kind.code()) << 2 | i64::from(direction.code())
@@ -256,7 +258,8 @@ fn decode(code: i64) -> Option<(TradeDirection, TradeType)> {
     Some((direction, kind))
 }
 
-/// Time deltas divided by their greatest common divisor, and that divisor. The first delta is 0.
+/// Returns time differences divided by their greatest common divisor, and that divisor. The first
+/// difference is 0.
 fn time_steps(times: &[i64]) -> (Vec<i64>, u64) {
     let mut steps = steps(times);
     let unit = common_divisor(0, &steps, |distance| distance as u64).max(1);
@@ -265,7 +268,7 @@ fn time_steps(times: &[i64]) -> (Vec<i64>, u64) {
     (steps, unit)
 }
 
-/// The difference of each value from the one before; 0 for the first.
+/// Returns the difference of each value from the previous one; 0 for the first.
 fn steps(values: &[i64]) -> Vec<i64> {
     let mut before = values.first().copied().unwrap_or_default();
     let step = |value: &i64| {
@@ -282,7 +285,7 @@ fn divided(values: &[i64], unit: i64) -> Vec<i64> {
 }
 
 impl Header {
-    /// Writes the header; the length is filled in by [`seal`].
+    /// Writes the header. The length is filled in by [`seal`].
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&[VERSION, CODEC]);

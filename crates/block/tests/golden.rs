@@ -1,5 +1,5 @@
-//! Blocks of every version ever written still decode to the same candles. Each `NAME.block` under
-//! `golden/vN` has a `NAME.csv` with its candles; neither is ever changed.
+//! Blocks of every released version decode to the same candles. Each `NAME.block` under `golden/vN`
+//! has a `NAME.csv` with its candles; neither is ever changed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::path::{Path, PathBuf};

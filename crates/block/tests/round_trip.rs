@@ -6,7 +6,7 @@ use market::{Candles, Session};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A way to fill a column, so that every coding of columns and every mixture of them occurs.
+/// How to fill a column, so that every column encoding and every combination of them occurs.
 #[derive(Clone, Debug)]
 enum Fill {
     Same(i64),
@@ -38,7 +38,7 @@ impl Fill {
     }
 }
 
-/// Times from anywhere, or minutes with nights between them.
+/// Returns arbitrary times, or minutes with overnight gaps.
 fn times(raw: &[i64], even: bool) -> Vec<i64> {
     let mut times = raw.to_vec();
     if even {
@@ -62,7 +62,7 @@ prop_compose! {
         let time = times(&raw, even);
         let raw = &raw[..time.len()];
         let turned = |by: u32| -> Vec<i64> { raw.iter().map(|raw| raw.rotate_left(by)).collect() };
-        // Either four unrelated prices, or four near to each other.
+        // Four unrelated prices, or four that are close to each other.
         let price = |index: usize, by: u32| match one_walk {
             true => fills[0].column(raw).iter().zip(turned(by)).map(|(p, r)| p.wrapping_add(r & 0xff)).collect(),
             false => fills[index].column(&turned(by)),
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_of_the_middle_are_encoded_alone(candles in candles(300), cuts in any::<[u16; 2]>()) {
+    fn a_range_of_rows_is_encoded(candles in candles(300), cuts in any::<[u16; 2]>()) {
         let mut cuts = cuts.map(|cut| usize::from(cut) % (candles.len() + 1));
         cuts.sort_unstable();
         let [start, end] = cuts;
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn a_window_is_a_slice_of_the_whole(
+    fn reading_a_window_equals_slicing(
         candles in candles(500), page_rows in 1usize..200, cuts in any::<[u16; 2]>(), off in any::<[bool; 2]>(),
     ) {
         let bytes = encode_tuned(&candles, 0..candles.len(), Tuning { page_rows, level: 4 }).unwrap();
@@ -137,7 +137,7 @@ proptest! {
         expected.append(&cut(&candles, start..end));
         prop_assert_eq!(&out, &expected);
 
-        // Both ends of a window are on candles or right after them.
+        // Both ends of a window are at a candle or one second after it.
         let window = candles.time[start].saturating_add(off[0].into())..candles.time[end].saturating_add(off[1].into());
         let within: Vec<usize> = (0..candles.len()).filter(|&row| window.contains(&candles.time[row])).collect();
         let within = within.first().map_or(0..0, |&first| first..first + within.len());
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_is_an_error_and_no_panic(candles in candles(300), at in any::<u32>()) {
+    fn a_flipped_bit_is_an_error(candles in candles(300), at in any::<u32>()) {
         let mut bytes = encode(&candles, 0..candles.len()).unwrap();
         let bit = at as usize % (bytes.len() * 8);
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -163,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_end_early_or_late_are_an_error(candles in candles(300), at in any::<u32>(), more in vec(any::<u8>(), 1..9)) {
+    fn truncated_or_extended_bytes_are_an_error(candles in candles(300), at in any::<u32>(), more in vec(any::<u8>(), 1..9)) {
         let mut bytes = encode(&candles, 0..candles.len()).unwrap();
         let short = &bytes[..at as usize % bytes.len()];
         prop_assert!(Block::parse(short).is_err());
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn several_changed_bytes_do_not_panic_even_unchecked(
+    fn corrupted_bytes_do_not_panic_without_the_checksum(
         candles in candles(300), changes in vec((any::<u32>(), any::<u8>()), 1..6),
     ) {
         let mut bytes = encode(&candles, 0..candles.len()).unwrap();
@@ -185,8 +185,8 @@ proptest! {
     }
 }
 
-/// Without the checksum candles may be wrong, but there are never more rows than a block has, and
-/// all columns have equal length.
+/// Reads a block in every way. Without the checksum the candles may be wrong, but there are never
+/// more rows than in the block, and all columns have the same length.
 fn read_everything_unchecked(bytes: &[u8]) {
     let Ok(block) = Block::parse_unchecked(bytes) else { return };
     let mut out = Candles::default();
@@ -217,7 +217,7 @@ fn minutes(rows: usize) -> Candles {
 }
 
 #[test]
-fn the_largest_block_holds_exactly_rows_max() {
+fn a_block_holds_at_most_rows_max() {
     let candles = minutes(ROWS_MAX + 1);
     let bytes = encode(&candles, 0..ROWS_MAX).unwrap();
     assert_eq!(decoded(&bytes).unwrap(), cut(&candles, 0..ROWS_MAX));
@@ -225,7 +225,7 @@ fn the_largest_block_holds_exactly_rows_max() {
 }
 
 #[test]
-fn bytes_that_are_no_block_are_refused_with_a_reason() {
+fn invalid_input_has_a_specific_error() {
     let mut candles = minutes(10);
     let range = 3..11;
     assert!(matches!(encode(&candles, range), Err(BlockError::NoSuchRows { start: 3, end: 11, len: 10 })));
@@ -253,7 +253,7 @@ fn bytes_that_are_no_block_are_refused_with_a_reason() {
 }
 
 #[test]
-fn without_turnover_its_column_takes_no_bytes() {
+fn a_column_without_turnover_takes_no_bytes() {
     let without = minutes(4 * PAGE_ROWS);
     let mut with = without.clone();
     with.turnover
@@ -268,7 +268,7 @@ fn without_turnover_its_column_takes_no_bytes() {
 }
 
 #[test]
-fn evenly_spaced_minutes_with_a_few_nights_take_few_bytes() {
+fn overnight_gaps_take_few_bytes() {
     let mut candles = minutes(1560);
     let even = encode(&candles, 0..1560).unwrap().len();
     candles.time.iter_mut().enumerate().for_each(|(row, time)| *time += row as i64 / 390 * 63_000);

@@ -1,4 +1,4 @@
-//! Blocks of trades: round trips, golden blocks, and size per trade.
+//! Blocks of trades: round trips, golden blocks and size per trade.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::fmt::Write as _;
@@ -72,8 +72,9 @@ fn the_current_encoder_round_trips_the_same_trades() {
     }
 }
 
-/// The data set of the documentation: a busy day of a share at a tick of 0.05 and lots of 100, made by a fixed rule. Seconds have
-/// none to a dozen trades, prices walk by ticks, sizes are few lots and now and then many, one in thirty is an odd lot or an auction.
+/// Generates the data set used in the documentation: a busy day of a share with a tick of 0.05 and
+/// lots of 100. A second has up to a dozen trades, prices walk by ticks, most sizes are few lots,
+/// and one trade in thirty is an odd lot or an auction.
 fn busy_day(rows: usize) -> Trades {
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let mut next = |below: u64| {
@@ -105,7 +106,7 @@ fn busy_day(rows: usize) -> Trades {
 }
 
 #[test]
-fn a_trade_of_a_busy_day_takes_at_most_six_bytes() {
+fn a_trade_takes_at_most_six_bytes() {
     let trades = busy_day(100_000);
     let mut bytes = 0;
     for start in (0..trades.len()).step_by(TRADE_ROWS_MAX) {
@@ -118,14 +119,15 @@ fn a_trade_of_a_busy_day_takes_at_most_six_bytes() {
 }
 
 #[test]
-fn bytes_that_are_no_block_of_trades_are_an_error() {
+fn invalid_trade_blocks_are_errors() {
     let trades = busy_day(3000);
     let good = encode_trades(&trades, 0..trades.len()).unwrap();
     for at in (0..good.len()).step_by(7) {
         let mut wrong = good.clone();
         wrong[at] ^= 0x10;
         assert!(TradeBlock::parse(&wrong).is_err(), "{at}");
-        // Without the checksum: other trades or an error, never a panic, and never some of them.
+        // Without the checksum, the result is wrong trades or an error, but never a panic or a
+        // partial result.
         let mut out = Trades::default();
         if let Ok(block) = TradeBlock::parse_unchecked(&wrong) {
             let read = block.read_all(&mut out);

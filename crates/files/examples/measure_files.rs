@@ -1,4 +1,5 @@
-//! Rows read a second, one core: `cargo run --release -p files --example measure_files [rows]`.
+//! Benchmarks reading files, in rows per second on one core: `cargo run --release -p files
+//! --example measure_files [rows]`.
 
 use std::io::Write;
 use std::path::Path;
@@ -72,7 +73,7 @@ fn name(symbol: usize) -> Result<Symbol, Box<dyn std::error::Error>> {
     Ok(format!("T{symbol}.US").parse()?)
 }
 
-/// Regular minutes of as many trading days as it takes.
+/// Returns the start times of `count` consecutive minutes of regular trading, from 2005-01-03 on.
 fn minutes(venues: &Venues, count: usize) -> Vec<i64> {
     let us = venues.of(Market::Us);
     let mut date = market::Date::constant(2005, 1, 3);

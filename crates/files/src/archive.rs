@@ -1,8 +1,8 @@
-//! ZIP archives of tables: stored or deflated files, listed in the directory at the end.
+//! ZIP archives of text tables. Files may be stored or deflated.
 //!
-//! Nothing is unpacked to the disk. An archive is refused before anything is read if its directory
-//! exceeds the limits below, has overlapping files, or is incomplete; and while it is read, if a
-//! file differs from its directory entry.
+//! Nothing is unpacked to disk. An archive is refused before any file is read if its directory is
+//! incomplete, lists overlapping files or exceeds the limits below. Reading fails if a file differs
+//! from its directory entry.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -13,18 +13,19 @@ use zip::read::{ArchiveOffset, Config, ZipFile};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
-/// The most files an archive may have.
+/// Maximum number of files in an archive.
 const ENTRIES_MAX: usize = 10_000;
-/// The largest directory that is read: room for that many long names.
+/// Maximum size of the directory in bytes, enough for [`ENTRIES_MAX`] long names.
 const DIRECTORY_MAX: u64 = 8 << 20;
-/// Tables shrink to a fifth or a tenth. Deflate itself cannot do more than about a thousand.
+/// Maximum compression ratio. Tables shrink to between a fifth and a tenth; deflate itself reaches
+/// about 1,000.
 pub(crate) const RATIO_MAX: u64 = 200;
-/// Below this, no ratio is suspicious.
+/// Unpacked size in bytes up to which the compression ratio is not limited.
 const RATIO_FROM: u64 = 1 << 20;
-/// All files of an archive together.
+/// Maximum total unpacked size of an archive, in bytes.
 const UNPACKED_MAX: u64 = 64 << 30;
-/// At least the longest end of an archive that the `zip` crate searches: the end record, a comment
-/// of 64 KiB, and the ZIP64 locator before them.
+/// Bytes to search for the end of the archive. At least what the `zip` crate searches: the end
+/// record, a comment of 64 KiB, and the ZIP64 locator before them.
 const TAIL_LENGTH: u64 = 1 << 17;
 
 #[derive(Debug, thiserror::Error)]
@@ -64,15 +65,15 @@ pub(crate) struct Entry {
     method: CompressionMethod,
     is_encrypted: bool,
     crc: u32,
-    /// Bytes in the archive.
+    /// Compressed size in bytes.
     pub packed: u64,
-    /// Bytes of the file itself, according to the directory.
+    /// Uncompressed size in bytes, according to the directory.
     pub size: u64,
-    /// Where the bytes begin.
+    /// Offset of the compressed data.
     at: u64,
 }
 
-/// The files of an archive that are tables, by name.
+/// Returns the tables in an archive, sorted by name.
 pub(crate) fn tables(file: &File) -> Result<Vec<Entry>, ArchiveError> {
     let mut entries = entries(file)?;
     if entries.iter().any(|entry| entry.name == "[Content_Types].xml") {
@@ -86,16 +87,16 @@ pub(crate) fn tables(file: &File) -> Result<Vec<Entry>, ArchiveError> {
 fn is_table(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let last = lower.rsplit('/').next().unwrap_or_default();
-    // Metadata files of macOS.
+    // macOS adds metadata files.
     let is_hidden = last.starts_with('.') || lower.starts_with("__macosx/");
-    // Names become part of a path that is shown and looked up here: nothing may lead out of the
-    // archive.
+    // Names become part of a displayed path that is also used for lookups, so they must not contain
+    // `..`.
     let is_plain = name.split('/').all(|part| !matches!(part, "" | "." | ".."))
         && !name.chars().any(|letter| letter == '\\' || letter.is_control());
     is_plain && !is_hidden && [".csv", ".tsv", ".txt"].iter().any(|ending| last.ends_with(ending))
 }
 
-/// Everything the directory lists, after validation.
+/// Returns all entries of the directory after checking them against the limits.
 fn entries(file: &File) -> Result<Vec<Entry>, ArchiveError> {
     if has_zip64_end(file)? {
         return Err(ArchiveError::Large);
@@ -116,8 +117,9 @@ fn entries(file: &File) -> Result<Vec<Entry>, ArchiveError> {
     Ok(entries)
 }
 
-/// Whether the archive ends as a ZIP64 archive does. Room for its number of files would be reserved
-/// before they are read, and only the smaller format limits that number.
+/// Returns whether the archive has a ZIP64 end record. Such archives are refused, because the `zip`
+/// crate reserves memory for the announced number of files, and only the original format limits
+/// that number.
 fn has_zip64_end(mut file: &File) -> io::Result<bool> {
     let tail = file.metadata()?.len().min(TAIL_LENGTH);
     file.seek(SeekFrom::End(-tail.cast_signed()))?;
@@ -126,7 +128,7 @@ fn has_zip64_end(mut file: &File) -> io::Result<bool> {
     Ok(bytes.windows(4).any(|four| four == b"PK\x06\x07"))
 }
 
-/// The reader of a directory, which may not exceed [`DIRECTORY_MAX`].
+/// Reader that fails after [`DIRECTORY_MAX`] bytes.
 struct Bounded<'a> {
     inner: BufReader<&'a File>,
     left: u64,
@@ -162,7 +164,7 @@ impl From<ZipError> for ArchiveError {
 impl<R: Read> From<ZipFile<'_, R>> for Entry {
     fn from(file: ZipFile<'_, R>) -> Entry {
         Entry {
-            // Many programs write UTF-8 without the flag that says so.
+            // Many programs write UTF-8 names without setting the UTF-8 flag.
             name: String::from_utf8_lossy(file.name_raw()).into_owned(),
             method: file.compression(),
             is_encrypted: file.encrypted(),
@@ -174,12 +176,12 @@ impl<R: Read> From<ZipFile<'_, R>> for Entry {
     }
 }
 
-/// How much a file may unpack to, by its packed size.
+/// Returns the maximum unpacked size of a file, in bytes, by its packed size.
 pub(crate) fn unpacked_max(packed: u64) -> u64 {
     packed.saturating_mul(RATIO_MAX).clamp(RATIO_FROM, UNPACKED_MAX)
 }
 
-/// No file may exceed the limits: those that do are decompression bombs.
+/// Refuses archives with decompression bombs.
 fn check(entries: &[Entry]) -> Result<(), ArchiveError> {
     let unpacked = entries.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.size));
     if unpacked > UNPACKED_MAX {
@@ -195,7 +197,7 @@ fn check(entries: &[Entry]) -> Result<(), ArchiveError> {
 }
 
 impl Entry {
-    /// The unpacked bytes of this file. `counted` wraps the reader of the archive.
+    /// Returns a reader of the uncompressed file. `counted` wraps the reader of the archive.
     pub(crate) fn open<R: Read + Send + 'static>(
         &self,
         mut file: File,
@@ -215,7 +217,7 @@ impl Entry {
     }
 }
 
-/// Reads a file of an archive, and verifies it against its directory entry.
+/// Reads a file in an archive and verifies its size and checksum.
 struct EntryReader {
     inner: Box<dyn Read + Send>,
     crc: Crc,

@@ -1,12 +1,12 @@
-//! The cells of a line of text.
+//! Splits a line of text into cells.
 
 use crate::REJECTED_TEXT_MAX;
 
-/// The cells of one line. The buffers are reused from line to line.
+/// The cells of one line. Reuse it for the next line to reuse its buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
     bounds: Vec<(usize, usize)>,
-    /// Holds a line rewritten without its quotes, where it has any.
+    /// The line without quotes, if it has any.
     unquoted: Vec<u8>,
     quoted: bool,
 }
@@ -15,8 +15,8 @@ pub(crate) struct Cells {
 pub(crate) struct OpenQuote;
 
 impl Cells {
-    /// Splits a line. A quoted cell ends on its own line: no table of numbers needs more, and an
-    /// unclosed quote costs one row instead of the rest of the file.
+    /// Splits a line. A quoted cell must end on the same line: tables of numbers have no multi-line
+    /// cells, and an unclosed quote then costs one row instead of the remaining file.
     pub(crate) fn split(&mut self, line: &[u8], delimiter: u8) -> Result<(), OpenQuote> {
         self.bounds.clear();
         let mut start = 0;
@@ -62,7 +62,7 @@ impl Cells {
         self.bounds.len()
     }
 
-    /// A cell without surrounding spaces; empty if there is none.
+    /// Returns a cell without surrounding spaces, or an empty slice if the line has no such column.
     pub(crate) fn get<'a>(&'a self, line: &'a [u8], column: usize) -> &'a [u8] {
         let from = if self.quoted { &self.unquoted } else { line };
         let cell =
@@ -74,9 +74,9 @@ impl Cells {
     }
 }
 
-/// The text of a row for the report, in any encoding, truncated.
+/// Returns a row's text for reports, truncated and with invalid UTF-8 replaced.
 pub(crate) fn lossy(bytes: &[u8]) -> String {
-    // Four bytes are the longest character, so this much of the line is enough.
+    // A character has at most four bytes, so this prefix is long enough.
     let head = bytes.get(..bytes.len().min(REJECTED_TEXT_MAX * 4)).unwrap_or_default();
     String::from_utf8_lossy(head).chars().take(REJECTED_TEXT_MAX).collect()
 }

@@ -1,4 +1,4 @@
-//! A file's times to instants, once the format of the whole file is known.
+//! Converts a file's time column to instants, once the format of the whole file is known.
 
 use market::{Date, Grain, Market, Minutes, Timestamp, Venues, Zone};
 
@@ -21,14 +21,14 @@ pub(crate) enum Unit {
     Thousandths,
 }
 
-/// Which date the instant of a daily row means.
+/// How the instant of a daily row determines its date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DayOf {
-    /// Every sampled row is 00:00 UTC: the vendor wrote dates as UTC midnights.
+    /// The UTC date. Chosen if every sampled row is at 00:00 UTC.
     Utc,
-    /// The stamp is used unchanged; the caller rejects stamps that are not local midnight.
+    /// The instant is used unchanged. The caller rejects instants other than local midnight.
     Stamp,
-    /// The user set the period to days, so the local date counts at any hour.
+    /// The local date, at any time of day. Chosen if the user has set the period to days.
     Local,
 }
 
@@ -36,13 +36,14 @@ pub(crate) enum DayOf {
 pub(crate) struct Reading {
     pub grain: Grain,
     pub unit: Unit,
-    /// `None` if no date needs it.
+    /// `None` if no date in the file needs it.
     pub order: Option<DateOrder>,
     pub day_of: DayOf,
     pub stamp: Stamp,
 }
 
-/// The zones of the markets, with the last day of each cached: rows come in order of days.
+/// The markets' time zones, each with its most recent day cached, because rows are mostly sorted by
+/// day.
 #[derive(Debug)]
 pub(crate) struct Clock {
     zones: [(Zone, Option<CachedDay>); 3],
@@ -54,7 +55,7 @@ pub(crate) struct Clock {
 struct CachedDay {
     date: Date,
     midnight: i64,
-    /// No clock change between this midnight and the next.
+    /// Whether the day has no clock change.
     even: bool,
 }
 
@@ -90,15 +91,16 @@ impl Clock {
         match (reading.stamp, reading.grain.length()) {
             (Stamp::Start, _) | (Stamp::End, None) => Ok(Timestamp(at)),
             (Stamp::End, Some(Minutes::ONE)) => Ok(Timestamp(at - 60)),
-            // The last candle of a segment may be short, so its length does not determine where it
-            // began.
+            // The last candle of a segment may be shorter, so its start cannot be computed from its
+            // length.
             (Stamp::End, Some(minutes)) => {
                 self.venues.of(market).ended(minutes, Timestamp(at)).ok_or(TimeFault::End)
             }
         }
     }
 
-    /// Resolves a number by its unit and a date by its order; everything else stays.
+    /// Resolves a number by its unit and an ambiguous date by its order. Other times are returned
+    /// unchanged.
     #[inline]
     pub(crate) fn settle(
         &mut self,
@@ -128,13 +130,13 @@ impl Clock {
             (time, _) => time,
         };
         match settled {
-            // 1900 to 2100; no supported exchange has data outside.
+            // Instants outside 1900 to 2100 are refused; no supported exchange has data for them.
             RawTime::Instant(at) if !(-2_208_988_800..4_102_444_800).contains(&at) => Err(TimeFault::Range),
             settled => Ok(settled),
         }
     }
 
-    /// The wall clock of an instant, as seconds since local 1970.
+    /// Converts an instant to local wall-clock time, in seconds since 1970-01-01 00:00 local time.
     pub(crate) fn local(&self, market: Market, at: i64) -> i64 {
         at + self.zone(market).0.offset(Timestamp(at))
     }

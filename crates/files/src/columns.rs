@@ -1,4 +1,4 @@
-//! The columns of a Parquet file: only those in use are read, a batch of rows at a time.
+//! Reads Parquet files in batches of rows, and only the columns that are needed.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -37,7 +37,8 @@ pub(crate) struct ColumnTable {
 
 impl ColumnTable {
     pub(crate) fn open(file: File) -> Result<ColumnTable, Problem> {
-        // Without the writer's own Arrow schema, text is always text and never a dictionary or a view of it.
+        // Without the embedded Arrow schema, text columns are always read as `Utf8` and never as
+        // dictionaries or views.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = guarded(|| ArrowReaderMetadata::load(&file, options).map_err(unreadable))?;
         let columns = metadata.schema().fields().len();
@@ -53,7 +54,7 @@ impl ColumnTable {
         &self.names
     }
 
-    /// The one ticker of a table with two header levels.
+    /// Returns the ticker of a table with two header levels, or `None` for other tables.
     pub(crate) fn symbol(&self) -> Option<&str> {
         self.symbol.as_deref()
     }
@@ -112,7 +113,8 @@ impl TextCells for ColumnTable {
     }
 }
 
-/// pandas names the columns of yfinance's two header levels `('Close', 'AAPL')`.
+/// Rewrites column names of yfinance's two header levels, which pandas joins as `('Close',
+/// 'AAPL')`, to the first level. Returns the ticker, or an error if there are several.
 fn two_levels(names: &mut [String]) -> Result<Option<String>, Problem> {
     let mut symbol: Option<String> = None;
     for name in names {
@@ -134,7 +136,7 @@ fn two_levels(names: &mut [String]) -> Result<Option<String>, Problem> {
     Ok(symbol)
 }
 
-/// A Parquet file's candles or trades, being read.
+/// Reader of the candles or trades in a Parquet file.
 pub(crate) struct ColumnRows {
     wanted: Vec<usize>,
     reader: ParquetRecordBatchReader,
@@ -152,13 +154,15 @@ impl std::fmt::Debug for ColumnRows {
 }
 
 impl ColumnRows {
-    /// Estimated by rows: the columns of a row lie far apart in the file.
+    /// Estimates how many of the file's `bytes` have been read. Based on rows, because the columns
+    /// of a row are stored far apart.
     pub(crate) fn consumed(&self, bytes: u64) -> u64 {
         let share = u128::from(bytes) * u128::from(self.row) / u128::from(self.total.max(1));
         u64::try_from(share).unwrap_or(bytes)
     }
 
-    /// Passes on the next batch with the number of its first row; `None` at the end.
+    /// Passes the next batch and the number of its first row to `read`. Returns `None` at the end
+    /// of the file.
     pub(crate) fn next_batch<T>(
         &mut self,
         read: impl FnOnce(&Batch<'_>, u64) -> Result<T, Problem>,
@@ -174,17 +178,17 @@ fn read_batch(reader: &mut ParquetRecordBatchReader) -> Result<Option<RecordBatc
     guarded(|| reader.next().transpose().map_err(unreadable))
 }
 
-/// A column of cells. Unreadable cells are listed separately, because there are few, and a result
-/// in each cell would double the bytes.
+/// A column of parsed cells. Faults are stored separately, because they are rare and a `Result` per
+/// cell would double the memory.
 pub(crate) struct Column<T> {
     cells: Vec<T>,
     faults: Vec<(usize, Fault)>,
 }
 
 impl<T: Copy + Default> Column<T> {
-    /// Reads an array of any type with `number`. `double` and `integer` are shortcuts for the types
-    /// of most files: their cells need not become a [`Number`] first, which costs more than the
-    /// reading itself.
+    /// Parses an array of any supported type with `number`. `double` and `integer` are fast paths
+    /// for the most common types: converting each cell to a [`Number`] first costs more than
+    /// parsing it.
     pub(crate) fn read(
         array: &dyn Array,
         double: impl Fn(f64) -> Option<T>,
@@ -239,14 +243,14 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// The array of a column by its index in the file.
+    /// Returns the array of a column, by the column's index in the file.
     pub(crate) fn array(&self, column: usize) -> Result<&dyn Array, Problem> {
         let place = self.wanted.binary_search(&column).ok();
         let array = place.and_then(|place| self.batch.columns().get(place));
         array.map(|array| array.as_ref()).ok_or_else(|| Problem::Parquet("a column is missing".to_owned()))
     }
 
-    /// The row of a batch that could not be read.
+    /// Builds the report entry of a row that could not be parsed.
     pub(crate) fn rejected(
         &self,
         at: usize,
@@ -300,14 +304,14 @@ fn each_number(array: &dyn Array, mut each: impl FnMut(Result<Number<'_>, Fault>
                 each(cell.map(|text| Number::Text(text.trim().as_bytes())).ok_or(Fault::Empty));
             }
         }
-        // A column of nulls only.
+        // A column with only nulls.
         DataType::Null => (0..array.len()).for_each(|_| each(Err(Fault::Empty))),
         other => return Err(Problem::Parquet(format!("a number column has the type {other}"))),
     }
     Ok(())
 }
 
-/// A column without nulls is read without a check for each cell.
+/// Calls `each` for every cell. Columns without nulls skip the null check.
 fn each_cell<T: ArrowPrimitiveType>(array: &dyn Array, mut each: impl FnMut(Option<T::Native>)) {
     let cells = array.as_primitive::<T>();
     if cells.null_count() == 0 {
@@ -342,7 +346,8 @@ fn times(array: &dyn Array, reader: &mut Times) -> Result<Vec<Result<RawTime, Ti
         DataType::Date32 => cells!(Date32Type, |v| days.date(v.into()).map(RawTime::Date)),
         DataType::Date64 => cells!(Date64Type, |v| days.date(v.div_euclid(DAY * 1000)).map(RawTime::Date)),
         DataType::Timestamp(unit, zone) => {
-            // pandas writes local times without a zone, so no zone means the market's wall clock.
+            // pandas writes local times without a zone, so a missing zone means the market's local
+            // time.
             let kind = StampKind { naive: zone.is_none(), whole_seconds };
             match unit {
                 TimeUnit::Second => cells!(TimestampSecondType, |v| stamp(v, 1, kind, days)),
@@ -378,7 +383,7 @@ fn stamp(value: i64, per: i64, kind: StampKind, days: &mut DayCount) -> Result<R
 }
 
 fn whole(value: f64) -> Result<RawTime, TimeFault> {
-    // Doubles hold whole numbers exactly up to 2^53.
+    // Doubles represent integers exactly up to 2^53.
     if value.is_nan() || value != value.trunc() || value.abs() > 9e15 {
         return Err(if value.is_nan() { TimeFault::Empty } else { TimeFault::Form });
     }
@@ -400,10 +405,10 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Runs a call of the Parquet reader; a panic in it means that the file is damaged. The reader is
-/// not used again after an error, so its state after a panic does not matter.
+/// Runs a call into the Parquet reader and converts a panic to [`Problem::Damaged`]. Callers drop
+/// the reader after an error, so its state after a panic does not matter.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
-    // The message and the backtrace are of no use to the owner of the file.
+    // The panic message and backtrace would not help the user.
     HOOK.call_once(|| {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
@@ -418,8 +423,8 @@ pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T,
     read.unwrap_or(Err(Problem::Damaged))
 }
 
-/// The text of a cell, as in a text table; empty for nulls and for unsupported types. For small
-/// tables, split dates and reports, where speed does not matter.
+/// Returns the text of a cell, formatted as in a text table; empty for nulls and unsupported types.
+/// Slow; used only for small tables, split dates and reports.
 pub(crate) fn text_of(array: &dyn Array, at: usize) -> String {
     if at >= array.len() || array.is_null(at) {
         return String::new();
@@ -467,7 +472,7 @@ where
     array.as_primitive::<T>().value(at).to_string()
 }
 
-/// The same, without a copy of text.
+/// Like [`text_of`], but passes the text to `read` without copying it.
 pub(crate) fn with_cell<T>(array: &dyn Array, at: usize, read: impl FnOnce(&[u8]) -> T) -> T {
     match array.as_string_opt::<i32>() {
         Some(text) if text.is_valid(at) => read(text.value(at).trim().as_bytes()),

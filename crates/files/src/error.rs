@@ -6,7 +6,7 @@ use market::{Grain, Period};
 use crate::period;
 use crate::{COLUMNS_MAX, RECORDS_MAX, SYMBOLS_MAX};
 
-/// Why a file cannot be read or written, and which file.
+/// An error while reading or writing a file, with the file's path.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FileError {
@@ -64,18 +64,18 @@ pub enum Problem {
         period::name(*.0)
     )]
     OtherPeriod(Period),
-    /// Of a length that is not served at all.
+    /// The candles have a length that is not a supported period.
     #[error(
         "looks like {0}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them"
     )]
     OddMinutes(i64),
-    /// The steps fit a period that can be imported, and they fit others as well.
+    /// The steps fit an importable period, and other periods as well.
     #[error(
         "looks like {} candles, but many rows are further apart; pass --period {} if that is what they are",
         period::name(*.0), .0
     )]
     UnsurePeriod(Period),
-    /// A file that contains its period.
+    /// The file has a period column with an unsupported value.
     #[error(
         "PER is {0:?}: of files with this column, days (D) and 1, 5, 15, 30 and 60 minutes can be imported"
     )]
@@ -114,7 +114,7 @@ pub enum Problem {
     /// The Parquet reader panicked.
     #[error("this file is damaged: it cannot be read as Parquet")]
     Damaged,
-    /// With its cause, which may be a closed pipe.
+    /// The source may be a closed pipe.
     #[error("cannot encode: {0}")]
     Encode(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

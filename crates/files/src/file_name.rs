@@ -1,4 +1,4 @@
-//! The symbol in a file's name, if no column has it.
+//! Finds the symbol in a file's name, for files without a symbol column.
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use market::{Region, Symbol};
 
 use crate::spelling::{Spelling, parse_symbol};
 
-/// How certain a symbol is.
+/// How a symbol was derived from a file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Certainty {
     /// The name is the symbol.
     Said,
     /// The name is a ticker, and its region was assumed.
     RegionAssumed,
-    /// The symbol is one of several words of the name.
+    /// The symbol is one of several words in the name.
     Guessed,
 }
 
-/// The symbol of a file by its name, or why there is none.
+/// Returns the symbol in a file's name, or the reason why there is none.
 pub(crate) fn symbol_of(
     path: &Path,
     spelling: Spelling,
@@ -25,14 +25,14 @@ pub(crate) fn symbol_of(
 ) -> Result<(Symbol, Certainty), String> {
     let stem = file_stem(path);
     let guess = || guess(&stem, spelling, region).map(|symbol| (symbol, Certainty::Guessed));
-    // A name that begins with its vendor's name would look like a ticker with a hyphen.
+    // A vendor prefix would be parsed as a ticker with a hyphen.
     let first = stem.split(BETWEEN).next().unwrap_or_default();
     if is_one_of(first, &VENDORS) && first.len() < stem.len() {
         return guess().ok_or_else(|| format!("{stem:?} does not say which of its words is one"));
     }
-    // With a region, the user declares that names are tickers.
+    // By setting a region, the user declares that file names are tickers.
     if region.is_none() && says_nothing(&stem) {
-        // Digits alone are no symbol, but `600519_SH_day` has a code and its region.
+        // Digits without a region are not a symbol, but `600519_SH_day` has a code and a region.
         let parts = || stem.split(|c| c == '.' || BETWEEN.contains(&c));
         let names = |symbol: &Symbol| parts().any(|part| Region::parse(part) == Some(symbol.region()));
         return guess()
@@ -50,7 +50,7 @@ pub(crate) fn symbol_of(
     guess().ok_or_else(|| format!("{stem:?} does not say one ({reason})"))
 }
 
-/// Whether a name contains the region of its symbol: `0700.HK`, `HK.00700`, `^HSI`.
+/// Returns whether a name contains the region of its symbol: `0700.HK`, `HK.00700`, `^HSI`.
 fn names_region(stem: &str, symbol: &Symbol) -> bool {
     let is_shanghai = |part: &str| part.eq_ignore_ascii_case("SS") || part.eq_ignore_ascii_case("XSHG");
     let is_shenzhen = |part: &str| part.eq_ignore_ascii_case("XSHE");
@@ -62,7 +62,7 @@ fn names_region(stem: &str, symbol: &Symbol) -> bool {
 }
 
 const BETWEEN: [char; 3] = ['_', '-', ' '];
-/// Words in names that are not tickers: vendors,
+/// Vendors' names, which are not tickers.
 const VENDORS: [&str; 14] = [
     "yahoofinance",
     "yahoo",
@@ -79,7 +79,7 @@ const VENDORS: [&str; 14] = [
     "longport",
     "finance",
 ];
-/// and kinds of content.
+/// Words that describe a file's content and are not tickers.
 const WORDS: [&str; 55] = [
     "min",
     "mins",
@@ -138,8 +138,8 @@ const WORDS: [&str; 55] = [
     "untitled",
 ];
 
-/// Whether a name consists only of words for the content of a file, or for its vendor: `prices`,
-/// `Book1`, `stock_data (2)`.
+/// Returns whether a name consists only of vendors' names and generic words: `prices`, `Book1`,
+/// `stock_data (2)`.
 fn says_nothing(stem: &str) -> bool {
     let letters = |word: &str| word.trim_matches(|c: char| !c.is_alphabetic()).to_owned();
     let is_known = |word: &str| is_one_of(word, &WORDS) || is_one_of(word, &VENDORS);
@@ -148,8 +148,8 @@ fn says_nothing(stem: &str) -> bool {
         && words.iter().all(|word| letters(word).is_empty() || is_known(&letters(word)) || is_filler(word))
 }
 
-/// A name that is just a US ticker, whatever the header looks like. The longest have five letters,
-/// and a class.
+/// Parses a name that is only a US ticker, whatever the header looks like. US tickers have up to
+/// five letters and an optional share class.
 fn bare_us(stem: &str) -> Option<Symbol> {
     let (ticker, class) = stem.split_once(['-', '.']).unwrap_or((stem, ""));
     let is_ticker = (1..=5).contains(&ticker.len()) && ticker.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -161,8 +161,8 @@ fn is_one_of(word: &str, words: &[&str]) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// The symbol among the words of a name: `NVDL_US_Min_1_2024`,
-/// `yahoofinance-AAPL-20040819-20180120`. `None` if two words could be it.
+/// Returns the symbol among the words of a name, such as `NVDL_US_Min_1_2024` or
+/// `yahoofinance-AAPL-20040819-20180120`. Returns `None` if several words qualify.
 fn guess(stem: &str, spelling: Spelling, region: Option<Region>) -> Option<Symbol> {
     let words: Vec<&str> = stem.split(BETWEEN).filter(|word| !word.is_empty()).collect();
     let whole = words
@@ -171,7 +171,7 @@ fn guess(stem: &str, spelling: Spelling, region: Option<Region>) -> Option<Symbo
         .filter_map(|word| parse_symbol(word, spelling, None).ok());
     let pairs = words.windows(2).filter_map(|pair| {
         let &[ticker, region] = pair else { return None };
-        // Regions are in capitals next to their tickers, or the whole name is in small letters.
+        // The word before a region is its ticker, unless it is a filler word other than a number.
         Symbol::new(ticker, Region::parse(region)?).ok().filter(|_| !is_filler(ticker) || is_number(ticker))
     });
     let named: Vec<Symbol> = whole.chain(pairs).collect();
@@ -191,18 +191,19 @@ fn guess(stem: &str, spelling: Spelling, region: Option<Region>) -> Option<Symbo
     }
 }
 
-/// Longer words are not tickers: the longest of the US have five letters and a class.
+/// Maximum length of a ticker: five letters, a separator and a share class.
 const TICKER_LENGTH: usize = 7;
 
-/// Words with another meaning: vendors, periods, dates and counters.
+/// Returns whether a word is a vendor's name, a region, a period, a date, a counter or a generic
+/// word.
 fn is_filler(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    // 1m, 5min, 2024, 20240102, 09, 1d
+    // Such as 1m, 5min, 2024, 20240102, 09 or 1d.
     let counts = digits > 0 && word.starts_with(|c: char| c.is_ascii_digit());
     counts || is_one_of(word, &VENDORS) || is_one_of(word, &WORDS) || Region::parse(word).is_some()
 }
 
-/// A number that may be a ticker, next to a region.
+/// Returns whether a word is a number, which is a valid ticker next to a region.
 fn is_number(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -215,7 +216,7 @@ fn only(mut symbols: Vec<Symbol>) -> Option<Symbol> {
     }
 }
 
-/// The symbol's text in a file's name: without extensions and the usual endings.
+/// Returns a file's name without extensions and period suffixes.
 fn file_stem(path: &Path) -> String {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let mut stem = name.as_str();
@@ -226,12 +227,12 @@ fn file_stem(path: &Path) -> String {
     let endings = ["1m", "1min", "1minute", "minute", "min", "m1", "1d", "d", "day", "1day", "daily"];
     while let Some((rest, ending)) = stem.rsplit_once(['_', '-', ' '])
         && endings.iter().any(|known| known.eq_ignore_ascii_case(ending))
-        // A share class may be called D; then it follows a hyphen.
+        // A D after a hyphen is a share class.
         && !(ending.eq_ignore_ascii_case("d") && stem.ends_with(&format!("-{ending}")))
     {
         stem = rest;
     }
-    // Stooq saves aapl_us_d.csv.
+    // Stooq names its files aapl_us_d.csv.
     match stem.rsplit_once('_') {
         Some((ticker, region)) if Region::parse(region).is_some() => format!("{ticker}.{region}"),
         _ => stem.to_owned(),

@@ -1,5 +1,4 @@
-//! The symbols of a file that are known before its first row: from its header, its name or the
-//! user.
+//! Symbols that are known before a file's first row: from its header, its name or the user.
 
 use std::path::Path;
 
@@ -11,10 +10,10 @@ use crate::spelling::{SymbolFault, SymbolTable, parse_symbol};
 use crate::understood::SymbolSource;
 use crate::{Problem, ReadOptions};
 
-/// The symbols of a file.
+/// A file's symbols, and where they were found.
 pub(crate) struct FileSymbols {
     pub symbols: SymbolTable,
-    /// The symbol of every row of a table without a symbol column.
+    /// Index of the symbol of every row, for a table without a symbol column.
     pub fixed: u32,
     pub guessed: Option<Symbol>,
     pub source: SymbolSource,
@@ -43,7 +42,7 @@ impl FileSymbols {
     }
 }
 
-/// The one symbol of a table without a symbol column: from the user, the header, or the file's
+/// Returns the symbol of a table without a symbol column: from the user, the header or the file's
 /// name.
 fn fixed_symbol(
     vendor: Vendor,

@@ -1,14 +1,15 @@
-//! Determines the meaning of a table's columns by their names.
+//! Determines the meaning of columns by their names.
 
 use std::fmt;
 
 use crate::spelling::Spelling;
 use crate::{COLUMNS_MAX, Field, Problem, ReadOptions, Stamp};
 
-/// The vendor of a table. It decides how symbols are spelled and what a minute's stamp means.
+/// The vendor of a table. It determines the spelling of symbols and whether a minute is stamped
+/// with its start or end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vendor {
-    /// Our own columns, or anything with plain names.
+    /// Our own columns, or any table with plain column names.
     Plain,
     Yahoo,
     Stooq,
@@ -17,9 +18,9 @@ pub enum Vendor {
     Tushare,
     Futu,
     Eastmoney,
-    /// Downloads of nasdaq.com.
+    /// Downloads from nasdaq.com.
     Nasdaq,
-    /// Downloads of investing.com.
+    /// Downloads from investing.com.
     Investing,
 }
 
@@ -50,8 +51,8 @@ impl Vendor {
         }
     }
 
-    /// Chinese vendors stamp a minute with its end: the first one of a day is 09:31 and the last
-    /// one is the close.
+    /// Returns whether the vendor stamps a minute with its start or its end. Chinese vendors use
+    /// the end: the first minute of a day is 09:31 and the last one is the close.
     pub(crate) fn stamp(self) -> Stamp {
         match self {
             Vendor::Tushare | Vendor::Futu | Vendor::Eastmoney => Stamp::End,
@@ -66,7 +67,7 @@ impl fmt::Display for Vendor {
     }
 }
 
-/// The column or columns of a row's time.
+/// The column or columns that hold a row's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeColumns {
     One(usize),
@@ -85,11 +86,11 @@ pub(crate) struct CandleColumns {
     pub turnover: Option<usize>,
     pub vwap: Option<usize>,
     pub session: Option<usize>,
-    /// Stooq's period column, the same in every row.
+    /// Stooq's period column, which has the same value in every row.
     pub per: Option<usize>,
 }
 
-/// Single trades.
+/// Columns of a table of single trades.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TradeColumns {
     pub symbol: Option<usize>,
@@ -100,7 +101,7 @@ pub(crate) struct TradeColumns {
     pub kind: Option<usize>,
 }
 
-/// The kinds of table.
+/// The kind of a table, with the indexes of its columns.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Candles {
@@ -111,14 +112,14 @@ pub(crate) enum Kind {
         vendor: Vendor,
         columns: TradeColumns,
     },
-    /// The index of each known column; see `records.rs`.
+    /// Names and indexes of the known columns; `records.rs` defines them.
     Securities(Vec<(&'static str, usize)>),
     Actions(Vec<(&'static str, usize)>),
     Margins(Vec<(&'static str, usize)>),
 }
 
 const SYMBOL: &[&str] = &["symbol", "ticker", "ts_code", "code", "s", "sym", "股票代码", "代码"];
-/// Full times first: a table with both `datetime` and `date` means the first.
+/// In order of preference: a table with both `datetime` and `date` uses `datetime`.
 const TIME: &[&str] = &[
     "window_start",
     "timestamp",
@@ -139,7 +140,7 @@ const OPEN: &[&str] = &["open", "o", "开盘", "开盘价"];
 const HIGH: &[&str] = &["high", "h", "最高", "最高价"];
 const LOW: &[&str] = &["low", "l", "最低", "最低价"];
 const CLOSE: &[&str] = &["close", "c", "close/last", "收盘", "收盘价"];
-/// The close, if open, high and low have columns too; otherwise it is the price of a trade.
+/// The close of a table that also has open, high and low; otherwise the price of a trade.
 const PRICE_AS_CLOSE: &[&str] = &["price"];
 const VOLUME: &[&str] = &["volume", "vol", "v", "vol.", "成交量"];
 const TURNOVER: &[&str] = &["turnover", "amount", "成交额"];
@@ -150,7 +151,7 @@ const TRADE_VOLUME: &[&str] = &["volume", "vol", "v", "size", "qty", "quantity",
 const DIRECTION: &[&str] = &["direction", "side", "买卖方向"];
 const TYPE: &[&str] = &["trade_type", "type", "成交类型"];
 
-/// The column names of a field.
+/// Returns the column names of a field.
 fn names_of(field: Field) -> &'static [&'static str] {
     match field {
         Field::Symbol => SYMBOL,
@@ -169,7 +170,7 @@ fn names_of(field: Field) -> &'static [&'static str] {
     }
 }
 
-/// The candle field of a column name.
+/// Returns the candle field of a column name.
 pub(crate) fn field_of(name: &str) -> Option<Field> {
     let name = normal(name);
     let fields =
@@ -177,12 +178,12 @@ pub(crate) fn field_of(name: &str) -> Option<Field> {
     fields.into_iter().find(|field| names_of(*field).contains(&name.as_str()))
 }
 
-/// The time columns of a table.
+/// Returns the time columns of a table.
 pub(crate) fn time_columns(names: &[String], options: &ReadOptions) -> Option<TimeColumns> {
     Header::new(names, options).time()
 }
 
-/// The vendor of a table.
+/// Returns the vendor of a table.
 pub(crate) fn vendor_of(names: &[String], options: &ReadOptions) -> Vendor {
     Header::new(names, options).vendor()
 }
@@ -209,10 +210,11 @@ const SECURITY: &[&str] = &[
     "from",
 ];
 const ACTION: &[&str] = &["cash", "split", "bonus", "rights", "rights_price"];
-/// All of them are required, or it is another table.
+/// A margin table must have all of these columns.
 const MARGIN: &[&str] = &["im", "mm", "fm"];
 
-/// A column name without surrounding decoration.
+/// Returns a column name in lower case, without a byte order mark, angle brackets and surrounding
+/// spaces.
 pub(crate) fn normal(name: &str) -> String {
     let trimmed = name.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     trimmed.trim_start_matches('<').trim_end_matches('>').trim().to_lowercase()
@@ -223,7 +225,7 @@ pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind,
         return Err(Problem::Columns(names.len()));
     }
     let mut header = Header::new(names, options);
-    // The column names identify the vendor, also if some of them are ignored.
+    // Vendors are recognised by all column names, including ignored ones.
     let vendor = header.vendor();
     header.check_map()?;
     options.ignored.iter().try_for_each(|column| header.ignore(column))?;
@@ -239,7 +241,7 @@ pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind,
             return Ok(Kind::Actions(known));
         }
     }
-    // A table with some price columns is a candle table with a mistake in it, not a list of securities.
+    // A table with any price column is an incomplete candle table, not a list of securities.
     let priced = [OPEN, HIGH, LOW, CLOSE].iter().any(|names| header.first(names).is_some());
     if let (false, Some(columns)) = (priced, header.trades()) {
         return Ok(Kind::Trades { vendor, columns });
@@ -303,19 +305,19 @@ impl Header<'_> {
         unknown.map_or(Ok(()), |(_, column)| Err(Problem::Map(column.clone())))
     }
 
-    /// Treats a column as absent: one of that name, or the one that a field would be read from.
+    /// Treats a column as absent. `column` is a column name, or a field whose column is ignored.
     fn ignore(&mut self, column: &str) -> Result<(), Problem> {
         let by_field = || column.parse::<Field>().ok().and_then(|field| self.field(field, names_of(field)));
         let place = self.first(&[&normal(column)]).or_else(by_field);
         let place = place.ok_or_else(|| Problem::Map(column.to_owned()))?;
         if let Some(name) = self.normal.get_mut(place) {
-            // No known name begins with a space.
+            // No known column name begins with a space.
             name.insert(0, ' ');
         }
         Ok(())
     }
 
-    /// The columns of a candle table, or the names of the missing ones.
+    /// Returns the columns of a candle table, or the names of the missing ones.
     fn candles(&self) -> Result<Result<CandleColumns, Vec<&'static str>>, Problem> {
         let mut missing = Vec::new();
         let is_price_close = [OPEN, HIGH, LOW].iter().all(|names| self.first(names).is_some());
@@ -351,7 +353,8 @@ impl Header<'_> {
         }))
     }
 
-    /// The columns of a table of trades: a time, one price and a volume.
+    /// Returns the columns of a trade table (a time, a price and a volume), or `None` if one is
+    /// missing.
     fn trades(&self) -> Option<TradeColumns> {
         Some(TradeColumns {
             symbol: self.field(Field::Symbol, SYMBOL),
@@ -375,7 +378,7 @@ impl Header<'_> {
                 return Some(TimeColumns::DateAndClock(date, clock));
             }
         }
-        // pandas writes an index without a name as a first column without one.
+        // pandas writes an unnamed index as a first column with an empty name.
         let unnamed = || self.normal.first().filter(|name| name.is_empty()).map(|_| 0);
         self.first(TIME).or_else(unnamed).map(TimeColumns::One)
     }
@@ -403,15 +406,14 @@ impl Header<'_> {
             || self.has("stock splits")
             || (written("Date") || written("Datetime")) && written("Open")
         {
-            // Stooq's plain daily files have the same header as Yahoo's, and a compatible spelling
-            // of symbols.
+            // Stooq's plain daily files have the same header as Yahoo's, and compatible symbols.
             Vendor::Yahoo
         } else {
             Vendor::Plain
         }
     }
 
-    /// The columns found, for an error message; a long header is truncated.
+    /// Lists the columns for an error message. Long headers are truncated.
     fn listing(&self) -> String {
         let shown: Vec<String> =
             self.raw.iter().take(20).map(|n| n.trim().chars().take(40).collect()).collect();

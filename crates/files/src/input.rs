@@ -1,4 +1,4 @@
-//! The rows of a table of candles or of trades, a chunk at a time.
+//! Reads the rows of a candle or trade table in chunks.
 
 use std::collections::VecDeque;
 
@@ -11,36 +11,36 @@ use crate::time::{RawTime, TimeFault};
 use crate::time_words::Times;
 use crate::{BATCH_ROWS, Problem, Rejected};
 
-/// Rows in the sample that decides a file's period, and what its times mean.
+/// Number of sampled rows, from which a file's period and time format are determined.
 pub(crate) const SAMPLE_ROWS: usize = 10_000;
-/// A file sorted by time over thousands of symbols needs a longer sample until symbols repeat.
-/// Counts bad rows, too: a file may have nothing else.
+/// Maximum number of sampled rows, valid or not. A file of thousands of symbols that is sorted by
+/// time needs a longer sample until symbols repeat.
 const SAMPLE_ROWS_MAX: u64 = 200_000;
 
-/// The position of a reader, in bytes of the file on disk.
+/// Position of a reader, in bytes of the file on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub consumed: u64,
     pub total: u64,
 }
 
-/// Converts the rows of a table, of text or of columns.
+/// Converts the rows of a text or Parquet table.
 pub(crate) trait TableRows {
     type Row;
 
-    /// The column of symbols, to name that of a rejected row.
+    /// Returns the index of the symbol column, used to report the symbol of rejected rows.
     fn symbol_column(&self) -> Option<usize>;
 
     fn of_cells(&mut self, line: &TextLine<'_>) -> Result<Self::Row, RowFault>;
 
-    /// Adds the rows of a line: mostly one.
+    /// Appends the rows of a line to `chunk`. Most tables have one row per line.
     fn of_line(&mut self, line: &TextLine<'_>, chunk: &mut RawChunk<Self::Row>) -> Result<(), Problem> {
         chunk.consumed += 1;
         let row = self.of_cells(line);
         chunk.push(row, |reason| line.rejected(self.symbol_column(), reason))
     }
 
-    /// The rows of a batch of columns, whose first one has the number `first`.
+    /// Converts a Parquet batch. `first` is the number of its first row.
     fn of_batch(&mut self, batch: &Batch<'_>, first: u64) -> Result<RawChunk<Self::Row>, Problem>;
 }
 
@@ -48,13 +48,13 @@ pub(crate) trait TableRows {
 pub(crate) struct TextLine<'a> {
     cells: &'a Cells,
     text: &'a [u8],
-    /// Cells of the header.
+    /// Number of cells in the header.
     width: usize,
     pub(crate) number: u64,
 }
 
 impl<'a> TextLine<'a> {
-    /// A cell without surrounding spaces; empty if there is none.
+    /// Returns a cell without surrounding spaces, or an empty slice if the line has no such column.
     #[inline]
     pub(crate) fn cell(&self, column: usize) -> &'a [u8] {
         self.cells.get(self.text, column)
@@ -73,7 +73,7 @@ impl<'a> TextLine<'a> {
         Ok(())
     }
 
-    /// Its time, in one column or two.
+    /// Parses the line's time, from one or two columns.
     pub(crate) fn time(&self, columns: TimeColumns, times: &mut Times) -> Result<RawTime, TimeFault> {
         match columns {
             TimeColumns::One(column) => times.one(self.cell(column)),
@@ -87,14 +87,14 @@ impl<'a> TextLine<'a> {
     }
 }
 
-/// Where the rows come from.
+/// The source of the rows.
 #[derive(Debug)]
 pub(crate) enum Input {
     Text(TextRows),
     Columns(Box<ColumnRows>),
 }
 
-/// A text table positioned after its header.
+/// Reader of a text table, positioned after the header.
 #[derive(Debug)]
 pub(crate) struct TextRows {
     lines: Lines,
@@ -115,7 +115,8 @@ impl Input {
         }
     }
 
-    /// Reads the first chunks, until `is_enough` says so of the number of their rows.
+    /// Reads chunks until `is_enough` returns true for the number of rows so far, or the sample is
+    /// full.
     pub(crate) fn sample<T: TableRows>(
         &mut self,
         rows: &mut T,
@@ -136,7 +137,7 @@ impl Input {
         if chunks.is_empty() { Err(Problem::NoRows) } else { Ok(chunks) }
     }
 
-    /// The position in a file of this many bytes.
+    /// Returns the position in a file of `bytes` bytes.
     pub(crate) fn position(&self, bytes: u64) -> Position {
         let consumed = match self {
             Input::Text(text) => text.lines.consumed(),

@@ -1,15 +1,15 @@
-//! Reads foreign tables and writes our own: CSV (plain, gzip, zstd, in ZIP archives) and Parquet
-//! in; CSV, Parquet and Arrow IPC out.
+//! Reads tables of many vendors and writes our own: CSV (plain, gzip, zstd, in ZIP archives) and
+//! Parquet in; CSV, Parquet and Arrow IPC out.
 //!
 //! A table is recognised by its header: candles of a dozen vendors, single trades, securities,
-//! corporate actions, or margin factors. Rows have exact integers and instants; unreadable rows are
-//! returned with their line and a reason, and the rest is read. The crate knows nothing of stores,
-//! blocks or trading hours: whether a price range, a session or a duplicate is acceptable is up to
-//! the caller. It opens only the given files and reads no clock.
+//! corporate actions, or margin factors. Values are parsed to exact integers and instants.
+//! Unreadable rows are returned with their line and a reason, and reading continues. The crate does
+//! not depend on stores, blocks or trading rules: the caller decides whether a price range, a
+//! session or a duplicate is acceptable. It opens only the given files and reads no clock.
 //!
-//! Start with [`open`] and [`CandleReader`]; `header.rs` determines the meaning of columns
+//! Start with [`open`] and [`CandleReader`]. `header.rs` determines the meaning of columns
 //! (`text_header.rs` without a header, `wide.rs` for several symbols side by side), `clock.rs`
-//! converts a time column to instants, `sample.rs` and `period/` determine the period of the
+//! converts a time column to instants, and `sample.rs` and `period/` determine the period of the
 //! candles. [`CandleSink`] and [`TradeSink`] write files.
 
 mod archive;
@@ -60,19 +60,19 @@ pub use trades::{TradeBatch, TradeReader, TradeRow};
 pub use understood::{Basis, SymbolSource, TimesAre, Understood};
 pub use written::DecimalMark;
 
-/// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of
-/// one endless line would be read into memory whole.
+/// Maximum line length of a text table, in bytes. Real rows have a few hundred bytes; without a
+/// limit a file without line breaks would be read into memory completely.
 pub const LINE_MAX: usize = 64 * 1024;
-/// The most columns a table may have.
+/// Maximum number of columns in a table.
 pub const COLUMNS_MAX: usize = 1024;
-/// The most symbols one file may name.
+/// Maximum number of symbols in a file.
 pub const SYMBOLS_MAX: usize = 100_000;
-/// The most rows of a table other than candles and trades, which is held in memory.
+/// Maximum number of rows in a table of securities, actions or margins, which is held in memory.
 pub const RECORDS_MAX: usize = 1_000_000;
-/// The most rows of one [`CandleBatch`] or [`TradeBatch`]; a table with symbols side by side may
-/// exceed it by the rows of its last line.
+/// Maximum number of rows in a [`CandleBatch`] or [`TradeBatch`]. A table with several symbols side
+/// by side may exceed it by the rows of its last line.
 pub const BATCH_ROWS: usize = 4 * 1024;
-/// The most rejected rows that are held in memory; further ones are counted.
+/// Maximum number of rejected rows held in memory. Further ones are only counted.
 pub const REJECTED_MAX: usize = 10_000;
-/// The most characters of a rejected row in a report.
+/// Maximum length of a rejected row's text in a report, in characters.
 pub const REJECTED_TEXT_MAX: usize = 500;

@@ -1,12 +1,12 @@
-//! Determines the decimal mark of a file, point or comma, from the prices of its first rows.
+//! Determines a file's decimal mark, point or comma, from the prices in its first rows.
 
 use crate::cells::{Cells, lossy};
 use crate::source::Lines;
 use crate::written::{DecimalMark, MarkSeen, mark_of};
 use crate::{Problem, ReadOptions};
 
-/// The mark of a text table whose header has been read. If prices are ambiguous, volumes decide:
-/// shares have no fractions.
+/// Returns the decimal mark of a text table whose header has been read. If prices are ambiguous,
+/// volumes decide, because they have no fractions.
 pub(crate) fn of_table(
     lines: &Lines,
     delimiter: u8,
@@ -17,7 +17,7 @@ pub(crate) fn of_table(
     if let Some(mark) = options.decimal {
         return Ok(mark);
     }
-    // No cell of such a table contains a comma.
+    // Cells are separated by commas and not quoted, so none contains a comma.
     if delimiter == b',' && !lines.has_quotes() {
         return Ok(DecimalMark::Point);
     }

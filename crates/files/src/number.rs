@@ -1,5 +1,4 @@
-//! Numbers of a file as exact integers: prices and turnovers in millionths, volumes in whole
-//! shares.
+//! Parses numbers to exact integers: prices and turnovers in millionths, volumes in shares.
 
 use std::fmt;
 
@@ -8,15 +7,15 @@ use market::{DECIMALS_MAX, DecimalError, parse_scaled};
 use crate::written::plain;
 use crate::{DecimalMark, Ratio, Scale};
 
-/// An invalid cell. Small and `Copy`, because columns of millions hold it.
+/// The reason why a cell is invalid. Small and `Copy`, because columns may hold millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Empty,
     NotANumber,
     TooLarge,
-    /// A fraction that is no number of lots.
+    /// A volume with a fraction that is not a number of lots.
     Fraction,
-    /// A fraction that lots of a hundred would make whole.
+    /// A volume with up to two decimals, which may be in lots of 100 shares.
     Lots,
 }
 
@@ -43,38 +42,39 @@ impl From<DecimalError> for Fault {
     }
 }
 
-/// A number in a file, before rounding.
+/// A number as found in a file, before scaling and rounding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number<'a> {
     Text(&'a [u8]),
     Int(i64),
     Double(f64),
     Single(f32),
-    /// A value of `10^-scale` units.
+    /// Unscaled value and scale: `value * 10^-scale`.
     Decimal(i128, i8),
 }
 
-/// Parses numbers with the user's factors, and counts rounded ones.
+/// Parses numbers with the user's factors, and counts the unusual ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     pub scale: Scale,
-    /// Prices and turnovers with more than six decimals.
+    /// Number of prices and turnovers with more than six decimals, which were rounded.
     pub rounded: u64,
-    /// Prices that were single-precision, and were written with all the digits of a double.
+    /// Number of single-precision prices that were printed with the digits of a double.
     pub widened: u64,
-    /// Numbers abbreviated in thousands or millions.
+    /// Number of values abbreviated with a suffix for thousands, millions and so on.
     pub abbreviated: u64,
-    /// The decimal mark of this file.
+    /// The file's decimal mark.
     pub mark: DecimalMark,
 }
 
 const POWERS: [i64; 7] = [1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 const UNIT: f64 = 1e6;
-/// Integers up to 2^53 are exact in a double.
+/// 2^53: a double represents all integers up to this exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-/// Below 2^52 units doubles lie closer together than units, so no two whole numbers of units share one.
+/// 2^52: below this, doubles are less than one unit apart, so that distinct integers divided by the
+/// unit give distinct doubles.
 const DISTINCT: f64 = EXACT / 2.0;
-/// Digits after the point until a factor has been applied.
+/// Number of decimals before a factor is applied.
 const WORKING: u32 = 12;
 
 impl Numbers {
@@ -82,7 +82,7 @@ impl Numbers {
         Numbers { scale, ..Numbers::default() }
     }
 
-    /// The fast path for text, where a point is a decimal point.
+    /// Fast path for text; `None` if the decimal mark is a comma.
     #[inline]
     fn plain_millionths(&self, text: &[u8]) -> Option<i64> {
         match self.mark {
@@ -158,7 +158,8 @@ impl Numbers {
         let (written, exact) = self.working(number)?;
         let (value, whole) = rescale(written, self.scale.volume, 10i128.pow(WORKING))?;
         if !exact || !whole {
-            // A number of lots has two decimals, if the user has not set the size of a lot.
+            // Volumes in lots have up to two decimals. If the user has set a factor, lots are
+            // already handled.
             let hundredths = written % 10i128.pow(WORKING - 2) == 0;
             let lots = exact && hundredths && self.scale.volume.is_none();
             return Err(if lots { Fault::Lots } else { Fault::Fraction });
@@ -176,8 +177,8 @@ impl Numbers {
         Ok(value)
     }
 
-    /// A number in units of `10^-12`, and whether that is exact. Text may use separators and
-    /// abbreviations.
+    /// Converts a number to units of `10^-12`, and returns whether the result is exact. Text may
+    /// use separators and abbreviations.
     fn working(&mut self, number: Number<'_>) -> Result<(i128, bool), Fault> {
         let Number::Text(text) = number else { return working(number) };
         match (self.mark, working(number)) {
@@ -190,7 +191,7 @@ impl Numbers {
     }
 }
 
-/// A number in units of `10^-12`, and whether that is exact.
+/// Converts a number to units of `10^-12`, and returns whether the result is exact.
 fn working(number: Number<'_>) -> Result<(i128, bool), Fault> {
     match number {
         Number::Text(b"") => Err(Fault::Empty),
@@ -202,7 +203,7 @@ fn working(number: Number<'_>) -> Result<(i128, bool), Fault> {
             Ok(parse_scaled(text, WORKING)?)
         }
         Number::Int(value) => Ok((i128::from(value) * 10i128.pow(WORKING), true)),
-        // The shortest decimal of this float is the one that was originally written.
+        // The shortest decimal that rounds to a float is the one it was parsed from.
         Number::Double(value) if value.is_nan() => Err(Fault::Empty),
         Number::Double(value) => Ok(parse_scaled(value.to_string().as_bytes(), WORKING)?),
         Number::Single(value) if value.is_nan() => Err(Fault::Empty),
@@ -218,7 +219,7 @@ fn working(number: Number<'_>) -> Result<(i128, bool), Fault> {
     }
 }
 
-/// `value * factor / step`, rounded half away from zero, and whether it was exact.
+/// Returns `value * factor / step`, rounded half away from zero, and whether it is exact.
 fn rescale(value: i128, factor: Option<Ratio>, step: i128) -> Result<(i128, bool), Fault> {
     let Ratio { numer, denom } = factor.unwrap_or(Ratio { numer: 1, denom: 1 });
     let above = value.checked_mul(numer).ok_or(Fault::TooLarge)?;
@@ -226,13 +227,13 @@ fn rescale(value: i128, factor: Option<Ratio>, step: i128) -> Result<(i128, bool
     Ok((divide(above, below), above % below == 0))
 }
 
-/// Rounded half away from zero; the divisor is positive.
+/// Divides and rounds half away from zero. The divisor must be positive.
 pub(crate) fn divide(value: i128, by: i128) -> i128 {
     let (whole, rest) = (value / by, (value % by).abs());
     if rest >= by - rest { whole + value.signum() } else { whole }
 }
 
-/// Plain digits with at most one point, short enough for 64 bits: nearly every price.
+/// Fast path for most prices: digits with at most one point, short enough for 64 bits.
 fn plain_millionths(text: &[u8]) -> Option<i64> {
     if text.is_empty() || text.len() > 18 {
         return None;
@@ -263,14 +264,16 @@ fn plain_integer(text: &[u8]) -> Option<i64> {
     })
 }
 
-/// The decimal of six places that divides back to this double is unique, so it is the intended one.
+/// Converts a double to millionths, or returns `None` if it is not the closest double to any
+/// decimal with six places. Below [`DISTINCT`] at most one decimal matches, so it is the original.
 #[inline]
 pub(crate) fn millionths_of_double(value: f64) -> Option<i64> {
     let scaled = (value * UNIT).round();
     (scaled.abs() < DISTINCT && scaled / UNIT == value).then_some(scaled as i64)
 }
 
-/// Turnovers are too large for the rule above, but seldom have more than three decimals.
+/// Converts a turnover to millionths. Turnovers exceed the range of [`millionths_of_double`], but
+/// rarely have more than three decimals, so coarser units are tried first.
 #[inline]
 pub(crate) fn millionths_of_large(value: f64) -> Option<i128> {
     [(1.0, 1_000_000), (100.0, 10_000), (1_000.0, 1_000), (UNIT, 1)].into_iter().find_map(|(unit, rest)| {
@@ -279,13 +282,13 @@ pub(crate) fn millionths_of_large(value: f64) -> Option<i128> {
     })
 }
 
-/// Decimals of at most six places need no division.
+/// Fast path for decimals with at most six places.
 fn millionths_of_decimal(value: i128, scale: i8) -> Option<i128> {
     let power = *POWERS.get(usize::try_from(scale).ok()?)?;
     value.checked_mul(power.into())
 }
 
-/// The value of a single-precision float, by its shortest decimal text.
+/// Converts a single-precision float to millionths by its shortest decimal text.
 fn millionths_of_single(value: f32) -> Option<i64> {
     const SINGLE_EXACT: f64 = 16_777_216.0;
     let wide = f64::from(value);
@@ -303,12 +306,13 @@ fn millionths_of_single(value: f32) -> Option<i64> {
     None
 }
 
-/// Yahoo serves 185.64 as 185.63999938964844: a single, printed as a double. Only one double in
-/// half a billion is a single by chance, so such a number is read as the decimal of the single.
+/// Returns the value of a number that is a single printed as a double: Yahoo serves 185.64 as
+/// 185.63999938964844. Only one double in half a billion is a single by chance, so the number is
+/// parsed as the single's decimal.
 fn single_behind(number: Number<'_>) -> Option<i64> {
     let value = match number {
         Number::Double(value) => value,
-        // A number with fewer digits is not an expanded double.
+        // A shorter number is not an expanded double.
         Number::Text(text) if text.len() >= 12 && text.contains(&b'.') => {
             std::str::from_utf8(text).ok()?.parse().ok()?
         }
@@ -330,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_become_the_decimals_they_were_written_from() {
+    fn doubles_are_parsed_to_their_original_decimals() {
         assert_eq!(price(Number::Double(0.1)), (Ok(100_000), 0));
         assert_eq!(price(Number::Double(185.64)), (Ok(185_640_000), 0));
         assert_eq!(price(Number::Double(0.000001)), (Ok(1), 0));
@@ -347,12 +351,13 @@ mod tests {
     }
 
     #[test]
-    fn a_single_written_out_as_a_double_is_read_as_the_single() {
+    fn a_single_printed_as_a_double_is_recognised() {
         let mut numbers = Numbers::default();
         assert_eq!(numbers.price(Number::Double(185.639_999_389_648_44)), Ok(185_640_000));
         assert_eq!(numbers.price(Number::Text(b"185.63999938964844")), Ok(185_640_000));
         assert_eq!((numbers.widened, numbers.rounded), (2, 0));
-        // Not a single, so only rounded; and a single that needs more than six decimals itself.
+        // The first is not a single and is rounded; the second is a single with more than six
+        // decimals.
         assert_eq!(numbers.price(Number::Text(b"185.6399993896")), Ok(185_639_999));
         assert_eq!(numbers.price(Number::Text(b"0.0009765625")), Ok(977));
         assert_eq!((numbers.widened, numbers.rounded), (2, 2));
@@ -378,13 +383,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_price_of_six_decimals_survives_a_double(millionths in -(1i64 << 33) * 1_000_000..(1 << 33) * 1_000_000) {
+        fn prices_with_six_decimals_round_trip_through_doubles(millionths in -(1i64 << 33) * 1_000_000..(1 << 33) * 1_000_000) {
             let double: f64 = format!("{}e-6", millionths).parse().unwrap();
             prop_assert_eq!(price(Number::Double(double)), (Ok(millionths), 0));
         }
 
         #[test]
-        fn a_single_means_its_shortest_text(value in -16_000_000.0f32..16_000_000.0) {
+        fn singles_are_parsed_as_their_shortest_text(value in -16_000_000.0f32..16_000_000.0) {
             prop_assert_eq!(price(Number::Single(value)).0, price(Number::Text(value.to_string().as_bytes())).0);
         }
 
@@ -399,7 +404,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_the_reader_panic(text in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn arbitrary_text_does_not_panic(text in prop::collection::vec(any::<u8>(), 0..40)) {
             let mut numbers = Numbers::new("price=0.001,volume=1000000000000,turnover=3".parse().unwrap());
             let _ = numbers.price(Number::Text(&text));
             let _ = numbers.turnover(Number::Text(&text));

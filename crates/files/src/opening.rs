@@ -1,4 +1,4 @@
-//! Opens a table: its kind, its columns, and the symbols that are known before its first row.
+//! Opens a table: determines its kind, its columns, and the symbols known before its first row.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::understood::SymbolSource;
 use crate::wide::{self, WideColumn};
 use crate::{FileError, Problem, ReadOptions, marks, records, text_header};
 
-/// Opens a file and recognises what it holds.
+/// Opens a file and recognises its kind of table.
 pub fn open(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Table, FileError> {
     open_table(path, venues, options).map_err(|problem| problem.at(path))
 }
@@ -96,7 +96,7 @@ fn open_text(opening: Opening<'_>, lines: Lines, header: TextHeader) -> Result<T
     }
 }
 
-/// The candles of a text table, after its header.
+/// Creates the reader of a text table with candles, positioned after its header.
 fn candles(
     opening: Opening<'_>,
     lines: Lines,
@@ -121,7 +121,7 @@ impl Rows {
         Ok(Rows::of(columns, vendor, symbols, Vec::new(), options))
     }
 
-    /// Candles of a table with several symbols side by side.
+    /// Creates the rows of a table with several symbols side by side.
     fn side_by_side(
         wide: &[WideColumn],
         names: &[String],
@@ -172,7 +172,7 @@ impl Rows {
         }
     }
 
-    /// Which columns have prices, and which volumes.
+    /// Returns the indexes of the price columns and of the volume columns.
     fn number_columns(&self) -> (Vec<usize>, Vec<usize>) {
         let mut all: Vec<&CandleColumns> = self.wide.iter().map(|(_, columns)| columns).collect();
         if all.is_empty() {

@@ -4,30 +4,30 @@ use market::{Grain, Region, Symbol, parse_scaled};
 
 use crate::{DecimalMark, TimeFormat};
 
-/// The user's settings, which override the file. The default has none.
+/// The user's settings, which override the file. The default sets nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// A minute, a day, or a grain of coarse files; inferred from the first rows when absent.
+    /// Minutes, days, or an importable coarse grain. Inferred from the first rows if `None`.
     pub period: Option<Grain>,
-    /// Where bare tickers are listed.
+    /// Region of tickers without one.
     pub region: Option<Region>,
-    /// The one security of a file without a symbol column, if the file's name does not contain it.
+    /// The security of a file without a symbol column. If `None`, it is taken from the file's name.
     pub symbol: Option<Symbol>,
-    /// Columns named by the user; they take precedence over the header.
+    /// Column names set by the user; they take precedence over the header.
     pub map: Vec<(Field, String)>,
-    /// Columns that are treated as absent.
+    /// Names of columns that are treated as absent.
     pub ignored: Vec<String>,
-    /// The format of times, if it is ambiguous.
+    /// The time format, for files where it is ambiguous.
     pub time_format: Option<TimeFormat>,
-    /// The names of the columns of a file without a header, in their order.
+    /// Column names of a file without a header, in order.
     pub columns: Vec<String>,
-    /// The decimal mark, if it is ambiguous.
+    /// The decimal mark, for files where it is ambiguous.
     pub decimal: Option<DecimalMark>,
     pub scale: Scale,
-    /// Whether a candle of minutes is stamped with its start or its end; the vendor's convention if
-    /// `None`.
+    /// Whether a minute candle is stamped with its start or its end. `None` for the vendor's
+    /// convention.
     pub stamp: Option<Stamp>,
-    /// Estimate the turnover from prices and volume if the file has none.
+    /// Whether to estimate the turnover from prices and volume if the file has none.
     pub estimate_turnover: bool,
 }
 
@@ -37,7 +37,7 @@ pub enum Stamp {
     End,
 }
 
-/// The meaning of a column of candles or trades.
+/// The meaning of a column in a candle or trade table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     Symbol,
@@ -51,13 +51,13 @@ pub enum Field {
     Turnover,
     Vwap,
     Session,
-    /// Of a single trade.
+    /// Price of a single trade.
     Price,
     Direction,
     Type,
 }
 
-/// Exact factors applied to the numbers in the file.
+/// Exact factors by which the file's numbers are multiplied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scale {
     pub price: Option<Ratio>,
@@ -116,13 +116,13 @@ impl Field {
         Field::NAMES.into_iter().find(|(_, field)| *field == self).map_or("", |(name, _)| name)
     }
 
-    /// The pairs of `--map time=when,close=last`.
+    /// Parses `--map time=when,close=last` to pairs of field and column name.
     pub fn parse_map(text: &str) -> Result<Vec<(Field, String)>, ParseOptionError> {
         ColumnMap::parse(text).map(|map| map.fields)
     }
 }
 
-/// The parsed form of `--map time=when,close=last,notes=-`: mapped columns, and ignored ones.
+/// A parsed `--map time=when,close=last,notes=-`: mapped columns, and ignored ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnMap {
     pub fields: Vec<(Field, String)>,
@@ -188,7 +188,7 @@ impl FromStr for Ratio {
         const DECIMALS: u32 = 9;
         let wrong = || ParseOptionError::Ratio(short(text));
         let (value, exact) = parse_scaled(text.trim().as_bytes(), DECIMALS).map_err(|_| wrong())?;
-        // A factor beyond a trillion would put every price out of range.
+        // A factor above a trillion would put every price out of range.
         if !exact || value <= 0 || value > 10i128.pow(DECIMALS + 12) {
             return Err(wrong());
         }
@@ -201,7 +201,7 @@ impl FromStr for Ratio {
 impl FromStr for Scale {
     type Err = ParseOptionError;
 
-    /// The pairs of `--scale price=0.001,volume=100`.
+    /// Parses `--scale price=0.001,volume=100`.
     fn from_str(text: &str) -> Result<Scale, ParseOptionError> {
         let mut scale = Scale::default();
         for pair in pairs(text) {

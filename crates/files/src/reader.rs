@@ -1,4 +1,4 @@
-//! Reads the candles of a table batch by batch; `opening.rs` opens one, `trades.rs` reads trades.
+//! Reads a table's candles in batches. `opening.rs` opens tables; `trades.rs` reads trades.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::trades::TradeReader;
 use crate::understood::{Basis, TimesAre, Understood};
 use crate::{CandleBatch, CandleRow, DecimalMark, FileError, Problem, ReadOptions, Rejected, Stamp};
 
-/// What a file holds.
+/// A table, by its kind.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one is made for each file and taken apart at once")]
 pub enum Table {
@@ -28,17 +28,18 @@ pub enum Table {
     Margins(Records<MarginRow>),
 }
 
-/// The context of opening a table.
+/// Context for opening a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Opening<'a> {
     pub path: &'a Path,
     pub venues: &'a Venues,
     pub options: &'a ReadOptions,
-    /// The size of the file on disk.
+    /// Size of the file on disk, in bytes.
     pub bytes: u64,
 }
 
-/// Reads the candles of one file, a batch at a time. It holds one batch in memory, and the sample at first.
+/// Reads a file's candles in batches. Holds one batch in memory, and the sample until it has been
+/// returned.
 #[derive(Debug)]
 pub struct CandleReader {
     path: PathBuf,
@@ -90,19 +91,19 @@ impl CandleReader {
         })
     }
 
-    /// The period of the file's candles, and the evidence for it.
+    /// Returns the period of the file's candles, and how it was determined.
     pub fn judged(&self) -> JudgedPeriod {
         self.judged
     }
 
-    /// Judges the rows that have been returned since the last check; the reader checks now and then, and at the
-    /// end. To be called before rows are stored.
+    /// Checks the period of the rows returned since the last check. The reader calls this after
+    /// every few thousand rows and at the end; callers must call it before they store rows.
     pub fn check_period(&mut self) -> Result<(), FileError> {
         let Some(watch) = &mut self.watch else { return Ok(()) };
         watch.judge(self.rows.symbols.symbols()).map_err(|problem| problem.at(&self.path))
     }
 
-    /// The grain that stores the rows.
+    /// Returns the grain in which the rows are stored.
     pub fn grain(&self) -> Grain {
         self.reading.grain
     }
@@ -111,7 +112,7 @@ impl CandleReader {
         self.rows.vendor
     }
 
-    /// How the table is read.
+    /// Returns how the table was interpreted.
     pub fn understood(&self) -> Understood {
         Understood {
             vendor: self.rows.vendor,
@@ -126,12 +127,13 @@ impl CandleReader {
         }
     }
 
-    /// The symbols so far, in order of appearance; [`CandleRow::symbol`] is an index into it.
+    /// Returns the symbols so far, in order of appearance. [`CandleRow::symbol`] is an index into
+    /// them.
     pub fn symbols(&self) -> &[Symbol] {
         self.rows.symbols.symbols()
     }
 
-    /// Notes for the user about this file; complete after the last batch.
+    /// Returns notes for the user about this file. They are complete after the last batch.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
         let numbers = &self.rows.numbers;
@@ -154,7 +156,7 @@ impl CandleReader {
         notes
     }
 
-    /// Rows of the file that have been returned or rejected.
+    /// Returns the number of rows that have been returned or rejected.
     pub fn rows_read(&self) -> u64 {
         self.rows_read
     }
@@ -163,13 +165,13 @@ impl CandleReader {
         self.input.position(self.bytes)
     }
 
-    /// The next batch, or `None` at the end.
+    /// Returns the next batch, or `None` at the end of the file.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator of results would hide that an error is final"
     )]
     pub fn next(&mut self) -> Result<Option<CandleBatch>, FileError> {
-        // Pending rows are the sample, which has been judged.
+        // Pending rows are the sample, whose period has already been checked.
         let judged = !self.pending.is_empty();
         let chunk = match self.pending.pop_front() {
             Some(chunk) => chunk,
@@ -196,7 +198,7 @@ impl CandleReader {
         let RawChunk { rejected, omitted, .. } = chunk;
         let mut batch = CandleBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected, omitted };
         let already = batch.rejected.len();
-        // Rows of one symbol are mostly consecutive.
+        // Consecutive rows mostly have the same symbol, so its market is cached.
         let mut last = None;
         for row in &chunk.rows {
             let (_, market) = match last {
@@ -231,7 +233,7 @@ impl CandleReader {
     }
 }
 
-/// Notes about guesses other than the period.
+/// Returns notes about guesses other than the period.
 fn guesses(rows: &Rows, options: &ReadOptions) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(symbol) = &rows.guessed {
@@ -273,7 +275,7 @@ fn first_notes(
     let unscaled = options.scale.volume.is_none() && options.scale.turnover.is_none();
     let daily = reading.grain == Grain::Day;
     match vendor {
-        // The daily interface counts lots and thousands, the minute interface shares and yuan.
+        // Tushare's daily API uses lots and thousands of yuan, its minute API shares and yuan.
         Vendor::Tushare if daily && chinese && unscaled => notes.push(
             "vol is in lots of 100 and amount in thousands of yuan in this export; imported as they are; \
              pass --scale volume=100,turnover=1000 to convert"
@@ -327,7 +329,7 @@ mod tests {
     const BAD_ROWS: u64 = 300_000;
 
     #[test]
-    fn a_sample_of_bad_rows_is_bounded_and_every_row_is_counted() {
+    fn a_sample_of_bad_rows_is_bounded_and_counted() {
         let dir = tempfile::tempdir().unwrap();
         for header in ["symbol,time,open,high,low,close,volume", "symbol,time,price,volume"] {
             let path = dir.path().join("junk.csv");

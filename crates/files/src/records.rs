@@ -1,4 +1,5 @@
-//! Securities, corporate actions and margin factors: small tables, read whole.
+//! Reads securities, corporate actions and margin factors: small tables that are loaded into
+//! memory.
 
 use market::adjust::Amount;
 use market::{Action, Date, MarginFactor, SecurityKind, Symbol, parse_scaled};
@@ -9,7 +10,7 @@ use crate::spelling::{Spelling, parse_symbol};
 use crate::time::{DayCount, RawTime, date_of_number, parse_time};
 use crate::{Problem, RECORDS_MAX, REJECTED_MAX, ReadOptions, Rejected};
 
-/// The longest name, board or exchange that is stored.
+/// Maximum length of a name, board or exchange, in characters.
 const TEXT_MAX: usize = 200;
 
 /// A small table in memory, with its rejected rows.
@@ -17,12 +18,12 @@ const TEXT_MAX: usize = 200;
 pub struct Records<T> {
     pub rows: Vec<T>,
     pub rejected: Vec<Rejected>,
-    /// Further rejected rows, beyond the [`REJECTED_MAX`] that are held.
+    /// Number of rejected rows beyond the [`REJECTED_MAX`] that are stored.
     pub omitted: u64,
 }
 
 impl<T> Records<T> {
-    /// Adds a rejected row, or counts it if too many are held.
+    /// Adds a rejected row, or only counts it if [`REJECTED_MAX`] rows are stored.
     pub fn reject(&mut self, row: Rejected) {
         if self.rejected.len() < REJECTED_MAX {
             self.rejected.push(row);
@@ -32,7 +33,7 @@ impl<T> Records<T> {
     }
 }
 
-/// The fields of one security. `None` means that the file has no value.
+/// The fields of one security; `None` if the file has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecurityRow {
     pub line: u64,
@@ -49,15 +50,15 @@ pub struct SecurityRow {
     pub total_shares: Option<i64>,
     pub circulating_shares: Option<i64>,
     pub hk_shares: Option<i64>,
-    /// Decimals verbatim from the file; they have been validated.
+    /// Decimals, validated but stored verbatim.
     pub eps: Option<String>,
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
     pub dividend_yield: Option<String>,
     pub kind: Option<SecurityKind>,
     pub delisted_on: Option<Date>,
-    /// The day from which the shares and the figures of this row apply; the other columns have no
-    /// date.
+    /// First day on which the row's share counts and per-share figures apply. The other columns are
+    /// undated.
     pub from: Option<Date>,
 }
 
@@ -66,11 +67,11 @@ pub struct ActionRow {
     pub line: u64,
     pub symbol: Symbol,
     pub action: Action,
-    /// When its cash is paid, if the file has a date.
+    /// Date on which the cash is paid, if the file has one.
     pub pay_date: Option<Date>,
 }
 
-/// Initial, maintenance and forced-sale margin of one security.
+/// Initial, maintenance and forced-sale margin factors of one security.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarginRow {
     pub line: u64,
@@ -80,11 +81,11 @@ pub struct MarginRow {
     pub fm: MarginFactor,
 }
 
-/// Receives a row: its line, its cells or why there are none, and its text.
+/// Receives a row: its line, its cells or the reason why they are unreadable, and its text.
 pub(crate) type RowSink<'a> =
     dyn FnMut(u64, Result<Vec<Vec<u8>>, String>, String) -> Result<(), Problem> + 'a;
 
-/// A table row by row, each cell as text.
+/// A table that can be read row by row, with every cell as text.
 pub(crate) trait TextCells {
     fn each(&mut self, row: &mut RowSink<'_>) -> Result<(), Problem>;
 }
@@ -178,7 +179,7 @@ fn collect<T>(
     Ok(records)
 }
 
-/// The cells of one row by column name. Blank is absent.
+/// The cells of one row, by column name. Blank cells are absent.
 struct Named<'a> {
     cells: &'a [Vec<u8>],
     known: &'a [(&'static str, usize)],
@@ -192,7 +193,7 @@ impl Named<'_> {
             return Ok(None);
         };
         let text = std::str::from_utf8(cell).map_err(|_| format!("{name} is not UTF-8"))?;
-        // Not every database can store one.
+        // PostgreSQL cannot store NUL characters.
         if text.contains('\0') {
             return Err(format!("{name} has a NUL in it"));
         }
@@ -331,12 +332,12 @@ fn action(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<ActionRow
     Ok(ActionRow { line, symbol, action, pay_date })
 }
 
-/// The text of a cell, truncated for an error message.
+/// Truncates the text of a cell for an error message.
 fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// `2`, `1/10`, `2:1` or `2-for-1`: new shares for old ones.
+/// Parses a split ratio, new shares to old ones: `2`, `1/10`, `2:1` or `2-for-1`.
 fn parse_split(text: &str) -> Result<Amount, String> {
     let lower = text.to_ascii_lowercase();
     let pair = ["-for-", " for ", ":"].iter().find_map(|between| lower.split_once(between));

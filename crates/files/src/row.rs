@@ -1,4 +1,4 @@
-//! Rows of a table, before and after their times are known.
+//! Rows of a table, before and after their times are resolved.
 
 use market::{Price, Session, Timestamp, Turnover};
 
@@ -7,16 +7,16 @@ use crate::spelling::SymbolFault;
 use crate::time::{RawTime, TimeFault};
 use crate::{Problem, REJECTED_MAX};
 
-/// One row of a candle table. Whether it is a valid candle is up to the caller.
+/// One row of a candle table. The caller must check that it is a valid candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandleRow {
     /// Index into [`CandleReader::symbols`](crate::CandleReader::symbols).
     pub symbol: u32,
-    /// The line of a text file, from one; the row of a Parquet file, from one.
+    /// Line of a text file or row of a Parquet file, starting at 1.
     pub line: u64,
-    /// The start of the minute; local midnight of a day.
+    /// Start of the minute, or local midnight of the day.
     pub time: Timestamp,
-    /// From the file, if it has one.
+    /// The session according to the file; `None` if it has none.
     pub session: Option<Session>,
     pub open: Price,
     pub high: Price,
@@ -26,7 +26,7 @@ pub struct CandleRow {
     pub turnover: Turnover,
 }
 
-/// A row that could not be read, with its text.
+/// A row that could not be parsed, with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
     pub line: u64,
@@ -35,25 +35,25 @@ pub struct Rejected {
     pub reason: String,
 }
 
-/// Some rows of a table: of candles or of trades.
+/// A batch of rows, of candles or of trades.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowBatch<R> {
     pub rows: Vec<R>,
     pub rejected: Vec<Rejected>,
-    /// Further rejected rows, beyond the [`REJECTED_MAX`](crate::REJECTED_MAX) that are held.
+    /// Number of rejected rows beyond the [`REJECTED_MAX`](crate::REJECTED_MAX) that are stored.
     pub omitted: u64,
 }
 
 pub type CandleBatch = RowBatch<CandleRow>;
 
 impl<R> RowBatch<R> {
-    /// Rows of the file that this batch accounts for.
+    /// Returns the number of the file's rows in this batch, including rejected ones.
     pub fn rows_read(&self) -> u64 {
         (self.rows.len() + self.rejected.len()) as u64 + self.omitted
     }
 }
 
-/// Why one row is left out; an error of the whole file is a [`Problem`].
+/// An error in one row, or in the whole file.
 pub(crate) enum RowFault {
     Row(String),
     File(Problem),
@@ -78,8 +78,8 @@ pub(crate) fn named(field: &'static str) -> impl Fn(Fault) -> RowFault {
     move |fault| RowFault::Row(format!("{field} {fault}"))
 }
 
-/// How many rejected rows a sample may still hold. The length of the file is unknown, and every row
-/// of it may be bad.
+/// Number of rejected rows that a sample may still store. Without a limit, a file of only bad rows
+/// would fill the memory.
 #[derive(Debug)]
 pub(crate) struct RejectedRoom(usize);
 
@@ -88,7 +88,7 @@ impl RejectedRoom {
         RejectedRoom(REJECTED_MAX)
     }
 
-    /// Drops those for which there is no room; returns how many.
+    /// Drops the rows that exceed the limit and returns their number.
     pub(crate) fn hold(&mut self, rejected: &mut Vec<Rejected>) -> u64 {
         let omitted = rejected.len().saturating_sub(self.0);
         rejected.truncate(self.0);
@@ -98,7 +98,7 @@ impl RejectedRoom {
     }
 }
 
-/// A row whose time is not resolved yet, because that depends on the whole file.
+/// A row whose time is not resolved yet, because the time format depends on the whole file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawRow {
     pub line: u64,
@@ -113,13 +113,13 @@ pub(crate) struct RawRow {
     pub session: Option<Session>,
 }
 
-/// Rows as they were read.
+/// A batch of rows whose times are not resolved yet.
 #[derive(Debug)]
 pub(crate) struct RawChunk<R> {
     pub rows: Vec<R>,
     pub rejected: Vec<Rejected>,
     pub omitted: u64,
-    /// Rows of the file this chunk accounts for: those above together.
+    /// Number of the file's rows in this chunk: valid, rejected and omitted ones.
     pub consumed: u64,
 }
 
@@ -128,7 +128,7 @@ impl<R> RawChunk<R> {
         RawChunk { rows: Vec::with_capacity(rows), rejected: Vec::new(), omitted: 0, consumed: 0 }
     }
 
-    /// Adds a row; `rejected` describes one that could not be read.
+    /// Appends a row. If it could not be parsed, `rejected` builds its report entry.
     #[inline]
     pub(crate) fn push(
         &mut self,

@@ -1,4 +1,4 @@
-//! Determines from the first rows of a file the unit of its times, and minutes or days.
+//! Determines a file's time unit, date order and period from its first rows.
 
 use market::{Grain, Venues};
 
@@ -9,12 +9,12 @@ use crate::spelling::SymbolTable;
 use crate::time::{DAY, RawTime, date_of_number};
 use crate::{DateOrder, Problem, ReadOptions, TimeFormat, Vendor};
 
-/// One sampled row: its symbol, and its local and UTC clocks.
+/// One sampled row: its symbol, and its time in local time and UTC.
 struct SampledRow {
     symbol: u32,
     dated: bool,
     local: i64,
-    /// `None` if only the wall clock is given.
+    /// `None` if the file has only local time.
     utc: Option<i64>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn read_sample(
     let mut seen = Vec::with_capacity(rows.len());
     for row in rows {
         let market = symbols.market(row.symbol);
-        // A single bad time is an error of that row, which is rejected later.
+        // A single invalid time is that row's error; the row is rejected when it is read.
         let Ok(time) = clock.settle(unit, order, row.time) else { continue };
         let (dated, local, utc) = match time {
             RawTime::Date(date) => (true, clock.days().of(date) * DAY, None),
@@ -70,7 +70,7 @@ pub(crate) fn read_sample(
         (true, false) => (Stamps::Dates, DayOf::Stamp),
         (false, _) => (Stamps::Times, DayOf::Stamp),
     };
-    // A UTC midnight means the UTC date, whatever the wall clock of the market shows at that instant.
+    // A UTC midnight means the UTC date, even if the local date is another.
     let local = |s: &SampledRow| if day_of == DayOf::Utc { s.utc.unwrap_or(s.local) } else { s.local };
     let mut rows: Vec<Stamp> = seen.iter().map(|s| Stamp { symbol: s.symbol, local: local(s) }).collect();
     let judged = period::judge(&mut rows, stamps, JudgeContext { venues, symbols: symbols.symbols() })?;
@@ -78,14 +78,15 @@ pub(crate) fn read_sample(
     Ok((reading(grain, day_of), judged))
 }
 
-/// The meaning of the times in a file of trades: instants or wall clocks, never dates.
+/// Determines the time format of a trade table. Trades have times of day, never only dates.
 pub(crate) fn read_trade_sample(rows: &[(u64, RawTime)], options: &ReadOptions) -> Result<Reading, Problem> {
     let times: Vec<RawTime> = rows.iter().map(|(_, time)| *time).collect();
     let (unit, order) = (unit_of(&times), order_of(rows.iter().copied(), options)?);
     Ok(Reading { grain: Grain::Minute, unit, order, day_of: DayOf::Stamp, stamp: crate::Stamp::Start })
 }
 
-/// One unit for the whole file: the largest number decides, since small Unix times exist in every unit.
+/// Returns the unit of numeric times, one for the whole file. The largest number decides, because
+/// small Unix times are valid in every unit.
 fn unit_of(times: &[RawTime]) -> Unit {
     let numbers =
         || times.iter().filter_map(|time| if let RawTime::Number(n) = *time { Some(n) } else { None });
@@ -105,8 +106,8 @@ fn unit_of(times: &[RawTime]) -> Unit {
     }
 }
 
-/// Which of the two small numbers of a date is the month: a number above twelve is a day. One order
-/// for the whole file, and no guess if every date could be read both ways.
+/// Determines whether dates like `11/5/2019` have the month or the day first, for the whole file. A
+/// number above 12 must be a day. Fails if every date is ambiguous.
 fn order_of(
     rows: impl Iterator<Item = (u64, RawTime)>,
     options: &ReadOptions,
@@ -128,7 +129,8 @@ fn order_of(
         (None, ..) => Ok(None),
         (_, Some(_), None) => Ok(Some(DateOrder::DayFirst)),
         (_, None, Some(_)) => Ok(Some(DateOrder::MonthFirst)),
-        // With both, every date up to the twelfth would be ambiguous.
+        // If some rows have the day first and others the month, dates with two numbers up to 12 are
+        // ambiguous.
         (_, Some(day_first), Some(month_first)) => Err(Problem::DatesOfBothOrders { month_first, day_first }),
         (Some((line, time)), None, None) => Err(Problem::AmbiguousDates { line, date: time.to_string() }),
     }

@@ -1,14 +1,15 @@
-//! The session column of a file: used where it is readable, and never required. The time decides.
+//! Parses a file's session column, which is optional. Rows with an unreadable session get the
+//! session of their time.
 
 use market::Session;
 
 use crate::cells::lossy;
 
-/// Parses session cells, and counts unreadable ones.
+/// Parses session cells and counts unreadable ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sessions {
     unread: u64,
-    /// The first of them: its line and text.
+    /// Line and text of the first unreadable cell.
     first: Option<(u64, String)>,
 }
 
@@ -16,7 +17,7 @@ impl Sessions {
     pub(crate) fn read(&mut self, line: u64, cell: &[u8]) -> Option<Session> {
         match cell {
             b"" => return None,
-            // Nearly every row of nearly every file.
+            // Fast path for the most common value.
             b"intraday" => return Some(Session::Intraday),
             _ => {}
         }
@@ -37,8 +38,8 @@ impl Sessions {
     }
 }
 
-/// Our own words, and those of the service's SDKs: `TradeSession.Intraday` is printed by Python,
-/// and `NORMAL_TRADE` is the name in the protocol.
+/// Parses our names for sessions and those of the SDKs: Python prints `TradeSession.Intraday`, and
+/// the protocol uses `NORMAL_TRADE`.
 fn parse(text: &str) -> Option<Session> {
     let word = text.rsplit_once(['.', ':']).map_or(text, |(_, word)| word).trim();
     Session::parse(word).or_else(|| {
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_are_read_as_sdks_spell_them() {
+    fn session_names_of_the_sdks_are_parsed() {
         let spellings = [
             (
                 Session::Intraday,

@@ -1,5 +1,5 @@
-//! Writes candles or single trades to a file: text, Parquet or Arrow, with the columns that an import
-//! reads. Each row is written once; memory is bounded for any length of the export.
+//! Writes candles or single trades as CSV, Parquet or Arrow, with the columns that an import reads.
+//! Rows are streamed, so memory use does not depend on the size of the export.
 
 use std::io::{BufWriter, Write};
 use std::ops::Range;
@@ -20,22 +20,22 @@ use crate::{FileError, Problem};
 pub enum Format {
     Csv,
     Parquet,
-    /// Arrow's file format, which other tools call Feather version 2.
+    /// The Arrow IPC file format, also called Feather version 2.
     ArrowIpc,
 }
 
-/// Rows of a Parquet row group: large enough to compress well, small enough to hold.
+/// Rows per Parquet row group: large enough to compress well, small enough to buffer.
 const GROUP_ROWS: usize = 128 * 1024;
-/// Rows of one Arrow batch.
+/// Rows per Arrow batch.
 const WRITE_ROWS: usize = 32 * 1024;
-/// The precision of a price column: twelve digits before the point.
+/// Precision of a price column: twelve digits before the point.
 const PRICE_DIGITS: u8 = 18;
-/// The precision of a turnover column.
+/// Precision of a turnover column.
 const TURNOVER_DIGITS: u8 = 30;
 const SCALE: i8 = DECIMALS_MAX as i8;
 
 impl Format {
-    /// The usual file extension.
+    /// Returns the usual file extension.
     pub fn extension(self) -> &'static str {
         match self {
             Format::Csv => "csv",
@@ -44,7 +44,7 @@ impl Format {
         }
     }
 
-    /// The format of a file's extension.
+    /// Returns the format for a file's extension, or `None` if it is unknown.
     pub fn of(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -56,7 +56,7 @@ impl Format {
     }
 }
 
-/// A file being written.
+/// An output that is being written.
 #[derive(Debug)]
 enum Output<W: Write + Send> {
     Text(BufWriter<W>),
@@ -119,15 +119,14 @@ impl<W: Write + Send> Columns<W> {
     }
 }
 
-/// Writes candles to any output in one of the formats. An export is complete only after
-/// [`CandleSink::finish`].
+/// Writes candles in one of the formats. The output is complete only after [`CandleSink::finish`].
 #[derive(Debug)]
 pub struct CandleSink<W: Write + Send> {
     output: Output<W>,
     pending: Pending,
 }
 
-/// Rows gathered for the next batch.
+/// Rows buffered for the next batch.
 #[derive(Debug, Default)]
 struct Pending {
     symbols: Vec<Arc<str>>,
@@ -140,8 +139,8 @@ impl<W: Write + Send> CandleSink<W> {
         Ok(CandleSink { output, pending: Pending::default() })
     }
 
-    /// Appends candles of one security. `decimals` is the minimum number of decimals in text; a
-    /// price with more is written exactly, so nothing is lost.
+    /// Appends candles of one security. `decimals` is the minimum number of decimals in text;
+    /// prices with more decimals are written exactly.
     pub fn write(
         &mut self,
         symbol: &Symbol,
@@ -163,7 +162,7 @@ impl<W: Write + Send> CandleSink<W> {
         }
     }
 
-    /// Writes the remaining rows and the file's end, and returns the output.
+    /// Writes the remaining rows and the footer, and returns the output.
     pub fn finish(mut self) -> Result<W, FileError> {
         if let (Output::Columns(columns), Some(batch)) = (&mut self.output, self.pending.take()?) {
             columns.write(&batch)?;
@@ -218,8 +217,7 @@ impl Pending {
     }
 }
 
-/// Writes trades to any output in one of the formats. An export is complete only after
-/// [`TradeSink::finish`].
+/// Writes trades in one of the formats. The output is complete only after [`TradeSink::finish`].
 #[derive(Debug)]
 pub struct TradeSink<W: Write + Send> {
     output: Output<W>,
@@ -248,7 +246,7 @@ impl<W: Write + Send> TradeSink<W> {
         }
     }
 
-    /// Writes the file's end, and returns the output.
+    /// Writes the footer and returns the output.
     pub fn finish(self) -> Result<W, FileError> {
         self.output.finish()
     }
@@ -331,13 +329,14 @@ fn text_line(
     writeln!(out, ",{}", candle.session)
 }
 
-/// Millionths as text: at least `decimals` of them, and as many as needed to be exact.
+/// Writes a value in millionths with at least `decimals` decimals, and more if needed to be exact.
 fn write_decimal(out: &mut Vec<u8>, value: i128, decimals: u32) -> std::io::Result<()> {
     let unit = 10u64.pow(DECIMALS_MAX);
     if value < 0 {
         out.push(b'-');
     }
-    // Division of 64 bits is many times quicker than of 128, and enough for every price and most turnovers.
+    // 64-bit division is many times faster than 128-bit division, and sufficient for all prices and
+    // most turnovers.
     let mut rest = match u64::try_from(value.unsigned_abs()) {
         Ok(small) => {
             write!(out, "{}", small / unit)?;

@@ -1,4 +1,4 @@
-//! A file's bytes and lines, with its type detected by content.
+//! Reads a file's bytes and lines. The file type is detected by content.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::archive::{self, ArchiveError, Entry};
 use crate::{FileError, LINE_MAX, Problem};
 
-/// Bytes read from the file so far; a compressed file counts as compressed.
+/// Number of bytes read from the file so far, before decompression.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Consumed(Arc<AtomicU64>);
 
@@ -32,14 +32,14 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// The detected type of a file.
+/// An opened file, by its detected type.
 pub(crate) enum Source {
     Text(Lines),
     Parquet(File),
 }
 
-/// The tables of a path: those in a ZIP archive as `archive.zip/prices.csv` each, otherwise the
-/// path itself.
+/// Returns the tables at a path: for a ZIP archive a path like `archive.zip/prices.csv` for each,
+/// otherwise the path itself.
 pub fn tables_in(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     let list = || -> Result<Vec<PathBuf>, Problem> {
         if !path.is_file() {
@@ -54,7 +54,7 @@ pub fn tables_in(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     list().map_err(|problem| problem.at(path))
 }
 
-/// The bytes of a file, or of one in a ZIP archive.
+/// Opens a file for reading, or a file in a ZIP archive.
 pub fn read_bytes(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     match in_archive(path) {
         None => Ok(Box::new(File::open(path)?)),
@@ -65,7 +65,7 @@ pub fn read_bytes(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     }
 }
 
-/// The archive and the file in it that a path like `archive.zip/prices.csv` means; `None` for other
+/// Returns the archive and the entry of a path like `archive.zip/prices.csv`, or `None` for other
 /// paths.
 fn in_archive(path: &Path) -> Option<Result<(File, Entry), ArchiveError>> {
     if path.exists() {
@@ -88,7 +88,7 @@ fn first_bytes(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(magic)
 }
 
-/// The signature of a file in an archive, or of an empty archive.
+/// Returns whether the bytes are the signature of a ZIP archive, which may be empty.
 fn begins_as_zip(magic: &[u8]) -> bool {
     magic.starts_with(b"PK\x03\x04") || magic.starts_with(b"PK\x05\x06")
 }
@@ -100,8 +100,8 @@ fn open_entry(file: File, entry: &Entry) -> Result<(Source, u64), Problem> {
     Ok((Source::Text(text_lines(reader, consumed)?), entry.packed))
 }
 
-/// Opens a file and detects its type by its first bytes: extensions are unreliable, and a download
-/// may end in `.csv` whatever it is.
+/// Opens a file and detects its type by its first bytes, because extensions are unreliable:
+/// downloads are often named `.csv` whatever they contain. Returns the source and its size on disk.
 pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     if let Some(found) = in_archive(path) {
         let (file, entry) = found?;
@@ -148,8 +148,7 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     Ok((Source::Text(text_lines(reader, consumed)?), metadata.len()))
 }
 
-/// The text of a compressed file, with the same limits as in an archive, against decompression
-/// bombs.
+/// Reader of a decompressed file, with the same limits against decompression bombs as for archives.
 struct Inflated<R> {
     inner: R,
     left: u64,
@@ -181,7 +180,8 @@ fn text_lines(reader: Box<dyn Read + Send>, consumed: Consumed) -> Result<Lines,
     if lines.buffered().is_empty() {
         return Err(Problem::Empty);
     }
-    // UTF-8 text contains no NUL bytes, so this is binary, or UTF-16 without a byte order mark.
+    // UTF-8 tables contain no NUL bytes, so this is binary data, or UTF-16 without a byte order
+    // mark.
     if lines.buffered().iter().take(4096).any(|b| *b == 0) {
         return Err(refuse("binary data, and neither Parquet, gzip nor zstd: is this a table?"));
     }
@@ -195,7 +195,7 @@ fn refuse(what: &str) -> Problem {
 const BUFFER: usize = 256 * 1024;
 const _: () = assert!(BUFFER > 2 * LINE_MAX);
 
-/// The lines of a text, one at a time, with one buffer in memory.
+/// Reads a text line by line, with one fixed buffer.
 pub(crate) struct Lines {
     reader: Box<dyn Read + Send>,
     consumed: Consumed,
@@ -204,7 +204,7 @@ pub(crate) struct Lines {
     end: usize,
     ended: bool,
     number: u64,
-    /// The start of the line last returned.
+    /// Offset of the last returned line in the buffer.
     line_start: usize,
 }
 
@@ -220,12 +220,12 @@ impl Lines {
         Lines { reader, consumed, buffer, start: 0, end: 0, ended: false, number: 0, line_start: 0 }
     }
 
-    /// The number of the line last returned, from one.
+    /// Returns the number of the last returned line, starting at 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Bytes of the file that have been returned as lines; exact only for plain text.
+    /// Returns the number of bytes read from the file, including bytes that are still buffered.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed.get()
     }
@@ -234,14 +234,13 @@ impl Lines {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Puts back the line last returned. Only once for a line.
+    /// Puts back the last returned line. Must not be called twice in a row.
     pub(crate) fn unread(&mut self) {
         self.start = self.line_start;
         self.number = self.number.saturating_sub(1);
     }
 
-    /// The buffered lines that have not been returned, with their numbers. An incomplete line is
-    /// not among them.
+    /// Returns the complete buffered lines that have not been returned yet, with their numbers.
     pub(crate) fn upcoming(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let buffered = self.buffered();
         let end = match buffered.iter().rposition(|byte| *byte == b'\n') {
@@ -253,12 +252,12 @@ impl Lines {
         (self.number + 1..).zip(lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// Whether any of those has a quoted cell.
+    /// Returns whether the buffered text contains a quote.
     pub(crate) fn has_quotes(&self) -> bool {
         self.buffered().contains(&b'"')
     }
 
-    /// The next line without its line ending, or `None` at the end.
+    /// Returns the next line without its line ending, or `None` at the end of the file.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Problem> {
         let Some((from, until)) = self.advance()? else { return Ok(None) };
         let line = self.buffer.get(from..until).unwrap_or_default();
@@ -307,7 +306,7 @@ impl Lines {
     }
 }
 
-/// Sixteen bytes at a time: the compiler turns each chunk's test into one vector comparison.
+/// Searches 16 bytes at a time; the compiler turns each test into a vector comparison.
 fn find_newline(bytes: &[u8]) -> Option<usize> {
     let chunks = bytes.chunks_exact(16);
     let tail = chunks.remainder();

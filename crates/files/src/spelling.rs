@@ -1,4 +1,4 @@
-//! Vendors' spellings of symbols, and the symbols of a file.
+//! Parses vendors' spellings of symbols, and interns a file's symbols.
 
 use std::collections::HashMap;
 
@@ -8,21 +8,21 @@ use crate::SYMBOLS_MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spelling {
-    /// `700.HK`; a bare ticker needs a region from the user.
+    /// `700.HK`. Tickers without a region need one from the user.
     Plain,
-    /// `0700.HK`, `600519.SS`, `BRK-B`, `^VIX`; bare is US.
+    /// `0700.HK`, `600519.SS`, `BRK-B`, `^VIX`. Tickers without a region are US.
     Yahoo,
-    /// `aapl.us`, `brk-b.us`; bare is US.
+    /// `aapl.us`, `brk-b.us`. Tickers without a region are US.
     Stooq,
-    /// `AAPL`, `BRK.B`, `O:AAPL260417C00190000`; everything is US.
+    /// `AAPL`, `BRK.B`, `O:AAPL260417C00190000`. All symbols are US.
     BareUs,
     /// `HK.00700`, `US.AAPL`.
     Prefixed,
-    /// Six digits whose first one determines the exchange, or five of Hong Kong.
+    /// Six digits, of which the first determines the exchange, or five digits for Hong Kong.
     ChineseDigits,
 }
 
-/// The symbols of one file, numbered in order of appearance.
+/// A file's symbols, numbered in order of appearance.
 #[derive(Debug)]
 pub(crate) struct SymbolTable {
     spelling: Spelling,
@@ -30,7 +30,7 @@ pub(crate) struct SymbolTable {
     symbols: Vec<Symbol>,
     by_symbol: HashMap<Symbol, u32>,
     by_text: HashMap<Box<[u8]>, Option<u32>>,
-    /// Rows of one symbol are mostly consecutive.
+    /// The last symbol's text, cached because consecutive rows mostly have the same symbol.
     last_text: Vec<u8>,
     last: Option<u32>,
 }
@@ -86,7 +86,8 @@ impl SymbolTable {
             Some(Some(index)) => index,
             Some(None) => return Err(SymbolFault::Bad(self.parse(text).err().unwrap_or_default())),
             None => {
-                // Invalid spellings count too, or a column of random text would fill the memory.
+                // Invalid symbols count as well, so that a column of random text cannot fill the
+                // memory.
                 if self.by_text.len() >= 2 * SYMBOLS_MAX {
                     return Err(SymbolFault::TooMany);
                 }
@@ -111,7 +112,7 @@ impl SymbolTable {
     }
 }
 
-/// One symbol in a vendor's spelling.
+/// Parses a symbol in a vendor's spelling.
 pub(crate) fn parse_symbol(text: &str, spelling: Spelling, region: Option<Region>) -> Result<Symbol, String> {
     if text.is_empty() {
         return Err("symbol is empty".to_owned());
@@ -129,7 +130,7 @@ pub(crate) fn parse_symbol(text: &str, spelling: Spelling, region: Option<Region
     }
     if spelling == Spelling::BareUs {
         let text = text.strip_suffix(".US").unwrap_or(text);
-        // Massive prefixes options.
+        // Massive marks options with a prefix.
         return new(text.strip_prefix("O:").unwrap_or(text), Region::Us);
     }
     if spelling == Spelling::Prefixed
@@ -178,7 +179,7 @@ fn region_of(suffix: &str) -> Option<Region> {
     })
 }
 
-/// Yahoo and Stooq write share classes with a hyphen, the exchange and all others with a dot.
+/// Converts the hyphen before a share class, as used by Yahoo and Stooq, to a dot.
 fn class_share(ticker: &str, region: Region, spelling: Spelling) -> String {
     let hyphens = matches!(spelling, Spelling::Yahoo | Spelling::Stooq) && region == Region::Us;
     match ticker.rsplit_once('-') {

@@ -1,4 +1,4 @@
-//! The rows of a table of candles.
+//! Converts the rows of a candle table.
 
 use market::{Grain, Symbol};
 
@@ -16,20 +16,21 @@ use crate::time_words::Times;
 use crate::understood::SymbolSource;
 use crate::{Problem, Rejected};
 
-/// Converts rows to numbers, for text tables and columnar ones.
+/// Converts rows of text and Parquet tables to numbers.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub vendor: Vendor,
     pub columns: CandleColumns,
-    /// The table has no header, and the columns were guessed.
+    /// Whether the table has no header and its columns were guessed.
     pub are_columns_guessed: bool,
     pub symbols: SymbolTable,
-    /// The symbol of every row of a table without a symbol column.
+    /// Index of the symbol of every row, for a table without a symbol column.
     pub fixed: u32,
-    /// That symbol, if it is a guess.
+    /// The symbol in `fixed`, if it was guessed.
     pub guessed: Option<Symbol>,
     pub symbol_source: SymbolSource,
-    /// The symbols of a table that has several side by side, with the columns of each; none in any other table.
+    /// The symbols of a table with several side by side, and the columns of each. Empty for other
+    /// tables.
     pub wide: Vec<(u32, CandleColumns)>,
     pub numbers: Numbers,
     pub times: Times,
@@ -39,7 +40,8 @@ pub(crate) struct Rows {
     pub period: Option<Grain>,
 }
 
-/// The turnover of a row without one: the average price, or the middle of the candle, times the volume.
+/// Estimates the turnover as the volume times the VWAP, or times the typical price (the mean of
+/// high, low and close) if there is none.
 fn estimate(vwap: Option<i64>, high: i64, low: i64, close: i64, volume: i64) -> i128 {
     match vwap {
         Some(vwap) => i128::from(vwap) * i128::from(volume),
@@ -68,7 +70,8 @@ impl TableRows for Rows {
         self.of_columns(&columns, symbol, time, line)
     }
 
-    /// In a table with several symbols side by side, a symbol whose prices are all blank has no row.
+    /// Appends the line's rows. In a table with several symbols side by side, a symbol whose prices
+    /// are all blank has no row.
     fn of_line(&mut self, line: &TextLine<'_>, chunk: &mut RawChunk<RawRow>) -> Result<(), Problem> {
         if self.wide.is_empty() {
             chunk.consumed += 1;
@@ -196,7 +199,8 @@ impl Rows {
         let turnover = match turnover {
             Some(turnover) => turnover,
             None if self.estimate_turnover => {
-                // An unreadable vwap does not reject the row: the estimate has a fallback.
+                // An unreadable VWAP does not reject the row, because the estimate can do without
+                // it.
                 let vwap = columns.vwap.and_then(|at| self.numbers.price(Number::Text(cell(at))).ok());
                 estimate(vwap, high, low, close, volume)
             }
@@ -210,8 +214,8 @@ impl Rows {
     }
 }
 
-/// Stooq has the period in every row. Its times of day are those of Warsaw, which the file does not
-/// say, and which would look like times of the market: so the user has to set the period
+/// Checks Stooq's period column. Stooq's times of day are in Warsaw time without saying so, and
+/// would be mistaken for the market's local time. The user must therefore set the period
 /// explicitly.
 fn check_per(cell: &[u8], report: Option<Grain>) -> Result<(), RowFault> {
     let grain = match cell {

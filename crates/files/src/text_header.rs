@@ -1,4 +1,4 @@
-//! The first lines of a text table.
+//! Reads the header of a text table, or guesses the columns without one.
 
 use market::parse_scaled;
 
@@ -14,29 +14,29 @@ use crate::{COLUMNS_MAX, Problem, ReadOptions};
 pub(crate) struct TextHeader {
     pub names: Vec<String>,
     pub delimiter: u8,
-    /// Its line, from one; of two levels the second.
+    /// Line of the header, starting at 1; the second line if there are two levels.
     pub line: u64,
-    /// The ticker of a table with two header levels, as yfinance writes it.
+    /// The ticker of a table with two header levels and one ticker, as written by yfinance.
     pub symbol: Option<String>,
-    /// If the two levels have several tickers: the columns of each.
+    /// The columns of a table with two header levels and several tickers.
     pub wide: Vec<WideColumn>,
     pub origin: NamesFrom,
 }
 
-/// Where the names of the columns come from.
+/// The source of the column names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamesFrom {
     File,
-    /// `--columns`.
+    /// Set with `--columns`.
     Option,
-    /// There is no header; guessed from the first rows.
+    /// Guessed from the first rows, because the table has no header.
     Guess,
 }
 
-/// Of two that are equally frequent in the first line, the later one wins: commas also occur inside
-/// numbers.
+/// Ordered by preference, lowest first: if two are equally frequent in the first line, the later
+/// one wins. The comma is first because it also occurs inside numbers.
 const DELIMITERS: [u8; 4] = [b',', b'|', b'\t', b';'];
-/// Blank and comment lines allowed above the header.
+/// Maximum number of blank and comment lines above the header.
 const PREAMBLE_MAX: usize = 100;
 
 pub(crate) fn read(lines: &mut Lines, options: &ReadOptions) -> Result<TextHeader, Problem> {
@@ -87,8 +87,8 @@ fn split(line: &[u8], delimiter: u8) -> Result<Vec<String>, Problem> {
     Ok((0..cells.len()).map(|column| lossy(cells.get(line, column))).collect())
 }
 
-/// `Price` over `Ticker`, `Ticker` over `Price`, or two lines with an empty first cell: the levels
-/// of a pandas table.
+/// Returns whether a pandas table has a second header level: `Price` above `Ticker`, `Ticker` above
+/// `Price`, or two lines with an empty first cell.
 fn has_second_level(names: &[String], lines: &Lines, delimiter: u8) -> bool {
     let first = names.first().map(|name| normal(name)).unwrap_or_default();
     if first == "price" {
@@ -104,7 +104,8 @@ fn has_second_level(names: &[String], lines: &Lines, delimiter: u8) -> bool {
     }
 }
 
-/// `Price,Close,…` over `Ticker,AAPL,…` over `Date,,…`; or tickers over prices.
+/// Reads a header like `Price,Close,…` above `Ticker,AAPL,…` above `Date,,…`, or with tickers above
+/// prices.
 fn two_levels(lines: &mut Lines, mut first: Vec<String>, delimiter: u8) -> Result<TextHeader, Problem> {
     let second = lines.next()?.map(|line| split(line, delimiter)).transpose()?.unwrap_or_default();
     let line = lines.number();
@@ -125,7 +126,7 @@ fn two_levels(lines: &mut Lines, mut first: Vec<String>, delimiter: u8) -> Resul
         [one] => Some((*one).to_owned()),
         _ => None,
     };
-    // The names of one ticker's columns are those of the prices, whichever line has them.
+    // With one ticker, columns are named by their fields, on whichever level these are.
     for column in &columns {
         if let Some(name) = first.get_mut(column.place) {
             column.field.as_str().clone_into(name);
@@ -138,11 +139,11 @@ fn two_levels(lines: &mut Lines, mut first: Vec<String>, delimiter: u8) -> Resul
     Ok(TextHeader { names: first, delimiter, line, symbol, wide, origin: NamesFrom::File })
 }
 
-/// Rows that are checked before a guess is trusted.
+/// Maximum number of rows that are checked before a guess is accepted.
 const ROWS_MAX: usize = 200;
 
-/// Names for the columns of a table that begins with a data row; `None` if it does not. `lines` is
-/// positioned before that row.
+/// Guesses column names if the table begins with a data row, and returns `None` if it does not.
+/// `lines` must be positioned before that row.
 pub(crate) fn guess(first: &[String], lines: &Lines, delimiter: u8) -> Option<Result<Vec<String>, Problem>> {
     let time = first.iter().position(|cell| is_time(cell))?;
     let has_clock = first.get(time + 1).is_some_and(|cell| is_clock(cell));
@@ -170,14 +171,15 @@ pub(crate) fn guess(first: &[String], lines: &Lines, delimiter: u8) -> Option<Re
     if numbers > 4 {
         let number = |place: usize| first.get(place).and_then(|cell| value(cell));
         let is_whole = |place: usize| number(place).is_some_and(|value| value % 1_000_000 == 0);
-        // Of two numbers after the close, the first may be an adjusted close.
+        // If two numbers follow the close, the first may be an adjusted close.
         let adjusted = numbers > 5 && !is_whole(prices + 4) && is_whole(prices + 5);
         set(prices + 4 + usize::from(adjusted), "volume");
     }
     Some(check_order(lines, delimiter, prices).map(|()| names))
 }
 
-/// Whether the numbers are in the order open, high, low, close. A tenth of the rows may be wrong.
+/// Checks that the prices are in the order open, high, low, close. Up to a tenth of the rows may be
+/// inconsistent.
 fn check_order(lines: &Lines, delimiter: u8, prices: usize) -> Result<(), Problem> {
     let mut cells = Cells::default();
     let (mut rows, mut wrong, mut first_wrong) = (0, 0, 0);
@@ -199,7 +201,8 @@ fn check_order(lines: &Lines, delimiter: u8, prices: usize) -> Result<(), Proble
     if wrong * 10 > rows { Err(Problem::NoHeader(first_wrong)) } else { Ok(()) }
 }
 
-/// Dates and times, not any number: only numbers as long as a date in digits or a Unix time.
+/// Returns whether a cell is a date or a time. Numbers must be as large as a date in digits or a
+/// Unix time.
 fn is_time(cell: &str) -> bool {
     match parse_time(cell.trim().as_bytes(), &mut DayCount::new()) {
         Ok(RawTime::Number(number)) => number >= 19_000_101,
@@ -213,7 +216,7 @@ fn is_clock(cell: &str) -> bool {
     cell.contains(':') && cell.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
 }
 
-/// A number in millionths, with either decimal mark.
+/// Parses a number to millionths, with either decimal mark.
 fn value(cell: &str) -> Option<i128> {
     [DecimalMark::Point, DecimalMark::Comma].into_iter().find_map(|mark| {
         let number = plain(cell.trim().as_bytes(), mark)?;

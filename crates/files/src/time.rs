@@ -1,4 +1,4 @@
-//! Parses the text of a time column, before the format of the whole file is known.
+//! Parses the text of time cells, before the format of the whole file is known.
 
 use jiff::civil::Date;
 
@@ -6,24 +6,24 @@ use crate::time_words::parse_words;
 
 pub(crate) const DAY: i64 = 86_400;
 
-/// The meaning of a time cell by itself. A wall clock needs the market's zone, a number the file's
-/// unit.
+/// A parsed time cell. Resolving it may need the market's time zone (`Wall`, `Date`), the file's
+/// date order (`Ordered`) or its unit (`Number`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RawTime {
-    /// Unix seconds: the cell has an offset.
+    /// Unix seconds, for a cell with a UTC offset.
     Instant(i64),
     Wall {
         date: Date,
         seconds: i32,
     },
     Date(Date),
-    /// `11/5/2019`: which of the two is the month depends on the whole file.
+    /// A date like `11/5/2019`. Whether the month or the day is first depends on the whole file.
     Ordered {
         first: [u8; 2],
         year: i16,
         seconds: Option<i32>,
     },
-    /// Unix time in some unit, or a date written as digits.
+    /// Unix time in an unknown unit, or a date in digits.
     Number(i64),
 }
 
@@ -59,12 +59,13 @@ pub(crate) enum TimeFault {
     End,
 }
 
-/// Neighbouring rows mostly share their date, so the last conversion is cached.
+/// Converts between dates and day numbers. The last conversion is cached, because consecutive rows
+/// mostly have the same date.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DayCount {
     date: Date,
     days: i64,
-    /// The last date that was read from text, and its digits.
+    /// The digits of the last parsed date, and the date.
     read: ([u8; 8], Date),
 }
 
@@ -73,7 +74,7 @@ impl DayCount {
         DayCount { date: EPOCH, days: 0, read: (*b"19700101", EPOCH) }
     }
 
-    /// Days since 1970-01-01.
+    /// Returns the number of days since 1970-01-01.
     pub(crate) fn of(&mut self, date: Date) -> i64 {
         if date != self.date {
             let days = EPOCH.until(date).map_or(0, |span| i64::from(span.get_days()));
@@ -101,7 +102,7 @@ impl DayCount {
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
-/// Parses one cell.
+/// Parses a time cell.
 pub(crate) fn parse_time(text: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     if let [y1, y2, y3, y4, b'-' | b'/' | b'.', m1, m2, b'-' | b'/' | b'.', d1, d2, rest @ ..] = text {
         let date = days.of_digits([*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2])?;
@@ -126,7 +127,7 @@ pub(crate) fn parse_time(text: &[u8], days: &mut DayCount) -> Result<RawTime, Ti
     })
 }
 
-/// A date cell and a time-of-day cell of one row.
+/// Parses a date cell and a time-of-day cell.
 pub(crate) fn parse_date_and_time(
     date: &[u8],
     clock: &[u8],
@@ -146,11 +147,10 @@ pub(crate) fn parse_date_and_time(
     Ok(RawTime::Wall { date, seconds: clock_of(clock)? })
 }
 
-/// Parses a time of day.
+/// Parses a time of day to seconds after midnight.
 fn clock_of(clock: &[u8]) -> Result<i32, TimeFault> {
     Ok(match integer(clock) {
-        // A writer that treated the column as a number dropped the leading zeros: 93100 is
-        // 09:31:00.
+        // If the column was written as a number, leading zeros are missing: 93100 is 09:31:00.
         Some(number) if clock.len() > 4 => clock_of_number(number)?,
         Some(number) => clock_of_number(number * 100)?,
         None => match parse_half_day(parse_clock(clock)?)? {
@@ -160,7 +160,7 @@ fn clock_of(clock: &[u8]) -> Result<i32, TimeFault> {
     })
 }
 
-/// `YYYYMMDD`.
+/// Parses a date from a number in the form `YYYYMMDD`.
 pub(crate) fn date_of_number(number: i64) -> Result<Date, TimeFault> {
     let (year, month, day) = (number / 10_000, number / 100 % 100, number % 100);
     let year = i16::try_from(year).map_err(|_| TimeFault::Form)?;
@@ -170,7 +170,7 @@ pub(crate) fn date_of_number(number: i64) -> Result<Date, TimeFault> {
     Date::new(year, month as i8, day as i8).map_err(|_| TimeFault::Form)
 }
 
-/// `HHMMSS`, as seconds after midnight.
+/// Parses a time of day from a number in the form `HHMMSS`, to seconds after midnight.
 pub(crate) fn clock_of_number(number: i64) -> Result<i32, TimeFault> {
     let (hour, minute, second) = (number / 10_000, number / 100 % 100, number % 100);
     if !(0..24).contains(&hour) || minute > 59 || second > 59 {
@@ -179,7 +179,7 @@ pub(crate) fn clock_of_number(number: i64) -> Result<i32, TimeFault> {
     i32::try_from(hour * 3600 + minute * 60 + second).map_err(|_| TimeFault::Form)
 }
 
-/// The text after a date: nothing, or a time of day and perhaps its offset.
+/// Parses the text after a date: nothing, or a time of day with an optional UTC offset.
 pub(crate) fn after_date(date: Date, rest: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     let clock = match rest {
         [] => return Ok(RawTime::Date(date)),
@@ -193,7 +193,8 @@ pub(crate) fn after_date(date: Date, rest: &[u8], days: &mut DayCount) -> Result
     }
 }
 
-/// `HH:MM[:SS[.fff]]` or `HHMM[SS]`, and the rest.
+/// Parses `HH:MM[:SS[.fff]]` or `HHMM[SS]` to seconds after midnight, and returns the remaining
+/// text.
 fn parse_clock(text: &[u8]) -> Result<(i32, &[u8]), TimeFault> {
     let (hour, minute, second, rest) = match text {
         [h1, h2, b':', m1, m2, b':', s1, s2, rest @ ..] => {
@@ -201,7 +202,7 @@ fn parse_clock(text: &[u8]) -> Result<(i32, &[u8]), TimeFault> {
         }
         [h1, h2, b':', m1, m2, rest @ ..] => (two(*h1, *h2)?, two(*m1, *m2)?, 0, rest),
         [h1, b':', rest @ ..] => {
-            // Spreadsheets write 9:31 for 09:31.
+            // Spreadsheets write 9:31 instead of 09:31.
             let mut padded = vec![b'0', *h1, b':'];
             padded.extend_from_slice(rest);
             let (seconds, left) = parse_clock(&padded)?;
@@ -231,7 +232,7 @@ fn parse_clock(text: &[u8]) -> Result<(i32, &[u8]), TimeFault> {
     Ok((hour * 3600 + minute * 60 + second, rest))
 }
 
-/// `9:30 AM`: a clock of twelve hours.
+/// Applies an AM or PM suffix, as in `9:30 AM`, to a parsed time of day.
 fn parse_half_day((seconds, rest): (i32, &[u8])) -> Result<(i32, &[u8]), TimeFault> {
     const HALF_DAY: i32 = 12 * 3600;
     let (afternoon, rest) = match rest.trim_ascii_start() {
@@ -242,11 +243,11 @@ fn parse_half_day((seconds, rest): (i32, &[u8])) -> Result<(i32, &[u8]), TimeFau
     if !(3600..3600 * 13).contains(&seconds) {
         return Err(TimeFault::Form);
     }
-    // Twelve is the first hour of each half.
+    // 12 AM is midnight and 12 PM is noon.
     Ok((seconds % HALF_DAY + if afternoon { HALF_DAY } else { 0 }, rest))
 }
 
-/// Seconds east of UTC, if there is an offset.
+/// Parses a UTC offset to seconds east of UTC. Returns `None` if there is no offset.
 fn parse_offset(text: &[u8]) -> Result<Option<i64>, TimeFault> {
     let text = text.strip_prefix(b" ").unwrap_or(text);
     let (sign, digits) = match text {
@@ -267,7 +268,7 @@ fn parse_offset(text: &[u8]) -> Result<Option<i64>, TimeFault> {
     Ok(Some(sign * i64::from(hours * 3600 + minutes * 60)))
 }
 
-/// `2024/1/2` and `2024-1-2 9:31`, as spreadsheets write them.
+/// Parses dates without leading zeros, as written by spreadsheets: `2024/1/2`, `2024-1-2 9:31`.
 fn loose_date(text: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     let at = text.iter().position(|b| matches!(b, b' ' | b'T')).unwrap_or(text.len());
     let (date, rest) = text.split_at_checked(at).ok_or(TimeFault::Form)?;
@@ -291,8 +292,8 @@ fn two(tens: u8, ones: u8) -> Result<i32, TimeFault> {
     Ok(i32::from(tens) * 10 + i32::from(ones))
 }
 
-/// Whole numbers of up to 19 digits; a trailing `.0` is accepted, because numeric columns with gaps
-/// are written so.
+/// Parses an integer of up to 19 digits. A trailing `.0` is accepted, because pandas writes integer
+/// columns with gaps as floats.
 fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),

@@ -1,5 +1,5 @@
-//! Times as people and spreadsheets write them: `11/5/2019 9:30`, `Jan 1 2000`, `1-Jan-2000 4:00
-//! PM`; and times in a format given by the user.
+//! Parses times written by people and spreadsheets, such as `11/5/2019 9:30`, `Jan 1 2000` or
+//! `1-Jan-2000 4:00 PM`, and times in a user-defined format.
 
 use jiff::civil::Date;
 use jiff::fmt::strtime;
@@ -9,19 +9,19 @@ use crate::time::{
     DAY, DayCount, RawTime, TimeFault, after_date, date_of_number, parse_date_and_time, parse_time,
 };
 
-/// Which of the two small numbers of `11/5/2019` is the month.
+/// Whether the month or the day is first in dates like `11/5/2019`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DateOrder {
     MonthFirst,
     DayFirst,
 }
 
-/// The user's format of a file's times.
+/// The user's time format for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
     /// `mdy` or `dmy`.
     Order(DateOrder),
-    /// `%d.%m.%Y %H:%M`, as in `strptime`.
+    /// A `strptime` pattern such as `%d.%m.%Y %H:%M`.
     Pattern(String),
 }
 
@@ -34,8 +34,8 @@ impl std::str::FromStr for TimeFormat {
             "dmy" => return Ok(TimeFormat::Order(DateOrder::DayFirst)),
             _ => {}
         }
-        // A pattern that cannot be formatted cannot be parsed either, and this detects it before
-        // any file is opened.
+        // A pattern that cannot be formatted and parsed back is invalid. Checking it here reports
+        // it before any file is opened.
         let some_time = jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
         let written = strtime::format(text, &some_time).ok();
         let is_read_back = |written: String| strtime::parse(text, &written).ok()?.to_date().ok();
@@ -56,11 +56,12 @@ impl std::fmt::Display for TimeFormat {
     }
 }
 
-/// Parses the time cells of a file.
+/// Parses a file's time cells.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     pub days: DayCount,
-    /// Whether fractions of a second are dropped: trades have them, and are stored by the second.
+    /// Whether to drop fractions of a second. Trades may have them, but are stored with a precision
+    /// of one second.
     pub whole_seconds: bool,
     pattern: Option<String>,
     buffer: Vec<u8>,
@@ -85,8 +86,8 @@ impl Times {
         }
     }
 
-    /// A date and a time of day in two columns. A pattern is for both, with a space between, or for
-    /// the date alone.
+    /// Parses a date and a time of day from two columns. A pattern covers both, separated by a
+    /// space, or only the date.
     pub(crate) fn two(&mut self, date: &[u8], clock: &[u8]) -> Result<RawTime, TimeFault> {
         let clock = if self.whole_seconds { without_fraction(clock, &mut self.buffer) } else { clock };
         let Some(pattern) = &self.pattern else { return parse_date_and_time(date, clock, &mut self.days) };
@@ -100,7 +101,7 @@ impl Times {
     }
 }
 
-/// A time without its fraction of a second: digits after a point that follows a colon, or after the
+/// Removes the fraction of a second: the digits after a point that follows a colon, or after the
 /// only point.
 fn without_fraction<'a>(cell: &'a [u8], buffer: &'a mut Vec<u8>) -> &'a [u8] {
     let points = || cell.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
@@ -139,7 +140,7 @@ fn by_pattern(pattern: &str, cell: &[u8], days: &mut DayCount) -> Result<RawTime
     })
 }
 
-/// The date of `11/5/2019` in a known order.
+/// Returns the date of `11/5/2019` in a known order.
 pub(crate) fn in_order(
     [first, second]: [u8; 2],
     year: i16,
@@ -153,19 +154,20 @@ pub(crate) fn in_order(
     date_of_number(number).map_err(|_| TimeFault::Order)
 }
 
-/// Parses a time that is neither a number nor begins with a year.
+/// Parses a time that is not a number and does not begin with a year.
 pub(crate) fn parse_words(text: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     let text = std::str::from_utf8(text).map_err(|_| TimeFault::Form)?;
     let (parts, rest) = date_parts(text).ok_or(TimeFault::Form)?;
     match parts {
-        // One of the two has to be a month.
+        // One of the two numbers must be a month.
         [Part::Number(a), Part::Number(b), Part::Year(year)]
             if (1..=12).contains(&a.min(b)) && a.max(b) <= 31 =>
         {
             let of_day = match after_date(Date::new(year, 1, 1).map_err(|_| TimeFault::Form)?, rest, days)? {
                 RawTime::Date(_) => None,
                 RawTime::Wall { seconds, .. } => Some(seconds),
-                // With an offset the day would be needed immediately; such times do not occur.
+                // Times with an offset need the date now, but its order is not known yet. No vendor
+                // writes such times.
                 RawTime::Instant(_) | RawTime::Number(_) | RawTime::Ordered { .. } => {
                     return Err(TimeFault::Form);
                 }
@@ -190,7 +192,8 @@ enum Part {
     Month(u8),
 }
 
-/// Three parts of a date, without a leading weekday; and the rest, from its space on.
+/// Splits a date into its three parts, skipping a leading weekday. Also returns the remaining text,
+/// beginning with its space.
 fn date_parts(text: &str) -> Option<([Part; 3], &[u8])> {
     let is_between = |c: char| matches!(c, ' ' | ',' | '-' | '/' | '.');
     let mut left = text;
@@ -239,7 +242,7 @@ fn is_weekday(word: &str) -> bool {
     named(word, &WEEKDAYS).is_some()
 }
 
-/// The index of a name, written out or as its first three letters (four for September and Tuesday).
+/// Returns the index of a name, given in full or as its first three or four letters.
 fn named(word: &str, names: &[&str]) -> Option<usize> {
     let lower = word.to_ascii_lowercase();
     let is_short = (3..=4).contains(&lower.len());

@@ -1,4 +1,4 @@
-//! Single trades from a text table or a Parquet file, batch by batch.
+//! Reads single trades from text or Parquet tables, in batches.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,39 +19,39 @@ use crate::time::RawTime;
 use crate::time_words::Times;
 use crate::{FileError, Problem, ReadOptions, Rejected};
 
-/// One row of a table of trades. Whether it is a valid trade is up to the caller.
+/// One row of a trade table. The caller must check that it is a valid trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradeRow {
     /// Index into [`TradeReader::symbols`].
     pub symbol: u32,
-    /// The line of a text file, from one; the row of a Parquet file, from one.
+    /// Line of a text file or row of a Parquet file, starting at 1.
     pub line: u64,
     pub trade: Trade,
 }
 
 pub type TradeBatch = RowBatch<TradeRow>;
 
-/// A row whose time is not resolved yet, because that depends on the whole file.
+/// A row whose time is not resolved yet, because the time format depends on the whole file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawTrade {
     time: RawTime,
     row: TradeRow,
 }
 
-/// Converts rows to trades, for text tables and columnar ones.
+/// Converts rows of text and Parquet tables to trades.
 #[derive(Debug)]
 pub(crate) struct TradeRows {
     pub columns: TradeColumns,
     pub symbols: SymbolTable,
-    /// The symbol of every row of a table without a symbol column.
+    /// Index of the symbol of every row, for a table without a symbol column.
     pub fixed: u32,
-    /// That symbol, if it is a guess.
+    /// The symbol in `fixed`, if it was guessed.
     pub guessed: Option<Symbol>,
     pub numbers: Numbers,
     pub times: Times,
 }
 
-/// Reads the trades of one file, a batch at a time.
+/// Reads a file's trades in batches.
 #[derive(Debug)]
 pub struct TradeReader {
     path: PathBuf,
@@ -80,12 +80,13 @@ impl TradeReader {
         Ok(TradeReader { path: path.to_path_buf(), input, rows, clock, reading, pending, bytes })
     }
 
-    /// The symbols so far, in order of appearance; [`TradeRow::symbol`] is an index into it.
+    /// Returns the symbols so far, in order of appearance. [`TradeRow::symbol`] is an index into
+    /// them.
     pub fn symbols(&self) -> &[Symbol] {
         self.rows.symbols.symbols()
     }
 
-    /// Notes for the user about this file; complete after the last batch.
+    /// Returns notes for the user about this file. They are complete after the last batch.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(symbol) = &self.rows.guessed {
@@ -109,7 +110,7 @@ impl TradeReader {
         self.input.position(self.bytes)
     }
 
-    /// The next batch, or `None` at the end.
+    /// Returns the next batch, or `None` at the end of the file.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator of results would hide that an error is final"
@@ -125,7 +126,7 @@ impl TradeReader {
         Ok(Some(self.finish(chunk)))
     }
 
-    /// Rejected rows of the sample that are held.
+    /// Returns the number of rejected rows stored with the sample.
     #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
         self.pending.iter().map(|chunk| chunk.rejected.len()).sum()
@@ -158,7 +159,7 @@ impl TradeReader {
     }
 }
 
-/// Numbers without their fraction of a second.
+/// Truncates a numeric time to whole seconds.
 fn whole_seconds(time: RawTime, unit: Unit) -> RawTime {
     match (time, unit) {
         (RawTime::Number(number), Unit::PerSecond(per)) => RawTime::Number(number - number.rem_euclid(per)),

@@ -1,4 +1,4 @@
-//! How a reader has understood a table of candles, for the user to check.
+//! How the reader interpreted a candle table, shown to the user for review.
 
 use market::Market;
 
@@ -7,34 +7,34 @@ use crate::row::RawRow;
 use crate::time::RawTime;
 use crate::{DateOrder, DecimalMark, JudgedPeriod, Stamp, Vendor};
 
-/// How a table of candles is read.
+/// The interpretation of a candle table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Understood {
     pub vendor: Vendor,
     pub symbol: SymbolSource,
     pub period: JudgedPeriod,
     pub times: TimesAre,
-    /// Of dates like `11/5/2019`.
+    /// Order of month and day in dates like `11/5/2019`; `None` if the file has no such dates.
     pub order: Option<DateOrder>,
-    /// Whether a candle of minutes is stamped with its start or end.
+    /// Whether a minute candle is stamped with its start or its end.
     pub stamp: Stamp,
     pub basis: Basis,
     pub decimal: DecimalMark,
-    /// The table has no header, and its columns were guessed.
+    /// Whether the table has no header and its columns were guessed.
     pub are_columns_guessed: bool,
 }
 
-/// Where the symbols come from.
+/// The source of the symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymbolSource {
     Column,
     Header,
     Option,
-    /// The file's name is a symbol with its region.
+    /// The file's name is a symbol with its region, or a ticker and the user has set the region.
     FileName,
-    /// The file's name is a ticker, and its region was assumed or given by the user.
+    /// The file's name is a ticker, and its region was assumed.
     FileNameWithoutRegion,
-    /// One of several words of the file's name.
+    /// One of several words in the file's name.
     WordOfFileName,
 }
 
@@ -44,16 +44,16 @@ impl SymbolSource {
     }
 }
 
-/// The kind of times in a table.
+/// How times are written in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimesAre {
-    /// Dates of the market, independent of this machine's zone.
+    /// Dates in the market's time zone.
     Dates,
-    /// Dates written as midnights of UTC.
+    /// Dates written as UTC midnights.
     MidnightsOfUtc,
-    /// Times of day on the market's wall clock.
+    /// Local times of the market.
     WallClock,
-    /// With an offset, or Unix time.
+    /// Times with a UTC offset, or Unix times.
     Instants,
 }
 
@@ -74,7 +74,7 @@ impl TimesAre {
         }
     }
 
-    /// As text, for the markets of a table.
+    /// Describes the times for the user. `markets` are the table's markets.
     pub fn in_words(self, markets: &[Market]) -> String {
         let zone = match markets {
             [market] => market::Zone::of(*market).name(),
@@ -89,11 +89,11 @@ impl TimesAre {
     }
 }
 
-/// The basis of prices: as traded, or adjusted by the vendor. No file states it; it follows from
-/// the vendor's conventions.
+/// Whether prices are as traded or adjusted by the vendor. Files do not contain this, so it is
+/// derived from the vendor's conventions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// There is no evidence against it.
+    /// The default: the vendor is not known to adjust its prices.
     AsTraded,
     SplitAdjusted,
     ForwardAdjusted,

@@ -1,4 +1,4 @@
-//! Tables with several symbols side by side: columns that belong to one of several tickers each.
+//! Tables with several symbols side by side, where each column belongs to one ticker.
 
 use crate::header::{CandleColumns, TimeColumns, field_of, normal};
 use crate::{Field, Problem};
@@ -11,14 +11,14 @@ pub(crate) struct WideColumn {
     pub place: usize,
 }
 
-/// Words next to the name of a price that are not tickers.
+/// Words next to a field name that are not tickers.
 const NO_TICKERS: [&str; 12] =
     ["bid", "ask", "mid", "adj", "adjusted", "unadjusted", "raw", "prev", "previous", "pre", "day", "last"];
-/// This many columns with a ticker and a price in their names are not chance.
+/// Minimum number of columns named by a ticker and a field. Fewer may be a coincidence.
 const COLUMNS_MIN: usize = 4;
 
-/// The columns of a header of two levels, whichever of them has the tickers. Empty if no column
-/// names a price.
+/// Returns the columns of a header with two levels, of which either may have the tickers. Empty if
+/// no column is named by a field.
 pub(crate) fn of_levels(first: &[String], second: &[String]) -> Vec<WideColumn> {
     let is_of_tickers = |level: &[String]| level.first().is_some_and(|name| normal(name) == "ticker");
     let count = |level: &[String]| level.iter().filter(|name| field_of(name).is_some()).count();
@@ -37,7 +37,8 @@ pub(crate) fn of_levels(first: &[String], second: &[String]) -> Vec<WideColumn> 
         .collect()
 }
 
-/// The columns of a header of one line: `AAPL_Open`, `Open AAPL`, `AAPL.Open`, `('Close', 'AAPL')`.
+/// Returns the columns of a header like `AAPL_Open`, `Open AAPL`, `AAPL.Open` or `('Close',
+/// 'AAPL')`, or `None` if there are fewer than [`COLUMNS_MIN`].
 pub(crate) fn of_names(names: &[String]) -> Option<Vec<WideColumn>> {
     let columns: Vec<WideColumn> = names
         .iter()
@@ -65,9 +66,9 @@ fn of_name(name: &str) -> Option<(String, Field)> {
     }
 }
 
-/// A ticker and a field, in either order.
+/// Parses a ticker and a field, in either order.
 fn of_pair(left: &str, right: &str) -> Option<(String, Field)> {
-    // Single letters, like the `c` of BRK.C, do not count here.
+    // A single letter is not a field here: BRK.C is a ticker and not the close of BRK.
     let field = |text: &str| field_of(text).filter(|_| text.trim().chars().count() > 1);
     let (ticker, field) = match (field(right), field(left)) {
         (Some(field), _) => (left, field),
@@ -78,8 +79,8 @@ fn of_pair(left: &str, right: &str) -> Option<(String, Field)> {
     is_ticker.then(|| (ticker.trim().to_owned(), field))
 }
 
-/// The columns of each ticker, in the order in which the tickers appear. `line` is that of the
-/// header, for the error.
+/// Groups the columns by ticker, in order of appearance. `line` is the header's line, for error
+/// messages.
 pub(crate) fn by_ticker(
     columns: &[WideColumn],
     time: TimeColumns,

@@ -1,6 +1,6 @@
-//! Parses numbers as people write them: `$1,234.5`, `1.5M`, `1.234,50`.
+//! Parses numbers with currency signs, separators and suffixes: `$1,234.5`, `1.5M`, `1.234,50`.
 
-/// The mark between the whole part of a number and its fraction.
+/// The mark between the integer part of a number and its fraction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DecimalMark {
     #[default]
@@ -16,7 +16,8 @@ impl DecimalMark {
         }
     }
 
-    /// The mark itself, and the separator of thousands besides spaces and apostrophes.
+    /// Returns the decimal mark and the thousands separator. Spaces and apostrophes are also
+    /// accepted as thousands separators.
     fn marks(self) -> (char, char) {
         match self {
             DecimalMark::Point => ('.', ','),
@@ -25,23 +26,23 @@ impl DecimalMark {
     }
 }
 
-/// A number in plain digits, as `market::parse_scaled` reads them.
+/// A number in plain digits that `market::parse_scaled` can parse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlainNumber {
     pub text: String,
-    /// It was abbreviated in thousands or millions, and so may have been rounded.
+    /// Whether the number had a suffix such as K or M, and may therefore be rounded.
     pub is_abbreviated: bool,
 }
 
-/// The longer ones first: `US$` ends like `$`.
+/// Longer signs first, because `US$` also ends with `$`.
 const CURRENCIES: [&str; 8] = ["US$", "HK$", "CN¥", "$", "€", "£", "¥", "￥"];
-/// Suffixes of a number, and their powers of ten.
+/// Suffixes and their powers of ten.
 const MULTIPLES: [(char, u32); 10] =
     [('K', 3), ('k', 3), ('M', 6), ('m', 6), ('B', 9), ('b', 9), ('T', 12), ('t', 12), ('万', 4), ('亿', 8)];
 const SPACES: [char; 5] = [' ', '\u{a0}', '\u{202f}', '\'', '’'];
 
-/// Parses a number with currency signs, separators of thousands and a suffix for its size. `None`
-/// for anything else.
+/// Parses a number with currency signs, thousands separators and a suffix. Returns `None` for other
+/// text.
 pub(crate) fn plain(text: &[u8], mark: DecimalMark) -> Option<PlainNumber> {
     let text = without_currency(std::str::from_utf8(text).ok()?.trim());
     let (sign, text) = match text.strip_prefix('-') {
@@ -63,8 +64,8 @@ fn without_currency(text: &str) -> &str {
     CURRENCIES.into_iter().find_map(|sign| text.strip_suffix(sign)).unwrap_or(text).trim_end()
 }
 
-/// `1,234,567.5` without its separators, with a point. Thousands are groups of three, all with the
-/// same separator.
+/// Removes the thousands separators from a number like `1,234,567.5`, and replaces its decimal mark
+/// with a point. Groups must have three digits and use the same separator.
 fn ungrouped(number: &str, mark: DecimalMark) -> Option<String> {
     let (point, separator) = mark.marks();
     let (whole, fraction) = match number.split_once(point) {
@@ -87,23 +88,24 @@ fn ungrouped(number: &str, mark: DecimalMark) -> Option<String> {
     Some(if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") })
 }
 
-/// What the notation of a price shows about the whole file.
+/// What one price shows about the file's decimal mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MarkSeen {
     Certainly(DecimalMark),
-    /// `1,234`: thousands, or three decimals.
+    /// Ambiguous: `1,234` may have a thousands separator or three decimals.
     Either,
     Nothing,
 }
 
-/// Classifies one price. A single point is always a decimal point, however many digits follow it.
+/// Classifies one price. A single point is always a decimal point, whatever the number of digits
+/// after it.
 pub(crate) fn mark_of(price: &[u8]) -> MarkSeen {
     let of = |mark| plain(price, mark).is_some();
     let has = |byte: u8| price.contains(&byte);
     match (has(b'.'), has(b',')) {
         (false, false) => MarkSeen::Nothing,
         (true, false) if of(DecimalMark::Point) => MarkSeen::Certainly(DecimalMark::Point),
-        // Several points separate thousands: `1.234.567`.
+        // Several points are thousands separators: `1.234.567`.
         (true, false) if of(DecimalMark::Comma) => MarkSeen::Certainly(DecimalMark::Comma),
         (true, false) => MarkSeen::Nothing,
         _ => match (of(DecimalMark::Point), of(DecimalMark::Comma)) {
@@ -120,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_people_write_them() {
+    fn separators_currencies_and_suffixes_are_parsed() {
         use DecimalMark::{Comma, Point};
         let cases = [
             ("$1,234.5", Point, Some("1234.5")),
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_shows_the_decimal_mark() {
+    fn the_decimal_mark_is_detected_from_a_price() {
         use MarkSeen::{Certainly, Either, Nothing};
         let (point, comma) = (Certainly(DecimalMark::Point), Certainly(DecimalMark::Comma));
         let cases = [

@@ -1,6 +1,6 @@
-//! The adjustment factors of a symbol: one for each ex-date, from its corporate action and the
-//! daily close before it. The store caches them, because an adjusted query would otherwise decode
-//! the closes of all years since.
+//! Adjustment factors of a symbol: one per ex-date, computed from the corporate action and the
+//! previous daily close. The store caches them; otherwise every adjusted query would decode the
+//! closes of all years since its first candle.
 
 use block::Block;
 use market::adjust::{Factor, factors as factors_of};
@@ -11,7 +11,8 @@ use store::{Batch, Lane, Series, Snapshot, StoreError, View};
 
 use crate::HistoryError;
 
-/// The stored factors, or computed ones if there are none or their bytes cannot be read.
+/// Returns the stored factors, or computes them if none are stored or their bytes cannot be
+/// decoded.
 pub(crate) fn factors(view: &View, venue: &Venue, symbol: &Symbol) -> Result<Vec<Factor>, HistoryError> {
     if let Some(stored) = view.factors(symbol)?.and_then(|bytes| read(&bytes)) {
         return Ok(stored);
@@ -19,8 +20,8 @@ pub(crate) fn factors(view: &View, venue: &Venue, symbol: &Symbol) -> Result<Vec
     Ok(reckon(view, venue, symbol)?.0)
 }
 
-/// Computes the factors from the actions and the daily candles; also returns the actions that are
-/// ignored.
+/// Computes the factors from the corporate actions and the daily closes. Also returns the actions
+/// that were ignored.
 pub(crate) fn reckon(
     view: &View,
     venue: &Venue,
@@ -37,15 +38,15 @@ pub(crate) fn keep_all(batch: &mut Batch<'_>, venues: &Venues) -> Result<(), Sto
         match reckon(batch, venues.of(symbol.market()), &symbol) {
             Ok((factors, _)) => batch.put_factors(&symbol, &write(&factors))?,
             Err(HistoryError::Store(error)) => return Err(error),
-            // Queries for the damaged candles fail with an error; the import goes on.
+            // The candles are damaged. Queries for them return an error; the import continues.
             Err(_) => {}
         }
     }
     Ok(())
 }
 
-/// Whether the stored factors of a symbol, if there are any, match those computed from its actions
-/// and candles.
+/// Returns whether the stored factors of a symbol match those computed from its actions and
+/// candles. Returns `true` if no factors are stored.
 pub(crate) fn is_sound(view: &View, venue: &Venue, symbol: &Symbol) -> Result<bool, HistoryError> {
     match view.factors(symbol)? {
         Some(stored) if stored.first() == Some(&VERSION_FROM_FLOORS) => Ok(true),
@@ -54,7 +55,7 @@ pub(crate) fn is_sound(view: &View, venue: &Venue, symbol: &Symbol) -> Result<bo
     }
 }
 
-/// Adjusts source candles to the present price basis.
+/// Adjusts the prices of source candles, in place, to the price level at `now`.
 pub(crate) fn adjust(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -65,7 +66,7 @@ pub(crate) fn adjust(
 ) -> Result<(), HistoryError> {
     let Some(first) = sources.time.first() else { return Ok(()) };
     let mut factors = factors(snapshot, venue, symbol)?;
-    // Actions up to the day of the first candle have no effect.
+    // Actions with an ex-date on or before the first candle's trading day change no price here.
     let first_day = trading_day(venue, *first);
     factors.retain(|factor| factor.ex_date > first_day);
     let adjuster = Adjuster::new(&factors, venue.zone().date(now), decimals);
@@ -85,26 +86,29 @@ pub(crate) fn adjust(
     Ok(())
 }
 
-/// The trading day that decides a candle's factor; a date on which the market is closed is its own.
+/// Returns the trading day that selects a candle's factor. If the market is closed on that day,
+/// returns the local date of the stamp.
 fn trading_day(venue: &Venue, time: i64) -> Date {
     let at = Timestamp(time);
     venue.trading_day(at).unwrap_or_else(|| venue.zone().date(at))
 }
 
-/// When a trading day begins: the evening before if the market trades overnight.
+/// Returns the first instant of a trading day, which is on the previous evening if the market
+/// trades overnight.
 fn first_instant(venue: &Venue, date: Date) -> Timestamp {
     let first = venue.day(date).and_then(|day| day.minutes().next().map(|(at, _)| at));
     let midnight = venue.zone().midnight(date);
     first.map_or(midnight, |first| first.min(midnight))
 }
 
-/// The first byte: the version of the format. Bytes of a later version are ignored.
+/// Current format version, stored in the first byte. Any other version is ignored and the factors
+/// are computed instead.
 const VERSION: u8 = 2;
-/// Factors that ignored candles before the published floors. They are computed again, and are not
-/// reported as damaged.
+/// Old format version, whose factors ignored candles before the published floors. Such factors are
+/// recomputed, but not reported as damage.
 const VERSION_FROM_FLOORS: u8 = 1;
 
-/// Version, checksum of the body, then the factors.
+/// Encodes factors: the version byte, the CRC-32 of the body (little-endian), then the body.
 fn write(factors: &[Factor]) -> Vec<u8> {
     let mut body = Vec::new();
     factors.iter().for_each(|factor| factor.write(&mut body));
@@ -127,9 +131,9 @@ fn read(bytes: &[u8]) -> Option<Vec<Factor>> {
     Some(factors)
 }
 
-/// The daily closes around a set of ex-dates.
+/// Daily closes around a symbol's ex-dates.
 struct Closes {
-    /// Ascending.
+    /// Stamps, ascending.
     times: Vec<i64>,
     closes: Vec<i64>,
 }
@@ -144,7 +148,8 @@ impl Closes {
         };
         let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
         let (first, last) = (venue.zone().midnight(first), venue.zone().midnight(last));
-        // The blocks between the ex-dates, and back to the last candle before the first of them.
+        // Load the blocks between the ex-dates, and the one with the last candle before the first
+        // ex-date.
         let mut entries = view.blocks_back(&series, first, 1)?;
         let inside = view.blocks(&series, Some(first), Some(last))?;
         entries.extend(inside.into_iter().filter(|entry| entry.first >= first));
@@ -153,7 +158,8 @@ impl Closes {
             let damaged = |source| HistoryError::Damaged { series: series.clone(), at: entry.first, source };
             view.block(&entry, &mut bytes)?;
             let block = Block::parse(&bytes).map_err(damaged)?;
-            // The page that holds the first ex-date may begin with it: start one page earlier.
+            // The page with the first ex-date may start with that day, so its previous close is in
+            // the page before.
             let from = block.page_spans().map(|(span, _)| span.start).filter(|at| *at < first.0).last();
             let window = from.unwrap_or(i64::MIN)..last.0;
             block.closes(window, &mut all.times, &mut all.closes).map_err(damaged)?;

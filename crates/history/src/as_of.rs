@@ -1,60 +1,62 @@
-//! The part of the store that is known at an instant.
+//! Decides which stored candles are visible at an instant.
 //!
-//! A store may hold more than its clock allows: the candles of a whole day are stored while a
-//! replay is at half past nine. Every query takes an [`AsOf`] instead of `now`, and this file alone
-//! decides which stored candles are finished then, and what replaces those that are not. A candle
-//! counts from the instant at which it is complete, because its high, low, close and volume are not
-//! known before: a minute when it has passed, a closing candle when the tail of its segment is
-//! over, a candle of a coarse file when the last minute in it is, a day candle when the regular
-//! hours of its day are.
+//! A store may hold candles later than the query's clock: a whole day is stored while a replay is
+//! at 09:30. Every query takes an [`AsOf`] instead of `now`, and only this file decides which
+//! stored candles are complete at that instant, and how the others are replaced. High, low, close
+//! and volume are unknown until a candle is complete:
+//!
+//! - a one-minute candle is complete after its minute,
+//! - a closing candle after the tail of its segment,
+//! - a coarse candle after its last minute,
+//! - a daily candle after the regular hours of its day.
 
 use std::ops::Range;
 
 use market::{Candles, Date, Floors, Grain, Minutes, Period, Span, Timestamp, Venue};
 use store::SeriesInfo;
 
-/// The instant of a query, and the kind of its clock.
+/// Instant of a query, and the kind of clock it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsOf {
-    /// By the machine's clock: everything stored has already happened.
+    /// Real time: every stored candle has already begun.
     Live(Timestamp),
-    /// By a simulated clock: later candles may be stored, and must not be returned.
+    /// Simulated time: later candles may be stored, but must not be returned.
     Replay(Timestamp),
 }
 
-/// Where stored candles of a grain stop being finished, and what replaces them from there on.
+/// Boundary after which the stored candles of a grain are incomplete, and the one-minute candles
+/// that replace them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Stored candles stamped from here on are not served unchanged.
+    /// Stored candles with this stamp or a later one are not served unchanged.
     pub from: Timestamp,
-    /// The one-minute candles that are folded to replace them, half-open.
+    /// Half-open range of one-minute candles that are folded as a replacement.
     pub minutes: Range<Timestamp>,
-    /// Minutes from here on are still running: only their open is known.
+    /// Minutes from this stamp on are still running; only their open is known.
     pub running_from: Timestamp,
     pub prefer: Prefer,
 }
 
-/// Which candle is served at an edge.
+/// Which candle is served at an [`Edge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefer {
-    /// The fold of the minutes, and nothing without minutes.
+    /// The folded minutes only; no candle if there are no minutes.
     Minutes,
-    /// The fold of the minutes. Without minutes, the stored candle: it has arrived, and nothing
-    /// contradicts it.
+    /// The folded minutes; if there are none, the stored candle, because no minute contradicts it.
     MinutesThenStored,
-    /// The stored candle: its day is over. Until it is imported, the fold of the minutes.
+    /// The stored candle, because its day is over; until it is imported, the folded minutes.
     StoredThenMinutes,
 }
 
-/// How far the stored candles of a grain may be read.
+/// Limits for reading the stored candles of a grain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Horizon {
-    /// No candle stamped from here on may be shown.
+    /// Exclusive upper bound for the stamps that may be shown.
     pub(crate) until: Timestamp,
     pub(crate) edge: Option<Edge>,
 }
 
-/// A minute, in seconds.
+/// Seconds per minute.
 const MINUTE: i64 = 60;
 
 impl AsOf {
@@ -64,7 +66,7 @@ impl AsOf {
         }
     }
 
-    /// Whether everything that is known at `other` is known here, too.
+    /// Returns whether everything visible at `other` is also visible at `self`.
     pub fn includes(self, other: AsOf) -> bool {
         match (self, other) {
             (AsOf::Live(_), _) => true,
@@ -73,25 +75,26 @@ impl AsOf {
         }
     }
 
-    /// Whether the regular hours of a date are over, the closing tail included.
+    /// Returns whether the regular hours of a date are over, including the closing tail.
     pub fn is_over(self, venue: &Venue, date: Date) -> bool {
         venue.day_end(date) <= self.now()
     }
 
-    /// Whether minutes of one date replace the newest daily candle in a quote: that candle is
-    /// missing, or its day is not over, and the open of the running minute is a newer price.
+    /// Returns whether a quote should use the minutes of one date instead of the newest daily
+    /// candle: either the daily candle is older, or its day is not over and the running minute has
+    /// a newer price.
     pub(crate) fn prefers_minutes(self, venue: &Venue, day: Date, minutes: Date) -> bool {
         minutes > day || (minutes == day && !self.is_over(venue, day))
     }
 
-    /// Whether any candle of a series is known.
+    /// Returns whether at least one candle of a series is visible.
     pub fn shows(self, venue: &Venue, series: &SeriesInfo) -> bool {
         series.first < self.known_until(venue, series.series.grain)
     }
 
-    /// Stored candles of a grain stamped from here on do not count. A running minute does, and so
-    /// does a candle of a coarse file; an unfinished roll-up or day does not, because it is folded
-    /// from minutes.
+    /// Returns the exclusive upper bound for visible stored candles of a grain. Running minutes and
+    /// running coarse candles are visible (by their open); an unfinished roll-up or daily candle is
+    /// not, because it is folded from minutes.
     pub fn known_until(self, venue: &Venue, grain: Grain) -> Timestamp {
         match (self, grain) {
             (AsOf::Live(_), _) => Timestamp(i64::MAX),
@@ -105,12 +108,12 @@ impl AsOf {
         }
     }
 
-    /// The first instant after the present.
+    /// Returns the second after `now`, the exclusive end of a range that includes `now`.
     fn next(self) -> Timestamp {
         Timestamp(self.now().0.saturating_add(1))
     }
 
-    /// How far one-minute candles are known.
+    /// Returns how far one-minute candles are complete and visible.
     fn minutes(self, venue: &Venue) -> MinutesKnown {
         let now = match self {
             AsOf::Live(now) => {
@@ -120,8 +123,8 @@ impl AsOf {
             AsOf::Replay(now) => now,
         };
         if let Some(stamp) = venue.closing(now) {
-            // A closing candle has no open to show: its trades come from an auction at the end of
-            // the tail.
+            // A closing candle has no open to show: all its trades come from the auction at the end
+            // of the tail.
             return MinutesKnown { forming: Some(stamp), ..MinutesKnown::whole(stamp) };
         }
         if venue.slot(now).is_some() {
@@ -132,13 +135,13 @@ impl AsOf {
                 forming: Some(running),
             };
         }
-        // Nothing is running. A minute outside the sessions of this calendar is complete when it
-        // has passed.
+        // No minute of this calendar is running. A stored minute outside its sessions is complete
+        // once it has passed.
         MinutesKnown::whole(Timestamp(now.0.saturating_sub(MINUTE - 1)))
     }
 
-    /// Hides what is not known yet of candles of a coarse file: a running candle has only an open,
-    /// like a running minute.
+    /// Reduces running coarse candles to their open, like running minutes. Does nothing for a live
+    /// query.
     pub(crate) fn hide_running(self, venue: &Venue, length: Minutes, candles: &mut Candles) {
         let AsOf::Replay(_) = self else { return };
         let complete_until = self.minutes(venue).complete_until;
@@ -147,15 +150,15 @@ impl AsOf {
             let end = venue.slot(at).map_or(at.0.saturating_add(i64::from(length.get()) * MINUTE), |slot| {
                 slot.bucket(length, at).1.0
             });
-            // Complete with the last minute in it.
+            // A coarse candle is complete with its last minute.
             end.saturating_sub(MINUTE) < complete_until.0
         };
         let running = candles.time.partition_point(is_complete);
         keep_opens(candles, running);
     }
 
-    /// How far the stored source candles of a period may be read. Minutes before their own floor
-    /// are in no day either.
+    /// Returns how far the stored source candles of a period may be read. Days that are folded from
+    /// minutes exclude the minutes before the floor for minutes.
     pub(crate) fn horizon(self, venue: &Venue, period: Period, floors: Floors) -> Horizon {
         let length = match (self, period.source().period(), period) {
             (.., Period::Calendar(span)) => {
@@ -173,14 +176,16 @@ impl AsOf {
         Horizon { until: known.shown_until, edge }
     }
 
-    /// A day that is not over is built from its regular minutes, and so is one that is over until
-    /// its daily candle is imported. In a longer candle that is still forming this applies to each
-    /// of its days: otherwise a week would lose its Monday if the daily file is missing.
+    /// Returns the edge for daily and longer candles. A day that is not over is folded from its
+    /// regular minutes, and so is a finished day whose daily candle is not imported yet. Within a
+    /// longer candle that is still forming, the rule applies to each day: otherwise a week would
+    /// lose its Monday if that daily candle is missing.
     fn day_edge(self, venue: &Venue, span: Span, floors: Floors) -> Option<Edge> {
         let today = venue.zone().date(self.now());
         let is_open = venue.calendar().kind(today).is_some();
         let (until, prefer) = match self {
-            // A live feed sends a day candle that grows; on a day without trading there is none.
+            // A live feed updates the daily candle during the day; there is none on a day without
+            // trading.
             AsOf::Live(_) if !is_open => return None,
             AsOf::Live(_) => (self.next(), Prefer::MinutesThenStored),
             AsOf::Replay(_) => (self.minutes(venue).complete_until, Prefer::Minutes),
@@ -197,14 +202,15 @@ impl AsOf {
     }
 }
 
-/// How far one-minute candles are known.
+/// How far one-minute candles are complete and visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MinutesKnown {
-    /// Those stamped before this are complete.
+    /// Minutes with an earlier stamp are complete.
     complete_until: Timestamp,
-    /// Those stamped before this may be shown, with only the open if they are not complete.
+    /// Minutes with an earlier stamp are visible, by their open alone if they are not complete.
     shown_until: Timestamp,
-    /// The minute whose longer candles are forming now, if any.
+    /// Stamp of the minute that is currently forming, if any; longer candles that contain it are
+    /// also forming.
     forming: Option<Timestamp>,
 }
 
@@ -215,14 +221,14 @@ impl MinutesKnown {
 }
 
 impl Edge {
-    /// Hides what is not known yet of running minutes.
+    /// Reduces running minutes to their open.
     pub(crate) fn hide(&self, minutes: &mut Candles) {
         let start = minutes.time.partition_point(|time| *time < self.running_from.0);
         keep_opens(minutes, start);
     }
 }
 
-/// Reduces the candles from a row on to their open.
+/// Sets high, low and close to the open, and volume and turnover to zero, from row `start` on.
 fn keep_opens(candles: &mut Candles, start: usize) {
     let Candles { open, high, low, close, volume, turnover, .. } = candles;
     let opens = open.get(start..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Verifies a store: every checksum, every index entry, every candle.
+//! Verifies a store: every checksum, index entry and candle.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -8,19 +8,19 @@ use block::{Block, TradeBlock};
 use market::{Candles, Flaw, Grain, Slot, Timestamp, Trades, Venue, Venues};
 use store::{BlockEntry, Depth, Finding, Series, Store, StoreError};
 
-/// The result of a verification.
+/// Result of a verification.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     pub blocks: u64,
-    /// Candles.
+    /// Number of candles.
     pub rows: u64,
-    /// Single trades.
+    /// Number of single trades.
     pub trades: u64,
     pub bytes: u64,
     pub damage: Vec<Damage>,
 }
 
-/// One defect, and where it is.
+/// A defect and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub series: Option<Series>,
@@ -29,22 +29,23 @@ pub struct Damage {
     pub remedy: Remedy,
 }
 
-/// How a defect can be repaired.
+/// How to repair a defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Importing its source files again.
+    /// Import the source files again.
     ImportAgain,
-    /// Restoring a backup, or a new store: the defect is not in a block, but in the structures
+    /// Restore a backup or create a new store: the defect is outside the blocks, in the structures
     /// around them.
     Restore,
 }
 
-/// Verifies everything that is stored. A damaged block is reported and the rest is still checked.
+/// Verifies everything stored. A damaged block is reported, and the check continues with the next
+/// one.
 pub fn check(store: &Store, venues: &Venues) -> Result<CheckReport, StoreError> {
     check_watched(store, venues, |_| {})
 }
 
-/// The same, reporting progress after each block.
+/// Like [`check`], but calls `watch` after each block to report progress.
 pub fn check_watched(
     store: &Store,
     venues: &Venues,
@@ -57,8 +58,8 @@ pub fn check_watched(
     Ok(check_until(store, venues, go_on)?.unwrap_or_default())
 }
 
-/// The same, cancellable: `None` if `watch` has stopped it. SQLite's own check runs first, and to
-/// its end.
+/// Like [`check_watched`], but stops when `watch` breaks, and then returns `None`. SQLite's
+/// integrity check runs first and cannot be stopped.
 pub fn check_until(
     store: &Store,
     venues: &Venues,
@@ -102,7 +103,7 @@ pub fn check_until(
     report.damage.extend(findings.into_iter().map(damage));
     let snapshot = reader.snapshot()?;
     let securities = match snapshot.securities() {
-        // Those that cannot be listed have been reported above.
+        // Damaged rows of this table are already reported.
         Err(error) if error.is_of_data() => Vec::new(),
         listed => listed?,
     };
@@ -121,9 +122,10 @@ pub fn check_until(
                 ),
                 remedy: Remedy::ImportAgain,
             }),
-            // Damaged blocks have been reported above.
+            // Damaged blocks are already reported.
             Err(HistoryError::Store(StoreError::Damaged { .. } | StoreError::Value { .. })) => {}
-            // A server rejects every statement after damage in the same snapshot.
+            // PostgreSQL rejects every further statement of a failed transaction, so the snapshot
+            // is unusable.
             Err(HistoryError::Store(StoreError::Engine { .. })) if !report.damage.is_empty() => break,
             Err(HistoryError::Store(error)) => return Err(error),
             Err(_) => {}
@@ -132,7 +134,7 @@ pub fn check_until(
     Ok(Some(report))
 }
 
-/// Checks a block against its index entry, and its candles against the rules of import.
+/// Checks a block against its index entry, and its candles against the import rules.
 fn inspect(entry: &BlockEntry, bytes: &[u8], candles: &mut Candles) -> Result<(), String> {
     Block::parse(bytes).and_then(|block| block.read_all(candles)).map_err(|error| error.to_string())?;
     let stamps = (candles.time.first().copied(), candles.time.last().copied());
@@ -145,8 +147,8 @@ fn inspect(entry: &BlockEntry, bytes: &[u8], candles: &mut Candles) -> Result<()
     }
 }
 
-/// Candles of coarse files begin where those of their period do. Stamps without a session in the
-/// current calendar are skipped: another calendar may have accepted them.
+/// Checks that coarse candles start on the grid of their period. Stamps outside the sessions of the
+/// current calendar are skipped: they may have been imported with another calendar.
 fn on_grid(grain: Grain, venue: &Venue, candles: &Candles) -> Result<(), String> {
     let Some(length) = grain.length().filter(|_| grain.is_own()) else { return Ok(()) };
     let mut slot: Option<Slot> = None;
@@ -160,7 +162,7 @@ fn on_grid(grain: Grain, venue: &Venue, candles: &Candles) -> Result<(), String>
     Ok(())
 }
 
-/// The same for a block of trades.
+/// Checks a trade block against its index entry, and its trades against the import rules.
 fn inspect_trades(entry: &BlockEntry, bytes: &[u8], trades: &mut Trades) -> Result<(), String> {
     TradeBlock::parse(bytes).and_then(|block| block.read_all(trades)).map_err(|error| error.to_string())?;
     let stamps = (trades.time.first().copied(), trades.time.last().copied());
@@ -209,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stopped_check_reads_no_further_block_and_reports_nothing() {
+    fn a_stopped_check_reads_no_further_block() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
         let mut writer = store.writer().unwrap();
@@ -238,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn candles_of_coarse_files_begin_where_those_of_their_period_do() {
+    fn coarse_candles_off_their_grid_are_damage() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
         let mut writer = store.writer().unwrap();
         let mut batch = writer.begin().unwrap();
-        // 09:30 in Hong Kong, and this many minutes later.
+        // `minutes` after 09:30 in Hong Kong.
         let at = |minutes: i64| Timestamp(1_704_159_000 + minutes * 60);
         let candle = |minutes: i64| Candle {
             time: at(minutes),

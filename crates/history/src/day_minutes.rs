@@ -1,4 +1,4 @@
-//! The one-minute candles of the newest trading day: the intraday line, and the source of quotes.
+//! One-minute candles of the newest trading day: the intraday line, and the source of quotes.
 
 use market::{Candle, Candles, Date, Floors, Period, Price, Symbol, Timestamp, Turnover};
 use store::Reader;
@@ -9,33 +9,33 @@ use crate::plan::{Plan, Take};
 use crate::query::{Adjust, Query, Select, Sessions};
 use crate::read::{Answer, History};
 
-/// More minutes than any trading day has, overnight included.
+/// Upper bound for the minutes of a trading day, including overnight hours.
 const MINUTES_MAX: usize = 2000;
 
-/// The known one-minute candles of a trading day.
+/// Visible one-minute candles of a trading day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DayMinutes {
     pub day: Date,
-    /// The decimals of the security's prices.
+    /// Number of decimals of the security's prices.
     pub decimals: u32,
     pub candles: Candles,
 }
 
-/// A minute of the intraday line.
+/// One minute of the intraday line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinePoint {
     pub time: Timestamp,
     pub price: Price,
     pub volume: i64,
     pub turnover: Turnover,
-    /// The average price of the day so far.
+    /// Average price of the day up to this minute.
     pub average: Price,
 }
 
 impl History {
-    /// The minutes of the newest trading day that has any in these sessions; `None` if no day has.
-    /// Before regular hours begin, pre-market or overnight hours may already belong to the next
-    /// day.
+    /// Returns the minutes of the newest trading day that has any in these sessions, or `None` if
+    /// there is no such day. Before regular hours, pre-market or overnight minutes may already
+    /// belong to the next trading day.
     pub fn newest_day_minutes(
         &self,
         reader: &mut Reader,
@@ -51,7 +51,8 @@ impl History {
         }
     }
 
-    /// The trading day of the newest minute of a query.
+    /// Returns the trading day of the newest minute that a query selects, or `None` if it selects
+    /// none.
     pub(crate) fn newest_day(
         &self,
         reader: &mut Reader,
@@ -64,7 +65,7 @@ impl History {
         Ok(answer.candles.time.last().and_then(|time| venue.trading_day(Timestamp(*time))))
     }
 
-    /// The minutes of one trading day, which may begin on the evening before.
+    /// Returns the minutes of one trading day, which may begin on the previous evening.
     pub(crate) fn minutes_of_day(
         &self,
         reader: &mut Reader,
@@ -86,7 +87,7 @@ impl History {
 }
 
 impl DayMinutes {
-    /// The intraday line.
+    /// Returns one point per minute, with the average price up to that minute.
     pub fn line(&self) -> impl Iterator<Item = LinePoint> + '_ {
         let (mut volume, mut turnover) = (0i128, 0i128);
         self.candles.iter().map(move |candle: Candle| {
@@ -102,20 +103,20 @@ impl DayMinutes {
         })
     }
 
-    /// The price at an instant: the close of the newest minute that began by then.
+    /// Returns the close of the newest minute that began at or before `at`.
     pub fn price_at(&self, at: Timestamp) -> Option<Price> {
         self.candles.iter().rfind(|candle| candle.time <= at).map(|candle| candle.close)
     }
 }
 
-/// The one-minute candles of a security.
+/// Builds a query for all one-minute candles of a security.
 pub(crate) fn minutes(symbol: &Symbol, sessions: Sessions, floors: Floors) -> Query {
     let select = Select::Dates { start: None, end: None };
     Query { symbol: symbol.clone(), period: Period::MINUTE, adjust: Adjust::None, sessions, floors, select }
 }
 
-/// Turnover divided by volume, rounded; `None` if the source has no turnover, or nothing was
-/// traded.
+/// Divides turnover by volume, rounding half up. Returns `None` if the turnover is unknown or
+/// nothing was traded.
 fn average(turnover: i128, volume: i128) -> Option<Price> {
     if turnover <= 0 || volume <= 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Reads the source candles of a plan, and folds minutes where stored candles are not finished.
+//! Reads the source candles of a plan, and folds minutes where stored candles are incomplete.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::read::{interleave, read_back, read_lanes};
 
 const ALL: Rows = Rows::Forward(usize::MAX);
 
-/// The sources of one query's candles.
+/// Inputs for reading the source candles of one query.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sources<'a> {
     pub(crate) snapshot: &'a Snapshot<'a>,
@@ -22,7 +22,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// The source candles of the plan.
+    /// Reads the plan's source candles, including those at its edge.
     pub(crate) fn read(&self) -> Result<Candles, HistoryError> {
         let plan = self.plan;
         let Some(edge) = &plan.edge else { return self.stored(plan) };
@@ -31,14 +31,15 @@ impl Sources<'_> {
         let mut candles = self.stored(&finished)?;
         match plan.period {
             Period::Clock(_) => candles.append(&self.running(edge)?),
-            // A day begins at the edge, so it is either wanted whole or not at all.
+            // The edge is the start of a day, so the day is needed either whole or not at all.
             Period::Calendar(_) if edge.from < start => {}
             Period::Calendar(_) => candles = self.days(edge, candles)?,
         }
         Ok(candles)
     }
 
-    /// The candles at the edge of a plan whose other candles are served unchanged.
+    /// Returns only the candles at the edge, folded and cut to the plan's stamps. The caller serves
+    /// all other candles of the plan unchanged.
     pub(crate) fn made(&self, edge: &Edge) -> Result<Candles, HistoryError> {
         let plan = self.plan;
         let mut made = match plan.period {
@@ -67,7 +68,7 @@ impl Sources<'_> {
         read_lanes(self.snapshot, &series, window, ALL)
     }
 
-    /// The minutes that replace an unfinished roll-up, or are themselves running.
+    /// Reads the minutes that replace an unfinished roll-up, or that are themselves running.
     fn running(&self, edge: &Edge) -> Result<Candles, HistoryError> {
         let Range { start, end } = self.plan.sources;
         let mut candles = self.minutes(edge.minutes.start.max(start)..edge.minutes.end.min(end))?;
@@ -75,8 +76,8 @@ impl Sources<'_> {
         Ok(candles)
     }
 
-    /// Stored days, and the fold of minutes for days that are not stored: today, and in a longer
-    /// candle the days before it.
+    /// Merges stored days with days folded from minutes: today, and any earlier day of a longer
+    /// candle that is not stored.
     fn days(&self, edge: &Edge, stored: Candles) -> Result<Candles, HistoryError> {
         let today = match edge.prefer {
             Prefer::Minutes => Candles::default(),
@@ -97,8 +98,8 @@ impl Sources<'_> {
         Ok(days)
     }
 
-    /// The windows of trading days whose minutes are needed because no day candle is stored;
-    /// neighbours share one.
+    /// Returns the time windows of trading days without a stored daily candle, whose minutes are
+    /// needed instead. Adjacent days share a window.
     fn missing(&self, edge: &Edge, stored: &Candles, today: &Candles) -> Vec<Range<Timestamp>> {
         let zone = self.venue.zone();
         let end_of = |date: Date| date.tomorrow().map_or(Timestamp(i64::MAX), |next| zone.midnight(next));
@@ -106,7 +107,7 @@ impl Sources<'_> {
             true => stored.time.binary_search(&at.0).is_ok(),
             false => edge.prefer == Prefer::StoredThenMinutes && !today.is_empty(),
         };
-        // Days before the source range are not needed, even if they belong to a candle in it.
+        // Days before the source range are not needed, even if a candle in the range includes them.
         let (first, last) =
             (zone.date(edge.minutes.start.max(self.plan.sources.start)), zone.date(edge.from));
         let mut windows: Vec<Range<Timestamp>> = Vec::new();
@@ -130,7 +131,7 @@ impl Sources<'_> {
     }
 }
 
-/// Folds one candle of each day that has minutes.
+/// Folds the minutes of each day into one daily candle.
 fn fold_days(venue: &Venue, minutes: &Candles, days: &mut Candles) -> Result<(), fold::Overflow> {
     let mut start = 0;
     while let Some(time) = minutes.time.get(start) {

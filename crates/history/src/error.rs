@@ -1,4 +1,4 @@
-//! Why a query has no answer.
+//! Errors of queries.
 
 use block::BlockError;
 use market::{Symbol, Timestamp, fold};

@@ -1,4 +1,4 @@
-//! The known extent of a series, and the stored series of a security.
+//! Visible extent of a series, and the stored series of a security.
 
 use block::{Block, BlockError};
 use market::{Candles, Date, Floors, Grain, Period, Symbol, Timestamp, Venue};
@@ -7,24 +7,24 @@ use store::{Lane, SeriesInfo, Snapshot};
 use crate::as_of::AsOf;
 use crate::error::HistoryError;
 
-/// Stored candles of a security in regular hours.
+/// Extent of a security's stored candles of one period, in regular hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredRange {
     pub period: Period,
-    /// The trading days of the first and the last candle.
+    /// Trading days of the first and last candle.
     pub first: Date,
     pub last: Date,
-    /// The number of candles; unknown if some of them are before the floor.
+    /// Number of candles; `None` if some of them are before the floor.
     pub rows: Option<u64>,
 }
 
-/// The series that are listed in an inventory, finest first: those imported from files. Roll-ups of
-/// minutes are not listed. This is the only list of them.
+/// Returns the grains listed in an inventory, finest first. These are the imported grains; roll-ups
+/// of minutes are omitted.
 fn listed_grains() -> impl Iterator<Item = Grain> {
     Grain::ALL.into_iter().filter(|grain| !Grain::ROLLED_UP.contains(grain))
 }
 
-/// The stored ranges of a security, as far as they are known and after the floors, finest first.
+/// Returns the visible stored ranges of a security on or after the floors, finest first.
 pub fn stored_ranges(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -58,8 +58,8 @@ fn trading_day(venue: &Venue, grain: Grain, stamp: Timestamp) -> Date {
     slot.map_or_else(|| venue.zone().date(stamp), |slot| slot.day)
 }
 
-/// A series without candles in the future; `None` if all of them are. Its bytes are those of the
-/// blocks that hold any of the rest.
+/// Clips a series to the candles visible at `as_of`. Returns `None` if there are none. The byte
+/// count covers every block with at least one visible candle.
 pub fn known_part(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -90,7 +90,8 @@ pub fn known_part(
     Ok((known.rows > 0).then_some(known))
 }
 
-/// How many rows of a block are stamped before a point, and the stamp of the last of them.
+/// Returns the number of rows in a block with a stamp before `until`, and the stamp of the last
+/// such row.
 fn rows_before(bytes: &[u8], until: Timestamp) -> Result<(u64, Timestamp), BlockError> {
     let mut columns = Block::parse(bytes)?.columns()?;
     let rows = columns.rows_before(until.0)?;

@@ -1,15 +1,15 @@
 //! Queries over stored candles, and imports.
 //!
-//! A [`Query`] is a client's request. [`Plan::of`] turns it into a value (which series, which
-//! stamps, how many source candles, what to fold) without I/O; [`History::candles`] reads the
-//! blocks of the plan and folds them in one pass. [`import`] is the other direction. The crate
-//! knows no network, no protocol numbers and no clock: [`AsOf`] is an argument, and decides what is
-//! known then. Start with `query.rs`, then `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`;
-//! `paging.rs` is for more candles than one answer holds, `quote.rs` for the last price and the
-//! figures of the day, `trades.rs` for single trades and capital flow, `own.rs` for coarse files
-//! mixed with minutes.
+//! A [`Query`] is a client's request. [`Plan::of`] turns it into a plan without I/O: which series,
+//! which stamps, how many source candles, what to fold. [`History::candles`] reads the blocks of
+//! the plan and folds them in one pass. [`import`] writes candles to the store. The crate knows no
+//! network, no protocol numbers and no clock: the caller passes an [`AsOf`], which decides what is
+//! visible. Start with `query.rs`, then `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`; `paging.rs`
+//! reads more candles than one answer can hold, `quote.rs` computes the last price and the figures
+//! of the day, `trades.rs` reads single trades and capital flow, and `own.rs` mixes coarse files
+//! with minutes.
 //!
-//! An import into an empty store, and a query of weeks:
+//! Example: import a file into an empty store, and query weekly candles.
 //!
 //! ```
 //! use history::import::{Context, Options, Progress, import};
@@ -81,7 +81,7 @@ pub use trades::{CapitalFlow, LatestTrades, TRADES_MAX};
 use market::Session;
 use store::Lane;
 
-/// The lane that stores a session's candles.
+/// Returns the lane that stores a session's candles.
 pub fn lane_of(session: Session) -> Lane {
     match session {
         Session::Intraday => Lane::Regular,

@@ -1,6 +1,6 @@
-//! Stored candles for the engine that fills orders, which decides itself what is known at a time.
-//! Nothing here is adjusted, folded, or limited by a clock, and options are read like any other
-//! security.
+//! Stored candles for the engine that fills orders, which decides itself what is visible at an
+//! instant. The candles are not adjusted, folded or limited by a clock, and options are read like
+//! any other security.
 
 use std::ops::{ControlFlow, Range};
 
@@ -12,8 +12,8 @@ use crate::error::HistoryError;
 use crate::read::{History, interleave};
 
 impl History {
-    /// The one-minute candles stamped within a window, of all trading hours, by time. An unknown
-    /// symbol has none. Only the pages that overlap the window are decoded.
+    /// Returns the one-minute candles of all sessions within a half-open window, sorted by time.
+    /// The result is empty for an unknown symbol. Only pages that overlap the window are decoded.
     pub fn minutes(
         &self,
         view: &View,
@@ -31,7 +31,7 @@ impl History {
         Ok(merged)
     }
 
-    /// The latest one-minute candle stamped at or before an instant, in any trading hours.
+    /// Returns the latest one-minute candle of any session stamped at or before an instant.
     pub fn last_minute(
         &self,
         view: &View,
@@ -41,7 +41,7 @@ impl History {
         let until = Timestamp(at.0.saturating_add(1));
         let mut last: Option<Candle> = None;
         for info in view.series_of(symbol)? {
-            // A lane that ended earlier has nothing newer.
+            // A lane that ends earlier cannot have a newer candle.
             let is_newer = last.is_none_or(|last| info.last > last.time);
             if info.series.grain == Grain::Minute && info.first < until && is_newer {
                 let of_lane = last_before(view, &info.series, until)?;
@@ -51,7 +51,7 @@ impl History {
         Ok(last)
     }
 
-    /// The last minute in the regular hours of a trading day.
+    /// Returns the last minute in the regular hours of a trading day.
     pub fn last_regular_minute(
         &self,
         view: &View,
@@ -64,13 +64,14 @@ impl History {
         Ok(last.filter(|candle| venue.trading_day(candle.time) == Some(date)))
     }
 
-    /// The latest stored daily candle before a date.
+    /// Returns the latest stored daily candle before a date.
     pub fn last_day(&self, view: &View, symbol: &Symbol, date: Date) -> Result<Option<Candle>, HistoryError> {
         let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
         last_before(view, &series, self.venue(symbol).zone().midnight(date))
     }
 
-    /// The close of the last minute in the regular hours of a trading day, or that of its daily candle if no such minute is stored.
+    /// Returns the close of a trading day's last regular minute. Falls back to the daily candle if
+    /// no such minute is stored.
     pub fn intraday_close(
         &self,
         view: &View,
@@ -86,8 +87,8 @@ impl History {
         Ok(day.filter(|candle| zone.date(candle.time) == date).map(|candle| candle.close))
     }
 
-    /// The unadjusted closes of the daily candles from one date up to another, exclusive: in one
-    /// pass over their blocks.
+    /// Returns the unadjusted daily closes from one date to another (exclusive), in one pass over
+    /// their blocks.
     pub fn daily_closes(
         &self,
         view: &View,
@@ -100,8 +101,8 @@ impl History {
         Ok(days.iter().map(|candle| (zone.date(candle.time), candle.close)).collect())
     }
 
-    /// The unadjusted close of the last day before a date: of its daily candle, or of its last
-    /// regular minute if no daily candle is stored.
+    /// Returns the unadjusted close of the last day before a date: that of its daily candle, or of
+    /// its last regular minute if no daily candle is stored.
     pub fn close_before(
         &self,
         view: &View,
@@ -119,7 +120,7 @@ impl History {
     }
 }
 
-/// The candles of a series within a window.
+/// Returns the candles of a series within a half-open window.
 fn window(view: &View, series: &Series, stamps: &Range<Timestamp>) -> Result<Candles, HistoryError> {
     let mut candles = Candles::default();
     for entry in view.blocks(series, Some(stamps.start), Some(stamps.end))? {
@@ -130,12 +131,12 @@ fn window(view: &View, series: &Series, stamps: &Range<Timestamp>) -> Result<Can
     Ok(candles)
 }
 
-/// The newest candle of a series before a point, with one statement and one page of one block.
+/// Returns the newest candle of a series before `until`, with one statement and one decoded page.
 fn last_before(view: &View, series: &Series, until: Timestamp) -> Result<Option<Candle>, HistoryError> {
     let mut found = Ok(None);
     view.bodies_back(series, until, |body| {
         found = last_row(body.bytes, until).map_err(|source| damaged(series, body.entry.first, source));
-        // It starts before the point, so it contains the candle.
+        // This block starts before `until`, so it contains the candle.
         ControlFlow::Break(())
     })?;
     found

@@ -1,11 +1,12 @@
-//! Candles of coarse files (5, 15, 30 and 60 minutes) mixed with one-minute candles.
+//! Mixes candles of coarse files (5, 15, 30 and 60 minutes) with one-minute candles.
 //!
-//! One rule, whatever was imported first: in each session of a trading day, only the finest known
-//! candles are used. So minutes win, five minutes win over fifteen, nothing is counted twice, and
-//! no answer has candles of a grain that its period is not a multiple of. A session with a single
-//! minute is a session of minutes: its other minutes were not traded, or not loaded, and coverage
-//! reports which. The rule applies to whole sessions, so reading takes whole trading days, and as
-//! many of them as hold enough candles.
+//! One rule applies, regardless of the import order: in each session of a trading day, only the
+//! finest visible candles are used. One-minute candles take precedence over all others, and
+//! 5-minute candles over 15-minute ones. Nothing is counted twice, and a candle is never built from
+//! a grain that does not divide its period. A session with a single stored minute uses only
+//! minutes: its other minutes were not traded or not loaded, and coverage reports which. Because
+//! the rule applies to whole sessions, reads cover whole trading days, as many as are needed to
+//! find enough candles.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,7 +21,7 @@ use crate::plan::{Plan, Rows, Take};
 use crate::read::{interleave, read_lanes};
 
 const ALL: Rows = Rows::Forward(usize::MAX);
-/// How much more is read if it was not enough.
+/// Factor by which the number of requested rows grows if a read did not find enough candles.
 const MORE: usize = 4;
 
 /// A query over mixed grains.
@@ -31,7 +32,7 @@ pub(crate) struct Mixed<'a> {
     /// Coarse grains with their lanes, finest first.
     own: Vec<OwnLayer>,
     edge: Option<Edge>,
-    /// Everything that may be read: from the first candle of any layer to the last that may be known.
+    /// Range that may be read: from the first candle of any layer to the last visible one.
     extent: Range<Timestamp>,
 }
 
@@ -41,11 +42,11 @@ struct OwnLayer {
     series: Vec<Series>,
 }
 
-/// A session of a trading day.
+/// One session of a trading day.
 type SessionKey = (Date, Session);
 
 impl<'a> Mixed<'a> {
-    /// `None` if there are no coarse candles in the window of the query.
+    /// Returns `None` if the query's window has no coarse candles.
     pub(crate) fn of(sources: Sources<'a>, as_of: AsOf) -> Result<Option<Mixed<'a>>, HistoryError> {
         let (plan, venue) = (sources.plan, sources.venue);
         if plan.sources.is_empty() {
@@ -84,8 +85,8 @@ impl<'a> Mixed<'a> {
         Ok(is_mixed.then_some(Mixed { sources, as_of, own, edge, extent }))
     }
 
-    /// The source candles of the plan, at least as many as it needs, of mixed grains: they have to
-    /// be folded.
+    /// Reads the plan's source candles, at least as many as it needs. They have mixed grains, so
+    /// the caller must fold them.
     pub(crate) fn read(&self) -> Result<Candles, HistoryError> {
         let plan = self.sources.plan;
         let whole = within(&plan.sources, &self.extent);
@@ -104,8 +105,9 @@ impl<'a> Mixed<'a> {
         }
     }
 
-    /// The part of the window at the wanted end in which some layer has rows for `wanted` candles.
-    /// It begins and ends with a trading day unless the whole window does not.
+    /// Returns the part of the window, at the end that the plan takes from, in which at least one
+    /// layer has enough rows for `wanted` candles. It is extended to whole trading days within the
+    /// whole window.
     fn window(&self, whole: &Range<Timestamp>, wanted: usize) -> Result<Range<Timestamp>, HistoryError> {
         let plan = self.sources.plan;
         let base = (plan.period.source().length(), plan.series.as_slice());
@@ -132,7 +134,8 @@ impl<'a> Mixed<'a> {
         })
     }
 
-    /// How far to read in a series for so many rows; to the end of the window if it has fewer.
+    /// Returns how far to read in a series to get this many rows, or the end of the window if it
+    /// has fewer.
     fn enough(
         &self,
         series: &Series,
@@ -157,7 +160,7 @@ impl<'a> Mixed<'a> {
         Ok(reached.unwrap_or(end))
     }
 
-    /// The candles to use in the whole trading days around a window.
+    /// Selects the candles to use in the whole trading days around a window.
     fn select(&self, window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
         let venue = self.sources.venue;
         let days = within(&whole_days(venue, window), &self.extent);
@@ -175,7 +178,7 @@ impl<'a> Mixed<'a> {
         Ok(chosen)
     }
 
-    /// One-minute candles, or their roll-ups where those are finished.
+    /// Reads one-minute candles, or their roll-ups where those are complete.
     fn minutes(&self, window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
         let edge = self.edge.clone().filter(|edge| edge.from < window.end);
         let Sources { snapshot, venue, symbol, plan } = self.sources;
@@ -183,7 +186,7 @@ impl<'a> Mixed<'a> {
         Sources { snapshot, venue, symbol, plan: &plan }.read()
     }
 
-    /// How many candles within the plan's stamps these fold to.
+    /// Returns the number of candles within the plan's stamps after folding.
     fn folded(&self, candles: &Candles) -> Result<usize, HistoryError> {
         let Sources { venue, symbol, plan, .. } = self.sources;
         let folded = fold::fold(venue, plan.period, candles)
@@ -193,7 +196,7 @@ impl<'a> Mixed<'a> {
     }
 }
 
-/// Sessions that have their candles already.
+/// Sessions for which candles have already been selected.
 pub(crate) struct Taken<'a> {
     venue: &'a Venue,
     keys: BTreeSet<SessionKey>,
@@ -216,7 +219,8 @@ impl<'a> Taken<'a> {
         }
     }
 
-    /// The candles of sessions that have none so far. Stamps outside of all sessions are dropped.
+    /// Returns the candles of sessions that are not in the set. Stamps outside all sessions are
+    /// dropped.
     pub(crate) fn free(&self, candles: &Candles) -> Candles {
         let mut slot = None;
         candles
@@ -225,7 +229,8 @@ impl<'a> Taken<'a> {
             .collect()
     }
 
-    /// The session of a stamp; neighbours mostly share their segment.
+    /// Returns the session of a stamp. `slot` caches the last segment, because adjacent stamps
+    /// mostly share it.
     fn key(&self, time: i64, slot: &mut Option<Slot>) -> Option<SessionKey> {
         let at = Timestamp(time);
         if !slot.is_some_and(|slot| slot.holds(at)) {
@@ -235,7 +240,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// How many candles of a length one candle of a period consists of, at most.
+/// Returns an upper bound for the number of source candles of a length in one candle of a period.
 fn rows_a_candle(period: Period, length: Option<Minutes>) -> usize {
     match (period, length) {
         (Period::Clock(minutes), Some(length)) => usize::from(minutes.get() / length.get().max(1)) + 1,
@@ -248,8 +253,8 @@ fn within(window: &Range<Timestamp>, bounds: &Range<Timestamp>) -> Range<Timesta
     start..window.end.min(bounds.end).max(start)
 }
 
-/// Extends a window to whole trading days: an evening may belong to the day after it, and a night
-/// to the evening before.
+/// Extends a window to whole trading days. An evening may belong to the next trading day, and a
+/// night to the session of the previous evening.
 fn whole_days(venue: &Venue, window: &Range<Timestamp>) -> Range<Timestamp> {
     let zone = venue.zone();
     let first = zone.date(window.start);
@@ -258,7 +263,7 @@ fn whole_days(venue: &Venue, window: &Range<Timestamp>) -> Range<Timestamp> {
     zone.midnight(first.yesterday().unwrap_or(first))..zone.midnight(after(after(last)))
 }
 
-/// Whether a security has candles of coarse files.
+/// Returns whether a security has coarse candles.
 pub(crate) fn has_own(snapshot: &Snapshot<'_>, symbol: &Symbol) -> Result<bool, HistoryError> {
     Ok(snapshot.series_of(symbol)?.iter().any(|info| info.series.grain.is_own()))
 }

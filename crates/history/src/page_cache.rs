@@ -1,15 +1,15 @@
-//! The page cache: stored candles in their encoded form, page by page.
+//! Page cache: stored candles in encoded form, by page.
 //!
-//! A plain query (one stored series, nothing folded, nothing adjusted) selects a run of stored
-//! candles, so its answer can be sliced from pages that were encoded earlier. Blocks never change
-//! and their ids are never reused while the store is open, so an encoded page stays valid; only the
-//! directories of series change, and those carry the version of the store they were read at. The
-//! caller decides the encoding: this file knows candles, not protocols.
+//! A plain query (one stored series, not folded, not adjusted) selects a contiguous run of stored
+//! candles, so its answer can be sliced from pages that were encoded earlier. Blocks are immutable
+//! and their ids are not reused while the store is open, so an encoded page never becomes stale.
+//! Only the block directories of series change; they carry the store version at which they were
+//! read. The caller defines the encoding: this file knows candles, not protocols.
 //!
-//! An answer of a thousand candles costs as much in cache misses as in instructions. So pages are
-//! cached by block, which is one look-up instead of five; and the stamps of a page that lies wholly
-//! within the answer, as all but the first and the last do, are not read: the block's page spans
-//! are enough.
+//! For an answer of a thousand candles, cache misses cost as much as instructions. Pages are
+//! therefore cached per block, which takes one lookup instead of five. For a page that lies wholly
+//! within the answer (all but the first and the last) the stamps are not read: the block's page
+//! spans are sufficient.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,9 +28,9 @@ use crate::edge::Sources;
 use crate::own::has_own;
 use crate::plan::{Plan, Take};
 
-/// The encoded form of a page. It must report its memory use. Clones share their data.
+/// Encoded form of a page. Clones must be cheap and share their data.
 pub trait Encoded: Clone + Send + Sync + 'static {
-    /// Some of its rows, as part of an answer.
+    /// A range of the page's rows, as part of an answer.
     type Piece;
 
     fn encode(candles: &Candles, rows: Range<usize>, decimals: u32) -> Self;
@@ -38,15 +38,15 @@ pub trait Encoded: Clone + Send + Sync + 'static {
     fn piece(&self, rows: Range<usize>) -> Self::Piece;
 }
 
-/// Encoded pages up to a number of bytes. Those of a block are cached and evicted together, the
-/// least recently used block first.
+/// Cache of encoded pages, limited by bytes. The pages of a block are cached and evicted together,
+/// by the S3-FIFO policy of `quick_cache`.
 pub struct PageCache<E> {
     blocks: Cache<BlockKey, Arc<CachedBlock<E>>, Weight>,
     directories: RwLock<HashMap<Series, Arc<Directory>>>,
     is_off: bool,
 }
 
-/// The contents of a page cache, for metrics.
+/// Size of a page cache, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageCacheLoad {
     pub bytes: u64,
@@ -57,26 +57,26 @@ pub struct PageCacheLoad {
 /// An answer, sliced from pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slices<P> {
-    /// Oldest first.
+    /// Slices in ascending order of time.
     pub pieces: Vec<P>,
-    /// Candles in all of them.
+    /// Total number of candles.
     pub rows: usize,
 }
 
-/// A block, and the decimals of its prices.
+/// Block id, and the decimals of its prices.
 type BlockKey = (i64, u32);
 
-/// The cached pages of one block. It is immutable once cached, because its weight must not change:
-/// a block with another page replaces it.
+/// Cached pages of one block. Immutable once cached, because the weight of a cache entry must not
+/// change: adding a page replaces the entry.
 #[derive(Clone, Debug)]
 struct CachedBlock<E> {
     spans: Arc<[Span]>,
-    /// As many as spans.
+    /// One entry per span; `None` if the page is not encoded yet.
     pages: Box<[Option<Page<E>>]>,
     bytes: usize,
 }
 
-/// One page of a block: its first stamp, an upper bound of its last, and its number of rows.
+/// First stamp, upper bound of the last stamp, and number of rows of a page.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     first: i64,
@@ -84,30 +84,31 @@ struct Span {
     rows: usize,
 }
 
-/// One page of stored candles.
+/// One encoded page, with the stamps of its candles.
 #[derive(Clone, Debug)]
 struct Page<E> {
     times: Arc<[i64]>,
     encoded: E,
 }
 
-/// The blocks of a series at one version of the store.
+/// Blocks of a series at one version of the store.
 #[derive(Debug)]
 struct Directory {
     version: i64,
     decimals: u32,
     entries: Vec<BlockEntry>,
-    /// Whether there may be candles of coarse files: then this series alone is not the answer.
+    /// Whether coarse candles may exist, so that this series alone is not the complete answer.
     has_own: bool,
 }
 
-/// Maximum number of directories; a store of a whole market has more series than are requested.
+/// Maximum number of cached directories; all are dropped when it is reached. A store of a whole
+/// market has more series than are requested.
 const DIRECTORIES_MAX: usize = 65_536;
-/// Approximate overhead of a block and its key.
+/// Estimated overhead of a block and its key, in bytes.
 const OVERHEAD: usize = 256;
-/// Approximate weight of a block with some cached pages. The cache is divided into shards of at
-/// least thirty-two times as much, unless it is smaller than that as a whole: the largest block,
-/// 8,192 days, fits into any.
+/// Estimated size of a block with some cached pages. Each shard of the cache has room for at least
+/// 32 of them, unless the whole cache is smaller, so that even the largest block (8,192 days) fits
+/// into any shard.
 const BLOCK_BYTES: usize = 128 << 10;
 
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +127,7 @@ impl<E> fmt::Debug for PageCache<E> {
 }
 
 impl<E: Encoded> PageCache<E> {
-    /// A cache of at most `bytes`; with zero it caches nothing.
+    /// Creates a cache of at most `bytes`. Zero disables caching.
     pub fn new(bytes: usize) -> PageCache<E> {
         PageCache {
             blocks: Cache::with_weighter((bytes / BLOCK_BYTES).max(16), bytes as u64, Weight),
@@ -135,10 +136,9 @@ impl<E: Encoded> PageCache<E> {
         }
     }
 
-    /// The answer to a plan, sliced from encoded pages, or `None` if the plan is not a plain one,
-    /// or there is nothing to answer. Missing pages are read, decoded and encoded, all under one
-    /// snapshot of the store; so are candles folded from minutes at an edge. The query must not be
-    /// an adjusted one: the plan does not show it.
+    /// Answers a plan from encoded pages. Returns `None` if the plan is not plain, or if there are
+    /// no candles. Reads, decodes and encodes missing pages, and folds minutes at an edge, all
+    /// within one snapshot. The query must not be adjusted, which the plan does not show.
     pub fn slices(
         &self,
         reader: &mut Reader,
@@ -152,13 +152,13 @@ impl<E: Encoded> PageCache<E> {
             Some(known) => Some(known),
             None => self.read(&snapshot, series)?,
         };
-        // A missing series has no blocks, and the slow path reports why.
+        // Without blocks, the slow path determines the error.
         let Some(directory) = directory.filter(|found| found.is_all()) else {
             return Ok(None);
         };
         let walk = Walk::new(self, series, &directory, plan, Some(&snapshot));
         let Some(edge) = &plan.edge else { return walk.slices(plan.take) };
-        // The next query needs it to decide whether it can be answered from memory.
+        // The next query needs this directory to decide whether it can be answered from memory.
         let minutes = minutes_of(series);
         if self.known(&minutes, directory.version).is_none() {
             self.read(&snapshot, &minutes)?;
@@ -168,7 +168,7 @@ impl<E: Encoded> PageCache<E> {
         Ok(found.filter(|found| found.rows > 0))
     }
 
-    /// The current contents.
+    /// Returns the current size of the cache.
     pub fn load(&self) -> PageCacheLoad {
         let pages = |block: Arc<CachedBlock<E>>| block.pages.iter().flatten().count();
         PageCacheLoad {
@@ -178,21 +178,21 @@ impl<E: Encoded> PageCache<E> {
         }
     }
 
-    /// Whether caching is disabled.
+    /// Returns whether caching is disabled.
     pub fn is_off(&self) -> bool {
         self.is_off
     }
 
-    /// As [`PageCache::slices`], but `None` as well if anything would have to be read, or the cache
-    /// is of another version of the store. Takes a microsecond.
+    /// Like [`PageCache::slices`], but also returns `None` if anything would have to be read, or if
+    /// the cached directory is of another store version. Takes about a microsecond.
     pub fn slices_in_memory(
         &self,
         version: i64,
         plan: &Plan,
     ) -> Result<Option<Slices<E::Piece>>, HistoryError> {
         let Some(series) = plan.stored() else { return Ok(None) };
-        // Held for the microsecond: cloning the `Arc` would update a counter that all processors
-        // share.
+        // The lock is held for about a microsecond. Cloning the `Arc` instead would contend for its
+        // reference count on all cores.
         let Ok(directories) = self.directories.read() else { return Ok(None) };
         let known = |series: &Series| directories.get(series).filter(|known| known.version == version);
         let Some(directory) = known(series).filter(|found| found.is_all()) else {
@@ -211,8 +211,8 @@ impl<E: Encoded> PageCache<E> {
         known.filter(|known| known.version == version)
     }
 
-    /// The blocks of a series, none if the series does not exist. An unknown security has no
-    /// directory.
+    /// Reads the block directory of a series and caches it; it is empty if the series does not
+    /// exist. Returns `None` for an unknown security.
     fn read(&self, snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Arc<Directory>>, HistoryError> {
         let version = snapshot.version()?;
         let Some(decimals) = snapshot.decimals(&series.symbol)? else { return Ok(None) };
@@ -231,17 +231,17 @@ impl<E: Encoded> PageCache<E> {
 }
 
 impl Directory {
-    /// Whether it has blocks and they are the whole answer.
+    /// Returns whether the directory has blocks, and they are the complete answer.
     fn is_all(&self) -> bool {
         !self.entries.is_empty() && !self.has_own
     }
 
-    /// Whether any candle is stamped at a point or later.
+    /// Returns whether any candle is stamped at `at` or later.
     fn reaches(&self, at: Timestamp) -> bool {
         self.entries.last().is_some_and(|entry| entry.last >= at)
     }
 
-    /// Whether nothing has to be folded from minutes at an edge.
+    /// Returns whether no candle has to be folded from minutes at an edge.
     fn is_enough<'d>(
         &self,
         edge: &Edge,
@@ -257,22 +257,22 @@ impl Directory {
     }
 }
 
-/// The one-minute series that replaces a series at an edge.
+/// Returns the one-minute series that replaces a series at an edge.
 fn minutes_of(series: &Series) -> Series {
     Series { grain: Grain::Minute, ..series.clone() }
 }
 
-/// The traversal of one query through the pages of a series.
+/// Traversal of a series' pages for one query.
 struct Walk<'a, E> {
     page_cache: &'a PageCache<E>,
     series: &'a Series,
     directory: &'a Directory,
     window: Range<i64>,
-    /// Where missing pages are read from; `None` to use memory only.
+    /// Source of missing pages; `None` to use only memory.
     snapshot: Option<&'a Snapshot<'a>>,
 }
 
-/// `None` if a page is not in memory and nothing may be read.
+/// `None` if a page is not cached and there is no snapshot to read it from.
 type Found<E> = Result<Option<Slices<<E as Encoded>::Piece>>, HistoryError>;
 
 impl<'a, E: Encoded> Walk<'a, E> {
@@ -287,13 +287,13 @@ impl<'a, E: Encoded> Walk<'a, E> {
         Walk { page_cache, series, directory, window, snapshot }
     }
 
-    /// The same traversal, up to a point.
+    /// Limits the traversal to stamps before `end`.
     fn until(mut self, end: Timestamp) -> Walk<'a, E> {
         self.window.end = self.window.end.min(end.0);
         self
     }
 
-    /// As [`Walk::slices`], followed by `made`.
+    /// Like [`Walk::slices`], followed by the candles of `made`.
     fn slices_before(&self, take: Take, made: &Candles) -> Found<E> {
         let encode = |rows: Range<usize>| {
             let length = rows.len();
@@ -327,7 +327,7 @@ impl<'a, E: Encoded> Walk<'a, E> {
         }
     }
 
-    /// The last `count` candles of the window.
+    /// Returns the last `count` candles of the window.
     fn back(&self, count: usize) -> Found<E> {
         let (mut pieces, mut missing) = (Vec::with_capacity(count / PAGE_ROWS + 2), count);
         let begun = self.directory.entries.partition_point(|entry| entry.first.0 < self.window.end);
@@ -354,7 +354,7 @@ impl<'a, E: Encoded> Walk<'a, E> {
         Ok(Some(reversed(pieces, count - missing)))
     }
 
-    /// The first `count` candles of the window.
+    /// Returns the first `count` candles of the window.
     fn forward(&self, count: usize) -> Found<E> {
         let (mut pieces, mut missing) = (Vec::with_capacity(count / PAGE_ROWS + 2), count);
         let over = self.directory.entries.partition_point(|entry| entry.last.0 < self.window.start);
@@ -405,36 +405,36 @@ fn reversed<P>(mut pieces: Vec<P>, rows: usize) -> Slices<P> {
     Slices { pieces, rows }
 }
 
-/// A page, and which of its rows lie within the window.
+/// A page, and the range of its rows within the window.
 struct Part<'p, E> {
     page: &'p Page<E>,
     rows: Range<usize>,
 }
 
-/// A block of a traversal; its body is read when the first page is missing.
+/// A block of a traversal. Its body is read only when a page is missing.
 struct LazyBlock<'a, E> {
     walk: &'a Walk<'a, E>,
     entry: &'a BlockEntry,
     key: BlockKey,
-    /// With the pages encoded for this query, whether or not the cache has room for them.
+    /// Includes the pages encoded for this query, even if the cache has no room for them.
     cached: Arc<CachedBlock<E>>,
     body: Vec<u8>,
 }
 
 impl<E: Encoded> LazyBlock<'_, E> {
-    /// How many pages begin before the window's end.
+    /// Returns the number of pages that begin before the window's end.
     fn begun(&self) -> usize {
         self.cached.spans.partition_point(|span| span.first < self.walk.window.end)
     }
 
-    /// The page in which the window begins.
+    /// Returns the number of the page in which the window begins.
     fn first(&self) -> usize {
         let begun = self.cached.spans.partition_point(|span| span.first <= self.walk.window.start);
         begun.saturating_sub(1)
     }
 
-    /// One page. If it has to be encoded, its neighbours in `useful` are encoded with it: opening a
-    /// block costs as much as decoding several of its pages.
+    /// Returns one page. If it has to be encoded, all pages in `useful` are encoded with it,
+    /// because opening a block costs as much as decoding several pages.
     fn page(&mut self, number: usize, useful: Range<usize>) -> Result<Option<Part<'_, E>>, HistoryError> {
         if !matches!(self.cached.pages.get(number), Some(Some(_))) && !self.make(useful)? {
             return Ok(None);
@@ -443,8 +443,8 @@ impl<E: Encoded> LazyBlock<'_, E> {
         Ok(Some(Part { page, rows: self.within(number, page) }))
     }
 
-    /// The rows of a page within the window. Its stamps are read only if the window begins or ends
-    /// in it.
+    /// Returns the rows of a page within the window. Reads the stamps only if the window begins or
+    /// ends in the page.
     fn within(&self, number: usize, page: &Page<E>) -> Range<usize> {
         let Range { start, end } = self.walk.window;
         let at = |time: i64| page.times.partition_point(|stamp| *stamp < time);
@@ -454,7 +454,8 @@ impl<E: Encoded> LazyBlock<'_, E> {
         from..to
     }
 
-    /// Encodes pages and caches them; returns false if the block cannot be read here.
+    /// Encodes pages and caches them. Returns `false` if there is no snapshot to read the block
+    /// from.
     fn make(&mut self, useful: Range<usize>) -> Result<bool, HistoryError> {
         if !self.load()? {
             return Ok(false);
@@ -465,13 +466,13 @@ impl<E: Encoded> LazyBlock<'_, E> {
         let mut candles = Candles::with_capacity(rows.len());
         self.parse()?.read_rows(rows, &mut candles).map_err(|source| self.damaged(source))?;
         let decimals = self.walk.directory.decimals;
-        // Clones if another query or the cache shares the block at this moment.
+        // Clones the block if the cache or another query shares it.
         let cached = Arc::make_mut(&mut self.cached);
         let mut start = 0;
         for (span, page) in spans.iter().zip(&mut cached.pages).take(useful.end).skip(useful.start) {
             let rows = start..start + span.rows;
             start = rows.end;
-            // An existing page keeps its memory: answers that are being sent may share it.
+            // An existing page is not replaced, because answers being sent may share its memory.
             if page.is_none() {
                 let times = candles.time.get(rows.clone()).unwrap_or_default().into();
                 let made = Page { times, encoded: E::encode(&candles, rows, decimals) };
@@ -479,13 +480,13 @@ impl<E: Encoded> LazyBlock<'_, E> {
                 *page = Some(made);
             }
         }
-        // If two queries encode pages of one block concurrently, one result is lost; the next query
-        // encodes it again.
+        // If two queries encode pages of the same block concurrently, one result is lost and
+        // encoded again by the next query.
         self.walk.page_cache.blocks.insert(self.key, self.cached.clone());
         Ok(true)
     }
 
-    /// Reads the body, unless it is loaded; returns whether it is.
+    /// Reads the body unless it is already loaded. Returns `false` if there is no snapshot.
     fn load(&mut self) -> Result<bool, HistoryError> {
         let Some(snapshot) = self.walk.snapshot else { return Ok(false) };
         if self.body.is_empty() {

@@ -1,5 +1,5 @@
-//! More candles than one answer holds: the pages of a query, in its direction. Each is a separate
-//! plan, which begins where the page before it ended.
+//! Reads more candles than one answer can hold, in pages, in the direction of the query. Each page
+//! is a separate plan that starts where the previous page ended.
 
 use market::{Candles, Timestamp};
 use store::Reader;
@@ -10,23 +10,22 @@ use crate::plan::{Plan, Take, selected};
 use crate::query::{COUNT_MAX, Query};
 use crate::read::{Answer, History};
 
-/// How much of a query to answer, for callers that may get more than [`COUNT_MAX`] candles in one
-/// answer.
+/// Limits for callers that may get more than [`COUNT_MAX`] candles in one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paging {
     pub limit: usize,
-    /// The continuation point of the previous answer.
+    /// Continuation point returned with the previous answer.
     pub from: Option<Timestamp>,
 }
 
-/// Candles, oldest first, and the continuation point if there are more.
+/// Candles in ascending order of time, and the continuation point if there are more.
 #[derive(Debug)]
 pub struct Paged {
     pub answer: Answer,
     pub next: Option<Timestamp>,
 }
 
-/// The answers to a plan and its continuations, until nothing is left.
+/// Iterator over the pages of a query.
 #[derive(Debug)]
 pub struct Pages<'a> {
     history: &'a History,
@@ -37,7 +36,7 @@ pub struct Pages<'a> {
 }
 
 impl History {
-    /// Pages through everything a query selects, each as long as the plan says.
+    /// Returns an iterator over all candles that a query selects, in pages of the plan's size.
     pub fn pages<'a>(
         &'a self,
         reader: &'a mut Reader,
@@ -48,7 +47,7 @@ impl History {
         Pages { history: self, reader, query, plan: Some(plan), as_of }
     }
 
-    /// One answer made of as many pages as needed.
+    /// Returns up to `limit` candles in one answer, made of as many pages as needed.
     pub fn paged(
         &self,
         reader: &mut Reader,
@@ -69,7 +68,7 @@ impl History {
         let mut pages = vec![std::mem::take(&mut answer.candles)];
         let next = loop {
             let Some(plan) = rest else { break None };
-            // Once there are enough, one more candle shows whether there are more.
+            // After the last page, read one more candle to find out whether there are more.
             let left = limit.saturating_sub(rows);
             let plan = plan.keeping(left.clamp(1, COUNT_MAX));
             let (page, beyond) = self.page(reader, query, &plan, as_of)?;
@@ -87,7 +86,7 @@ impl History {
         Ok(Paged { answer, next })
     }
 
-    /// The answer to a plan, and the plan of the next page.
+    /// Returns the answer to a plan, and the plan of the next page if there may be one.
     fn page(
         &self,
         reader: &mut Reader,
@@ -120,7 +119,8 @@ impl Iterator for Pages<'_> {
     }
 }
 
-/// The candles of pages, oldest first. Pages come in the direction of their query.
+/// Concatenates the candles of pages in ascending order of time. The pages must be in the direction
+/// of their query.
 pub fn in_order(mut pages: Vec<Candles>, take: Take) -> Candles {
     if let Take::Last(_) = take {
         pages.reverse();

@@ -1,4 +1,4 @@
-//! The periods for which a security has candles.
+//! Periods for which a security has candles.
 
 use market::{Floors, Grain, Period, Symbol, Venue};
 use store::{Lane, Reader, SeriesInfo};
@@ -8,9 +8,9 @@ use crate::error::HistoryError;
 use crate::read::History;
 
 impl History {
-    /// The periods for which a security has any candle, shortest first. Minutes provide every
-    /// minute period, coarse files provide their own period and its multiples, and days are
-    /// imported separately. An option has none that are served.
+    /// Returns the periods for which a security has any candle, shortest first. Minutes provide
+    /// every minute period; coarse files provide their own period and its multiples; days are
+    /// imported separately. Candles of options are not served.
     pub fn periods(
         &self,
         reader: &mut Reader,
@@ -28,7 +28,7 @@ impl History {
     }
 }
 
-/// Whether a series provides candles of a period.
+/// Returns whether a series provides candles of a period.
 pub fn makes(venue: &Venue, period: Period, info: &SeriesInfo, as_of: AsOf) -> bool {
     let grain = info.series.grain;
     if period.is_clock() {

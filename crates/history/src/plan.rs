@@ -8,28 +8,28 @@ use crate::as_of::{AsOf, Edge, Prefer};
 use crate::query::{Anchor, COUNT_MAX, Direction, Query, Select};
 
 /// How a query will be answered, decided before anything is read: all the ifs are here, all the
-/// fors in `read.rs`.
+/// fors are in `read.rs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// One series for each wanted lane; their candles are merged by time.
+    /// One series per requested lane; their candles are merged by time.
     pub series: Vec<Series>,
     pub period: Period,
-    /// The stamps of candles in the answer, half-open.
+    /// Half-open range of stamps in the answer.
     pub stamps: Range<Timestamp>,
-    /// Source candles that can contribute, half-open.
+    /// Half-open range of source candles that can contribute.
     pub sources: Range<Timestamp>,
-    /// Where stored candles are not finished yet, if the sources reach that far.
+    /// Where stored candles become incomplete, if the sources extend that far.
     pub edge: Option<Edge>,
-    /// How many source candles are enough.
+    /// Upper bound for the number of source candles needed.
     pub rows: Rows,
     pub take: Take,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// This many, counted back from the end of the sources.
+    /// Count backwards from the end of the sources.
     Back(usize),
-    /// This many, counted from the start of the sources.
+    /// Count forwards from the start of the sources.
     Forward(usize),
 }
 
@@ -42,7 +42,7 @@ pub enum Take {
 const ALWAYS: Timestamp = Timestamp(i64::MIN);
 
 impl Take {
-    /// The same end, with `count` candles.
+    /// Returns a `Take` from the same end, with another count.
     pub(crate) fn of(self, count: usize) -> Take {
         match self {
             Take::First(_) => Take::First(count),
@@ -50,7 +50,7 @@ impl Take {
         }
     }
 
-    /// How many source candles are enough for it.
+    /// Returns how many source candles are sufficient.
     fn rows(self, period: Period) -> Rows {
         match self {
             Take::First(count) => Rows::Forward(count.saturating_add(1).saturating_mul(period.sources_max())),
@@ -65,8 +65,8 @@ impl Plan {
         Plan::over(query, venue, as_of, stamps, take)
     }
 
-    /// A plan over any range of stamps, also one that a client cannot request; paging and export
-    /// use it.
+    /// Plans a query over any range of stamps, even one that a client cannot request. Used for
+    /// paging and export.
     pub fn over(query: &Query, venue: &Venue, as_of: AsOf, stamps: Range<Timestamp>, take: Take) -> Plan {
         let period = query.period;
         let grain = period.source();
@@ -76,8 +76,8 @@ impl Plan {
         let stamps = stamps.start..stamps.end.min(Timestamp(as_of.now().0.saturating_add(1)));
         let floor = venue.served_from(query.floors, period);
         let horizon = as_of.horizon(venue, period, query.floors);
-        // The last wanted candle's sources reach to the end of its bucket, but never beyond the
-        // known part.
+        // The sources extend to the end of the last candle's bucket, but not beyond what is
+        // visible.
         let until = match stamps.end.0.checked_sub(1).map(Timestamp) {
             Some(last) if stamps.start < stamps.end => bucket_end(venue, period, last).min(horizon.until),
             _ => stamps.start,
@@ -87,20 +87,20 @@ impl Plan {
         Plan { series, period, sources, stamps, edge, rows: take.rows(period), take }
     }
 
-    /// The same plan, for at most `count` candles.
+    /// Returns the same plan, limited to `count` candles.
     pub(crate) fn keeping(self, count: usize) -> Plan {
         let take = self.take.of(count);
         Plan { rows: take.rows(self.period), take, ..self }
     }
 
-    /// The series whose stored candles are served unchanged: nothing is folded or merged. Only at
-    /// the edge, if there is one, other candles may replace them.
+    /// Returns the series whose stored candles are served without folding or merging; `None` if
+    /// there is no such series. Only candles at the edge may be replaced.
     pub fn stored(&self) -> Option<&Series> {
         let [series] = self.series.as_slice() else { return None };
         (self.period == series.grain.period()).then_some(series)
     }
 
-    /// Where its stamps begin, in the direction in which they are read.
+    /// Returns the end of the stamps from which reading starts.
     pub(crate) fn begins_at(&self) -> Timestamp {
         match self.take {
             Take::First(_) => self.stamps.start,
@@ -108,7 +108,8 @@ impl Plan {
         }
     }
 
-    /// The rest of the query after an answer; `None` when nothing can be left.
+    /// Returns the remaining stamps after an answer, or `None` if there can be none. `first` and
+    /// `last` are the answer's first and last stamps.
     pub fn next(&self, first: Timestamp, last: Timestamp) -> Option<Range<Timestamp>> {
         let rest = match self.take {
             Take::First(_) => Timestamp(last.0 + 1)..self.stamps.end,
@@ -118,7 +119,8 @@ impl Plan {
     }
 }
 
-/// The stamps that a query selects, half-open, and which end of them is returned.
+/// Returns the half-open range of stamps that a query selects, and the end from which candles are
+/// taken.
 pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Timestamp>, Take) {
     let (zone, now) = (venue.zone(), as_of.now());
     let latest = || venue.latest_trading_day(now).unwrap_or_else(|| zone.date(now));
@@ -147,7 +149,8 @@ pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Time
         }
         Select::Dates { start, end } => {
             let take = match (start, end) {
-                // An open end is read from the start on; everything else ends at its end.
+                // A range without an end is read from its start; any other range keeps its newest
+                // candles.
                 (Some(_), None) => Take::First(COUNT_MAX),
                 _ => Take::Last(COUNT_MAX),
             };
@@ -156,7 +159,8 @@ pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Time
     }
 }
 
-/// The first instant after the candle that holds `at`; outside of any candle, the next second.
+/// Returns the first instant after the candle that contains `at`. Outside any candle, returns the
+/// next second.
 fn bucket_end(venue: &Venue, period: Period, at: Timestamp) -> Timestamp {
     let next = Timestamp(at.0.saturating_add(1));
     match period {

@@ -3,7 +3,7 @@ use store::Lane;
 
 /// Maximum number of candles in an answer.
 pub const COUNT_MAX: usize = 1000;
-/// The count of an offset query without one.
+/// Number of candles in an offset query that gives no count.
 pub const COUNT_DEFAULT: usize = 10;
 
 /// A history query with validated fields.
@@ -13,35 +13,36 @@ pub struct Query {
     pub period: Period,
     pub adjust: Adjust,
     pub sessions: Sessions,
-    /// The start of the history that the caller is served: an account from its floors, the owner of
-    /// the store from the beginning.
+    /// Start of the history that the caller may read. Accounts have floors; the owner of the store
+    /// has none.
     pub floors: Floors,
     pub select: Select,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Adjust {
-    /// Prices as traded.
+    /// Unadjusted prices.
     #[default]
     None,
-    /// Today's prices unchanged, earlier ones adjusted to today's basis.
+    /// Today's prices are unchanged, and earlier ones are adjusted to them.
     Forward,
 }
 
-/// Which trading hours are wanted. Only minute candles of US securities have any but the regular
-/// ones.
+/// Requested trading hours. Only minute candles of US securities have sessions outside regular
+/// hours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sessions {
     #[default]
     Intraday,
-    /// Pre and post as well.
+    /// Regular, pre-market and post-market hours.
     Extended,
-    /// Everything, overnight included: the caller has requested it and holds the right.
+    /// All sessions, including overnight. The caller must hold the right to it.
     All,
 }
 
 impl Sessions {
-    /// The lanes to read. Day candles have one session; so have Hong Kong and the mainland.
+    /// Returns the lanes to read. Daily candles have only the regular lane, and so have the Hong
+    /// Kong and mainland markets.
     pub fn lanes(self, period: Period, market: Market) -> &'static [Lane] {
         match (self, period, market) {
             (Sessions::Extended, Period::Clock(_), Market::Us) => &[Lane::Regular, Lane::Extended],
@@ -55,9 +56,9 @@ impl Sessions {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Select {
-    /// `count` candles from an anchor on, the anchor included.
+    /// `count` candles starting at an anchor (inclusive).
     Offset { direction: Direction, anchor: Anchor, count: usize },
-    /// The candles stamped within an inclusive range of local dates, at most [`COUNT_MAX`].
+    /// Candles stamped within an inclusive range of local dates, at most [`COUNT_MAX`].
     Dates { start: Option<Date>, end: Option<Date> },
 }
 
@@ -67,21 +68,21 @@ pub enum Direction {
     Present,
 }
 
-/// Where an offset query starts, in wall-clock terms of the security's market.
+/// Start of an offset query, in the local time of the security's market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// The latest trading day.
     Latest,
     Day(Date),
-    /// A date and minutes after its midnight; only minute periods have such anchors.
+    /// A date and the minutes after its midnight. Only used with minute periods.
     Minute(Date, i32),
-    /// A minute of the latest trading day.
+    /// Minutes after midnight of the latest trading day.
     LatestMinute(i32),
 }
 
 impl Anchor {
-    /// The anchor of an optional date and optional minutes after midnight. For day candles the time of day is ignored, as the live service
-    /// does.
+    /// Builds an anchor from an optional date and optional minutes after midnight. The time of day
+    /// is ignored for daily and longer periods, as in the live service.
     pub fn of(period: Period, date: Option<Date>, minute: Option<i32>) -> Anchor {
         match (date, minute.filter(|_| period.is_clock())) {
             (Some(date), Some(minute)) => Anchor::Minute(date, minute),
@@ -92,7 +93,7 @@ impl Anchor {
     }
 }
 
-/// Why a query is invalid. Every variant is the protocol's "invalid request parameters".
+/// Why a query is invalid. Every variant maps to the protocol's "invalid request parameters".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadQuery {
     #[error("count {0} is outside 1 to {COUNT_MAX}")]
@@ -103,13 +104,14 @@ pub enum BadQuery {
     Time(#[from] market::ParseTimeError),
     #[error("start date {start} is after end date {end}")]
     Backwards { start: Date, end: Date },
-    /// The text of the live service: clients match on it.
+    /// Uses the text of the live service, because clients match on it.
     #[error("out of minute kline begin date")]
     BelowMinuteFloor,
 }
 
 impl Select {
-    /// An offset query from the fields of a request: blank text and a zero count mean absent.
+    /// Parses an offset query from request fields. Blank text and a zero count mean that the field
+    /// is absent.
     pub fn offset(
         period: Period,
         direction: i64,
@@ -128,19 +130,19 @@ impl Select {
             _ => return Err(BadQuery::Count(count)),
         };
         let date = blank_or(date, parse_date)?;
-        // Day-class queries carry a minute whenever the client gave a full time; it is ignored
+        // Clients send a minute with daily queries if the user gave a full timestamp; it is ignored
         // without parsing.
         let minute = if period.is_clock() { blank_or(minute, parse_time_of_day)? } else { None };
         Ok(Select::Offset { direction, anchor: Anchor::of(period, date, minute), count })
     }
 
-    /// A date query from the fields of a request.
+    /// Parses a date query from request fields.
     pub fn dates(period: Period, floors: Floors, start: &str, end: &str) -> Result<Select, BadQuery> {
         let (start, end) = (blank_or(start, parse_date)?, blank_or(end, parse_date)?);
         Select::between(period, floors, start, end)
     }
 
-    /// A date query from dates.
+    /// Builds a date query, and checks it against the floors.
     pub fn between(
         period: Period,
         floors: Floors,
@@ -152,7 +154,7 @@ impl Select {
         {
             return Err(BadQuery::Backwards { start, end });
         }
-        // Minutes before their floor are refused, days are clamped: so does the live service.
+        // Like the live service, refuse minutes before their floor, but clamp days.
         let below = |date: Option<Date>| date.zip(floors.minute).is_some_and(|(date, floor)| date < floor);
         if period.is_clock() && (below(start) || below(end)) {
             return Err(BadQuery::BelowMinuteFloor);

@@ -1,9 +1,9 @@
-//! Quotes: the last price of a security at an instant and the figures of its trading day, from the
-//! newest candles.
+//! Quotes: the last price of a security at an instant and the figures of its trading day, computed
+//! from the newest candles.
 //!
-//! [`History::quote`] reads the candles, and `QuoteCandles::quote` decides without I/O.
-//! [`History::last_price`] is the part of a quote that lists of securities show: it follows the
-//! same rule with fewer reads.
+//! [`History::quote`] reads the candles, and `QuoteCandles::quote` evaluates them without I/O.
+//! [`History::last_price`] returns only the price, for lists of securities: it follows the same
+//! rule with fewer reads.
 
 use market::{
     Candle, Candles, Date, Floors, Grain, Market, Period, Price, Session, Symbol, Timestamp, Turnover, Venue,
@@ -17,30 +17,31 @@ use crate::own::has_own;
 use crate::query::{Adjust, Anchor, Direction, Query, Select, Sessions};
 use crate::read::{Answer, History};
 
-/// The prices of a security at an instant, as traded.
+/// Unadjusted prices of a security at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
     pub symbol: Symbol,
-    /// The decimals of the security's prices.
+    /// Number of decimals of the security's prices.
     pub decimals: u32,
     pub trade_status: TradeStatus,
     /// Regular hours of the newest day that has a candle.
     pub regular: SessionQuote,
-    /// Of the day after `regular` if pre-market hours have been traded on it, otherwise of its day.
+    /// Pre-market hours of the day after `regular` if they have trades, otherwise those of the same
+    /// day.
     pub pre: Option<SessionQuote>,
     pub post: Option<SessionQuote>,
-    /// As `pre`.
+    /// Overnight session, chosen by the same rule as `pre`.
     pub overnight: Option<SessionQuote>,
 }
 
-/// A session, and the price that it is compared with.
+/// Figures of a session, and the price that they are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionQuote {
     pub state: SessionState,
     pub prev_close: Price,
 }
 
-/// The figures of one session of a trading day so far.
+/// Figures of one session of a trading day so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionState {
     pub day: Date,
@@ -50,19 +51,20 @@ pub struct SessionState {
     pub last: Price,
     pub volume: i64,
     pub turnover: Turnover,
-    /// The stamp of the last price: its minute, or its day if no minutes are stored.
+    /// Stamp of the last price: its minute, or its day if no minutes are stored.
     pub time: Timestamp,
 }
 
-/// Whether a security is traded. Candles do not say: a missing candle is never taken as a halt.
+/// Whether a security is trading. Candles do not show this: a missing candle is not treated as a
+/// halt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TradeStatus {
     Normal,
 }
 
 impl History {
-    /// The quote of a security; `None` if it has no known candle in regular hours. `sessions` are
-    /// those that the caller may see.
+    /// Returns the quote of a security, or `None` if it has no visible candle in regular hours.
+    /// `sessions` are those that the caller may read.
     pub fn quote(
         &self,
         reader: &mut Reader,
@@ -97,8 +99,8 @@ impl History {
         Ok(QuoteCandles { decimals, days, minutes: of_day(day)?, ahead })
     }
 
-    /// The last known price in regular hours, and the decimals it is printed with; `None` if there
-    /// is none. It is the last price of a quote, except that candles of coarse files count as well.
+    /// Returns the last price in regular hours and its number of decimals, or `None` if there is
+    /// none. Equals the last price of a quote, except that coarse candles are used as well.
     pub fn last_price(
         &self,
         reader: &mut Reader,
@@ -111,7 +113,7 @@ impl History {
         let (day, mut minute) = (newest(Period::DAY)?, newest(Period::MINUTE)?);
         for grain in Grain::OWN.into_iter().filter(|_| coarse) {
             let other = newest(grain.period())?;
-            // Of two with the same stamp, the finer came first.
+            // If two candles have the same stamp, the finer one wins, because it was read first.
             minute = match (minute, other) {
                 (Some((one, _)), Some((other, decimals))) if other.time > one.time => Some((other, decimals)),
                 (one, other) => one.or(other),
@@ -130,7 +132,7 @@ impl History {
         Ok(last.map(|(candle, decimals)| (candle.close, decimals)))
     }
 
-    /// The newest candle of a period.
+    /// Returns the newest candle of a period, with the number of decimals.
     fn newest_candle(
         &self,
         reader: &mut Reader,
@@ -145,15 +147,15 @@ impl History {
     }
 }
 
-/// The candles that a quote is derived from.
+/// Candles from which a quote is computed.
 #[derive(Debug)]
 struct QuoteCandles {
     decimals: u32,
     /// The newest two daily candles.
     days: Candles,
-    /// Of the newest day that has minutes in regular hours.
+    /// Newest day that has minutes in regular hours.
     minutes: Option<DayMinutes>,
-    /// Of a later day, whose regular hours have not begun.
+    /// A later day, whose regular hours have not begun.
     ahead: Option<DayMinutes>,
 }
 
@@ -176,7 +178,7 @@ impl QuoteCandles {
         let of = |minutes: Option<&DayMinutes>, session: Session, prev_close: Price| {
             Some(SessionQuote { state: minutes?.state(session)?, prev_close })
         };
-        // Sessions before regular hours are compared with the close before those hours.
+        // Sessions before regular hours are compared with the previous regular close.
         let before =
             |session: Session| of(ahead, session, state.last).or_else(|| of(minutes, session, prev_close));
         Some(Quote {
@@ -192,7 +194,7 @@ impl QuoteCandles {
 }
 
 impl DayMinutes {
-    /// The figures of one session; `None` if nothing was traded in it.
+    /// Returns the figures of one session, or `None` if it has no trades.
     pub fn state(&self, session: Session) -> Option<SessionState> {
         let mut candles = self.candles.iter().filter(|candle| candle.session == session);
         let first = SessionState::of_candle(self.day, &candles.next()?);
@@ -214,14 +216,15 @@ impl SessionState {
         SessionState { day, open, high, low, last: close, volume, turnover, time }
     }
 
-    /// The figures of a daily candle, and the stamp of the day's last minute if it is stored.
+    /// Returns the figures of a daily candle. `last` is the stamp of the day's last minute, if
+    /// stored.
     fn of_day(date: Date, day: &Candle, last: Option<Timestamp>) -> SessionState {
         let state = SessionState::of_candle(date, day);
         SessionState { time: last.unwrap_or(state.time), ..state }
     }
 }
 
-/// The newest candles of a period.
+/// Builds a query for the newest `count` candles of a period.
 fn newest(symbol: &Symbol, period: Period, count: usize, floors: Floors) -> Query {
     Query {
         symbol: symbol.clone(),
@@ -233,7 +236,7 @@ fn newest(symbol: &Symbol, period: Period, count: usize, floors: Floors) -> Quer
     }
 }
 
-/// `None` for a security that is unknown, has no candles, or is an option.
+/// Turns an error into `None` if the security is unknown, has no candles, or is an option.
 fn without_missing<T>(found: Result<T, HistoryError>) -> Result<Option<T>, HistoryError> {
     match found {
         Ok(found) => Ok(Some(found)),

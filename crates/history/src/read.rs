@@ -12,7 +12,7 @@ use crate::own::Mixed;
 use crate::plan::{Plan, Rows, Take};
 use crate::query::{Adjust, Query};
 
-/// Answers queries from a store. Holds the rules of the markets; each thread has its reader.
+/// Answers queries from a store. Holds the market rules; every thread brings its own reader.
 #[derive(Debug)]
 pub struct History {
     venues: Venues,
@@ -22,7 +22,7 @@ pub struct History {
 pub struct Answer {
     pub symbol: Symbol,
     pub period: Period,
-    /// The decimals of the security's prices.
+    /// Number of decimals of the security's prices.
     pub decimals: u32,
     pub candles: Candles,
 }
@@ -40,13 +40,13 @@ impl History {
         self.venues.of(symbol.market())
     }
 
-    /// One answer of at most a thousand candles, the protocol's limit.
+    /// Answers a query with at most a thousand candles, the protocol's limit.
     pub fn candles(&self, reader: &mut Reader, query: &Query, as_of: AsOf) -> Result<Answer, HistoryError> {
         let plan = Plan::of(query, self.venue(&query.symbol), as_of);
         self.answer(reader, query, &plan, as_of)
     }
 
-    /// Answers a plan, under one snapshot of the store.
+    /// Answers a plan from a single snapshot.
     pub fn answer(
         &self,
         reader: &mut Reader,
@@ -64,13 +64,12 @@ impl History {
                 .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
             Ok(Answer { symbol: symbol.clone(), period: plan.period, decimals, candles })
         };
-        // Reading coarse candles takes a second statement, and both must see the same state of the
-        // store.
+        // Coarse candles need a second statement, and both must read the same snapshot.
         let may_mix = plan.period.own_sources().next().is_some();
         if query.adjust == Adjust::None && !may_mix {
             match read_back(reader.view(), plan) {
                 Ok(Some((decimals, sources))) => return finish(decimals, sources, false),
-                // If a block was replaced during the read, read again in one snapshot.
+                // If a block was replaced during the read, read again within a snapshot.
                 Ok(None) | Err(HistoryError::Store(StoreError::Replaced { .. })) => {}
                 Err(error) => return Err(error),
             }
@@ -86,7 +85,7 @@ impl History {
             Some(mixed) => mixed.read()?,
             None => sources.read()?,
         };
-        // Only an empty answer has to check whether the security has any candle.
+        // Only an empty answer has to check whether the security has any candle at all.
         if sources.is_empty() && !self.has_any(&snapshot, symbol, as_of)? {
             return Err(HistoryError::NoCandles(symbol.clone()));
         }
@@ -96,7 +95,7 @@ impl History {
         finish(decimals, sources, is_mixed)
     }
 
-    /// Refuses a symbol without candles, or an unknown one.
+    /// Returns an error if a symbol is unknown, is an option, or has no visible candle.
     pub fn has_candles(&self, reader: &mut Reader, symbol: &Symbol, as_of: AsOf) -> Result<(), HistoryError> {
         if symbol.is_us_option() {
             return Err(HistoryError::Option(symbol.clone()));
@@ -111,13 +110,13 @@ impl History {
         Ok(())
     }
 
-    /// Whether a security has any candle that may be known.
+    /// Returns whether a security has any visible candle.
     fn has_any(&self, snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Result<bool, HistoryError> {
         let venue = self.venue(symbol);
         Ok(snapshot.series_of(symbol)?.iter().any(|series| as_of.shows(venue, series)))
     }
 
-    /// The ignored corporate actions of a security, and why.
+    /// Returns the corporate actions of a security that are ignored, with the reasons.
     pub fn ignored_actions(
         &self,
         reader: &mut Reader,
@@ -133,9 +132,9 @@ impl History {
     }
 }
 
-/// The most common plan, one series counted back from a point, with a single statement; the
-/// decimals come with it. `None` if the plan is another, or nothing was found: then the caller
-/// determines why.
+/// Fast path for the most common plan, one series counted back from an instant: a single statement
+/// returns the candles and the decimals. Returns `None` if the plan has another shape, or if
+/// nothing was found; the caller then takes the general path.
 pub(crate) fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles)>, HistoryError> {
     let ([series], Rows::Back(rows)) = (plan.series.as_slice(), plan.rows) else { return Ok(None) };
     if plan.sources.is_empty() || plan.edge.is_some() {
@@ -164,9 +163,9 @@ pub(crate) fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles
     Ok((!candles.is_empty()).then_some((decimals, candles)))
 }
 
-/// Reads back through a series, newest block first. Candles are wanted oldest first, so blocks are
-/// copied until the one with the oldest wanted row comes; that one, in most cases the only one, is
-/// decoded in place.
+/// Reads a series backwards, newest block first. The result is in ascending order, so blocks are
+/// copied until the one with the oldest row is found. That block, usually the only one, is decoded
+/// without a copy.
 struct Back<'a> {
     series: &'a Series,
     window: Range<Timestamp>,
@@ -175,7 +174,7 @@ struct Back<'a> {
 }
 
 impl Back<'_> {
-    /// The candles, once they are complete.
+    /// Adds a block. Returns the candles once they are complete.
     fn take(&mut self, body: &Body<'_>) -> Result<Option<Candles>, HistoryError> {
         let entry = &body.entry;
         if entry.last < self.window.start {
@@ -223,7 +222,7 @@ impl Back<'_> {
     }
 }
 
-/// The candles of a window, those of several lanes merged by time.
+/// Reads the candles of a window, merging several lanes by time.
 pub(crate) fn read_lanes(
     snapshot: &Snapshot<'_>,
     series: &[Series],
@@ -250,7 +249,7 @@ pub(crate) fn read_lanes(
     Ok(merged)
 }
 
-/// Parses and checks blocks.
+/// Parses and verifies blocks.
 fn parse<'b>(series: &Series, blocks: &'b [(BlockEntry, Vec<u8>)]) -> Result<Vec<Block<'b>>, HistoryError> {
     let damaged = |at, source| HistoryError::Damaged { series: series.clone(), at, source };
     blocks
@@ -259,7 +258,7 @@ fn parse<'b>(series: &Series, blocks: &'b [(BlockEntry, Vec<u8>)]) -> Result<Vec
         .collect()
 }
 
-/// The candles of a window, from the blocks of one series.
+/// Decodes the candles of a window from the blocks of one series.
 fn decode(series: &Series, blocks: &[Block<'_>], window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
     let inside = |span: &Range<i64>| span.start < window.end.0 && span.end > window.start.0;
     let spans = blocks.iter().flat_map(Block::page_spans);
@@ -298,8 +297,8 @@ fn load(
         .collect()
 }
 
-/// Shrinks a window to the pages that hold enough rows: the page that straddles the window's edge
-/// is not counted, since the number of its rows inside is known only after decoding it.
+/// Shrinks a window to the pages that hold enough rows. A page that crosses the window's edge is
+/// not counted, because the number of its rows inside is unknown before decoding.
 fn narrow<'a, 'b: 'a>(
     window: Range<Timestamp>,
     rows: Rows,
@@ -312,7 +311,7 @@ fn narrow<'a, 'b: 'a>(
     let mut sum = 0usize;
     match rows {
         Rows::Back(wanted) => {
-            // One lane is already sorted, which makes the sort cheap.
+            // The pages of a single lane are already sorted, which makes the sort cheap.
             pages.reverse();
             pages.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
             for (span, rows) in pages {
@@ -339,7 +338,7 @@ fn narrow<'a, 'b: 'a>(
     window
 }
 
-/// Two lanes of one symbol have no stamp in common.
+/// Merges candles by time. Both inputs must be sorted, and must have no stamp in common.
 pub(crate) fn interleave(a: &Candles, b: &Candles) -> Candles {
     let mut merged = Candles::with_capacity(a.len() + b.len());
     let mut other = b.iter().peekable();
@@ -353,10 +352,11 @@ pub(crate) fn interleave(a: &Candles, b: &Candles) -> Candles {
     merged
 }
 
-/// Folds, cuts to the wanted stamps, and keeps the wanted end. Mixed sources are of several grains.
+/// Folds the source candles, cuts them to the plan's stamps, and keeps the first or last ones.
+/// `is_mixed` means that the sources have several grains.
 fn finish(venue: &Venue, plan: &Plan, sources: Candles, is_mixed: bool) -> Result<Candles, fold::Overflow> {
     let grain = plan.period.source();
-    // At an edge minutes and days already have their final length, but roll-ups are still minutes.
+    // At an edge, minutes and days already have their final length, but roll-ups are still minutes.
     let is_folded = is_mixed
         || plan.period != grain.period()
         || (plan.edge.is_some() && Grain::ROLLED_UP.contains(&grain));

@@ -1,4 +1,4 @@
-//! Removes everything that is stored of a symbol, or its candles of one period.
+//! Removes all stored data of a symbol, or its candles of one period.
 
 use market::{Grain, Period, Symbol, Timestamp, Venues};
 use store::{
@@ -7,19 +7,19 @@ use store::{
 
 use crate::adjustment;
 
-/// What is to be removed.
+/// Data to be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
     pub symbol: Symbol,
-    /// The candles of this period only; `None` for everything: candles, trades, corporate actions,
-    /// margin factors and the security itself.
+    /// Remove only the candles of this period. `None` removes everything: candles, trades,
+    /// corporate actions, margin factors and the security itself.
     pub period: Option<Period>,
-    /// Including the roll-ups of removed series.
+    /// Includes the roll-ups of removed series.
     pub series: Vec<SeriesInfo>,
     pub trade_days: u64,
     pub trades: u64,
     pub actions: u64,
-    /// Source files of the candles, from which they can be imported again if the files still exist.
+    /// Source files of the candles, which can be imported again if the files still exist.
     pub sources: Vec<ImportSource>,
     pub trade_sources: Vec<TradeSource>,
 }
@@ -36,7 +36,7 @@ pub enum RemovalError {
     Store(#[from] StoreError),
 }
 
-/// Plans the removal of a symbol. Changes nothing.
+/// Plans a removal, without changing anything.
 pub fn plan_removal(view: &View, symbol: &Symbol, period: Option<Period>) -> Result<Removal, RemovalError> {
     if view.security(symbol)?.is_none() {
         return Err(RemovalError::Unknown(symbol.clone()));
@@ -62,13 +62,14 @@ pub fn plan_removal(view: &View, symbol: &Symbol, period: Option<Period>) -> Res
     })
 }
 
-/// Whether candles of a grain are those of a period, or are rolled up from them.
+/// Returns whether the candles of a grain are of a period, or are rolled up from such candles.
 fn belongs(grain: Grain, period: Period) -> bool {
     let is_rolled_up = Grain::ROLLED_UP.contains(&grain);
     if is_rolled_up { period == Period::MINUTE } else { grain.period() == period }
 }
 
-/// Removes what `planned` lists, if that is still everything, and records it in the ledger.
+/// Removes the data listed in `planned` and records the removal in the ledger. Returns an error if
+/// the stored data has changed since it was planned.
 pub fn remove(store: &Store, venues: &Venues, planned: &Removal, now: Timestamp) -> Result<(), RemovalError> {
     let mut writer = store.writer()?;
     let mut batch = writer.begin()?;
@@ -106,13 +107,13 @@ pub fn remove(store: &Store, venues: &Venues, planned: &Removal, now: Timestamp)
 }
 
 impl Removal {
-    /// Candles, without roll-ups.
+    /// Number of candles, without roll-ups.
     pub fn candles(&self) -> u64 {
         let own = self.series.iter().filter(|info| !Grain::ROLLED_UP.contains(&info.series.grain));
         own.map(|info| info.rows).sum()
     }
 
-    /// The text in the ledger.
+    /// Returns the message for the ledger.
     fn message(&self) -> String {
         let mut parts = vec![format!("{} candles", self.candles())];
         parts.extend((self.trades > 0).then(|| format!("{} trades", self.trades)));

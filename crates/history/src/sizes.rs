@@ -1,4 +1,4 @@
-//! The thresholds of large and medium trades, from the trades of the days before.
+//! Thresholds for large and medium trades, computed from the trades of previous days.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use store::{TradeDay, TradeSizes, View};
 use crate::HistoryError;
 use crate::trades::read_trades;
 
-/// The number of trading days before a day that determine its thresholds.
+/// Number of previous trading days from which the thresholds of a day are computed.
 const DAYS: u32 = 20;
-/// With fewer trades in them, all that are stored before the day are used.
+/// Minimum number of trades in these days. With fewer, all earlier stored trades are used.
 const TRADES_MIN: usize = 1_000;
-/// The search then stops at this number of trades, to bound the cost of one query.
+/// Approximate limit for reading all earlier trades, to bound the cost of one query.
 const ALL_TRADES_MAX: u64 = 5_000_000;
 
-/// Computes thresholds for successive days of a symbol. The amounts of a day are read once,
-/// although many days use them.
+/// Computes thresholds for successive days of a symbol. Caches the amounts of each day, because the
+/// windows of many days overlap.
 #[derive(Debug)]
 pub(crate) struct SizeWindow<'a> {
     view: &'a View,
     venue: &'a Venue,
     symbol: &'a Symbol,
-    /// All days with trades, ascending, loaded when needed.
+    /// All days with trades, ascending; loaded on first use.
     days: Option<Vec<TradeDay>>,
     known: BTreeMap<Date, DaySizes>,
     all: Option<AllSizes>,
 }
 
-/// The amounts of all days `from..until`. Later days are added to them.
+/// Amounts of all trades in `from..until`. Later days are added incrementally.
 #[derive(Debug)]
 struct AllSizes {
     from: Date,
@@ -41,7 +41,7 @@ impl<'a> SizeWindow<'a> {
         SizeWindow { view, venue, symbol, days: None, known: BTreeMap::new(), all: None }
     }
 
-    /// Preloaded days with trades, ascending, for repeated queries.
+    /// Creates a window with preloaded trade days (ascending), for repeated calls.
     pub(crate) fn over(
         view: &'a View,
         venue: &'a Venue,
@@ -51,7 +51,7 @@ impl<'a> SizeWindow<'a> {
         SizeWindow { days: Some(days), ..SizeWindow::new(view, venue, symbol) }
     }
 
-    /// The classes of a day; `None` if nothing is stored before it.
+    /// Returns the thresholds of a day, or `None` if no trades are stored before it.
     pub(crate) fn classes(
         &mut self,
         day: Date,
@@ -65,7 +65,7 @@ impl<'a> SizeWindow<'a> {
                 self.known.insert(day.day, DaySizes::of(amounts));
             }
         }
-        // Days before the window of this day are before that of later ones, too.
+        // Later days have later windows, so amounts before this window are no longer needed.
         self.known.retain(|known, _| *known >= from);
         let sizes: Vec<&DaySizes> = near.iter().filter_map(|day| self.known.get(&day.day)).collect();
         if sizes.iter().map(|day| day.len()).sum::<usize>() >= TRADES_MIN {
@@ -74,8 +74,8 @@ impl<'a> SizeWindow<'a> {
         self.classes_of_all(day, shares)
     }
 
-    /// The thresholds to be stored; `None` also if blocks cannot be read, which the query that
-    /// needs them reports.
+    /// Returns the thresholds to store, or `None` if there are none or a block cannot be read. In
+    /// the latter case, the query that needs them reports the error.
     pub(crate) fn cached(&mut self, day: Date, shares: ClassShares) -> Option<TradeSizes> {
         let CapitalClasses { large, medium } = self.classes(day, shares).ok()??;
         Some(TradeSizes {
@@ -86,13 +86,13 @@ impl<'a> SizeWindow<'a> {
         })
     }
 
-    /// The first day of the window before a day.
+    /// Returns the first trading day of the window before a day.
     fn window_start(&self, day: Date) -> Date {
         let before = |day: Date| self.venue.calendar().on_or_before(day.yesterday().ok()?);
         std::iter::successors(before(day), |day| before(*day)).take(DAYS as usize).last().unwrap_or(day)
     }
 
-    /// The stored days of `from..day`.
+    /// Returns the stored days in `from..day`.
     fn near(&self, from: Date, day: Date) -> Result<Vec<TradeDay>, HistoryError> {
         if let Some(days) = &self.days {
             let before = |date: Date| days.partition_point(|stored| stored.day < date);
@@ -136,7 +136,7 @@ impl<'a> SizeWindow<'a> {
     }
 }
 
-/// The amounts of a day's trades that count.
+/// Returns the amounts of a day's trades that contribute to capital flow.
 fn amounts(view: &View, venue: &Venue, day: &TradeDay) -> Result<Vec<i64>, HistoryError> {
     let entries = view.trade_blocks(day)?;
     let trades = read_trades(view, &day.symbol, &entries)?;

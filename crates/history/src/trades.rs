@@ -1,6 +1,6 @@
-//! Queries over single trades: the latest ones, capital flow and its distribution. Later trades are
-//! not counted, and the day is the newest one that has opened and has trades, as for the intraday
-//! line.
+//! Queries over single trades: the latest trades, capital flow, and capital distribution. Trades
+//! after the query's instant are excluded. Capital flow uses the newest day that has opened and has
+//! trades, like the intraday line.
 
 use block::TradeBlock;
 use market::{
@@ -14,20 +14,20 @@ use crate::{AsOf, History, HistoryError, Sessions};
 
 /// Maximum number of trades in an answer.
 pub const TRADES_MAX: usize = 1000;
-/// Maximum number of days that an answer of trades goes back.
+/// Maximum number of days that a query for the latest trades reads.
 const DAYS_BACK: u32 = 20;
-/// Of the newest days, one may be in the future, and one may not have opened.
+/// Number of newest days to check: one may be in the future, and one may not have opened yet.
 const DAYS_LOOKED_AT: u32 = 5;
 
-/// The newest trades, ascending, each with its session.
+/// The newest trades in ascending order, each with its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LatestTrades {
-    /// The decimals of the security's prices.
+    /// Number of decimals of the security's prices.
     pub decimals: u32,
     pub trades: Vec<(Trade, Session)>,
 }
 
-/// The net inflow since the open, at the end of each minute of regular hours.
+/// Net inflow since the open, at the end of each regular minute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapitalFlow {
     pub day: Date,
@@ -35,13 +35,13 @@ pub struct CapitalFlow {
 }
 
 impl History {
-    /// Refuses a symbol without a known trade, or an unknown symbol.
+    /// Returns an error if a symbol is unknown or has no visible trade.
     pub fn has_trades(&self, reader: &mut Reader, symbol: &Symbol, as_of: AsOf) -> Result<(), HistoryError> {
         let snapshot = reader.snapshot_of(symbol)?;
         self.known_days(&snapshot, symbol, Floors::NONE, as_of, DAYS_LOOKED_AT).map(drop)
     }
 
-    /// Refuses a symbol without a known trade, or one without capital flow.
+    /// Returns an error if a symbol has no visible trade or has no capital flow.
     pub fn has_capital_flow(
         &self,
         reader: &mut Reader,
@@ -52,7 +52,7 @@ impl History {
         self.flow_days(&snapshot, symbol, Floors::NONE, as_of).map(drop)
     }
 
-    /// The days with known trades, ascending.
+    /// Returns the days with visible trades, ascending.
     pub fn traded_days(
         &self,
         reader: &mut Reader,
@@ -64,7 +64,8 @@ impl History {
         Ok(days)
     }
 
-    /// The newest days with known trades up to and including a day, at most `limit`, newest first.
+    /// Returns the newest days with visible trades up to and including `through`, newest first.
+    /// Reads at most `limit` stored days.
     pub fn traded_days_back(
         &self,
         reader: &mut Reader,
@@ -78,7 +79,7 @@ impl History {
         Ok(days)
     }
 
-    /// The known trades of a day.
+    /// Returns the visible trades of a day.
     pub fn day_trades(
         &self,
         reader: &mut Reader,
@@ -92,7 +93,7 @@ impl History {
         Ok(trades)
     }
 
-    /// The newest trades of some sessions, at most `count`.
+    /// Returns at most `count` of the newest trades in the given sessions.
     pub fn latest_trades(
         &self,
         reader: &mut Reader,
@@ -126,7 +127,7 @@ impl History {
         Ok(LatestTrades { decimals, trades: newest })
     }
 
-    /// The running total of inflow minus outflow, minute by minute.
+    /// Returns the cumulative net inflow for each regular minute of the current day.
     pub fn capital_flow(
         &self,
         reader: &mut Reader,
@@ -158,7 +159,7 @@ impl History {
         Ok(CapitalFlow { day: day.day, lines: stamps.unwrap_or_default().into_iter().map(line).collect() })
     }
 
-    /// Inflow and outflow by the size of the trades.
+    /// Returns inflow and outflow of the current day by trade size.
     pub fn capital_distribution(
         &self,
         reader: &mut Reader,
@@ -179,7 +180,7 @@ impl History {
                 SizeWindow::new(&snapshot, venue, symbol).classes(day.day, shares)?
             }
         };
-        // Without stored days before, the trades of this day so far determine the thresholds.
+        // If no earlier days are stored, the thresholds come from the current day's trades.
         let classes = classes.or_else(|| {
             let mut amounts = Vec::with_capacity(trades.len());
             FlowTrade::each(venue, day.day, &trades, as_of.now(), |trade| amounts.push(trade.amount));
@@ -192,7 +193,8 @@ impl History {
         Ok(capital)
     }
 
-    /// The newest day that has opened by now, with its trades, including those later today.
+    /// Returns the newest day whose regular hours have begun, with all its stored trades, including
+    /// future ones.
     fn current_day(
         &self,
         reader: &mut Reader,
@@ -210,7 +212,8 @@ impl History {
         Ok((day, trades))
     }
 
-    /// The newest days with a known trade; an error if there are none, or for a warrant.
+    /// Returns the newest days with a visible trade, newest first. Returns an error if there are
+    /// none, or if the security is a warrant.
     fn flow_days(
         &self,
         view: &View,
@@ -229,7 +232,7 @@ impl History {
         }
     }
 
-    /// Days with a known trade, newest first; an error if there are none.
+    /// Returns days with a visible trade, newest first. Returns an error if there are none.
     fn known_days(
         &self,
         view: &View,
@@ -246,7 +249,7 @@ impl History {
         }
         let venue = self.venue(symbol);
         let today = venue.zone().date(as_of.now());
-        // In the evening the trading day may be tomorrow's.
+        // In the evening, the current trading day may be tomorrow.
         let through = venue.trading_day(as_of.now()).map_or(today, |day| day.max(today));
         let mut days = view.trade_days_back(symbol, through, limit)?;
         let floor = floors.of(Period::MINUTE);
@@ -256,7 +259,7 @@ impl History {
 }
 
 impl Sessions {
-    /// Whether a query for these sessions includes trades of one.
+    /// Returns whether a query for these sessions includes `session`.
     fn holds(self, session: Session) -> bool {
         match self {
             Sessions::Intraday => session == Session::Intraday,
@@ -266,14 +269,14 @@ impl Sessions {
     }
 }
 
-/// When the regular hours of a trading day begin.
+/// Returns when the regular hours of a trading day begin.
 fn opens_at(venue: &Venue, date: Date) -> Option<Timestamp> {
     let day = venue.day(date)?;
     let first = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
     Some(day.at(first.start))
 }
 
-/// Decodes blocks of trades.
+/// Decodes trade blocks.
 pub(crate) fn read_trades(
     view: &View,
     symbol: &Symbol,

@@ -1,8 +1,8 @@
-//! Forward adjustment: earlier prices adjusted to today's basis, by exact fractions.
+//! Forward adjustment: earlier prices are adjusted to today's price level, with exact fractions.
 //!
-//! Each corporate action has a factor, reference price over the last close before it; a candle is
-//! multiplied by the factors of all actions after its trading day. With ratios, prices stay
-//! positive and returns stay correct.
+//! Each corporate action has a factor, the reference price divided by the last close before it. A
+//! candle's prices are multiplied by the factors of all actions after its trading day. Factors
+//! (rather than differences) keep prices positive and returns correct.
 
 use std::fmt;
 
@@ -12,8 +12,9 @@ use num_traits::{CheckedAdd, CheckedMul, CheckedSub, One, Zero};
 
 use crate::{DECIMALS_MAX, Date, Price};
 
-/// A corporate action on its ex-date, everything per **old** share: cash, `split` new shares (1 for none, 0.1 for a
-/// ten-to-one consolidation), further bonus shares, further rights shares at a price.
+/// A corporate action on its ex-date. All values are per **old** share: `cash` paid, `split` new
+/// shares (1 for no split, 0.1 for a ten-to-one consolidation), additional `bonus` shares, and
+/// additional `rights` shares at `rights_price`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     pub ex_date: Date,
@@ -32,11 +33,11 @@ pub struct Amount(Ratio<i128>);
 #[error("{0:?} is not an amount: write a number like 0.35 or a fraction like 3/10")]
 pub struct ParseAmountError(String);
 
-/// Twelve decimals are more than any announcement has.
+/// Maximum number of decimals; no announcement has more.
 const AMOUNT_DECIMALS: u32 = 12;
 const AMOUNT_UNIT: i128 = 10i128.pow(AMOUNT_DECIMALS);
-/// Bound of the numerator and denominator of a reduced amount, so that the text of an amount can
-/// always be parsed again.
+/// Upper bound for the numerator and denominator of a reduced amount, so that a formatted amount
+/// can always be parsed again.
 const AMOUNT_MAX: i128 = 10i128.pow(26);
 
 impl Amount {
@@ -52,7 +53,7 @@ impl Amount {
     }
 
     pub fn parse(text: &str) -> Result<Amount, ParseAmountError> {
-        // Most columns of most actions are zero or one.
+        // Fast path: most columns of most actions are zero or one.
         match text {
             "0" => return Ok(Amount::ZERO),
             "1" => return Ok(Amount::ONE),
@@ -65,7 +66,7 @@ impl Amount {
         };
         let (above, below) = match text.split_once('/') {
             None => (decimal(text)?, AMOUNT_UNIT),
-            // Both sides have the same scale, which cancels out.
+            // Numerator and denominator have the same scale, which cancels out.
             Some((above, below)) => (decimal(above)?, decimal(below)?),
         };
         if below == 0 {
@@ -82,14 +83,14 @@ impl Amount {
         *self.0.numer() == 0
     }
 
-    /// Numerator and denominator, in lowest terms.
+    /// Returns numerator and denominator, in lowest terms.
     pub fn fraction(&self) -> (i128, i128) {
         (*self.0.numer(), *self.0.denom())
     }
 }
 
 impl fmt::Display for Amount {
-    /// A decimal where it is finite, otherwise a fraction; [`Amount::parse`] reads both.
+    /// Writes a decimal if it is finite, otherwise a fraction; [`Amount::parse`] accepts both.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (numer, denom) = (*self.0.numer(), *self.0.denom());
         if AMOUNT_UNIT % denom != 0 {
@@ -102,7 +103,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// An action without effect, and why.
+/// An action that has no effect, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoredAction {
     pub ex_date: Date,
@@ -116,9 +117,9 @@ impl Action {
     }
 }
 
-/// The factor of one ex-date, given the actual close of the last daily candle before it: numerator
-/// and denominator, not reduced. Nearly all intermediate values fit 128 bits; the rest use big
-/// integers.
+/// Computes the factor of one ex-date as numerator and denominator, not reduced. `close_before` is
+/// the unadjusted close of the last daily candle before the ex-date. Nearly all intermediate values
+/// fit 128 bits; on overflow, the computation is repeated with big integers.
 pub fn factor(actions: &[Action], close_before: Price) -> Result<(BigUint, BigUint), &'static str> {
     if close_before.0 <= 0 {
         return Err("no daily candle before the ex-date");
@@ -137,8 +138,8 @@ pub fn factor(actions: &[Action], close_before: Price) -> Result<(BigUint, BigUi
     Ok((factor.0.magnitude().clone(), factor.1.magnitude().clone()))
 }
 
-/// An unreduced fraction: finding lowest terms costs more than everything else here. The
-/// denominator is positive. Operations return `None` when the integers overflow.
+/// An unreduced fraction with a positive denominator: reducing would cost more than all other
+/// steps. Operations return `None` if the integers overflow.
 #[derive(Clone, Debug)]
 struct Loose<T>(T, T);
 
@@ -167,7 +168,7 @@ impl<T: Clone + PartialOrd + Zero + One + CheckedAdd + CheckedSub + CheckedMul> 
         Some(Loose(self.0.checked_mul(&other.0)?, self.1.checked_mul(&other.1)?))
     }
 
-    /// `other` is positive.
+    /// Divides by `other`, which must be positive.
     fn over(&self, other: &Loose<T>) -> Option<Loose<T>> {
         Some(Loose(self.0.checked_mul(&other.1)?, self.1.checked_mul(&other.0)?))
     }
@@ -177,7 +178,7 @@ impl<T: Clone + PartialOrd + Zero + One + CheckedAdd + CheckedSub + CheckedMul> 
     }
 }
 
-/// The formula over any integer type; `None` when it overflows.
+/// Computes the factor with any integer type. Returns `None` on overflow.
 fn factor_in<T>(
     actions: &[Action],
     close: &Loose<T>,
@@ -189,13 +190,13 @@ where
     let zero = || Loose::whole(T::zero());
     let (mut cash, mut bonus, mut rights, mut paid) = (zero(), zero(), zero(), zero());
     let mut split = Loose::whole(T::one());
-    // Several actions of one day are added up, everything per old share; splits multiply.
+    // Actions of the same day are added up, each per old share; splits are multiplied.
     for action in actions {
         cash = cash.plus(&of(&action.cash))?;
         bonus = bonus.plus(&of(&action.bonus))?;
         split = split.times(&of(&action.split))?;
         let price = of(&action.rights_price);
-        // Rights at or above the market price are worth nothing, and are not exercised.
+        // Rights at or above the market price are worthless and are not exercised.
         if !action.rights.is_zero() && price.is_below(close)? {
             rights = rights.plus(&of(&action.rights))?;
             paid = paid.plus(&of(&action.rights).times(&price)?)?;
@@ -212,7 +213,7 @@ where
     worth.over(&shares.times(close)?).map(Ok)
 }
 
-/// The factor of one ex-date for the prices before it: a fraction in lowest terms.
+/// Factor of one ex-date for the prices before it: a fraction in lowest terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factor {
     pub ex_date: Date,
@@ -220,8 +221,8 @@ pub struct Factor {
     denom: BigUint,
 }
 
-/// The factors of all ex-dates, ascending, and the dates that have none. `close_before` gives the actual close of the
-/// last served daily candle before a date.
+/// Computes the factors of all ex-dates, ascending, and lists the ex-dates that are ignored.
+/// `close_before` returns the unadjusted close of the last daily candle before a date.
 pub fn factors(
     actions: &[Action],
     mut close_before: impl FnMut(Date) -> Option<Price>,
@@ -243,7 +244,8 @@ pub fn factors(
 }
 
 impl Factor {
-    /// Appends the factor as bytes: year, month and day, then both numbers, each with its length, little-endian.
+    /// Appends the encoded factor: year, month and day, then numerator and denominator, each with
+    /// its length. All integers are little-endian.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.ex_date.year().to_le_bytes());
         out.extend_from_slice(&self.ex_date.month().to_le_bytes());
@@ -255,7 +257,8 @@ impl Factor {
         }
     }
 
-    /// Reads a factor written by [`Factor::write`] from the front; `None` if the bytes are invalid.
+    /// Decodes a factor written by [`Factor::write`] and advances `bytes`. Returns `None` if the
+    /// bytes are invalid.
     pub fn read(bytes: &mut &[u8]) -> Option<Factor> {
         let (&[y0, y1, month, day], rest) = bytes.split_first_chunk()?;
         *bytes = rest;
@@ -272,16 +275,18 @@ impl Factor {
     }
 }
 
-/// The factor for trading days before an ex-date: the product of this action's and all later ones'.
+/// Factor for the trading days before an ex-date: the product of the factors of this and all later
+/// ex-dates.
 #[derive(Clone, Debug)]
 struct Step {
-    /// Days strictly before this date, back to the previous step's.
+    /// Exclusive end of the days that the step applies to; they start at the previous step's
+    /// `before`.
     before: Date,
     numer: BigUint,
     denom: BigUint,
 }
 
-/// Adjusts prices of any trading day to today's basis, rounded once, half away from zero, to
+/// Adjusts prices of any trading day to today's price level. Rounds once, half away from zero, to
 /// `decimals`.
 #[derive(Clone, Debug)]
 pub struct Adjuster {
@@ -291,11 +296,11 @@ pub struct Adjuster {
 }
 
 impl Adjuster {
-    /// Chains the factors that are effective on `today` (ex-date on or before it), given in order
-    /// of date.
+    /// Chains the factors that are effective on `today` (ex-date on or before it). `factors` must
+    /// be in ascending order of date.
     pub fn new(factors: &[Factor], today: Date, decimals: u32) -> Adjuster {
         let decimals = decimals.min(DECIMALS_MAX);
-        // The product is never reduced: nothing needs lowest terms, and finding them took half the
+        // The product is never reduced: no step needs lowest terms, and finding them took half the
         // time of an adjusted answer. Prices are given in millionths and returned in units of the
         // last decimal.
         let mut numer = BigUint::from(1u32);
@@ -314,8 +319,9 @@ impl Adjuster {
         self.steps.is_empty()
     }
 
-    /// The factor of a trading day; `None` means that its prices stay as traded. It holds until
-    /// [`DayFactor::until`], so callers need one call for all days between two ex-dates.
+    /// Returns the factor of a trading day, or `None` if its prices need no adjustment. The factor
+    /// is valid for all days before [`DayFactor::until`], so callers need only one call per
+    /// ex-date.
     pub fn for_day(&self, day: Date) -> Option<DayFactor<'_>> {
         let at = self.steps.partition_point(|step| step.before <= day);
         let unit = 10i64.pow(DECIMALS_MAX - self.decimals);
@@ -323,7 +329,7 @@ impl Adjuster {
     }
 }
 
-/// The factor of one trading day.
+/// Factor of a range of trading days.
 #[derive(Clone, Copy, Debug)]
 pub struct DayFactor<'a> {
     step: &'a Step,
@@ -332,7 +338,7 @@ pub struct DayFactor<'a> {
 }
 
 impl DayFactor<'_> {
-    /// Days strictly before this date share the factor.
+    /// Returns the exclusive end of the days that share the factor.
     pub fn until(&self) -> Date {
         self.step.before
     }
@@ -351,9 +357,9 @@ impl DayFactor<'_> {
     }
 }
 
-/// A factor to 64 significant bits: `mantissa / 2^shift`, rounded down. It decides nearly every
-/// rounding, and detects when it cannot; then the exact fraction is used. A thousand candles cost
-/// microseconds instead of milliseconds.
+/// A factor with 64 significant bits: `mantissa / 2^shift`, rounded down. It suffices to round
+/// nearly every price, and detects when it does not, in which case the exact fraction is used. A
+/// thousand candles take microseconds instead of milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Fixed {
     mantissa: u64,
@@ -363,7 +369,7 @@ struct Fixed {
 impl Fixed {
     fn of(numer: &BigUint, denom: &BigUint) -> Fixed {
         let none = Fixed { mantissa: 0, shift: 0 };
-        // Scale the quotient to exactly 64 bits, give or take one.
+        // Scale the quotient to 64 bits, plus or minus one.
         let shift = 64i64 - numer.bits() as i64 + denom.bits() as i64;
         let (Ok(shift), true) = (u32::try_from(shift), (1..=126).contains(&shift)) else { return none };
         let quotient = (numer << shift) / denom;
@@ -375,19 +381,19 @@ impl Fixed {
         }
     }
 
-    /// The rounded product, or `None` when the true value may lie on the other side of a half.
+    /// Returns the rounded product, or `None` if the error may change the rounding.
     #[inline]
     fn round(self, price: u64) -> Option<i64> {
-        // Below 2^62 the product plus half fits in a u128; larger prices take the exact path.
+        // Below 2^62, the product plus one half fits in a u128; larger prices take the exact path.
         if self.shift == 0 || price >> 62 != 0 {
             return None;
         }
         let half = 1u128 << (self.shift - 1);
         let low = u128::from(price) * u128::from(self.mantissa) + half;
-        // The true factor is below mantissa + 1, so the true product is below this.
+        // The true factor is below `mantissa + 1`, so the true product is below `high`.
         let high = low + u128::from(price);
         match self.shift.checked_sub(64) {
-            // Upper halves only: shifting 128 bits by a variable amount takes three times as long.
+            // Use only the upper halves: a variable shift of 128 bits takes three times as long.
             Some(shift) => {
                 let whole = |product: u128| ((product >> 64) as u64) >> shift;
                 (whole(low) == whole(high)).then_some(whole(low) as i64)

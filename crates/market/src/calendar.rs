@@ -1,21 +1,21 @@
 use crate::Date;
 use crate::time::{date_of_days, days_of_date};
 
-/// A calendar is reported as ending from this many days before its end: early enough to act, late
-/// enough that the warning is read.
+/// Number of days before the end of a calendar from which a warning is reported: early enough to
+/// act, but late enough not to be ignored.
 pub const CALENDAR_WARNING_DAYS: i32 = 30;
 
-/// How long a trading day lasts.
+/// Length of a trading day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DayKind {
     Full,
     Half,
 }
 
-/// The trading days of one market: a kind per calendar day, so every look-up is one index.
+/// Trading days of one market, stored as one kind per calendar day so that each lookup is one
+/// index.
 ///
-/// [`Calendar::covers`] returns whether a date is within its rows; outside of them, every weekday
-/// counts as a trading day.
+/// Outside the covered dates ([`Calendar::covers`]), every weekday is a trading day.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     first: i64,
@@ -36,12 +36,12 @@ impl CalendarError {
     }
 }
 
-/// Three centuries of days: more is a typing error in a date.
+/// Maximum range of dates, three centuries; a longer one is a typo in a date.
 const DAYS_MAX: i64 = 110_000;
 
 impl Calendar {
-    /// Parses `date,kind` rows, ascending. `#` begins a comment; `# valid through: DATE` is the
-    /// last official date (default: that of the last row).
+    /// Parses `date,kind` rows in ascending order. `#` starts a comment; the comment `# valid
+    /// through: DATE` gives the last official date, which defaults to that of the last row.
     pub fn parse(text: &str) -> Result<Calendar, CalendarError> {
         let mut first = None;
         let mut days: Vec<Option<DayKind>> = Vec::new();
@@ -87,7 +87,7 @@ impl Calendar {
         let first = first.ok_or_else(|| CalendarError::at(0, "no trading day in the file"))?;
         let last = date_of_days(first + days.len() as i64 - 1);
         let valid_through = match valid_through {
-            // Weekdays count as trading days after that date, so such rows would be silently
+            // After that date every weekday is a trading day, so later rows would be silently
             // ignored.
             Some((number, date)) if date < last => {
                 return Err(CalendarError::at(
@@ -101,7 +101,7 @@ impl Calendar {
         Ok(Calendar { first, days, valid_through })
     }
 
-    /// The last date whose row, or lack of one, is official.
+    /// Returns the last date for which the calendar is official.
     pub fn valid_through(&self) -> Date {
         self.valid_through
     }
@@ -114,8 +114,8 @@ impl Calendar {
         date <= self.valid_through && days_of_date(date) >= self.first
     }
 
-    /// What kind of trading day a date is, or `None` when the market is closed. Weekdays that the
-    /// calendar does not cover count as full days.
+    /// Returns the kind of a trading day, or `None` if the market is closed. Weekdays outside the
+    /// covered dates are full days.
     pub fn kind(&self, date: Date) -> Option<DayKind> {
         match usize::try_from(days_of_date(date) - self.first) {
             Ok(offset) if date <= self.valid_through => self.days.get(offset).copied().flatten(),
@@ -126,19 +126,20 @@ impl Calendar {
         }
     }
 
-    /// The last trading day on or before a date. Every market opens at least once in three weeks.
+    /// Returns the last trading day on or before a date. Searches three weeks, because no market is
+    /// closed for longer.
     pub fn on_or_before(&self, date: Date) -> Option<Date> {
         std::iter::successors(Some(date), |d| d.yesterday().ok()).take(22).find(|d| self.kind(*d).is_some())
     }
 
-    /// The first trading day after a date.
+    /// Returns the first trading day after a date. Searches three weeks.
     pub fn after(&self, date: Date) -> Option<Date> {
         std::iter::successors(date.tomorrow().ok(), |d| d.tomorrow().ok())
             .take(22)
             .find(|d| self.kind(*d).is_some())
     }
 
-    /// All trading days of an inclusive range, ascending.
+    /// Returns all trading days of an inclusive range, ascending.
     pub fn days(&self, from: Date, through: Date) -> impl Iterator<Item = (Date, DayKind)> + '_ {
         std::iter::successors(Some(from), |d| d.tomorrow().ok())
             .take_while(move |d| *d <= through)

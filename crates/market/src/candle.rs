@@ -1,6 +1,7 @@
 use crate::{Minutes, Price, Session, Timestamp, Turnover};
 
-/// One candle. Its stamp is the start of its interval (minutes) or local midnight of its first day (days and longer).
+/// A candle. Its stamp is the start of its interval for minute periods, and local midnight of its
+/// first day for daily and longer periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candle {
     pub time: Timestamp,
@@ -13,7 +14,7 @@ pub struct Candle {
     pub session: Session,
 }
 
-/// An invalid candle on import, in the order of the checks.
+/// Why a candle is invalid on import, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     #[error("low is above open, close or high, or high below them")]
@@ -41,7 +42,7 @@ pub enum Flaw {
 }
 
 impl Candle {
-    /// The checks of the specification that depend on the candle alone.
+    /// Performs the checks of the specification that need only the candle itself.
     pub fn check(&self) -> Result<(), Flaw> {
         let Candle { open, high, low, close, .. } = *self;
         if low > open || low > close || open > high || close > high {
@@ -60,8 +61,8 @@ impl Candle {
     }
 }
 
-/// Many candles in columns: the form that blocks hold, folds read and encoders write. All columns
-/// have the same length.
+/// Candles in columns: the layout of blocks, and the input of folds and encoders. All columns have
+/// the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candles {
     pub time: Vec<i64>,
@@ -125,7 +126,7 @@ impl Candles {
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Candle> + DoubleEndedIterator + '_ {
-        // Zipped columns: one length check for all rows instead of eight for each.
+        // Zipped iterators check the length once for all rows, instead of eight times per row.
         let prices = self.open.iter().zip(&self.high).zip(&self.low).zip(&self.close);
         let amounts = self.volume.iter().zip(&self.turnover).zip(&self.session);
         self.time.iter().zip(prices).zip(amounts).map(
@@ -157,7 +158,7 @@ impl Candles {
         self.session.truncate(rows);
     }
 
-    /// Retains `rows`, clamped to the existing rows.
+    /// Retains only `rows`, clamped to the existing rows.
     pub fn retain_rows(&mut self, rows: std::ops::Range<usize>) {
         self.truncate(rows.end);
         let start = rows.start.min(self.len());

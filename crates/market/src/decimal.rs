@@ -1,22 +1,21 @@
 use std::fmt;
 
-/// Prices and turnovers have this many decimals, exactly. No source in the specification needs
-/// more.
+/// Number of decimals of prices and turnovers. No source in the specification needs more.
 pub const DECIMALS_MAX: u32 = 6;
 /// One currency unit in the integers of [`Price`] and [`Turnover`].
 pub const PRICE_UNIT: i64 = 10i64.pow(DECIMALS_MAX);
 
-/// A price in millionths of the trading currency. Exact: never binary floating point.
+/// A price in millionths of the trading currency; an exact integer, never binary floating point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Price(pub i64);
 
-/// An amount in millionths of the trading currency; 128 bits, because the turnover of a candle may
-/// have 18 digits before the point.
+/// An amount in millionths of the trading currency. 128 bits, because the turnover of a candle may
+/// have 18 digits before the decimal point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Turnover(pub i128);
 
 impl Turnover {
-    /// The largest turnover stored: 18 digits before the point, six behind it.
+    /// Largest turnover that can be stored: 18 digits before the decimal point and six after it.
     pub const MAX: Turnover = Turnover(10i128.pow(24) - 1);
 }
 
@@ -39,13 +38,13 @@ impl Price {
         i64::try_from(value).map(Price).map_err(|_| DecimalError::Range)
     }
 
-    /// Text with exactly `decimals` decimals, rounded half away from zero. Only texts, and figures
-    /// that have to agree with them, are of rounded prices.
+    /// Formats the price with exactly `decimals` decimals, rounded half away from zero. Rounding is
+    /// only for output, and for values that must agree with it.
     pub fn text(self, decimals: u32) -> Fixed {
         Fixed { value: i128::from(self.0), decimals }
     }
 
-    /// The price that [`text`](Price::text) shows.
+    /// Returns the price rounded as by [`text`](Price::text).
     pub fn rounded(self, decimals: u32) -> Price {
         let step = 10i64.pow(DECIMALS_MAX.saturating_sub(decimals));
         Price(self.0.saturating_add(self.0.signum() * (step / 2)) / step * step)
@@ -58,13 +57,13 @@ impl Turnover {
         if exact { Ok(Turnover(value)) } else { Err(DecimalError::Decimals) }
     }
 
-    /// Turnover is written with three decimals in every market.
+    /// Formats the turnover with three decimals, as in every market.
     pub fn text(self) -> Fixed {
         Fixed { value: self.0, decimals: 3 }
     }
 }
 
-/// A decimal ready to be printed; see [`Price::text`].
+/// A decimal that is ready to be formatted; see [`Price::text`].
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
     value: i128,
@@ -86,9 +85,9 @@ impl fmt::Display for Fixed {
     }
 }
 
-/// Parses a plain or exponent decimal into an integer of `10^-scale` units, and returns whether
-/// that was exact; digits beyond the scale are rounded half away from zero. Without binary floating
-/// point.
+/// Parses a decimal, with or without an exponent, into an integer in units of `10^-scale`. Also
+/// returns whether the conversion was exact; further digits are rounded half away from zero. Does
+/// not use binary floating point.
 pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalError> {
     let (negative, rest) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -103,7 +102,7 @@ pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalErro
         match byte {
             b'0'..=b'9' => {
                 seen_digit = true;
-                // 36 digits fit an i128 with room to spare; no price is longer.
+                // 36 digits fit an i128 with room to spare, and no price is longer.
                 if value >= 10i128.pow(36) {
                     return Err(DecimalError::Range);
                 }

@@ -3,16 +3,16 @@ use std::str::FromStr;
 
 use crate::{Date, Market, Period, parse_date};
 
-/// Where the served history of one market begins: the first trading day of day candles and of
-/// minutes. `None` is everything that is stored. Older candles may be stored; an account with a
-/// floor does not see them.
+/// Start of a market's served history: the first trading day of daily candles and of minutes.
+/// `None` means that everything stored is served. Older candles may be stored, but are not served
+/// to an account with a floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floors {
     pub day: Option<Date>,
     pub minute: Option<Date>,
 }
 
-/// The floors of all markets, for one account or for the whole service.
+/// Floors of all markets, for one account or for the whole service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloorTable {
     hk: Floors,
@@ -20,7 +20,7 @@ pub struct FloorTable {
     cn: Floors,
 }
 
-/// An invalid setting of floors.
+/// An invalid floor setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not where history begins: write published, none, or dates like HK.day=1995-01-03,US.minute=2020-01-02 \
@@ -29,10 +29,10 @@ pub struct FloorTable {
 pub struct ParseFloorsError(String);
 
 impl Floors {
-    /// Everything that is stored.
+    /// No floors: everything stored is served.
     pub const NONE: Floors = Floors { day: None, minute: None };
 
-    /// The published ranges of the service.
+    /// Returns the published ranges of the service.
     pub const fn published(market: Market) -> Floors {
         use jiff::civil::date;
         let (day, minute) = match market {
@@ -43,14 +43,15 @@ impl Floors {
         Floors { day: Some(day), minute: Some(minute) }
     }
 
-    /// The floor of a period: minute periods have one, days and longer the other.
+    /// Returns the floor for a period: that of minutes for minute periods, that of days for daily
+    /// and longer ones.
     pub fn of(self, period: Period) -> Option<Date> {
         if period.is_clock() { self.minute } else { self.day }
     }
 }
 
 impl FloorTable {
-    /// Everything that is stored.
+    /// No floors: everything stored is served.
     pub const NONE: FloorTable = FloorTable { hk: Floors::NONE, us: Floors::NONE, cn: Floors::NONE };
     /// The published ranges of the service.
     pub const PUBLISHED: FloorTable = FloorTable {
@@ -101,7 +102,7 @@ impl FromStr for FloorTable {
             let floors = table.of_mut(market);
             let floor = match value {
                 "none" => None,
-                // Eight digits, as in the protocol, or with dashes.
+                // Eight digits, as in the protocol, or a date with dashes.
                 date => Some(date.parse().or_else(|_| parse_date(date)).map_err(|_| wrong())?),
             };
             match grain {
@@ -109,7 +110,8 @@ impl FromStr for FloorTable {
                 "minute" => floors.minute = floor,
                 _ => return Err(wrong()),
             }
-            // One of two dates for the same floor would be silently ignored.
+            // Reject a second date for the same floor, because one of the two would be silently
+            // ignored.
             if named.contains(&(market, grain)) {
                 return Err(wrong());
             }
@@ -119,7 +121,7 @@ impl FromStr for FloorTable {
     }
 }
 
-/// In the form that is parsed; published dates are left out.
+/// Writes the format that [`FloorTable`] parses. Published dates are omitted.
 impl fmt::Display for FloorTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == FloorTable::PUBLISHED {

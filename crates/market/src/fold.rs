@@ -1,19 +1,21 @@
-//! Source candles to longer ones: open of the first, close of the last, extremes between, sums of volume and turnover.
+//! Folds source candles into longer ones: the open of the first, the close of the last, the highest
+//! high, the lowest low, and the sums of volume and turnover.
 
 use std::ops::Range;
 
 use crate::period::monday;
 use crate::{Candles, Minutes, Period, Price, Span, Timestamp, Venue};
 
-/// A sum that does not fit is an error, never a wrapped number.
+/// Error: a sum of volumes or turnovers does not fit its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the volume of the candle at {at} does not fit 64 bits")]
 pub struct Overflow {
     pub at: Timestamp,
 }
 
-/// Folds ascending source candles into candles of `period`. Sources must be of a grain that tiles the period
-/// (see [`Period::source`]). Sources outside every session of the venue are in no minute candle and are left out.
+/// Folds ascending source candles into candles of `period`. The sources must have a grain that
+/// divides the period (see [`Period::source`]). For minute periods, sources outside all sessions of
+/// the venue are skipped.
 pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles, Overflow> {
     match period {
         Period::Clock(minutes) => {
@@ -25,7 +27,8 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
             })
         }
         Period::Calendar(Span::Day) => Ok(sources.clone()),
-        // There are many weeks, and a week is found by counting days, without converting to dates.
+        // An answer may have many weeks, so they are found by day numbers, without converting to
+        // dates.
         Period::Calendar(Span::Week) => fold_by(sources, sources.len() / 4 + 16, |at| {
             let monday = monday(venue.zone().day_number(at));
             Some((venue.zone().midnight_of(monday), venue.zone().midnight_of(monday + 7)))
@@ -38,8 +41,8 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
     }
 }
 
-/// Folds all sources into one candle, such as the minutes of a day that is not over; empty without
-/// sources.
+/// Folds all sources into one candle, such as the minutes of a day that is not over. The result is
+/// empty if there are no sources.
 pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overflow> {
     let mut folded = Candles::default();
     if !sources.is_empty() {
@@ -48,13 +51,14 @@ pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overfl
     Ok(folded)
 }
 
-/// Whether folding changes nothing, because the sources already have the period: true of most queries.
+/// Returns whether folding changes nothing, because the sources already have the period. This is
+/// the case in most queries.
 pub fn is_identity(period: Period) -> bool {
     period == period.source().period() || period == Period::Clock(Minutes::ONE)
 }
 
-/// Calls `bucket` once per bucket, not once per candle: it returns where the bucket of a stamp
-/// starts and ends. Sources without a bucket are left out.
+/// Folds sources by bucket. `bucket` returns the start and end of a stamp's bucket, and is called
+/// once per bucket, not once per candle. Sources without a bucket are skipped.
 fn fold_by(
     sources: &Candles,
     expected: usize,
@@ -75,8 +79,8 @@ fn fold_by(
     Ok(folded)
 }
 
-/// Appends the fold of `rows`, of which there is at least one. Column by column: each is a short
-/// run of numbers.
+/// Appends the fold of `rows`, which must not be empty. Works column by column, because each is a
+/// short contiguous slice.
 fn push_fold(
     folded: &mut Candles,
     stamp: Timestamp,
@@ -103,7 +107,8 @@ fn cut<'a>(column: &'a [i64], rows: &Range<usize>) -> &'a [i64] {
     column.get(rows.clone()).unwrap_or_default()
 }
 
-/// The highest high and the lowest low, for a chart.
+/// Returns the lowest low and the highest high, for a chart. Returns `None` if there are no
+/// candles.
 pub fn extremes(candles: &Candles) -> Option<(Price, Price)> {
     Some((Price(*candles.low.iter().min()?), Price(*candles.high.iter().max()?)))
 }

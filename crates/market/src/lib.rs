@@ -1,14 +1,15 @@
 //! Market rules: symbols, sessions, calendars, candles, periods, adjustment.
 //!
-//! Everything here is a value or a pure function. The crate reads no file and no clock: calendars
-//! are given as text (three are compiled in), and every rule that depends on the present takes
-//! `now`. So each rule of the specification can be tested with a literal; `tests/rules_*.rs` are
-//! those tables.
+//! Everything here is a value or a pure function. The crate reads no files and no clock: calendars
+//! are passed as text (three are compiled in), and every rule that depends on the present takes
+//! `now`. Each rule of the specification can therefore be tested with literals; these tables are in
+//! `tests/rules_*.rs`.
 //!
-//! Start with [`Candle`] and [`Period`], then [`Venue`] (one market's zone, calendar and session
-//! table), then [`fold`](mod@fold) (source candles to longer ones) and [`adjust`](mod@adjust)
+//! Start with [`Candle`] and [`Period`], then [`Venue`] (the zone, calendar and session table of
+//! one market), then [`fold`](mod@fold) (source candles to longer ones) and [`adjust`](mod@adjust)
 //! (forward adjustment).
-//! Minutes of Hong Kong, folded to candles of five minutes:
+//!
+//! Example: fold minutes of Hong Kong into five-minute candles.
 //!
 //! ```
 //! use market::{Candle, Candles, Market, Period, Price, Session, Turnover, Venue};
@@ -70,7 +71,7 @@ pub use trade_fold::TradeCandles;
 pub use trade_hours::{TradeHours, TradePlace};
 pub use venue::{Day, Slot, Venue, Venues};
 
-/// A length of calendar time, for steps of days.
+/// A calendar duration, such as a number of days.
 pub use jiff::Span as DateSpan;
-/// A calendar date in some market's zone, which is jiff's type unchanged.
+/// A calendar date in a market's time zone.
 pub use jiff::civil::Date;

@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::{DECIMALS_MAX, PRICE_UNIT, parse_scaled};
 
-/// The share of a position's value that has to be covered, from 0 to 10, exact to six decimals.
+/// Share of a position's value that must be covered by margin, from 0 to 10, with six decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MarginFactor(i64);
 
@@ -25,7 +25,7 @@ impl MarginFactor {
             Err(crate::DecimalError::Range) => return Err(ParseMarginError::Range),
             Err(_) => return Err(ParseMarginError::Form),
         };
-        // A negative number is out of range, however many decimals it has.
+        // A negative number is out of range, regardless of its decimals.
         let factor = i64::try_from(value).ok().map(MarginFactor).ok_or(ParseMarginError::Range)?;
         if factor < MarginFactor(0) || factor > MarginFactor::MAX {
             return Err(ParseMarginError::Range);
@@ -33,14 +33,14 @@ impl MarginFactor {
         if exact { Ok(factor) } else { Err(ParseMarginError::Decimals) }
     }
 
-    /// In millionths of the position's value.
+    /// Returns the factor in millionths of the position's value.
     pub fn millionths(self) -> i64 {
         self.0
     }
 }
 
 impl fmt::Display for MarginFactor {
-    /// Without trailing zeros, so that equal factors have equal texts.
+    /// Omits trailing zeros, so that equal factors have equal texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, decimals) = (self.0 / PRICE_UNIT, format!("{:06}", self.0 % PRICE_UNIT));
         match decimals.trim_end_matches('0') {

@@ -4,14 +4,14 @@ use std::str::FromStr;
 use crate::Date;
 use crate::time::{date_of_days, days_of_date};
 
-/// How long a candle lasts: clock periods tile a session, calendar periods tile trading days.
+/// Length of a candle: clock periods divide a session, calendar periods divide trading days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Period {
     Clock(Minutes),
     Calendar(Span),
 }
 
-/// One of the thirteen minute lengths that are served.
+/// One of the thirteen minute periods that are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minutes(u16);
 
@@ -24,10 +24,10 @@ pub enum Span {
     Year,
 }
 
-/// The stored granularity of candles. One-minute and daily candles are imported, and so are candles
-/// of 5, 15, 30 and 60 minutes from coarse files, which are stored in separate series: the `Own`
+/// Granularity of stored candles. One-minute and daily candles are imported, and so are candles of
+/// 5, 15, 30 and 60 minutes from coarse files, which are stored in separate series: the `Own`
 /// grains. `Minute15` and `Minute60` are rolled up from one-minute candles on import, because a
-/// thousand four-hour candles are 195,000 minutes, too many to decode for one query.
+/// thousand four-hour candles span 195,000 minutes, too many to decode for one query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grain {
     Minute,
@@ -66,7 +66,7 @@ impl Span {
         }
     }
 
-    /// The first calendar day of the span that holds `day`.
+    /// Returns the first calendar day of the span that contains `day`.
     pub fn floor(self, day: Date) -> Date {
         match self {
             Span::Day => day,
@@ -77,7 +77,8 @@ impl Span {
         }
     }
 
-    /// An upper bound on the trading days in a span: how many daily candles a candle of this span can need.
+    /// Returns an upper bound for the number of trading days in a span, and so for the daily
+    /// candles needed to fold it.
     pub fn days_max(self) -> usize {
         match self {
             Span::Day => 1,
@@ -89,9 +90,9 @@ impl Span {
     }
 }
 
-/// The Monday on or before a day, both as days since 1970-01-01, which was a Thursday. It steps
-/// back from the day itself: a calendar year paired with an ISO week number names the wrong week
-/// around New Year.
+/// Returns the Monday on or before a day, both as days since 1970-01-01, which was a Thursday. ISO
+/// week numbers are not used, because a calendar year paired with an ISO week number names the
+/// wrong week around New Year.
 pub(crate) fn monday(day: i64) -> i64 {
     day - (day + 3).rem_euclid(7)
 }
@@ -107,24 +108,24 @@ impl Grain {
         Grain::Own60,
         Grain::Day,
     ];
-    /// The grains that are rolled up from one-minute candles.
+    /// Grains that are rolled up from one-minute candles.
     pub const ROLLED_UP: [Grain; 2] = [Grain::Minute15, Grain::Minute60];
-    /// The grains of coarse files, finest first.
+    /// Grains of coarse files, finest first.
     pub const OWN: [Grain; 4] = [Grain::Own5, Grain::Own15, Grain::Own30, Grain::Own60];
 
-    /// The grain that stores the rows of a file with candles of this period; `None` if they cannot
-    /// be imported.
+    /// Returns the grain in which imported candles of this period are stored, or `None` if they
+    /// cannot be imported.
     pub fn of_rows(period: Period) -> Option<Grain> {
         let mut stored = [Grain::Minute, Grain::Day].into_iter().chain(Grain::OWN);
         stored.find(|grain| grain.period() == period)
     }
 
-    /// Whether it stores candles of coarse files.
+    /// Returns whether this is a grain of coarse files.
     pub fn is_own(self) -> bool {
         Grain::OWN.contains(&self)
     }
 
-    /// How long its candles last by the clock; `None` for days.
+    /// Returns the length of its candles, or `None` for daily candles.
     pub fn length(self) -> Option<Minutes> {
         match self.period() {
             Period::Clock(minutes) => Some(minutes),
@@ -145,7 +146,7 @@ impl Grain {
         }
     }
 
-    /// The usual notation of its candles' period.
+    /// Returns the period of its candles in the usual notation.
     pub fn written(self) -> &'static str {
         let name = self.as_str();
         name.strip_prefix("own").unwrap_or(name)
@@ -167,7 +168,7 @@ impl Period {
     pub const DAY: Period = Period::Calendar(Span::Day);
     pub const MINUTE: Period = Period::Clock(Minutes::ONE);
 
-    /// All eighteen, shortest first.
+    /// Returns all eighteen periods, shortest first.
     pub fn all() -> impl Iterator<Item = Period> {
         let clocks = Minutes::SERVED.into_iter().map(|n| Period::Clock(Minutes(n)));
         clocks.chain(Span::ALL.into_iter().map(Period::Calendar))
@@ -177,8 +178,9 @@ impl Period {
         matches!(self, Period::Clock(_))
     }
 
-    /// The coarsest stored grain this period can be folded from. Buckets of 60 minutes start where buckets of 5 do,
-    /// counted from the same segment start, so folding in two steps equals folding in one.
+    /// Returns the coarsest stored grain from which this period can be folded. Buckets of 60
+    /// minutes and of 5 minutes are counted from the same segment start, so folding in two steps
+    /// gives the same result as folding in one.
     pub fn source(self) -> Grain {
         match self {
             Period::Clock(Minutes(n)) if n % 60 == 0 => Grain::Minute60,
@@ -188,13 +190,13 @@ impl Period {
         }
     }
 
-    /// The grains of coarse files that tile this period, finest first. Without minutes, the finest
-    /// stored one replaces them.
+    /// Returns the coarse grains that divide this period, finest first. Where no minutes are
+    /// stored, the finest stored one replaces them.
     pub fn own_sources(self) -> impl Iterator<Item = Grain> {
         Grain::OWN.into_iter().filter(move |grain| self.is_tiled_by(*grain))
     }
 
-    /// Whether candles of a coarse grain make whole candles of this period.
+    /// Returns whether candles of a coarse grain can be folded into whole candles of this period.
     fn is_tiled_by(self, grain: Grain) -> bool {
         match (self, grain.period()) {
             (Period::Clock(Minutes(n)), Period::Clock(Minutes(own))) => n % own == 0,
@@ -202,11 +204,11 @@ impl Period {
         }
     }
 
-    /// How many source candles one candle of this period consists of, at most.
+    /// Returns an upper bound for the number of source candles in one candle of this period.
     pub fn sources_max(self) -> usize {
         match (self, self.source().period()) {
             (Period::Clock(Minutes(n)), Period::Clock(Minutes(source))) => {
-                // One more than the quotient: the closing minute may share the last bucket.
+                // One more than the quotient, because the closing minute may be in the last bucket.
                 if n == source { 1 } else { usize::from(n / source) + 1 }
             }
             (Period::Calendar(span), _) => span.days_max(),
@@ -228,12 +230,12 @@ impl fmt::Display for Period {
 pub enum ParsePeriodError {
     #[error("{:?} is not a period: {}", .0, served())]
     Unknown(String),
-    /// Charts write months with a capital M, and most people write minutes with a small one.
+    /// Charts use a capital M for months, while minutes are usually written with a small m.
     #[error("{text:?} may mean minutes or months: did you mean {meant}?")]
     Ambiguous { text: String, meant: String },
 }
 
-/// All periods for an error message: `1m 2m … 240m (or 1h …), day, week, …`.
+/// Lists all periods for an error message: `1m 2m … 240m (or 1h …), day, week, …`.
 fn served() -> String {
     let join = |names: &mut dyn Iterator<Item = String>, by: &str| names.collect::<Vec<_>>().join(by);
     let minutes = join(&mut Minutes::SERVED.iter().map(|n| format!("{n}m")), " ");
@@ -243,7 +245,7 @@ fn served() -> String {
     format!("{minutes} (or {hours}), {spans}")
 }
 
-/// The possible meanings of a number with a capital M.
+/// Returns an error with the possible meanings of a number followed by a capital M.
 fn ambiguous(text: &str) -> Option<ParsePeriodError> {
     let digits = text.strip_suffix('M').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     let number: u16 = digits.parse().ok()?;

@@ -3,7 +3,7 @@ use std::fmt;
 use crate::calendar::CalendarError;
 use crate::{Date, DayKind, Market};
 
-/// A kind of trading hours. The order is that of the protocol's codes.
+/// A kind of trading hours, in the order of the protocol's codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Session {
     #[default]
@@ -25,7 +25,7 @@ impl Session {
         }
     }
 
-    /// The code of a session in blocks, files and the protocol.
+    /// Returns the code used in blocks, files and the protocol.
     pub fn code(self) -> u8 {
         self as u8
     }
@@ -50,31 +50,32 @@ impl fmt::Display for Session {
     }
 }
 
-/// An unbroken range of one session, in minutes after midnight of its **trading day**; the evening
-/// part of an overnight session is negative, because it is on the eve.
+/// A contiguous range of one session, in minutes after midnight of its **trading day**. The evening
+/// part of an overnight session has negative minutes, because it is on the previous day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub session: Session,
     pub start: i32,
     pub end: i32,
-    /// Minutes after `end` whose trades count as trades at exactly `end`; zero for none.
+    /// Number of minutes after `end` whose trades are stamped with `end`, such as a closing
+    /// auction; zero if there are none.
     pub tail: i32,
 }
 
 impl Segment {
-    /// The last stamp of a one-minute candle: stamps are `start..end`, and `end` itself where there
-    /// is a tail.
+    /// Returns the last possible stamp of a one-minute candle. Stamps are `start..end`, plus `end`
+    /// itself if there is a tail.
     pub fn last_minute(&self) -> i32 {
         if self.tail > 0 { self.end } else { self.end - 1 }
     }
 
-    /// How many one-minute candles a fully traded segment has.
+    /// Returns the number of one-minute candles in a fully traded segment.
     pub fn minutes(&self) -> i32 {
         self.last_minute() - self.start + 1
     }
 }
 
-/// One market's session tables, dated: hours change, and a candle follows the hours of its day.
+/// Trading hours of one market by date: hours change, and a candle follows the hours of its day.
 #[derive(Clone, Debug)]
 pub struct SessionTable {
     /// Ascending by date.
@@ -91,7 +92,8 @@ struct Era {
 pub(crate) const MINUTES_A_DAY: i32 = 1440;
 
 impl SessionTable {
-    /// Parses the rows of one market from a table of all: `market,from,day,session,start,end,tail`.
+    /// Parses the rows of one market from a table of all markets:
+    /// `market,from,day,session,start,end,tail`.
     pub fn parse(text: &str, market: Market) -> Result<SessionTable, CalendarError> {
         let mut eras: Vec<Era> = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -148,8 +150,8 @@ impl SessionTable {
         Ok(SessionTable { eras })
     }
 
-    /// The segments of a trading day, ascending. Days before the first era have its hours; a market
-    /// without half days has full hours on a day marked half.
+    /// Returns the segments of a trading day, ascending. Days before the first era use its hours.
+    /// If a market has no half-day hours, the hours of a full day are used.
     pub fn segments(&self, date: Date, kind: DayKind) -> &[Segment] {
         let of_kind = |kind: DayKind| {
             let mut same = self.eras.iter().filter(move |era| era.day == kind);
@@ -159,8 +161,8 @@ impl SessionTable {
         of_kind(kind).or_else(|| of_kind(DayKind::Full)).map_or(&[], |era| era.segments.as_slice())
     }
 
-    /// The minute after midnight from which an evening belongs to the next date, if the market has
-    /// such evenings.
+    /// Returns the minute after midnight from which an evening belongs to the next date. Returns
+    /// `None` if that date has no evening session.
     pub(crate) fn night_start(&self, next: Date, kind: DayKind) -> Option<i32> {
         let first = self.segments(next, kind).first()?;
         (first.start < 0).then_some(first.start + MINUTES_A_DAY)

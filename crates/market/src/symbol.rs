@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::{Date, Price, parse_date};
 
-/// The longest ticker accepted. The longest real ones are US option codes (root 6, date 6, side 1, strike 8).
+/// Maximum length of a ticker. The longest real ones are US option codes (root 6, date 6, side 1,
+/// strike 8).
 const TICKER_MAX: usize = 24;
 
 /// Where a security is listed: the part after the last dot of its symbol.
@@ -16,7 +17,7 @@ pub enum Region {
     Sz,
 }
 
-/// A set of trading rules: zone, calendar, sessions. Shanghai and Shenzhen share one.
+/// A set of trading rules: time zone, calendar, sessions. Shanghai and Shenzhen share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Market {
     Hk,
@@ -44,7 +45,7 @@ impl Region {
         }
     }
 
-    /// Case-insensitive: `us` is `US`.
+    /// Parses a region, ignoring case.
     pub fn parse(text: &str) -> Option<Region> {
         Region::ALL.into_iter().find(|r| r.as_str().eq_ignore_ascii_case(text))
     }
@@ -65,7 +66,7 @@ impl Market {
         Market::ALL.into_iter().find(|m| m.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// The currency a listing trades in unless its security record says otherwise.
+    /// Returns the trading currency of a listing, unless its security record has another one.
     pub fn currency(self) -> &'static str {
         match self {
             Market::Hk => "HKD",
@@ -87,8 +88,8 @@ impl fmt::Display for Region {
     }
 }
 
-/// A security code in canonical spelling: upper case, Hong Kong numbers without leading zeros.
-/// `00700.hk` and `700.HK` are the same value, so no other code compares spellings.
+/// A security code in canonical form: upper case, and Hong Kong numbers without leading zeros.
+/// `00700.hk` and `700.HK` are the same value, so no other code has to normalize symbols.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Symbol {
     /// Shared, because the engine of paper accounts clones symbols often.
@@ -114,7 +115,7 @@ impl Symbol {
         let canonical = match region {
             Region::Hk if digits => {
                 let stripped = upper.trim_start_matches('0');
-                // Exchange codes have at most five digits; anything longer is a typing error, not a security.
+                // Exchange codes have at most five digits; a longer one is a typo.
                 if stripped.is_empty() || stripped.len() > 5 {
                     return Err(wrong());
                 }
@@ -129,7 +130,7 @@ impl Symbol {
             }
             Region::Us => upper.as_str(),
         };
-        // A leading dot marks a US index; otherwise dots and hyphens only separate share classes.
+        // A leading dot marks a US index. Other dots and hyphens only separate share classes.
         let body = match (region, canonical.strip_prefix('.')) {
             (Region::Us, Some(rest)) => rest,
             _ => canonical,
@@ -147,7 +148,7 @@ impl Symbol {
     }
 
     pub fn ticker(&self) -> &str {
-        // The region is always the last three bytes, dot included.
+        // The region is always the last three bytes, including the dot.
         self.text.len().checked_sub(3).and_then(|end| self.text.get(..end)).unwrap_or_default()
     }
 
@@ -159,13 +160,13 @@ impl Symbol {
         self.region.market()
     }
 
-    /// Whether this is a US option code: root, six digits that are a date, `C` or `P`, one to eight digits of strike.
-    /// The length alone is no criterion.
+    /// Returns whether this is a US option code: a root, six digits that are a valid date, `C` or
+    /// `P`, and a strike of one to eight digits. The length alone is not sufficient.
     pub fn is_us_option(&self) -> bool {
         self.region == Region::Us && Parts::of(self.ticker()).is_some()
     }
 
-    /// Whether this is an index, by the naming conventions of its region.
+    /// Returns whether this is an index, by the naming conventions of its region.
     pub fn is_index(&self) -> bool {
         let ticker = self.ticker();
         match self.region {
@@ -176,13 +177,13 @@ impl Symbol {
         }
     }
 
-    /// The terms of a US option; `None` for any other security.
+    /// Returns the terms of a US option, or `None` for any other security.
     pub fn option(&self) -> Option<OptionTerms> {
         if self.region == Region::Us { Parts::of(self.ticker())?.terms() } else { None }
     }
 
-    /// Removes leading zeros from the strike of an option code, as clearing houses and many vendors
-    /// write it; every other symbol is unchanged.
+    /// Removes the leading zeros that clearing houses and many vendors write in the strike of an
+    /// option code. Returns other symbols unchanged.
     pub fn with_plain_strike(self) -> Symbol {
         let plain = if self.region == Region::Us { plain_strike(self.ticker()) } else { None };
         match plain.map(|ticker| format!("{ticker}.{}", self.region)) {
@@ -213,12 +214,13 @@ impl fmt::Display for Symbol {
     }
 }
 
-/// The input, truncated; `{:?}` at the place of use escapes terminal control characters.
+/// Truncates input for an error message. The caller formats it with `{:?}`, which escapes terminal
+/// control characters.
 fn printable(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// The kind of a listed security, as far as it decides ticks and stamp duty. Options and indices
+/// The kind of a listed security, which determines tick sizes and stamp duty. Options and indices
 /// are recognized by their symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecurityKind {
@@ -229,7 +231,7 @@ pub enum SecurityKind {
     Warrant,
 }
 
-/// The board of Hong Kong's derivative warrants.
+/// Board name of derivative warrants in Hong Kong.
 const WARRANT_BOARD: &str = "HKWarrant";
 
 impl SecurityKind {
@@ -245,20 +247,21 @@ impl SecurityKind {
         }
     }
 
-    /// Case-insensitive: `ETF` is `etf`.
+    /// Parses a kind, ignoring case.
     pub fn parse(text: &str) -> Option<SecurityKind> {
         SecurityKind::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// The kind of a security for which none was imported: a warrant by its board, or by its code
-    /// where the exchange reserves a range for them; an equity otherwise.
+    /// Returns the presumed kind of a security for which none was imported: a warrant if its board
+    /// or its code range says so, otherwise an equity.
     pub fn presumed(symbol: &Symbol, board: Option<&str>) -> SecurityKind {
         let is_warrant = board == Some(WARRANT_BOARD) || is_warrant_code(symbol);
         if is_warrant { SecurityKind::Warrant } else { SecurityKind::Equity }
     }
 }
 
-/// Warrants, inline warrants, and callable bull/bear contracts: the five-digit ranges of the Hong Kong exchange.
+/// Returns whether a code is in the five-digit ranges that the Hong Kong exchange reserves for
+/// warrants, inline warrants, and callable bull/bear contracts.
 fn is_warrant_code(symbol: &Symbol) -> bool {
     let code = || symbol.ticker().parse::<u32>().ok();
     symbol.region() == Region::Hk
@@ -271,17 +274,17 @@ impl fmt::Display for SecurityKind {
     }
 }
 
-/// The terms of an option.
+/// Terms of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionTerms {
     pub underlying: Symbol,
-    /// The last day on which it is traded.
+    /// Last trading day.
     pub expiry: Date,
     pub right: OptionRight,
     pub strike: Price,
 }
 
-/// A name for an option that has no other: `AAPL 2026-04-17 190 Call`.
+/// Formats the default name of an option: `AAPL 2026-04-17 190 Call`.
 impl std::fmt::Display for OptionTerms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let right = match self.right {
@@ -300,14 +303,14 @@ pub enum OptionRight {
     Put,
 }
 
-/// A strike is written in thousandths, a price is stored in millionths.
+/// Conversion from strikes, written in thousandths, to prices, stored in millionths.
 const STRIKE_UNIT: i64 = 1_000;
 const STRIKE_DECIMALS: u32 = 3;
-/// Maximum digits of a strike.
+/// Maximum number of digits in a strike.
 const STRIKE_MAX: usize = 8;
 const DATE_DIGITS: usize = 6;
 
-/// The parts of an option's ticker.
+/// Parts of an option ticker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'a> {
     /// Everything before the strike.
@@ -319,8 +322,8 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Parses a ticker from its end: digits of the strike, `C` or `P`, six digits that are a date.
-    /// A leading dot marks an index.
+    /// Parses a ticker from its end: the digits of the strike, `C` or `P`, and six digits that are
+    /// a valid date. A leading dot marks an index.
     pub(crate) fn of(ticker: &'a str) -> Option<Parts<'a>> {
         let head = ticker.trim_end_matches(|c: char| c.is_ascii_digit());
         let strike = ticker.get(head.len()..).filter(|strike| (1..=STRIKE_MAX).contains(&strike.len()))?;
@@ -338,7 +341,7 @@ impl<'a> Parts<'a> {
         Some(Parts { head, root, expiry, right, strike })
     }
 
-    /// `None` where the root is no ticker by itself.
+    /// Returns the terms, or `None` if the root is not a valid ticker.
     pub(crate) fn terms(&self) -> Option<OptionTerms> {
         let thousandths: i64 = self.strike.parse().ok()?;
         Some(OptionTerms {
@@ -350,7 +353,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The ticker of an option without leading zeros in its strike; `None` if there are none.
+/// Returns an option ticker without leading zeros in its strike, or `None` if it has none.
 pub(crate) fn plain_strike(ticker: &str) -> Option<String> {
     let Parts { head, strike, .. } = Parts::of(ticker)?;
     let plain = strike.trim_start_matches('0');
@@ -363,7 +366,7 @@ mod tests {
     use crate::Symbol;
 
     #[test]
-    fn an_option_is_named_by_its_terms() {
+    fn an_option_name_shows_its_terms() {
         let name = |code: &str| code.parse::<Symbol>().unwrap().option().unwrap().to_string();
         assert_eq!(name("AAPL260417C190000.US"), "AAPL 2026-04-17 190 Call");
         assert_eq!(name("SPY261218P612500.US"), "SPY 2026-12-18 612.5 Put");

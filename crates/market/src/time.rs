@@ -10,7 +10,7 @@ use crate::Market;
 pub struct Timestamp(pub i64);
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC.
+    /// Writes RFC 3339 in UTC.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_second(self.0) {
             Ok(at) => f.pad(&at.to_string()),
@@ -27,7 +27,7 @@ pub enum ParseTimeError {
     TimeOfDay(String),
 }
 
-/// Exactly eight ASCII digits that form a real date.
+/// Parses exactly eight ASCII digits that form a valid date.
 pub fn parse_date(text: &str) -> Result<Date, ParseTimeError> {
     let wrong = || ParseTimeError::Date(text.chars().take(40).collect());
     if text.len() != 8 || !text.bytes().all(|b| b.is_ascii_digit()) {
@@ -38,7 +38,7 @@ pub fn parse_date(text: &str) -> Result<Date, ParseTimeError> {
     Date::new(year as i16, month as i8, day as i8).map_err(|_| wrong())
 }
 
-/// `HHMM` or `HH:MM`, as minutes after midnight.
+/// Parses `HHMM` or `HH:MM` into minutes after midnight.
 pub fn parse_time_of_day(text: &str) -> Result<i32, ParseTimeError> {
     let wrong = || ParseTimeError::TimeOfDay(text.chars().take(40).collect());
     let digits = match text.as_bytes() {
@@ -56,8 +56,9 @@ pub fn parse_time_of_day(text: &str) -> Result<i32, ParseTimeError> {
     Ok(hour * 60 + minute)
 }
 
-/// The same, also with seconds, `HH:MM:SS`. They are dropped, because a candle starts on the
-/// minute, but must be valid: part of an offset has the same length.
+/// Like [`parse_time_of_day`], but also accepts `HH:MM:SS`. The seconds are dropped, because a
+/// candle starts on the minute, but must be valid: a time with a fragment of a UTC offset may have
+/// the same length.
 pub fn parse_time_of_day_or_second(text: &str) -> Result<i32, ParseTimeError> {
     match text.as_bytes() {
         [.., b':', b'0'..=b'5', b'0'..=b'9'] if text.len() == 8 => {
@@ -68,8 +69,8 @@ pub fn parse_time_of_day_or_second(text: &str) -> Result<i32, ParseTimeError> {
 }
 
 const DAY: i64 = 86_400;
-/// Transitions are tabulated over the years that any stored candle can have; outside, the nearest
-/// offset applies.
+/// Range of tabulated offsets, which covers all stored candles. Outside it, the nearest offset
+/// applies.
 const TABLE_FROM: i64 = 0; // 1970
 const TABLE_UNTIL: i64 = 4_102_444_800; // 2100
 
@@ -77,14 +78,13 @@ static HONG_KONG: TimeZone = jiff::tz::get!("Asia/Hong_Kong");
 static SHANGHAI: TimeZone = jiff::tz::get!("Asia/Shanghai");
 static NEW_YORK: TimeZone = jiff::tz::get!("America/New_York");
 
-/// A market's time zone, as a table of offsets: imports convert millions of stamps, and a search in
+/// A market's time zone as a table of offsets. Imports convert millions of stamps, and a search in
 /// a short table is ten times faster than the general conversion.
 #[derive(Clone, Debug)]
 pub struct Zone {
     name: &'static str,
     zone: TimeZone,
-    /// `(from, offset)` in seconds, ascending; the first entry also applies to everything before
-    /// it.
+    /// `(from, offset)` in seconds, ascending. The first entry also applies to all earlier times.
     offsets: Vec<(i64, i64)>,
 }
 
@@ -107,15 +107,15 @@ impl Zone {
         self.name
     }
 
-    /// The abbreviation of the zone at an instant: `HKT`, `EST`, `EDT`.
+    /// Returns the abbreviation of the zone at an instant, such as `HKT`, `EST` or `EDT`.
     pub fn abbreviation(&self, at: Timestamp) -> String {
         let at = jiff::Timestamp::from_second(at.0).unwrap_or_default();
         self.zone.to_offset_info(at).abbreviation().to_owned()
     }
 
-    /// Seconds east of UTC at an instant.
+    /// Returns the UTC offset at an instant, in seconds east of UTC.
     pub fn offset(&self, at: Timestamp) -> i64 {
-        // Hong Kong and the mainland have not changed their clocks since 1992.
+        // Fast path: Hong Kong and mainland China have had no clock change since 1992.
         if let Some((from, offset)) = self.offsets.last()
             && *from <= at.0
         {
@@ -125,7 +125,7 @@ impl Zone {
         self.offsets.get(after.saturating_sub(1)).map_or(0, |(_, offset)| *offset)
     }
 
-    /// The wall clock at an instant: date, and seconds after midnight.
+    /// Returns the local date and the seconds after midnight at an instant.
     pub fn local(&self, at: Timestamp) -> (Date, i64) {
         // Stamps come from files, so extreme values must not overflow.
         let wall = at.0.saturating_add(self.offset(at));
@@ -136,8 +136,9 @@ impl Zone {
         self.local(at).0
     }
 
-    /// The instant of a wall clock reading. A reading that the clock change skips or repeats is resolved forward,
-    /// respectively to its first occurrence; both happen on Sunday nights, outside every session.
+    /// Converts a local time to an instant. A local time skipped by a clock change is resolved
+    /// forward, and a repeated one to its first occurrence. Clock changes are early on Sundays,
+    /// outside every session.
     pub fn instant(&self, date: Date, seconds: i64) -> Timestamp {
         let wall = days_of_date(date) * DAY + seconds;
         let guess = match self.settled(wall) {
@@ -153,12 +154,13 @@ impl Zone {
         exact.map_or(guess, |at| Timestamp(at.as_second()))
     }
 
-    /// A wall clock reading far from any clock change, or a guess at one that is near.
+    /// Converts a local time that is not near a clock change. Returns an estimate as the error
+    /// otherwise.
     fn settled(&self, wall: i64) -> Result<Timestamp, Timestamp> {
         let after = self.offsets.partition_point(|(from, _)| *from <= wall);
         let known = after.checked_sub(1).and_then(|last| self.offsets.get(last));
-        // Two days from both ends of an offset no clock change is near: one search instead of
-        // three.
+        // Fast path: more than two days from both ends of an offset there is no clock change, so
+        // one search is enough.
         if let Some((from, offset)) = known
             && from + 2 * DAY <= wall
             && self.offsets.get(after).is_none_or(|(until, _)| wall + 2 * DAY < *until)
@@ -166,27 +168,28 @@ impl Zone {
             return Ok(Timestamp(wall - offset));
         }
         let guess = Timestamp(wall - self.offset(Timestamp(wall)));
-        // The offset changes at most by hours, so the day around the guess decides whether a change is near.
+        // Offsets change by hours at most, so comparing the days around the estimate detects a
+        // change.
         let (before, after) = (self.offset(Timestamp(guess.0 - DAY)), self.offset(Timestamp(guess.0 + DAY)));
         if before == after { Ok(Timestamp(wall - after)) } else { Err(guess) }
     }
 
-    /// Days from 1970-01-01 to the local date of an instant.
+    /// Returns the number of days from 1970-01-01 to the local date of an instant.
     pub(crate) fn day_number(&self, at: Timestamp) -> i64 {
         at.0.saturating_add(self.offset(at)).div_euclid(DAY)
     }
 
-    /// [`Zone::midnight`] of a day by its number.
+    /// Like [`Zone::midnight`], for a day number.
     pub(crate) fn midnight_of(&self, day: i64) -> Timestamp {
         self.settled(day * DAY).unwrap_or_else(|_| self.midnight(date_of_days(day)))
     }
 
-    /// Local midnight: the stamp of a day candle, and of everything longer.
+    /// Returns local midnight, which is the stamp of daily and longer candles.
     pub fn midnight(&self, date: Date) -> Timestamp {
         self.instant(date, 0)
     }
 
-    /// RFC 3339 with the market's own offset, for people.
+    /// Formats an instant as RFC 3339 with the market's UTC offset, for display.
     pub fn rfc3339(&self, at: Timestamp) -> String {
         let (date, seconds) = self.local(at);
         let offset = self.offset(at);
@@ -197,7 +200,7 @@ impl Zone {
     }
 }
 
-/// Days since 1970-01-01. jiff's arithmetic, flattened to an integer for tables and hot loops.
+/// Returns the number of days since 1970-01-01, as an integer for tables and hot loops.
 pub(crate) fn days_of_date(date: Date) -> i64 {
     date.duration_since(civil::date(1970, 1, 1)).as_secs() / DAY
 }

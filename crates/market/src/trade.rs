@@ -1,14 +1,14 @@
-//! Single trades: the active side, the trade type, and its effect on candles and capital flow.
+//! Single trades: the aggressor side, the trade type, and their effect on candles and capital flow.
 
 use std::fmt;
 
 use crate::{Market, Price, Session, Timestamp, Turnover};
 
-/// Which side was active, according to the source. The codes are those of blocks, and of the
-/// protocol where it has them.
+/// Aggressor side of a trade as reported by the source. The codes are those of blocks, and of the
+/// protocol where it defines them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TradeDirection {
-    /// The source reports that neither side was.
+    /// The source reports that neither side was the aggressor.
     Neutral,
     /// Sold at the bid.
     Down,
@@ -31,7 +31,7 @@ impl TradeDirection {
         TradeDirection::ALL.into_iter().find(|direction| direction.code() == code)
     }
 
-    /// The word in exported files; empty if unknown.
+    /// Returns the name used in exported files; empty if the side is not reported.
     pub fn as_str(self) -> &'static str {
         match self {
             TradeDirection::Neutral => "neutral",
@@ -41,8 +41,7 @@ impl TradeDirection {
         }
     }
 
-    /// Parses a cell of a direction column: numbers of the protocol, words, and the letters of
-    /// exchanges.
+    /// Parses a direction cell: protocol numbers, names, and the letters used by exchanges.
     pub fn parse(text: &[u8]) -> Option<TradeDirection> {
         Some(match text {
             b"" => TradeDirection::Untold,
@@ -59,7 +58,7 @@ impl TradeDirection {
     }
 }
 
-/// The type of a trade: blank, or one letter, digit or star of its exchange.
+/// Type of a trade: blank, or one letter, digit or star defined by its exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TradeType(u8);
 
@@ -69,7 +68,7 @@ const US_TYPES: &[u8] = b"ABCDEFGHIKMPQSVWX1";
 impl TradeType {
     pub const BLANK: TradeType = TradeType(0);
 
-    /// Parses a cell of a type column; `None` if this market has no such type.
+    /// Parses a type cell. Returns `None` if the market has no such type.
     pub fn parse(text: &[u8], market: Market) -> Option<TradeType> {
         let letter = match text {
             [] => return Some(TradeType::BLANK),
@@ -79,13 +78,13 @@ impl TradeType {
         let known = match market {
             Market::Hk => HK_TYPES.contains(&letter),
             Market::Us => US_TYPES.contains(&letter),
-            // Both exchanges have their own letters, which have no effect.
+            // Both exchanges have their own letters, which have no effect here.
             Market::Cn => letter.is_ascii_alphanumeric(),
         };
         known.then_some(TradeType(letter))
     }
 
-    /// From the byte of a block: 0 for blank, else a printable ASCII character.
+    /// Decodes the byte stored in a block: 0 for blank, otherwise a printable ASCII character.
     pub fn from_code(code: u8) -> Option<TradeType> {
         (code == 0 || code.is_ascii_graphic()).then_some(TradeType(code))
     }
@@ -94,7 +93,7 @@ impl TradeType {
         self.0
     }
 
-    /// The effect of a trade on its candles (`candles.md` D7).
+    /// Returns the effect of a trade on its candle (`candles.md` D7).
     pub fn effect(self, market: Market, session: Session) -> TradeEffect {
         let extended = matches!(session, Session::Pre | Session::Post);
         match (market, self.0) {
@@ -119,7 +118,7 @@ impl fmt::Display for TradeType {
     }
 }
 
-/// The effect of a trade on a candle.
+/// Effect of a trade on its candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TradeEffect {
     PriceAndVolume,
@@ -127,10 +126,10 @@ pub enum TradeEffect {
     Nothing,
 }
 
-/// One trade.
+/// A single trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trade {
-    /// The second in which it happened.
+    /// Time of the trade, in whole seconds.
     pub time: Timestamp,
     pub price: Price,
     pub volume: i64,
@@ -138,7 +137,7 @@ pub struct Trade {
     pub kind: TradeType,
 }
 
-/// An invalid trade on import.
+/// Why a trade is invalid on import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TradeFlaw {
     #[error("price is not above zero")]
@@ -156,7 +155,7 @@ pub enum TradeFlaw {
 }
 
 impl Trade {
-    /// The checks that depend on the trade alone.
+    /// Performs the checks that need only the trade itself.
     pub fn check(&self) -> Result<(), TradeFlaw> {
         if self.price.0 <= 0 {
             return Err(TradeFlaw::Price);
@@ -170,7 +169,8 @@ impl Trade {
         }
     }
 
-    /// Price times volume, in millionths. A trade that passed [`Trade::check`] fits.
+    /// Returns price times volume, in millionths. It does not overflow for a trade that has passed
+    /// [`Trade::check`].
     pub fn amount(&self) -> i64 {
         self.price.0.saturating_mul(self.volume)
     }
@@ -180,7 +180,7 @@ impl Trade {
     }
 }
 
-/// Many trades in columns, in chronological order. All columns have the same length.
+/// Trades in columns, in chronological order. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trades {
     pub time: Vec<i64>,
@@ -232,7 +232,7 @@ impl Trades {
         self.iter_rows(0..self.len())
     }
 
-    /// The trades of some rows; none if there are no such rows.
+    /// Iterates over a range of rows. Empty if the range is out of bounds.
     pub fn iter_rows(
         &self,
         rows: std::ops::Range<usize>,
@@ -265,7 +265,7 @@ impl Trades {
         self.kind.truncate(rows);
     }
 
-    /// Retains only `rows`.
+    /// Retains only `rows`, clamped to the existing rows.
     pub fn retain_rows(&mut self, rows: std::ops::Range<usize>) {
         self.truncate(rows.end);
         let start = rows.start.min(self.len());
@@ -276,13 +276,13 @@ impl Trades {
         self.kind.drain(..start);
     }
 
-    /// The rows of a window; times must not descend.
+    /// Returns the rows within a half-open time range. The times must be in ascending order.
     pub fn within(&self, times: std::ops::Range<i64>) -> std::ops::Range<usize> {
         let before = |at: i64| self.time.partition_point(|time| *time < at);
         before(times.start)..before(times.end)
     }
 
-    /// Appends some rows of another table.
+    /// Appends a range of rows of another table.
     pub fn append_rows(&mut self, other: &Trades, rows: std::ops::Range<usize>) {
         self.time.extend_from_slice(other.time.get(rows.clone()).unwrap_or_default());
         self.price.extend_from_slice(other.price.get(rows.clone()).unwrap_or_default());
@@ -299,7 +299,7 @@ impl Trades {
         self.kind.extend_from_slice(&other.kind);
     }
 
-    /// The same trades sorted by time; those of one second stay in order.
+    /// Sorts the trades by time. The sort is stable: trades of the same second stay in order.
     pub fn sorted(self) -> Trades {
         if self.time.is_sorted() {
             return self;

@@ -1,9 +1,8 @@
-//! Capital flow and distribution: which trades count as inflow or outflow, and which of them are
-//! large.
+//! Capital flow and distribution: which trades are inflow or outflow, and which of them are large.
 //!
-//! Only regular hours count, and only trades whose type moves the price. The side of a trade is
-//! that of its source; without one, the tick rule decides. A trade without a side is not counted,
-//! not even among the sizes.
+//! Only trades in regular hours are counted, and only if their type moves the price. The side of a
+//! trade comes from its source; if the source does not report it, the tick rule applies. A trade
+//! without a side is not counted, not even for the size thresholds.
 
 use std::ops::RangeInclusive;
 
@@ -11,20 +10,21 @@ use crate::{
     Date, Session, Timestamp, TradeDirection, TradeEffect, TradeHours, TradeType, Trades, Turnover, Venue,
 };
 
-/// A trade that counts for capital flow.
+/// A trade that is part of the capital flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowTrade {
     pub time: Timestamp,
-    /// The minute that holds it.
+    /// Stamp of the one-minute candle that contains the trade.
     pub minute: Timestamp,
     /// Price times volume, in millionths.
     pub amount: i64,
-    /// Whether it is an inflow; otherwise it is an outflow.
+    /// Whether the trade is an inflow; otherwise it is an outflow.
     pub is_inflow: bool,
 }
 
 impl FlowTrade {
-    /// Calls `each` for the trades of a day that count, up to and including an instant.
+    /// Calls `each` for every trade of a day that is part of the capital flow, up to and including
+    /// `through`.
     pub fn each(
         venue: &Venue,
         day: Date,
@@ -35,7 +35,7 @@ impl FlowTrade {
         let (mut hours, mut ticks) = (TradeHours::new(venue), TickRule::default());
         let known = trades.within(i64::MIN..through.0.saturating_add(1)).end;
         let mut next = 0;
-        // Minute by minute: a busy one has hundreds of trades.
+        // Process whole minutes, because a busy minute has hundreds of trades.
         while let Some(&first) = trades.time.get(next..known).and_then(<[i64]>::first) {
             let begin = next;
             let Ok((place, until)) = hours.place_until(Timestamp(first)) else {
@@ -63,8 +63,8 @@ impl FlowTrade {
     }
 }
 
-/// The tick rule: a trade above the last different price was bought, one below it was sold. Before
-/// the first change the side is unknown.
+/// The tick rule: a trade above the last different price was bought, and one below it was sold. The
+/// side is unknown before the first price change.
 #[derive(Clone, Copy, Debug, Default)]
 struct TickRule {
     last: Option<i64>,
@@ -81,7 +81,7 @@ impl TickRule {
     }
 }
 
-/// The share of turnover of the large trades, and of large and medium ones together, in percent.
+/// Share of turnover, in percent, of the large trades, and of large and medium trades together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClassShares {
     pub large: u8,
@@ -94,22 +94,22 @@ impl Default for ClassShares {
     }
 }
 
-/// The lowest amounts of large and of medium trades.
+/// Minimum amounts of large and medium trades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapitalClasses {
     pub large: i64,
     pub medium: i64,
 }
 
-/// There are 64 buckets between two powers of two, so that sums of buckets find the bucket of a
-/// share, and few amounts have to be sorted.
+/// Number of histogram buckets: 64 per power of two. The bucket sums locate the bucket of a
+/// threshold, so only the few amounts in it have to be sorted.
 const BUCKETS: usize = 64 * 64;
 
-/// The amounts of the trades that count, of one or several days.
+/// Amounts of the trades in the capital flow of one or several days.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaySizes {
     amounts: Vec<i64>,
-    /// The sum of each bucket.
+    /// Sum of the amounts in each bucket.
     sums: Vec<i128>,
 }
 
@@ -135,7 +135,7 @@ impl DaySizes {
         }
     }
 
-    /// The number of trades.
+    /// Number of trades.
     pub fn len(&self) -> usize {
         self.amounts.len()
     }
@@ -146,8 +146,9 @@ impl DaySizes {
 }
 
 impl CapitalClasses {
-    /// The classes by the amounts of several days, `None` if there are no amounts: from the largest
-    /// amount down, the amount at which the sum reaches the share of the total.
+    /// Computes the thresholds from the amounts of several days. Amounts are summed up from the
+    /// largest down; a threshold is the amount at which the sum reaches its share of the total.
+    /// Returns `None` if there are no amounts.
     pub fn of(days: &[&DaySizes], shares: ClassShares) -> Option<CapitalClasses> {
         let mut sums = vec![0i128; BUCKETS];
         for day in days {
@@ -168,8 +169,8 @@ fn bucket(amount: i64) -> usize {
     (exponent as usize) * 64 + (fraction & 63) as usize
 }
 
-/// The range of amounts in a bucket. Comparing with two bounds is faster than computing the bucket
-/// of each amount.
+/// Returns the range of amounts in a bucket. Comparing with two bounds is faster than computing the
+/// bucket of each amount.
 fn around(place: usize) -> RangeInclusive<i64> {
     let (exponent, fraction) = (place / 64, (place % 64) as u64);
     let (low, step) = match exponent.checked_sub(6) {
@@ -203,7 +204,7 @@ fn reached(days: &[&DaySizes], sums: &[i128], total: i128, percent: u8) -> i64 {
     1
 }
 
-/// Amounts of a day by size.
+/// Amounts of a day by trade size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapitalBySize {
     pub large: Turnover,
@@ -212,7 +213,8 @@ pub struct CapitalBySize {
 }
 
 impl CapitalBySize {
-    /// Branchless: the size of the next trade is unpredictable.
+    /// Adds an amount to its class. Branchless, because the size of the next trade is
+    /// unpredictable.
     fn add(&mut self, classes: CapitalClasses, amount: i64) {
         let large = amount >= classes.large;
         let medium = !large && amount >= classes.medium;
@@ -232,7 +234,7 @@ impl CapitalBySize {
 pub struct CapitalDay {
     pub capital_in: CapitalBySize,
     pub capital_out: CapitalBySize,
-    /// The last trade that was counted.
+    /// Time of the last trade that was counted.
     pub last: Option<Timestamp>,
 }
 
@@ -243,9 +245,10 @@ impl CapitalDay {
         self.last = Some(trade.time);
     }
 
-    /// The sums rounded to whole thousandths, as written. Each is rounded, and then as few as
-    /// necessary are rounded the other way, so that total inflow minus total outflow is the net
-    /// flow in thousandths: six sums that are rounded separately may differ from it by three.
+    /// Rounds the sums to thousandths, as they are formatted. Each sum is rounded, and then as few
+    /// as necessary are rounded in the other direction, so that total inflow minus total outflow
+    /// equals the rounded net flow. Six sums rounded independently may differ from it by three
+    /// thousandths.
     pub fn in_thousandths(&self) -> CapitalDay {
         let CapitalDay { capital_in, capital_out, last } = *self;
         let of = |exact: Turnover, sign: i128| Rounded { exact: exact.0, written: rounded(exact.0), sign };
@@ -261,7 +264,7 @@ impl CapitalDay {
         let mut missing = net - sums.iter().map(|sum| sum.written * sum.sign).sum::<i128>();
         while missing != 0 {
             let step = THOUSANDTH * missing.signum();
-            // The sum with the largest rounding error in the other direction.
+            // Pick the sum with the largest rounding error in the other direction.
             let farthest = sums.iter_mut().max_by_key(|sum| (sum.exact - sum.written) * sum.sign * step);
             let Some(sum) = farthest else { break };
             sum.written += step * sum.sign;
@@ -279,7 +282,7 @@ impl CapitalDay {
 /// Turnovers are computed in millionths and rounded to thousandths.
 const THOUSANDTH: i128 = 1_000;
 
-/// A sum, and its rounded value.
+/// A sum and its rounded value.
 #[derive(Clone, Copy, Debug)]
 struct Rounded {
     exact: i128,
@@ -288,7 +291,7 @@ struct Rounded {
     sign: i128,
 }
 
-/// To whole thousandths, half away from zero, as [`Turnover::text`] does it.
+/// Rounds to thousandths, half away from zero, like [`Turnover::text`].
 fn rounded(millionths: i128) -> i128 {
     let whole = (millionths.abs() + THOUSANDTH / 2) / THOUSANDTH * THOUSANDTH;
     whole * millionths.signum()

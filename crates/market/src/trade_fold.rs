@@ -1,25 +1,26 @@
-//! Folds trades into one-minute candles and the candle of the day.
+//! Folds trades into one-minute candles and a daily candle.
 //!
-//! A trade moves the price only if its type does (`TradeType::effect`). A candle exists if at least
-//! one trade moved its price: volume alone creates none. Trades in extended hours are in minutes
-//! only, never in the day.
+//! Whether a trade affects price and volume depends on its type (`TradeType::effect`). A candle
+//! exists only if at least one trade moved its price; volume alone creates none. Trades in extended
+//! hours are part of minutes, but never of the day.
 
 use crate::{
     Candle, Candles, Date, Price, Session, Timestamp, Trade, TradeEffect, TradeHours, Trades, Turnover,
     Venue, fold,
 };
 
-/// The candles of one trading day's trades.
+/// Candles built from the trades of one trading day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TradeCandles {
     /// One-minute candles of all sessions, ascending.
     pub minutes: Candles,
-    /// The candle of the day; `None` if no trade in regular hours moved the price.
+    /// Daily candle; `None` if no trade in regular hours moved the price.
     pub day: Option<Candle>,
 }
 
 impl TradeCandles {
-    /// Folds trades of one trading day, in chronological order. Trades of other days are left out.
+    /// Folds the trades of one trading day, which must be in chronological order. Trades of other
+    /// days are skipped.
     pub fn of(venue: &Venue, day: Date, trades: &Trades) -> Result<TradeCandles, fold::Overflow> {
         let mut hours = TradeHours::new(venue);
         let (mut minutes, mut whole) = (Candles::default(), Forming::new(venue.zone().midnight(day)));
@@ -55,7 +56,7 @@ impl Candles {
     }
 }
 
-/// A candle that trades are added to.
+/// A candle under construction.
 #[derive(Clone, Copy, Debug)]
 struct Forming {
     stamp: Timestamp,

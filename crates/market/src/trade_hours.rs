@@ -1,30 +1,32 @@
-//! The place of a trade in the trading hours: its trading day, its session, and its minute candle.
+//! Assigns trades to trading hours: trading day, session and one-minute candle.
 
 use crate::{Date, Market, Session, Timestamp, TradeFlaw, Venue};
 
-/// Hong Kong and mainland exchanges report auctions before the first segment and late trades after the last one.
+/// Accepted time before the first and after the last segment: Hong Kong and mainland exchanges
+/// report auctions before the open and late trades after the close.
 const AROUND_SECONDS: i64 = 30 * 60;
 const MINUTE: i64 = 60;
 
-/// The place of a trade.
+/// Where a trade belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradePlace {
-    /// The trading day.
+    /// Trading day.
     pub day: Date,
     pub session: Session,
-    /// The stamp of its minute candle. Auctions before the open, and trades reported at lunch or
-    /// late, are in no minute, only in the day.
+    /// Stamp of the one-minute candle. `None` for auctions before the open and for trades reported
+    /// at lunch or late, which are part of the day only.
     pub minute: Option<Timestamp>,
 }
 
-/// Finds the places of trades. Most trades are in the same stretch of hours as the one before.
+/// Assigns trades to trading hours. Caches the last time range, because most trades are in the same
+/// range as the previous one.
 #[derive(Clone, Debug)]
 pub struct TradeHours<'a> {
     venue: &'a Venue,
     last: Option<Stretch>,
 }
 
-/// Instants `from..until` with the same kind of place.
+/// Time range `from..until` in which all trades are assigned by the same rule.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     from: i64,
@@ -38,7 +40,7 @@ struct Stretch {
 enum Holds {
     /// Each minute has its own candle.
     Minutes,
-    /// All of it is in the closing candle.
+    /// The whole range belongs to the closing candle with this stamp.
     Closing(i64),
     Nothing,
 }
@@ -53,7 +55,7 @@ impl<'a> TradeHours<'a> {
         self.place_until(at).map(|(place, _)| place)
     }
 
-    /// The same, with the instant up to which the place is valid.
+    /// Like `place`, but also returns the exclusive end of the time for which the result is valid.
     #[inline]
     pub(crate) fn place_until(&mut self, at: Timestamp) -> Result<(TradePlace, Timestamp), TradeFlaw> {
         let stretch = match self.last {
@@ -105,7 +107,7 @@ impl<'a> TradeHours<'a> {
         if !whole.contains(&at.0) {
             return Err(TradeFlaw::Hours);
         }
-        // Up to the nearest edges of segments and tails.
+        // Limit the range to the nearest boundaries of segments and tails.
         let edges = day.segments.iter().flat_map(|segment| {
             [second(segment.start), second(segment.end), second(segment.end + segment.tail)]
         });

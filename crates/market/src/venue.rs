@@ -4,8 +4,8 @@ use crate::{
     Calendar, Date, DayKind, Floors, Market, Minutes, Period, Segment, Session, SessionTable, Timestamp, Zone,
 };
 
-/// One market's rules: zone, calendar and session tables. The floors of accounts are separate: see
-/// [`Floors`](crate::Floors).
+/// Rules of one market: time zone, calendar and session tables. The floors of accounts are
+/// separate: see [`Floors`](crate::Floors).
 #[derive(Clone, Debug)]
 pub struct Venue {
     market: Market,
@@ -14,7 +14,7 @@ pub struct Venue {
     sessions: SessionTable,
 }
 
-/// The venues of all markets.
+/// Venues of all markets.
 #[derive(Clone, Debug)]
 pub struct Venues {
     hk: Venue,
@@ -31,7 +31,7 @@ pub struct Day<'a> {
     pub segments: &'a [Segment],
 }
 
-/// The place of an instant in the trading hours.
+/// Position of an instant in the trading hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     pub day: Date,
@@ -49,13 +49,13 @@ impl Venue {
         Venue { market, zone: Zone::of(market), calendar, sessions }
     }
 
-    /// The compiled-in rules of one market.
+    /// Returns the built-in rules of one market.
     pub fn built_in(market: Market) -> Result<Venue, CalendarError> {
         let days = Venue::built_in_calendar(market);
         Ok(Venue::new(market, Calendar::parse(days)?, SessionTable::parse(SESSIONS, market)?))
     }
 
-    /// The text of the compiled-in calendar, for an operator to start from.
+    /// Returns the text of the built-in calendar, as a template for an operator.
     pub fn built_in_calendar(market: Market) -> &'static str {
         match market {
             Market::Hk => HK_DAYS,
@@ -64,7 +64,7 @@ impl Venue {
         }
     }
 
-    /// The text of the compiled-in session tables.
+    /// Returns the text of the built-in session tables.
     pub fn built_in_sessions() -> &'static str {
         SESSIONS
     }
@@ -81,40 +81,41 @@ impl Venue {
         &self.calendar
     }
 
-    /// The trading day of a date, or `None` when the market is closed.
+    /// Returns the trading day of a date, or `None` if the market is closed.
     pub fn day(&self, date: Date) -> Option<Day<'_>> {
         let kind = self.calendar.kind(date)?;
         Some(Day { date, kind, midnight: self.origin(date), segments: self.sessions.segments(date, kind) })
     }
 
-    /// The origin of a date's segment minutes. Clock changes fall on Sundays before dawn. Noon
-    /// therefore has the offset of every minute of the trading day, the eve's overnight hours
-    /// included, and midnight computed from noon is a safe origin.
+    /// Returns the instant from which the segment minutes of a date are counted. Clock changes are
+    /// on Sundays before dawn, so noon has the same UTC offset as every minute of the trading day,
+    /// including the overnight hours of the previous evening. Midnight is therefore computed from
+    /// noon.
     fn origin(&self, date: Date) -> i64 {
         const NOON: i64 = 43_200;
         self.zone.instant(date, NOON).0 - NOON
     }
 
-    /// The hours of a date; those of a full day if the market is closed.
+    /// Returns the hours of a date, or those of a full day if the market is closed.
     pub fn hours(&self, date: Date) -> &[Segment] {
         self.sessions.segments(date, self.calendar.kind(date).unwrap_or(DayKind::Full))
     }
 
-    /// The hours of a full day at a date, whether or not that date is one.
+    /// Returns the hours that a full day has at a date, regardless of the calendar.
     pub fn full_hours(&self, date: Date) -> &[Segment] {
         self.sessions.segments(date, DayKind::Full)
     }
 
-    /// When the regular hours of a date are over, the closing tail included. A date on which the
-    /// market is closed has the hours of a full day: candles stored for it are not known any
-    /// earlier.
+    /// Returns the end of a date's regular hours, including the closing tail. If the market is
+    /// closed, the hours of a full day apply, so that candles stored for that date do not become
+    /// visible earlier.
     pub fn day_end(&self, date: Date) -> Timestamp {
         let regular = self.hours(date).iter().filter(|segment| segment.session == Session::Intraday);
         let end = regular.map(|segment| segment.end + segment.tail).max().unwrap_or(MINUTES_A_DAY);
         Timestamp(self.origin(date) + i64::from(end) * 60)
     }
 
-    /// The stamp of the closing candle that is forming at an instant, from the end of the last
+    /// Returns the stamp of the closing candle that is forming at an instant: from the end of a
     /// segment until its tail is over.
     pub fn closing(&self, at: Timestamp) -> Option<Timestamp> {
         let day = self.day(self.zone.date(at))?;
@@ -125,15 +126,16 @@ impl Venue {
         stamps.filter(|(stamp, end)| (*stamp..*end).contains(&at.0)).map(|(stamp, _)| Timestamp(stamp)).next()
     }
 
-    /// The slot of a minute in the trading hours; `None` for minutes that cannot stamp a candle.
+    /// Returns the slot of a minute, or `None` if no candle can have that stamp.
     pub fn slot(&self, at: Timestamp) -> Option<Slot> {
         let date = self.zone.date(at);
         let today = self.day(date).and_then(|day| day.slot(at));
-        // An evening belongs to tomorrow's trading day where the market trades overnight.
+        // If the market trades overnight, an evening belongs to the next trading day.
         today.or_else(|| self.day(date.tomorrow().ok()?)?.slot(at))
     }
 
-    /// The stamp of the candle of this many minutes that ends at an instant; `None` if none does.
+    /// Returns the stamp of the candle of this length that ends at an instant, or `None` if there
+    /// is none.
     pub fn ended(&self, minutes: Minutes, end: Timestamp) -> Option<Timestamp> {
         let last = Timestamp(end.0.checked_sub(60)?);
         let slot = self.slot(last)?;
@@ -143,8 +145,9 @@ impl Venue {
         (is_end && end.0.rem_euclid(60) == 0).then_some(stamp)
     }
 
-    /// The trading day of an instant, whether or not there is trading at that minute: the local
-    /// date, or the next one in the evening hours of a market with overnight sessions.
+    /// Returns the trading day of an instant, even if there is no trading at that minute: the local
+    /// date, or the next date in the evening of a market with overnight sessions. Returns `None` if
+    /// the market is closed on that date.
     pub fn trading_day(&self, at: Timestamp) -> Option<Date> {
         let (date, seconds) = self.zone.local(at);
         let next = date.tomorrow().ok()?;
@@ -153,13 +156,14 @@ impl Venue {
         self.calendar.kind(date).map(|_| date)
     }
 
-    /// When the trading date changes to `date`: its midnight, or the evening before it where a market trades overnight.
+    /// Returns the instant at which the trading date changes to `date`: its midnight, or the
+    /// previous evening if the market trades overnight.
     pub fn roll(&self, date: Date) -> Timestamp {
         let evening = self.sessions.night_start(date, DayKind::Full);
         Timestamp(self.origin(date) + evening.map_or(0, |start| i64::from(start - MINUTES_A_DAY) * 60))
     }
 
-    /// The trading day that has rolled last at an instant.
+    /// Returns the latest trading day that has begun at an instant.
     pub fn rolled(&self, at: Timestamp) -> Option<Date> {
         let (date, seconds) = self.zone.local(at);
         let next = date.tomorrow().ok()?;
@@ -168,8 +172,8 @@ impl Venue {
         self.calendar.on_or_before(if evening { next } else { date })
     }
 
-    /// The first instant from which the source candles of a period are served. The floor cuts them
-    /// by trading day, and a US trading day begins on the evening before.
+    /// Returns the first instant from which the source candles of a period are served. Floors apply
+    /// to trading days, and a US trading day begins on the previous evening.
     pub fn served_from(&self, floors: Floors, period: Period) -> Timestamp {
         let Some(floor) = floors.of(period) else { return Timestamp(i64::MIN) };
         if !period.is_clock() {
@@ -179,7 +183,8 @@ impl Venue {
         first.unwrap_or_else(|| self.zone().midnight(floor))
     }
 
-    /// The latest trading day as queries see it: today counts from the time the service rolls its quotes.
+    /// Returns the latest trading day for queries: today is included from the time at which the
+    /// service rolls its quotes.
     pub fn latest_trading_day(&self, now: Timestamp) -> Option<Date> {
         let (date, seconds) = self.zone.local(now);
         let roll = match self.market {
@@ -212,8 +217,8 @@ impl Venues {
 }
 
 impl Day<'_> {
-    /// The instant of a minute after the midnight of this trading day; negative on the evening
-    /// before it.
+    /// Converts minutes after midnight of this trading day to an instant. Negative minutes are on
+    /// the previous evening.
     pub fn at(&self, minute: i32) -> Timestamp {
         Timestamp(self.midnight + i64::from(minute) * 60)
     }
@@ -224,7 +229,7 @@ impl Day<'_> {
         Some(Slot { day: self.date, segment: *segment, midnight: self.midnight })
     }
 
-    /// Every minute that may stamp a candle of this day, ascending, with its slot.
+    /// Returns all possible one-minute stamps of this day, ascending, with their slots.
     pub fn minutes(&self) -> impl Iterator<Item = (Timestamp, Slot)> + '_ {
         let Day { date, midnight, .. } = *self;
         self.segments.iter().flat_map(move |segment| {
@@ -236,13 +241,13 @@ impl Day<'_> {
 }
 
 impl Slot {
-    /// Whether another stamp is in the same segment: consecutive candles mostly are, and need no
-    /// new look-up.
+    /// Returns whether a stamp is in the same segment. Consecutive candles mostly are, so callers
+    /// can skip the lookup.
     pub fn holds(&self, at: Timestamp) -> bool {
         self.first() <= at.0 && at.0 <= self.midnight + i64::from(self.segment.last_minute()) * 60 + 59
     }
 
-    /// Whether a stamp of this segment is that of its closing tail.
+    /// Returns whether a stamp of this segment is that of the closing candle.
     pub fn is_tail(&self, at: Timestamp) -> bool {
         self.segment.tail > 0 && at.0 >= self.midnight + i64::from(self.segment.end) * 60
     }
@@ -251,16 +256,16 @@ impl Slot {
         self.midnight + i64::from(self.segment.start) * 60
     }
 
-    /// The bucket of `minutes` that holds a stamp of this segment: its stamp and its exclusive end.
-    /// Counted from the segment's start, so the afternoon, each session kind and midnight begin a
-    /// new bucket.
+    /// Returns the stamp and the exclusive end of the bucket of `minutes` that contains a stamp of
+    /// this segment. Buckets are counted from the segment's start, so a new one begins after lunch,
+    /// at each session and at midnight.
     pub fn bucket(&self, minutes: Minutes, at: Timestamp) -> (Timestamp, Timestamp) {
         let length = i64::from(minutes.get()) * 60;
         let start = self.first();
         let stamp = start + (at.0 - start).div_euclid(length) * length;
         let end = self.midnight + i64::from(self.segment.end) * 60;
-        // A short last bucket reaches to the segment's end, and includes the closing minute where
-        // there is one.
+        // A short last bucket extends to the segment's end, including the closing minute if there
+        // is one.
         let limit = if stamp + length <= end {
             stamp + length
         } else {

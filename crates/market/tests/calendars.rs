@@ -1,4 +1,4 @@
-//! Calendars: the compiled-in ones against known facts, and others.
+//! Checks the built-in calendars against known facts, and the parsing of custom ones.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -16,7 +16,7 @@ fn kind(calendar: &Calendar, day: &str) -> &'static str {
     }
 }
 
-/// The rows of a calendar's text, parsed without the crate.
+/// Parses the rows of a built-in calendar without the code under test.
 fn rows(market: Market) -> Vec<(Date, &'static str)> {
     let lines = Venue::built_in_calendar(market)
         .lines()
@@ -25,7 +25,7 @@ fn rows(market: Market) -> Vec<(Date, &'static str)> {
 }
 
 #[test]
-fn the_compiled_in_calendars_have_their_known_size() {
+fn built_in_calendars_have_the_known_size() {
     let check = |name: &str, first: &str, last: &str, count: usize, half: usize| {
         let rows = rows(market(name));
         assert_eq!((rows.first().unwrap().0, rows.last().unwrap().0), (date(first), date(last)), "{name}");
@@ -43,7 +43,7 @@ fn the_compiled_in_calendars_have_their_known_size() {
 }
 
 #[test]
-fn every_row_is_a_trading_day_and_no_other_date_is() {
+fn only_listed_dates_are_trading_days() {
     for market in Market::ALL {
         let rows = rows(market);
         let calendar = venue(market).calendar();
@@ -73,7 +73,7 @@ fn special_days() {
         "closed",
     );
     check("HK", &["2005-02-08", "2008-02-06", "2011-02-02"], "half");
-    // Mornings cancelled, or days cut short: full rows nevertheless.
+    // A cancelled morning or an early close does not make a half day.
     check(
         "HK",
         &["2008-06-25", "2009-09-15", "2012-07-24", "2013-05-22", "2013-09-23", "2014-09-16", "2022-08-25"],
@@ -101,8 +101,8 @@ fn every_us_day_has_all_its_minutes_once() {
         assert!(all.windows(2).all(|pair| pair[0].0 < pair[1].0), "{day}: stamps ascend");
         let stamps: BTreeSet<Timestamp> = all.iter().map(|(at, _)| *at).collect();
         assert_eq!(stamps.len(), if kind == DayKind::Full { 1440 } else { 1260 }, "{day}");
-        // By jiff's arithmetic: from 20:00 on the eve to the last minute before the post session
-        // ends.
+        // The expected bounds are computed by jiff: from 20:00 on the previous evening to the last
+        // minute of the post-market session.
         let eve = day.yesterday().unwrap();
         let last = if kind == DayKind::Full { "19:59" } else { "16:59" };
         assert_eq!(all.first().unwrap().0, at(Market::Us, &format!("{eve} 20:00")), "{day}");
@@ -129,7 +129,7 @@ fn no_two_days_share_a_minute() {
 }
 
 #[test]
-fn overnight_sessions_over_clock_change_sundays() {
+fn overnight_sessions_on_clock_change_sundays() {
     let check = |sunday: &str, unix: &str| {
         let opening = at(Market::Us, &format!("{sunday} 20:00"));
         assert_eq!(opening.to_string(), unix);
@@ -137,7 +137,7 @@ fn overnight_sessions_over_clock_change_sundays() {
         assert_eq!((slot.day, slot.segment.session), (date(sunday).tomorrow().unwrap(), Session::Overnight));
         assert_eq!(venue(Market::Us).slot(Timestamp(opening.0 - 60)), None);
     };
-    // Spring: the evening is already in summer time. Autumn: already in winter time.
+    // The evening already has the new offset: summer time in spring, winter time in autumn.
     check("2024-03-10", "2024-03-11T00:00:00Z");
     check("2024-11-03", "2024-11-04T01:00:00Z");
     check("2025-03-09", "2025-03-10T00:00:00Z");
@@ -147,7 +147,7 @@ fn overnight_sessions_over_clock_change_sundays() {
 }
 
 #[test]
-fn beyond_its_rows_weekdays_are_trading_days() {
+fn weekdays_outside_the_calendar_are_trading_days() {
     let hk = venue(Market::Hk).calendar();
     assert!(hk.covers(date("2027-12-31")) && !hk.covers(date("2028-01-01")));
     assert!(hk.covers(date("2004-06-01")) && !hk.covers(date("2004-05-31")));
@@ -160,13 +160,13 @@ fn beyond_its_rows_weekdays_are_trading_days() {
     check("2004-05-31", "full"); // Monday before the first row
     check("2004-05-30", "closed");
     assert_eq!(kind(venue(Market::Cn).calendar(), "2027-01-01"), "full");
-    // Minutes beyond the rows have a slot, too.
+    // Minutes outside the calendar have a slot as well.
     assert!(venue(Market::Hk).slot(at(Market::Hk, "2028-01-03 09:30")).is_some());
     assert!(venue(Market::Us).slot(at(Market::Us, "2028-01-02 20:00")).is_some());
 }
 
 #[test]
-fn the_last_trading_day_up_to_a_date() {
+fn the_last_trading_day_on_or_before_a_date() {
     let check = |name: &str, day: &str, expected: &str| {
         assert_eq!(
             venue(market(name)).calendar().on_or_before(date(day)),
@@ -199,14 +199,14 @@ fn a_custom_calendar_replaces_the_compiled_in_one() {
 }
 
 #[test]
-fn by_default_a_calendar_is_valid_through_its_last_row() {
+fn a_calendar_is_valid_through_its_last_row_by_default() {
     let calendar = Calendar::parse("2030-01-02,full\n2030-01-04,full\n").unwrap();
     assert_eq!((calendar.first(), calendar.valid_through()), (date("2030-01-02"), date("2030-01-04")));
     assert_eq!(["2030-01-03", "2030-01-07"].map(|day| kind(&calendar, day)), ["closed", "full"]);
 }
 
 #[test]
-fn a_wrong_calendar_is_refused_with_its_line() {
+fn an_invalid_calendar_is_refused_with_the_line() {
     let check = |text: &str, line: usize, problem: &str| {
         let expected = CalendarError { line, problem: problem.to_owned() };
         assert_eq!(Calendar::parse(text).map(|_| ()), Err(expected), "{text:?}");
@@ -234,7 +234,7 @@ fn a_wrong_calendar_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_wrong_session_table_is_refused_with_its_line() {
+fn an_invalid_session_table_is_refused_with_the_line() {
     let check = |text: &str, line: usize, problem: &str| {
         let expected = CalendarError { line, problem: problem.to_owned() };
         assert_eq!(SessionTable::parse(text, Market::Hk).map(|_| ()), Err(expected), "{text:?}");
@@ -263,7 +263,7 @@ fn a_wrong_session_table_is_refused_with_its_line() {
         0,
         "HK: segments from 2020-01-01 overlap",
     );
-    // The closing minute of a tail must not overlap either.
+    // Tails must not overlap the next segment either.
     check(
         "HK,2020-01-01,full,intraday,09:30,12:00,10\nHK,2020-01-01,full,intraday,12:05,13:00,0\n",
         0,
@@ -272,7 +272,7 @@ fn a_wrong_session_table_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_later_row_set_replaces_the_hours_of_its_kind_of_day_only() {
+fn new_hours_apply_only_to_their_day_kind() {
     let text = "HK,2020-01-01,full,intraday,10:00,12:00,0\nHK,2020-01-01,half,intraday,10:00,11:00,0\n\
                 HK,2025-01-01,full,intraday,09:00,12:00,5\n";
     let table = SessionTable::parse(text, Market::Hk).unwrap();
@@ -282,16 +282,16 @@ fn a_later_row_set_replaces_the_hours_of_its_kind_of_day_only() {
     assert_eq!(hours("2024-12-31", DayKind::Full), [(600, 720, 0)]);
     assert_eq!(hours("2025-01-01", DayKind::Full), [(540, 720, 5)]);
     assert_eq!(hours("2025-01-01", DayKind::Half), [(600, 660, 0)]);
-    // Days before the first row have its hours.
+    // Days before the first row use its hours.
     assert_eq!(hours("1999-01-01", DayKind::Full), [(600, 720, 0)]);
-    // A market without half days has full hours.
+    // A market without half-day hours uses those of a full day.
     let full_only = SessionTable::parse("CN,2020-01-01,full,intraday,09:30,11:30,0\n", Market::Cn).unwrap();
     assert_eq!(full_only.segments(date("2025-01-01"), DayKind::Half).len(), 1);
 }
 
 #[test]
-fn a_night_that_opens_at_nine_needs_data_only() {
-    // As planned by the exchanges: the night session from 21:00.
+fn a_later_overnight_start_needs_only_new_rows() {
+    // The exchanges plan to start the overnight session at 21:00.
     let later = Venue::built_in_sessions().to_owned()
         + "US,2027-01-04,full,overnight,21:00,24:00,0\nUS,2027-01-04,full,overnight,00:00,04:00,0\n\
            US,2027-01-04,full,pre,04:00,09:30,0\nUS,2027-01-04,full,intraday,09:30,16:00,0\nUS,2027-01-04,full,post,16:00,20:00,0\n";

@@ -1,4 +1,4 @@
-//! Periods: eighteen of them, how they are written, and what each is folded from.
+//! Periods: all eighteen, their spellings, and the grain that each is folded from.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -7,7 +7,7 @@ use common::{date, minutes};
 use market::{Grain, Minutes, Period, Span, parse_date, parse_time_of_day, parse_time_of_day_or_second};
 
 #[test]
-fn all_periods_shortest_first() {
+fn periods_are_listed_shortest_first() {
     let all: Vec<String> = Period::all().map(|period| period.to_string()).collect();
     assert_eq!(
         all.join(" "),
@@ -20,7 +20,7 @@ fn all_periods_shortest_first() {
 }
 
 #[test]
-fn thirteen_minute_lengths_are_served() {
+fn thirteen_minute_periods_are_served() {
     let served: Vec<u16> = (0..=u16::MAX).filter(|n| Minutes::new(*n).is_some()).collect();
     assert_eq!(served, [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240]);
     assert_eq!(minutes(1), Minutes::ONE);
@@ -74,7 +74,7 @@ fn a_capital_m_is_ambiguous() {
 }
 
 #[test]
-fn the_coarsest_grain_that_tiles_a_period() {
+fn periods_are_folded_from_the_coarsest_grain() {
     let check = |period: &str, grain: Grain, most: usize| {
         let period: Period = period.parse().unwrap();
         assert_eq!((period.source(), period.sources_max()), (grain, most), "{period}");
@@ -101,7 +101,7 @@ fn the_coarsest_grain_that_tiles_a_period() {
 }
 
 #[test]
-fn a_grain_is_named_and_is_its_own_source() {
+fn a_stored_grain_is_its_own_source() {
     let names = ["1m", "15m", "60m", "own5m", "own15m", "own30m", "own60m", "1d"];
     assert_eq!(Grain::ALL.map(Grain::as_str), names);
     for grain in Grain::ALL.into_iter().filter(|grain| !grain.is_own()) {
@@ -141,7 +141,7 @@ fn coarse_files_provide_their_period_and_its_multiples() {
 }
 
 #[test]
-fn floors_at_the_ends_of_time_do_not_fail() {
+fn floors_of_extreme_dates_do_not_panic() {
     for span in [Span::Day, Span::Week, Span::Month, Span::Quarter, Span::Year] {
         assert!(span.floor(market::Date::MIN) <= market::Date::MIN);
         assert!(span.floor(market::Date::MAX) <= market::Date::MAX);
@@ -173,7 +173,7 @@ fn dates_are_eight_digits() {
 }
 
 #[test]
-fn times_of_day_have_two_forms() {
+fn times_of_day_have_two_formats() {
     let check = |read: &str, expected: i32| assert_eq!(parse_time_of_day(read), Ok(expected), "{read}");
     check("0000", 0);
     check("0930", 570);
@@ -189,7 +189,7 @@ fn times_of_day_have_two_forms() {
 }
 
 #[test]
-fn seconds_of_a_time_of_day_are_seconds_and_are_dropped() {
+fn seconds_are_validated_and_dropped() {
     for read in ["0930", "09:30", "09:30:00", "09:30:59"] {
         assert_eq!(parse_time_of_day_or_second(read), Ok(570), "{read}");
     }

@@ -1,5 +1,5 @@
-//! Properties that hold for any day, instant, number or chain of actions. Every expectation is
-//! computed a second way, without the crate's own arithmetic.
+//! Property tests over arbitrary days, instants, numbers and chains of actions. Every expected
+//! value is computed independently of the crate's own arithmetic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -18,7 +18,7 @@ use num_bigint::BigInt;
 use num_rational::Ratio;
 use proptest::prelude::*;
 
-/// A small random number generator, so that a whole day of candles shrinks to one number.
+/// A small random number generator, so that proptest can shrink a whole day of candles to one seed.
 struct Dice(u64);
 
 impl Dice {
@@ -32,8 +32,8 @@ fn markets() -> impl Strategy<Value = Market> {
     prop::sample::select(Market::ALL.to_vec())
 }
 
-/// Two neighbouring trading days of any era, half days more often than they occur, with a random
-/// part of their minutes.
+/// Returns a random subset of the minutes of two consecutive trading days. Half days are picked
+/// more often than they occur.
 fn two_days(market: Market, seed: u64) -> Candles {
     let mut dice = Dice(seed);
     let calendar = venue(market).calendar();
@@ -63,7 +63,7 @@ fn random_candle(time: Timestamp, session: Session, dice: &mut Dice) -> Candle {
     Candle { time, open, high, low, close, volume, turnover, session }
 }
 
-/// Groups ascending sources by a stamp; the slow and obvious way.
+/// Groups ascending sources by their stamp, naively.
 fn grouped(sources: &Candles, stamp: impl Fn(Timestamp) -> Timestamp) -> Vec<Candle> {
     let mut groups: BTreeMap<Timestamp, Vec<Candle>> = BTreeMap::new();
     for source in sources.iter() {
@@ -82,8 +82,8 @@ fn grouped(sources: &Candles, stamp: impl Fn(Timestamp) -> Timestamp) -> Vec<Can
     groups.into_iter().map(merge).collect()
 }
 
-/// The start of the segment of a wall-clock time, in minutes; written out again from the session
-/// tables.
+/// Returns the start of the segment that contains a local time, in minutes after midnight. Restates
+/// the session tables.
 fn segment_start(market: Market, day: Date, minute: i64, half: bool) -> i64 {
     let clock = |hour: i64, minute: i64| hour * 60 + minute;
     let opens: &[i64] = match market {
@@ -94,7 +94,8 @@ fn segment_start(market: Market, day: Date, minute: i64, half: bool) -> i64 {
         Market::Us if half => &[0, clock(4, 0), clock(9, 30), clock(13, 0), clock(20, 0)],
         Market::Us => &[0, clock(4, 0), clock(9, 30), clock(16, 0), clock(20, 0)],
     };
-    // Hong Kong's closing minute at noon of a half day still belongs to the morning, and comes before 13:00 anyway.
+    // On a half day, Hong Kong's closing minute at 12:00 belongs to the morning; it is before
+    // 13:00, so no special case is needed.
     opens.iter().copied().filter(|open| *open <= minute).max().unwrap()
 }
 
@@ -116,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn folding_minutes_equals_grouping_by_wall_clock(market in markets(), seed: u64) {
+    fn folding_minutes_equals_grouping_by_local_time(market in markets(), seed: u64) {
         let sources = two_days(market, seed);
         let calendar = venue(market).calendar();
         for length in common::every_length() {
@@ -128,8 +129,7 @@ proptest! {
                 let start = segment_start(market, wall.date(), minute, half);
                 Timestamp(time.0 - (minute - start) % bucket * 60)
             });
-            // A closing minute is alone exactly where the table says so, which follows from the
-            // modulus as well.
+            // The same formula also determines whether a closing minute has its own candle.
             let folded: Vec<Candle> = fold(venue(market), Period::Clock(length), &sources).unwrap().iter().collect();
             prop_assert_eq!(folded, expected, "{:?}", length);
         }
@@ -159,7 +159,7 @@ proptest! {
     }
 }
 
-/// Days since 1970-01-01 by counting leap years, with no calendar library.
+/// Returns the number of days since 1970-01-01 by counting leap years, without a calendar library.
 fn day_number(date: Date) -> i64 {
     let year = i64::from(date.year());
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -188,7 +188,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn floors_of_days(year in 1i16..9998, month in 1i8..=12, day in 1i8..=28) {
+    fn span_floors_match_the_model(year in 1i16..9998, month in 1i8..=12, day in 1i8..=28) {
         let day = Date::new(year, month, day).unwrap();
         for span in [Span::Day, Span::Week, Span::Month, Span::Quarter, Span::Year] {
             let floor = span.floor(day);
@@ -219,7 +219,7 @@ fn check_instant(market: Market, seconds: i64) {
         i64::from(theirs.hour()) * 3600 + i64::from(theirs.minute()) * 60 + i64::from(theirs.second());
     assert_eq!(ours.local(Timestamp(seconds)), (theirs.date(), clock), "{market} {seconds}");
     assert_eq!(ours.offset(Timestamp(seconds)), i64::from(theirs.offset().seconds()), "{market} {seconds}");
-    // The inverse, except for the hour that a clock change repeats.
+    // The inverse conversion, except in the hour that a clock change repeats.
     let ambiguous = zone(market).to_ambiguous_zoned(theirs.datetime()).is_ambiguous();
     if !ambiguous {
         assert_eq!(ours.instant(theirs.date(), clock), Timestamp(seconds), "{market} {theirs}");
@@ -265,7 +265,7 @@ fn zones_agree_with_jiff_around_every_clock_change() {
     assert!(changes > 200, "New York changes its clocks twice a year");
 }
 
-/// Half away from zero, in whole numbers.
+/// Rounds half away from zero to an integer.
 fn round(value: &Ratio<BigInt>) -> BigInt {
     let two = BigInt::from(2);
     let negative = *value < Ratio::from_integer(BigInt::ZERO);
@@ -283,7 +283,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn reading_decimals_agrees_with_big_integers(
+    fn parsed_decimals_agree_with_big_integers(
         sign in prop::sample::select(vec!["", "-", "+"]),
         whole in "[0-9]{0,20}", decimals in "[0-9]{0,16}", power in prop::option::of(-60i32..=60), scale in 0u32..=12,
     ) {
@@ -301,7 +301,7 @@ proptest! {
     }
 
     #[test]
-    fn halves_are_read_away_from_zero(units in 0i64..1_000_000_000, negative: bool, scale in 0u32..=6) {
+    fn parsed_halves_are_rounded_away_from_zero(units in 0i64..1_000_000_000, negative: bool, scale in 0u32..=6) {
         let sign = if negative { "-" } else { "" };
         let text = format!("{sign}{units}5e-{}", scale + 1);
         let expected = i128::from(units) + 1;
@@ -309,7 +309,7 @@ proptest! {
     }
 
     #[test]
-    fn prices_are_written_as_big_integers_would(value: i64, decimals in 0u32..=6) {
+    fn formatted_prices_agree_with_big_integers(value: i64, decimals in 0u32..=6) {
         let text = Price(value).text(decimals).to_string();
         let rounded = round(&(Ratio::from_integer(BigInt::from(value)) * ten_to(i64::from(decimals) - 6)));
         let plain: BigInt = text.replace('.', "").parse().unwrap();
@@ -321,7 +321,7 @@ proptest! {
     }
 
     #[test]
-    fn turnovers_are_written_as_big_integers_would(value in 0..=Turnover::MAX.0) {
+    fn formatted_turnovers_agree_with_big_integers(value in 0..=Turnover::MAX.0) {
         let text = Turnover(value).text().to_string();
         let plain: BigInt = text.replace('.', "").parse().unwrap();
         prop_assert_eq!(plain, round(&Ratio::new(BigInt::from(value), BigInt::from(1000))));
@@ -339,7 +339,7 @@ proptest! {
     }
 }
 
-/// An action in whole thousandths, and its factor computed from them directly.
+/// A random action, with money in thousandths, whose factor is computed directly from these values.
 #[derive(Clone, Debug)]
 struct Drawn {
     cash: i64,
@@ -390,15 +390,15 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// Mostly ordinary ones, some extreme.
+/// Generates mostly ordinary prices, and some extreme ones.
 fn prices() -> impl Strategy<Value = i64> {
     prop_oneof![8 => 1i64..2_000_000_000, 1 => 1i64..1_000_000_000_000_000, 1 => 0i64..=i64::MAX]
 }
 
 fn expected_price(factor: &Ratio<BigInt>, price: i64, decimals: u32) -> i64 {
     let unit = 10i64.pow(6 - decimals);
-    // Unreduced, because common divisors of thousand-bit numbers are slow to find and change
-    // nothing.
+    // Not reduced, because finding common divisors of thousand-bit numbers is slow and does not
+    // change the result.
     let units = round(&Ratio::new_raw(factor.numer() * price, factor.denom() * unit));
     i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(unit)
 }
@@ -419,7 +419,7 @@ proptest! {
         let (factors, ignored) = factors(&actions, close);
         prop_assert_eq!(ignored, []);
         let adjuster = Adjuster::new(&factors, date("2026-11-15"), decimals);
-        // From the newest event back.
+        // Apply the events backwards from the newest.
         let mut product = Ratio::from_integer(BigInt::from(1));
         for row in (0..chain.len()).rev() {
             product *= chain[row].factor();
@@ -444,7 +444,7 @@ proptest! {
             prop_assert_eq!(Factor::read(&mut rest), Some(factor.clone()));
         }
         prop_assert_eq!((rest.len(), Factor::read(&mut rest)), (0, None));
-        // Truncated bytes are not read as another factor.
+        // Truncated bytes must not decode to another factor.
         if let Some(cut) = bytes.len().checked_sub(1) {
             let mut rest = &bytes[..cut];
             let read = std::iter::from_fn(|| Factor::read(&mut rest)).count();
@@ -457,7 +457,8 @@ proptest! {
         odd_above in 0i64..500, below in 1i64..1000, odd in 0i64..10_000, decimals in 0u32..=5,
     ) {
         let (above, odd) = (2 * odd_above + 1, 2 * odd + 1);
-        // factor above/below, price odd * below * half a unit: the product is odd * above halves of a unit.
+        // With the factor `above / below` and the price `odd * below * unit / 2`, the product is
+        // `odd * above` half units.
         let unit = 10i64.pow(6 - decimals);
         let mut action = Action::none(date("2026-03-04"));
         action.split = Amount::parse(&format!("{below}/{above}")).unwrap();
@@ -467,7 +468,7 @@ proptest! {
         let price = odd * below * (unit / 2);
         let up = (odd * above + 1) / 2 * unit;
         prop_assert_eq!(factor.apply(price), up);
-        // A millionth less falls short of the half, however close it is.
+        // A price that is one millionth lower is below the half and must be rounded down.
         prop_assert!(factor.apply(price - 1) < up);
         let exact = Ratio::new(BigInt::from(above), BigInt::from(below));
         prop_assert_eq!(factor.apply(price - 1), expected_price(&exact, price - 1, decimals));

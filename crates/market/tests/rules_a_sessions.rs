@@ -1,4 +1,4 @@
-//! A: markets and sessions. Which minutes exist, and to which trading day a time belongs.
+//! A: markets and sessions. Which minutes exist, and which trading day an instant belongs to.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -7,7 +7,7 @@ use common::{at, clock, date, every_length, flat, local, market, minutes, print,
 use market::{Candles, DayKind, Market, Period, Session, Timestamp, Venue, fold};
 
 #[test]
-fn a1_every_market_has_its_zone() {
+fn a1_time_zones_of_the_markets() {
     let check = |name: &str, zone: &str, winter: i64, summer: i64| {
         let zone_of = venue(market(name)).zone();
         let hours = |day: &str| zone_of.offset(at(market(name), day)) / 3600;
@@ -23,7 +23,7 @@ fn a1_every_market_has_its_zone() {
 }
 
 #[test]
-fn a1_us_clocks_change_on_sundays_at_two_and_inside_no_trading_day() {
+fn a1_us_clock_changes_are_outside_trading_days() {
     let new_york = zone(Market::Us);
     let start = jiff::Timestamp::from_second(at(Market::Us, "2010-01-01").0).unwrap();
     let changes: Vec<Timestamp> = new_york
@@ -33,7 +33,7 @@ fn a1_us_clocks_change_on_sundays_at_two_and_inside_no_trading_day() {
         .collect();
     assert_eq!(changes.len(), 2 * 18);
     for change in changes {
-        // The second before is 01:59:59 of a Sunday, on the old clock.
+        // The second before the change is 01:59:59 on a Sunday, in the old offset.
         let before = Timestamp(change.0 - 1);
         assert_eq!(clock(Market::Us, before), "01:59");
         assert_eq!(venue(Market::Us).zone().date(before).weekday(), jiff::civil::Weekday::Sunday);
@@ -42,7 +42,8 @@ fn a1_us_clocks_change_on_sundays_at_two_and_inside_no_trading_day() {
     }
 }
 
-/// `session start-end`, with `+tail` where there is one; a segment of the eve says so.
+/// Formats segments as `session start-end`, with `+tail` if there is one, and marks those on the
+/// previous evening.
 fn hours(venue: &Venue, day: &str) -> String {
     let day = venue.day(date(day)).unwrap_or_else(|| panic!("{day} is no trading day"));
     let segment = |s: &market::Segment| {
@@ -68,7 +69,7 @@ fn a2_session_tables_of_the_minute_range() {
     let overnight_and_pre = "3 20:00-24:00 of the eve, 3 00:00-04:00, 1 04:00-09:30";
     check("US", "2026-07-15", Full, &format!("{overnight_and_pre}, 0 09:30-16:00, 2 16:00-20:00"));
     check("US", "2025-07-03", Half, &format!("{overnight_and_pre}, 0 09:30-13:00, 2 13:00-17:00"));
-    // The same table holds on the first day of each minute range.
+    // The same table applies on the first day of each minute range.
     check("HK", "2022-09-28", Full, "0 09:30-12:00, 0 13:00-16:00+10");
     check("CN", "2022-08-25", Full, "0 09:30-11:30, 0 13:00-15:00+10");
     check("US", "2023-12-04", Full, &format!("{overnight_and_pre}, 0 09:30-16:00, 2 16:00-20:00"));
@@ -92,7 +93,8 @@ fn a2_session_codes() {
     assert_eq!(Session::parse(""), None);
 }
 
-/// The clock of the one-minute candle and the session of a trade at a wall-clock time, or `none`.
+/// Checks the time of the one-minute candle and the session of a trade at a local time; `none` if
+/// it has no candle.
 fn check_print(name: &str, when: &str, expected: &str) {
     let market = market(name);
     let found = print(market, at(market, when));
@@ -103,7 +105,7 @@ fn check_print(name: &str, when: &str, expected: &str) {
 }
 
 #[test]
-fn a3_the_closing_tail_counts_as_the_closing_minute() {
+fn a3_the_closing_tail_is_in_the_closing_minute() {
     // Hong Kong, full day.
     check_print("HK", "2026-03-18 15:59:59", "15:59 intraday");
     check_print("HK", "2026-03-18 16:00:00", "16:00 intraday");
@@ -118,7 +120,7 @@ fn a3_the_closing_tail_counts_as_the_closing_minute() {
     check_print("HK", "2026-12-24 12:10:00", "none");
     check_print("HK", "2026-12-24 13:00:00", "none");
     check_print("HK", "2026-12-24 16:00:00", "none");
-    // Mainland: continuous trading ends at 14:57, candles go on to 15:00.
+    // Mainland: continuous trading ends at 14:57, but there are candles until 15:00.
     check_print("CN", "2026-05-20 14:57:00", "14:57 intraday");
     check_print("CN", "2026-05-20 14:59:59", "14:59 intraday");
     check_print("CN", "2026-05-20 15:00:00", "15:00 intraday");
@@ -127,22 +129,22 @@ fn a3_the_closing_tail_counts_as_the_closing_minute() {
 }
 
 #[test]
-fn a4_trades_in_no_minute_candle() {
-    // Before the first segment: opening auctions.
+fn a4_trades_without_a_minute_candle() {
+    // Opening auctions, before the first segment.
     check_print("CN", "2026-05-20 09:25:00", "none");
     check_print("CN", "2026-05-20 09:29:59", "none");
     check_print("CN", "2026-05-20 09:30:00", "09:30 intraday");
     check_print("HK", "2026-03-18 09:20:00", "none");
     check_print("HK", "2026-03-18 09:29:59", "none");
     check_print("HK", "2026-03-18 09:30:00", "09:30 intraday");
-    // The end of a morning has no tail.
+    // The end of the morning has no tail.
     check_print("CN", "2026-05-20 11:29:59", "11:29 intraday");
     check_print("CN", "2026-05-20 11:30:00", "none");
     check_print("HK", "2026-03-18 11:59:59", "11:59 intraday");
     check_print("HK", "2026-03-18 12:00:00", "none");
     check_print("HK", "2026-03-18 12:59:59", "none");
     check_print("HK", "2026-03-18 13:00:00", "13:00 intraday");
-    // US boundaries belong to what begins there.
+    // At US session boundaries, a trade belongs to the session that begins.
     check_print("US", "2026-07-15 03:59:59", "03:59 overnight");
     check_print("US", "2026-07-15 04:00:00", "04:00 pre");
     check_print("US", "2026-07-15 09:29:59", "09:29 pre");
@@ -153,23 +155,23 @@ fn a4_trades_in_no_minute_candle() {
     check_print("US", "2026-07-15 20:00:00", "20:00 overnight");
     check_print("US", "2026-07-15 23:59:59", "23:59 overnight");
     check_print("US", "2026-07-16 00:00:00", "00:00 overnight");
-    // A US half day: post follows at 13:00, and 17:00 to 20:00 is a hole.
+    // On a US half day, post-market hours begin at 13:00, and there is a gap from 17:00 to 20:00.
     check_print("US", "2025-11-28 12:59:59", "12:59 intraday");
     check_print("US", "2025-11-28 13:00:00", "13:00 post");
     check_print("US", "2025-11-28 16:59:59", "16:59 post");
     check_print("US", "2025-11-28 17:00:00", "none");
     check_print("US", "2025-11-28 19:59:59", "none");
-    // After-hours fixed-price trading of A shares: within the tail, and beyond it.
+    // After-hours fixed-price trading of A shares: within the tail, and after it.
     check_print("CN", "2026-05-20 15:05:00", "15:00 intraday");
     check_print("CN", "2026-05-20 15:29:59", "none");
-    // Not a trading day at all.
+    // Not a trading day.
     check_print("HK", "2026-03-21 10:00:00", "none");
     check_print("US", "2025-07-04 10:00:00", "none");
     check_print("CN", "2026-10-01 10:00:00", "none");
 }
 
 #[test]
-fn a4_an_imported_minute_is_one_of_the_table_and_is_never_moved() {
+fn a4_only_minutes_of_the_table_are_accepted() {
     let check = |name: &str, when: &str, accepted: bool| {
         let found = venue(market(name)).slot(at(market(name), when));
         assert_eq!(found.is_some(), accepted, "{name} {when}");
@@ -192,7 +194,7 @@ fn a4_an_imported_minute_is_one_of_the_table_and_is_never_moved() {
 }
 
 #[test]
-fn a5_hours_are_those_of_their_day() {
+fn a5_hours_depend_on_the_date() {
     let check = |day: &str, expected: &str| assert_eq!(hours(venue(Market::Hk), day), expected, "{day}");
     check("2010-06-01", "0 10:00-12:30, 0 14:30-16:00");
     check("2010-12-24", "0 10:00-12:30");
@@ -209,7 +211,7 @@ fn a5_hours_are_those_of_their_day() {
     check("2027-12-31", "0 09:30-12:00+10");
 }
 
-/// The candles of a day on which only `from..until` was traded, for one length.
+/// Returns the candles of one length on a day when only `from..until` was traded.
 fn traded(name: &str, day: &str, length: u16, from: &str, until: &str) -> String {
     let market = market(name);
     let (from, until) = (at(market, &format!("{day} {from}")), at(market, &format!("{day} {until}")));
@@ -221,17 +223,17 @@ fn traded(name: &str, day: &str, length: u16, from: &str, until: &str) -> String
 }
 
 #[test]
-fn a5_days_cut_short_by_weather_have_the_same_anchors() {
+fn a5_bad_weather_does_not_move_buckets() {
     for day in ["2022-11-02", "2023-10-09"] {
         assert_eq!(venue(Market::Hk).calendar().kind(date(day)), Some(DayKind::Full), "{day}");
     }
-    // Opened at 14:00: counted from 13:00 all the same.
+    // Trading began at 14:00, but buckets are still counted from 13:00.
     let late = |length| traded("HK", "2023-10-09", length, "14:00", "16:01");
     assert_eq!(late(60), "14:00 15:00 16:00");
     assert_eq!(late(45), "13:45 14:30 15:15 16:00");
     assert_eq!(late(120), "13:00 15:00");
     assert_eq!(late(240), "13:00");
-    // Stopped at about 13:55.
+    // Trading stopped at about 13:55.
     let stopped = |length| traded("HK", "2022-11-02", length, "09:30", "13:55");
     assert_eq!(stopped(60), "09:30 10:30 11:30 13:00");
     assert_eq!(stopped(120), "09:30 11:30 13:00");
@@ -251,18 +253,19 @@ fn a5_closures_and_short_days() {
     for day in ["2012-10-29", "2012-10-30", "2018-12-05", "2025-01-09", "2025-07-04", "2025-11-27"] {
         check("US", day, "closed");
     }
-    // The day after Thanksgiving, 24 December, 3 July.
+    // The day after Thanksgiving, 24 December and 3 July.
     for day in ["2025-11-28", "2025-12-24", "2025-07-03", "2026-11-27", "2024-07-03"] {
         check("US", day, "half");
     }
-    // 3 July 2026 is the holiday itself, observed, and the day before it is not shortened.
+    // In 2026, 3 July is the observed holiday, and the day before it is a full day.
     check("US", "2026-07-03", "closed");
     check("US", "2026-07-02", "full");
     // Eves of Christmas, New Year and Lunar New Year.
     for day in ["2025-12-24", "2025-12-31", "2026-02-16", "2027-02-05"] {
         check("HK", day, "half");
     }
-    // Cancelled by weather, the last time in September 2024; since then trading goes on.
+    // Cancelled because of the weather, for the last time in September 2024. Since then, trading
+    // continues in bad weather.
     check("HK", "2023-09-01", "closed");
     check("HK", "2023-09-08", "closed");
     check("HK", "2024-09-06", "closed");
@@ -272,12 +275,12 @@ fn a5_closures_and_short_days() {
 }
 
 #[test]
-fn a6_the_trading_day_a_time_belongs_to() {
+fn a6_the_trading_day_of_an_instant() {
     let check = |name: &str, when: &str, expected: &str| {
         let found = venue(market(name)).trading_day(at(market(name), when));
         let found = found.map_or("none".to_owned(), |day| day.to_string());
         assert_eq!(found, expected, "{name} {when}");
-        // A time with a slot has the same day there.
+        // If the instant has a slot, its day must be the same.
         if let Some(slot) = venue(market(name)).slot(at(market(name), when)) {
             assert_eq!(slot.day.to_string(), expected, "{name} {when}");
         }
@@ -289,7 +292,7 @@ fn a6_the_trading_day_a_time_belongs_to() {
     check("US", "2025-07-07 03:59:59", "2025-07-07");
     check("US", "2025-07-07 19:59:59", "2025-07-07");
     check("US", "2025-07-07 20:00", "2025-07-08");
-    // The eve of a holiday has none, a holiday's evening has one.
+    // The evening before a holiday has no trading day, but the evening of a holiday has one.
     check("US", "2025-07-03 20:00", "none");
     check("US", "2025-07-04 00:00", "none");
     check("US", "2025-11-26 20:00", "none");
@@ -298,7 +301,7 @@ fn a6_the_trading_day_a_time_belongs_to() {
     // Friday evening.
     check("US", "2025-07-11 20:00", "none");
     check("US", "2025-07-11 19:59:59", "2025-07-11");
-    // Elsewhere it is the local date at any hour.
+    // In other markets, the trading day is the local date at any hour.
     check("HK", "2026-03-18 00:00", "2026-03-18");
     check("HK", "2026-03-18 20:00", "2026-03-18");
     check("HK", "2026-03-18 23:59:59", "2026-03-18");
@@ -308,7 +311,7 @@ fn a6_the_trading_day_a_time_belongs_to() {
 }
 
 #[test]
-fn a6_overnight_sessions_exist_for_trading_days_only() {
+fn a6_only_trading_days_have_an_overnight_session() {
     let check = |evening: &str, expected: &str| {
         let found = venue(Market::Us).slot(at(Market::Us, &format!("{evening} 20:00")));
         let found = found.map_or("none".to_owned(), |slot| format!("{} {}", slot.segment.session, slot.day));
@@ -328,7 +331,7 @@ fn a6_overnight_sessions_exist_for_trading_days_only() {
 }
 
 #[test]
-fn a6_an_evening_has_its_own_offset_on_the_sunday_of_a_clock_change() {
+fn a6_clock_changes_neither_drop_nor_repeat_minutes() {
     let check = |day: &str, first_utc: &str, last: &str| {
         let day = venue(Market::Us).day(date(day)).unwrap();
         let stamps: Vec<Timestamp> = day.minutes().map(|(time, _)| time).collect();
@@ -366,7 +369,7 @@ fn every_minute_of_a_day_has_its_own_slot() {
 }
 
 #[test]
-fn stamps_far_outside_every_calendar_are_in_no_session() {
+fn extreme_stamps_are_in_no_session() {
     for market in Market::ALL {
         for seconds in [i64::MIN, i64::MIN + 1, -400_000_000_000, 400_000_000_000, i64::MAX - 1, i64::MAX] {
             assert_eq!(venue(market).slot(Timestamp(seconds)), None, "{market} {seconds}");
@@ -375,7 +378,7 @@ fn stamps_far_outside_every_calendar_are_in_no_session() {
 }
 
 #[test]
-fn a6_the_trading_date_changes_at_midnight_or_on_the_evening_before() {
+fn a6_when_the_trading_date_changes() {
     let check = |market: Market, date: &str, roll: &str| {
         let day: market::Date = date.parse().unwrap();
         let found = venue(market).roll(day);
@@ -386,10 +389,10 @@ fn a6_the_trading_date_changes_at_midnight_or_on_the_evening_before() {
     check(Market::Hk, "2026-03-18", "2026-03-18 00:00");
     check(Market::Hk, "2026-03-16", "2026-03-16 00:00");
     check(Market::Us, "2026-03-18", "2026-03-17 20:00");
-    // A Monday begins on Sunday evening, also when the clocks changed that morning.
+    // A Monday begins on Sunday evening, even if the clocks changed that morning.
     check(Market::Us, "2026-03-09", "2026-03-08 20:00");
     check(Market::Us, "2025-11-28", "2025-11-27 20:00");
-    // A weekend belongs to the Friday before it.
+    // A weekend belongs to the previous Friday.
     let rolled = |market, local| venue(market).rolled(at(market, local)).unwrap().to_string();
     assert_eq!(rolled(Market::Us, "2026-03-15 19:59:59"), "2026-03-13");
     assert_eq!(rolled(Market::Hk, "2026-03-15 12:00"), "2026-03-13");

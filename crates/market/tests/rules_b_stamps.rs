@@ -1,4 +1,5 @@
-//! B: stamps. Minutes are stamped with their start, days and longer with local midnight of their first day.
+//! B: stamps. Minute candles are stamped with their start, daily and longer candles with local
+//! midnight of their first day.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -26,12 +27,13 @@ fn b1_a_minute_candle_is_stamped_with_its_start() {
 }
 
 #[test]
-fn b2_the_first_calendar_day_of_a_period() {
+fn b2_longer_candles_start_on_the_first_calendar_day() {
     let check = |period: &str, day: &str, expected: &str| {
         assert_eq!(common::span(period).floor(date(day)), date(expected), "{period} of {day}");
     };
     check("day", "2022-01-06", "2022-01-06");
-    // Closed that Monday, and 1 January a Saturday; 1 May a Sunday. Holidays do not move a stamp.
+    // Holidays and weekends do not move a stamp: that Monday was a holiday, 1 January a Saturday
+    // and 1 May a Sunday.
     check("week", "2022-01-06", "2022-01-03");
     check("month", "2022-01-06", "2022-01-01");
     check("month", "2022-05-18", "2022-05-01");
@@ -58,7 +60,7 @@ fn b2_the_first_calendar_day_of_a_period() {
 }
 
 #[test]
-fn b3_worked_stamps() {
+fn b3_worked_examples() {
     check("HK", "2026-03-18 09:30", "1m", 1_773_797_400, "2026-03-18T01:30:00Z");
     check("HK", "2026-03-18 16:08:37", "1m", 1_773_820_800, "2026-03-18T08:00:00Z");
     check("HK", "2026-03-18", "day", 1_773_763_200, "2026-03-17T16:00:00Z");
@@ -83,7 +85,7 @@ fn b3_worked_stamps() {
     check("US", "2026-07-15", "month", 1_782_878_400, "2026-07-01T04:00:00Z");
     check("US", "2026-07-15", "quarter", 1_782_878_400, "2026-07-01T04:00:00Z");
 
-    // The month began in summer time, the week after it.
+    // The month began in summer time, and the week after the clock change.
     check("US", "2026-11-04", "week", 1_793_595_600, "2026-11-02T05:00:00Z");
     check("US", "2026-11-04", "month", 1_793_505_600, "2026-11-01T04:00:00Z");
 
@@ -97,7 +99,7 @@ fn b3_worked_stamps() {
 }
 
 #[test]
-fn b3_the_sessions_of_a_us_day_have_their_codes() {
+fn b3_session_codes_of_a_us_day() {
     let check = |when: &str, expected: Session| {
         assert_eq!(venue(Market::Us).slot(at(Market::Us, when)).unwrap().segment.session, expected, "{when}");
     };
@@ -132,7 +134,7 @@ fn b4_published_examples() {
         (1_650_902_400, "2022-04-26"),
     ];
     days("HK", &history);
-    // They are all the trading days between the first and the last of them.
+    // These are all trading days from the first to the last.
     let trading = venue(Market::Hk).calendar().days(date("2022-04-20"), date("2022-04-26"));
     assert_eq!(trading.map(|(day, _)| day).collect::<Vec<_>>(), history.map(|(_, day)| date(day)));
     days("US", &[(1_775_534_400, "2026-04-07")]);
@@ -140,7 +142,7 @@ fn b4_published_examples() {
 }
 
 #[test]
-fn a_day_candle_is_its_own_period() {
+fn a_daily_candle_is_stamped_with_its_own_day() {
     for market in Market::ALL {
         for day in ["2026-03-06", "2026-03-09", "2026-11-02"] {
             assert_eq!(

@@ -1,4 +1,5 @@
-//! C: buckets. Counted from the start of their segment; the last of a segment may be short.
+//! C: buckets. They are counted from the start of their segment, and the last one of a segment may
+//! be short.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -9,13 +10,13 @@ use common::{at, clock, date, every_length, flat, full_day, local, market, minut
 use market::{Candles, Market, Period, Session, Timestamp, fold};
 
 #[test]
-fn c1_buckets_count_from_the_start_of_their_segment() {
+fn c1_buckets_are_counted_from_the_segment_start() {
     let check = |name: &str, when: &str, length: u16, expected: &str| {
         let found = stamp(market(name), Period::Clock(minutes(length)), when);
         let found = found.map_or("none".to_owned(), |at| clock(market(name), at));
         assert_eq!(found, expected, "{name} {when} {length}");
     };
-    // After lunch, at each session kind, and at midnight a fresh bucket begins.
+    // A new bucket begins after lunch, at each session and at midnight.
     check("HK", "2026-03-18 11:59:59", 45, "11:45");
     check("HK", "2026-03-18 13:00:00", 45, "13:00");
     check("HK", "2026-03-18 13:44:59", 45, "13:00");
@@ -27,7 +28,7 @@ fn c1_buckets_count_from_the_start_of_their_segment() {
     check("US", "2026-07-15 23:59:59", 180, "23:00");
     check("US", "2026-07-16 00:00:00", 180, "00:00");
     check("US", "2026-07-15 23:59:59", 1, "23:59");
-    // Seconds are cut off.
+    // Seconds are truncated.
     check("CN", "2026-05-20 09:34:59", 5, "09:30");
     check("CN", "2026-05-20 09:35:00", 5, "09:35");
 }
@@ -56,8 +57,9 @@ fn c2_the_closing_minute() {
     check(&[240], "13:00", "09:30", "13:00");
 }
 
-/// All candles of a fully traded day in the notation of the specification: `(n)` covers n minutes instead of N,
-/// `+c` also holds the closing tail, `(c)` is the closing tail alone; ` · ` is midnight.
+/// Formats all candles of a fully traded day in the specification's notation: `(n)` contains n
+/// minutes instead of the full length, `+c` also contains the closing tail, `(c)` is only the
+/// closing tail, and ` · ` is midnight.
 fn starts(name: &str, day: &str, session: Session, length: u16) -> String {
     let market = market(name);
     let sources = only(&full_day(market, day), session);
@@ -163,7 +165,7 @@ fn c3_candles_of_a_fully_traded_day() {
 }
 
 #[test]
-fn c3_live_counts_of_us_five_minute_candles() {
+fn c3_five_minute_candle_counts_match_the_live_service() {
     let day = full_day(Market::Us, US_FULL.1);
     let five = fold::fold(venue(Market::Us), Period::Clock(minutes(5)), &day).unwrap();
     let count =
@@ -173,7 +175,7 @@ fn c3_live_counts_of_us_five_minute_candles() {
 }
 
 #[test]
-fn c3_no_candle_needs_more_sources_than_its_period_says() {
+fn c3_sources_max_is_an_upper_bound() {
     for (name, day) in [HK_FULL, HK_HALF, CN, US_FULL, US_HALF] {
         let market = market(name);
         for length in every_length() {
@@ -192,7 +194,7 @@ fn c3_no_candle_needs_more_sources_than_its_period_says() {
 }
 
 #[test]
-fn c4_weeks_step_back_to_monday() {
+fn c4_weeks_start_on_monday() {
     let check = |name: &str, day: &str, monday: &str| {
         let found = stamp(market(name), "week".parse().unwrap(), day).unwrap();
         assert_eq!(local(market(name), found), format!("{monday} 00:00"), "{name} {day}");
@@ -202,7 +204,7 @@ fn c4_weeks_step_back_to_monday() {
     for day in ["2025-12-29", "2025-12-30", "2025-12-31"] {
         check("CN", day, "2025-12-29");
     }
-    // 1 January in week 53 of the old year.
+    // 1 January in week 53 of the previous year.
     check("HK", "2010-01-01", "2009-12-28");
     check("HK", "2016-01-01", "2015-12-28");
     check("HK", "2021-01-01", "2020-12-28");
@@ -210,11 +212,11 @@ fn c4_weeks_step_back_to_monday() {
     // 1 January in week 52, and in week 1.
     check("HK", "2022-01-01", "2021-12-27");
     check("HK", "2026-01-01", "2025-12-29");
-    // A Monday holiday leaves the stamp on Monday.
+    // A holiday on Monday does not move the stamp.
     check("US", "2026-01-20", "2026-01-19");
 }
 
-/// The folded stamps of every trading day of a range.
+/// Formats the folded stamps of all trading days in a range.
 fn folded_days(name: &str, period: &str, from: &str, through: &str) -> String {
     let market = market(name);
     let days = venue(market).calendar().days(date(from), date(through));
@@ -227,7 +229,7 @@ fn folded_days(name: &str, period: &str, from: &str, through: &str) -> String {
 
 #[test]
 fn c4_a_week_without_trading_days_has_no_candle() {
-    // Golden Week: 1 to 8 October 2025 closed; Lunar New Year 2026: 16 to 23 February closed.
+    // Closed: Golden Week, 1 to 8 October 2025, and Lunar New Year, 16 to 23 February 2026.
     assert_eq!(
         folded_days("CN", "week", "2025-09-22", "2025-10-17"),
         "2025-09-22(5) 2025-09-29(2) 2025-10-06(2) 2025-10-13(5)"
@@ -250,7 +252,7 @@ fn c5_months_quarters_and_years_follow_the_calendar() {
     );
     assert_eq!(folded_days("US", "year", year, last), "2025-01-01(250)");
     assert_eq!(folded_days("US", "year", "2024-12-30", "2025-01-03"), "2024-01-01(2) 2025-01-01(2)");
-    // Without trading days there is no candle: only the two ends of a gap have one.
+    // A period without trading days has no candle: only the two ends of the gap have one.
     let ends: Candles = ["2025-01-02", "2025-08-01"]
         .map(|day| flat(at(Market::Us, day), Session::Intraday))
         .into_iter()
@@ -258,7 +260,7 @@ fn c5_months_quarters_and_years_follow_the_calendar() {
     assert_eq!(fold::fold(venue(Market::Us), "month".parse().unwrap(), &ends).unwrap().len(), 2);
 }
 
-/// Vendors that stamp candles with their ends: where each began.
+/// Some vendors stamp candles with their end; the result is the start of each.
 #[test]
 fn a_candle_is_found_by_its_end() {
     let check = |name: &str, length: u16, ends: &str, expected: &str| {
@@ -271,17 +273,17 @@ fn a_candle_is_found_by_its_end() {
     };
     check("HK", 60, "2026-03-18 10:30 11:30 12:00 14:00 15:00 16:00", "09:30 10:30 11:30 13:00 14:00 15:00");
     check("HK", 60, "2026-03-18 09:30 11:00 12:30 13:00 13:30 16:10", "none none none none none none");
-    // On a half day the last hour holds the closing minute, too.
+    // On a half day, the last hour includes the closing minute.
     check("HK", 60, "2026-12-24 11:30 12:00 12:01", "10:30 11:30 11:30");
     check("HK", 5, "2026-03-18 09:35 12:00 13:05 16:00 16:01", "09:30 11:55 13:00 15:55 16:00");
     check("US", 60, "2026-07-15 10:30 15:30 16:00 16:30 17:00", "09:30 14:30 15:30 none 16:00");
     check("CN", 30, "2026-05-20 10:00 11:30 13:30 15:00", "09:30 11:00 13:00 14:30");
 }
 
-/// Coarse candles are folds of the same minutes: folding them further gives the same result as
+/// Coarse candles are folds of minutes, so folding them further must give the same result as
 /// folding the minutes.
 #[test]
-fn a_fold_of_coarse_candles_is_the_fold_of_their_minutes() {
+fn folding_coarse_candles_equals_folding_minutes() {
     for (name, day) in
         [("HK", "2026-03-18"), ("HK", "2026-12-24"), ("US", "2026-07-15"), ("CN", "2026-05-20")]
     {

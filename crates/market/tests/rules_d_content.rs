@@ -1,4 +1,4 @@
-//! D: content. How a candle is computed, which candles exist, and the checks of an imported one.
+//! D: content. How a candle is computed, which candles exist, and how an imported one is validated.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -7,7 +7,8 @@ use common::{at, candle, clock, flat, full_day, market, minutes, prices, venue};
 use market::fold::{self, Overflow};
 use market::{Candle, Candles, Flaw, Market, Period, Price, Session, Timestamp, Turnover};
 
-/// Rows of `HH:MM O H L C volume turnover` on one day, folded; the result in the same form.
+/// Folds rows of `HH:MM O H L C volume turnover` on one day, and compares the result in the same
+/// format.
 fn check(name: &str, day: &str, period: &str, rows: &[&str], expected: &[&str]) {
     let market = market(name);
     let read = |row: &&str| {
@@ -26,7 +27,7 @@ fn check(name: &str, day: &str, period: &str, rows: &[&str], expected: &[&str]) 
 }
 
 #[test]
-fn d1_first_open_highest_high_lowest_low_last_close_and_sums() {
+fn d1_how_values_are_folded() {
     check(
         "HK",
         "2026-03-18",
@@ -84,7 +85,7 @@ fn d1_sources_of_two_sessions_never_mix() {
 }
 
 #[test]
-fn d1_a_volume_or_turnover_that_does_not_fit_is_a_failure() {
+fn d1_an_overflow_is_an_error() {
     let two = |volume: [i64; 2], turnover: [i128; 2]| -> Result<Candles, Overflow> {
         let at = |row: usize| at(Market::Hk, ["2026-03-18 09:30", "2026-03-18 09:31"][row]);
         let rows = [0, 1].map(|row| Candle {
@@ -98,20 +99,20 @@ fn d1_a_volume_or_turnover_that_does_not_fit_is_a_failure() {
     assert_eq!(two([i64::MAX, 1], [0, 0]), Err(Overflow { at: stamp }));
     assert_eq!(two([0, 0], [i128::MAX, 1]), Err(Overflow { at: stamp }));
     assert_eq!(two([i64::MAX - 1, 1], [0, 0]).unwrap().volume, [i64::MAX]);
-    // A thousand sums of eighteen digits before the point still fit.
+    // Sums of the largest turnovers, with 18 digits before the decimal point, still fit.
     assert_eq!(two([0, 0], [Turnover::MAX.0, Turnover::MAX.0]).unwrap().turnover, [Turnover::MAX.0 * 2]);
 }
 
 #[test]
-fn d1_every_period_is_folded_from_stored_candles_of_its_class() {
+fn d1_minute_periods_have_minute_sources() {
     for period in Period::all() {
         assert_eq!(period.is_clock(), period.source().period().is_clock(), "{period}");
     }
 }
 
 #[test]
-fn d2_a_candle_exists_where_a_source_does_and_nowhere_else() {
-    // A missing minute stays missing, and a candle of zero volume stays.
+fn d2_a_candle_exists_only_if_a_source_does() {
+    // A missing minute is not filled in, and a candle with zero volume is not removed.
     check(
         "HK",
         "2026-03-18",
@@ -129,7 +130,7 @@ fn d2_a_candle_exists_where_a_source_does_and_nowhere_else() {
 }
 
 #[test]
-fn d2_sources_outside_every_session_are_in_no_minute_candle() {
+fn d2_sources_outside_all_sessions_are_skipped() {
     let when =
         ["2026-03-18 09:29", "2026-03-18 12:00", "2026-03-18 12:30", "2026-03-18 16:01", "2026-03-21 10:00"];
     let strays: Candles =
@@ -140,7 +141,7 @@ fn d2_sources_outside_every_session_are_in_no_minute_candle() {
             "{length:?}"
         );
     }
-    // Nor do they affect their neighbours.
+    // They do not affect adjacent candles either.
     let mixed = ["2026-03-18 11:59", "2026-03-18 12:00", "2026-03-18 13:00"];
     let mixed: Candles =
         mixed.map(|when| flat(at(Market::Hk, when), Session::Intraday)).into_iter().collect();
@@ -149,7 +150,7 @@ fn d2_sources_outside_every_session_are_in_no_minute_candle() {
 }
 
 #[test]
-fn d2_the_checks_of_an_imported_candle_in_their_order() {
+fn d2_the_order_of_the_checks() {
     let check = |prices: &str, volume: i64, turnover: &str, expected: Result<(), Flaw>| {
         assert_eq!(
             candle(Timestamp(0), prices, volume, turnover).check(),
@@ -173,21 +174,21 @@ fn d2_the_checks_of_an_imported_candle_in_their_order() {
     check("10 11 9 10", 1, "-0.000001", Err(Flaw::Negative));
     check("10 11 9 10", 1, "999999999999999999.999999", Ok(()));
     check("10 11 9 10", 1, "1000000000000000000", Err(Flaw::Turnover));
-    // The first failed check is the one reported.
+    // Only the first failed check is reported.
     check("10 9 0 10", -1, "-1", Err(Flaw::Range));
     check("10 11 0 10", -1, "-1", Err(Flaw::Price));
 }
 
 #[test]
-fn d3_units_are_shares_and_currency_and_are_never_rescaled() {
+fn d3_units_are_not_rescaled() {
     let (turnover, volume) = (Turnover::parse("3954556819.000").unwrap(), 10_853_604_i64);
-    // Turnover over volume, in tenths of a dollar, lies inside the day's range.
+    // Turnover divided by volume, in tenths of a dollar, is within the day's range.
     let tenths = (turnover.0 * 10 / i128::from(volume) + 500_000) / 1_000_000;
     assert_eq!(Price::parse("364.4").unwrap().0, i64::try_from(tenths).unwrap() * 100_000);
 }
 
 #[test]
-fn d5_candles_of_days_and_longer_are_intraday() {
+fn d5_daily_and_longer_candles_are_intraday() {
     let days: Candles = ["2026-03-02", "2026-03-03"]
         .map(|day| flat(at(Market::Us, day), Session::Intraday))
         .into_iter()
@@ -214,7 +215,7 @@ fn an_identity_fold_changes_nothing() {
 }
 
 #[test]
-fn extremes_are_the_highest_high_and_the_lowest_low() {
+fn extremes_are_the_lowest_low_and_the_highest_high() {
     assert_eq!(fold::extremes(&Candles::default()), None);
     let rows = ["10 12 9 11", "11 11.5 8.5 9", "9 9 9 9"];
     let candles: Candles = rows.into_iter().map(|row| candle(Timestamp(0), row, 1, "1")).collect();

@@ -1,4 +1,4 @@
-//! E: decimals. Fixed numbers of them, rounded half away from zero, once.
+//! E: decimals. A fixed number of decimals, rounded once, half away from zero.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{DecimalError, Price, Turnover, parse_scaled};
@@ -19,7 +19,7 @@ fn e1_prices_have_three_decimals() {
 }
 
 #[test]
-fn e1_a_security_below_one_dollar_may_have_four() {
+fn e1_prices_may_have_four_decimals() {
     let check = |decimals: u32, written: &str| {
         assert_eq!(Price::parse("0.123456").unwrap().text(decimals).to_string(), written)
     };
@@ -30,7 +30,7 @@ fn e1_a_security_below_one_dollar_may_have_four() {
     check(4, "0.1235");
     check(5, "0.12346");
     check(6, "0.123456");
-    // There are no more decimals than are stored.
+    // At most six decimals are stored.
     check(7, "0.123456");
 }
 
@@ -49,7 +49,7 @@ fn e2_turnover_has_three_decimals() {
 }
 
 #[test]
-fn e3_half_away_from_zero_once() {
+fn e3_values_are_rounded_once() {
     let check = |read: &str, written: &str| {
         let price = Price::parse(read).unwrap();
         assert_eq!(price.text(3).to_string(), written, "{read}");
@@ -65,7 +65,7 @@ fn e3_half_away_from_zero_once() {
     check("0.9995", "1.000");
     check("-1.0005", "-1.001");
     check("-0.0005", "-0.001");
-    // A value rounded to zero has no sign.
+    // A value that is rounded to zero has no sign.
     check("-0.00049", "0.000");
 }
 
@@ -85,7 +85,7 @@ fn e3_stored_values_have_full_precision() {
 }
 
 #[test]
-fn text_that_is_no_number_is_refused() {
+fn invalid_numbers_are_refused() {
     let check =
         |read: &str, expected: DecimalError| assert_eq!(Price::parse(read), Err(expected), "{read:?}");
     use DecimalError::{Decimals, Form, Range};
@@ -114,14 +114,14 @@ fn extreme_exponents_are_refused() {
     check("1.5e-2147483648", Err(DecimalError::Range));
     check("1e2147483647", Err(DecimalError::Range));
     check("1e2147483648", Err(DecimalError::Form));
-    // Zero at any scale is zero.
+    // Zero is valid with any exponent.
     check("0e50", Ok((0, true)));
     check("0e-50", Ok((0, true)));
     check("1e-50", Ok((0, false)));
 }
 
 #[test]
-fn reading_to_a_scale_says_whether_it_was_exact() {
+fn parsing_reports_whether_the_result_is_exact() {
     let check = |read: &str, scale: u32, expected: (i128, bool)| {
         assert_eq!(parse_scaled(read.as_bytes(), scale), Ok(expected), "{read} to {scale}");
     };
@@ -137,7 +137,7 @@ fn reading_to_a_scale_says_whether_it_was_exact() {
 }
 
 #[test]
-fn the_largest_amounts_can_be_written() {
+fn the_largest_amounts_can_be_formatted() {
     assert_eq!(Turnover(i128::MAX).text().to_string(), "170141183460469231731687303715884.106");
     assert_eq!(Turnover(i128::MIN).text().to_string(), "-170141183460469231731687303715884.106");
     assert_eq!(Price(i64::MAX).text(3).to_string(), "9223372036854.776");
@@ -145,6 +145,6 @@ fn the_largest_amounts_can_be_written() {
 }
 
 #[test]
-fn a_written_decimal_can_be_aligned() {
+fn formatted_decimals_can_be_aligned() {
     assert_eq!(format!("[{:>10}]", Price(1_500_000).text(3)), "[     1.500]");
 }

@@ -1,4 +1,4 @@
-//! F: forward adjustment. Earlier prices are adjusted to today's basis by exact factors.
+//! F: forward adjustment. Earlier prices are adjusted to today's price level by exact factors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -10,7 +10,7 @@ use market::{
 };
 use num_bigint::BigInt;
 
-/// `cash 0.50, bonus 1/10, rights 1/5 at 6`, everything per old share.
+/// Parses an action such as `cash 0.50, bonus 1/10, rights 1/5 at 6`; all values are per old share.
 fn action(ex_date: &str, text: &str) -> Action {
     let amount = |text: &str| Amount::parse(text).unwrap();
     let mut action = Action::none(date(ex_date));
@@ -28,7 +28,7 @@ fn action(ex_date: &str, text: &str) -> Action {
     action
 }
 
-/// A fraction rounded to twelve decimals, without trailing zeros.
+/// Formats a fraction rounded to twelve decimals, without trailing zeros.
 fn twelve(value: &num_rational::Ratio<BigInt>) -> String {
     let scaled = value * BigInt::from(10u64.pow(12));
     let digits = format!("{:0>13}", scaled.round().to_integer().to_string());
@@ -36,8 +36,7 @@ fn twelve(value: &num_rational::Ratio<BigInt>) -> String {
     format!("{whole}.{decimals}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The factor of the actions of one ex-date, and the reference price that follows from the last
-/// close.
+/// Checks the factor of the actions of one ex-date, and the reference price for the last close.
 fn check_event(events: &[&str], close: &str, expected: &str, reference: &str) {
     let actions: Vec<Action> = events.iter().map(|text| action("2026-03-04", text)).collect();
     let close = Price::parse(close).unwrap();
@@ -60,27 +59,28 @@ fn f3_one_event() {
     check_event(&["rights 1/4 at 12"], "15.00", "0.96", "14.400");
     check_event(&["rights 1/4 at 16"], "15.00", "1", "15.000");
     check_event(&["cash 0.50, bonus 1/10, rights 1/5 at 6"], "10.00", "107/130", "8.231");
-    // Rights at exactly the market are worth nothing either.
+    // Rights at exactly the market price are worthless.
     check_event(&["rights 1/4 at 15"], "15.00", "1", "15.000");
     check_event(&["cash 1, rights 1/4 at 15"], "15.00", "14/15", "14.000");
 }
 
 #[test]
-fn f3_events_of_one_ex_date_are_one_formula() {
+fn f3_events_of_one_ex_date_are_combined() {
     check_event(&["cash 0.50", "bonus 1/10", "rights 1/5 at 6"], "10.00", "107/130", "8.231");
-    // Splits multiply, the rest adds up: (10 - 1 - 1 + 1/2 * 4 + 1/2 * 2) / (2 * 3 + 1 + 1) = 11/8.
+    // Splits are multiplied, all other values are added: (10 - 1 - 1 + 1/2 * 4 + 1/2 * 2) / (2 * 3
+    // + 1 + 1) = 11/8.
     check_event(
         &["cash 1, split 2, rights 1/2 at 4", "cash 1, split 3, bonus 1, rights 1/2 at 2"],
         "10.00",
         "11/80",
         "1.375",
     );
-    // Of two rights issues only the one below the market counts.
+    // Of two rights issues, only the one below the market price is exercised.
     check_event(&["rights 1/4 at 12", "rights 1/4 at 16"], "15.00", "0.96", "14.400");
 }
 
 #[test]
-fn f3_an_impossible_event_is_ignored_and_reported() {
+fn f3_an_invalid_event_is_ignored_and_reported() {
     let check = |text: &str, close: Option<&str>, reason: &str| {
         let close = close.map(|close| Price::parse(close).unwrap());
         let (adjuster, ignored) = adjuster(&[action("2026-03-04", text)], date("2026-03-04"), 3, |_| close);
@@ -95,7 +95,7 @@ fn f3_an_impossible_event_is_ignored_and_reported() {
     check("cash 11", Some("10.00"), "the cash paid is not below the last close");
     check("cash 0.1", None, "no daily candle before the ex-date");
     check("split 0", Some("10.00"), "no share is left after the action");
-    // The others of the chain still count.
+    // Other events of the chain remain effective.
     let actions = [action("2026-03-04", "cash 11"), action("2026-03-05", "split 2")];
     let (adjuster, ignored) = adjuster(&actions, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
     assert_eq!(ignored.len(), 1);
@@ -117,13 +117,13 @@ fn worked_days() -> Candles {
     DAYS.iter().map(|(day, actual, _)| candle(at(Market::Hk, day), actual, 100, "1")).collect()
 }
 
-/// The close of the last worked day before a date: `P` in the formula.
+/// Returns the close of the last example day before a date, `P` in the formula.
 fn close_before(ex_date: Date) -> Option<Price> {
     let zone = venue(Market::Hk).zone();
     worked_days().iter().rfind(|day| zone.date(day.time) < ex_date).map(|day| day.close)
 }
 
-/// The adjuster by the actions effective on a day, and the ignored actions.
+/// Returns the adjuster for the actions effective on a day, and the ignored actions.
 fn adjuster(
     actions: &[Action],
     today: Date,
@@ -160,7 +160,7 @@ fn f7_the_worked_example_day_by_day() {
     {
         assert_eq!(prices(&before), *actual, "{day}");
         assert_eq!(prices(&after), *forward, "{day}");
-        // Volume and turnover stay as traded.
+        // Volume and turnover are not adjusted.
         assert_eq!((after.volume, after.turnover), (before.volume, before.turnover), "{day}");
     }
 }
@@ -184,16 +184,16 @@ fn f6_adjusting_a_folded_week_would_be_wrong() {
 }
 
 #[test]
-fn f4_the_chain_holds_events_after_the_day_that_are_already_effective() {
+fn f4_only_effective_later_events_are_applied() {
     let check = |today: &str, day: &str, close: &str, expected: &str| {
         let adjuster = worked_adjuster(today);
         let close = Price::parse(close).unwrap();
         let adjusted = adjuster.for_day(date(day)).map_or(close.0, |factor| factor.apply(close.0));
         assert_eq!(Price(adjusted).text(3).to_string(), expected, "{day} seen on {today}");
     };
-    // Announced future events change nothing.
+    // Announced future events have no effect yet.
     check("2026-03-03", "2026-03-02", "9.900", "9.900");
-    // On the ex-date itself an event counts, for the days before it: 9.9 * 107/130 = 8.1484…
+    // On the ex-date itself, an event applies to the days before it: 9.9 * 107/130 = 8.1484…
     check("2026-03-04", "2026-03-02", "9.900", "8.148");
     check("2026-03-04", "2026-03-03", "10.000", "8.231");
     check("2026-03-04", "2026-03-04", "8.450", "8.450");
@@ -219,7 +219,7 @@ fn f4_days_between_two_events_share_a_factor() {
 }
 
 #[test]
-fn f4_rounding_happens_once_and_away_from_zero_at_the_half() {
+fn f4_prices_are_rounded_once() {
     let check = |events: &[(&str, &str)], decimals: u32, price: &str, expected: &str| {
         let actions: Vec<Action> = events.iter().map(|(day, text)| action(day, text)).collect();
         let (adjuster, _) = adjuster(&actions, date("2026-03-31"), decimals, |_| Some(Price(10_000_000)));
@@ -230,16 +230,16 @@ fn f4_rounding_happens_once_and_away_from_zero_at_the_half() {
     check(&[half], 3, "1.001", "0.501");
     check(&[half], 3, "1.000999", "0.500");
     check(&[half], 4, "1.0001", "0.5001");
-    // Twice halved and rounded in between, 0.001 would become 0.001 and then 0.001 again.
+    // If it were rounded after each of the two halvings, 0.001 would stay 0.001.
     check(&[half, ("2026-03-20", "split 2")], 3, "0.001", "0.000");
     check(&[half, ("2026-03-20", "split 2")], 3, "0.002", "0.001");
-    // A third is no decimal, and three thirds are one.
+    // Neither 1/3 nor 1/7 is a finite decimal, but the products of the factors are exactly 1.
     check(&[("2026-03-10", "split 3"), ("2026-03-20", "split 1/3")], 3, "1.234", "1.234");
     check(&[("2026-03-10", "split 7"), ("2026-03-20", "split 1/7")], 6, "0.000001", "0.000001");
 }
 
 #[test]
-fn f5_an_overnight_candle_on_the_eve_is_already_ex() {
+fn f5_the_previous_evening_already_trades_ex() {
     let (adjuster, _) =
         adjuster(&[action("2026-07-15", "split 2")], date("2026-07-15"), 3, |_| Some(Price(10_000_000)));
     let check = |when: &str, expected: &str| {
@@ -262,7 +262,7 @@ fn f8_old_prices_stay_positive() {
     let yearly: Vec<Action> = (2000..2026).map(|year| action(&format!("{year}-06-01"), "cash 3")).collect();
     let (adjuster, ignored) = adjuster(&yearly, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
     assert_eq!(ignored, []);
-    // 0.7 to the 26th power of 10.
+    // 10 times 0.7 to the power of 26.
     let oldest = adjuster.for_day(date("1999-11-01")).unwrap().apply(10_000_000);
     assert_eq!(Price(oldest).text(3).to_string(), "0.001");
 }
@@ -299,7 +299,7 @@ fn amounts_are_decimals_or_fractions() {
 }
 
 #[test]
-fn one_minute_candles_have_the_factor_of_their_own_day() {
+fn minutes_have_the_factor_of_their_own_day() {
     let adjuster = worked_adjuster("2026-03-06");
     let minute = |when: &str, prices: &str| {
         let time = at(Market::Hk, when);

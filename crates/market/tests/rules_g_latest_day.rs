@@ -1,4 +1,5 @@
-//! G5: the latest trading day. Today counts from the time the service rolls its quotes.
+//! G5: the latest trading day. Today is included from the time at which the service rolls its
+//! quotes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -18,7 +19,7 @@ fn g5_today_starts_when_quotes_roll() {
     check("CN", "2026-05-20 09:00:00", "2026-05-20");
     check("US", "2026-07-15 09:19:59", "2026-07-14");
     check("US", "2026-07-15 09:20:00", "2026-07-15");
-    // The evening is still today, although its candles belong to tomorrow.
+    // In the evening the latest day is still today, although the candles belong to tomorrow.
     check("US", "2026-07-15 20:00:00", "2026-07-15");
     check("US", "2026-07-16 00:00:00", "2026-07-15");
     // Weekends and holidays.
@@ -27,10 +28,10 @@ fn g5_today_starts_when_quotes_roll() {
     check("HK", "2026-11-16 08:50:00", "2026-11-16");
     check("US", "2025-07-04 12:00:00", "2025-07-03");
     check("US", "2025-07-07 09:19:59", "2025-07-03");
-    // Golden Week is the longest closure there is.
+    // Golden Week is the longest closure.
     check("CN", "2025-10-09 08:59:59", "2025-09-30");
     check("CN", "2025-10-09 09:00:00", "2025-10-09");
-    // A half day is a day.
+    // A half day is a trading day.
     check("HK", "2026-12-24 08:50:00", "2026-12-24");
     // Mornings around a US clock change.
     check("US", "2026-03-09 09:19:59", "2026-03-06");

@@ -1,4 +1,5 @@
-//! H1: how far back history goes. The floor cuts source candles by trading day, never stamps.
+//! H1: how far back history goes. The floor excludes source candles by trading day; it does not
+//! filter stamps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -19,7 +20,7 @@ fn h1_floors_of_every_market() {
 }
 
 #[test]
-fn h1_every_calendar_reaches_back_to_its_floor() {
+fn h1_every_calendar_covers_its_floor() {
     for market in Market::ALL {
         let calendar = venue(market).calendar();
         let Floors { day, minute } = Floors::published(market);
@@ -31,7 +32,7 @@ fn h1_every_calendar_reaches_back_to_its_floor() {
 }
 
 #[test]
-fn h1_the_first_candles_are_built_from_the_floor_on_and_stamped_before_it() {
+fn h1_the_first_candle_may_be_stamped_before_the_floor() {
     let check = |name: &str, period: &str, expected: &str| {
         let market = market(name);
         let floor = Floors::published(market).day.unwrap();
@@ -62,7 +63,7 @@ fn h1_the_evening_before_the_us_minute_floor_belongs_to_it() {
 }
 
 #[test]
-fn h1_floors_are_a_setting() {
+fn h1_floors_are_configurable() {
     let check = |text: &str, expected: &str| {
         let parsed: Result<FloorTable, _> = text.parse();
         let shown = parsed.map_or_else(|_| "wrong".to_owned(), |table| table.to_string());
@@ -75,7 +76,7 @@ fn h1_floors_are_a_setting() {
     check("none", "none");
     check("HK.day=1995-01-03", "HK.day=1995-01-03");
     check(" hk.day=19950103 , US.minute=none", "HK.day=1995-01-03,US.minute=none");
-    // Published dates are left out.
+    // Published dates are omitted.
     check("HK.day=2004-06-01", "published");
     check("US.minute=2020-01-02,US.day=none", "US.day=none,US.minute=2020-01-02");
     for wrong in [

@@ -1,4 +1,4 @@
-//! Single trades: types, hours, candles built from them, capital flow.
+//! Single trades: types, trading hours, candles built from trades, and capital flow.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{
@@ -18,7 +18,8 @@ fn seconds_of(clock: &str) -> i64 {
     clock.split(':').fold(0, |sum, part| sum * 60 + part.parse::<i64>().unwrap())
 }
 
-/// `09:30:05 12.50 100 up U`: time of day, price, volume, direction (`-` if not reported), type.
+/// Parses lines such as `09:30:05 12.50 100 up U`: time of day, price, volume, direction (`-` if
+/// not reported), type.
 fn trades(venue: &Venue, lines: &str) -> Trades {
     let mut trades = Trades::default();
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -38,7 +39,7 @@ fn trades(venue: &Venue, lines: &str) -> Trades {
 }
 
 #[test]
-fn d7_types_move_price_and_volume_by_the_rules_of_their_exchange() {
+fn d7_effects_of_trade_types() {
     let effects = |market: Market, session: Session, letters: &str| -> String {
         letters
             .bytes()
@@ -61,7 +62,7 @@ fn d7_types_move_price_and_volume_by_the_rules_of_their_exchange() {
 }
 
 #[test]
-fn a3_a4_a_trade_is_in_a_minute_in_the_day_only_or_in_neither() {
+fn a3_a4_where_a_trade_belongs() {
     let places = |market: Market, clocks: &[&str]| -> Vec<String> {
         let venue = venue(market);
         let mut hours = TradeHours::new(&venue);
@@ -142,7 +143,7 @@ fn spell(venue: &Venue, candles: &TradeCandles) -> Vec<String> {
 }
 
 #[test]
-fn d7_candles_are_built_from_trades_that_move_price_and_volume() {
+fn d7_candles_follow_the_effects_of_trade_types() {
     let venue = venue(Market::Hk);
     let trades = trades(
         &venue,
@@ -171,7 +172,7 @@ fn d7_candles_are_built_from_trades_that_move_price_and_volume() {
 }
 
 #[test]
-fn d5_extended_hours_have_minutes_and_never_enter_the_day() {
+fn d5_extended_hours_are_not_part_of_the_day() {
     let venue = venue(Market::Us);
     let trades = trades(
         &venue,
@@ -207,7 +208,7 @@ fn flows(venue: &Venue, trades: &Trades) -> Vec<String> {
 }
 
 #[test]
-fn the_side_is_the_direction_or_that_of_the_tick_rule() {
+fn the_tick_rule_applies_without_a_direction() {
     let venue = venue(Market::Hk);
     let actual = trades(
         &venue,
@@ -239,7 +240,7 @@ fn the_side_is_the_direction_or_that_of_the_tick_rule() {
 }
 
 #[test]
-fn nothing_after_now_is_counted() {
+fn trades_after_now_are_not_counted() {
     let venue = venue(Market::Hk);
     let all = trades(&venue, "09:30:00 10.00 100 up\n09:30:30 10.00 100 up\n09:31:00 10.00 100 up");
     let now = venue.zone().instant(day(), 9 * 3600 + 30 * 60 + 30);
@@ -249,21 +250,21 @@ fn nothing_after_now_is_counted() {
 }
 
 #[test]
-fn classes_begin_where_the_sum_from_the_top_reaches_the_share() {
+fn thresholds_are_reached_from_the_largest_amount_down() {
     let of = |amounts: &[i64], large, medium| {
         CapitalClasses::of(&[&DaySizes::of(amounts.to_vec())], ClassShares { large, medium })
             .map(|c| (c.large, c.medium))
     };
-    // 100 in all: 40 alone reaches 30 %, 40 + 20 reaches 55 %.
+    // The total is 100: 40 alone reaches 30%, and 40 + 20 reaches 55%.
     assert_eq!(of(&[10, 40, 20, 10, 20], 30, 55), Some((40, 20)));
     // The share is reached exactly.
     assert_eq!(of(&[30, 25, 25, 20], 30, 55), Some((30, 25)));
-    // Equal amounts are of one class.
+    // Equal amounts are in the same class.
     assert_eq!(of(&[10; 10], 30, 55), Some((10, 10)));
     assert_eq!(of(&[7], 30, 55), Some((7, 7)));
     assert_eq!(of(&[], 30, 55), None);
     assert_eq!(of(&[i64::MAX, 1], 100, 100), Some((1, 1)));
-    // Against the rule of the specification, for amounts of every size.
+    // Compare with the rule of the specification, for amounts of every magnitude.
     let mut state = 1u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -291,7 +292,7 @@ fn classes_begin_where_the_sum_from_the_top_reaches_the_share() {
 }
 
 #[test]
-fn in_less_out_is_the_last_total_of_the_flow() {
+fn net_inflow_equals_the_last_point_of_the_flow() {
     let venue = venue(Market::Hk);
     let trades = trades(
         &venue,
@@ -315,14 +316,15 @@ fn in_less_out_is_the_last_total_of_the_flow() {
 }
 
 #[test]
-fn the_rounded_sizes_add_up_to_the_rounded_net_flow() {
+fn rounded_sizes_add_up_to_the_rounded_net_flow() {
     let sizes = |large, medium, small| market::CapitalBySize {
         large: market::Turnover(large),
         medium: market::Turnover(medium),
         small: market::Turnover(small),
     };
     let text = |by: market::CapitalBySize| [by.large, by.medium, by.small].map(|sum| sum.text().to_string());
-    // Each alone would be 10.123 and 5.000, and their difference 25.369; the net flow is 25.3702.
+    // Rounded independently, the sums would be 10.123 each and 5.000, with a net flow of 25.369
+    // instead of 25.370.
     let day = CapitalDay {
         capital_in: sizes(10_123_400, 10_123_400, 10_123_400),
         capital_out: sizes(5_000_000, 0, 0),
@@ -331,7 +333,7 @@ fn the_rounded_sizes_add_up_to_the_rounded_net_flow() {
     let written = day.in_thousandths();
     assert_eq!(text(written.capital_in), ["10.123", "10.123", "10.124"]);
     assert_eq!(text(written.capital_out), ["5.000", "0.000", "0.000"]);
-    // Exact values stay, and nothing becomes negative.
+    // Exact values are unchanged, and no value becomes negative.
     let exact = CapitalDay { capital_in: sizes(1_000, 0, 2_000), capital_out: sizes(0, 500, 0), last: None };
     assert_eq!(text(exact.in_thousandths().capital_in), ["0.001", "0.000", "0.002"]);
     assert_eq!(text(exact.in_thousandths().capital_out), ["0.000", "0.000", "0.000"]);

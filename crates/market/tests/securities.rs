@@ -1,10 +1,10 @@
-//! Properties of a security besides its symbol: its kind, and its margin factor.
+//! Properties of a security: its kind and its margin factor.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{MarginFactor, ParseMarginError, SecurityKind};
 
 #[test]
-fn a_kind_is_one_of_four_words_in_any_case() {
+fn security_kinds_ignore_case() {
     for kind in SecurityKind::ALL {
         assert_eq!(SecurityKind::parse(kind.as_str()), Some(kind));
         assert_eq!(SecurityKind::parse(&kind.to_string().to_uppercase()), Some(kind));
@@ -15,7 +15,7 @@ fn a_kind_is_one_of_four_words_in_any_case() {
 }
 
 #[test]
-fn by_default_a_security_is_an_equity_or_a_warrant_by_board_or_code() {
+fn warrants_are_recognized_by_board_or_code() {
     let check = |symbol: &str, board: Option<&str>, expected: &str| {
         let found = SecurityKind::presumed(&symbol.parse().unwrap(), board);
         assert_eq!(found.as_str(), expected, "{symbol} {board:?}");
@@ -34,7 +34,7 @@ fn by_default_a_security_is_an_equity_or_a_warrant_by_board_or_code() {
     check("69999.HK", None, "warrant");
     check("70000.HK", None, "equity");
     check("HSI.HK", None, "equity");
-    // Only Hong Kong has such ranges.
+    // Only Hong Kong reserves such ranges.
     check("12345.US", None, "equity");
     check("600519.SH", None, "equity");
 }

@@ -1,4 +1,4 @@
-//! Symbols: one canonical spelling of every security code.
+//! Symbols: one canonical form for every security code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{Market, OptionRight, ParseSymbolError, Region, Symbol};
@@ -34,17 +34,17 @@ fn every_spelling_has_one_canonical_form() {
     check("AAPL.US", "AAPL.US", "AAPL", Us);
     check("aapl.us", "AAPL.US", "AAPL", Us);
     check("Aapl.uS", "AAPL.US", "AAPL", Us);
-    // The region is what follows the last dot.
+    // The region is the part after the last dot.
     check("BRK.A.US", "BRK.A.US", "BRK.A", Us);
     check("BRK.B.US", "BRK.B.US", "BRK.B", Us);
     check("brk-b.us", "BRK-B.US", "BRK-B", Us);
-    // An index starts with a dot; without it, it is another symbol.
+    // An index starts with a dot; without the dot, it is a different symbol.
     check(".VIX.US", ".VIX.US", ".VIX", Us);
     check(".dji.us", ".DJI.US", ".DJI", Us);
     check(".DJUS.US", ".DJUS.US", ".DJUS", Us);
     check("DJI.US", "DJI.US", "DJI", Us);
     check("AAPL220429P162500.US", "AAPL220429P162500.US", "AAPL220429P162500", Us);
-    // Mainland codes have leading zeros.
+    // Mainland codes keep their leading zeros.
     check("600519.SH", "600519.SH", "600519", Sh);
     check("000001.SH", "000001.SH", "000001", Sh);
     check("000568.sz", "000568.SZ", "000568", Sz);
@@ -59,7 +59,7 @@ fn symbols_of_two_regions_differ() {
 }
 
 #[test]
-fn a_region_has_a_market_and_a_market_a_currency() {
+fn regions_have_markets_and_currencies() {
     let check = |region: &str, market: Market, currency: &str| {
         let region = Region::parse(region).unwrap();
         assert_eq!((region.market(), region.market().currency()), (market, currency));
@@ -74,7 +74,7 @@ fn a_region_has_a_market_and_a_market_a_currency() {
 }
 
 #[test]
-fn bad_forms_are_told_apart() {
+fn errors_distinguish_form_region_and_ticker() {
     let check = |read: &str, expected: &str| {
         let found = match read.parse::<Symbol>() {
             Ok(symbol) => symbol.to_string(),
@@ -88,7 +88,7 @@ fn bad_forms_are_told_apart() {
     for text in ["", "AAPL", "700", ".US", ".", "HK"] {
         check(text, "form");
     }
-    // Regions that are not served, crypto among them.
+    // Regions that are not served, including crypto.
     for text in ["D05.SG", "BTCUSD.HAS", "AAPL.", "AAPL.XX", "700.HK ", "AAPL.US.", "600519.CN", "AAPL.USA"] {
         check(text, "region");
     }
@@ -128,7 +128,7 @@ fn an_error_quotes_at_most_forty_characters() {
 }
 
 #[test]
-fn us_options_are_recognised_by_their_form() {
+fn us_options_are_recognised_by_their_code() {
     let check = |read: &str, option: bool| assert_eq!(symbol(read).is_us_option(), option, "{read}");
     check("AAPL220429P162500.US", true);
     check("aapl220429c162500.us", true);
@@ -136,9 +136,9 @@ fn us_options_are_recognised_by_their_form() {
     check("SPXW261120C99999999.US", true);
     check("TSLA240229C200000.US", true);
     check("AAPL220429P00162500.US", true);
-    // A root may end in a digit, after a split for instance.
+    // A root may end in a digit, for instance after a split.
     check("AAPL1220429P162500.US", true);
-    // Near misses: length alone is no criterion.
+    // Near misses: the length alone is not sufficient.
     check("AAPL220429P.US", false);
     check("AAPL220429X162500.US", false);
     check("AAPL220431P162500.US", false);
@@ -171,7 +171,7 @@ fn only_leading_zeros_of_a_strike_are_removed() {
 }
 
 #[test]
-fn the_terms_of_an_option_are_in_its_code() {
+fn option_terms_are_parsed_from_the_code() {
     let check = |read: &str, expected: Option<(&str, &str, OptionRight, &str)>| {
         let symbol = symbol(read);
         let found = symbol.option().map(|terms| {
@@ -200,7 +200,7 @@ fn the_terms_of_an_option_are_in_its_code() {
         check(other, None);
     }
     check("AAPL220429P162500.HK", None);
-    // It looks like one, but its root is no ticker.
+    // The code has the form of an option, but its root is not a valid ticker.
     check("A-220429P1.US", None);
     assert!(symbol("A-220429P1.US").is_us_option());
 }

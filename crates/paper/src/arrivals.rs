@@ -1,10 +1,10 @@
-//! Arrival times of late candles: those imported after the instant at which they should have taken
-//! effect. Only a live clock has them: an import may then bring a minute that the market has
-//! passed.
+//! Arrival times of late candles, which were imported after the instant at which they should have
+//! taken effect. They occur only under a live clock, when an import adds a minute that accounts
+//! have already passed.
 //!
-//! Where several nodes share a database, one of them sees such a candle first, and another may have
-//! advanced without it. All nodes therefore use the instant that the first one recorded in the
-//! database. That instant lies a few seconds ahead, when every node has the candle.
+//! If several nodes share a database, one of them sees a late candle first, and others may have
+//! advanced without it. All nodes therefore use the arrival time that the first one recorded in the
+//! database. It lies a few seconds in the future, when every node can read the candle.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,44 +12,46 @@ use std::sync::{Arc, PoisonError, RwLock};
 use market::{Session, Symbol, Timestamp};
 use store::{Arrival, Shared, StoreError};
 
-/// How long an arrival is remembered, in seconds. By then the candle has taken effect on every
-/// account that had an open order.
+/// Retention of arrival times, in seconds. A week is long enough for the candle to take effect on
+/// every account with open orders.
 pub(crate) const REMEMBERED_FOR: i64 = 7 * 86_400;
 
-/// The late candles of one symbol: for each session, arrival time by stamp.
+/// Late candles of one symbol: for each session, arrival time by candle stamp.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Late([BTreeMap<Timestamp, Timestamp>; 4]);
 
-/// Delay of a late candle where several nodes share the database. They see it within two seconds.
+/// Extra delay of a late candle if several nodes share the database, in seconds. Nodes see a new
+/// candle within two seconds.
 const AMONG_NODES_S: i64 = 3;
 
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     symbols: RwLock<HashMap<Symbol, Arc<Late>>>,
-    /// Where arrivals are recorded for all nodes, if there may be several.
+    /// Store that shares arrival times between nodes. `None` on a single node.
     shared: Option<Arc<Shared>>,
 }
 
 impl Late {
-    /// When a candle arrived, if it was late.
+    /// Returns the arrival time of a candle, or `None` if it was on time.
     pub(crate) fn arrived(&self, session: Session, stamp: Timestamp) -> Option<Timestamp> {
         self.0.get(usize::from(session.code()))?.get(&stamp).copied()
     }
 
-    /// The oldest stamp among the candles that arrived after `after` and up to `through`.
+    /// Returns the oldest stamp among the candles that arrived in the range `after` (exclusive) to
+    /// `through` (inclusive).
     pub(crate) fn oldest(&self, after: Timestamp, through: Timestamp) -> Option<Timestamp> {
         let arrived = |(_, at): &(&Timestamp, &Timestamp)| **at > after && **at <= through;
         self.0.iter().filter_map(|stamps| stamps.iter().find(arrived)).map(|(stamp, _)| *stamp).min()
     }
 
-    /// The first arrival after an instant.
+    /// Returns the first arrival time after an instant.
     pub(crate) fn next(&self, after: Timestamp) -> Option<Timestamp> {
         self.0.iter().flat_map(|stamps| stamps.values()).copied().filter(|at| *at > after).min()
     }
 
     fn note(&mut self, session: Session, stamp: Timestamp, at: Timestamp) {
         let Some(stamps) = self.0.get_mut(usize::from(session.code())) else { return };
-        // Two requests may notice the same candle. The first arrival counts.
+        // Concurrent requests may record the same candle. The first arrival time is used.
         stamps.entry(stamp).or_insert(at);
     }
 
@@ -65,15 +67,15 @@ impl Arrivals {
         Arrivals { shared, ..Arrivals::default() }
     }
 
-    /// When a candle seen for the first time now takes effect: in the next second at the earliest,
-    /// because an account already advanced to this second has not seen it.
+    /// Returns when a candle first seen at `now` takes effect. This is the next second at the
+    /// earliest, because accounts already advanced to `now` have not seen the candle.
     pub(crate) fn instant(&self, now: Timestamp) -> Timestamp {
         let later = if self.shared.is_some() { AMONG_NODES_S } else { 0 };
         Timestamp(now.0.saturating_add(1).saturating_add(later))
     }
 
-    /// Like [`Arrivals::note`], but for all nodes: an earlier record of another node is not
-    /// replaced, and records of other nodes are read.
+    /// Like [`Arrivals::note`], but shared between nodes: keeps the first recorded arrival time of
+    /// each candle, and loads the arrivals that other nodes recorded.
     pub(crate) fn note_among_nodes(
         &self,
         symbol: &Symbol,

@@ -2,10 +2,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trading::Fee;
 
-/// One charge of an order.
+/// One charge on an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Charge {
-    /// Such as `STAMP_DUTY`.
+    /// Charge code, such as `STAMP_DUTY`.
     pub code: String,
     pub amount: String,
 }

@@ -1,21 +1,22 @@
-//! The times of a request.
+//! Market time and machine time of a request.
 
 use history::AsOf;
 use market::Timestamp;
 use store::AccountId;
 
-/// The times of a request: the market's, and the machine's.
+/// The times of a request: market time and machine time.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub as_of: AsOf,
     pub machine: Timestamp,
 }
 
-/// The clock of a request. It is asked under the account's lock, and may be asked again for an
-/// account that is already beyond its instant: of two concurrent requests, the one that is served
-/// second never has the earlier time, whichever was sent first.
+/// The clock of a request. It is read under the account's lock, and read again if the account is
+/// already past the returned instant. Of two concurrent requests, the one served second therefore
+/// never has the earlier time, whichever was sent first.
 pub trait Clock {
-    /// The times for an account. `horizon` is how far the account is processed, if that is known.
+    /// Returns the times for an account. `horizon` is the instant to which the account has been
+    /// advanced, if known.
     fn moment(&self, account: AccountId, horizon: Option<Timestamp>) -> Moment;
 }
 
@@ -26,12 +27,12 @@ impl Clock for Moment {
     }
 }
 
-/// Maximum backward correction of the machine's clock, in seconds, that accounts tolerate.
+/// Maximum backward correction of the machine's clock that accounts tolerate, in seconds.
 const CORRECTED_BY_MAX_S: i64 = 2;
 
 impl Moment {
-    /// Returns the account's horizon instead, if the machine's clock was corrected backwards by a
-    /// small amount. A clock that an operator set back is not changed.
+    /// Returns the account's horizon instead if the machine's clock was corrected backwards by a
+    /// small amount. A clock that an operator set back further is left unchanged.
     pub(crate) fn not_before(self, horizon: Option<Timestamp>) -> Moment {
         match (self.as_of, horizon) {
             (AsOf::Live(now), Some(horizon))

@@ -1,5 +1,5 @@
-//! A cache of daily closes, read in bulk: valuing an account on three thousand dates needs all of
-//! them.
+//! A cache of daily closes, read in bulk: valuing an account on three thousand dates needs every
+//! close in the range.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,25 +10,25 @@ use market::{Date, Price, Symbol};
 use quick_cache::sync::Cache;
 use store::Reader;
 
-/// Securities of which closes are cached. Eight years of one take some 50 KB.
+/// Maximum number of cached securities. Eight years of closes take about 50 KB each.
 const SYMBOLS_MAX: usize = 512;
 
 #[derive(Debug)]
 pub(crate) struct Closes {
     symbols: Cache<Symbol, Arc<SymbolCloses>>,
-    /// How often the store was read for closes.
+    /// Number of store reads.
     reads: AtomicU64,
 }
 
-/// The closes of a security at a version of the store.
+/// Cached closes of one security at one version of the store.
 #[derive(Debug)]
 struct SymbolCloses {
     version: i64,
-    /// The first date, and the first one after the last.
+    /// First date (inclusive) and end (exclusive).
     range: (Date, Date),
-    /// Of daily candles, ascending.
+    /// Closes of daily candles, in ascending order.
     days: Vec<(Date, Price)>,
-    /// Closes before dates without a daily candle, as far as they were looked up.
+    /// Results for dates without a daily candle on the preceding trading day, filled on demand.
     others: Mutex<HashMap<Date, Option<Price>>>,
 }
 
@@ -39,8 +39,8 @@ impl Default for Closes {
 }
 
 impl Closes {
-    /// The answer of [`History::close_before`] for a date. All closes of the range are read in one
-    /// pass.
+    /// Returns the same close as [`History::close_before`]. Reads all closes of `range` in one pass
+    /// on a cache miss.
     pub(crate) fn before(
         &self,
         (history, reader): (&History, &mut Reader),
@@ -59,7 +59,7 @@ impl Closes {
                 read
             }
         };
-        // The last day on which the market was open: no candle can be newer.
+        // No candle can be newer than the last trading day.
         let last = date
             .yesterday()
             .ok()

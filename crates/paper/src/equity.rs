@@ -1,9 +1,8 @@
-//! The value of an account at the end of each day: its holdings (`equity_log.rs`) at the closes of
-//! the days.
+//! End-of-day account values: the holdings from `equity_log.rs` at each day's closing prices.
 //!
-//! Values are not stored. Holdings are cached until the journal is cut, closes for a version of the
-//! store (`closes.rs`). A request reads the entries added since the last one, and computes a value
-//! for each of its points.
+//! Values are not stored. Holdings are cached until the journal is truncated, and closes
+//! (`closes.rs`) for one version of the store. A request reads the journal entries added since the
+//! previous one, and computes a value for each point.
 
 use std::iter::successors;
 use std::sync::PoisonError;
@@ -25,27 +24,27 @@ use crate::feed::StoreFeed;
 use crate::opening::ensure_open;
 use crate::service::Paper;
 
-/// Markets that an account trades in.
+/// Markets that accounts can trade in.
 const MARKETS: [Market; 2] = [Market::Hk, Market::Us];
-/// Maximum number of entries that one request reads. The next request continues there.
+/// Maximum number of journal entries read by one request. The next request continues from there.
 const ENTRIES_EACH_REQUEST: u64 = 50_000;
 
-/// The value of an account day by day, in HKD.
+/// Daily values of an account, in HKD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Equity {
     pub currency: &'static str,
-    /// Oldest first, a point for each date on which a market was open, and one for now.
+    /// One point per date on which a market was open, oldest first, and one for now.
     pub points: Vec<EquityPoint>,
-    /// Why some dates have no point: a currency had no rate.
+    /// Why some dates have no point: an exchange rate was missing.
     pub missing: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EquityPoint {
     pub date: String,
-    /// The instant of the value, in Unix seconds: 09:00 in Hong Kong on the next date, or now.
+    /// Valuation time in Unix seconds: 09:00 in Hong Kong on the next date, or now.
     pub at: String,
-    /// Whether the date is over, so that its closes count.
+    /// Whether the date is over, so that the value uses closing prices.
     pub is_over: bool,
     pub net_assets: String,
     pub cash: String,
@@ -53,13 +52,14 @@ pub struct EquityPoint {
 }
 
 impl PaperAccount<'_> {
-    /// The last dates of the account, from its first request on. Writes nothing.
+    /// Returns the account's value on each of the last `days` dates, starting no earlier than its
+    /// first request. Writes nothing.
     pub fn equity(&mut self, days: u32) -> Result<Equity, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let mut account = paper.described(id)?;
         let ticket = paper.place(id).lock().last_ticket;
         if let Some(ticket) = ticket {
-            // The entries are read from the journal, so wait until they are written.
+            // The entries are read from the journal, so wait until pending ones are durable.
             paper.committer.wait_for(&paper.accounts, ticket);
         }
         let moment = self.moment(&account);
@@ -80,7 +80,7 @@ impl PaperAccount<'_> {
         Ok(feed.checked(equity)?)
     }
 
-    /// How many journal entries [`PaperAccount::equity`] would read.
+    /// Returns how many journal entries [`PaperAccount::equity`] would read.
     pub fn equity_left(&self) -> Result<u64, PaperError> {
         let Some(head) = self.paper.accounts.journal_head(self.id)? else { return Ok(0) };
         let log = self.paper.equity_logs.of_account(self.id);
@@ -112,7 +112,7 @@ impl Paper {
                 return Err(PaperError::CatchingUp { at, to: over });
             }
         }
-        // Unwritten entries are not cached.
+        // Pending entries are not cached.
         let unwritten: Vec<Entry> =
             unwritten.iter().filter(|entry| entry.at.is_none_or(|at| at <= over)).cloned().collect();
         let log = match unwritten.is_empty() {
@@ -129,7 +129,7 @@ impl Paper {
         Ok(self.valued(feed, (account, now), &dates, |date| log.at_end(date).map(|held| &**held)))
     }
 
-    /// A point for each date on which a market was open, and one for now.
+    /// Computes one point per date on which a market was open, and one for now.
     fn valued<'h>(
         &self,
         feed: &StoreFeed<'_>,
@@ -186,8 +186,9 @@ impl EquityPoint {
     }
 }
 
-/// Cash, and holdings at the closes of a date. The next day has begun in both markets: its splits
-/// are applied and its dividends are in the cash. The close is therefore adjusted for both.
+/// Returns the cash, and the value of the holdings at a date's closes. By the end of the date the
+/// next day has begun in both markets, so its splits are applied and its dividends are booked; the
+/// closes are adjusted for both.
 fn at_close(
     held: &Holdings,
     view: &MarketView<'_>,
@@ -207,7 +208,7 @@ fn at_close(
     valued(view, (held.cash.iter().copied(), positions, held.cost), price)
 }
 
-/// The same at the prices of an instant.
+/// Returns the cash, and the value of the holdings at the current marks.
 fn at_mark(account: &Account, view: &MarketView<'_>) -> Result<(HkdAmount, HkdAmount), Refusal> {
     let held = (account.currencies(), account.positions(), account.settings().cost);
     valued(view, held, |symbol| view.mark(symbol))

@@ -1,8 +1,8 @@
-//! A cache of account holdings at the end of each date: a journal is read once, and afterwards only
+//! A cache of account holdings at the end of each date. A journal is read once, and afterwards only
 //! its new entries.
 //!
-//! Prices are not part of it, so corrected candles and rates count immediately. A rewind or a reset
-//! cuts the journal and begins another era, and the log is then built again.
+//! Prices are not cached here, so corrected candles and rates take effect immediately. A rewind or
+//! a reset truncates the journal and starts a new era, for which the log is rebuilt.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,14 +16,14 @@ use crate::PaperError;
 use crate::account::book::parsed;
 use crate::feed::Markets;
 
-/// Maximum number of cached accounts. Orders are left out, so one account takes some hundred bytes
-/// for each date on which something changed.
+/// Maximum number of cached accounts. Orders are not stored, so an account takes a few hundred
+/// bytes for each date on which its holdings changed.
 const ACCOUNTS_MAX: usize = 256;
-/// When a date is over in every market: this long after the next one has begun in Hong Kong. The US
-/// trading day ends an hour earlier at the latest, and Hong Kong has not traded by then.
+/// Seconds after midnight in Hong Kong at which the previous date is over in every market. The US
+/// trading day ends at 08:00 or, in winter, at 09:00 Hong Kong time, and Hong Kong opens later.
 const OVER_AFTER_S: i64 = 9 * 3_600;
 
-/// Assigns instants to the dates of equity points.
+/// Maps instants to the dates of equity points.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EquityDates<'a>(pub(crate) &'a market::Zone);
 
@@ -32,12 +32,12 @@ impl<'a> EquityDates<'a> {
         EquityDates(markets.history.venues().of(Market::Hk).zone())
     }
 
-    /// The date that an instant counts for.
+    /// Returns the equity date of an instant.
     pub(crate) fn date(&self, at: Timestamp) -> Date {
         self.0.date(Timestamp(at.0.saturating_sub(OVER_AFTER_S)))
     }
 
-    /// When a date is over. The instant itself still belongs to it.
+    /// Returns when a date is over. Entries at that instant still belong to the date.
     pub(crate) fn over_at(&self, date: Date) -> Timestamp {
         self.0.instant(date.tomorrow().unwrap_or(date), OVER_AFTER_S)
     }
@@ -47,17 +47,17 @@ impl<'a> EquityDates<'a> {
     }
 }
 
-/// The holdings of an account.
+/// An account's holdings at the end of a date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holdings {
     pub(crate) cash: Vec<(Currency, Money)>,
     pub(crate) positions: Vec<(Symbol, Position)>,
     pub(crate) cost: CostMethod,
-    /// Corporate actions not reflected in the closes of earlier dates, in booking order.
+    /// Corporate actions that the closes of earlier dates do not reflect, in booking order.
     pub(crate) changes: Vec<PriceChange>,
 }
 
-/// How a corporate action adjusts a close before its ex-date.
+/// Adjustment of closes before a corporate action's ex-date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PriceChange {
     pub(crate) symbol: Symbol,
@@ -67,21 +67,21 @@ pub(crate) struct PriceChange {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Effect {
-    /// Cash for each share, already booked to the account.
+    /// Cash per share, already booked to the account.
     Paid(Fraction),
-    /// New shares for one old one.
+    /// New shares per old share.
     Split(Fraction),
 }
 
 impl PriceChange {
-    /// The price change of an applied event.
+    /// Returns the price change caused by an applied event, if any.
     fn of(event: &Event, account: &Account) -> Option<PriceChange> {
         let (symbol, ex_date, effect) = match event {
             Event::DividendPaid(Dividend { symbol, ex_date, quantity, amount, .. }) => {
                 (symbol, *ex_date, Effect::Paid(amount.per(*quantity)))
             }
             Event::SharesChanged { symbol, ex_date, ratio, .. } => (symbol, *ex_date, Effect::Split(*ratio)),
-            // Rights are sold after the split of the same day, for the shares held by then.
+            // Rights are sold after the split of the same day, for the shares held after it.
             Event::RightsSold { symbol, ex_date, amount, .. } => {
                 (symbol, *ex_date, Effect::Paid(amount.per(account.held(symbol))))
             }
@@ -104,19 +104,19 @@ impl PriceChange {
     }
 }
 
-/// The fold of a journal, without its orders.
+/// Account state folded from the journal, without orders.
 #[derive(Clone, Debug, Default)]
 struct Fold {
     account: Account,
     changes: Vec<PriceChange>,
-    /// The date of the last entry.
+    /// Date of the last applied entry.
     date: Option<Date>,
 }
 
 impl Fold {
     fn apply(&mut self, entry: &Entry) {
-        // Orders hold no money and no shares until they are filled, and a fill contains everything
-        // that is booked.
+        // An open order holds neither money nor shares, and a fill's event contains everything that
+        // is booked.
         let is_order = matches!(&entry.event, Event::Accepted(_) | Event::Rejected { .. });
         if !is_order && entry.event.grid().is_none() {
             self.account.apply(entry);
@@ -139,16 +139,16 @@ impl Fold {
     }
 }
 
-/// The holdings of an account at the end of each date.
+/// End-of-day holdings of one account.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EquityLog {
     era: u64,
-    /// The last entry that was applied.
+    /// Number of the last applied entry.
     folded: u64,
     fold: Fold,
-    /// Dates at whose end the holdings changed.
+    /// Holdings by date, only for dates on which they changed.
     ends: BTreeMap<Date, Arc<Holdings>>,
-    /// Number of entries read.
+    /// Total number of entries read.
     read: u64,
 }
 
@@ -174,7 +174,7 @@ impl EquityLogs {
 }
 
 impl EquityLog {
-    /// How many entries of a journal are not applied yet.
+    /// Returns how many journal entries are not applied yet.
     pub(crate) fn left(&self, head: &JournalHead) -> u64 {
         if self.era == head.era() { head.last_number.saturating_sub(self.folded) } else { head.last_number }
     }
@@ -184,8 +184,8 @@ impl EquityLog {
         self.read
     }
 
-    /// Applies up to `limit` entries of a journal, up to an instant. Returns the instant of the
-    /// last of them if there are more.
+    /// Applies journal entries up to the instant `through`. Stops after about `most` entries, and
+    /// then returns the instant of the last one applied.
     pub(crate) fn catch_up(
         &mut self,
         (accounts, id, head): (&Accounts, AccountId, &JournalHead),
@@ -212,7 +212,7 @@ impl EquityLog {
         }
     }
 
-    /// Applies new entries; skips those already applied.
+    /// Applies new entries and skips those already applied.
     pub(crate) fn take(&mut self, entries: &[Entry], dates: EquityDates<'_>) {
         let folded = self.folded;
         for entry in entries.iter().filter(|entry| entry.number > folded) {
@@ -223,7 +223,7 @@ impl EquityLog {
             self.fold.apply(entry);
         }
         self.folded = entries.last().map_or(self.folded, |last| last.number.max(self.folded));
-        // More entries of the same date may follow.
+        // The last date is updated again if it gets more entries.
         if let Some(date) = self.fold.date {
             self.end(date);
         }
@@ -239,7 +239,7 @@ impl EquityLog {
         }
     }
 
-    /// The holdings at the end of a date; `None` before the first entry.
+    /// Returns the holdings at the end of a date, or `None` before the first entry.
     pub(crate) fn at_end(&self, date: Date) -> Option<&Arc<Holdings>> {
         self.ends.range(..=date).next_back().map(|(_, holdings)| holdings)
     }

@@ -14,7 +14,7 @@ pub enum PaperError {
     Refused(Box<Refusal>),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The error of a transaction shared with other requests.
+    /// Error of a transaction shared with other requests.
     #[error(transparent)]
     Commit(Arc<StoreError>),
     #[error(transparent)]
@@ -33,10 +33,11 @@ pub enum PaperError {
     Statement { account: i64, date: market::Date },
     #[error("the statement of account {account} of {date} cannot be kept: it is too long")]
     StatementLong { account: i64, date: market::Date },
-    /// Another process changed the account at each attempt.
+    /// Another process changed the account during every attempt.
     #[error("the journal of account {account} is being changed by others, again and again")]
     Contended { account: i64 },
-    /// The next request continues there; with open orders, so does the background runner.
+    /// The account is still behind. The next request continues the catch-up; with open orders, so
+    /// does the background runner.
     #[error("the account is catching up with the market: it is at {at}, on its way to {to}; try again")]
     CatchingUp { at: Timestamp, to: Timestamp },
     #[error("a transaction of the journals was lost")]
@@ -52,7 +53,7 @@ pub enum PaperError {
 }
 
 impl PaperError {
-    /// The underlying error of the store, if any.
+    /// Returns the underlying store error, if any.
     pub fn store(&self) -> Option<&StoreError> {
         match self {
             PaperError::Store(error) | PaperError::History(HistoryError::Store(error)) => Some(error),

@@ -1,5 +1,5 @@
-//! The events of one order or grid, for a server: only the part of the journal between its
-//! beginning and its end is read, and only entries that contain its id are decoded.
+//! Explanations of one order or grid for the server: reads only the journal between its first and
+//! last event, and decodes only entries that contain its id.
 
 use market::Timestamp;
 use store::{AccountId, JournalEntry};
@@ -13,18 +13,18 @@ use crate::explanation::{OrderExplanation, explanation_of};
 use crate::grid_explanation::{GridExplanation, grid_explanation, grid_steps};
 use crate::service::Paper;
 
-/// Maximum number of entries that one request reads.
+/// Maximum number of entries read by one request.
 const ENTRIES_MAX: u64 = 100_000;
-/// Maximum number of steps in a grid's explanation: the newest ones.
+/// Maximum number of steps in a grid's explanation. Older steps are dropped.
 const GRID_STEPS_MAX: usize = 1_000;
-/// The type of a trigger entry in its stored form. The entry of the order that it created follows
-/// it.
+/// Event tag of a grid trigger in a stored entry. The next entry is the order that the trigger
+/// created.
 const TRIGGER: &str = "\"grid_triggered\"";
 
-/// The period in which an order changed, both ends included.
+/// Time range in which an order changed, both ends inclusive.
 struct Life {
     range: (Timestamp, Timestamp),
-    /// Each instant at which its status changed.
+    /// Instants of its status changes, ascending.
     instants: Vec<Timestamp>,
 }
 
@@ -40,14 +40,15 @@ impl Life {
 }
 
 impl PaperAccount<'_> {
-    /// What happened to an order, if it exists. If it was open during more than 100,000 journal
-    /// entries, only its status changes are included, not each move of a trailing stop.
+    /// Explains an order, or returns `None` if it does not exist. For an order that was open during
+    /// more than 100,000 journal entries, only status changes are included, not every move of a
+    /// trailing stop.
     pub fn order_explanation(&mut self, order: OrderId) -> Result<Option<OrderExplanation>, PaperError> {
         let (paper, id) = (self.paper, self.id);
         if paper.only_looks {
             return self.look(|seen| explained(seen, order));
         }
-        // A read does not begin an account.
+        // An explanation must not begin an account that has had no request.
         if paper.standing(id)?.horizon.is_none() {
             return Ok(None);
         }
@@ -75,7 +76,7 @@ impl PaperAccount<'_> {
         Ok(explanation_of(&entries, order, share).map(|explanation| ending.of_explanation(explanation)))
     }
 
-    /// The newest steps of a grid, if it exists.
+    /// Explains the newest steps of a grid, or returns `None` if it does not exist.
     pub fn grid_explanation(&mut self, grid: GridId) -> Result<Option<GridExplanation>, PaperError> {
         let (paper, id) = (self.paper, self.id);
         if paper.only_looks {
@@ -101,7 +102,7 @@ impl PaperAccount<'_> {
 }
 
 impl Paper {
-    /// The numbers of the last entry before a range of instants, and of the last one in it.
+    /// Returns the number of the last entry before a time range and of the last one in it.
     fn numbers(
         &self,
         id: AccountId,
@@ -111,8 +112,8 @@ impl Paper {
         Ok((self.accounts.journal_number_at(id, before)?, self.accounts.journal_number_at(id, through)?))
     }
 
-    /// Adds the entries in a range of numbers that contain one of the names, and the trigger before
-    /// each order of a grid.
+    /// Adds the entries in a number range that contain one of `names`, and the trigger before each
+    /// grid order.
     fn add_about(
         &self,
         id: AccountId,

@@ -1,4 +1,4 @@
-//! Adds the effect of the stored candles to the explanation of an order.
+//! Adds notes on missing candles to an order's explanation.
 
 use trading::{Account, MarketView, OrderId};
 
@@ -6,18 +6,19 @@ use crate::explanation::{OrderExplanation, Step, explanation, local};
 use crate::look::Seen;
 use crate::outlook::{after_expiry, outlook};
 
-/// The explanation of an order at the instant at which its account was read.
+/// Explains an order as of the instant at which its account was read. Returns `None` if it does not
+/// exist.
 pub fn explained(seen: &Seen<'_>, id: OrderId) -> Option<OrderExplanation> {
     let (account, view) = (seen.reading.account, &seen.reading.view);
     explanation(seen.entries, id).map(|explanation| Ending::of(account, view, id).of_explanation(explanation))
 }
 
-/// The end of an explanation where candles are missing.
+/// Notes on missing candles that end an explanation.
 #[derive(Default)]
 pub(crate) struct Ending {
     /// Why the order expired without a fill.
     expired: Option<String>,
-    /// The step `waiting` of an open order that waits for candles.
+    /// Final `waiting` step of an open order that has no candles to fill it.
     waiting: Option<Step>,
 }
 

@@ -1,6 +1,6 @@
-//! The explanation of an order, from its account's journal: every event with its instant, its
-//! candle, the price and rule of each fill, each charge; and for a refusal the check and the
-//! numbers.
+//! The explanation of an order, derived from its account's journal: every event with its time, its
+//! candle, the price and rule of each fill, and each charge; for a refusal, the failed check and
+//! its numbers.
 
 use market::{Market, Price, Timestamp, Zone};
 use schemars::JsonSchema;
@@ -16,8 +16,8 @@ use crate::grid_words;
 use crate::reason::Reason;
 use crate::terms_words::in_words;
 
-/// What happened to an order, oldest first. Instants are unix seconds as text, prices and amounts
-/// are text.
+/// The steps of an order, oldest first. Times are Unix seconds as text; prices and amounts are
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OrderExplanation {
     pub order_id: String,
@@ -28,12 +28,12 @@ pub struct OrderExplanation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Step {
     pub at: String,
-    /// The same on the market's clock, which is named: `2026-03-18 10:00:15 HKT`.
+    /// Local time in the market, with its time zone: `2026-03-18 10:00:15 HKT`.
     pub local: String,
     pub event: &'static str,
     /// The event as a sentence.
     pub words: String,
-    /// The rules that applied, a sentence each.
+    /// The rules that applied, one sentence each.
     pub because: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candle: Option<ExplainedCandle>,
@@ -43,12 +43,12 @@ pub struct Step {
     pub reason: Option<Reason>,
 }
 
-/// The candle behind an event.
+/// The candle that caused an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ExplainedCandle {
     pub time: String,
-    /// `minute`, or `day` for the daily candle of a day without one-minute candles; that is stamped
-    /// with the opening.
+    /// `minute`, or `day` for the daily candle of a day without one-minute candles. A daily candle
+    /// is stamped with the market's opening.
     pub period: &'static str,
     pub open: String,
     pub high: String,
@@ -61,11 +61,13 @@ pub struct ExplainedCandle {
 pub struct ExplainedFill {
     pub quantity: String,
     pub price: String,
-    /// Which price that is: `open`, `limit` or `close`.
+    /// Source of the price: `open`, `limit` or `close`.
     pub price_of: &'static str,
-    /// `market_open`, `open`, `limit`, `opening_auction`, `closing_auction` or `odd_lot`.
+    /// Fill rule: `market_open`, `open`, `limit`, `opening_auction`, `closing_auction` or
+    /// `odd_lot`.
     pub rule: &'static str,
-    /// The quantity that the candle left to this order; none where nothing limits it.
+    /// Quantity of the candle's volume available to this order. `None` if the volume is not
+    /// limited.
     pub budget: Option<String>,
     pub amount: String,
     pub currency: String,
@@ -75,7 +77,7 @@ pub struct ExplainedFill {
     pub settles_on: String,
 }
 
-/// The explanation of an order; `None` if the journal has no such order.
+/// Explains an order from a whole journal. Returns `None` if the journal has no such order.
 pub fn explanation(entries: &[Entry], id: OrderId) -> Option<OrderExplanation> {
     let mut shares: Vec<(u64, Option<Share>)> = Vec::new();
     for entry in entries {
@@ -92,8 +94,8 @@ pub fn explanation(entries: &[Entry], id: OrderId) -> Option<OrderExplanation> {
     explanation_of(entries, id, share)
 }
 
-/// Like [`explanation()`], from a part of the journal. `share` is the participation setting at an
-/// entry.
+/// Like [`explanation()`], from part of a journal. `share` returns the participation setting in
+/// effect at an entry.
 pub(crate) fn explanation_of(
     entries: &[Entry],
     id: OrderId,
@@ -101,7 +103,7 @@ pub(crate) fn explanation_of(
 ) -> Option<OrderExplanation> {
     let mut teller: Option<Teller> = None;
     let mut steps = Vec::new();
-    // The order of a trigger follows it directly.
+    // A trigger is directly followed by the order that it created.
     let mut trigger: Option<&GridTrigger> = None;
     for entry in entries {
         if let Event::GridTriggered(last) = &entry.event {
@@ -129,12 +131,12 @@ pub(crate) fn explanation_of(
     })
 }
 
-/// The state of the order while its steps are written.
+/// State of the order while its steps are built.
 struct Teller {
     terms: Terms,
     executed: Quantity,
     zone: Zone,
-    /// The share of a candle's volume that the account may take.
+    /// Share of a candle's volume that the account may fill.
     share: Option<Share>,
 }
 
@@ -232,7 +234,7 @@ impl Teller {
         }
     }
 
-    /// Adds which grid and trigger created the order.
+    /// Adds the grid and the trigger that created the order.
     fn origin(&self, mut step: Step, accepted: &AcceptedOrder, trigger: Option<&GridTrigger>) -> Step {
         let Some(origin) = &accepted.grid else { return step };
         let trigger = trigger.filter(|of| (of.grid, of.price) == (origin.grid, origin.price));
@@ -271,8 +273,8 @@ impl Teller {
         because
     }
 
-    /// When the order trades and when it expires. An order made by the engine may use the minute
-    /// that begins with it.
+    /// Describes when the order trades and when it expires. An order created by the engine may fill
+    /// from the minute in which it was created.
     fn hours(&self, at: Timestamp, standing: &Standing, by_engine: bool) -> Vec<String> {
         let placement = &standing.placement;
         let mut hours = Vec::new();
@@ -309,7 +311,7 @@ impl Teller {
         price.map(words).into_iter().collect()
     }
 
-    /// The distance of a trailing stop from the best price.
+    /// Describes the distance between a trailing stop and the best price.
     fn stop(&self) -> String {
         let away = match (self.terms.trailing_amount, self.terms.trailing_percent) {
             (Some(amount), _) => plain_price(amount).to_string(),
@@ -356,7 +358,7 @@ impl Teller {
         format!("{done}: {quantity} at {}{rest}", plain_price(*price))
     }
 
-    /// The price of the candle that was used, and the rules for it.
+    /// Returns the name of the candle price that was used, and the rules behind it.
     fn fill_rules(&self, filled: &Execution) -> (&'static str, Vec<String>) {
         let Execution { candle, rule, price, .. } = filled;
         let (stamp, open) = (self.candle(candle), plain_price(candle.open));
@@ -409,7 +411,7 @@ impl Teller {
         (price_of, because)
     }
 
-    /// The unit of a candle's volume.
+    /// Returns the unit of a candle's volume.
     fn unit(&self) -> &'static str {
         match self.terms.symbol.market() {
             Market::Hk => "lots",
@@ -422,7 +424,7 @@ impl Teller {
         local(&self.zone, at)
     }
 
-    /// `candle 10:01 HKT`, or `daily candle of 2026-03-18`.
+    /// Formats a candle as `candle 10:01 HKT` or `daily candle of 2026-03-18`.
     fn candle(&self, candle: &Bar) -> String {
         let (date, seconds) = self.zone.local(candle.time);
         if candle.is_day {
@@ -433,14 +435,14 @@ impl Teller {
     }
 }
 
-/// `2026-03-18 10:01:00 HKT`.
+/// Formats an instant as `2026-03-18 10:01:00 HKT`.
 pub(crate) fn local(zone: &Zone, at: Timestamp) -> String {
     let (date, seconds) = zone.local(at);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     format!("{date} {hour:02}:{minute:02}:{second:02} {}", zone.abbreviation(at))
 }
 
-/// The amounts that a fill moved.
+/// Describes the amounts that a fill booked.
 fn money(filled: &Execution) -> Vec<String> {
     let Execution { facts, quantity, price, side, fees, .. } = filled;
     let amount = Money::of(*price, *quantity, facts.multiplier);
@@ -474,7 +476,7 @@ fn rejected(refusal: &Refusal, reason: &Reason) -> String {
     }
 }
 
-/// In which direction a price has to move, and on which side of the level it was.
+/// Returns in which direction the price must move, and on which side of the level it was.
 fn way(direction: Direction) -> (&'static str, &'static str) {
     match direction {
         Direction::Rise => ("more", "below it"),

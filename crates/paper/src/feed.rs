@@ -1,7 +1,7 @@
-//! The engine's view of markets, answered from the store.
+//! The engine's market data, read from the store.
 //!
-//! The engine's queries cannot fail, but the store can. The first failure is recorded, later
-//! queries return nothing, and the caller checks for the failure before it uses a result
+//! The engine's queries are infallible, but store reads are not. The first failure is recorded,
+//! later queries return nothing, and the caller checks for the failure before it uses a result
 //! ([`StoreFeed::checked`]).
 
 use std::cell::RefCell;
@@ -32,7 +32,7 @@ pub(crate) struct Markets {
     pub(crate) closes: Closes,
 }
 
-/// The markets for one request, at one version of the store.
+/// Market data for one request, at one version of the store.
 pub(crate) struct StoreFeed<'a> {
     markets: &'a Markets,
     reader: RefCell<&'a mut Reader>,
@@ -54,23 +54,23 @@ impl<'a> StoreFeed<'a> {
         Ok(StoreFeed { markets, reader, rates, version, as_of, failed })
     }
 
-    /// Returns `made`, or the error of the first query that failed.
+    /// Returns `made`, or the error of the first failed query.
     pub(crate) fn checked<T>(&self, made: T) -> Result<T, HistoryError> {
         self.failed.borrow_mut().take().map_or(Ok(made), Err)
     }
 
-    /// The stored security, for its names.
+    /// Returns the stored security, which has the names.
     pub(crate) fn stored_security(&self, symbol: &Symbol) -> Option<store::Security> {
         self.ask(|reader| Ok(reader.view().security(symbol)?))
     }
 
-    /// Like [`Feed::close_before`], for one of many dates within a range.
+    /// Like [`Feed::close_before`], but caches the closes of the whole range.
     pub(crate) fn close_in(&self, symbol: &Symbol, date: Date, range: (Date, Date)) -> Option<Price> {
         let Markets { history, closes, .. } = self.markets;
         self.ask(|reader| closes.before((history, reader), (symbol, self.version), date, range))
     }
 
-    /// Queries the store; returns nothing after the first failure.
+    /// Queries the store. Returns `None` after the first failure.
     fn ask<T>(&self, ask: impl FnOnce(&mut Reader) -> Result<Option<T>, HistoryError>) -> Option<T> {
         if self.failed.borrow().is_some() {
             return None;
@@ -93,8 +93,8 @@ impl<'a> StoreFeed<'a> {
     }
 
     /// Finds candles that arrived since the last call, for every symbol with open orders or grids.
-    /// They take effect in the next second, at the same instant for all accounts of this process.
-    /// Another process may notice them at another instant.
+    /// They take effect at the same instant for all accounts of this process, in the next second at
+    /// the earliest.
     pub(crate) fn notice(&self, account: &Account) {
         let AsOf::Live(now) = self.as_of else { return };
         let mut since: BTreeMap<&Symbol, Timestamp> = BTreeMap::new();
@@ -114,7 +114,7 @@ impl<'a> StoreFeed<'a> {
         }
     }
 
-    /// When a late candle next takes effect on an open order or grid.
+    /// Returns when a late candle next takes effect on an open order or grid.
     pub(crate) fn next_late(&self, account: &Account, after: Timestamp) -> Option<Timestamp> {
         let gridded = account.watching_grids().map(|grid| &grid.symbol);
         let symbols: BTreeSet<&Symbol> = account.open_symbols().chain(gridded).collect();
@@ -122,8 +122,8 @@ impl<'a> StoreFeed<'a> {
         late.filter_map(|late| late.next(after)).min()
     }
 
-    /// Searches the candles of the parts around an instant, by stamp; otherwise uses the newest
-    /// candle before them.
+    /// Searches the parts around an instant from the newest to the oldest. If none matches, falls
+    /// back to the newest candle before them.
     fn found_back<T>(
         &self,
         symbol: &Symbol,
@@ -147,7 +147,7 @@ impl<'a> StoreFeed<'a> {
         before.as_ref().map(of_before)
     }
 
-    /// The late candles of a symbol. Under a replay clock, none are late.
+    /// Returns a symbol's late candles. Under a replay clock, no candle is late.
     fn late(&self, symbol: &Symbol) -> Option<Arc<Late>> {
         match self.as_of {
             AsOf::Live(_) => self.markets.arrivals.of_symbol(symbol),
@@ -155,9 +155,9 @@ impl<'a> StoreFeed<'a> {
         }
     }
 
-    /// Candles that take effect after one instant and up to another, where some arrived late. A
-    /// candle that overtook a late one may have taken effect long before, so everything since the
-    /// oldest late stamp is read.
+    /// Returns the candles that take effect after `after` and up to `through`, including late ones.
+    /// A candle that overtook a late one may have taken effect long before, so reading starts at
+    /// the oldest late stamp.
     fn candles_with_late(
         &self,
         symbol: &Symbol,
@@ -278,8 +278,8 @@ impl Feed for StoreFeed<'_> {
     }
 }
 
-/// The rule of [`trading::mark_of`], searched from the end: the newest candle with a known price
-/// decides.
+/// Finds the mark by the rule of [`trading::mark_of`], searching backwards: the newest candle with
+/// a known price is the mark.
 fn mark_in(by_stamp: &[EffectiveCandle], at: Timestamp) -> Option<Price> {
     let stamped = by_stamp.partition_point(|effective| effective.candle.time <= at);
     let report = by_stamp.get(..stamped)?.iter().rev();
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn searching_from_the_end_finds_the_same_mark_as_the_rule() {
+    fn a_backward_search_finds_the_same_mark() {
         let candles = [
             effective(0, 1, 2, 60, CandleKind::Minute),
             effective(60, 3, 4, 500, CandleKind::Minute),

@@ -1,4 +1,4 @@
-//! The cash flows of an account, from its journal.
+//! Cash flows of an account, read from its journal.
 
 use market::{Symbol, Timestamp};
 use store::{AccountId, JournalEntry};
@@ -10,31 +10,31 @@ use crate::account::book::parsed;
 use crate::look::Seen;
 use crate::service::Paper;
 
-/// Selects cash flows. They are listed newest first.
+/// Selects cash flows. Results are listed newest first.
 #[derive(Clone, Debug)]
 pub struct FlowQuery {
-    /// In the market's time, both ends included.
+    /// Time range in market time, both ends inclusive.
     pub from: Timestamp,
     pub through: Timestamp,
     pub symbol: Option<Symbol>,
-    /// Maximum number, counted from the newest.
+    /// Maximum number of flows, counted from the newest.
     pub most: usize,
 }
 
-/// Cash flows, newest first, and how many journal entries were read to find them.
+/// Cash flows, newest first, and the number of journal entries read to find them.
 #[derive(Clone, Debug, Default)]
 pub struct FoundFlows {
     pub flows: Vec<CashFlow>,
     pub entries: u64,
 }
 
-/// Entries read per query, from the newest on.
+/// Number of entries per store query, starting from the newest.
 const ENTRIES_TOGETHER: u64 = 4_096;
 
 impl PaperAccount<'_> {
-    /// The newest cash flows between two instants, newest first. Those entered before the first
-    /// request count at its instant. The journal is read backwards until there are enough: all of
-    /// it if a symbol has fewer than requested.
+    /// Returns the newest cash flows in a time range, newest first. Flows entered before the
+    /// account's first request are dated at that request. The journal is read backwards until
+    /// enough are found; if a symbol has fewer flows than requested, the whole journal is read.
     pub fn flows(&mut self, query: &FlowQuery) -> Result<FoundFlows, PaperError> {
         let (paper, id) = (self.paper, self.id);
         if paper.only_looks {
@@ -85,7 +85,7 @@ impl Paper {
     }
 }
 
-/// The same from the entries of an account that was only looked at, some of which are not written.
+/// Selects cash flows from an in-memory view, whose newest entries are not stored.
 fn seen_flows(seen: &Seen<'_>, query: &FlowQuery) -> FoundFlows {
     let began = seen.reading.account.began().unwrap_or(seen.reading.view.at);
     let flows = seen.entries.iter().rev().flat_map(|entry| cash_flows(entry).into_iter().rev());
@@ -97,8 +97,8 @@ fn seen_flows(seen: &Seen<'_>, query: &FlowQuery) -> FoundFlows {
     FoundFlows { flows: wanted.take(query.most).collect(), entries: 0 }
 }
 
-/// The cash flows of an entry, optionally of one symbol. An entry that does not contain the symbol
-/// is not decoded; in a long journal most do not.
+/// Returns the cash flows of an entry, optionally only those of one symbol. Entries that do not
+/// contain the symbol, which are most of a long journal, are not decoded.
 fn flows_of(id: AccountId, row: &JournalEntry, symbol: Option<&Symbol>) -> Result<Vec<CashFlow>, PaperError> {
     let Some(symbol) = symbol else { return Ok(cash_flows(&parsed(id, row)?)) };
     if !row.text.contains(&format!("\"{symbol}\"")) {

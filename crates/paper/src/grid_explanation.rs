@@ -1,5 +1,5 @@
-//! The explanation of a grid, from its account's journal: every trigger with its candle, the order
-//! it created or why it created none.
+//! The explanation of a grid, derived from its account's journal: every trigger with its candle,
+//! and the order it created or why it created none.
 
 use market::{Market, Zone};
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::explanation::{ExplainedCandle, Step, local};
 use crate::grid_words::way;
 use crate::reason::Reason;
 
-/// What happened to a grid, oldest first. Instants are unix seconds as text.
+/// The steps of a grid, oldest first. Times are Unix seconds as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GridExplanation {
     pub order_id: String,
@@ -20,7 +20,7 @@ pub struct GridExplanation {
     pub steps: Vec<Step>,
 }
 
-/// The explanation of a grid; `None` if the journal has no such grid.
+/// Explains a grid. Returns `None` if the journal has no such grid.
 pub fn grid_explanation(entries: &[Entry], id: GridId) -> Option<GridExplanation> {
     let symbol = entries.iter().find_map(|entry| match &entry.event {
         Event::GridSubmitted(new) if new.id == id => Some(&new.symbol),
@@ -125,7 +125,7 @@ fn skipped(reason: SleepingReason) -> &'static str {
     }
 }
 
-/// The rule of a grid, a sentence each.
+/// Describes a grid's rule, one sentence per setting.
 fn in_words(rule: &GridRule) -> Vec<String> {
     let (up, down) = match rule.step {
         GridStep::Spread { up, down } => (plain_price(up).to_string(), plain_price(down).to_string()),

@@ -1,5 +1,5 @@
-//! Preview of a grid: whether it would be accepted, where it would trade, and how much buying at
-//! all of its levels costs. Writes nothing.
+//! Preview of a grid: whether it would be accepted, at which levels it would trade, and the cost of
+//! buying at every level. Writes nothing.
 
 use market::{Price, Timestamp};
 use schemars::JsonSchema;
@@ -12,27 +12,26 @@ use trading::{
 use crate::preview::Verdict;
 use crate::reason::Reason;
 
-/// Maximum number of levels scanned per side, and of those listed.
+/// Maximum number of levels counted per side, and the number listed.
 const LEVELS_MAX: usize = 10_000;
 const LEVELS_TOLD: usize = 20;
 
-/// A grid as it would be accepted now. Amounts and prices are text, instants are unix seconds as
-/// text.
+/// A grid as it would be accepted now. Amounts and prices are text; times are Unix seconds as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GridPreview {
-    /// accepted or refused.
+    /// Whether the grid would be accepted or refused.
     pub verdict: Verdict,
-    /// Why it would be refused.
+    /// Why the grid would be refused.
     pub reason: Option<Reason>,
     pub symbol: String,
     pub currency: Option<String>,
-    /// The current price.
+    /// Current price.
     pub last_done: Option<String>,
-    /// The quantity of the security that the account holds.
+    /// Quantity of the security that the account holds.
     pub position: String,
-    /// Unreserved cash in the currency of the security.
+    /// Unreserved cash in the security's currency.
     pub available_cash: Option<String>,
-    /// When it would expire.
+    /// When the grid would expire.
     pub ends_at: Option<String>,
     /// Levels above the base.
     pub sales: Option<GridSide>,
@@ -40,16 +39,16 @@ pub struct GridPreview {
     pub purchases: Option<GridSide>,
 }
 
-/// The levels of a grid on one side of its base, if the price moved there without turning.
+/// A grid's levels on one side of its base, assuming that the price moves there without reversing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GridSide {
-    /// The nearest 20.
+    /// The 20 nearest levels.
     pub levels: Vec<String>,
-    /// The number of levels, at most 10,000.
+    /// Number of levels, at most 10,000.
     pub level_count: usize,
-    /// Levels at which the position limits allow a trade.
+    /// Number of levels at which the position limits allow a trade.
     pub trade_count: usize,
-    /// The quantity traded at those levels, and the sum of its prices, without charges.
+    /// Total quantity traded at those levels, and its value at the level prices before charges.
     pub quantity: String,
     pub amount: String,
 }
@@ -88,7 +87,7 @@ pub(crate) fn preview_grid(account: &Account, view: &MarketView<'_>, request: &S
     }
 }
 
-/// The grid that the events create.
+/// Returns the grid that the events create.
 fn begun(account: &Account, view: &MarketView<'_>, events: Vec<Event>) -> Option<Grid> {
     let mut after = account.clone();
     for event in events {
@@ -134,7 +133,7 @@ impl GridSide {
     }
 }
 
-/// Running totals of the levels.
+/// Running totals over the levels.
 #[derive(Default)]
 struct Tally {
     levels: usize,

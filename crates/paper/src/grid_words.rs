@@ -1,9 +1,9 @@
-//! Why a grid was triggered, in words.
+//! Text that explains why a grid was triggered.
 
 use market::Price;
 use trading::{GridOrigin, GridTriggerKind, plain_price};
 
-/// Why a grid created an order. `seen` is the candle behind it, and its prices.
+/// Explains why a grid created an order. `seen` is the triggering candle and its prices.
 pub(crate) fn because(origin: &GridOrigin, seen: Option<(String, String)>) -> Vec<String> {
     let way = way(origin.price, origin.base);
     let (price, base) = (plain_price(origin.price), plain_price(origin.base));
@@ -23,7 +23,7 @@ pub(crate) fn because(origin: &GridOrigin, seen: Option<(String, String)>) -> Ve
     }
 }
 
-/// The side of the base on which a price lies.
+/// Returns on which side of the base a price lies.
 pub(crate) fn way(price: Price, base: Price) -> &'static str {
     if price > base { "above" } else { "below" }
 }

@@ -1,20 +1,20 @@
-//! Reading grids: lists, their orders, their history. All newest first unless requested otherwise.
+//! Queries for grids, their orders and their history. Results are newest first by default.
 
 use market::{Market, Symbol};
 use trading::{Account, Grid, GridHistoryRow, GridId, GridStatus, Order};
 
-/// Selects grids. An absent field does not filter.
+/// Selects grids. A field that is `None` does not filter.
 #[derive(Clone, Debug, Default)]
 pub struct GridQuery {
     pub market: Option<Market>,
-    /// Empty means all statuses.
+    /// Empty for all statuses.
     pub statuses: Vec<GridStatus>,
     pub symbol: Option<Symbol>,
     pub sort: GridSort,
     pub is_ascending: bool,
 }
 
-/// Sort key of a list of grids. Equal ones are sorted by creation time.
+/// Sort key of a grid list. Ties are sorted by creation time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GridSort {
     #[default]
@@ -24,7 +24,7 @@ pub enum GridSort {
     Profit,
 }
 
-/// One page of a list, and whether more follow.
+/// One page of a list, and whether more rows follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridPage<T> {
     pub rows: Vec<T>,
@@ -35,7 +35,7 @@ pub struct GridPage<T> {
 pub const GRID_PAGE_MAX: usize = 1_000;
 
 impl<T> GridPage<T> {
-    /// Page number `page`, from 1, of `limit` rows each.
+    /// Returns page number `page`, counted from 1, with `limit` rows per page.
     fn of(rows: impl Iterator<Item = T>, page: usize, limit: usize) -> GridPage<T> {
         let limit = limit.clamp(1, GRID_PAGE_MAX);
         let mut rows = rows.skip(page.saturating_sub(1).saturating_mul(limit));
@@ -44,14 +44,14 @@ impl<T> GridPage<T> {
     }
 }
 
-/// The grids of an account that match a query.
+/// Returns one page of the account's grids that match a query.
 pub fn grids<'a>(account: &'a Account, query: &GridQuery, page: usize, limit: usize) -> GridPage<&'a Grid> {
     let is_meant = |grid: &&Grid| {
         query.market.is_none_or(|market| grid.market() == market)
             && (query.statuses.is_empty() || query.statuses.contains(&grid.status))
             && query.symbol.as_ref().is_none_or(|symbol| grid.symbol == *symbol)
     };
-    // Oldest first; the stable sort preserves this order among equals.
+    // Oldest first; the stable sort preserves this order among ties.
     let mut found: Vec<&Grid> = account.grids().iter().filter(is_meant).collect();
     match query.sort {
         GridSort::CreatedAt => {}
@@ -65,14 +65,14 @@ pub fn grids<'a>(account: &'a Account, query: &GridQuery, page: usize, limit: us
     GridPage::of(found.into_iter(), page, limit)
 }
 
-/// An order that a grid made, with that grid.
+/// An order created by a grid, with that grid.
 #[derive(Clone, Copy, Debug)]
 pub struct GridOrder<'a> {
     pub grid: &'a Grid,
     pub order: &'a Order,
 }
 
-/// The orders of one grid, or of all: the trigger history. Empty if the grid does not exist.
+/// Returns the orders created by one grid, or by all grids. Empty if the grid does not exist.
 pub fn grid_orders(
     account: &Account,
     grid: Option<GridId>,
@@ -97,7 +97,7 @@ pub fn grid_orders(
     }
 }
 
-/// The history of a grid before a line of it, newest first.
+/// Returns a grid's history rows before number `before`, newest first.
 pub fn grid_history(grid: &Grid, before: Option<u64>, limit: usize) -> GridPage<&GridHistoryRow> {
     let rows = grid.history.iter().rev().filter(|row| before.is_none_or(|before| row.number < before));
     GridPage::of(rows, 1, limit)

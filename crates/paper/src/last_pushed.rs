@@ -1,10 +1,10 @@
-//! The last journal entry that was pushed to the listeners of an account.
+//! Tracks the last journal entry of an account that was pushed to its listeners.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use store::{AccountId, Accounts, JournalHead, StoreError};
 
-/// The last entry of a journal that this process pushed to listeners, whichever process wrote it.
+/// The last journal entry that this process pushed to listeners, whichever process wrote it.
 #[derive(Debug, Default)]
 pub(crate) struct LastPushed(Mutex<State>);
 
@@ -15,7 +15,7 @@ struct State {
     watchers: usize,
 }
 
-/// An entry. Its number alone is not unique: another era may reuse it.
+/// A journal entry. The number alone is not unique, because a later era may reuse it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     era: u64,
@@ -29,14 +29,14 @@ impl Mark {
 }
 
 impl LastPushed {
-    /// Adds a listener. The first one does not receive entries that were written before.
+    /// Adds a listener. The first listener does not receive entries written before this call.
     pub(crate) fn watch(&self, accounts: &Accounts, id: AccountId) -> Result<(), StoreError> {
-        // Held while the head is read: a second listener receives everything that is written from
-        // then on.
+        // The lock is held while the head is read, so that a second listener misses no entry
+        // written after it.
         let mut state = self.lock();
         if state.watchers == 0 {
             let head = Mark::of(accounts.journal_head(id)?.as_ref());
-            // Our own writes since the head was read were already pushed.
+            // This process has already pushed any entries that it wrote after the head was read.
             let is_further = |mark: &Mark| mark.era == head.era && mark.number > head.number;
             state.mark = Some(state.mark.filter(is_further).unwrap_or(head));
         }
@@ -49,44 +49,45 @@ impl LastPushed {
         state.watchers = state.watchers.saturating_sub(1);
     }
 
-    /// Marks a journal with this head as completely pushed.
+    /// Records that everything up to `head` was pushed.
     pub(crate) fn set(&self, head: Option<&JournalHead>) {
         self.lock().mark = Some(Mark::of(head));
     }
 
-    /// Marks the head after this process cut the journal.
+    /// Updates the mark after this process truncated the journal to `head`.
     pub(crate) fn cut(&self, head: &JournalHead) {
         if let Some(mark) = &mut self.lock().mark {
             *mark = Mark { era: head.era(), number: mark.number.min(head.last_number) };
         }
     }
 
-    /// Whether everything up to this head was pushed.
+    /// Returns whether everything up to `head` was pushed.
     pub(crate) fn is_at(&self, head: &JournalHead) -> bool {
         self.lock().mark == Some(Mark::of(Some(head)))
     }
 
-    /// The last pushed entry, if known and if the journal was only added to since.
+    /// Returns the number of the last pushed entry. `None` if it is unknown or the journal has been
+    /// truncated since.
     pub(crate) fn within(&self, head: &JournalHead) -> Option<u64> {
         self.lock().mark.filter(|mark| mark.era == head.era()).map(|mark| mark.number)
     }
 
-    /// The last entry up to this head that was pushed or needs no push: without a mark, all of
-    /// them. If another process cut the journal and wrote new entries, these are not pushed yet,
-    /// although their numbers were.
+    /// Returns the last entry up to `head` that needs no push: the last pushed one, or the head
+    /// itself without a mark. If another process truncated the journal and wrote new entries, these
+    /// still need a push, although entries with their numbers were pushed before.
     pub(crate) fn before(
         &self,
         accounts: &Accounts,
         id: AccountId,
         head: &JournalHead,
     ) -> Result<u64, StoreError> {
-        // Release the lock before the store is queried.
+        // Release the lock before querying the store.
         let mark = self.lock().mark;
         let Some(Mark { era, number }) = mark else { return Ok(head.last_number) };
         let mut number = number.min(head.last_number);
         let eras = usize::try_from(head.era().abs_diff(era)).unwrap_or(usize::MAX);
         if eras > 0 {
-            // Each cut begins an era.
+            // Every truncation starts a new era.
             for cut in accounts.journal_cuts(id)?.iter().rev().take(eras) {
                 let first = accounts.journal_cut_entries(id, &cut.name, 0)?.first().map(|entry| entry.number);
                 number = first.map_or(number, |first| number.min(first.saturating_sub(1)));
@@ -96,7 +97,7 @@ impl LastPushed {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is consistent when a thread panics.
+        // The state stays consistent if a thread panics.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,21 +1,21 @@
-//! Paper accounts as a service: the engine of `trading`, its journals in the store, and the markets
-//! of `history`.
+//! Paper accounts as a service: the `trading` engine, its journals in the store, and market data
+//! from `history`.
 //!
-//! [`Paper::at`] is an account with a reader of the store and a clock. [`PaperAccount::command`]
-//! executes a command of a client or an operator, [`PaperAccount::read`] shows the account as of
-//! now. Both first advance the account to now, and both return only when the new entries are on the
-//! disk. [`Paper::advance`] only advances, for many accounts together. An idle account costs
-//! nothing.
+//! [`Paper::at`] returns a handle to an account, with a store reader and a clock.
+//! [`PaperAccount::command`] executes a client's or an operator's command, and
+//! [`PaperAccount::read`] returns the account's state as of now. Both first advance the account to
+//! now, and return only when the new entries are durable. [`Paper::advance`] advances many accounts
+//! in one group commit. An idle account costs nothing.
 //!
 //! Start with `service.rs`, then `account/mod.rs` (how a request is decided and written),
-//! `portion.rs` (how much work at a time) and `feed.rs` (the market data for the engine).
-//! `last_pushed.rs` tracks which entries listeners have received, `travel.rs` has rewind, reset and
-//! fork, for operators only. `look.rs`, `preview.rs` and `grid_preview.rs` write
-//! nothing: they show an account, or the effect of an order or a grid. `grids.rs` lists grids.
+//! `portion.rs` (how much work is done at a time) and `feed.rs` (the engine's market data).
+//! `last_pushed.rs` tracks which entries listeners have received; `travel.rs` implements rewind,
+//! reset and fork, for operators only. `look.rs`, `preview.rs` and `grid_preview.rs` compute an
+//! account's state, or the effect of an order or a grid, without writing. `grids.rs` lists grids.
 //! `explanation.rs` and `grid_explanation.rs` explain what happened to an order or a grid;
-//! `explain.rs` reads the journal entries for that. `equity.rs` has the value of an account day by
-//! day, `tallies.rs` the contribution of accounts to levels. `statements.rs` makes and stores daily
-//! and monthly statements, `statement_document.rs` is their format.
+//! `explain.rs` reads the journal entries for them. `equity.rs` computes daily account values, and
+//! `tallies.rs` the contribution of accounts to levels. `statements.rs` creates and stores daily
+//! and monthly statements; `statement_document.rs` defines their format.
 
 mod account;
 mod arrivals;

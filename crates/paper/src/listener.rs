@@ -2,14 +2,14 @@ use market::Timestamp;
 use store::AccountId;
 use trading::Push;
 
-/// Notified of changes to accounts once they are on the disk. Must not block, nor request an
+/// Receives account changes once they are durable. Implementations must not block or access an
 /// account.
 pub trait Listener: Send + Sync {
-    /// Orders or grids of an account have changed. Called in journal order, also for changes of
-    /// other processes once they are noticed.
+    /// Called when orders or grids of an account have changed, in journal order. Changes by other
+    /// processes are reported once this process reads them.
     fn changed(&self, account: AccountId, pushes: &[Push]);
 
-    /// Something may happen to an account without a request at this instant of the market.
+    /// Called when an account must be advanced at this market time even without a request.
     fn waits(&self, _until: Timestamp) {}
 }
 

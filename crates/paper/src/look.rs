@@ -1,8 +1,7 @@
-//! Reads of an account that write nothing: the market's effects since the last entry are computed
-//! in memory only.
+//! Account reads that write nothing: market events since the last entry are applied in memory only.
 //!
-//! A command line that only reads must not advance an account: the next one may run with another
-//! clock. All reads of its [`Paper`] are of this kind ([`Paper::for_command_line`]).
+//! A read-only command line must not advance an account, because the next invocation may use
+//! another clock. All reads through [`Paper::for_command_line`] therefore use this module.
 
 use store::{AccountId, Reader};
 use trading::{Account, Engine, Entry, Submit, SubmitGrid};
@@ -15,17 +14,17 @@ use crate::opening::{Opening, ensure_open, open};
 use crate::preview::{Preview, preview};
 use crate::service::Paper;
 
-/// An account as of an instant, and its entries up to then.
+/// An account as of an instant, with its journal entries.
 #[derive(Debug)]
 pub struct Seen<'a> {
     pub reading: Reading<'a>,
-    /// The journal up to that instant, and the unwritten entries since.
+    /// Journal entries up to that instant, followed by the entries computed in memory.
     pub entries: &'a [Entry],
 }
 
 impl PaperAccount<'_> {
-    /// Shows the account as of now, or in the past if the clock is before the account's horizon.
-    /// The journal does not change.
+    /// Reads the account as of now without changing its journal. If the clock is before the
+    /// account's horizon, reads its past state.
     pub fn look<T>(&mut self, look: impl FnOnce(&Seen<'_>) -> T) -> Result<T, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let (mut account, mut entries) = paper.with_entries(id)?;
@@ -46,7 +45,7 @@ impl PaperAccount<'_> {
         Ok(feed.checked(seen)?)
     }
 
-    /// The outcome and the cost of an order.
+    /// Previews an order: the outcome of the checks and the cost.
     pub fn preview(&mut self, request: &Submit) -> Result<Preview, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let mut account = paper.described(id)?;
@@ -61,7 +60,7 @@ impl PaperAccount<'_> {
         Ok(feed.checked(preview)?)
     }
 
-    /// The outcome of a grid, and where it would trade.
+    /// Previews a grid: the outcome of the checks and the levels at which it would trade.
     pub fn preview_grid(&mut self, request: &SubmitGrid) -> Result<GridPreview, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let mut account = paper.described(id)?;
@@ -78,7 +77,7 @@ impl PaperAccount<'_> {
 }
 
 impl Paper {
-    /// Whether an account that does not exist yet could be opened like this now.
+    /// Checks whether a new account could be opened with these balances now.
     pub fn check_opening(
         &self,
         opening: &Opening,
@@ -92,7 +91,7 @@ impl Paper {
         feed.checked(opened)?.map(drop)
     }
 
-    /// The account at the head of its journal, and the journal.
+    /// Returns the account at its journal head, with all journal entries.
     fn with_entries(&self, id: AccountId) -> Result<(Account, Vec<Entry>), PaperError> {
         let Some((head, entries)) = book::read_all(&self.accounts, id)? else {
             return Ok(Default::default());

@@ -1,6 +1,6 @@
-//! A cache of the engine's candles, by symbol and day: a thousand accounts with orders in one
-//! security read the same candles. They are one-minute candles, and the daily candle of a day that
-//! has none in its regular hours.
+//! A cache of the engine's candles, by symbol and day, so that a thousand accounts with orders in
+//! one security read its candles once. It contains one-minute candles, and the daily candle of each
+//! day that has no minutes in regular hours.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,53 +14,56 @@ use trading::{ActTimes, CandleKind, EffectiveCandle};
 
 use crate::arrivals::{Arrivals, Late, REMEMBERED_FOR};
 
-/// Length of a cached part: the stamps of one UTC day, which no session but the US overnight one
-/// crosses. The regular hours of a date therefore lie in one part, and a daily candle takes effect
-/// in the part of its date.
+/// Length of a cached part in seconds: one UTC day. Regular hours do not cross midnight UTC in
+/// either market, so a date's regular hours lie in one part, and a daily candle takes effect in the
+/// part of its date.
 const PART_SECONDS: i64 = 86_400;
-/// A candle takes effect at most this long after its stamp, or in its own part: the tail of a
-/// closing auction.
+/// Maximum delay between a candle's stamp and the instant at which it takes effect, in seconds,
+/// unless it takes effect in the same part. A closing-auction candle, which takes effect at the end
+/// of the auction, has the longest delay.
 const ACTS_WITHIN: i64 = 600;
-/// Maximum number of cached parts. A part has at most 1,440 minutes of 80 bytes and mostly a third
-/// of that, so this is about 100 MB.
+/// Maximum number of cached parts. A part has at most 1,440 minutes of 80 bytes, and usually a
+/// third of that, so the cache takes about 100 MB.
 const PARTS_MAX: usize = 2_048;
 
-/// Maximum number of parts whose minutes are remembered. Each takes some 250 bytes, so this is
+/// Maximum number of parts whose stamps are retained. Each takes about 250 bytes, so they take
 /// about 16 MB.
 const STAMPS_MAX: usize = 65_536;
 
-/// How many daily candles on non-trading days are skipped when searching for the newest one.
+/// Maximum number of daily candles on non-trading days that are skipped when searching for the
+/// newest one.
 const CLOSED_DAYS_MAX: usize = 64;
 
-/// A part of a symbol's candles.
+/// Symbol and part index.
 type Key = (Symbol, i64);
 
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// The version of the store at which it was read.
+    /// Version of the store at which the part was read.
     version: i64,
-    /// By stamp, which is also the order in which they take effect: no minute of a lane follows a
-    /// tail before that has taken effect.
+    /// Candles in stamp order, which is also the order in which they take effect: within a lane, no
+    /// minute is stamped between a closing-auction candle and the instant at which that candle
+    /// takes effect.
     pub(crate) effective: Vec<EffectiveCandle>,
-    /// The daily candle of its date and the stamp it is stored with, even if the date has minutes.
+    /// The date's daily candle and its stored stamp, even if the date has minutes.
     day: Option<(Timestamp, EffectiveCandle)>,
-    /// Whether it has a minute of regular hours.
+    /// Whether the part has a minute in regular hours.
     has_regular: bool,
-    /// The newest candle before this part, for the mark until a candle of the part takes effect.
+    /// The newest candle before this part. It is the mark until a candle in the part takes effect.
     pub(crate) before: Option<EffectiveCandle>,
 }
 
-/// Recently requested candles, at the latest version of the store.
+/// A cache of recently requested candles at the latest version of the store.
 #[derive(Debug)]
 pub(crate) struct Minutes {
     parts: Cache<Key, Arc<Part>>,
-    /// Stamps of parts with open orders when they were last read, even if the candles are no longer
-    /// cached.
+    /// Stamps present at the last read of each part with open orders. Retained after the candles
+    /// are evicted, to detect late candles.
     stamps: Mutex<HashMap<Key, (i64, Stamps)>>,
 }
 
-/// The minutes of a part that have a candle (no two sessions share a minute), and which candles of
-/// its date are stored.
+/// Bitmap of the minutes in a part that have a candle (no two sessions share a minute), and whether
+/// the date has regular minutes and a daily candle.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stamps {
     minutes: [u64; 23],
@@ -75,15 +78,16 @@ impl Default for Minutes {
 }
 
 impl Minutes {
-    /// The parts with candles that may take effect after one instant and up to another.
+    /// Returns the indexes of parts with candles that may take effect after `after` and up to
+    /// `through`.
     pub(crate) fn indexes(after: Timestamp, through: Timestamp) -> Range<i64> {
         let first = after.0.saturating_sub(ACTS_WITHIN).div_euclid(PART_SECONDS);
         let last = through.0.div_euclid(PART_SECONDS);
         first..last.saturating_add(1)
     }
 
-    /// A part at the given version of the store, or newer. New candles since the last read are
-    /// recorded as arrivals, where the clock is live.
+    /// Returns a part at the given version of the store or newer. Under a live clock, candles that
+    /// are new since the last read are recorded as arrivals.
     pub(crate) fn part(
         &self,
         (history, arrivals): (&History, &Arrivals),
@@ -107,13 +111,13 @@ impl Minutes {
             }
             arrivals.note_among_nodes(symbol, &new, (at, now))?;
         }
-        // Another request may have read a newer version meanwhile; the next one then reads this
-        // part again.
+        // This may overwrite a newer version inserted by another request. The next request then
+        // reads the part again.
         self.parts.insert(key, part.clone());
         Ok(part)
     }
 
-    /// Remembers which minutes a part had, for when its candles are no longer cached.
+    /// Retains the stamps of a part, for late-candle detection after its candles are evicted.
     pub(crate) fn remember(&self, (symbol, index): (&Symbol, i64), part: &Part, now: Timestamp) {
         let (key, mut stamps) = ((symbol.clone(), index), self.stamps());
         if stamps.get(&key).is_some_and(|(version, _)| *version >= part.version) {
@@ -150,7 +154,7 @@ impl Stamps {
         self.minutes.get(minute / 64).is_some_and(|word| *word & (1_u64 << (minute % 64)) != 0)
     }
 
-    /// The minute of the UTC day.
+    /// Returns the minute of the UTC day.
     fn minute(stamp: Timestamp) -> usize {
         usize::try_from(stamp.0.rem_euclid(PART_SECONDS) / 60).unwrap_or(0)
     }
@@ -190,8 +194,8 @@ impl Part {
         stamps
     }
 
-    /// The candles by stamp, where some arrived late, each with the instant at which it takes
-    /// effect. Minutes of regular hours that arrived after a daily candle took effect do nothing.
+    /// Returns the candles in stamp order with late ones delayed to their arrival time. Regular
+    /// minutes that arrived after the date's daily candle took effect are omitted.
     pub(crate) fn delayed(&self, late: &Late) -> Vec<EffectiveCandle> {
         let arrived = self.day.and_then(|(stamp, day)| Some((day, late.arrived(Session::Intraday, stamp)?)));
         let is_kept = |effective: &&EffectiveCandle| {
@@ -213,15 +217,15 @@ impl Part {
         delayed
     }
 
-    /// The candles that take effect after one instant and up to another.
+    /// Returns the candles that take effect after `after` and up to `through`.
     pub(crate) fn between(&self, after: Timestamp, through: Timestamp) -> &[EffectiveCandle] {
         let first = self.effective.partition_point(|effective| effective.at <= after);
         let last = self.effective.partition_point(|effective| effective.at <= through);
         self.effective.get(first..last).unwrap_or_default()
     }
 
-    /// Candles that an older version of the part did not have and that should have taken effect
-    /// before an instant.
+    /// Returns the candles missing from an older read of the part that should have taken effect
+    /// before `at`.
     fn new_since(&self, older: &Stamps, at: Timestamp) -> Vec<(Session, Timestamp)> {
         let should_have = self.effective.iter().filter(|effective| effective.at < at);
         let new = should_have.filter(|effective| !effective.is_day() && !older.has(effective.candle.time));
@@ -235,8 +239,8 @@ impl Part {
         new
     }
 
-    /// The stamp of a daily candle that has taken effect, and when, if regular minutes of its date
-    /// arrived since.
+    /// If regular minutes arrived after the date's daily candle took effect, returns the daily
+    /// candle's stamp and the instant at which it took effect.
     fn overtaken_day(&self, older: &Stamps, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let was_coarse = older.has_day && !older.has_regular;
         let (stamp, day) = self.day.filter(|_| was_coarse && self.has_regular)?;
@@ -244,15 +248,15 @@ impl Part {
     }
 }
 
-/// Inserts a daily candle by its stamp. This is also its place in the order of effect, because the
-/// regular hours of its date have no other candle.
+/// Inserts a daily candle in stamp order. The order of effect is preserved, because the date's
+/// regular hours have no other candle.
 fn insert_day(by_stamp: &mut Vec<EffectiveCandle>, day: EffectiveCandle) {
     let index = by_stamp.partition_point(|effective| effective.candle.time < day.candle.time);
     by_stamp.insert(index, day);
 }
 
-/// The daily candle of the date whose regular hours lie in the part that begins at an instant, and
-/// the stamp it is stored with.
+/// Returns the daily candle of the date whose regular hours lie in the part that starts at an
+/// instant, with its stored stamp.
 fn day_of(
     history: &History,
     view: &View,
@@ -271,8 +275,8 @@ fn day_of(
     Ok(stored.and_then(|candle| Some((candle.time, ActTimes::day(venue, date, candle)?))))
 }
 
-/// The newest candle that takes effect before a part begins: a minute of any lane, or the daily
-/// candle of a coarse day.
+/// Returns the newest candle that takes effect before a part starts: a minute of any lane, or the
+/// daily candle of a coarse day.
 fn newest_before(
     history: &History,
     view: &View,
@@ -310,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_minutes_of_a_part_are_remembered_after_its_candles_leave_the_cache() {
+    fn stamps_are_retained_after_candles_are_evicted() {
         let (minutes, symbol): (Minutes, Symbol) = (Minutes::default(), "700.HK".parse().unwrap());
         let (start, now) = (20_000 * PART_SECONDS, Timestamp(20_001 * PART_SECONDS));
         let mut stamps = Stamps::default();
@@ -323,7 +327,8 @@ mod tests {
         assert!(minutes.stamps_of(&key).is_none());
         let part = Part { version: 1, effective: Vec::new(), day: None, has_regular: false, before: None };
         minutes.remember((&symbol, 20_000), &part, now);
-        // An empty part is known, too: every later candle in it is new.
+        // The stamps of an empty part are retained, so that any later candle in it is detected as
+        // new.
         assert!(minutes.stamps_of(&key).is_some_and(|known| !known.has(Timestamp(start))));
     }
 }

@@ -1,4 +1,4 @@
-//! How an account begins: with the balances an operator gives it, or with the defaults.
+//! Opening an account, with balances from an operator or with the defaults.
 
 use market::Timestamp;
 use store::AccountId;
@@ -6,12 +6,12 @@ use trading::{Account, Command, Currency, Engine, Money, Outcome, Settings, star
 
 use crate::PaperError;
 
-/// The balances and settings that an operator gives an account before its first request.
+/// Balances and settings that an operator assigns to an account before its first request.
 #[derive(Clone, Debug)]
 pub struct Opening {
     pub settings: Settings,
     pub cash: Vec<(Currency, Money)>,
-    /// The credit line, in HKD.
+    /// Credit line, in HKD.
     pub credit: Money,
 }
 
@@ -21,7 +21,7 @@ impl Default for Opening {
     }
 }
 
-/// Opens an account that has no entries.
+/// Opens an account that has no journal entries.
 pub(crate) fn open(
     engine: &Engine<'_>,
     account: &mut Account,
@@ -45,7 +45,7 @@ pub(crate) fn open(
     Ok(outcome)
 }
 
-/// Opens an account with the defaults unless an operator opened it.
+/// Opens an account with the defaults unless it is already open.
 pub(crate) fn ensure_open(
     engine: &Engine<'_>,
     account: &mut Account,

@@ -1,21 +1,22 @@
-//! Operator commands in words, for the audit log and for the operator.
+//! Descriptions of operator commands, for the audit log and for the operator.
 
 use serde_json::Value;
 use trading::{Command, Currency, Entry, Event, Money, Rate, Setting, Settings, plain_price};
 
-/// The result of a currency exchange.
+/// Result of a currency exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchanged {
     pub from: Currency,
     pub paid: Money,
     pub to: Currency,
     pub received: Money,
-    /// HKD for one unit of the other currency; between two others, for one unit of the paid one.
+    /// HKD per unit of the other currency. If neither currency is HKD, HKD per unit of the currency
+    /// paid.
     pub rate: Rate,
 }
 
 impl Exchanged {
-    /// The last exchange among the entries.
+    /// Returns the last exchange among the entries.
     pub(crate) fn of(entries: &[Entry]) -> Option<Exchanged> {
         entries.iter().rev().find_map(|entry| match &entry.event {
             Event::Exchanged { from, paid, to, received, rate } => {
@@ -25,7 +26,7 @@ impl Exchanged {
         })
     }
 
-    /// The words of the command, or a text that begins with them, completed with the result: `HKD
+    /// Adds the result of the exchange to a text that contains the command's description: `HKD
     /// 7800.00 changed into USD 1000.00, at HKD 7.8 for one USD`.
     pub fn completed(&self, words: &str) -> String {
         let Exchanged { from, paid, to, received, rate } = *self;
@@ -40,7 +41,7 @@ fn exchange_in_words(from: Currency, amount: Money, to: Currency) -> String {
     format!("{from} {} changed into {to}", amount.text())
 }
 
-/// `HKD 7800.50 paid in`; empty for commands of clients.
+/// Describes an operator command, such as `HKD 7800.50 paid in`. Empty for client commands.
 pub fn in_words(command: &Command) -> String {
     match command {
         Command::Deposit { currency, amount } => format!("{currency} {} paid in", amount.text()),
@@ -65,7 +66,7 @@ pub fn in_words(command: &Command) -> String {
     }
 }
 
-/// Every setting with its value, including defaults that the journal leaves out.
+/// Returns all settings with their values, including defaults that the journal omits.
 pub fn settings_in_full(settings: &Settings) -> Value {
     let mut document = serde_json::to_value(settings).unwrap_or_default();
     if let Some(fields) = document.as_object_mut() {
@@ -75,7 +76,7 @@ pub fn settings_in_full(settings: &Settings) -> Value {
     document
 }
 
-/// `participation 0.1`: key and value as the journal has them.
+/// Formats a setting's journal key and value, such as `participation 0.1`.
 fn setting_in_words(setting: Setting) -> String {
     let document = serde_json::to_value(setting).unwrap_or_default();
     let part = |name: &str| match document.get(name) {

@@ -1,4 +1,4 @@
-//! Executing commands of clients and operators: all of them, or none.
+//! Atomic execution of client and operator commands.
 
 use market::Timestamp;
 use store::AccountId;
@@ -10,11 +10,10 @@ use crate::operator_words::Exchanged;
 
 /// Maximum length of an idempotency key, in bytes.
 const NAME_BYTES_MAX: usize = 128;
-/// Maximum length of the note of an adjustment, in characters.
+/// Maximum length of an adjustment's note, in characters.
 const NOTE_CHARS_MAX: usize = 256;
 
-/// Refuses texts that are too long to store, before they reach the store, and those that cannot be
-/// displayed in a list.
+/// Refuses texts that are too long to store or that cannot be displayed in a list.
 pub(crate) fn check_texts(commands: &[Command], name: Option<&str>) -> Result<(), Refusal> {
     if name.is_some_and(|name| name.len() > NAME_BYTES_MAX) {
         return Err(Refusal::plain(format!("client_request_id has more than {NAME_BYTES_MAX} bytes")));
@@ -53,7 +52,7 @@ pub(crate) struct Made {
 }
 
 /// Executes commands in order. If one is refused, none takes effect: market events up to now
-/// remain, but an account that has not begun or was not opened stays unchanged.
+/// remain, but an account that was not open, or had no request yet, stays unchanged.
 pub(crate) fn carry_out(
     engine: &Engine<'_>,
     account: &mut Account,
@@ -62,7 +61,8 @@ pub(crate) fn carry_out(
 ) -> Result<(Outcome, Made), PaperError> {
     let has_begun = account.began().is_some();
     let mut outcome = Outcome::default();
-    // A single refused command changes nothing, so only the other cases need a copy to restore.
+    // A single refused command changes nothing, so only the other cases need a copy for the
+    // rollback.
     let before = if has_begun && commands.len() == 1 {
         None
     } else {

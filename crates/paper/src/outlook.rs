@@ -1,17 +1,18 @@
-//! What the stored candles mean for an unfilled order: days that have only daily candles, and
-//! missing candles. Candles beyond the market clock are never mentioned.
+//! Notes on how the stored candles affect an unfilled order: days that have only daily candles, and
+//! missing candles. Candles after the market clock are never mentioned.
 
 use market::{Date, Session, Timestamp, Venue};
 use trading::{Account, EffectiveCandle, MarketView, Order, OrderStatus, OrderType, Since};
 
 use crate::explanation::local;
 
-/// How many days back the last session of a market is searched.
+/// Maximum number of days to search back for a market's last session.
 const DAYS_BACK: usize = 30;
-/// The length of a one-minute candle, in seconds.
+/// Length of a one-minute candle, in seconds.
 const MINUTE: i64 = 60;
 
-/// What an open order can expect from the stored candles, a sentence each; often empty.
+/// Describes what an open order can expect from the stored candles, one sentence each. Empty if
+/// there is nothing to report.
 pub(crate) fn outlook(account: &Account, market: &MarketView<'_>, order: &Order) -> Vec<String> {
     if !order.is_open() {
         return Vec::new();
@@ -25,13 +26,13 @@ pub(crate) fn outlook(account: &Account, market: &MarketView<'_>, order: &Order)
     sentence.into_iter().collect()
 }
 
-/// Why an order expired without a fill, as far as the candles show it.
+/// Explains why an order expired without a fill, if the stored candles show the reason.
 pub(crate) fn after_expiry(account: &Account, market: &MarketView<'_>, order: &Order) -> Option<String> {
     let has_expired = order.status() == OrderStatus::Expired;
     has_expired.then(|| View::of(account, market, order).after_expiry()).flatten()
 }
 
-/// An order and the known facts about its security.
+/// An order with its account, its venue and the market data.
 struct View<'a> {
     account: &'a Account,
     market: &'a MarketView<'a>,
@@ -44,7 +45,7 @@ impl<'a> View<'a> {
         View { account, market, order, venue: market.feed.venue(order.market()) }
     }
 
-    /// The last trading day whose regular hours are over.
+    /// Returns the last trading day whose regular hours are over.
     fn last_ended(&self) -> Option<Date> {
         let calendar = self.venue.calendar();
         let today = calendar.on_or_before(self.venue.zone().date(self.market.at))?;
@@ -52,7 +53,7 @@ impl<'a> View<'a> {
         if is_over { Some(today) } else { calendar.on_or_before(today.yesterday().ok()?) }
     }
 
-    /// The daily candle of a completed day, if the day is coarse.
+    /// Returns the daily candle of a completed day. `None` unless the day is coarse.
     fn daily(&self, date: Date) -> Option<EffectiveCandle> {
         let opening = self.opening(date)?;
         let mut found = None;
@@ -64,7 +65,7 @@ impl<'a> View<'a> {
         found
     }
 
-    /// Whether a minute of regular hours after a day has arrived by now.
+    /// Returns whether a minute in regular hours after `date` has arrived by now.
     fn has_minutes_after(&self, date: Date) -> bool {
         let mut found = false;
         self.market.feed.scan(
@@ -80,21 +81,22 @@ impl<'a> View<'a> {
         found
     }
 
-    /// The opening of the regular hours of a trading day.
+    /// Returns when the regular hours of a trading day open.
     fn opening(&self, date: Date) -> Option<Timestamp> {
         let day = self.venue.day(date)?;
         let regular = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
         Some(day.at(regular.start))
     }
 
-    /// `09:30 HKT`.
+    /// Formats a local time, such as `09:30 HKT`.
     fn clock(&self, at: Timestamp) -> String {
         let (_, seconds) = self.venue.zone().local(at);
         let zone = self.venue.zone().abbreviation(at);
         format!("{:02}:{:02} {zone}", seconds / 3600, seconds / 60 % 60)
     }
 
-    /// The effect of the next day on the order if it has only a daily candle, like the last one.
+    /// Describes the effect of the next day on the order, assuming that the day has only a daily
+    /// candle, like the last one.
     fn next_day(&self, last: Date) -> Option<String> {
         let order = self.order;
         let placement = &order.standing.placement;
@@ -132,7 +134,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether the daily candle of a day with this opening applies to the order.
+    /// Returns whether the daily candle of a day with this opening can fill the order.
     fn meets(&self, opening: Timestamp) -> bool {
         let since = match self.order.terms.delayed_until {
             Some(until) if self.order.status() == OrderStatus::DelayedNotReported => Since::Engine(until),
@@ -142,7 +144,7 @@ impl<'a> View<'a> {
         since.allows(opening) && auction.is_none_or(|auction| auction.stamp <= opening)
     }
 
-    /// The newest candle, where later ones are missing.
+    /// Reports the newest candle if later ones are missing.
     fn missing(&self) -> Option<String> {
         let symbol = self.order.symbol();
         let Some(newest) = self.market.feed.newest(symbol, self.market.at) else {
@@ -153,7 +155,7 @@ impl<'a> View<'a> {
         };
         let (start, end) = self.last_session()?;
         let since = self.order.since.at();
-        // The first minute of the session that begins after the order.
+        // The first minute of the session that starts after the order was submitted.
         let next = Timestamp(since.0.saturating_sub(since.0.rem_euclid(MINUTE)).saturating_add(MINUTE));
         let first = next.max(start);
         let is_due = first < end && self.market.at.0 >= first.0.saturating_add(MINUTE);
@@ -168,7 +170,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// `2026-03-17 16:00 HKT`, or `the daily one of 2026-03-17`.
+    /// Formats a candle as `2026-03-17 16:00 HKT` or `the daily one of 2026-03-17`.
     fn named(&self, effective: &EffectiveCandle) -> String {
         if effective.is_day() {
             return format!("the daily one of {}", effective.day);
@@ -176,7 +178,7 @@ impl<'a> View<'a> {
         format!("{} {}", self.venue.zone().date(effective.candle.time), self.clock(effective.candle.time))
     }
 
-    /// The last session that has begun in which the order can trade.
+    /// Returns start and end of the last started session in which the order can trade.
     fn last_session(&self) -> Option<(Timestamp, Timestamp)> {
         let tomorrow = self.venue.zone().date(self.market.at).tomorrow().ok()?;
         let dates = std::iter::successors(Some(tomorrow), |date| date.yesterday().ok()).take(DAYS_BACK);

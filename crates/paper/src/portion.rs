@@ -1,5 +1,6 @@
-//! How much work is done on one account at a time. An account that is far behind is advanced in
-//! portions, each written before the next begins, so that other accounts do not wait for all of it.
+//! Limits on the work done for one account at a time. An account that is far behind is advanced in
+//! portions, each committed before the next starts, so that other accounts do not wait for all of
+//! it.
 //!
 //! Portions are measured in work, not in time: entries created and candles scanned. An account
 //! without open orders crosses years in one portion. Portion boundaries do not affect the result.
@@ -7,7 +8,7 @@
 use market::Timestamp;
 use trading::{Account, AdvanceLimit, Engine, Outcome};
 
-/// The work of one portion, and how many portions one request waits for.
+/// Work limit of one portion, and the number of portions per request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portion {
     /// A portion ends with the instant at which one of these limits is reached.
@@ -26,12 +27,13 @@ impl Default for Portion {
 }
 
 impl Portion {
-    /// Whether requests wait for the whole catch-up.
+    /// Returns whether requests wait for the whole catch-up.
     pub(crate) fn is_patient(&self) -> bool {
         self.each_request == u32::MAX
     }
 
-    /// Advances an account that has begun to an instant, or as far as one portion reaches.
+    /// Advances an account to an instant, or as far as one portion reaches. Does nothing before the
+    /// account's first request.
     pub(crate) fn advance(&self, engine: &Engine<'_>, account: &mut Account, to: Timestamp) -> Outcome {
         if account.horizon().is_none_or(|horizon| horizon >= to) {
             return Outcome::default();

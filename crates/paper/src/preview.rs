@@ -1,4 +1,4 @@
-//! Preview of an order: the verdict of the checks, each charge, the account's money before and
+//! Preview of an order: the outcome of the checks, each charge, and the account's money before and
 //! after. Writes nothing.
 
 use market::{Price, Symbol, Timestamp};
@@ -14,31 +14,31 @@ use crate::charge::Charge;
 use crate::outlook::outlook;
 use crate::reason::Reason;
 
-/// An order as it would be accepted now. Amounts are text with two decimals, instants are unix
-/// seconds as text.
+/// An order as it would be accepted now. Amounts are text with two decimals; times are Unix seconds
+/// as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Preview {
     pub verdict: Verdict,
-    /// Why it would be refused.
+    /// Why the order would be refused or rejected.
     pub reason: Option<Reason>,
     pub symbol: String,
     pub side: &'static str,
     pub order_type: &'static str,
     pub quantity: String,
     pub time_in_force: &'static str,
-    /// The sessions it would trade in.
+    /// Sessions in which the order would trade.
     pub outside_rth: Option<&'static str>,
-    /// Fields of the request that the order ignores, and the effect of the stored candles, a
-    /// sentence each.
+    /// Request fields that the order ignores, and the effect of the stored candles, one sentence
+    /// each.
     pub notes: Vec<String>,
-    /// The state it would have immediately after submission.
+    /// Status of the order immediately after submission.
     pub status: Option<&'static str>,
-    /// The trading day it would belong to, when it would be reported, and when it would expire.
+    /// Trading day of the order, when it would be reported, and when it would expire.
     pub trading_day: Option<String>,
     pub reports_at: Option<String>,
     pub expires_at: Option<String>,
     pub cost: Option<Cost>,
-    /// The maximum quantity that could be bought or sold now, by cash alone and with credit.
+    /// Maximum quantity that could be bought or sold now, with cash only and with credit.
     pub cash_max_qty: Option<String>,
     pub margin_max_qty: Option<String>,
 }
@@ -47,30 +47,31 @@ pub struct Preview {
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Accepted,
-    /// Stored, and rejected immediately.
+    /// The order is stored and rejected immediately.
     Rejected,
-    /// Not stored.
+    /// The order is not stored.
     Refused,
 }
 
-/// The cost if the whole order fills at one price.
+/// Cost of the order if all of it fills at one price.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cost {
     pub currency: String,
-    /// The price used: the limit, the reserve price of a market order, or the current market price.
+    /// Price used for the estimate: the limit, the reserve price of a market order, or the current
+    /// market price.
     pub price: String,
     pub amount: String,
     pub fees: Vec<Charge>,
     pub fee_total: String,
-    /// The amount that leaves or enters the account, with all charges.
+    /// Amount that leaves or enters the account, including all charges.
     pub total: String,
-    /// In the currency of the order.
+    /// Available cash in the order's currency.
     pub available_cash: Change,
-    /// In HKD; `None` if a held currency has no rate.
+    /// Buying power in HKD. `None` if a held currency has no exchange rate.
     pub buy_power: Option<Change>,
 }
 
-/// The value now, and after the order is filled at that price.
+/// Value before the order, and after it is filled at the estimated price.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Change {
     pub before: String,
@@ -109,7 +110,7 @@ pub(crate) fn preview(account: &Account, view: &MarketView<'_>, request: &Submit
 }
 
 impl Preview {
-    /// The preview of a request, with the verdict `Refused` until it passes the checks.
+    /// Creates the preview of a request, with the verdict `Refused` until the checks have passed.
     fn requested(account: &Account, view: &MarketView<'_>, terms: &Terms) -> Preview {
         let Terms { symbol, side, order_type, quantity, time_in_force, outside_rth, price, .. } = terms;
         let query = EstimateQuery {
@@ -142,7 +143,7 @@ impl Preview {
     }
 }
 
-/// How an order differs from its request.
+/// Describes how an order differs from its request.
 fn notes(requested: &Terms, taken: &Terms) -> Vec<String> {
     let order_type = taken.order_type;
     let fields = [
@@ -171,18 +172,18 @@ fn notes(requested: &Terms, taken: &Terms) -> Vec<String> {
     notes
 }
 
-/// The effect of the stored candles on an order, once it is accepted.
+/// Describes how the stored candles affect the order once it is accepted.
 fn expected(account: &Account, view: &MarketView<'_>, accepted: &AcceptedOrder) -> Vec<String> {
     let mut after = account.clone();
     after.apply(&entry(&after, view, Event::Accepted(Box::new(accepted.clone()))));
     after.order(accepted.id).map(|order| outlook(&after, view, order)).unwrap_or_default()
 }
 
-/// The price used for the cost.
+/// Returns the price used for the cost estimate.
 fn price_of(view: &MarketView<'_>, accepted: &AcceptedOrder) -> Option<Price> {
     let AcceptedOrder { terms, standing, .. } = accepted;
     let mark = |symbol: &Symbol| view.mark(symbol);
-    // The reserve price of a market order is higher than the proceeds of a sale.
+    // A sale's proceeds are estimated at the mark; a market order's reserve price is higher.
     if terms.order_type.is_market() && !terms.side.is_buy() {
         return mark(&terms.symbol);
     }
@@ -221,7 +222,7 @@ fn entry(account: &Account, view: &MarketView<'_>, event: Event) -> Entry {
     Entry { version: VERSION, number: account.entries() + 1, at: Some(view.at), event }
 }
 
-/// The fill of the whole order, on the order's own day.
+/// Returns a fill of the whole order, booked and settled on its trading day.
 fn filled(order: &Order, view: &MarketView<'_>, price: Price, fees: &[Fee]) -> Execution {
     let candle = Bar {
         time: view.at,

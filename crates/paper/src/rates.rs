@@ -1,4 +1,4 @@
-//! Exchange rates by day, at one version of the accounts.
+//! Exchange rates by day, at one version of the accounts database.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use market::{Date, builtin_rate, stand_in_currency};
 use store::{Accounts, StoreError};
 use trading::{Currency, Rate};
 
-/// HKD for one unit of a currency, valid from each of these days on.
+/// HKD per unit of a currency, valid from each day on.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rates(BTreeMap<(Currency, Date), Rate>);
 
@@ -14,7 +14,7 @@ impl Rates {
     pub(crate) fn read(accounts: &Accounts) -> Result<Rates, StoreError> {
         let mut rates = BTreeMap::new();
         for row in accounts.all_rates()? {
-            // Skip rows that another program wrote and that do not parse.
+            // Skip rows written by another program that do not parse.
             let Ok(currency) = row.currency.parse::<Currency>() else { continue };
             if let Some(rate) = Rate::from_hundred_millionths(row.rate) {
                 rates.insert((currency, row.day), rate);
@@ -23,15 +23,16 @@ impl Rates {
         Ok(Rates(rates))
     }
 
-    /// The latest rate reported on or before a day; otherwise that of its stand-in currency;
-    /// otherwise the built-in one.
+    /// Returns the latest rate reported on or before a day. Falls back to the rate of the stand-in
+    /// currency, then to the built-in rate.
     pub(crate) fn on(&self, currency: Currency, date: Date) -> Option<Rate> {
         let stand_in = || stand_in_currency(currency.as_str())?.parse().ok();
         let builtin = || builtin_rate(currency.as_str(), date).and_then(Rate::from_hundred_millionths);
         self.reported(currency, date).or_else(|| self.reported(stand_in()?, date)).or_else(builtin)
     }
 
-    /// Whether a currency has no reported rate on a day, so that at most a built-in one applies.
+    /// Returns whether a currency has no reported rate on a day, so that only a built-in one can
+    /// apply.
     pub(crate) fn is_builtin(&self, currency: Currency, date: Date) -> bool {
         let stand_in = stand_in_currency(currency.as_str()).and_then(|other| other.parse().ok());
         let has_reported = |currency| self.reported(currency, date).is_some();

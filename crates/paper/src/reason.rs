@@ -1,4 +1,4 @@
-//! Human-readable reasons of refusals: which check failed, and the values involved.
+//! Human-readable reasons for refusals: which check failed, and the values involved.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,30 +7,30 @@ use trading::{Numbers, Refusal};
 /// Why an order was refused or rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reason {
-    /// The error code sent to clients.
+    /// Error code sent to clients.
     pub code: u32,
-    /// The number of the check; `None` for refusals outside the checks.
+    /// Number of the failed check. `None` for refusals outside the checks.
     pub check: Option<u8>,
-    /// The subject of that check.
+    /// Subject of the failed check.
     pub checks: Option<&'static str>,
-    /// The error text sent to clients.
+    /// Error text sent to clients.
     pub text: String,
-    /// Which mistake it is, where the text covers several.
+    /// Specific mistake, for a text that covers several.
     pub detail: Option<String>,
-    /// What the numbers measure: `cash in HKD`, `tick`.
+    /// Quantity that the numbers measure, such as `cash in HKD` or `tick`.
     pub rule: Option<String>,
-    /// The required value, and the actual one.
+    /// Required value and available value.
     pub needed: Option<String>,
     pub available: Option<String>,
-    /// The wrong quantity or price, and the value it was compared with: a lot, a tick, a maximum
-    /// quantity, the market price.
+    /// Wrong quantity or price, and the limit it was compared with: a lot, a tick, a maximum
+    /// quantity, or the market price.
     pub given: Option<String>,
     pub limit: Option<String>,
     /// The whole reason as a sentence.
     pub words: String,
 }
 
-/// The subject of each check, from 1 on.
+/// Subject of each check; check numbers start at 1.
 const CHECKS: [&str; 12] = [
     "symbol",
     "order type",
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_compared_with_limits_and_money_with_the_required_amount() {
+    fn prices_have_a_limit_and_funds_a_required_amount() {
         let numbers = |needed: &str, available: &str| Numbers {
             rule: "it".to_owned(),
             needed: needed.to_owned(),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_shared_by_several_mistakes_has_a_detail() {
+    fn an_ambiguous_text_has_a_detail() {
         let text = "time in force not support";
         let detail = Some("MO is for the day alone".to_owned());
         let reason = Reason::of(&Refusal { detail, ..refusal(Some(4), text, None) });

@@ -1,5 +1,5 @@
-//! A cache of securities, by version of the store: every command reads its security, and it hardly
-//! ever changes.
+//! A cache of securities by version of the store: every command reads its security, which rarely
+//! changes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use store::{Reader, Security, StoreError};
 const SECURITIES_MAX: usize = 4_096;
 
 /// Recently requested securities, each with the version of the store at which it was read. Unknown
-/// symbols are not cached, because symbols come from clients.
+/// symbols are not cached, because clients could fill the cache with them.
 #[derive(Debug)]
 pub(crate) struct Securities(Cache<Symbol, (i64, Arc<Security>)>);
 
@@ -22,7 +22,7 @@ impl Default for Securities {
 }
 
 impl Securities {
-    /// A security at the given version of the store, or newer.
+    /// Returns a security at the given version of the store or newer.
     pub(crate) fn get(
         &self,
         reader: &mut Reader,
@@ -38,8 +38,8 @@ impl Securities {
         let stored = snapshot.security(symbol)?.map(Arc::new);
         drop(snapshot);
         if let Some(stored) = &stored {
-            // Another request may have read a newer version meanwhile; the next one then reads it
-            // again.
+            // This may overwrite a newer version inserted by another request. The next request then
+            // reads it again.
             self.0.insert(symbol.clone(), (version, stored.clone()));
         }
         Ok(stored)

@@ -1,5 +1,5 @@
-//! The service: accounts by id, what they share, and who listens to them. `account/mod.rs` has the
-//! requests.
+//! The service: accounts by id, their shared state, and their listeners. `account/mod.rs` handles
+//! the requests.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,11 +25,11 @@ use crate::portion::Portion;
 use crate::rates::Rates;
 use crate::securities::Securities;
 
-/// Maximum number of accounts in memory. Others are loaded again on request.
+/// Maximum number of accounts in memory. Others are reloaded on demand.
 const BOOKS_MAX: usize = 10_000;
 
-/// An account with a listener. While this exists, the account and its last pushed entry stay in
-/// memory.
+/// Subscription of a listener to an account. While it exists, the account's slot and its last
+/// pushed entry stay in memory.
 #[derive(Debug)]
 pub struct Watched {
     place: Arc<AccountSlot>,
@@ -47,13 +47,13 @@ pub struct Paper {
     tables: Tables,
     pub(crate) committer: Committer,
     places: Mutex<HashMap<AccountId, Arc<AccountSlot>>>,
-    /// Sequence number of requests, for eviction.
+    /// Number of requests so far; orders slots for LRU eviction.
     requests: AtomicU64,
-    /// The exchange rates at a version of the accounts.
+    /// Exchange rates, with the version of the accounts database at which they were read.
     rates: RwLock<(i64, Arc<Rates>)>,
     pub(crate) portion: Portion,
     pub(crate) equity_logs: EquityLogs,
-    /// Reads write nothing.
+    /// Whether reads write nothing (`look.rs`).
     pub(crate) only_looks: bool,
 }
 
@@ -87,8 +87,8 @@ impl Paper {
         }
     }
 
-    /// For a command line: requests wait however far an account is behind, and a read writes
-    /// nothing (`look.rs`).
+    /// Configures the service for a command line: requests wait for the whole catch-up, and reads
+    /// write nothing (`look.rs`).
     #[must_use]
     pub fn for_command_line(self) -> Paper {
         let portion = Portion { each_request: u32::MAX, ..self.portion };
@@ -105,26 +105,26 @@ impl Paper {
         &self.tables
     }
 
-    /// Accounts that are due by an instant, at most `limit`.
+    /// Returns up to `limit` accounts that are due by an instant.
     pub fn due(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.due_journals(at, limit)?)
     }
 
-    /// When the next account is due.
+    /// Returns when the next account is due.
     pub fn next_wake(&self) -> Result<Option<Timestamp>, PaperError> {
         Ok(self.accounts.next_wake()?)
     }
 
-    /// Notifies listeners of all further changes to an account, including those of other processes,
-    /// until the returned value is dropped. One short read; the lock of the slot is not taken, so
-    /// other work on the account does not delay it.
+    /// Notifies listeners of all further changes to an account, including those by other processes,
+    /// until the returned value is dropped. Costs one short read, and does not take the slot's
+    /// lock, so other work on the account does not delay it.
     pub fn watch(&self, id: AccountId) -> Result<Watched, PaperError> {
         let place = self.place(id);
         place.last_pushed.watch(&self.accounts, id)?;
         Ok(Watched { place })
     }
 
-    /// Applies entries that other processes added to an account, so that listeners receive them.
+    /// Applies entries that other processes appended to an account, and pushes them to listeners.
     pub fn follow(&self, id: AccountId) -> Result<(), PaperError> {
         let place = self.place(id);
         let mut state = place.lock();
@@ -133,8 +133,8 @@ impl Paper {
         Ok(())
     }
 
-    /// Like [`Paper::follow`] for many accounts. For unchanged accounts only the head of the
-    /// journal is read. Returns one of the errors; an error does not affect other accounts.
+    /// Like [`Paper::follow`] for many accounts. Reads only the journal head of unchanged accounts.
+    /// Continues after an error, and returns one of the errors.
     pub fn follow_all(&self, ids: &[AccountId]) -> Result<(), PaperError> {
         let mut failed = None;
         for (id, head) in self.accounts.journal_heads_of(ids)? {
@@ -145,7 +145,7 @@ impl Paper {
         failed.map_or(Ok(()), Err)
     }
 
-    /// All entries of an account's journal.
+    /// Returns all entries of an account's journal.
     pub fn journal(&self, id: AccountId) -> Result<Vec<Entry>, PaperError> {
         Ok(book::read_all(&self.accounts, id)?.map(|(_, entries)| entries).unwrap_or_default())
     }
@@ -168,7 +168,8 @@ impl Paper {
         self.feed_at(reader, moment, None)
     }
 
-    /// The feed at a version of the accounts, if it was already read for this request.
+    /// Returns the market data. `version` is the version of the accounts database if this request
+    /// has already read it.
     pub(crate) fn feed_at<'a>(
         &'a self,
         reader: &'a mut Reader,
@@ -179,13 +180,13 @@ impl Paper {
         StoreFeed::new(&self.markets, reader, self.rates(version)?, moment.as_of)
     }
 
-    /// HKD for one unit of a currency on a date, and whether it is a built-in rate.
+    /// Returns HKD per unit of a currency on a date, and whether it is a built-in rate.
     pub fn rate(&self, currency: Currency, date: Date) -> Result<Option<(Rate, bool)>, PaperError> {
         let rates = self.rates(self.accounts.version()?)?;
         Ok(rates.on(currency, date).map(|rate| (rate, rates.is_builtin(currency, date))))
     }
 
-    /// The exchange rates, cached for this version of the accounts.
+    /// Returns the exchange rates, cached for this version of the accounts database.
     fn rates(&self, version: i64) -> Result<Arc<Rates>, StoreError> {
         let known = self.rates.read().unwrap_or_else(PoisonError::into_inner).clone();
         if known.0 == version {
@@ -197,8 +198,8 @@ impl Paper {
     }
 }
 
-/// Evicts the least recently used accounts that no request holds. They can be loaded from their
-/// journals.
+/// Evicts the `count` least recently used accounts that no request holds. They can be reloaded from
+/// their journals.
 fn evict(places: &mut HashMap<AccountId, Arc<AccountSlot>>, count: usize) {
     let is_idle = |place: &Arc<AccountSlot>| Arc::strong_count(place) == 1;
     let idle = places.iter().filter(|(_, place)| is_idle(place));

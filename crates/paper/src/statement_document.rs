@@ -1,5 +1,5 @@
-//! The stored and sent format of a statement: JSON with the names of the brokers' files, every
-//! value a text.
+//! Stored and transmitted format of a statement: JSON with the field names of the brokers' files.
+//! Every value is a string.
 
 use std::collections::BTreeMap;
 
@@ -19,17 +19,17 @@ use crate::statement_rows::{
     TradeSum,
 };
 
-/// The channel name that clients expect of paper accounts.
+/// Channel name that clients expect for paper accounts.
 pub const CHANNEL: &str = "lb_papertrading";
 
-/// The owner of a statement.
+/// Owner of a statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Holder {
     pub(crate) number: i64,
     pub(crate) name: String,
 }
 
-/// The names of a security, in each language where one is known.
+/// Names of a security by language. Unknown names are empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SecurityNames {
     pub(crate) en: String,
@@ -41,19 +41,19 @@ pub(crate) struct SecurityNames {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase")]
 pub struct StatementDocument {
-    /// In Hong Kong time, by the market's clock.
+    /// Creation time by the market clock, in Hong Kong time.
     pub generated_at: String,
-    /// Its last date.
+    /// Last date of the period.
     pub date: String,
     pub begin_date: String,
     /// `daily` or `monthly`.
     pub file_type: String,
     pub account_channel: String,
     pub lang: String,
-    /// How many entries the account's journal had.
+    /// Number of entries in the account's journal.
     pub journal_entries: String,
     pub member_info: StatementMember,
-    /// In HKD.
+    /// Totals in HKD.
     pub asset: StatementAsset,
     pub account_balance_sum: AccountBalanceSum,
     pub account_balance_change_sums: Vec<AccountBalanceChangeSum>,
@@ -116,7 +116,7 @@ fn text(money: Money) -> String {
     money.exact_text().to_string()
 }
 
-/// Groups rows by key, in the order of the keys.
+/// Groups rows by key, in key order.
 fn grouped<K: Ord, T>(rows: impl IntoIterator<Item = (K, T)>) -> BTreeMap<K, Vec<T>> {
     let mut groups: BTreeMap<K, Vec<T>> = BTreeMap::new();
     for (key, row) in rows {
@@ -237,7 +237,7 @@ fn holdings(lines: &[HoldingLine], names: &dyn Fn(&Symbol) -> SecurityNames) -> 
 }
 
 fn holding(line: &HoldingLine, names: SecurityNames) -> EquityHolding {
-    // Factors are millionths, like prices.
+    // Factors are stored in millionths, like prices.
     let factor = |millionths: i64| plain_price(Price(millionths)).to_string();
     EquityHolding {
         code: line.symbol.to_string(),
@@ -337,7 +337,7 @@ fn interest(line: &InterestLine) -> Interest {
             kind: "Accrued".to_owned(),
             balance: text(*balance),
             days: days.to_string(),
-            // Millionths, like prices.
+            // The rate is stored in millionths, like prices.
             rate: plain_price(Price(*rate_millionths)).to_string(),
             year_days: year.to_string(),
             ..row

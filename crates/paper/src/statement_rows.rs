@@ -1,10 +1,9 @@
-//! The rows of a statement file, in the stored and sent format.
+//! Rows of a statement file, in the stored and transmitted format.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Defines structs of text fields that are both written and read, with the names of the brokers'
-/// files.
+/// Defines serializable structs of string fields, with the field names of the brokers' files.
 macro_rules! rows {
     ($($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)+ })+) => {$(
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,14 +21,14 @@ rows! {
         name_en: String,
     }
 
-    /// The totals of the account. Empty where a currency has no rate; `Remark` names it.
+    /// Account totals. Empty if a currency has no exchange rate; `Remark` then names the currency.
     StatementAsset {
         currency: String,
-        /// `LedgerAmount` and `MarketValue`.
+        /// Sum of `LedgerAmount` and `MarketValue`.
         total: String,
         ledger_amount: String,
         market_value: String,
-        /// Receivables less payables.
+        /// Receivables minus payables.
         outstanding_amount: String,
         im_margin: String,
         mm_margin: String,
@@ -49,7 +48,7 @@ rows! {
         /// All booked amounts, settled or not.
         ledger_amount: String,
         settled_amount: String,
-        /// Reserved for open buys.
+        /// Amount reserved for open buy orders.
         lock_amount: String,
         /// Debit interest that is not booked yet.
         accrued_interest: String,
@@ -63,11 +62,11 @@ rows! {
 
     AccountBalanceChange {
         date: String,
-        /// The name used by `/v1/asset/cashflow`.
+        /// Cash flow type, as in `/v1/asset/cashflow`.
         #[serde(rename = "Type")]
         kind: String,
         currency_code: String,
-        /// Negative when money leaves.
+        /// Negative for outgoing amounts.
         amount: String,
         remark: String,
     }
@@ -78,12 +77,12 @@ rows! {
         account_balance_locks: Vec<AccountBalanceLock>,
     }
 
-    /// The reserve of an open buy.
+    /// Cash reserved for an open buy order.
     AccountBalanceLock {
         contract_no: String,
         code: String,
         amount: String,
-        /// The fees within the amount.
+        /// Fees included in the amount.
         fees: String,
     }
 
@@ -95,22 +94,22 @@ rows! {
         trades: Vec<Trade>,
     }
 
-    /// The trades of an order on a day.
+    /// Trades of one order on one day.
     #[schemars(rename = "StatementTrade")]
     Trade {
         trade_date: String,
         settle_date: String,
-        /// The id of the order.
+        /// Order id.
         contract_no: String,
         direction: String,
         code: String,
         currency_code: String,
         trade_quantity: String,
-        /// The average price.
+        /// Average price.
         trade_price: String,
         trade_amount: String,
         fees: Vec<StatementFee>,
-        /// The effect on the cash, after fees.
+        /// Effect on cash, after fees.
         clear_amount: String,
     }
 
@@ -134,12 +133,12 @@ rows! {
         name_cn: String,
         name_hk: String,
         currency_code: String,
-        /// Shares behind one unit of quantity.
+        /// Shares per unit of quantity.
         multiplier: String,
         begin_quantity: String,
         change_quantity: String,
         ledger_quantity: String,
-        /// Empty where there was never a price: the holding is then valued at cost.
+        /// Empty if the security never had a price; the holding is then valued at cost.
         close_price: String,
         market_value: String,
         cost_price: String,
@@ -159,7 +158,7 @@ rows! {
         #[serde(rename = "Type")]
         kind: String,
         quantity: String,
-        /// The id of the order, if there was one.
+        /// Order id, if any.
         remark: String,
     }
 
@@ -168,7 +167,7 @@ rows! {
         equity_holding_locks: Vec<EquityHoldingLock>,
     }
 
-    /// The quantity reserved for an open sale.
+    /// Quantity reserved for an open sell order.
     EquityHoldingLock {
         contract_no: String,
         code: String,
@@ -201,7 +200,7 @@ rows! {
         kind: String,
         balance: String,
         days: String,
-        /// The annual rate.
+        /// Annual rate.
         rate: String,
         year_days: String,
         amount: String,

@@ -1,9 +1,9 @@
-//! The statements of accounts: made from their journals when they are due, stored, listed and read.
+//! Account statements: created from journals when they are due, stored, listed and read.
 //!
-//! A statement is made only when the journal itself has reached its instant: nothing can be added
-//! before it then. The background runner makes those of accounts that have come so far; a request
-//! for the list advances the account to now first. An idle account is not advanced, so its
-//! statements are not made either.
+//! A statement is created only once the journal's horizon has reached its instant, because no entry
+//! can then be added before it. The background runner creates the statements of accounts that have
+//! reached a due date; a request for the list first advances the account to now. An idle account is
+//! not advanced, so its statements are not created until then.
 
 use std::ops::ControlFlow;
 
@@ -23,21 +23,21 @@ use crate::service::Paper;
 use crate::statement_document::{Holder, SecurityNames, StatementDocument};
 use crate::statement_file;
 
-/// Statements that are written in one transaction.
+/// Maximum number of statements written in one transaction.
 const TOGETHER_MAX: usize = 256;
 
-/// Which statement of an account.
+/// Identifies a statement of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementId {
     pub kind: StatementKind,
     pub date: Date,
 }
 
-/// Selects statements. They are listed newest first.
+/// Selects statements. Results are listed newest first.
 #[derive(Clone, Copy, Debug)]
 pub struct StatementList {
     pub kind: StatementKind,
-    /// The earliest date.
+    /// Earliest date, inclusive.
     pub from: Date,
     pub skip: u32,
     pub limit: u32,
@@ -52,8 +52,8 @@ pub(crate) struct SeenStatements {
 }
 
 impl PaperAccount<'_> {
-    /// The statements of the account as of now. Makes those that are due. Does not begin the
-    /// account.
+    /// Lists the account's statements as of now, after creating those that are due. Has no effect
+    /// on an account without requests.
     pub fn statements(&mut self, list: &StatementList) -> Result<Vec<StatementId>, PaperError> {
         if self.paper.only_looks {
             return Ok(self.look_at_statements(list)?.listed);
@@ -68,7 +68,7 @@ impl PaperAccount<'_> {
         self.paper.listed(self.id, list, now)
     }
 
-    /// The text of a statement that was made by now.
+    /// Returns the content of a statement that was created by now, or `None` if there is none.
     pub fn statement(&mut self, of: StatementId) -> Result<Option<Vec<u8>>, PaperError> {
         let moment = self.clock.moment(self.id, None);
         let (paper, id, now) = (self.paper, self.id, moment.as_of.now());
@@ -80,8 +80,8 @@ impl PaperAccount<'_> {
         paper.seen_statement(id, of, &seen, now)
     }
 
-    /// Like [`PaperAccount::statements`] without writing anything: statements that are not stored
-    /// yet are made in memory.
+    /// Like [`PaperAccount::statements`], but creates missing statements in memory and writes
+    /// nothing.
     pub(crate) fn look_at_statements(&mut self, list: &StatementList) -> Result<SeenStatements, PaperError> {
         let (paper, id, moment) = (self.paper, self.id, self.clock.moment(self.id, None));
         let now = moment.as_of.now();
@@ -120,7 +120,8 @@ impl PaperAccount<'_> {
         Ok(SeenStatements { listed, made: documents })
     }
 
-    /// Advances the account to now if it has begun, and stores its horizon.
+    /// Advances the account to now and stores its horizon. Does nothing before the account's first
+    /// request.
     fn bring_to(&mut self) -> Result<(), PaperError> {
         let request = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
         let changed = self.change(&request, |engine, account, now| {
@@ -130,7 +131,7 @@ impl PaperAccount<'_> {
         changed.map(drop)
     }
 
-    /// Makes every statement that is due according to the journal.
+    /// Creates every statement that is due by the journal's horizon.
     fn make_statements(&mut self) -> Result<(), PaperError> {
         let (paper, id, moment) = (self.paper, self.id, self.clock.moment(self.id, None));
         for _ in 0..TRIES_MAX {
@@ -169,8 +170,8 @@ impl PaperAccount<'_> {
 }
 
 impl Paper {
-    /// Makes the due statements of accounts whose journals have come so far, without advancing the
-    /// accounts. A failure is logged, and does not affect other accounts.
+    /// Creates the statements that are due by each journal's horizon, without advancing the
+    /// accounts. A failure is logged and does not affect other accounts.
     pub fn make_due_statements(&self, ids: &[AccountId], reader: &mut Reader, clock: &dyn Clock) {
         for id in ids {
             if let Err(error) = self.at(*id, reader, clock).make_statements() {
@@ -179,12 +180,12 @@ impl Paper {
         }
     }
 
-    /// Accounts with due statements, after an id, at most `limit`.
+    /// Returns up to `limit` accounts with due statements, in order of id, starting after `after`.
     pub fn with_statements_due(&self, after: AccountId, limit: u32) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.accounts_with_statements_due(after, limit)?)
     }
 
-    /// The text of a stored statement that was made by an instant.
+    /// Returns the content of a stored statement that was created by an instant.
     pub(crate) fn stored_statement(
         &self,
         id: AccountId,
@@ -197,7 +198,7 @@ impl Paper {
         stored.map(|(_, packed)| statement_file::decode(&packed).ok_or_else(unreadable)).transpose()
     }
 
-    /// The text of a statement listed by [`PaperAccount::look_at_statements`].
+    /// Returns the content of a statement listed by [`PaperAccount::look_at_statements`].
     pub(crate) fn seen_statement(
         &self,
         id: AccountId,
@@ -236,14 +237,14 @@ struct Maker<'a, 'f> {
     id: AccountId,
     holder: Holder,
     head: JournalHead,
-    /// The last stored date.
+    /// Date of the last stored daily statement.
     last: Option<Date>,
     made: Vec<NewStatement>,
 }
 
 impl Maker<'_, '_> {
-    /// Adds the statements of one date. `false` if the journal was cut, or another process stored
-    /// statements meanwhile.
+    /// Adds the statements of one date. Returns `false` if the journal was truncated or another
+    /// process stored statements meanwhile.
     fn add(&mut self, together: Vec<Statement>) -> Result<bool, PaperError> {
         let (feed, account) = (self.feed, self.id.0);
         let zone = feed.venue(Market::Hk).zone();
@@ -263,9 +264,10 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// Stores the collected statements; `next` is the first date that was not examined.
+    /// Stores the collected statements. `next` is the first date that was not examined. Returns
+    /// `false` on a conflict with another process.
     fn write_due(&mut self, next: Date) -> Result<bool, PaperError> {
-        // Statements are not stored if a price could not be read.
+        // Statements are not stored if reading a price failed.
         self.feed.checked(())?;
         let daily = StatementKind::Daily.number();
         let batch = StatementBatch {
@@ -283,7 +285,8 @@ impl Maker<'_, '_> {
     }
 }
 
-/// The names of a security. Without an English name, another one or the ticker is used.
+/// Returns the names of a security. Falls back to another language, then to the ticker, for the
+/// English name.
 fn security_names(security: Option<&Security>, symbol: &Symbol) -> SecurityNames {
     let Some(Security { name_en, name_cn, name_hk, .. }) = security else {
         return SecurityNames { en: symbol.ticker().to_owned(), ..SecurityNames::default() };
@@ -293,7 +296,7 @@ fn security_names(security: Option<&Security>, symbol: &Symbol) -> SecurityNames
     SecurityNames { en: known.unwrap_or_else(|| symbol.ticker().to_owned()), cn, hk }
 }
 
-/// The stored securities of a statement's holdings.
+/// Returns the stored securities of a statement's holdings.
 fn names_of(statement: &Statement, reader: &mut Reader) -> Result<Vec<Security>, PaperError> {
     let mut known = Vec::new();
     for line in &statement.holdings {

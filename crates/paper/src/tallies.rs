@@ -1,5 +1,5 @@
-//! What paper accounts contribute to levels: their value at the end of days in Hong Kong, and on
-//! which days their orders were first filled. An idle account is advanced in memory only, and its
+//! Contributions of paper accounts to levels: their value at the end of days in Hong Kong, and on
+//! which days their orders were first filled. An idle account is advanced in memory only; its
 //! journal does not change.
 
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ use crate::clock::Clock;
 use crate::service::Paper;
 
 impl Paper {
-    /// Computes the contributions of accounts, and stores them in one transaction. A failure is
-    /// logged, and does not affect other accounts. May read whole journals, a page at a time, so
-    /// this is for a background job.
+    /// Computes the contributions of accounts and stores them in one transaction. A failure is
+    /// logged and does not affect other accounts. May read whole journals, a page at a time, so
+    /// call it only from a background job.
     pub fn tally(
         &self,
         ids: &[AccountId],
@@ -40,22 +40,24 @@ impl Paper {
         Ok(())
     }
 
-    /// Accounts not tallied yet on a day, after an id, at most `limit`.
+    /// Returns up to `limit` accounts not tallied yet on a day, in order of id, starting after
+    /// `after`.
     pub fn untallied(&self, today: Date, after: AccountId, limit: u32) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.untallied_journals(today, after, limit)?)
     }
 
-    /// Whether an account needs no tally on a day.
+    /// Returns whether an account needs no tally on a day.
     pub fn is_tallied(&self, id: AccountId, today: Date) -> Result<bool, PaperError> {
         Ok(self.accounts.is_tallied(id, today)?)
     }
 
-    /// Deletes all tallies: paper accounts then contribute nothing.
+    /// Deletes all tallies, so that paper accounts contribute nothing.
     pub fn drop_tallies(&self) -> Result<(), PaperError> {
         Ok(self.accounts.drop_paper_tallies()?)
     }
 
-    /// The account before the first of the given instants. `None` if its journal exceeds the limit.
+    /// Starts a replay of the account that ends before the instant `first`. Returns `None` if the
+    /// journal exceeds the limit.
     fn replay(
         &self,
         id: AccountId,
@@ -66,7 +68,8 @@ impl Paper {
         let page = Vec::new().into_iter().peekable();
         let portions = limit.portions;
         if first.is_some_and(|first| head.horizon <= first) {
-            // The current account has not reached the instant, so its journal need not be read.
+            // The account has not passed the first instant, so its current state is used and the
+            // journal is not read.
             let account = self.described(id)?;
             if account.entries() == head.last_number {
                 return Ok(Some(Replay {
@@ -87,8 +90,8 @@ impl Paper {
 }
 
 impl PaperAccount<'_> {
-    /// Like [`Paper::tally`] for one account, limited to the work of one request. Returns whether
-    /// it finished; otherwise the job does it.
+    /// Like [`Paper::tally`] for one account, limited to the work of one request. Returns `false`
+    /// if it did not finish; the background job then does it.
     pub fn tally_within_request(&mut self, days: &TallyDays) -> Result<bool, PaperError> {
         let portion = &self.paper.portion;
         let limit = TallyLimit { entries: portion.replayed, portions: portion.each_request };
@@ -105,7 +108,7 @@ impl PaperAccount<'_> {
         })
     }
 
-    /// `None` if there is nothing to tally, or the limit is reached first.
+    /// Computes a tally. Returns `None` if there is nothing to tally or the limit is exceeded.
     fn tally_of(&mut self, days: &TallyDays, limit: TallyLimit) -> Result<Option<PaperTally>, PaperError> {
         let (paper, id, moment) = (self.paper, self.id, self.clock.moment(self.id, None));
         let Some(head) = paper.accounts.journal_head(id)? else { return Ok(None) };
@@ -137,12 +140,12 @@ impl PaperAccount<'_> {
     }
 }
 
-/// The maximum work of one tally.
+/// Maximum work for one tally.
 #[derive(Clone, Copy, Debug)]
 struct TallyLimit {
-    /// Journal entries to read.
+    /// Maximum number of journal entries to read.
     entries: u64,
-    /// Portions by which the account is advanced beyond its journal.
+    /// Maximum number of portions by which to advance the account past its journal.
     portions: u32,
 }
 
@@ -150,26 +153,26 @@ impl TallyLimit {
     const NONE: TallyLimit = TallyLimit { entries: u64::MAX, portions: u32::MAX };
 }
 
-/// Replays an account through its journal, one page in memory at a time, and then advances it
-/// beyond the end.
+/// Replays an account's journal, with one page in memory at a time, and then advances the account
+/// past its end.
 struct Replay<'a> {
     paper: &'a Paper,
     id: AccountId,
     account: Account,
     page: Peekable<IntoIter<Entry>>,
-    /// The last entry that was read.
+    /// Number of the last entry read.
     read: u64,
-    /// Entries added after this head are ignored.
+    /// Entries appended after this head are ignored.
     head: JournalHead,
-    /// Portions of work left.
+    /// Remaining portions of work.
     portions: u32,
 }
 
-/// Whether an account had begun by an instant.
+/// Whether an account had its first request by an instant.
 enum Played {
     Begun,
     NotBegun,
-    /// The instant exceeds the limit of work, or the journal was cut meanwhile.
+    /// The work limit was exceeded, or the journal was truncated concurrently.
     Unfinished,
 }
 
@@ -198,8 +201,8 @@ impl Replay<'_> {
         Ok(Played::Begun)
     }
 
-    /// Reads the next page if the current one is used up; does nothing at the end. `false` if the
-    /// journal was cut.
+    /// Reads the next page if the current one is exhausted. Does nothing at the end. Returns
+    /// `false` if the journal was truncated.
     fn fill_page(&mut self) -> Result<bool, PaperError> {
         if self.page.peek().is_some() || self.read >= self.head.last_number {
             return Ok(true);
@@ -218,15 +221,15 @@ impl Replay<'_> {
     }
 }
 
-/// The last second of a day in Hong Kong. The roll happens in the next second, and may pay
-/// dividends while prices still include them.
+/// Returns the last second of a day in Hong Kong. The daily roll runs in the next second, and may
+/// pay dividends while prices still include them.
 fn end_of(day: Date, feed: &dyn Feed) -> Option<Timestamp> {
     let midnight = feed.venue(Market::Hk).zone().midnight(day.tomorrow().ok()?);
     Some(Timestamp(midnight.0 - 1))
 }
 
-/// Cash and positions by currency, in ten-thousandths. Not converted, because the rate of a day may
-/// be reported later.
+/// Returns cash plus positions by currency, in ten-thousandths. Amounts are not converted, because
+/// a day's exchange rate may be reported later.
 fn worth(account: &Account, view: &MarketView<'_>) -> Vec<(String, i64)> {
     let mut totals: BTreeMap<Currency, Money> = account.currencies().collect();
     totals.entry(Currency::HKD).or_default();
@@ -237,8 +240,8 @@ fn worth(account: &Account, view: &MarketView<'_>) -> Vec<(String, i64)> {
     totals.into_iter().map(|(currency, total)| (currency.to_string(), total.to_ten_thousandths())).collect()
 }
 
-/// How many orders have their first fill booked on each day, from a day on. An order counts once,
-/// however many fills it has.
+/// Counts orders by the day on which their first fill is booked, starting at `from`. Each order is
+/// counted once, regardless of its number of fills.
 fn first_fills(account: &Account, from: Date) -> Vec<(Date, u32)> {
     let mut counts: BTreeMap<Date, u32> = BTreeMap::new();
     let filled = account.orders().iter().filter_map(|order| order.fills.first());

@@ -1,9 +1,9 @@
-//! The terms of an order in words.
+//! Descriptions of order terms.
 
 use market::{Market, Price};
 use trading::{OrderType, OutsideRth, Terms, TimeInForce, plain_price};
 
-/// Terms in words: `buy 200 700.HK, limit 305.2, for the day`.
+/// Describes terms, such as `buy 200 700.HK, limit 305.2, for the day`.
 pub(crate) fn in_words(terms: &Terms) -> String {
     let side = if terms.side.is_buy() { "buy" } else { "sell" };
     let price =

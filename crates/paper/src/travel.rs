@@ -1,5 +1,4 @@
-//! Operations of an operator on a whole journal: rewind to an instant, reset, fork to another
-//! account.
+//! Operator actions on a whole journal: rewind to an instant, reset, and fork into another account.
 
 use market::Timestamp;
 use store::{AccountId, AddOutcome, Addition, AuditNote, JournalCut, JournalHead, Rewind, RewindOutcome};
@@ -9,7 +8,8 @@ use crate::PaperError;
 use crate::account::book::{self, AccountState, TRIES_MAX};
 use crate::service::Paper;
 
-/// Who does it and why, by the machine's time, and the name of the archived part.
+/// Actor, reason and machine time of an operator action, and the name under which removed entries
+/// are archived.
 #[derive(Clone, Copy, Debug)]
 pub struct Travel<'a> {
     pub name: &'a str,
@@ -18,7 +18,7 @@ pub struct Travel<'a> {
     pub machine: Timestamp,
 }
 
-/// The horizon of an account and its number of entries.
+/// Horizon and number of journal entries of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     pub entries: u64,
@@ -34,7 +34,7 @@ impl Standing {
 }
 
 impl Travel<'_> {
-    /// The audit text: the action, and the reason if there is one.
+    /// Returns the audit text: the action, and the reason if there is one.
     fn words(&self, done: String) -> String {
         if self.reason.is_empty() { done } else { format!("{done}: {}", self.reason) }
     }
@@ -45,12 +45,12 @@ impl Travel<'_> {
 }
 
 impl Paper {
-    /// The stored horizon of an account. Does not begin it.
+    /// Returns the stored horizon of an account. Has no effect on the account.
     pub fn standing(&self, id: AccountId) -> Result<Standing, PaperError> {
         Ok(Standing::of(self.accounts.journal_head(id)?))
     }
 
-    /// An account at the head of its journal, without advancing it. Does not begin it.
+    /// Returns an account at its journal head, without advancing or beginning it.
     pub fn described(&self, id: AccountId) -> Result<Account, PaperError> {
         let place = self.place(id);
         let mut state = place.lock();
@@ -62,7 +62,8 @@ impl Paper {
 
     /// Removes all entries after an instant, and archives them under a name.
     pub fn rewind(&self, id: AccountId, to: Timestamp, travel: &Travel<'_>) -> Result<Standing, PaperError> {
-        // Entries before the first request are stored at this instant, and sort before all others.
+        // Entries before the first request are stored at the zero timestamp, and sort before all
+        // others.
         let to = to.max(Timestamp::default());
         let done = format!("rewound to {to}, the rest kept as {:?}", travel.name);
         self.cut(id, travel, ("paper.rewound", done), |head| {
@@ -73,7 +74,7 @@ impl Paper {
         })
     }
 
-    /// Removes all entries but those from before the first request. An account that no operator
+    /// Removes all entries except those made before the first request. An account that no operator
     /// opened becomes empty, and begins again with the defaults.
     pub fn reset(&self, id: AccountId, travel: &Travel<'_>) -> Result<Standing, PaperError> {
         let none = Timestamp::default();
@@ -92,7 +93,7 @@ impl Paper {
     ) -> Result<Standing, PaperError> {
         let (place, words) = (self.place(id), travel.words(done));
         for _ in 0..TRIES_MAX {
-            // The lock stops new decisions in this process. Pending writes finish first.
+            // The lock stops new decisions in this process. Pending appends finish first.
             let mut state = place.lock();
             if let Some(ticket) = state.last_ticket {
                 self.committer.wait_for(&self.accounts, ticket);
@@ -115,8 +116,8 @@ impl Paper {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    /// The highest number that an order or a grid has had. If the journal cannot be read, an upper
-    /// bound: each number took an entry.
+    /// Returns the highest number used for an order or a grid. If the journal cannot be read,
+    /// returns an upper bound, because every number has an entry.
     fn numbers_used(
         &self,
         state: &mut AccountState,
@@ -133,7 +134,7 @@ impl Paper {
         }
     }
 
-    /// Copies the entries up to an instant, or all of them, to an account without a journal. The
+    /// Copies the entries up to an instant, or all entries, to an account without a journal. The
     /// copied orders get ids of the new account, because order ids are globally unique.
     pub fn fork(
         &self,
@@ -155,7 +156,7 @@ impl Paper {
             after: None,
             entries: &book::written(to, &copied)?,
             horizon: until,
-            // The background runner checks it.
+            // Due immediately, so that the background runner computes the next wake-up time.
             wake: Some(until),
             request: None,
             audit: Some(("paper.forked", travel.note(&words))),
@@ -173,28 +174,28 @@ impl Paper {
         }
     }
 
-    /// A name for a part that is about to be cut, if the operator gives none: the machine's time,
-    /// made unique if several cuts share it.
+    /// Returns an unused name for archived entries: the machine's time, with a number added if it
+    /// is already used.
     pub fn free_cut_name(&self, id: AccountId, machine: Timestamp) -> Result<String, PaperError> {
         let taken = self.cuts(id)?;
         let is_free = |name: &String| taken.iter().all(|cut| cut.name != *name);
         let numbered = (2..).map(|number: u64| format!("{machine} ({number})"));
         let mut names = std::iter::once(machine.to_string()).chain(numbered);
-        // There are more numbers than cuts.
+        // There are more numbers than archived parts.
         Ok(names.find(is_free).unwrap_or_default())
     }
 
-    /// The archived parts of a journal, oldest first.
+    /// Returns the archived parts of a journal, oldest first.
     pub fn cuts(&self, id: AccountId) -> Result<Vec<JournalCut>, PaperError> {
         Ok(self.accounts.journal_cuts(id)?)
     }
 
-    /// Every account with a journal.
+    /// Returns every account with a journal.
     pub fn with_journals(&self) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.journal_heads()?.into_iter().map(|(id, _)| id).collect())
     }
 
-    /// Deletes expired idempotency keys, some of them. Returns how many.
+    /// Deletes a batch of expired idempotency keys. Returns the number deleted.
     pub fn forget_requests(&self, machine: Timestamp) -> Result<u64, PaperError> {
         let stored = Timestamp(machine.0.saturating_sub(crate::account::NAMES_KEPT_S));
         Ok(self.accounts.forget_journal_requests(stored)?)

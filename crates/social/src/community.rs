@@ -1,4 +1,4 @@
-//! Topics and replies, from the view of readers and authors.
+//! Topics and replies as seen by readers and authors.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use store::{
 use crate::draft::{Draft, Kind};
 use crate::{excerpt, pace};
 
-/// Replies to one topic at most.
+/// Maximum number of replies to a topic.
 const REPLIES_MAX: u32 = 10_000;
 
-/// Why something was not written or is not shown.
+/// Why a post was not written or cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum SocialError {
     #[error("topic not found")]
@@ -35,18 +35,18 @@ pub enum SocialError {
     Store(#[from] StoreError),
 }
 
-/// Which topics, newest first.
+/// Selects topics for a listing, newest first.
 #[derive(Clone, Copy, Debug)]
 pub enum Listing<'a> {
     /// All topics.
     Newest,
-    /// The reader's own.
+    /// The reader's own topics.
     Mine,
-    /// About a security.
+    /// Topics about a security.
     About(&'a Symbol),
 }
 
-/// Topics and replies, in the database of the accounts.
+/// Topics and replies, stored in the accounts database.
 #[derive(Clone, Debug)]
 pub struct Community {
     accounts: Arc<Accounts>,
@@ -57,12 +57,12 @@ impl Community {
         Community { accounts }
     }
 
-    /// A topic that an account may read: a hidden one is visible only to its author. Opening it
-    /// counts as a view, unless it is the reader's own.
+    /// Returns a topic that an account may read; a hidden topic is visible only to its author.
+    /// Counts a view unless the reader is the author.
     pub fn open(&self, id: TopicId, reader: AccountId) -> Result<TopicRow, SocialError> {
         let topic = self.readable(id, reader)?;
         if topic.author != reader {
-            // A view count that cannot be written, as on a full disk, does not fail the read.
+            // A failed view count, such as on a full disk, must not fail the read.
             self.accounts.note_topic_view(id, reader).ok();
         }
         Ok(topic)
@@ -103,7 +103,7 @@ impl Community {
         })
     }
 
-    /// The replies to a topic that an account may read.
+    /// Returns the replies to a topic if the account may read it.
     pub fn replies(
         &self,
         topic: TopicId,
@@ -115,7 +115,7 @@ impl Community {
         Ok(self.accounts.replies(topic, reader, order, page)?)
     }
 
-    /// Adds a reply, whose text has been checked ([`crate::reply_text`]).
+    /// Adds a reply. The text must have been validated with [`crate::reply_text`].
     pub fn reply(
         &self,
         author: AccountId,
@@ -138,23 +138,23 @@ impl Community {
         }
     }
 
-    /// All topics, for an operator.
+    /// Returns all topics, for operators.
     pub fn all_topics(&self, page: PageOf) -> Result<Vec<TopicRow>, SocialError> {
         Ok(self.accounts.topics(&TopicList::All, page)?)
     }
 
-    /// The hidden topics, for an operator.
+    /// Returns the hidden topics, for operators.
     pub fn hidden_topics(&self, page: PageOf) -> Result<Vec<TopicRow>, SocialError> {
         Ok(self.accounts.topics(&TopicList::Hidden, page)?)
     }
 
-    /// The hidden replies, for an operator.
+    /// Returns the hidden replies, for operators.
     pub fn hidden_replies(&self, page: PageOf) -> Result<Vec<ReplyRow>, SocialError> {
         Ok(self.accounts.hidden_replies(page)?)
     }
 
-    /// Hides a topic or a reply, by its id. The reason, which has been checked
-    /// ([`crate::hide_reason`]), is for its author and the audit.
+    /// Hides a topic or reply by id. The reason is shown to the author and written to the audit; it
+    /// must have been validated with [`crate::hide_reason`].
     pub fn hide(
         &self,
         id: i64,

@@ -1,4 +1,4 @@
-//! Validated topics: a [`Draft`] needs no further checks.
+//! Validation of topics. A [`Draft`] needs no further checks.
 
 use market::Symbol;
 
@@ -9,21 +9,21 @@ pub const TITLE_CHARS_MAX: usize = 200;
 pub const POST_CHARS_MAX: usize = 5_000;
 pub const ARTICLE_CHARS_MAX: usize = 20_000;
 pub const REPLY_CHARS_MAX: usize = 2_000;
-/// Symbols that are listed with the text; those in it come in addition.
+/// Maximum number of symbols listed with a topic, in addition to those found in its text.
 pub const TICKERS_MAX: usize = 10;
 pub const HASHTAGS_MAX: usize = 5;
 pub const HASHTAG_CHARS_MAX: usize = 50;
-/// Maximum length of an operator's reason for hiding a post. The post's author sees the reason.
+/// Maximum length of an operator's reason for hiding a post, which its author sees.
 pub const REASON_CHARS_MAX: usize = 200;
 
-/// Plain text, or Markdown with a title.
+/// Type of a topic: plain text, or Markdown with a title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Post,
     Article,
 }
 
-/// A topic as received.
+/// A topic as received, not validated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RawDraft<'a> {
     pub kind: Option<&'a str>,
@@ -39,7 +39,7 @@ pub struct Draft {
     pub(crate) kind: Kind,
     pub(crate) title: String,
     pub(crate) body: String,
-    /// The listed ones, then those in the text.
+    /// Listed symbols, followed by those found in the text.
     pub(crate) tickers: Vec<Symbol>,
     pub(crate) hashtags: Vec<String>,
 }
@@ -80,12 +80,12 @@ impl Draft {
     }
 }
 
-/// The text of a reply.
+/// Validates the text of a reply.
 pub fn reply_text(body: &str) -> Result<(), TextError> {
     text::lines("body", body, REPLY_CHARS_MAX)
 }
 
-/// An operator's reason for hiding something.
+/// Validates and trims an operator's reason for hiding a post.
 pub fn hide_reason(text: &str) -> Result<&str, TextError> {
     let text = text.trim();
     text::line("reason", text, REASON_CHARS_MAX)?;
@@ -106,7 +106,7 @@ fn named(tickers: &[String]) -> Result<Vec<Symbol>, TextError> {
     Ok(symbols)
 }
 
-/// Without the leading `#` that some clients send.
+/// Validates hashtags and removes duplicates and the leading `#` that some clients send.
 fn hashtags(given: &[String]) -> Result<Vec<String>, TextError> {
     if given.len() > HASHTAGS_MAX {
         return Err(TextError::TooMany { what: "hashtags", most: HASHTAGS_MAX });
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_article_has_a_title_and_a_post_may_have_one() {
+    fn a_title_is_required_for_articles_only() {
         assert_eq!(parse(|_| {}).unwrap().kind, Kind::Post);
         assert_eq!(parse(|raw| raw.kind = Some("article")).unwrap_err(), "title is required");
         assert_eq!(parse(|raw| raw.kind = Some("Article")).unwrap_err(), "topic_type is article or post");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_up_to_the_limit_are_accepted_and_longer_ones_refused() {
+    fn texts_longer_than_the_limit_are_refused() {
         for (kind, most) in [("post", POST_CHARS_MAX), ("article", ARTICLE_CHARS_MAX)] {
             for letter in ["x", "数", "🙂"] {
                 let [fits, over] = [most, most + 1].map(|length| letter.repeat(length));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn tickers_are_the_listed_ones_and_then_those_in_the_text() {
+    fn tickers_found_in_the_text_follow_the_listed_ones() {
         let given = texts(&["AAPL.US", " 00700.hk", "AAPL.US"]);
         let draft = parse(|raw| {
             raw.tickers = &given;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn hashtags_are_words_with_or_without_their_sign() {
+    fn hashtags_are_accepted_with_or_without_a_hash_sign() {
         let given = texts(&["#lots", " 手数 ", "lots"]);
         assert_eq!(parse(|raw| raw.hashtags = &given).unwrap().hashtags, ["lots", "手数"]);
         for (hashtag, says) in [

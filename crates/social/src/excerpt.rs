@@ -1,10 +1,10 @@
-//! The beginning of a text, for lists: one line, and of Markdown only the words.
+//! Excerpts for lists: the beginning of a text on one line, without Markdown markup.
 
 use crate::draft::Kind;
 
 const CHARS_MAX: usize = 140;
-/// Spaces are folded at the end, so more is read than returned. There is a bound because a line of
-/// Markdown marks is searched from each mark.
+/// Maximum number of bytes collected. More than is returned, because whitespace is collapsed
+/// afterwards. Bounded, because searching for links is quadratic in the number of brackets.
 const READ_BYTES_MAX: usize = CHARS_MAX * 8;
 
 pub(crate) fn of(kind: Kind, body: &str) -> String {
@@ -22,7 +22,8 @@ pub(crate) fn of(kind: Kind, body: &str) -> String {
     cut(&words)
 }
 
-/// At most `CHARS_MAX` characters, with an ellipsis for the rest; whitespace is collapsed.
+/// Collapses whitespace and truncates to `CHARS_MAX` characters, with an ellipsis if text was cut
+/// off.
 fn cut(text: &str) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match folded.char_indices().nth(CHARS_MAX) {
@@ -34,8 +35,8 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The words of a line of Markdown: without leading marks and emphasis, and with the label of a
-/// link only.
+/// Appends the text of a Markdown line, without leading markers and emphasis; links are replaced by
+/// their label.
 fn plain(line: &str, words: &mut String) {
     let line = line.trim_start();
     if line.starts_with("```") || line.starts_with("~~~") {
@@ -57,7 +58,7 @@ fn plain(line: &str, words: &mut String) {
     }
 }
 
-/// The label of a link or an image at the beginning of a text, and the text after it.
+/// Parses a link or image at the start of a text. Returns its label and the text after it.
 fn link(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix("![").or_else(|| text.strip_prefix('['))?;
     let (name, rest) = inner.split_once("](")?;
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_excerpt_is_the_first_words_on_one_line() {
+    fn an_excerpt_is_the_beginning_on_one_line() {
         for (kind, body, expected) in [
             (Kind::Post, "hello", "hello"),
             (Kind::Post, " a\n\n b\tc ", "a b c"),
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_cut_between_characters() {
+    fn an_excerpt_is_truncated_at_a_character_boundary() {
         assert_eq!(of(Kind::Post, &"🙂".repeat(140)), "🙂".repeat(140));
         assert_eq!(of(Kind::Post, &"🙂".repeat(141)), format!("{}…", "🙂".repeat(140)));
         assert_eq!(of(Kind::Post, &"word ".repeat(5_000)).chars().count(), 140);

@@ -1,10 +1,9 @@
-//! The community: topics and replies about securities. Topics are posts of plain text or articles
-//! in Markdown; replies are plain text.
+//! Community: topics and replies about securities. Topics are plain text posts or Markdown
+//! articles; replies are plain text.
 //!
-//! The crate has the rules for texts ([`Draft`], [`reply_text`]), for how often an account may
-//! write (`pace.rs`), and for who may read what ([`Community`]). It knows no protocols, no
-//! permissions to write, and no clock. Texts are stored verbatim; the code that displays them
-//! escapes them.
+//! The crate defines the rules for texts ([`Draft`], [`reply_text`]), rate limits for authors
+//! (`pace.rs`) and visibility ([`Community`]). It knows no protocols, write permissions or clocks.
+//! Texts are stored verbatim; the code that displays them must escape them.
 
 mod community;
 mod draft;

@@ -1,21 +1,21 @@
-//! Symbols in a text: `700.HK` is linked wherever it is written.
+//! Detection of symbols such as `700.HK` in a text.
 
 use market::{Region, Symbol};
 
-/// Maximum number of symbols found in a text.
+/// Maximum number of symbols taken from a text.
 pub(crate) const KEPT_MAX: usize = 20;
-/// Maximum number of mentions that are parsed; the same symbol may occur many times.
+/// Maximum number of mentions parsed; the same symbol may occur many times.
 pub(crate) const READ_MAX: usize = 1_000;
 
-/// The symbols in upper case, in order of their position. A word of a sentence that happens to end
-/// like one has small letters.
+/// Returns the symbols in a text in order of position. Only upper case is recognized, because an
+/// ordinary word may end like a symbol.
 pub(crate) fn find(text: &str) -> impl Iterator<Item = Symbol> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-');
     text.split(move |letter: char| !is_part(letter)).filter_map(symbol)
 }
 
 fn symbol(word: &str) -> Option<Symbol> {
-    // Strip the punctuation of the sentence around the symbol.
+    // Strip surrounding punctuation.
     let word = word.trim_end_matches(['.', '-']).trim_start_matches('-');
     let (ticker, region) = word.rsplit_once('.')?;
     let region = Region::ALL.into_iter().find(|known| known.as_str() == region)?;
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_are_found_between_other_words() {
+    fn symbols_are_found_within_a_sentence() {
         for (text, expected) in [
             ("700.HK", "700.HK"),
             ("Buy 00700.HK, sell AAPL.US.", "700.HK AAPL.US"),

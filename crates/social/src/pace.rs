@@ -1,22 +1,22 @@
-//! How often an account may write. Times are the machine's, in whole seconds.
+//! Rate limits for authors. Times are the machine's, in whole seconds.
 
 use market::Timestamp;
 use store::ReplyHistory;
 
-/// Topics of one account within a number of seconds.
+/// Maximum numbers of topics per account, each with its window in seconds.
 const TOPICS: [(usize, i64); 2] = [(3, MINUTE_S), (10, DAY_S)];
 const MINUTE_S: i64 = 60;
 const DAY_S: i64 = 86_400;
-/// Replies to one topic without a wait.
+/// Number of replies to a topic before the first wait.
 const FREE_REPLIES: u32 = 3;
-/// The gap before each further reply; the last number is for all that follow.
+/// Wait before each further reply, in seconds; the last value applies to all later ones.
 const GAPS_S: [i64; 7] = [3, 5, 8, 13, 21, 34, 55];
-/// Replies of one account within a day, to any topic.
+/// Maximum number of replies per account and day, to all topics together.
 pub(crate) const REPLIES_A_DAY: u32 = 500;
 const _: () = assert!(store::RECENT_TOPICS_MAX == 10);
 
-/// How many seconds an account must wait before its next topic, if it must. `recent` has the times
-/// of its last topics, newest first.
+/// Returns how many seconds an account must wait before its next topic, or `None` if it need not
+/// wait. `recent` has the times of its last topics, newest first.
 pub(crate) fn topic_wait(recent: &[Timestamp], now: Timestamp) -> Option<i64> {
     let waits = TOPICS.iter().filter_map(|(most, within)| {
         let first = recent.get(most.checked_sub(1)?)?;
@@ -25,7 +25,8 @@ pub(crate) fn topic_wait(recent: &[Timestamp], now: Timestamp) -> Option<i64> {
     waits.max()
 }
 
-/// The same for its next reply to a topic.
+/// Returns how many seconds an account must wait before its next reply to a topic, or `None` if it
+/// need not wait.
 pub(crate) fn reply_wait(history: &ReplyHistory, now: Timestamp) -> Option<i64> {
     let gap = history.in_topic.checked_sub(FREE_REPLIES).and_then(|over| {
         let at = usize::try_from(over).unwrap_or(usize::MAX);
@@ -36,8 +37,8 @@ pub(crate) fn reply_wait(history: &ReplyHistory, now: Timestamp) -> Option<i64> 
     after_last.max(of_day)
 }
 
-/// The seconds left of `within` after an instant. An instant in the future dates from before the
-/// clock was set back, and is ignored.
+/// Returns the seconds left of `within` since a time, or `None` if it has passed. A time in the
+/// future is ignored, because the clock must have been set back.
 fn wait(since: Timestamp, within: i64, now: Timestamp) -> Option<i64> {
     let left = since.0.saturating_add(within).saturating_sub(now.0);
     (1..=within).contains(&left).then_some(left)
@@ -52,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn three_topics_a_minute_and_ten_a_day() {
+    fn topics_are_limited_by_minute_and_day() {
         let newest_first =
             |instants: &[i64]| instants.iter().rev().map(|second| at(*second)).collect::<Vec<_>>();
         for (written, now, expected) in [
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_to_one_topic_wait_longer_and_longer() {
+    fn the_wait_between_replies_to_a_topic_grows() {
         let wait = |in_topic, passed| {
             let history =
                 ReplyHistory { in_topic, last_in_topic: Some(at(0)), far_back: None, all_in_topic: in_topic };

@@ -1,6 +1,6 @@
-//! Which characters a text may contain.
+//! Validation of the characters in a text.
 
-/// An error in a text, with a message for its author.
+/// A validation error, with a message for the author.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     #[error("{0} is required")]
@@ -23,8 +23,8 @@ pub enum TextError {
     Images,
 }
 
-/// A text of several lines. Direction marks are allowed: it is shown alone, so they affect nothing
-/// else.
+/// Validates multi-line text. Direction marks are allowed, because the text is displayed alone and
+/// cannot affect other text.
 pub(crate) fn lines(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
     check_length(what, text, most)?;
     let is_wrong = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
@@ -35,16 +35,16 @@ pub(crate) fn lines(what: &'static str, text: &str, most: usize) -> Result<(), T
     }
 }
 
-/// A text of one line, which is shown among others: it must not contain characters that hide or
-/// that change the direction of the following text.
+/// Validates a single line, which is displayed among others: it must not contain characters that
+/// are invisible or change the direction of the following text.
 pub(crate) fn line(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
     check_length(what, text, most)?;
     for letter in text.chars() {
         if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}') {
             return Err(TextError::Control { what, letter });
         }
-        // These two join and separate letters of Persian and several Indian scripts, and combine
-        // emoji.
+        // The zero-width joiner and non-joiner are needed in Persian and several Indic scripts, and
+        // to combine emoji.
         if is_invisible(letter) && !matches!(letter, '\u{200C}' | '\u{200D}') {
             return Err(TextError::Invisible { what, letter });
         }
@@ -52,7 +52,8 @@ pub(crate) fn line(what: &'static str, text: &str, most: usize) -> Result<(), Te
     if has_something_to_see(text) { Ok(()) } else { Err(TextError::Missing(what)) }
 }
 
-/// One word, which is compared with others.
+/// Validates a single word, such as a hashtag. Words are compared, so no invisible characters are
+/// allowed.
 pub(crate) fn word(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
     line(what, text, most)?;
     match text.chars().find(|letter| letter.is_whitespace() || is_invisible(*letter)) {
@@ -63,7 +64,7 @@ pub(crate) fn word(what: &'static str, text: &str, most: usize) -> Result<(), Te
 }
 
 fn check_length(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
-    // A character has at least one byte, so most texts need not be counted.
+    // A character has at least one byte, so most texts need no counting.
     let is_too_long = text.len() > most && text.chars().count() > most;
     if is_too_long { Err(TextError::TooLong { what, most }) } else { Ok(()) }
 }
@@ -72,8 +73,8 @@ fn has_something_to_see(text: &str) -> bool {
     text.chars().any(|letter| !letter.is_whitespace() && !letter.is_control() && !is_invisible(letter))
 }
 
-/// Characters without a glyph: zero-width ones, marks and overrides of direction, and deprecated
-/// ones of the kind.
+/// Returns whether a character has no glyph: zero-width characters, direction marks and overrides,
+/// fillers and deprecated format characters.
 fn is_invisible(letter: char) -> bool {
     matches!(
         letter,
@@ -128,7 +129,7 @@ mod tests {
             ("a\u{2066}b", "title has the invisible character U+2066, which could disguise it"),
             ("a\u{200b}b", "title has the invisible character U+200B, which could disguise it"),
             ("\u{feff}ab", "title has the invisible character U+FEFF, which could disguise it"),
-            // A family, and a word of Persian.
+            // A family emoji and a Persian word.
             ("👩\u{200d}👧", "good"),
             ("می\u{200c}خ", "good"),
             ("\u{200d}", "title is required"),
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_lines_may_have_anything_but_control_characters() {
+    fn multi_line_text_may_contain_no_control_characters() {
         for (text, expected) in [
             ("a\nb\tc", "good"),
             ("a\r\nb", "good"),

@@ -1,4 +1,4 @@
-//! The state of an account: what its journal adds up to.
+//! The state of an account: the fold of its journal.
 
 use std::collections::BTreeMap;
 
@@ -26,50 +26,50 @@ use crate::words::{AccountType, Side};
 pub struct Account {
     pub(crate) number: u64,
     pub(crate) settings: Settings,
-    /// The credit line, in HKD.
+    /// Credit line, in HKD.
     pub(crate) credit: Money,
-    /// Cash by trade date: all movements booked, settled or not.
+    /// Cash by trade date: all booked movements, settled or not.
     pub(crate) cash: BTreeMap<Currency, Money>,
     #[serde(with = "codec::by_symbol")]
     pub(crate) positions: BTreeMap<Symbol, Position>,
     pub(crate) orders: Orders,
-    /// Numbers of the open orders, ascending.
+    /// Numbers of the open orders by symbol, ascending.
     #[serde(with = "codec::by_symbol")]
     pub(crate) open: BTreeMap<Symbol, Vec<u64>>,
     pub(crate) last_sequence: u64,
     pub(crate) last_period: u64,
     pub(crate) unsettled: Vec<UnsettledAmount>,
     pub(crate) dividends: Vec<Dividend>,
-    /// Debit interest since it was last booked, in units of `10^-16 / 26,280` (days of both years,
-    /// 360 and 365).
+    /// Debit interest accrued since the last booking, in units of `10^-16 / 26,280` (the least
+    /// common multiple of 360 and 365).
     #[serde(with = "accrual")]
     pub(crate) accrued: BTreeMap<Currency, i128>,
     pub(crate) is_liquidating: bool,
     #[serde(default)]
     pub(crate) grids: Grids,
-    /// Whether the client has agreed to the risks of strategies.
+    /// Whether the client has accepted the risks of strategies.
     #[serde(default)]
     pub(crate) has_agreed: bool,
-    /// The number of the last entry.
+    /// Number of the last entry.
     pub(crate) entries: u64,
     #[serde(with = "codec::instant_option")]
     pub(crate) began: Option<Timestamp>,
-    /// The instant up to which candles have acted.
+    /// Instant to which the account has been advanced.
     #[serde(with = "codec::instant_option")]
     pub(crate) horizon: Option<Timestamp>,
-    /// Not part of the journal: see [`Account::set_numbers_used`].
+    /// Not part of the journal; see [`Account::set_numbers_used`].
     #[serde(skip)]
     pub(crate) numbers_used: u64,
-    /// Each change of the participation setting, with the number of its entry.
+    /// Changes of the participation setting, each with its entry number.
     pub(crate) participations: Vec<(u64, Option<Share>)>,
     #[serde(skip)]
     pub(crate) reserves: Reserves,
 }
 
-/// Interest accrues in fractions of both years, 360 and 365 days.
+/// Denominator of accrued interest: the least common multiple of 360- and 365-day years.
 pub(crate) const ACCRUAL_YEARS: i128 = 26_280;
 
-/// Money of trades that has not changed hands yet.
+/// Amount of trades that have not settled yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnsettledAmount {
     #[serde(with = "codec::market")]
@@ -77,8 +77,7 @@ pub(crate) struct UnsettledAmount {
     pub(crate) currency: Currency,
     #[serde(with = "codec::text")]
     pub(crate) settles_on: Date,
-    /// Amount and fees of each fill netted, then all that are to be received, or all that are to be
-    /// paid.
+    /// Sum of fills, each net of fees. Receipts and payments are summed separately.
     pub(crate) amount: Money,
 }
 
@@ -119,17 +118,17 @@ impl Account {
         &self.settings
     }
 
-    /// Each change of the participation setting, with the number of its entry.
+    /// Returns the changes of the participation setting, each with its entry number.
     pub fn participations(&self) -> &[(u64, Option<Share>)] {
         &self.participations
     }
 
-    /// The credit line in HKD as it was set; see [`Account::usable_credit`].
+    /// Returns the credit line in HKD as set by the operator; see [`Account::usable_credit`].
     pub fn credit(&self) -> Money {
         self.credit
     }
 
-    /// A cash account cannot borrow, whatever its credit line.
+    /// Returns the credit line in HKD, or zero for a cash account, which cannot borrow.
     pub fn usable_credit(&self) -> Money {
         if self.settings.account_type == AccountType::Margin { self.credit } else { Money::ZERO }
     }
@@ -138,14 +137,14 @@ impl Account {
         self.cash.get(&currency).copied().unwrap_or_default()
     }
 
-    /// Currencies in which anything was ever booked.
+    /// Returns every currency in which an amount was ever booked, with its cash.
     pub fn currencies(&self) -> impl Iterator<Item = (Currency, Money)> + '_ {
         self.cash.iter().map(|(currency, amount)| (*currency, *amount))
     }
 
     pub fn positions(&self) -> impl Iterator<Item = (&Symbol, &Position)> {
-        // A position that was closed today remains until the roll, for its first quantity of the
-        // day.
+        // A position closed today is retained until the roll, because it holds the day's first
+        // quantity.
         self.positions.iter().filter(|(_, position)| !position.quantity.is_zero())
     }
 
@@ -157,8 +156,8 @@ impl Account {
         self.positions.get(symbol).map_or(Quantity::ZERO, |position| position.quantity)
     }
 
-    /// The quantity that can be sold, or bought back, immediately: the position less the quantity
-    /// reserved by open orders. `except` is an order that does not count.
+    /// Returns the quantity that can be sold, or bought back for a short position: the position
+    /// minus the quantity in open orders. `except` is an order to ignore.
     pub fn available_quantity(&self, symbol: &Symbol, except: Option<OrderId>) -> Quantity {
         let held = self.held(symbol);
         let against = if held.is_negative() { Side::Buy } else { Side::Sell };
@@ -171,7 +170,7 @@ impl Account {
         }
     }
 
-    /// All orders, oldest first.
+    /// Returns all orders, oldest first.
     pub fn orders(&self) -> &Orders {
         &self.orders
     }
@@ -203,22 +202,22 @@ impl Account {
         !self.open.is_empty()
     }
 
-    /// The securities of open orders.
+    /// Returns the symbols with open orders.
     pub fn open_symbols(&self) -> impl Iterator<Item = &Symbol> {
         self.open.keys()
     }
 
-    /// How many orders are open.
+    /// Returns the number of open orders.
     pub fn open_count(&self) -> usize {
         self.open.values().map(Vec::len).sum()
     }
 
-    /// How often the reserve of an order was computed, for benchmarks and tests.
+    /// Returns how many times an order's reserve was computed, for benchmarks and tests.
     pub fn reserves_computed(&self) -> u64 {
         self.reserves.lock().computed
     }
 
-    /// Whether one more order may be opened.
+    /// Refuses another order if the account has the maximum number of open orders.
     pub(crate) fn check_open_orders(&self) -> Result<(), Refusal> {
         let most = self.settings.limits.open_orders;
         if self.open_count() < most as usize {
@@ -227,12 +226,12 @@ impl Account {
         Err(Refusal::plain(format!("at most {most} orders may be open: cancel some first")))
     }
 
-    /// Whether its journal accepts nothing new.
+    /// Returns whether the journal has reached its maximum length.
     pub(crate) fn is_full(&self) -> bool {
         self.entries >= self.settings.limits.journal_entries
     }
 
-    /// All grids, oldest first.
+    /// Returns all grids, oldest first.
     pub fn grids(&self) -> &Grids {
         &self.grids
     }
@@ -241,12 +240,12 @@ impl Account {
         if id.account() == self.number { self.grids.get(id.number()) } else { None }
     }
 
-    /// Grids that wait for candles.
+    /// Returns the grids that wait for candles.
     pub fn watching_grids(&self) -> impl Iterator<Item = &Grid> {
         self.grids.open().filter(|grid| grid.is_watching())
     }
 
-    /// Whether the client has agreed to the risks of strategies.
+    /// Returns whether the client has accepted the risks of strategies.
     pub fn has_agreed_to_strategy(&self) -> bool {
         self.has_agreed
     }
@@ -261,16 +260,16 @@ impl Account {
         OrderId::of(self.number, last.max(self.numbers_used) + 1)
     }
 
-    /// The highest number that an order or a grid of the account has, or may have had before its
-    /// journal was cut or restored.
+    /// Returns the highest number of an order or a grid, including those removed when the journal
+    /// was truncated or restored.
     pub fn numbers_used(&self) -> u64 {
         let order = self.orders.last().map_or(0, |order| order.id.number());
         let grid = self.grids.iter().next_back().map_or(0, |grid| grid.id.number());
         order.max(grid).max(self.numbers_used)
     }
 
-    /// Marks numbers up to this one as used: they were given out by entries that are no longer in
-    /// the journal, and are not given out again.
+    /// Marks numbers up to `numbers` as used. Entries that are no longer in the journal used them,
+    /// and they must not be assigned again.
     pub fn set_numbers_used(&mut self, numbers: u64) {
         self.numbers_used = numbers;
     }
@@ -279,35 +278,35 @@ impl Account {
         self.last_sequence + 1
     }
 
-    /// Debit interest that is accrued but not booked yet.
+    /// Returns the debit interest that is accrued but not booked yet.
     pub fn accrued_interest(&self, currency: Currency) -> Money {
         let units = self.accrued.get(&currency).copied().unwrap_or_default();
         Money::from_units(div_round(units, ACCRUAL_YEARS * 1_000_000))
     }
 
-    /// The number of its last entry.
+    /// Returns the number of the last entry.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// The instant of its first request.
+    /// Returns the instant of the first request.
     pub fn began(&self) -> Option<Timestamp> {
         self.began
     }
 
-    /// The instant up to which candles have acted.
+    /// Returns the instant to which the account has been advanced.
     pub fn horizon(&self) -> Option<Timestamp> {
         self.horizon
     }
 
-    /// Restores the horizon after a fold: entries do not show how far an account advanced without
-    /// events.
+    /// Restores the horizon after a fold, because entries do not show how far an account advanced
+    /// without events. Never moves it backwards.
     pub fn set_horizon(&mut self, horizon: Option<Timestamp>) {
         self.horizon = self.horizon.max(horizon);
     }
 }
 
-/// 128-bit integers as text, since not every snapshot format supports them.
+/// Serializes 128-bit integers as text, because not every snapshot format supports them.
 mod accrual {
     use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Corporate actions on a position: cash, shares and rights of one ex-date, everything per old
-//! share.
+//! Corporate actions on a position: cash, shares and rights with one ex-date, all per old share.
 
 use market::adjust::Amount;
 use market::{Date, PRICE_UNIT, Price, Symbol};
@@ -17,18 +16,18 @@ pub(crate) struct Entitlement<'a> {
     pub(crate) symbol: &'a Symbol,
     pub(crate) position: &'a Position,
     pub(crate) ex_date: Date,
-    /// The last close before the ex-date.
+    /// Last close before the ex-date.
     pub(crate) close: Option<Price>,
-    /// The fraction of a dividend left after tax, in millionths.
+    /// Fraction of a dividend left after tax, in millionths.
     pub(crate) after_tax: i64,
 }
 
-/// The actions of one ex-date in one formula.
+/// Combined effect of all actions with one ex-date.
 struct Terms {
     cash: Fraction,
-    /// New shares for one old one, rights apart.
+    /// New shares per old share, without rights.
     shares: Fraction,
-    /// Rights with a positive value: how many for one old share, and the price of each.
+    /// Rights with a positive value: number per old share, and the subscription price of each.
     rights: Vec<(Fraction, Fraction)>,
     reference: Fraction,
 }
@@ -52,7 +51,7 @@ fn is_above(a: Fraction, b: Fraction) -> bool {
     minus(a, b).parts().0 > 0
 }
 
-/// `None` when no share would be left, which is a mistake in the data.
+/// Combines the actions. Returns `None` if no shares would be left, which is an error in the data.
 fn terms(actions: &[CorporateAction], close: Option<Price>) -> Option<Terms> {
     let close = Fraction::new(i128::from(close.unwrap_or_default().0), i128::from(PRICE_UNIT));
     let mut cash = Fraction::ZERO;
@@ -64,7 +63,7 @@ fn terms(actions: &[CorporateAction], close: Option<Price>) -> Option<Terms> {
         bonus = bonus.plus(fraction(&action.bonus));
         split = product(split, fraction(&action.split));
         let price = fraction(&action.rights_price);
-        // Rights priced above the market are worth nothing and are not exercised.
+        // Rights with a subscription price above the market have no value and are not exercised.
         if !action.rights.is_zero() && is_above(close, price) {
             rights.push((fraction(&action.rights), price));
         }
@@ -81,15 +80,15 @@ fn terms(actions: &[CorporateAction], close: Option<Price>) -> Option<Terms> {
     Some(Terms { cash, shares, rights, reference })
 }
 
-/// A quantity times an amount per share, rounded once, to the cent.
+/// Returns a quantity times an amount per share, rounded once, to the cent.
 fn money(quantity: Fraction, per_share: Fraction) -> Money {
-    // A share is ten thousand units of quantity, and a cent a hundred million of money.
+    // A share is 10^4 units of quantity, and a cent is 10^8 units of money.
     const CENT: i128 = 10i128.pow(10 - 2);
     let cents = product(quantity, per_share).times(1, 10i128.pow(4 - 2)).round();
     Money::from_units(cents.saturating_mul(CENT))
 }
 
-/// The events of the actions of one ex-date on a position, at a roll to `date`.
+/// Returns the events for the actions with one ex-date on a position, at a roll to `date`.
 pub(crate) fn events(of: &Entitlement<'_>, actions: &[CorporateAction], date: Date) -> Vec<Event> {
     let Some(terms) = terms(actions, of.close) else { return Vec::new() };
     let Entitlement { symbol, position, ex_date, .. } = *of;
@@ -126,7 +125,7 @@ pub(crate) fn events(of: &Entitlement<'_>, actions: &[CorporateAction], date: Da
     events
 }
 
-/// The cash of each action, paid now or due on its pay date.
+/// Returns the cash dividend of each action, paid now or due on its pay date.
 fn dividends(of: &Entitlement<'_>, actions: &[CorporateAction], date: Date) -> Vec<Event> {
     let quantity = of.position.quantity;
     let shares = Fraction::whole(i128::from(quantity.units()));

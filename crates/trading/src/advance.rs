@@ -1,9 +1,8 @@
-//! Moving an account through time: every instant at which something happens, each with all its work
-//! in one fixed order.
+//! Advances an account through every instant at which an event may occur, and does each instant's
+//! work in a fixed order: candles, releases, grids, held orders, liquidation, ended auctions and
+//! expiries, the day roll, then reports.
 //!
-//! Candles, then releases, grids and held orders, then auctions that are over and expiries, then
-//! the day roll, then reports. Advancing in one step or in many gives the same result: the instants
-//! are the same.
+//! Advancing in one step or in many gives the same result, because the instants are the same.
 
 use market::{Market, Symbol, Timestamp};
 
@@ -23,18 +22,18 @@ use crate::timers::{self, ends_at};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
-/// The cost of one position or open symbol at an instant of the clock, in candles: a roll reads its
-/// corporate actions.
+/// Cost of one position or open symbol at a timer instant, in candles: a roll reads its corporate
+/// actions.
 const HOLDING_COST: u64 = 20;
 
-/// The work after which [`advance`] stops, at the end of an instant. Where it stops does not affect
-/// the account.
+/// Work limit after which [`advance`] stops at the end of an instant. The limit does not affect the
+/// result.
 #[derive(Clone, Copy, Debug)]
 pub struct AdvanceLimit {
-    /// Entries created.
+    /// Number of entries created.
     pub entries: usize,
-    /// Candles scanned. Each day of a symbol costs a fixed number more, since a feed looks it up
-    /// even if it has no candles; each timer instant costs a fixed number for each holding.
+    /// Number of candles scanned. Each symbol and day adds a fixed cost, because a feed looks the
+    /// day up even if it has no candles. Each timer instant adds a fixed cost per holding.
     pub candles: u64,
 }
 
@@ -42,8 +41,8 @@ impl AdvanceLimit {
     pub const NONE: AdvanceLimit = AdvanceLimit { entries: usize::MAX, candles: u64::MAX };
 }
 
-/// Advances an account to an instant, or as far as a limit allows: the account's horizon shows how
-/// far. The first call begins the account.
+/// Advances an account to an instant, or as far as the limit allows, and sets the account's
+/// horizon. The first call only begins the account.
 pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp, limit: AdvanceLimit) {
     let Some(mut now) = work.account.horizon else {
         work.record(Some(to), Event::Began);
@@ -69,7 +68,7 @@ pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp, limit: AdvanceLimit) {
         if work.outcome.entries.len() >= limit.entries || cost >= limit.candles {
             break;
         }
-        // The next timer changes only when an event was recorded.
+        // The next timer changes only after it fired or an event was recorded.
         if is_timed || work.account.entries != before {
             timer = timers::next(work.account, work.feed, now);
         }
@@ -85,21 +84,21 @@ fn holdings_cost(account: &Account) -> u64 {
 /// The upcoming candles of an account.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// Ascending by symbol.
+    /// Candles by symbol, in ascending order.
     tapes: Vec<(Symbol, Tape)>,
-    /// The entry number for which the tapes are valid.
+    /// Entry number for which the tapes are valid.
     as_of: Option<u64>,
-    /// The end of the day that is being scanned.
+    /// End of the day being scanned.
     through: Option<Timestamp>,
 }
 
-/// Candles are scanned in steps of a day, all symbols together, so that the work can stop between
-/// two steps.
+/// Length of a scan in seconds. All symbols are scanned one day at a time, so that the work can
+/// stop between two days.
 const STEP: i64 = 86_400;
 
 impl Ahead {
-    /// How far to search for the next candle: to the end of the current day, or to the end if no
-    /// candle matters.
+    /// Returns how far to search for the next candle: to the end of the current day, or to `to` if
+    /// no candle is relevant.
     fn through(&mut self, account: &Account, now: Timestamp, to: Timestamp) -> Timestamp {
         if self.as_of != Some(account.entries) {
             self.aim(account, now);
@@ -114,7 +113,7 @@ impl Ahead {
         end
     }
 
-    /// When the next relevant candle takes effect, and the cost of finding it.
+    /// Returns when the next relevant candle takes effect, and the cost of finding it.
     fn next(&mut self, feed: &dyn Feed, now: Timestamp, through: Timestamp) -> (Option<Timestamp>, u64) {
         let mut cost: u64 = 0;
         let mut first: Option<Timestamp> = None;
@@ -125,8 +124,8 @@ impl Ahead {
         (first, cost)
     }
 
-    /// Relevant are candles of open orders and grids, and every candle of a position that could be
-    /// liquidated.
+    /// Selects the relevant candles: those of open orders and grids, and every candle of a position
+    /// that may be liquidated.
     fn aim(&mut self, account: &Account, now: Timestamp) {
         let may_force = account.settings.liquidate;
         let is_same = self.tapes.iter().map(|(symbol, _)| symbol).eq(account.open.keys());
@@ -143,7 +142,7 @@ impl Ahead {
         }
     }
 
-    /// Retains tapes of exactly these symbols, which are ascending.
+    /// Retains the tapes of exactly these symbols, which must be ascending.
     fn cache(&mut self, symbols: &[&Symbol], now: Timestamp) {
         let mut known = std::mem::take(&mut self.tapes).into_iter().peekable();
         for symbol in symbols {
@@ -153,9 +152,10 @@ impl Ahead {
         }
     }
 
-    /// The candles of an instant that [`Ahead::next`] has just returned, by round: the oldest of
-    /// every symbol together, so that orders of all symbols are in one queue, whatever the stamps
-    /// of their candles. A symbol has a second candle only where candles arrived late.
+    /// Returns the candles at an instant that [`Ahead::next`] has just returned, grouped by round.
+    /// A round has the oldest remaining candle of every symbol, so that orders of all symbols share
+    /// one queue, regardless of their candles' stamps. A symbol has a second candle only if candles
+    /// arrived late.
     fn at(&self, at: Timestamp) -> Vec<(usize, &Symbol, EffectiveCandle)> {
         let mut found = Vec::new();
         for (symbol, tape) in &self.tapes {
@@ -166,7 +166,7 @@ impl Ahead {
     }
 }
 
-/// All work of one instant.
+/// Does all work of one instant.
 fn step(work: &mut Work<'_>, ahead: &Ahead, at: Timestamp, is_timed: bool) {
     let mut after = Aftermath::default();
     let candles = ahead.at(at);
@@ -195,7 +195,7 @@ fn step(work: &mut Work<'_>, ahead: &Ahead, at: Timestamp, is_timed: bool) {
     }
 }
 
-/// Open orders that meet a condition, ordered by sequence number.
+/// Returns the open orders that meet a condition, in order of sequence number.
 fn open_where(work: &Work<'_>, is_meant: impl Fn(&crate::order::Order) -> bool) -> Vec<OrderId> {
     let mut found: Vec<(u64, OrderId)> = work
         .account
@@ -226,7 +226,7 @@ fn cancel_open(work: &mut Work<'_>, at: Timestamp, id: OrderId, reason: &str) {
     }
 }
 
-/// Ends orders whose auction is over, then expired orders.
+/// Cancels orders whose auction is over, then expires orders.
 fn end_orders(work: &mut Work<'_>, at: Timestamp) {
     let is_over = |order: &crate::order::Order| {
         let is_auction = order.terms.order_type == OrderType::Auction && order.is_working();

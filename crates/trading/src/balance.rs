@@ -13,20 +13,20 @@ use crate::reserves::{Basis, KnownOrder, Reserve, ReserveSums};
 use crate::tables::{ChargeBasis, DayTotals, Fee};
 use crate::view::{Dates, MarketView};
 
-/// The money of one currency.
+/// Balance in one currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
-    /// C: all movements booked, settled or not.
+    /// C: all booked movements, settled or not.
     pub cash: Money,
-    /// F: reserved for open buys, fees included.
+    /// F: amount reserved for open buy orders, including fees.
     pub reserved: Money,
-    /// The fees within that.
+    /// Fees included in `reserved`.
     pub reserved_fees: Money,
-    /// S: the value of short positions.
+    /// S: value of short positions.
     pub short_value: Money,
     /// U+: receipts that settle on a later date.
     pub receivable: Money,
-    /// U-: payments that settle on a later date, positive.
+    /// U-: payments that settle on a later date, as a positive amount.
     pub payable: Money,
 }
 
@@ -35,7 +35,7 @@ impl Balance {
         self.reserved + self.short_value
     }
 
-    /// May be negative.
+    /// Returns the available cash, which may be negative.
     pub fn available(&self) -> Money {
         self.cash - self.frozen()
     }
@@ -48,13 +48,14 @@ impl Balance {
         (self.available() - self.receivable).or_zero()
     }
 
-    /// The settled amount.
+    /// Returns the settled amount.
     pub fn settled(&self) -> Money {
         self.cash - self.receivable + self.payable
     }
 }
 
-/// The day whose charges apply to an order: the current one, or its own if that is later.
+/// Returns the day whose charges apply to an order: the current day, or the order's trading day if
+/// that is later.
 pub(crate) fn charge_day(order: &Order, view: &MarketView<'_>) -> Date {
     view.date(order.market()).max(order.standing.placement.day)
 }
@@ -64,7 +65,7 @@ pub(crate) fn charged(account: &Account, order: &Order, day: Date) -> ChargeBasi
     ChargeBasis { market: order.market(), kind: order.facts.kind, side: order.terms.side, day, plan }
 }
 
-/// The cost of a further quantity of an order at a price, after the fills of the day.
+/// Returns the cost of a further quantity of an order at a price, given the day's earlier fills.
 pub(crate) fn reserve_for(
     account: &Account,
     order: &Order,
@@ -91,7 +92,8 @@ pub(crate) fn added_fees(
     view.tables.fees.total(charged, after) - view.tables.fees.total(charged, before)
 }
 
-/// Each charge of the rest of an order if it is filled at a price, after the fills of the day.
+/// Returns each charge if the remaining quantity of an order fills at a price, given the day's
+/// earlier fills.
 pub fn fees_at(account: &Account, order: &Order, view: &MarketView<'_>, price: Price) -> Vec<Fee> {
     let (day, quantity) = (charge_day(order, view), order.remaining());
     let before = order.traded_on(day);
@@ -99,14 +101,14 @@ pub fn fees_at(account: &Account, order: &Order, view: &MarketView<'_>, price: P
     view.tables.fees.added(charged(account, order, day), before, after)
 }
 
-/// The reserve of an open order, whichever side it is on.
+/// Returns the reserve of an open order of either side.
 pub(crate) fn reserve_of(account: &Account, order: &Order, view: &MarketView<'_>) -> Reserve {
     let Some(price) = order.standing.reserve_price else { return Reserve::default() };
     reserve_for(account, order, view, order.remaining(), price)
 }
 
-/// The reserves of the open orders of an account. Only those of orders changed since the last call
-/// are computed.
+/// Calls `look` with the reserves of all open orders. Recomputes only the orders that changed since
+/// the last call.
 pub(crate) fn held<T>(account: &Account, view: &MarketView<'_>, look: impl FnOnce(&ReserveSums) -> T) -> T {
     let mut sums = account.reserves.lock();
     let Dates { hk, us } = view.dates;
@@ -132,7 +134,7 @@ pub(crate) fn held<T>(account: &Account, view: &MarketView<'_>, look: impl FnOnc
     look(&sums)
 }
 
-/// The balance of one currency. `except` is an order whose reserve is released first.
+/// Returns the balance in one currency. The reserve of the order `except` is not deducted.
 pub fn balance(
     account: &Account,
     view: &MarketView<'_>,
@@ -161,7 +163,7 @@ pub fn balance(
     balance
 }
 
-/// The settled amount of a currency; reserves do not affect it.
+/// Returns the settled amount in a currency. Reserves do not affect it.
 pub(crate) fn settled(account: &Account, view: &MarketView<'_>, currency: Currency) -> Money {
     let is_coming = |unsettled: &&crate::account::UnsettledAmount| {
         unsettled.currency == currency && unsettled.settles_on > view.date(unsettled.market)
@@ -170,7 +172,7 @@ pub(crate) fn settled(account: &Account, view: &MarketView<'_>, currency: Curren
     account.cash(currency) - coming
 }
 
-/// The balances of all currencies of an account. HKD is always included.
+/// Returns the balances in all currencies of an account. HKD is always included.
 pub fn balances(account: &Account, view: &MarketView<'_>) -> BTreeMap<Currency, Balance> {
     let mut currencies: Vec<Currency> = account.currencies().map(|(currency, _)| currency).collect();
     currencies.extend(account.positions().map(|(_, position)| position.currency));

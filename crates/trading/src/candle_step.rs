@@ -1,4 +1,4 @@
-//! One instant's candles: fills and releases in the order of sequence numbers.
+//! Applies the candles of one instant: fills and releases in order of sequence number.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -14,26 +14,27 @@ use crate::triggers::{Observation, look};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
-/// Work that follows the fills of an instant's candles.
+/// Work deferred until the candles of an instant have been applied.
 #[derive(Debug, Default)]
 pub(crate) struct Aftermath {
-    /// Released inside a candle: sequence number, order, candle and best price.
+    /// Orders released inside a candle: sequence number, order, candle and best price.
     inside: Vec<(u64, OrderId, EffectiveCandle, Option<Price>)>,
     /// Special limit orders that have had their first candle.
     pub(crate) spent: Vec<OrderId>,
 }
 
-/// A position in the queue of a candle.
+/// An order's position in a candle's queue.
 #[derive(Clone, Copy)]
 struct Place {
     sequence: u64,
     id: OrderId,
     candle: usize,
-    /// Released at the open of this candle, so that all of it lies after the release.
+    /// Whether the order was released at the open of this candle, so that the whole candle is after
+    /// the release.
     is_fresh: bool,
 }
 
-/// One symbol's candle and the rest of its budget.
+/// One symbol's candle and its remaining volume budget.
 struct Stage {
     effective: EffectiveCandle,
     lot: Option<Quantity>,
@@ -70,13 +71,13 @@ pub(crate) fn act(
         next += 1;
         let Some(stage) = stages.get_mut(place.candle) else { continue };
         if try_place(work, at, place, stage, after) {
-            // An order released by a gap goes to the end of this candle's queue.
+            // An order released by a gap moves to the end of this candle's queue.
             queue.push(Place { is_fresh: true, ..place });
         }
     }
 }
 
-/// Releases an order, or fills it. Returns whether it was released at the open.
+/// Releases or fills an order. Returns whether it was released at the open.
 fn try_place(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -122,7 +123,8 @@ fn try_place(
     false
 }
 
-/// Records what a conditional order observed. Returns whether it was released at the open.
+/// Records what a conditional order observed in a candle. Returns whether it was released at the
+/// open.
 fn watch(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -137,7 +139,7 @@ fn watch(
     }
     let is_market = work.account.order(id).is_some_and(|order| order.fills_as() == OrderType::Market);
     match seen.released {
-        // Market orders do not fill in a closing auction, so such a release waits for its end.
+        // Market orders do not fill in a closing auction, so their release is deferred to its end.
         Some(Trigger::Gap) if !(effective.is_tail() && is_market) => {
             release(work, at, id, effective, Trigger::Gap, seen.best)
         }
@@ -154,8 +156,8 @@ fn watch(
     }
 }
 
-/// Releases the orders that were triggered inside the candles of the instant, ordered by their old
-/// sequence numbers.
+/// Releases the orders triggered inside this instant's candles, in order of their previous sequence
+/// numbers.
 pub(crate) fn release_inside(work: &mut Work<'_>, at: Timestamp, after: &mut Aftermath) {
     after.inside.sort_by_key(|(sequence, ..)| *sequence);
     for (_, id, effective, best) in std::mem::take(&mut after.inside) {

@@ -1,5 +1,5 @@
-//! The checks of an order, in sequence. 1 to 9 examine the order alone and refuse it; 10 to 12
-//! examine the account and reject it.
+//! The checks of an order, in sequence. Checks 1 to 9 examine the order and refuse it; checks 10 to
+//! 12 examine the account and reject the order.
 
 use market::{Date, Market, Price, Symbol};
 
@@ -16,7 +16,7 @@ use crate::timers::option_end;
 use crate::view::MarketView;
 use crate::words::{Kind, OrderType, OutsideRth, TimeInForce};
 
-/// Terms that passed checks 1 to 7, in their effective form.
+/// Normalized terms that have passed checks 1 to 7.
 #[derive(Clone, Debug)]
 pub(crate) struct Admission {
     pub(crate) terms: Terms,
@@ -37,7 +37,7 @@ const LOTS_MAX: i64 = 3000;
 const GOOD_TIL_DAYS_MAX: i32 = 366;
 const DELAY_MAX: i64 = 90 * 86_400;
 
-/// Checks 1 to 7 of an order that arrives now, or was held until now.
+/// Runs checks 1 to 7 on an order that is submitted now or was held until now.
 pub(crate) fn admit(
     settings: &Settings,
     view: &MarketView<'_>,
@@ -49,14 +49,14 @@ pub(crate) fn admit(
     let terms = shaped(requested, security.kind);
     check_fields(&terms)?;
     let placement = check_times(view, &terms, requested.outside_rth, security.kind)?;
-    // Lots and ticks are those of the first day on which it can trade.
+    // Lots and ticks are those of the first day on which the order can trade.
     let security = view.security_on(&terms.symbol, placement.day).unwrap_or(security);
     check_quantity(settings, &terms, &security)?;
     check_ticks(view, &terms, security.kind, placement.day)?;
     Ok(Admission { terms, security, placement })
 }
 
-/// Check 1.
+/// Check 1: the security can be traded.
 pub(crate) fn check_symbol(view: &MarketView<'_>, symbol: &Symbol) -> Result<Security, Refusal> {
     let security = view.security(symbol);
     let has_ended = option_end(symbol, view.feed).is_some_and(|end| end <= view.at);
@@ -71,7 +71,7 @@ pub(crate) fn check_symbol(view: &MarketView<'_>, symbol: &Symbol) -> Result<Sec
     }
 }
 
-/// Check 2.
+/// Check 2: the order type is available.
 fn check_type(request: &Submit, kind: Kind) -> Result<(), Refusal> {
     use OrderType::*;
     let terms = &request.terms;
@@ -83,13 +83,14 @@ fn check_type(request: &Submit, kind: Kind) -> Result<(), Refusal> {
     if is_offered { Ok(()) } else { Err(Refusal::check(2, ORDER_TYPE)) }
 }
 
-/// Whether a submission has the same terms as an accepted order of the same kind. Effective forms
-/// are compared: a field that is ignored or that equals the default makes no difference.
+/// Returns whether a submission has the same terms as an accepted order of the same kind.
+/// Normalized terms are compared, so ignored fields and explicit defaults make no difference.
 pub fn has_same_terms(requested: &Terms, accepted: &Terms, kind: Kind) -> bool {
     shaped(requested, kind) == *accepted
 }
 
-/// The terms without fields that their type ignores, and with the lanes in which they can trade.
+/// Normalizes terms: removes the fields that the order type ignores, and sets the lanes in which
+/// the order can trade.
 fn shaped(requested: &Terms, kind: Kind) -> Terms {
     let order_type = requested.order_type;
     let is_trailing = order_type.is_trailing();
@@ -112,14 +113,14 @@ fn lanes(requested: &Terms, kind: Kind) -> OutsideRth {
     match requested.outside_rth {
         _ if requested.symbol.market() != Market::Us => OutsideRth::NotApplicable,
         _ if kind == Kind::Option => OutsideRth::RegularOnly,
-        // Market orders trade in regular hours only, and this is shown.
+        // Market orders trade in regular hours only, and the order shows this.
         Some(OutsideRth::AnyTime) if is_market => OutsideRth::RegularOnly,
         Some(OutsideRth::NotApplicable) | None => OutsideRth::RegularOnly,
         Some(requested) => requested,
     }
 }
 
-/// Check 3: the required fields of a type are present, and everything is in its range.
+/// Check 3: the required fields of the order type are present, and all fields are in range.
 pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
     let order_type = terms.order_type;
     let required = |field: &str| Refusal::check(3, format!("{field} required"));
@@ -164,7 +165,7 @@ pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Check 4: time in force against type and lane, and dates. Returns the placement of the order in
+/// Check 4: time in force against order type and lane, and dates. Returns the order's placement in
 /// the calendar.
 fn check_times(
     view: &MarketView<'_>,
@@ -222,7 +223,7 @@ pub(crate) fn hours(terms: &Terms) -> Hours {
     }
 }
 
-/// The quantity step of an order in a security.
+/// Returns the quantity step of an order in a security.
 pub(crate) fn quantity_step(settings: &Settings, terms: &Terms, security: &Security) -> Quantity {
     let is_us = terms.symbol.market() == Market::Us;
     let takes_fractions = matches!(terms.order_type, OrderType::Limit | OrderType::Market)
@@ -237,7 +238,7 @@ pub(crate) fn quantity_step(settings: &Settings, terms: &Terms, security: &Secur
     }
 }
 
-/// Checks 5 and 6.
+/// Checks 5 and 6: quantity step and maximum size.
 pub(crate) fn check_quantity(settings: &Settings, terms: &Terms, security: &Security) -> Result<(), Refusal> {
     let step = quantity_step(settings, terms, security);
     if terms.order_type == OrderType::OddLot {
@@ -263,12 +264,12 @@ pub(crate) fn check_quantity(settings: &Settings, terms: &Terms, security: &Secu
     Ok(())
 }
 
-/// The maximum quantity of one order of a security.
+/// Returns the maximum quantity of one order in a security.
 pub(crate) fn quantity_most(terms: &Terms, security: &Security) -> Quantity {
     if terms.symbol.market() == Market::Hk { security.lot.times(LOTS_MAX) } else { Quantity::MAX }
 }
 
-/// Check 7.
+/// Check 7: prices are on a tick.
 pub(crate) fn check_ticks(
     view: &MarketView<'_>,
     terms: &Terms,
@@ -297,7 +298,7 @@ pub(crate) fn check_ticks(
     Ok(())
 }
 
-/// Checks 8 and 9, against the known price.
+/// Checks 8 and 9: distance from the market, and trigger prices, against the current mark.
 pub(crate) fn check_mark(terms: &Terms, mark: Option<Price>) -> Result<(), Refusal> {
     let Some(mark) = mark else {
         let needs = terms.order_type.needs_mark();

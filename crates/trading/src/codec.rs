@@ -1,4 +1,4 @@
-//! The text form of `market` values in a journal.
+//! Serde modules for the journal's text form of `market` values.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
 
-/// Symbols and dates, which parse what they print.
+/// Serializes symbols and dates as text.
 pub(crate) mod text {
     use super::*;
 
@@ -43,7 +43,7 @@ pub(crate) mod text_option {
     }
 }
 
-/// Prices as plain decimals without trailing zeros.
+/// Serializes prices as plain decimals without trailing zeros.
 pub(crate) mod price {
     use ::market::Price;
 
@@ -75,7 +75,7 @@ pub(crate) mod price_option {
     }
 }
 
-/// Instants as Unix seconds.
+/// Serializes instants as Unix seconds.
 pub(crate) mod instant {
     use ::market::Timestamp;
 
@@ -119,7 +119,7 @@ pub(crate) mod market {
     }
 }
 
-/// A map by symbol, as a list of pairs.
+/// Serializes a map by symbol as a list of pairs.
 pub(crate) mod by_symbol {
     use std::collections::BTreeMap;
 
@@ -147,7 +147,8 @@ pub(crate) mod by_symbol {
     }
 }
 
-/// Serde by [`Display`] and [`FromStr`], for types of this crate that are text in a journal.
+/// Implements serde through [`Display`] and [`FromStr`], for types of this crate that are text in a
+/// journal.
 macro_rules! serde_as_text {
     ($($name:ty),+) => {$(
         impl serde::Serialize for $name {

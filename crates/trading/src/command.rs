@@ -12,7 +12,7 @@ use crate::terms::{Changes, Terms};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The first command of a journal.
+    /// Opens the account. Must be the first command of a journal.
     Open {
         account: u64,
         settings: Settings,
@@ -40,10 +40,10 @@ pub enum Command {
     RestartGrid {
         id: GridId,
     },
-    /// The client has read the risks of strategies.
+    /// Accepts the risks of strategies.
     AgreeToStrategy,
 
-    // Commands of operators.
+    // Operator commands.
     Set(Setting),
     SetCredit(Money),
     Deposit {
@@ -54,19 +54,19 @@ pub enum Command {
         currency: Currency,
         amount: Money,
     },
-    /// Converts an amount of one currency into another, at the stored rates.
+    /// Converts an amount into another currency at the stored rates.
     Exchange {
         from: Currency,
         amount: Money,
         to: Currency,
     },
-    /// Books an amount, positive or negative, with a note.
+    /// Books a positive or negative amount with a note.
     Adjust {
         currency: Currency,
         amount: Money,
         note: String,
     },
-    /// Sets a position and its cost, without cash.
+    /// Sets a position and its cost, without booking cash.
     EnterPosition {
         symbol: Symbol,
         quantity: Quantity,
@@ -77,14 +77,15 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submit {
     pub terms: Terms,
-    /// Withdrawn order types are accepted: the account uses an API date before their withdrawal.
+    /// Whether withdrawn order types are accepted, because the account uses an API date from before
+    /// their withdrawal.
     pub takes_withdrawn: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmitGrid {
     pub symbol: Symbol,
-    /// Defaults to that of the security.
+    /// Defaults to the security's currency.
     pub settlement_currency: Option<Currency>,
     pub rule: GridRuleInput,
 }
@@ -100,8 +101,8 @@ impl Command {
         Command::Submit(Box::new(Submit::of(terms)))
     }
 
-    /// Whether a client adds something with it, which a full journal refuses. Ending something is
-    /// always possible.
+    /// Returns whether a full journal refuses the command. Commands that end an order or a grid are
+    /// always accepted.
     pub(crate) fn adds(&self) -> bool {
         matches!(
             self,
@@ -113,7 +114,8 @@ impl Command {
         )
     }
 
-    /// Whether a client may send it. The others are for operators, also before the first request.
+    /// Returns whether a client may send the command. The others are operator commands, which are
+    /// also accepted before the first request.
     pub fn is_of_client(&self) -> bool {
         matches!(
             self,

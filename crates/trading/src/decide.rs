@@ -1,5 +1,4 @@
-//! Turns commands into events. Nothing here changes an account, so the same function serves
-//! previews.
+//! Turns commands into events. These functions do not change an account, so previews use them, too.
 
 use market::{Market, Symbol};
 
@@ -19,7 +18,8 @@ use crate::settings::Settings;
 use crate::view::MarketView;
 use crate::words::Kind;
 
-/// The events of a command at an instant, or a refusal. The account was advanced to that instant.
+/// Decides a command at an instant, and returns its events or a refusal. The account must have been
+/// advanced to that instant.
 pub fn decide(account: &Account, command: &Command, view: &MarketView<'_>) -> Result<Vec<Event>, Refusal> {
     if let Some(horizon) = account.horizon.filter(|horizon| *horizon > view.at) {
         let text = format!("account is at {horizon}, the market clock at {}", view.at);
@@ -87,7 +87,7 @@ fn open(account: &Account, number: u64, settings: &Settings) -> Result<Event, Re
     Ok(Event::Opened { account: number, settings: settings.clone() })
 }
 
-/// Maximum cash of an account in one currency: far below the capacity of sums.
+/// Maximum cash of an account in one currency, far below the capacity of sums.
 const CASH_MAX: i64 = 1_000_000_000_000_000;
 
 fn check_amount(account: &Account, currency: Currency, amount: Money) -> Result<(), Refusal> {
@@ -104,7 +104,7 @@ fn check_amount(account: &Account, currency: Currency, amount: Money) -> Result<
     Ok(())
 }
 
-/// A deposit must have a value: any other currency than those of the service needs a rate.
+/// Refuses a currency without an exchange rate. HKD, USD and CNH are always accepted.
 fn check_currency(view: &MarketView<'_>, currency: Currency) -> Result<(), Refusal> {
     if ![Currency::HKD, Currency::USD, Currency::CNH].contains(&currency) {
         view.rate(currency)?;
@@ -150,7 +150,8 @@ fn exchange(
     Ok(Event::Exchanged { from, paid: amount, to, received, rate })
 }
 
-/// The facts of a security that an operator enters. An option needs no candles for that.
+/// Returns the facts of a security entered by an operator. An option can be entered without any
+/// stored candles.
 fn entry_facts(view: &MarketView<'_>, symbol: &Symbol) -> Result<Facts, Refusal> {
     let option =
         Security { kind: Kind::Option, lot: Quantity::whole(1), currency: Currency::USD, is_delisted: false };

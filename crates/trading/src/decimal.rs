@@ -1,10 +1,10 @@
-//! Decimal text in requests and answers.
+//! Decimal text in requests and responses.
 
 use std::fmt;
 
 use market::{DECIMALS_MAX, Price};
 
-/// Why a decimal of a request was refused.
+/// Why a decimal in a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
     #[error("is not a decimal")]
@@ -15,13 +15,14 @@ pub enum DecimalError {
     Decimals(u32),
 }
 
-/// Maximum number of digits before the point. No traded value needs more.
+/// Maximum number of digits before the decimal point. No traded value needs more.
 const WHOLE_DIGITS_MAX: usize = 18;
-/// Maximum number of digits after the point.
+/// Maximum number of digits after the decimal point.
 const FRACTION_DIGITS_MAX: usize = 30;
 
-/// A decimal as integer of `10^-scale` units, rounded toward zero, and whether that was exact.
-/// Plain digits with an optional minus and point: no exponent, no plus, no blanks, no words.
+/// Parses a decimal into an integer of `10^-scale` units, rounded toward zero, and returns whether
+/// the result is exact. Accepts digits with an optional minus sign and decimal point; no exponent,
+/// plus sign or whitespace.
 pub(crate) fn parse_units(text: &str, scale: u32) -> Result<(i128, bool), DecimalError> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -47,8 +48,9 @@ pub(crate) fn parse_units(text: &str, scale: u32) -> Result<(i128, bool), Decima
     Ok((if negative { -units } else { units }, exact))
 }
 
-/// A price of a request. No tick table has more than six decimals: a price with more gets one extra
-/// millionth, so that the tick check refuses it, in its place among the checks.
+/// Parses a price in a request. No tick table has more than six decimals. A price with more is
+/// off-tick by one millionth in the result, so that the tick check refuses it in the order of the
+/// checks.
 pub fn parse_price(text: &str) -> Result<Price, DecimalError> {
     let (units, exact) = parse_units(text, DECIMALS_MAX)?;
     let units = match (exact, units < 0) {
@@ -61,8 +63,8 @@ pub fn parse_price(text: &str) -> Result<Price, DecimalError> {
     }
 }
 
-/// A price that need not be on a tick, such as those of a grid's rule. More decimals than can be
-/// stored are refused, since they would change the price.
+/// Parses a price that need not be on a tick, such as those in a grid's rule. Refuses more decimals
+/// than can be stored, because rounding would change the price.
 pub fn parse_exact_price(text: &str) -> Result<Price, DecimalError> {
     match parse_units(text, DECIMALS_MAX)? {
         (_, true) => parse_price(text),
@@ -70,11 +72,11 @@ pub fn parse_exact_price(text: &str) -> Result<Price, DecimalError> {
     }
 }
 
-/// The most expensive security of the world costs less than a hundredth of this.
+/// Maximum price: more than a hundred times the price of the most expensive security.
 pub const PRICE_MAX: Price = Price(100_000_000 * market::PRICE_UNIT);
 
-/// An integer of `10^-scale` units as text with at least `least` decimals and no trailing zeros
-/// beyond them.
+/// An integer of `10^-scale` units, displayed with at least `least` decimals and no trailing zeros
+/// after them.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     units: i128,
@@ -110,17 +112,17 @@ impl fmt::Display for Plain {
     }
 }
 
-/// A price in its shortest form: `305.2`.
+/// Formats a price in its shortest form: `305.2`.
 pub fn plain_price(price: Price) -> Plain {
     Plain::new(i128::from(price.0), DECIMALS_MAX, 0)
 }
 
-/// A price as it was traded, with at least `decimals` decimals: `305.200`, `0.9801`.
+/// Formats a price with at least `decimals` decimals: `305.200`, `0.9801`.
 pub fn exact_price(price: Price, decimals: u32) -> Plain {
     Plain::new(i128::from(price.0), DECIMALS_MAX, decimals)
 }
 
-/// `above / below` to the nearest integer, half away from zero. `below` is positive.
+/// Divides and rounds to the nearest integer, half away from zero. `below` must be positive.
 pub(crate) fn div_round(above: i128, below: i128) -> i128 {
     let (quotient, rest) = (above / below, above % below);
     // Twice the remainder could overflow.
@@ -133,8 +135,8 @@ pub(crate) fn div_round(above: i128, below: i128) -> i128 {
     }
 }
 
-/// Money over quantity is a price in millionths: that quotient in units of `10^-decimals`, rounded
-/// once.
+/// Divides money by quantity, in their smallest units, and returns the price in units of
+/// `10^-decimals`, rounded once. The plain quotient is in millionths.
 pub(crate) fn price_quotient(above: i128, below: i128, decimals: u32) -> i128 {
     let (above, below) = if below < 0 { (-above, -below) } else { (above, below.max(1)) };
     div_round(
@@ -143,7 +145,7 @@ pub(crate) fn price_quotient(above: i128, below: i128, decimals: u32) -> i128 {
     )
 }
 
-/// `above / below` to the next integer away from zero. `below` is positive.
+/// Divides and rounds away from zero. `below` must be positive.
 pub(crate) fn div_up(above: i128, below: i128) -> i128 {
     let quotient = above / below;
     if above % below == 0 { quotient } else { quotient + above.signum() }
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_of_requests_are_plain_digits() {
+    fn request_decimals_are_plain_digits() {
         let check = |text: &str, expected: &str| {
             let found = match parse_price(text) {
                 Ok(price) => plain_price(price).to_string(),
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn quotients_are_rounded_away_from_zero() {
+    fn quotients_round_half_away_from_zero() {
         assert_eq!([5, -5, 4, -4, 15].map(|above| div_round(above, 10)), [1, -1, 0, 0, 2]);
         assert_eq!([1, -1, 0, 10].map(|above| div_up(above, 10)), [1, -1, 0, 1]);
         assert_eq!(div_round(i128::MAX, i128::MAX), 1);

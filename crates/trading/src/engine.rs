@@ -1,9 +1,9 @@
-//! The entry point: advances accounts and executes commands, with a feed and tables.
+//! The entry point: advances accounts and executes commands, using a feed and tables.
 //!
-//! Both change the account in memory and return the new entries. The caller writes these entries
-//! before it answers; if they cannot be written, it discards the account and folds the journal
-//! again. The horizon is stored beside the journal, because entries do not show how far an account
-//! advanced without events.
+//! Both operations change the account in memory and return the new entries. The caller must make
+//! these entries durable before it replies; if the write fails, it must discard the account and
+//! fold the journal again. The horizon is stored next to the journal, because entries do not show
+//! how far an account advanced without events.
 
 use market::Timestamp;
 
@@ -33,19 +33,19 @@ impl<'a> Engine<'a> {
         Engine { feed, tables }
     }
 
-    /// What may be known at an instant, for reads.
+    /// Returns the market data known at an instant, for reads.
     pub fn view(&self, at: Timestamp) -> MarketView<'a> {
         MarketView::new(self.feed, self.tables, at)
     }
 
-    /// Applies everything that happens to an account up to an instant. An account that is already
-    /// further stays unchanged.
+    /// Applies all events up to an instant to an account. Does nothing if the account is already
+    /// past it.
     pub fn advance(&self, account: &mut Account, to: Timestamp) -> Outcome {
         self.advance_within(account, to, AdvanceLimit::NONE)
     }
 
-    /// Like [`Engine::advance`], but stops at a limit of work. [`Account::horizon`] shows how far
-    /// it came; continuing from there gives the same result as one step.
+    /// Like [`Engine::advance`], but stops at a work limit. [`Account::horizon`] is the instant
+    /// reached; continuing from it gives the same result as one step.
     pub fn advance_within(&self, account: &mut Account, to: Timestamp, limit: AdvanceLimit) -> Outcome {
         let mut work = Work::new(account, self.feed, self.tables);
         if work.account.horizon.is_none_or(|horizon| horizon <= to) {

@@ -1,4 +1,4 @@
-//! The maximum quantity that could be bought or sold immediately.
+//! Estimates the maximum quantity that could be bought or sold now.
 
 use market::{Price, Symbol};
 
@@ -16,15 +16,15 @@ use crate::terms::Terms;
 use crate::view::MarketView;
 use crate::words::{Kind, OrderStatus, OrderType, Side};
 
-/// A request for an estimate.
+/// Parameters of an estimate.
 #[derive(Clone, Debug)]
 pub struct EstimateQuery {
     pub symbol: Symbol,
     pub side: Side,
     pub order_type: OrderType,
-    /// Defaults to the last price; ignored for a market order.
+    /// Defaults to the current mark. Ignored for a market order.
     pub price: Option<Price>,
-    /// An order to be replaced: its reserve is released first.
+    /// An order to be replaced, whose reserve is not deducted.
     pub order: Option<OrderId>,
     pub fractional: bool,
 }
@@ -47,7 +47,7 @@ pub fn estimate(
     }
     let terms =
         Terms { price: query.price, ..Terms::new(symbol.clone(), *side, *order_type, Quantity::ZERO) };
-    // Lots, ticks and charges are those of the first day on which it could trade, as for an order.
+    // As for an order, lots, ticks and charges are those of the first day on which it could trade.
     let placed = place(view.venue(symbol.market()), hours(&terms), view.at);
     let day = placed.map_or_else(|| view.date(symbol.market()), |placement| placement.day);
     let security = view.security_on(symbol, day).unwrap_or(security);

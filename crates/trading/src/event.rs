@@ -1,8 +1,8 @@
 //! The journal of an account: its events in order, with everything needed to fold them again
 //! without prices or tables.
 //!
-//! Entries are durable text. Their names are stable; a field added later has a default, and
-//! [`VERSION`] increases when an older reader could misread an entry.
+//! Entries are durable text with stable names. A field added later has a default, and [`VERSION`]
+//! is incremented when an older reader could misread an entry.
 
 use market::{Candle, Date, Market, Price, Session, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -20,17 +20,17 @@ use crate::tables::Fee;
 use crate::terms::Terms;
 use crate::words::{GridTriggerKind, OrderStatus, Side, SleepingReason, SuspendReason};
 
-/// The format version of entries written by this release.
+/// Format version of entries written by this release.
 pub const VERSION: u8 = 1;
 
-/// One entry of a journal.
+/// One journal entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     #[serde(rename = "v")]
     pub version: u8,
-    /// From 1, without gaps.
+    /// Counts from 1, without gaps.
     pub number: u64,
-    /// The market instant. `None` for entries from before an account's first request.
+    /// Market time. `None` for entries made before the account's first request.
     #[serde(with = "codec::instant_option")]
     pub at: Option<Timestamp>,
     pub event: Event,
@@ -43,7 +43,7 @@ pub enum Event {
         account: u64,
         settings: Settings,
     },
-    /// The first request: the horizon begins here.
+    /// The first request, at which the horizon starts.
     Began,
     Set {
         setting: Setting,
@@ -74,7 +74,7 @@ pub enum Event {
     PositionEntered {
         #[serde(with = "codec::text")]
         symbol: Symbol,
-        /// The new quantity, and the change it makes.
+        /// New quantity, and its difference from the previous one.
         quantity: Quantity,
         change: Quantity,
         #[serde(with = "codec::price")]
@@ -83,13 +83,14 @@ pub enum Event {
     },
 
     Accepted(Box<AcceptedOrder>),
-    /// Rejected immediately (with its terms), at release, or at the time it was held for.
+    /// An order was rejected at submission (with its terms), at its release, or when its delay
+    /// ended.
     Rejected {
         id: OrderId,
         refusal: Refusal,
         order: Option<Box<AcceptedOrder>>,
     },
-    /// The time of a held order has come: accepted by the engine.
+    /// The delay of a held order has ended, and the engine has accepted the order.
     Activated {
         id: OrderId,
         sequence: u64,
@@ -99,13 +100,13 @@ pub enum Event {
     Reported {
         id: OrderId,
     },
-    /// A trailing order begins to watch.
+    /// A trailing order starts to track the best price.
     Watching {
         id: OrderId,
         #[serde(with = "codec::price")]
         best: Price,
     },
-    /// A trailing order has seen a better price.
+    /// A trailing order has a new best price.
     BestMoved {
         id: OrderId,
         #[serde(with = "codec::price")]
@@ -119,7 +120,7 @@ pub enum Event {
         terms: Box<Terms>,
         standing: Standing,
     },
-    /// By the client if there is no reason.
+    /// An order was cancelled; by the client if `reason` is `None`.
     Canceled {
         id: OrderId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +130,7 @@ pub enum Event {
         id: OrderId,
     },
 
-    /// The client has agreed to the risks of strategies.
+    /// The client has accepted the risks of strategies.
     StrategyAgreed,
     GridSubmitted(Box<NewGrid>),
     GridReplaced {
@@ -138,10 +139,11 @@ pub enum Event {
         #[serde(with = "codec::instant_option")]
         ends_at: Option<Timestamp>,
     },
-    /// A level was reached. The order that it creates follows, unless it was skipped.
+    /// A grid reached a level. The entry of the created order follows, unless the trigger was
+    /// skipped.
     GridTriggered(Box<GridTrigger>),
-    /// A candle opened outside of the bounds, or reached a level that the grid may no longer
-    /// trigger at today, or a day had only a daily candle.
+    /// A grid fell asleep: a candle opened outside the bounds, the day's trigger limit was reached,
+    /// or a day had only a daily candle.
     GridSlept {
         grid: GridId,
         candle: Bar,
@@ -155,8 +157,8 @@ pub enum Event {
     GridRestarted {
         grid: GridId,
     },
-    /// By the client, or at a bound: then with the candle that left it. The order that closes the
-    /// grid's position precedes it.
+    /// A grid was cancelled by the client, or at a bound, with the candle that crossed it. The
+    /// order that closes the grid's position precedes this entry.
     GridCanceled {
         grid: GridId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,14 +168,14 @@ pub enum Event {
         grid: GridId,
     },
 
-    /// The quantities held at the roll become the first ones of the day.
+    /// The daily roll. The quantities held now become the day's first quantities.
     Rolled {
         #[serde(with = "codec::market")]
         market: Market,
         #[serde(with = "codec::text")]
         date: Date,
     },
-    /// Cash of an action, due now or on its pay date.
+    /// A cash dividend that is due now or on its pay date.
     DividendDue(Dividend),
     DividendPaid(Dividend),
     SharesChanged {
@@ -183,7 +185,7 @@ pub enum Event {
         ex_date: Date,
         before: Quantity,
         after: Quantity,
-        /// New shares for one old one.
+        /// New shares per old share.
         ratio: Fraction,
         cash_in_lieu: Money,
         currency: Currency,
@@ -220,12 +222,13 @@ pub enum Event {
         #[serde(with = "codec::text")]
         settles_on: Date,
     },
-    /// No price of the underlying: the position remains, and the operator has to decide.
+    /// An option expired without a price for its underlying. The position remains, and an operator
+    /// must resolve it.
     OptionUnsettled {
         #[serde(with = "codec::text")]
         symbol: Symbol,
     },
-    /// Forced selling began or ended.
+    /// Forced liquidation started or ended.
     Liquidating {
         on: bool,
         net_assets: Money,
@@ -243,10 +246,10 @@ pub struct AcceptedOrder {
     pub standing: Standing,
     #[serde(default)]
     pub by_engine: bool,
-    /// Forced selling.
+    /// Whether the order is a forced liquidation.
     #[serde(default)]
     pub is_forced: bool,
-    /// The grid that created it.
+    /// Grid that created the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<GridOrigin>,
 }
@@ -279,13 +282,13 @@ pub struct GridTrigger {
     pub kind: GridTriggerKind,
     pub side: Side,
     pub quantity: Quantity,
-    /// The triggering price, which is the new base, and the base before.
+    /// The triggering price, which becomes the new base, and the previous base.
     #[serde(with = "codec::price")]
     pub price: Price,
     #[serde(with = "codec::price")]
     pub base: Price,
     pub candle: Bar,
-    /// Why no order was created, and the numbers behind it.
+    /// Why no order was created, with the numbers of the failed check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<SleepingReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -296,29 +299,29 @@ pub struct GridTrigger {
 pub struct Release {
     pub id: OrderId,
     pub sequence: u64,
-    /// The new limit; none for a market order.
+    /// New limit price. `None` for a market order.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
     pub price: Option<Price>,
     #[serde(with = "codec::price")]
     pub reserve_price: Price,
     pub candle: Bar,
     pub how: Trigger,
-    /// The last best price of a trailing order.
+    /// Last best price of a trailing order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
 }
 
-/// Where in its candle a trigger certainly happened.
+/// The earliest point in a candle at which a trigger is certain to have occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
-    /// At its open.
+    /// At the open.
     Gap,
-    /// Somewhere in it.
+    /// At an unknown point within the candle.
     Inside,
 }
 
-/// An execution, with its reasons.
+/// A fill, with the candle and the rule behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Execution {
     pub id: OrderId,
@@ -329,39 +332,40 @@ pub struct Execution {
     #[serde(with = "codec::price")]
     pub price: Price,
     pub facts: Facts,
-    /// The charges that this fill adds to those of its order and day.
+    /// Charges that this fill adds to those of its order and day.
     pub fees: Vec<Fee>,
-    /// The trading day it is booked on.
+    /// Trading day on which the fill is booked.
     #[serde(with = "codec::text")]
     pub day: Date,
     #[serde(with = "codec::text")]
     pub settles_on: Date,
     pub candle: Bar,
     pub rule: FillRule,
-    /// The quantity the candle left to this order; none where nothing limits it.
+    /// Quantity of the candle's volume available to this order. `None` if the volume is not
+    /// limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Quantity>,
 }
 
-/// The price of the candle at which an order was filled.
+/// Which price of the candle filled an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FillRule {
-    /// A market order, at the open plus slippage.
+    /// A market order at the open, plus slippage.
     MarketOpen,
-    /// The open was better than the limit.
+    /// The open, which was better than the limit.
     Open,
-    /// The candle went through the limit.
+    /// The limit, which the candle crossed.
     Limit,
-    /// The opening auction.
+    /// The price of the opening auction.
     OpeningAuction,
-    /// The closing auction.
+    /// The price of the closing auction.
     ClosingAuction,
-    /// An odd lot, always at its limit.
+    /// An odd-lot order, always at its limit.
     OddLot,
 }
 
-/// The candle behind an event.
+/// The candle that caused an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bar {
     #[serde(with = "codec::instant")]
@@ -376,7 +380,7 @@ pub struct Bar {
     pub close: Price,
     pub volume: i64,
     pub session: u8,
-    /// The daily candle of a coarse day, stamped with its opening.
+    /// Whether this is the daily candle of a coarse day, stamped with its opening.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_day: bool,
 }
@@ -392,7 +396,7 @@ impl Bar {
     }
 }
 
-/// Cash of a holding; negative if the position is short.
+/// A cash dividend. Negative if the position is short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dividend {
     #[serde(with = "codec::text")]
@@ -404,12 +408,12 @@ pub struct Dividend {
     pub quantity: Quantity,
     pub amount: Money,
     pub currency: Currency,
-    /// The holding period it belongs to.
+    /// Holding period of the position that earned the dividend.
     pub period: u64,
 }
 
 impl Entry {
-    /// The same entry in the journal of another account: what a fork copies.
+    /// Returns the same entry for the journal of another account, for a fork.
     #[must_use]
     pub fn of_account(&self, account: u64) -> Entry {
         let mut entry = self.clone();
@@ -469,7 +473,7 @@ impl Event {
         }
     }
 
-    /// The grid that an event concerns. Events of its orders belong to those orders.
+    /// Returns the grid that an event is about. Events on a grid's orders belong to the orders.
     pub fn grid(&self) -> Option<GridId> {
         match self {
             Event::GridSubmitted(new) => Some(new.id),
@@ -484,7 +488,7 @@ impl Event {
         }
     }
 
-    /// The order that an event concerns.
+    /// Returns the order that an event is about.
     pub fn order(&self) -> Option<OrderId> {
         match self {
             Event::Accepted(accepted) => Some(accepted.id),
@@ -502,9 +506,9 @@ impl Event {
         }
     }
 
-    /// The states that an event takes an order through, given its current one and whether anything
-    /// was executed: those it passes, and the one it remains in. Each is a row of its history and a
-    /// push.
+    /// Returns the statuses that an event moves an order through: the intermediate ones, and the
+    /// final one. `before` is the current status, and `executed` tells whether the order has fills.
+    /// Each status adds a history row and a push.
     pub(crate) fn stages(
         &self,
         before: OrderStatus,

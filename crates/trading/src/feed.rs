@@ -1,5 +1,5 @@
-//! Market data for the engine. The caller implements [`Feed`] over its candle store. Nothing here
-//! reads ahead: every query names the instant or date up to which it may be answered.
+//! Market data for the engine. The caller implements [`Feed`] over its candle store. The engine
+//! never reads ahead: every query states the instant or date up to which data may be used.
 
 use market::adjust::Amount;
 use market::{Candle, Date, Market, Price, Session, Slot, Symbol, Timestamp, Venue};
@@ -12,23 +12,24 @@ use crate::words::Kind;
 
 /// Market data as of an instant.
 ///
-/// An implementation should cache the latest minutes of a symbol: 1,000 accounts with 10,000 open
-/// orders all read the same candles. Only symbols with open orders are queried, in steps of at most
-/// a day.
+/// An implementation should cache the latest minutes of a symbol, because 1,000 accounts with
+/// 10,000 open orders all read the same candles. Only symbols with open orders are queried, at most
+/// a day at a time.
 pub trait Feed {
     fn venue(&self, market: Market) -> &Venue;
 
-    /// The kind, lot and currency of a security on a date. `None` if it is unknown.
+    /// Returns the kind, lot and currency of a security on a date, or `None` if it is unknown.
     fn security(&self, symbol: &Symbol, date: Date) -> Option<Security>;
 
-    /// Appends the candles that take effect after one instant and up to another (inclusive), of all
-    /// lanes, ascending by [`EffectiveCandle::at`] and then by stamp. Candles overtaken by a newer
-    /// one of their lane ([`drop_overtaken`]) are left out. A coarse day, one with a daily candle
-    /// and no intraday minute, has [`ActTimes::day`] in place of minutes; options have none.
+    /// Appends the candles of all lanes that take effect after `after` and up to `through`
+    /// (inclusive), in order of [`EffectiveCandle::at`], then of stamp. Candles overtaken by a
+    /// newer one in their lane ([`drop_overtaken`]) are omitted. A coarse day, which has a daily
+    /// candle but no intraday minutes, has [`ActTimes::day`] instead of minutes, except for
+    /// options.
     fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<EffectiveCandle>);
 
-    /// Visits the same candles in the same order. Most of them match no order, so an implementation
-    /// with cached candles need not copy them.
+    /// Visits the same candles as [`Feed::candles`], in the same order. Most of them match no
+    /// order, so an implementation with cached candles should override this to avoid copying them.
     fn scan(
         &self,
         symbol: &Symbol,
@@ -41,26 +42,27 @@ pub trait Feed {
         candles.iter().for_each(see);
     }
 
-    /// The mark price at an instant, from candles of all sessions; see [`mark_of`].
+    /// Returns the mark price at an instant, from candles of all sessions; see [`mark_of`].
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price>;
 
-    /// The actual close of the last daily candle before a date.
+    /// Returns the unadjusted close of the last daily candle before a date.
     fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
-    /// The newest candle known at an instant, in any lane: the one behind the mark.
+    /// Returns the newest candle known at an instant, in any lane. The mark is derived from it.
     fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<EffectiveCandle>;
 
-    /// The close of the last intraday minute of a trading day, or of its daily candle if the day is
-    /// coarse.
+    /// Returns the close of a trading day's last intraday minute, or of its daily candle if the day
+    /// is coarse.
     fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
-    /// Corporate actions with `after < ex-date <= through`, ascending by ex-date.
+    /// Returns the corporate actions with `after < ex-date <= through`, in order of ex-date.
     fn actions(&self, symbol: &Symbol, after: Date, through: Date) -> Vec<CorporateAction>;
 
-    /// HKD for one unit of a currency: the latest rate on or before a date. Never called for HKD.
+    /// Returns the latest rate on or before a date, in HKD per unit of a currency. Never called for
+    /// HKD.
     fn rate(&self, currency: Currency, date: Date) -> Option<Rate>;
 
-    /// Whether that rate is an approximate built-in one, because none was reported.
+    /// Returns whether [`Feed::rate`] is an approximate built-in rate, because none was reported.
     fn is_rate_builtin(&self, _: Currency, _: Date) -> bool {
         false
     }
@@ -71,14 +73,14 @@ pub trait Feed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Security {
     pub kind: Kind,
-    /// Shares of a board lot; 1 outside of Hong Kong.
+    /// Shares per board lot; 1 outside Hong Kong.
     pub lot: Quantity,
     pub currency: Currency,
     pub is_delisted: bool,
 }
 
 impl Security {
-    /// Shares behind one unit of quantity.
+    /// Returns the number of shares per unit of quantity.
     pub fn multiplier(&self) -> u32 {
         if self.kind == Kind::Option { 100 } else { 1 }
     }
@@ -95,7 +97,7 @@ pub struct Factors {
 pub(crate) const FACTOR_UNIT: i64 = 1_000_000;
 
 impl Factors {
-    /// No credit on the security.
+    /// Factors of a security that cannot be bought on credit.
     pub const NONE: Factors = Factors { im: FACTOR_UNIT, mm: FACTOR_UNIT, fm: FACTOR_UNIT };
     /// Minimum factors of a short position.
     pub(crate) const SHORT: Factors = Factors { im: 500_000, mm: 300_000, fm: 250_000 };
@@ -112,11 +114,11 @@ impl Factors {
     }
 }
 
-/// A corporate action, everything per old share, and when its cash is paid.
+/// A corporate action, with all amounts per old share, and its pay date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CorporateAction {
     pub action: market::Action,
-    /// The ex-date if it is not known.
+    /// `None` if unknown; the ex-date is then used.
     pub pay_date: Option<Date>,
 }
 
@@ -131,18 +133,18 @@ impl CorporateAction {
 pub struct EffectiveCandle {
     pub candle: Candle,
     pub at: Timestamp,
-    /// The trading day it belongs to.
+    /// Trading day that the candle belongs to.
     pub day: Date,
     pub kind: CandleKind,
 }
 
-/// The period that an effective candle covers.
+/// Period covered by an effective candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CandleKind {
     Minute,
     /// The closing auction.
     Tail,
-    /// The regular hours of a coarse day, stamped with its opening.
+    /// The regular hours of a coarse day, stamped with the opening.
     Day,
 }
 
@@ -155,8 +157,8 @@ impl EffectiveCandle {
         self.kind == CandleKind::Day
     }
 
-    /// Whether its open is known at an instant before it takes effect: true of a running minute
-    /// that is not late.
+    /// Returns whether the candle's open is known at an instant before the candle takes effect.
+    /// `true` only for a running minute that is not late.
     pub fn is_running(&self, at: Timestamp) -> bool {
         self.kind == CandleKind::Minute
             && self.candle.time <= at
@@ -165,8 +167,8 @@ impl EffectiveCandle {
     }
 }
 
-/// Computes when candles take effect. Consecutive candles mostly lie in one segment, which is
-/// looked up once.
+/// Computes when candles take effect. Caches the last segment, because consecutive candles are
+/// mostly in the same one.
 #[derive(Debug)]
 pub struct ActTimes<'a> {
     venue: &'a Venue,
@@ -178,9 +180,9 @@ impl<'a> ActTimes<'a> {
         ActTimes { venue, slot: None }
     }
 
-    /// A candle with the instant at which it takes effect: a minute after its stamp, a closing
-    /// candle at the end of its tail, later if it arrived later. `None` for a stamp outside of all
-    /// sessions.
+    /// Returns a candle with the instant at which it takes effect: a minute after its stamp, the
+    /// end of the auction for a closing-auction candle, or its arrival time if that is later.
+    /// Returns `None` for a stamp outside all sessions.
     pub fn of(&mut self, candle: Candle, arrived: Option<Timestamp>) -> Option<EffectiveCandle> {
         let slot = match self.slot {
             Some(slot) if slot.holds(candle.time) => slot,
@@ -198,8 +200,8 @@ impl<'a> ActTimes<'a> {
         })
     }
 
-    /// The daily candle of a coarse day: stamped with the opening of the regular hours, effective
-    /// at their end. `None` on a day without trading.
+    /// Returns the daily candle of a coarse day, stamped with the opening of the regular hours and
+    /// effective at their end. Returns `None` on a non-trading day.
     pub fn day(venue: &Venue, date: Date, candle: Candle) -> Option<EffectiveCandle> {
         let day = venue.day(date)?;
         let opening = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
@@ -208,9 +210,9 @@ impl<'a> ActTimes<'a> {
     }
 }
 
-/// Removes candles that arrived after a newer one of their lane took effect. `candles` ascends by
-/// effect, then by stamp. A daily candle is newer than every minute of its day, but a minute that
-/// took effect first removes the daily candle.
+/// Removes candles that arrived after a newer one in their lane took effect. `candles` must be in
+/// order of effect, then of stamp. A daily candle is newer than every minute of its day, but a
+/// minute that took effect first removes the daily candle.
 pub fn drop_overtaken(candles: &mut Vec<EffectiveCandle>) {
     let mut newest = [Timestamp(i64::MIN); 4];
     let mut coarse: Option<Date> = None;
@@ -229,9 +231,9 @@ pub fn drop_overtaken(candles: &mut Vec<EffectiveCandle>) {
     });
 }
 
-/// The known price at an instant: the close of the newest effective candle, or the open of the
-/// running minute. `candles` ascends by stamp. Closing candles, daily candles and late ones show
-/// nothing before they take effect.
+/// Returns the known price at an instant: the close of the newest effective candle, or the open of
+/// the running minute. `candles` must be in stamp order. Closing-auction, daily and late candles
+/// have no price before they take effect.
 pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a EffectiveCandle>, at: Timestamp) -> Option<Price> {
     let mut mark = None;
     for effective in candles {

@@ -1,4 +1,4 @@
-//! Figures of the whole account: assets, margins, buying power, risk.
+//! Account-wide figures: assets, margins, buying power, risk.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::position::Position;
 use crate::refusal::Refusal;
 use crate::view::MarketView;
 
-/// Exact, in HKD.
+/// Exact figures in HKD.
 #[derive(Clone, Debug)]
 pub struct Figures {
     pub balances: BTreeMap<Currency, Balance>,
@@ -21,13 +21,13 @@ pub struct Figures {
     pub market_value: HkdAmount,
     pub init_margin: HkdAmount,
     pub maintenance_margin: HkdAmount,
-    /// Below this, positions are liquidated.
+    /// Net assets below this amount trigger forced liquidation.
     pub forced_margin: HkdAmount,
     pub debt: HkdAmount,
     pub has_short: bool,
 }
 
-/// The figures of an answer, in one currency, to the cent.
+/// The figures of a response, in one currency, rounded to the cent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub currency: Currency,
@@ -66,7 +66,8 @@ pub(crate) fn value(
     Ok(Valuation { value, init: part(factors.im), maintenance: part(factors.mm), forced: part(factors.fm) })
 }
 
-/// The figures of an account at an instant; refused when a currency it holds has no rate.
+/// Computes the figures of an account at an instant. Refuses if a held currency has no exchange
+/// rate.
 pub fn figures(account: &Account, view: &MarketView<'_>) -> Result<Figures, Refusal> {
     let mut figures = Figures {
         balances: balances(account, view),
@@ -94,8 +95,8 @@ pub fn figures(account: &Account, view: &MarketView<'_>) -> Result<Figures, Refu
     Ok(figures)
 }
 
-/// The figures of an account in a currency, by default HKD. `asked` is the currency that a client
-/// named. An account that has only that currency needs no rate for it.
+/// Returns the figures of an account in the requested currency, or in HKD by default. An account
+/// that holds only the requested currency needs no exchange rate for it.
 pub fn report(
     account: &Account,
     view: &MarketView<'_>,
@@ -103,7 +104,7 @@ pub fn report(
 ) -> Result<Report, Refusal> {
     let in_unit = |view: &MarketView<'_>| figures(account, view)?.report(account, view, requested);
     match requested.map(|currency| (currency, view.rate(currency))) {
-        // The credit line is in HKD.
+        // The credit line is in HKD, so using it requires a rate.
         Some((currency, Err(refusal))) if account.usable_credit().is_zero() => {
             in_unit(&view.within(currency)).map_err(|_| refusal)
         }
@@ -121,7 +122,7 @@ impl Figures {
         self.net_assets().minus(self.init_margin)
     }
 
-    /// 0 safe to 3 danger.
+    /// Returns the risk level, from 0 (safe) to 3 (danger).
     pub fn risk_level(&self) -> u8 {
         let net = self.net_assets();
         match () {

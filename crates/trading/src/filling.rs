@@ -1,4 +1,4 @@
-//! Booking a fill, limited by the available money.
+//! Books a fill, limited by the available funds.
 
 use market::{Price, Timestamp};
 
@@ -19,7 +19,7 @@ use crate::work::Work;
 pub(crate) struct Offer {
     pub(crate) price: Price,
     pub(crate) rule: FillRule,
-    /// The quantity left to this account by the candle; `None` for no limit.
+    /// Remaining quantity that the account may take from the candle. `None` for no limit.
     pub(crate) budget: Option<Quantity>,
     pub(crate) lot: Quantity,
 }
@@ -86,7 +86,7 @@ fn filled(
     }
 }
 
-/// The largest part of a buy that rule (a) allows, with the order's own reserve released.
+/// Returns the largest part of a buy that rule (a) allows. The order's own reserve is not deducted.
 fn fitting(
     work: &Work<'_>,
     view: &MarketView<'_>,
@@ -96,7 +96,7 @@ fn fitting(
     wanted: Quantity,
 ) -> Quantity {
     let account = &*work.account;
-    // Without a rate for its currency the credit line is worth nothing.
+    // The credit line cannot be used without a rate for the order's currency.
     let there = spendable(account, view, order.facts.currency, order.id, Credit::Usable)
         .or_else(|_| spendable(account, view, order.facts.currency, order.id, Credit::None))
         .unwrap_or_default();
@@ -116,8 +116,8 @@ fn fitting(
     if order.terms.order_type == OrderType::OddLot {
         return Quantity::ZERO;
     }
-    // Covering a short position may free more than it costs, so a larger quantity can fit where a
-    // smaller one does not. The covering part is tried first; beyond it, the cost grows again.
+    // Covering a short position may free more money than it costs, so a larger quantity can fit
+    // where a smaller one does not. Try the covering part first; beyond it, the cost grows again.
     let covering = wanted.min(short).down_to(offer.lot);
     if covering.is_positive() && check(covering).is_ok() {
         return covering + largest(offer.lot, wanted - covering, |beyond| check(covering + beyond));

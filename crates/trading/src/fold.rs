@@ -1,5 +1,5 @@
-//! Applies events to the state. Total and deterministic: the same entries give the same account,
-//! whatever the current prices and tables.
+//! Applies events to the state. The fold is total and deterministic: the same entries give the same
+//! account, regardless of current prices and tables.
 
 use market::{Date, Price, Symbol, Timestamp};
 
@@ -14,11 +14,11 @@ use crate::settings::Setting;
 use crate::tables::{DayTotals, Fee};
 use crate::words::{OrderStatus, TriggerStatus};
 
-/// The reason text of a forced order.
+/// Reason text of a forced order.
 const FORCED: &str = "forced";
 
 impl Account {
-    /// The account that results from a journal.
+    /// Folds a journal into an account.
     pub fn fold<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Account {
         let mut account = Account::default();
         for entry in entries {
@@ -27,7 +27,7 @@ impl Account {
         account
     }
 
-    /// The account at a past instant: its journal cut there.
+    /// Returns the account at a past instant, from the journal entries up to then.
     pub fn fold_until<'a>(entries: impl IntoIterator<Item = &'a Entry>, now: Timestamp) -> Account {
         let mut account =
             Account::fold(entries.into_iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)));
@@ -37,8 +37,8 @@ impl Account {
         account
     }
 
-    /// Applies one entry. Returns how many rows the history of its order gained, or 1 for a grid:
-    /// each is a push.
+    /// Applies one entry. Returns the number of pushes it causes: the number of history rows added
+    /// to its order, or 1 for a grid.
     pub fn apply(&mut self, entry: &Entry) -> usize {
         self.entries = entry.number;
         self.set_horizon(entry.at);
@@ -123,12 +123,11 @@ impl Account {
         *self.cash.entry(currency).or_default() += amount;
     }
 
-    /// Books cash now that settles on a later date.
+    /// Books cash that settles on a later date.
     fn settle_later(&mut self, symbol: &Symbol, currency: Currency, amount: Money, settles_on: Date) {
         self.pay(currency, amount);
         let market = symbol.market();
-        // Receipts of a date are one amount, and payments another: the individual fills do not
-        // matter.
+        // Receipts and payments are each combined into one amount per settlement date.
         let is_same = |known: &&mut UnsettledAmount| {
             (known.market, known.currency, known.settles_on) == (market, currency, settles_on)
                 && known.amount.is_negative() == amount.is_negative()
@@ -175,7 +174,7 @@ impl Account {
             self.dividends.remove(index);
         }
         self.pay(dividend.currency, dividend.amount);
-        // A dividend of an earlier holding period does not lower the cost of the current one.
+        // A dividend from an earlier holding period does not lower the cost of the current one.
         if let Some(position) = self.positions.get_mut(&dividend.symbol)
             && position.period == dividend.period
         {
@@ -247,7 +246,7 @@ impl Account {
         }
     }
 
-    /// Cash and shares of a fill; its order follows in [`change_order`].
+    /// Books the cash and shares of a fill. [`change_order`] updates the order.
     fn book(&mut self, filled: &Execution) {
         let Execution { symbol, side, quantity, price, facts, day, settles_on, .. } = filled;
         let amount = Money::of(*price, *quantity, facts.multiplier);
@@ -264,7 +263,7 @@ impl Account {
     }
 }
 
-/// The state of an order when it is accepted.
+/// Returns the state of an order at acceptance.
 pub(crate) fn new_order(accepted: &AcceptedOrder, at: Timestamp) -> Order {
     let trigger_status = match (&accepted.standing.watch, accepted.terms.order_type.is_conditional()) {
         (Some(Watch::Trail(_)), _) => TriggerStatus::Active,
@@ -296,8 +295,8 @@ pub(crate) fn new_order(accepted: &AcceptedOrder, at: Timestamp) -> Order {
     }
 }
 
-/// Applies an event to an order, except for its state. Returns the sequence number it uses, 0 for
-/// none.
+/// Applies an event to an order, except for its status. Returns the event's sequence number, or 0
+/// if it has none.
 fn change_order(order: &mut Order, event: &Event, at: Timestamp) -> u64 {
     match event {
         Event::Activated { sequence, terms, standing, .. } => {
@@ -348,7 +347,7 @@ fn renew(order: &mut Order, sequence: u64, terms: crate::terms::Terms, standing:
     }
     let status = order.standing.status;
     order.standing = standing;
-    // The state itself changes by its stages.
+    // The status is updated separately, from the event's stages.
     order.standing.status = status;
 }
 

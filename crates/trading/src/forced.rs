@@ -1,5 +1,5 @@
-//! Forced selling: one market order after the other until the account is above its maintenance
-//! margin again.
+//! Forced liquidation: submits market orders one at a time until the account's net assets exceed
+//! its maintenance margin.
 
 use market::{Symbol, Timestamp};
 
@@ -15,10 +15,10 @@ use crate::view::MarketView;
 use crate::words::{OrderStatus, OrderType, OutsideRth, Side, TimeInForce};
 use crate::work::Work;
 
-/// At each candle: begins, continues or ends forced selling.
+/// Starts, continues or ends forced liquidation. Called at each candle.
 pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
     let view = work.before_roll(at);
-    // Without a rate the account cannot be valued, so nothing is forced.
+    // Without an exchange rate the account cannot be valued, so nothing is liquidated.
     let Ok(figures) = figures(work.account, &view) else { return };
     let net = figures.net_assets();
     let hkd = |amount: HkdAmount| amount.to(Rate::ONE);
@@ -45,7 +45,7 @@ pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
     }
 }
 
-/// A market order that closes the largest position that can be closed.
+/// Returns a market order that closes the largest position that can be closed.
 fn largest_close(work: &Work<'_>, view: &MarketView<'_>) -> Option<AcceptedOrder> {
     let account = &*work.account;
     let mut positions: Vec<(HkdAmount, &Symbol)> = account

@@ -1,4 +1,4 @@
-//! What a buy or a short sale requires, and the quantity that the account can afford.
+//! Funds required by a buy or a short sale, and the quantity that the account can afford.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use market::{Price, Symbol};
 
 const FUNDS: &str = "insufficient funds";
 
-/// A demand on the account's money: a quantity of an order at its reserve price.
+/// A demand on the account's funds: a quantity of an order at its reserve price.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand<'a> {
     pub(crate) order: &'a Order,
@@ -27,15 +27,15 @@ pub(crate) struct Demand<'a> {
     pub(crate) price: Price,
 }
 
-/// Whether the credit line counts.
+/// Whether the credit line may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Credit {
     Usable,
     None,
 }
 
-/// The amount that rule (a) allows to be spent: the money in the currency plus the unused credit,
-/// with the order's own reserve released.
+/// Returns the amount that rule (a) allows to be spent: the available cash in the currency plus the
+/// unused credit. The reserve of the order `own` is not deducted.
 pub(crate) fn spendable(
     account: &Account,
     view: &MarketView<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn spendable(
     Ok(available + left.floor_to(view.rate(currency)?))
 }
 
-/// The part of a buy that closes a short position; open buys count first.
+/// Returns the part of a buy that closes a short position, after the open buy orders.
 pub(crate) fn covering(account: &Account, order: &Order, quantity: Quantity) -> Quantity {
     let symbol = order.symbol();
     if !order.terms.side.is_buy() || !account.held(symbol).is_negative() {
@@ -66,7 +66,7 @@ pub(crate) fn covering(account: &Account, order: &Order, quantity: Quantity) -> 
     quantity.min((-account.available_quantity(symbol, Some(order.id))).or_zero())
 }
 
-/// The money locked for a short quantity.
+/// Returns the money locked for part of a short position.
 pub(crate) fn cover_value(
     account: &Account,
     view: &MarketView<'_>,
@@ -83,7 +83,7 @@ pub(crate) fn cover_value(
     Money::from_units(share)
 }
 
-/// Rule (a): the cost of a buy must be covered by cash of its currency or by credit.
+/// Rule (a): cash in the order's currency, or credit, must cover the cost of a buy.
 fn rule_a(
     account: &Account,
     view: &MarketView<'_>,
@@ -101,12 +101,12 @@ fn rule_a(
     Err(Refusal::check(10, FUNDS).with(&rule, needed.text(), there.text()))
 }
 
-/// An open sell that opens or enlarges a short position.
+/// Returns whether an order opens or increases a short position.
 fn is_short_sale(account: &Account, order: &Order) -> bool {
     order.terms.side == Side::Sell && !account.held(order.symbol()).is_positive()
 }
 
-/// Whether the account's margins limit its purchases.
+/// Returns whether margin limits the account's orders.
 fn is_margined(account: &Account, view: &MarketView<'_>, order: &Order) -> bool {
     let shorts = || {
         account.positions().any(|(_, position)| position.quantity.is_negative())
@@ -119,13 +119,13 @@ fn is_margined(account: &Account, view: &MarketView<'_>, order: &Order) -> bool 
     is_margin && (!account.usable_credit().is_zero() || is_short_sale(account, order) || shorts())
 }
 
-/// The margin factors of the position that an order opens.
+/// Returns the margin factors of the position that an order opens.
 fn order_factors(view: &MarketView<'_>, order: &Order) -> Factors {
     let side = if order.terms.side.is_buy() { Quantity::SMALLEST } else { -Quantity::SMALLEST };
     view.factors(order.symbol(), side)
 }
 
-/// The buying power that an order uses, in HKD.
+/// Returns the buying power that an order uses, in HKD.
 fn tied_up(
     view: &MarketView<'_>,
     order: &Order,
@@ -149,7 +149,7 @@ fn rule_b(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) -> Resul
     let needed = tied_up(view, order, order_factors(view, order), reserve)?;
     let mut left = figures(account, view)?.buy_power();
     left = held(account, view, |sums| {
-        // The factors of a security are read once, however many orders it has.
+        // Factors are read once per security and side.
         let mut known: BTreeMap<(&Symbol, Side), Factors> = BTreeMap::new();
         for open in account.open_orders().filter(|open| open.id != order.id && open.is_working()) {
             if open.terms.side.is_buy() || is_short_sale(account, open) {
@@ -167,7 +167,7 @@ fn rule_b(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) -> Resul
     Err(Refusal::check(10, FUNDS).with("buying power in HKD", hkd(needed), hkd(left)))
 }
 
-/// Both rules for a buy, the second alone for a short sale.
+/// Checks rules (a) and (b) for a buy, and only rule (b) for a short sale.
 pub(crate) fn check_funds(
     account: &Account,
     view: &MarketView<'_>,
@@ -179,7 +179,7 @@ pub(crate) fn check_funds(
     rule_b(account, view, demand)
 }
 
-/// Rule (a) without credit.
+/// Checks rule (a) without credit.
 pub(crate) fn check_cash(
     account: &Account,
     view: &MarketView<'_>,
@@ -188,8 +188,8 @@ pub(crate) fn check_cash(
     rule_a(account, view, demand, Credit::None)
 }
 
-/// The largest multiple of `step` up to `most` that passes a check. The requirement grows with the
-/// quantity.
+/// Returns the largest multiple of `step` up to `most` that passes a check. If a quantity fails the
+/// check, all larger ones must fail, too.
 pub(crate) fn largest(
     step: Quantity,
     most: Quantity,
@@ -202,7 +202,7 @@ pub(crate) fn largest(
     if high > 0 && passes(step.times(high)).is_ok() {
         return step.times(high);
     }
-    // Invariant: `low` passes or is zero, `high` does not pass.
+    // Invariant: `low` passes or is zero, and `high` fails.
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if passes(step.times(middle)).is_ok() {

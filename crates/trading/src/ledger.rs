@@ -1,5 +1,5 @@
-//! Double entry: the legs of each journal entry, which sum to zero per currency and security, and
-//! its cash flows.
+//! Double-entry bookkeeping: the legs of each journal entry, which sum to zero per currency and
+//! security, and its cash flows.
 
 use market::{Date, Symbol, Timestamp};
 
@@ -8,7 +8,7 @@ use crate::money::Currency;
 use crate::money::Money;
 use crate::quantity::Quantity;
 
-/// An account of the ledger.
+/// A ledger account.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LedgerAccount {
     Cash,
@@ -39,7 +39,7 @@ impl std::fmt::Display for LedgerAccount {
     }
 }
 
-/// The asset and the amount of a leg.
+/// Asset and amount of a leg.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amount {
     Money(Currency, Money),
@@ -58,11 +58,11 @@ pub struct Leg {
 pub struct CashFlow {
     pub name: &'static str,
     pub currency: Currency,
-    /// Negative when money leaves.
+    /// Negative for outgoing amounts.
     pub amount: Money,
     pub symbol: Option<Symbol>,
     pub description: String,
-    /// `None` for entries from before the first request.
+    /// `None` for entries made before the first request.
     pub at: Option<Timestamp>,
 }
 
@@ -94,7 +94,7 @@ impl Legs {
     }
 }
 
-/// The legs of an entry; empty if it moves nothing.
+/// Returns the legs of an entry. Empty if it moves neither money nor shares.
 pub fn legs(entry: &Entry) -> Vec<Leg> {
     let mut legs = Legs(Vec::new());
     match &entry.event {
@@ -144,7 +144,7 @@ fn fill_legs(legs: &mut Legs, filled: &Execution) {
     }
 }
 
-/// The cash flows of an entry, one for each cash leg.
+/// Returns the cash flows of an entry, one for each cash leg.
 pub fn cash_flows(entry: &Entry) -> Vec<CashFlow> {
     let symbol = match &entry.event {
         Event::Filled(filled) => Some(filled.symbol.clone()),

@@ -1,60 +1,60 @@
 //! The paper account: commands and candles in, events out.
 //!
-//! Everything here is a value or a pure function. The crate reads no clock, no file and no database,
-//! and knows no protocol: prices, calendars, rates, factors and `now` come in through [`Feed`] and
-//! arguments. The journal is the source of truth: an [`Account`] is the fold of its [`Entry`]s, so
-//! the same entries give the same account, a past account is its journal cut at that instant, and a
-//! snapshot can be discarded.
+//! Everything here is a value or a pure function. The crate reads no clock, file or database, and
+//! knows no protocol: prices, calendars, rates, factors and `now` are passed in through [`Feed`]
+//! and arguments. The journal is the source of truth: an [`Account`] is the fold of its [`Entry`]s.
+//! The same entries therefore give the same account, a past account is the fold of a prefix of its
+//! journal, and a snapshot can be discarded.
 //!
-//! Start with [`Engine`]: [`Engine::advance`] applies everything that happens up to an instant,
-//! [`Engine::handle`] does that and executes a [`Command`]. Both return an [`Outcome`]: entries to
-//! store, then pushes to send. [`decide`] returns the events of a command without applying them.
+//! Start with [`Engine`]: [`Engine::advance`] applies all events up to an instant, and
+//! [`Engine::handle`] also executes a [`Command`]. Both return an [`Outcome`]: entries to store,
+//! then pushes to send. [`decide`] returns the events of a command without applying them.
 //!
 //! | subject | files |
 //! |---|---|
-//! | values | `money`, `quantity`, `decimal`, `words` (closed sets with their literals), `settings`, `terms` |
-//! | dated tables | `tables/`: ticks, fees, settlement days, interest; their text in `tables/*.csv` of the crate |
-//! | market data | `feed` (the trait), `view` (the data known at one instant), `tape` (candles in the order of effect) |
+//! | values | `money`, `quantity`, `decimal`, `words` (enums with their literals), `settings`, `terms` |
+//! | dated tables | `tables/`: ticks, fees, settlement days, interest; the data is in the crate's `tables/*.csv` |
+//! | market data | `feed` (the trait), `view` (the data known at one instant), `tape` (candles in order of effect) |
 //! | state | `event` (the journal), `fold` (applies events to the state), `account`, `order`, `orders`, `position` |
-//! | money | `balance` (C, F, S, unsettled), `reserves` (the sums behind F, cached), `figures` (assets, margins, risk), `funds` (the requirements of a buy), `estimate` |
+//! | money | `balance` (C, F, S, unsettled), `reserves` (the cached sums behind F), `figures` (assets, margins, risk), `funds` (the funds that an order requires), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
-//! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
+//! | time | `advance` (the order of work), `timers`, `reach` (which candles are relevant), `candle_step`, `matching`, `triggers`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
 //! | grids | `grid/`: rules and their checks, levels, the effect of a candle, sub-orders, profit |
-//! | answers | `push`, `ledger` (legs, cash flow), `statement/` (dates and months), `views`; `paper` explains orders from these entries |
+//! | output | `push`, `ledger` (legs, cash flow), `statement/` (daily and monthly), `views`; `paper` explains orders from the journal |
 //!
-//! Rules are those of the engine specification; comments name a rule only where its reason is not
+//! The rules are those of the engine specification; comments cite a rule only if its reason is not
 //! obvious.
 //!
-//! Choices where the specification leaves something open:
+//! Choices where the specification is silent:
 //!
 //! | case | behaviour |
 //! |---|---|
-//! | candles that take effect at one instant with different stamps | one queue over all symbols; a symbol's second candle, which is late, follows the first ones of all symbols |
-//! | a special limit order that meets no candle but the closing auction | expires with the day |
-//! | no exchange rate where rule (b) or check 12 needs one | refused at submit and replace, rejected at release |
-//! | values of trailing orders that are not above 0 | refused by check 7, with the name of the field; a quantity that is not above 0 by check 3 |
-//! | `delayed_until` that is not within 90 days | refused by check 4 with a separate text; days of `expire_date` count from it |
-//! | forced selling | one order at a time; less than a whole lot remains |
-//! | an action's fraction, or rights, without any close before it | worth nothing; dividends are still paid |
-//! | a dividend that is paid after its holding was sold | cash; the cost of a later holding does not change |
-//! | a split or a dividend before the first trade of its day | the mark is the unadjusted last price, so values jump until then |
-//! | an order that ends at the instant of a roll | by candles, releases and the clock: on the day before; by corporate actions and clients: on the new one |
-//! | amounts of operators | at most two decimals; deposits are HKD, USD, CNH or a currency with a rate |
-//! | fields that a type does not use, and `outside_rth` where there is none | accepted and ignored; the preview lists them |
-//! | a late candle | booked, charged and settled by its own trading day |
-//! | an option that expired without a price of its underlying | has no mark, and is valued at cost |
-//! | a grid's quantity limits | are compared with the position at the trigger; several levels of one candle may exceed them together when all fill |
-//! | a grid's trigger that the lot of its day, or the size of an order, does not allow | skipped, asleep for `position` |
-//! | a grid's trigger without money, margin or rate | skipped, asleep for `funds`; the base moves as with every trigger |
-//! | a price path that leaves a bound without reaching a level | is ignored: the next open outside of the bounds counts |
-//! | a grid's position | follows splits; sold at a bound as far as it is still available in the account |
-//! | a suspended grid | does not sleep; a replaced one wakes, and its expiry day does not change |
-//! | a grid's open orders while orders cannot be cancelled | remain, and so does the grid: its cancellation is refused |
-//! | an entry on a date whose statement is already made | is in the next one; entries from before the first request are in the first |
+//! | candles with different stamps that take effect at one instant | one queue over all symbols; a symbol's second candle, which is late, follows the first candles of all symbols |
+//! | a special limit order with no candle other than the closing auction | expires at the end of the day |
+//! | a missing exchange rate in rule (b) or check 12 | the order is refused at submission and replacement, and rejected at release |
+//! | trailing values of 0 or less | refused by check 7, with the field name; a quantity of 0 or less is refused by check 3 |
+//! | `delayed_until` more than 90 days ahead or in the past | refused by check 4 with a separate text; the limit for `expire_date` is counted from `delayed_until` |
+//! | forced liquidation | one order at a time; a remainder of less than a lot is not sold |
+//! | fractional shares or rights of an action without an earlier close | valued at zero; dividends are still paid |
+//! | a dividend paid after the position was sold | booked as cash; the cost of a later position does not change |
+//! | a split or dividend before the first trade of its day | the mark is the unadjusted last price, so values are off until that trade |
+//! | an order that ends at the instant of a roll | belongs to the previous day if a candle, a release or the clock ended it, and to the new day if a corporate action or a client did |
+//! | operator amounts | at most two decimals; deposits are in HKD, USD, CNH or a currency with a rate |
+//! | fields that an order type does not use, and `outside_rth` in a market without extended hours | accepted and ignored; the preview lists them |
+//! | a late candle | booked, charged and settled by its original trading day |
+//! | an option that expired without a price for its underlying | has no mark, and is valued at cost |
+//! | a grid's quantity limits | are compared with the position at the trigger; several levels of one candle may together exceed them once filled |
+//! | a grid trigger whose quantity is not a whole lot or exceeds the order size | skipped, with the sleeping reason `position` |
+//! | a grid trigger without sufficient cash, margin or a rate | skipped, with the sleeping reason `funds`; the base moves as with every trigger |
+//! | a price path that crosses a bound without reaching a level | is ignored; the grid reacts at the next open outside the bounds |
+//! | a grid's position | is adjusted for splits; at a bound, the quantity still available in the account is sold |
+//! | sleeping grids | suspending or replacing a grid clears its sleeping reason; replacing a day grid does not change its expiry |
+//! | cancelling a grid with open orders in a no-cancel period | refused; the grid and its orders remain |
+//! | an entry on a date whose statement already exists | is in the next statement; entries from before the first request are in the first one |
 //! | a coarse day whose daily candle has no volume | puts no grid to sleep |
-//! | a grid that was submitted on a coarse day | falls asleep at the end of the day, even if it was submitted after the opening |
-//! | a trailing market order | trades in regular hours only and needs no offset; it accepts every time in force, as MIT does |
-//! | options before 2024-05-28 | settle the next day, as always |
+//! | a grid submitted on a coarse day | falls asleep at the end of the day, even if it was submitted after the opening |
+//! | a trailing market order | trades in regular hours only and needs no offset; it accepts every time in force, like MIT |
+//! | options before 2024-05-28 | settle the next day, as they did later |
 //! ```
 //! # use market::{Date, Market, Price, Symbol, Venue, Venues};
 //! # use trading::{CorporateAction, EffectiveCandle, Factors, Feed, Rate, Security};

@@ -1,4 +1,4 @@
-//! Whether a candle fills an order, and at which of its prices.
+//! Decides whether a candle fills an order, and at which price.
 
 use market::Price;
 
@@ -12,9 +12,9 @@ use crate::tables::Ticks;
 use crate::terms::{PERCENT_WHOLE, Terms};
 use crate::words::{OrderStatus, OrderType, Side, Touch};
 
-/// Whether a candle may fill an order: it trades in the candle's lane, is reported, was submitted
-/// before the candle, and has no fill of it. A candle takes effect once; one that another process
-/// noticed later must not fill an order again.
+/// Returns whether a candle may fill an order: the order trades in the candle's lane, is reported,
+/// was submitted before the candle, and has no fill from it. A candle takes effect once; if another
+/// process recorded it later, it must not fill the order again.
 pub(crate) fn is_eligible(order: &Order, effective: &EffectiveCandle) -> bool {
     let candle = &effective.candle;
     let is_reported = matches!(order.status(), OrderStatus::New | OrderStatus::PartialFilled);
@@ -31,7 +31,8 @@ pub(crate) fn is_eligible(order: &Order, effective: &EffectiveCandle) -> bool {
     order.since.allows(candle.time)
 }
 
-/// The price at which a candle fills an order, and the rule; `None` if it does not.
+/// Returns the price at which a candle fills an order, and the rule that applies. `None` if there
+/// is no fill.
 pub(crate) fn price_in<'t>(
     order: &Order,
     effective: &EffectiveCandle,
@@ -66,8 +67,8 @@ pub(crate) fn price_in<'t>(
             let is_its = auction.is_some_and(|auction| !auction.is_closing && auction.stamp == candle.time);
             (is_its && !effective.is_day()).then_some((candle.open, FillRule::OpeningAuction))
         }
-        // After its first auction it is a limit order. A coarse day has no auction, but has the
-        // stamp of the opening one.
+        // After its first auction, the order is a limit order. A daily candle has the stamp of the
+        // opening auction, but no auction price.
         OrderType::AuctionLimit => match auction {
             Some(auction) if candle.time < auction.stamp => None,
             Some(auction)
@@ -83,7 +84,7 @@ pub(crate) fn price_in<'t>(
     }
 }
 
-/// The closing auction has a single price.
+/// Returns the price at which a closing auction fills an order. An auction has a single price.
 fn tail_price(order: &Order, effective: &EffectiveCandle) -> Option<Price> {
     let close = effective.candle.close;
     match order.fills_as() {
@@ -98,18 +99,18 @@ fn tail_price(order: &Order, effective: &EffectiveCandle) -> Option<Price> {
     }
 }
 
-/// Whether a limit is at or beyond a price, which is enough in an auction.
+/// Returns whether a limit is at or better than a price, which is sufficient in an auction.
 fn reaches(side: Side, limit: Price, price: Price) -> bool {
     if side.is_buy() { limit >= price } else { limit <= price }
 }
 
-/// Whether a limit is beyond a price. The position in the queue is unknown, so equality is not
-/// enough unless the account's setting allows it.
+/// Returns whether a limit is better than a price. The order's queue position is unknown, so an
+/// equal price is not sufficient unless the account's settings allow it.
 fn crosses(side: Side, limit: Price, price: Price, touch: Touch) -> bool {
     reaches(side, limit, price) && (touch == Touch::Touch || limit != price)
 }
 
-/// The quantity that one account may take of a candle; `None` for no limit.
+/// Returns the quantity that an account may take from a candle. `None` for no limit.
 pub(crate) fn budget(settings: &Settings, effective: &EffectiveCandle, lot: Quantity) -> Option<Quantity> {
     let share = settings.participation?;
     let volume = Quantity::whole(effective.candle.volume);
@@ -118,16 +119,15 @@ pub(crate) fn budget(settings: &Settings, effective: &EffectiveCandle, lot: Quan
     Some(if taken.is_zero() && volume >= lot { lot } else { taken })
 }
 
-/// A stop, exact: in units of `10^-14`, since a price has six decimals and a percentage of it eight
-/// more.
+/// An exact stop price in units of `10^-14`: a price has six decimals, and a percentage adds eight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stop(i128);
 
 const STOP_UNIT: i128 = PERCENT_WHOLE as i128;
 
 impl Stop {
-    /// Where a trailing order is released when the best price so far is `best`: below it for a
-    /// sell, above it for a buy.
+    /// Returns the stop of a trailing order whose best price so far is `best`: below it for a sell,
+    /// above it for a buy.
     pub(crate) fn of(terms: &Terms, best: Price) -> Stop {
         let away = match (terms.trailing_amount, terms.trailing_percent) {
             (Some(amount), _) => i128::from(amount.0) * STOP_UNIT,
@@ -138,14 +138,14 @@ impl Stop {
         Stop(if terms.side.is_buy() { best + away } else { best - away })
     }
 
-    /// Whether a price has reached it.
+    /// Returns whether a price has reached the stop.
     pub(crate) fn is_reached(self, side: Side, price: Price) -> bool {
         let price = i128::from(price.0) * STOP_UNIT;
         if side.is_buy() { price >= self.0 } else { price <= self.0 }
     }
 
-    /// The limit of the released order: the stop plus its offset, rounded to the tick toward the
-    /// market.
+    /// Returns the limit of the released order: the stop plus the offset, rounded to the tick
+    /// toward the market.
     pub(crate) fn limit(self, terms: &Terms, ticks: &Ticks) -> Price {
         let offset = i128::from(terms.limit_offset.unwrap_or_default().0) * STOP_UNIT;
         let clamp = |units: i128| Price(i64::try_from(units).unwrap_or(i64::MAX / 2));
@@ -159,7 +159,8 @@ impl Stop {
     }
 }
 
-/// The reserve price of a market order: the mark plus a share of it, rounded up to the tick.
+/// Returns the reserve price of a market order: the mark plus `share` of it, rounded up to the
+/// tick.
 pub(crate) fn market_reserve(mark: Price, share: Share, ticks: &Ticks) -> Price {
     let units = i128::from(mark.0) * i128::from(SHARE_UNIT + share.units());
     let unit = i128::from(SHARE_UNIT);
@@ -167,8 +168,8 @@ pub(crate) fn market_reserve(mark: Price, share: Share, ticks: &Ticks) -> Price 
     ticks.up(Price(i64::try_from(up).unwrap_or(i64::MAX / 2)))
 }
 
-/// The price of a market fill: the open moved by `slippage` ticks of its band against the client,
-/// never below one tick.
+/// Returns the price of a market fill: the open, moved by `slippage` ticks to the client's
+/// disadvantage, and never below one tick.
 pub(crate) fn slipped(open: Price, side: Side, slippage: u32, ticks: &Ticks) -> Price {
     if slippage == 0 {
         return open;
@@ -181,8 +182,8 @@ pub(crate) fn slipped(open: Price, side: Side, slippage: u32, ticks: &Ticks) -> 
     }
 }
 
-/// There is no order book: a depth level means the mark moved by a number of ticks, rounded toward
-/// the market.
+/// Returns the price of a depth level. There is no order book, so level N is the mark moved by N −
+/// 1 ticks, rounded toward the market.
 pub(crate) fn depth_price(mark: Price, level: i32, side: Side, ticks: &Ticks) -> Price {
     let steps = i64::from(level.abs()) - 1;
     let distance = ticks.tick(mark).0.saturating_mul(steps);

@@ -1,9 +1,9 @@
 //! Money, exchange rates and exact fractions.
 //!
-//! A fixed scale in 128 bits, not a floating decimal: prices have six decimals and quantities four,
-//! so every product of the two is exact in ten, and sums of them are integer additions. Operators
-//! saturate: [`Money::INPUT_MAX`] limits all sums to a billionth of the range, and nothing can
-//! panic. [Decision 7](../../../docs/decisions/0007-money-is-a-fixed-scale.md) lists the
+//! Money has a fixed scale in 128 bits instead of a floating decimal: prices have six decimals and
+//! quantities four, so every product of the two is exact with ten, and sums are integer additions.
+//! Operators saturate and never panic: [`Money::INPUT_MAX`] limits all sums to a billionth of the
+//! range. [Decision 7](../../../docs/decisions/0007-money-is-a-fixed-scale.md) lists the
 //! alternatives.
 
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::codec::serde_as_text;
 use crate::decimal::{DecimalError, Plain, div_round, div_up, parse_units};
 use crate::quantity::Quantity;
 
-/// An amount of some currency, in units of `10^-10`.
+/// An amount in an unspecified currency, in units of `10^-10`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Money(i128);
 
@@ -27,7 +27,7 @@ const CENT: i128 = UNIT / 100;
 
 impl Money {
     pub const ZERO: Money = Money(0);
-    /// The maximum amount of one order, deposit or credit line: ten trillion.
+    /// Maximum amount of one order, deposit or credit line: ten trillion.
     pub const INPUT_MAX: Money = Money(10i128.pow(13) * UNIT);
 
     pub fn parse(text: &str) -> Result<Money, DecimalError> {
@@ -42,30 +42,31 @@ impl Money {
         Money(i128::from(units) * UNIT)
     }
 
-    /// The cost of a quantity at a price; each unit of quantity has `multiplier` shares.
+    /// Returns the cost of a quantity at a price. Each unit of quantity has `multiplier` shares.
     pub fn of(price: Price, quantity: Quantity, multiplier: u32) -> Money {
-        // Price and quantity are 64 bits wide, so their product is exact, and has the ten decimals
-        // of both together.
+        // Price and quantity have 64 bits, so the product is exact, with the sum of their decimals:
+        // ten.
         Money((i128::from(price.0) * i128::from(quantity.units())).saturating_mul(i128::from(multiplier)))
     }
 
-    /// To the cent, half away from zero.
+    /// Rounds to the cent, half away from zero.
     pub fn to_cents(self) -> Money {
         Money(div_round(self.0, CENT) * CENT)
     }
 
-    /// With two decimals, rounded half away from zero: how cash is printed.
+    /// Formats with two decimals, rounded half away from zero. Cash is displayed in this form.
     pub fn text(self) -> Plain {
         Plain::new(div_round(self.0, CENT), 2, 2)
     }
 
-    /// Exact, with at least two decimals: printed parts add up to the printed total.
+    /// Formats exactly, with at least two decimals, so that displayed parts add up to the displayed
+    /// total.
     pub fn exact_text(self) -> Plain {
         Plain::new(self.0, DECIMALS, 2)
     }
 
-    /// The amount per unit of a quantity, exact, in millionths: the unit of prices. Zero for a zero
-    /// quantity.
+    /// Returns the exact amount per unit of a quantity in millionths, the unit of prices. Zero for
+    /// a zero quantity.
     pub fn per(self, quantity: Quantity) -> Fraction {
         Fraction::new(self.0, i128::from(quantity.units()))
     }
@@ -82,12 +83,13 @@ impl Money {
         Money(self.0.saturating_abs())
     }
 
-    /// The amount, or zero if it is negative.
+    /// Returns the amount, or zero if it is negative.
     pub fn or_zero(self) -> Money {
         self.max(Money::ZERO)
     }
 
-    /// In ten-thousandths, rounded down: an amount below a threshold must not reach it.
+    /// Returns the amount in ten-thousandths, rounded down, so that an amount below a threshold
+    /// never reaches it.
     pub fn to_ten_thousandths(self) -> i64 {
         let parts = self.0.div_euclid(UNIT / 10_000);
         i64::try_from(parts).unwrap_or(if parts < 0 { i64::MIN } else { i64::MAX })
@@ -101,14 +103,14 @@ impl Money {
         Money(units)
     }
 
-    /// The product with a factor of `10^-scale` units, rounded once to the cent.
+    /// Multiplies by a factor in units of `10^-scale`, rounded once.
     pub(crate) fn scaled(self, factor: i128, scale: u32, rounding: Rounding) -> Money {
         let product = self.0.saturating_mul(factor);
         rounding.round(product, 10i128.pow(scale))
     }
 }
 
-/// The rounding of an amount.
+/// Rounding mode of an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// To the cent, half away from zero.
@@ -120,7 +122,7 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// `units / below` units of money, rounded.
+    /// Returns `units / below` units of money, rounded.
     fn round(self, units: i128, below: i128) -> Money {
         match self {
             Rounding::Cent => Money(div_round(units, below.saturating_mul(CENT)).saturating_mul(CENT)),
@@ -173,7 +175,7 @@ impl Sum for Money {
 }
 
 impl fmt::Display for Money {
-    /// Exact, without trailing zeros; [`Money::text`] is the form of answers.
+    /// Formats exactly, without trailing zeros. Responses use [`Money::text`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&Plain::new(self.0, DECIMALS, 0), f)
     }
@@ -182,7 +184,7 @@ impl fmt::Display for Money {
 impl FromStr for Money {
     type Err = DecimalError;
 
-    /// Parses the output of `Display`, also beyond [`Money::INPUT_MAX`].
+    /// Parses the output of `Display`, including amounts above [`Money::INPUT_MAX`].
     fn from_str(text: &str) -> Result<Money, DecimalError> {
         match parse_units(text, DECIMALS)? {
             (units, true) => Ok(Money(units)),
@@ -191,14 +193,14 @@ impl FromStr for Money {
     }
 }
 
-/// HKD for one unit of a currency, in units of `10^-8`. Positive.
+/// HKD per unit of a currency, in units of `10^-8`. Always positive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(i128);
 
 const RATE_DECIMALS: u32 = 8;
 const RATE_MAX: i128 = 10i128.pow(RATE_DECIMALS + 4);
 
-/// An amount in HKD, exact: money times a rate, in units of `10^-18`.
+/// An exact amount in HKD: money times a rate, in units of `10^-18`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HkdAmount(i128);
 
@@ -213,13 +215,14 @@ impl Rate {
         }
     }
 
-    /// From hundred-millionths, the stored unit of rates; `None` if it is not a valid rate.
+    /// Converts from hundred-millionths, the stored unit of rates. Returns `None` if the rate is
+    /// out of range.
     pub fn from_hundred_millionths(units: i64) -> Option<Rate> {
         let units = i128::from(units);
         (1..=RATE_MAX).contains(&units).then_some(Rate(units))
     }
 
-    /// An amount of the currency in HKD.
+    /// Converts an amount of the currency to HKD.
     pub fn convert(self, amount: Money) -> HkdAmount {
         HkdAmount(amount.0.saturating_mul(self.0))
     }
@@ -242,12 +245,12 @@ impl FromStr for Rate {
 impl HkdAmount {
     pub const ZERO: HkdAmount = HkdAmount(0);
 
-    /// In the currency of a rate, rounded once to two decimals.
+    /// Converts to the currency of `rate`, rounded once to two decimals.
     pub fn to(self, rate: Rate) -> Money {
         Money(div_round(self.0, rate.0.saturating_mul(CENT)).saturating_mul(CENT))
     }
 
-    /// In the currency of a rate, to the last of ten decimals, rounded down, for limits.
+    /// Converts to the currency of `rate`, rounded down to ten decimals. Used for limits.
     pub(crate) fn floor_to(self, rate: Rate) -> Money {
         Money(self.0.div_euclid(rate.0))
     }
@@ -260,7 +263,7 @@ impl HkdAmount {
         HkdAmount(self.0.saturating_sub(other.0))
     }
 
-    /// `factor / unit` of it, exact except for the last of eighteen decimals.
+    /// Returns `factor / unit` of the amount, exact except for the last of eighteen decimals.
     pub(crate) fn share(self, factor: i64, unit: i64) -> HkdAmount {
         let (factor, unit) = (i128::from(factor), i128::from(unit.max(1)));
         let whole = (self.0 / unit).saturating_mul(factor);
@@ -276,23 +279,24 @@ impl HkdAmount {
     }
 }
 
-/// An exact fraction of units of money: average costs, and shares after an action, are quotients.
+/// An exact fraction of units of money, for quotients such as average costs and shares after a
+/// corporate action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fraction {
     above: i128,
     below: i128,
 }
 
-/// Larger denominators are rounded to [`FRACTION_FALLBACK`]. The average of a position that was
-/// opened and partly closed a dozen times would otherwise grow without bound; the error is a
-/// trillionth of the printed value.
+/// Fractions with a larger denominator are rounded to [`FRACTION_FALLBACK`]. The denominator of an
+/// average cost would otherwise grow with every partial close. The error is a trillionth of the
+/// displayed value.
 const FRACTION_BELOW_MAX: i128 = 10i128.pow(12);
 const FRACTION_FALLBACK: i128 = 10i128.pow(9);
 
 impl Fraction {
     pub const ZERO: Fraction = Fraction { above: 0, below: 1 };
 
-    /// `below` must not be zero; zero gives zero.
+    /// Creates a reduced fraction. Returns zero if `below` is zero.
     pub fn new(above: i128, below: i128) -> Fraction {
         if below == 0 || above == 0 {
             return Fraction::ZERO;
@@ -325,13 +329,13 @@ impl Fraction {
     }
 
     pub fn times(self, above: i128, below: i128) -> Fraction {
-        // Reduce crosswise first, which makes the products as small as possible.
+        // Reduce crosswise first, which keeps the products small.
         let left = Fraction::new(self.above, below);
         let right = Fraction::new(above, self.below);
         Fraction::new(left.above.saturating_mul(right.above), left.below.saturating_mul(right.below))
     }
 
-    /// To the nearest integer, half away from zero.
+    /// Rounds to the nearest integer, half away from zero.
     pub fn round(self) -> i128 {
         div_round(self.above, self.below)
     }
@@ -340,7 +344,7 @@ impl Fraction {
         self.above == 0
     }
 
-    /// Numerator and denominator, which is positive.
+    /// Returns numerator and denominator. The denominator is positive.
     pub fn parts(self) -> (i128, i128) {
         (self.above, self.below)
     }
@@ -348,7 +352,8 @@ impl Fraction {
 
 fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
-        // 128-bit divisions cost several times those of 64 bits, and most values fit into 64.
+        // 128-bit divisions are several times slower than 64-bit ones, and most values fit into 64
+        // bits.
         if let (Ok(a), Ok(b)) = (u64::try_from(a), u64::try_from(b)) {
             return u128::from(gcd_64(a, b));
         }
@@ -385,7 +390,7 @@ impl FromStr for Fraction {
 
 serde_as_text!(Money, Rate, Fraction);
 
-/// A currency by its three letters.
+/// A three-letter currency code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
@@ -394,7 +399,7 @@ pub struct Currency([u8; 3]);
 pub struct ParseCurrencyError(String);
 
 impl Currency {
-    /// The currency of account figures, credit lines and exchange rates.
+    /// Currency of account figures, credit lines and exchange rates.
     pub const HKD: Currency = Currency(*b"HKD");
     pub const USD: Currency = Currency(*b"USD");
     pub const CNH: Currency = Currency(*b"CNH");

@@ -1,5 +1,5 @@
-//! Options at the close of their last day: a long position is settled in cash at its intrinsic
-//! value.
+//! Option expiry: at the close of an option's last day, a long position is settled in cash at its
+//! intrinsic value.
 
 use market::{Market, OptionRight, Price, Symbol, Timestamp};
 

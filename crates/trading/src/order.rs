@@ -16,15 +16,15 @@ use crate::tables::{DayTotals, Fee};
 use crate::terms::Terms;
 use crate::words::{Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
 
-/// An order by account and number, so that identical runs have identical ids.
+/// An order's account and number, so that identical runs have identical ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderId(u64);
 
-/// Maximum number of orders of an account: the lower digits of an id.
+/// Maximum number of orders per account: the range of the lower digits of an id.
 const ORDERS_MAX: u64 = 1_000_000_000;
 
 impl OrderId {
-    /// The `number`-th order of an account, from 1.
+    /// Returns the id of an account's order number `number`, counted from 1.
     pub fn of(account: u64, number: u64) -> OrderId {
         OrderId(account.saturating_mul(ORDERS_MAX).saturating_add(number % ORDERS_MAX))
     }
@@ -54,7 +54,7 @@ impl std::str::FromStr for OrderId {
 
 crate::codec::serde_as_text!(OrderId);
 
-/// The facts of a security that are stored with an order, so that its history needs no lookup.
+/// Security data stored with an order, so that its history needs no lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     pub kind: Kind,
@@ -63,8 +63,9 @@ pub struct Facts {
     pub decimals: u32,
 }
 
-/// Printed decimals of an account's prices in both markets, regardless of a security's quotes. An
-/// average cost always has this many; prices traded with more decimals are printed in full.
+/// Number of decimals displayed for an account's prices in both markets, regardless of the
+/// security's quotes. An average cost always has exactly this many; fill prices with more decimals
+/// are displayed in full.
 pub(crate) const PRINTED_DECIMALS: u32 = 3;
 
 impl Facts {
@@ -74,7 +75,7 @@ impl Facts {
     }
 }
 
-/// In which direction the price has to move to reach a trigger.
+/// Direction in which the price must move to reach a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -82,25 +83,26 @@ pub enum Direction {
     Fall,
 }
 
-/// The condition that a conditional order waits for.
+/// Condition that a conditional order waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
-    /// For its trigger price.
+    /// The price reaches the trigger price.
     Touch(Direction),
-    /// For the price at which a trailing order begins to watch.
+    /// The price reaches the level at which a trailing order starts to track the best price.
     Monitor(Direction),
-    /// Trailing, with the best price so far.
+    /// The price falls back from the best price so far by the trailing distance.
     Trail(#[serde(with = "codec::price")] Price),
 }
 
-/// Who created an order, and since when its terms apply: decides which candles may fill it.
+/// Since when an order's terms apply, and whether a client or the engine set them. Determines which
+/// candles may fill the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Since {
-    /// Accepted from a client, or replaced: candles stamped later.
+    /// Accepted from a client or replaced: only candles stamped later may fill it.
     Client(#[serde(with = "codec::instant")] Timestamp),
-    /// Released or accepted by the engine: candles stamped then or later.
+    /// Released or accepted by the engine: candles stamped at or after this instant may fill it.
     Engine(#[serde(with = "codec::instant")] Timestamp),
 }
 
@@ -111,7 +113,7 @@ impl Since {
         }
     }
 
-    /// Whether a candle with this stamp counts for the order.
+    /// Returns whether a candle with this stamp may fill the order.
     pub fn allows(self, stamp: Timestamp) -> bool {
         match self {
             Since::Client(at) => stamp > at,
@@ -120,12 +122,12 @@ impl Since {
     }
 }
 
-/// The state of an order when it is accepted, or accepted anew.
+/// State of an order when it is accepted, activated or replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     pub status: OrderStatus,
     pub placement: Placement,
-    /// The price at which a buy, or a short sale, is reserved against the account's money.
+    /// Price at which a buy or a short sale is reserved against the account's funds.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
     pub reserve_price: Option<Price>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,7 +137,7 @@ pub struct Standing {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     pub id: OrderId,
-    /// Its position in the queue; a replace and a release assign a new one.
+    /// Queue position. A replacement or a release assigns a new one.
     pub sequence: u64,
     pub terms: Terms,
     pub facts: Facts,
@@ -144,7 +146,7 @@ pub struct Order {
     pub trigger_status: TriggerStatus,
     #[serde(with = "codec::instant_option")]
     pub trigger_at: Option<Timestamp>,
-    /// Why it was rejected, or cancelled by the engine.
+    /// Why the order was rejected, or cancelled by the engine.
     pub msg: String,
     pub refusal: Option<Refusal>,
     #[serde(with = "codec::instant")]
@@ -152,9 +154,9 @@ pub struct Order {
     #[serde(with = "codec::instant")]
     pub updated_at: Timestamp,
     pub executed: Quantity,
-    /// Price times quantity over all fills, without multiplier.
+    /// Sum of price times quantity over all fills, without the multiplier.
     pub paid: Money,
-    /// The quantity and amount traded on the last day with a fill.
+    /// Last day with a fill, and the totals traded on that day.
     #[serde(with = "codec::text_option")]
     pub traded_on: Option<Date>,
     pub traded: DayTotals,
@@ -162,14 +164,14 @@ pub struct Order {
     /// Charges of all days.
     pub fees: Vec<Fee>,
     pub history: Vec<HistoryRow>,
-    /// Created by the engine to liquidate a position.
+    /// Whether the engine created the order to liquidate a position.
     pub is_forced: bool,
-    /// The grid that created it.
+    /// Grid that created the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<GridOrigin>,
 }
 
-/// One execution.
+/// One fill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
     pub number: u32,
@@ -180,13 +182,13 @@ pub struct Fill {
     pub price: Price,
     #[serde(with = "codec::text")]
     pub day: Date,
-    /// The stamp of the candle it was filled from.
+    /// Stamp of the candle that filled the order.
     #[serde(with = "codec::instant")]
     pub candle: Timestamp,
 }
 
 impl Fill {
-    /// The id of an execution, unique in its account.
+    /// Returns the id of a fill, unique within its account.
     pub fn trade_id(&self, order: OrderId) -> String {
         format!("{order}-{}", self.number)
     }
@@ -196,10 +198,10 @@ impl Fill {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryRow {
     pub status: OrderStatus,
-    /// Of the fill, or as submitted.
+    /// Price of the fill, or the submitted price.
     #[serde(with = "codec::price_option")]
     pub price: Option<Price>,
-    /// Of the fill, or the remaining one.
+    /// Quantity of the fill, or the remaining quantity.
     pub quantity: Quantity,
     pub msg: String,
     #[serde(with = "codec::instant")]
@@ -227,13 +229,13 @@ impl Order {
         self.terms.quantity - self.executed
     }
 
-    /// Whether it still waits for a price or for its time; until then it reserves neither cash nor
-    /// shares.
+    /// Returns whether the order is conditional or held, and has not been released. Such an order
+    /// reserves neither cash nor shares.
     pub fn is_waiting(&self) -> bool {
         matches!(self.standing.status, OrderStatus::VarietiesNotReported | OrderStatus::DelayedNotReported)
     }
 
-    /// Open, with cash or shares reserved.
+    /// Returns whether the order is open and reserves cash or shares.
     pub fn is_working(&self) -> bool {
         self.is_open() && !self.is_waiting()
     }
@@ -242,12 +244,13 @@ impl Order {
         self.terms.outside_rth.unwrap_or(OutsideRth::NotApplicable)
     }
 
-    /// Whether it trades in these hours.
+    /// Returns whether the order can trade in a session.
     pub fn trades_in(&self, session: Session) -> bool {
         trades_in(self.outside_rth(), session)
     }
 
-    /// The order type by which it fills: a released order is a plain one.
+    /// Returns the order type that applies to fills: a released conditional order fills like a
+    /// plain one.
     pub fn fills_as(&self) -> OrderType {
         match self.terms.order_type {
             OrderType::MarketIfTouched
@@ -260,13 +263,13 @@ impl Order {
         }
     }
 
-    /// The totals traded on a day: charges are computed from there.
+    /// Returns the totals traded on a day, from which charges are computed.
     pub fn traded_on(&self, day: Date) -> DayTotals {
         if self.traded_on == Some(day) { self.traded } else { DayTotals::default() }
     }
 
-    /// Its average price, with one decimal more than the security has if needed; `None` before the
-    /// first fill.
+    /// Returns the average price, with one decimal more than the security has if needed. `None`
+    /// before the first fill.
     pub fn executed_price(&self) -> Option<Plain> {
         if self.executed.is_zero() {
             return None;
@@ -276,7 +279,7 @@ impl Order {
         Some(Plain::new(units, decimals + 1, decimals))
     }
 
-    /// The price of its last fill.
+    /// Returns the price of the last fill.
     pub fn last_price(&self) -> Option<Plain> {
         self.fills.last().map(|fill| exact_price(fill.price, self.facts.decimals))
     }

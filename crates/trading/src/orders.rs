@@ -1,4 +1,4 @@
-//! The orders of an account by number.
+//! The orders of an account, by number.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use serde::{Serialize, Serializer};
 
 use crate::order::Order;
 
-/// Orders per shared chunk.
+/// Number of orders per shared chunk.
 const CHUNK: usize = 128;
 
-/// All orders of an account, oldest first. Only the latest of them still change, so copies of an
-/// account share the others: previewing an order must not copy years of orders.
+/// All orders of an account, oldest first, in copy-on-write chunks. Only the latest orders change,
+/// so clones of an account share the other chunks, and a preview does not copy years of orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// All full but the last one, which is never empty.
+    /// All chunks but the last are full, and none is empty.
     chunks: Vec<Arc<Vec<Order>>>,
 }
 
@@ -57,7 +57,7 @@ impl Orders {
         match self.chunks.last_mut().filter(|last| last.len() < CHUNK) {
             Some(last) => Arc::make_mut(last).push(order),
             None => {
-                // An account that has filled one chunk will fill another; most never do.
+                // The first chunk starts small, because most accounts never fill it.
                 let mut chunk = Vec::with_capacity(if self.chunks.is_empty() { 1 } else { CHUNK });
                 chunk.push(order);
                 self.chunks.push(Arc::new(chunk));
@@ -91,8 +91,8 @@ impl<'de> Deserialize<'de> for Orders {
     }
 }
 
-/// The index of a number among ascending ones that begin at 1. A cut journal leaves a gap, so the
-/// index is at most `number - 1`.
+/// Returns the index of a number in an ascending list that starts at 1 or later. A truncated
+/// journal leaves gaps, so the index is at most `number - 1`.
 pub(crate) fn index_of(number: u64, len: usize, number_at: impl Fn(usize) -> Option<u64>) -> Option<usize> {
     let last = usize::try_from(number.checked_sub(1)?).ok()?;
     if number_at(last) == Some(number) {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_before_and_after_gaps_and_not_in_them() {
+    fn numbers_are_found_around_gaps() {
         for numbers in [&[][..], &[1, 2, 3], &[4, 5], &[1, 2, 7, 8, 20], &[10]] {
             for number in 0..25 {
                 let found = index_of(number, numbers.len(), |index| numbers.get(index).copied());

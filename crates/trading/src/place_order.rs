@@ -1,4 +1,4 @@
-//! Submitting, replacing and cancelling orders, and activating held ones.
+//! Submits, replaces and cancels orders, and activates held ones.
 
 use market::Price;
 
@@ -49,18 +49,19 @@ pub(crate) fn submit(account: &Account, view: &MarketView<'_>, request: &Submit)
     }
 }
 
-/// Activates a held order at its time: runs all checks, and any failure rejects it.
+/// Activates a held order when its delay ends. Runs all checks again, and rejects the order if one
+/// fails.
 pub(crate) fn activate(account: &Account, view: &MarketView<'_>, order: &Order) -> Event {
     let attempt = || -> Result<Event, Refusal> {
         let requested = Terms { delayed_until: None, ..order.terms.clone() };
-        // A type withdrawn meanwhile was accepted at submission.
+        // An order type withdrawn since submission is still accepted.
         let request = Submit { terms: requested, takes_withdrawn: true };
         let admission = admit(&account.settings, view, &request)?;
         let standing = stand(account, view, &admission)?;
         let mut active = order.clone();
         active.standing = standing.clone();
         judge(account, view, &active).map_err(Failure::into_refusal)?;
-        // The time it was held for remains in its terms.
+        // The terms retain the delay.
         let terms = Box::new(Terms { delayed_until: order.terms.delayed_until, ..admission.terms });
         Ok(Event::Activated { id: order.id, sequence: account.next_sequence(), terms, standing })
     };
@@ -71,7 +72,7 @@ fn plain_standing(status: OrderStatus, placement: Placement) -> Standing {
     Standing { status, placement, reserve_price: None, watch: None }
 }
 
-/// Checks 8 and 9, and the state of the order if it is accepted now.
+/// Runs checks 8 and 9, and returns the state of the order if it is accepted now.
 fn stand(account: &Account, view: &MarketView<'_>, admission: &Admission) -> Result<Standing, Refusal> {
     let Admission { terms, placement, .. } = admission;
     let mark = view.mark(&terms.symbol);
@@ -90,7 +91,7 @@ fn stand(account: &Account, view: &MarketView<'_>, admission: &Admission) -> Res
     Ok(Standing { reserve_price, ..plain_standing(status, *placement) })
 }
 
-/// The condition of a conditional order, given the current price.
+/// Returns the condition of a conditional order, given the current price.
 fn watch(terms: &Terms, mark: Price) -> Watch {
     let toward = |price: Price| if price > mark { Direction::Rise } else { Direction::Fall };
     match (terms.trigger_price, terms.monitor_price) {
@@ -100,7 +101,7 @@ fn watch(terms: &Terms, mark: Price) -> Watch {
     }
 }
 
-/// Checks 10 to 12; a conditional order is checked at its release.
+/// Runs checks 10 to 12. A conditional order is checked at its release instead.
 fn judge(account: &Account, view: &MarketView<'_>, order: &Order) -> Result<(), Failure> {
     match order.standing.reserve_price {
         Some(price) => check_account(account, view, order, price),
@@ -108,7 +109,7 @@ fn judge(account: &Account, view: &MarketView<'_>, order: &Order) -> Result<(), 
     }
 }
 
-/// An order that may be changed now.
+/// Returns an order that may be changed now, or a refusal.
 fn changeable<'a>(account: &'a Account, view: &MarketView<'_>, id: OrderId) -> Result<&'a Order, Refusal> {
     let order = account.order(id).ok_or_else(|| Refusal::plain("order not found"))?;
     if !order.is_open() {
@@ -148,7 +149,7 @@ fn is_released(order: &Order) -> bool {
     order.trigger_status == TriggerStatus::Released
 }
 
-/// The terms with the given changes that apply to the order in its current state.
+/// Returns the order's terms after the changes that apply in its current state.
 fn changed(order: &Order, changes: &Changes) -> Terms {
     let old = &order.terms;
     let waits = old.order_type.is_conditional() && !is_released(order);
@@ -172,7 +173,8 @@ fn changed(order: &Order, changes: &Changes) -> Terms {
     }
 }
 
-/// A replacement calls the fields of a submission `quantity` and `price`.
+/// Removes the `submitted_` prefix of a field name in a refusal, because replacement requests use
+/// `quantity` and `price`.
 fn as_in_replacement(refusal: Refusal) -> Refusal {
     match refusal.text.strip_prefix("submitted_") {
         Some(text) => Refusal { text: text.to_owned(), ..refusal },
@@ -180,7 +182,7 @@ fn as_in_replacement(refusal: Refusal) -> Refusal {
     }
 }
 
-/// Checks 1 and 3 to 7 on new terms. An unchanged price stays valid under a new tick table.
+/// Runs checks 1 and 3 to 7 on new terms. An unchanged price stays valid under a new tick table.
 fn check_changes(
     account: &Account,
     view: &MarketView<'_>,
@@ -206,8 +208,8 @@ fn check_changes(
     check_ticks(view, &given, security.kind, day)
 }
 
-/// Checks 8 and 9 on new terms, and the new state of the order: its day and expiry remain, a
-/// condition starts anew.
+/// Runs checks 8 and 9 on new terms, and returns the new state of the order. Its day and expiry
+/// remain, but a condition is evaluated anew.
 fn stand_again(
     account: &Account,
     view: &MarketView<'_>,
@@ -224,7 +226,7 @@ fn stand_again(
         check_mark(terms, mark)?;
         return Ok(Standing { watch: mark.map(|mark| watch(terms, mark)), ..old.clone() });
     }
-    // A released order is checked as the plain one it has become.
+    // A released order is checked as a plain order.
     check_mark(&Terms { order_type: order.fills_as(), trigger_price: None, ..terms.clone() }, mark)?;
     let day = view.date(order.market()).max(old.placement.day);
     let ticks = view.ticks(&terms.symbol, order.facts.kind, day);

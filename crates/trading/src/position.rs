@@ -1,4 +1,4 @@
-//! Holdings and their cost.
+//! Positions and their cost.
 
 use market::Price;
 use serde::{Deserialize, Serialize};
@@ -11,19 +11,19 @@ use crate::words::CostMethod;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// Negative when short.
+    /// Negative if short.
     pub quantity: Quantity,
-    /// The quantity at the last day roll, after its corporate actions.
+    /// Quantity at the last day roll, after its corporate actions.
     pub init_quantity: Quantity,
     pub currency: Currency,
     pub multiplier: u32,
     pub decimals: u32,
-    /// Buys less sells less dividends since the position was last zero, per multiplier. Excludes
-    /// fees.
+    /// Buys minus sells minus dividends since the position was last zero, per multiplier and
+    /// without fees.
     pub net: Money,
-    /// The average of the opening fills, in millionths of the currency.
+    /// Average price of the opening fills, in millionths of the currency.
     pub average: Fraction,
-    /// The holding period of the account; a dividend of an earlier one does not affect its cost.
+    /// Number of the holding period. A dividend from an earlier period does not affect the cost.
     pub period: u64,
 }
 
@@ -41,8 +41,9 @@ impl Position {
         }
     }
 
-    /// Books a fill; `change` is signed. A fill that crosses zero counts as two at the same price:
-    /// the first ends the holding period, the second opens the one numbered `period`.
+    /// Books a fill with a signed `change`. A fill that crosses zero is booked as two at the same
+    /// price: the first ends the holding period, and the second starts the period numbered
+    /// `period`.
     pub(crate) fn trade(&mut self, change: Quantity, price: Price, period: u64) {
         let is_against = self.quantity.units().signum() * change.units().signum() < 0;
         let closing = if is_against {
@@ -71,7 +72,7 @@ impl Position {
         self.average = held.plus(added).times(1, i128::from(self.quantity.units()));
     }
 
-    /// An operator's entry: the quantity and the cost of each unit.
+    /// Sets the quantity and the cost per unit, as entered by an operator.
     pub(crate) fn enter(&mut self, quantity: Quantity, cost: Price, period: u64) {
         self.quantity = quantity;
         self.net = Money::of(cost, quantity, 1);
@@ -79,7 +80,7 @@ impl Position {
         self.period = period;
     }
 
-    /// The cost of one share, in millionths of the currency.
+    /// Returns the cost per share, in millionths of the currency.
     pub fn cost(&self, method: CostMethod) -> Fraction {
         match method {
             CostMethod::Diluted => Fraction::new(self.net.units(), i128::from(self.quantity.units())),
@@ -87,14 +88,14 @@ impl Position {
         }
     }
 
-    /// The cost of one share with the security's decimals.
+    /// Returns the cost per share with the security's decimals.
     pub fn cost_price(&self, method: CostMethod) -> Plain {
         let (above, below) = self.cost(method).parts();
         let units = price_quotient(above, below, self.decimals);
         Plain::new(units, self.decimals, self.decimals)
     }
 
-    /// Its value at a price, or at cost without one; negative when short.
+    /// Returns the value at a price, or at cost if there is none. Negative if short.
     pub fn value(&self, mark: Option<Price>, method: CostMethod) -> Money {
         match mark {
             Some(mark) => Money::of(mark, self.quantity, self.multiplier),
@@ -105,7 +106,7 @@ impl Position {
         }
     }
 
-    /// The gain of closing it at a price.
+    /// Returns the profit from closing the position at a price.
     pub fn unrealised(&self, mark: Price, method: CostMethod) -> Money {
         self.value(Some(mark), method) - self.value(None, method)
     }

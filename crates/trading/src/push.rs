@@ -21,7 +21,7 @@ pub enum Push {
 }
 
 impl Push {
-    /// The message about an order, if it is one.
+    /// Returns the order message, or `None` for a grid message.
     pub fn order(&self) -> Option<&OrderPush> {
         match self {
             Push::Order(push) => Some(push),
@@ -30,7 +30,7 @@ impl Push {
     }
 }
 
-/// The content of `order_changed_lb`, as values.
+/// Content of an `order_changed_lb` message.
 #[derive(Clone, Debug)]
 pub struct OrderPush {
     pub order_id: OrderId,
@@ -58,12 +58,12 @@ pub struct OrderPush {
     /// Quantity and price of a fill.
     pub last: Option<(Quantity, Price)>,
     pub remark: String,
-    /// The number of printed decimals of its prices.
+    /// Number of decimals displayed in prices.
     pub decimals: u32,
 }
 
 impl Account {
-    /// Applies one entry and returns its pushes; also for entries of another process.
+    /// Applies one entry and returns its pushes. Also used for entries from other processes.
     pub fn take_in(&mut self, entry: &Entry) -> Vec<Push> {
         let rows = self.apply(entry);
         if let Some(grid) = entry.event.grid() {
@@ -79,7 +79,7 @@ impl Account {
     }
 }
 
-/// The messages for the last `rows` rows of an order's history.
+/// Returns the messages for the last `rows` rows of an order's history.
 fn pushes(order: &Order, rows: usize, fill: Option<(Quantity, Price)>) -> Vec<Push> {
     let start = order.history.len().saturating_sub(rows);
     let rows = order.history.get(start..).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::codec::serde_as_text;
 use crate::decimal::{DecimalError, Plain, parse_units};
 
-/// A number of shares or contracts, signed, in ten-thousandths: fractional shares have four
+/// A signed number of shares or contracts in ten-thousandths, because fractional shares have four
 /// decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity(i64);
@@ -16,7 +16,7 @@ const UNIT: i64 = 10i64.pow(QUANTITY_DECIMALS);
 
 impl Quantity {
     pub const ZERO: Quantity = Quantity(0);
-    /// Ten billion: more shares than any order or entry has.
+    /// Maximum quantity of an order or a position entry: ten billion.
     pub const MAX: Quantity = Quantity(10_000_000_000 * UNIT);
     /// The smallest fractional quantity.
     pub const SMALLEST: Quantity = Quantity(1);
@@ -65,7 +65,7 @@ impl Quantity {
         step.0 != 0 && self.0 % step.0 == 0
     }
 
-    /// Rounded toward zero to a multiple of a positive step.
+    /// Rounds toward zero to a multiple of a positive step.
     pub fn down_to(self, step: Quantity) -> Quantity {
         if step.0 <= 0 { self } else { Quantity(self.0 - self.0 % step.0) }
     }
@@ -118,7 +118,7 @@ impl Sum for Quantity {
 }
 
 impl fmt::Display for Quantity {
-    /// Whole quantities have no decimal point: some clients parse them as integers.
+    /// Whole quantities have no decimal point, because some clients parse them as integers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&Plain::new(i128::from(self.0), QUANTITY_DECIMALS, 0), f)
     }
@@ -127,8 +127,8 @@ impl fmt::Display for Quantity {
 impl FromStr for Quantity {
     type Err = DecimalError;
 
-    /// Parses the output of `Display`, also beyond [`Quantity::MAX`]: sums of orders are larger
-    /// than each of them.
+    /// Parses the output of `Display`, including values above [`Quantity::MAX`], because a sum of
+    /// orders may exceed it.
     fn from_str(text: &str) -> Result<Quantity, DecimalError> {
         match parse_units(text, QUANTITY_DECIMALS)? {
             (units, true) => i64::try_from(units).map(Quantity).map_err(|_| DecimalError::Range),

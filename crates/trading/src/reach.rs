@@ -1,5 +1,5 @@
-//! Which candles could affect the open orders and grids of a symbol. Most minutes of a day pass far
-//! from every limit: two comparisons exclude them, and the account is not touched.
+//! Determines which candles could affect a symbol's open orders and grids. Most minutes are far
+//! from every limit: two comparisons exclude them, without touching the account.
 
 use market::{Price, Symbol};
 
@@ -9,21 +9,21 @@ use crate::grid::Grid;
 use crate::order::{Direction, Order, Watch};
 use crate::words::{OrderStatus, OrderType};
 
-/// The price range that affects open orders. Too wide rather than too narrow: a candle that reaches
-/// it is processed in full.
+/// The price range that affects open orders. It may be too wide but never too narrow: a candle that
+/// reaches it is processed in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Any candle may matter.
+    /// Any candle may have an effect.
     Every,
-    /// Candles that go down to one price or up to another.
+    /// Candles with a low at or below `down_to`, or a high at or above `up_to`.
     Beyond { down_to: Price, up_to: Price },
 }
 
 impl Reach {
-    /// No candle matters.
+    /// No candle has an effect.
     pub(crate) const NONE: Reach = Reach::Beyond { down_to: Price(i64::MIN), up_to: Price(i64::MAX) };
 
-    /// The range of all open orders and grids of a symbol.
+    /// Returns the combined range of a symbol's open orders and grids.
     pub(crate) fn of_symbol(account: &Account, symbol: &Symbol) -> Reach {
         let orders = account.open_orders_of(symbol);
         let reach = orders.fold(Reach::NONE, |reach, order| reach.or(Reach::of_order(order)));
@@ -31,7 +31,7 @@ impl Reach {
         grids.fold(reach, |reach, grid| reach.or(Reach::of_grid(grid)))
     }
 
-    /// The levels of a grid, and everything outside of its bounds.
+    /// Returns the range of a grid: its levels, and all prices outside its bounds.
     fn of_grid(grid: &Grid) -> Reach {
         let inner = grid.rule.step.inner(grid.base);
         let (above, below) = (Price(grid.rule.upper.0 + 1), Price(grid.rule.lower.0 - 1));
@@ -40,7 +40,7 @@ impl Reach {
 
     fn of_order(order: &Order) -> Reach {
         match order.status() {
-            // Only the clock changes these.
+            // Only the clock changes these orders.
             OrderStatus::NotReported | OrderStatus::DelayedNotReported => Reach::NONE,
             OrderStatus::New | OrderStatus::PartialFilled => Reach::of_limit(order),
             OrderStatus::VarietiesNotReported => match order.standing.watch {
@@ -52,14 +52,14 @@ impl Reach {
         }
     }
 
-    /// A reported order: a limit is reached by the extreme of a candle, at its open or later.
+    /// Returns the range of a reported order. A limit is reached by a candle's extreme.
     fn of_limit(order: &Order) -> Reach {
         let direction = if order.terms.side.is_buy() { Direction::Fall } else { Direction::Rise };
         match order.fills_as() {
             OrderType::Limit | OrderType::EnhancedLimit | OrderType::AuctionLimit | OrderType::OddLot => {
                 Reach::toward(direction, order.terms.price)
             }
-            // Filled, or cancelled, by the first candle.
+            // The first candle fills or cancels these orders.
             _ => Reach::Every,
         }
     }
@@ -81,8 +81,9 @@ impl Reach {
         }
     }
 
-    /// Whether a candle could have an effect. In a closing auction all prices but the close are
-    /// meaningless, and a daily candle puts grids to sleep whatever its prices.
+    /// Returns whether a candle could have an effect. Closing-auction and daily candles always can:
+    /// only the close of an auction is meaningful, and a daily candle puts grids to sleep at any
+    /// price.
     pub(crate) fn holds(self, effective: &EffectiveCandle) -> bool {
         let candle = &effective.candle;
         match self {

@@ -9,19 +9,19 @@ use crate::money::Currency;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     pub code: Code,
-    /// The number of the check in the specification; `None` for refusals outside the checks.
+    /// Number of the failed check in the specification. `None` for refusals outside the checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<u8>,
     pub text: String,
-    /// Which mistake it is, where one text covers several. Clients receive only the text.
+    /// Specific mistake, for a text that covers several. Clients receive only the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The number that was too large or too small, and its limit.
+    /// The value that failed the check, and its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Box<Numbers>>,
 }
 
-/// The required and the actual value of a check; of checks 5 to 8, the limit and the value itself.
+/// Required and available value of a check. For checks 5 to 8, the limit and the actual value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
     pub rule: String,
@@ -29,7 +29,7 @@ pub struct Numbers {
     pub available: String,
 }
 
-/// The error code of a refusal.
+/// Error code of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "u32", try_from = "u32")]
 pub enum Code {
@@ -65,13 +65,13 @@ impl TryFrom<u32> for Code {
 }
 
 impl Refusal {
-    /// Refused outside of the numbered checks.
+    /// Creates a refusal outside the numbered checks.
     pub fn plain(text: impl Into<String>) -> Refusal {
         Refusal { code: Code::Parameter, check: None, text: text.into(), detail: None, numbers: None }
     }
 
-    /// A conversion is impossible. The text names the command that enters the rate, with the day
-    /// that needs it: today's rate would not apply to a past day.
+    /// Creates the refusal of a conversion without a rate. The text names the command that enters
+    /// the rate, with the day that needs it, because today's rate would not apply to a past day.
     pub(crate) fn no_rate(currency: Currency, day: Date) -> Refusal {
         Refusal::plain(format!(
             "no rate for {currency}: report one with `chandler account rates {currency} RATE --day {day}`"

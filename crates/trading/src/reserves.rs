@@ -1,8 +1,8 @@
-//! The reserves of open orders, summed by currency: a cache that is updated order by order, so that
-//! the cost of a new order does not grow with the number of open ones. `balance.rs` fills it.
+//! Reserves of open orders, summed by currency. The cache is updated order by order, so that the
+//! cost of a new order does not grow with the number of open ones. `balance.rs` fills it.
 //!
-//! The cache is not part of the state: it is neither stored nor compared, and an account without
-//! one computes it on first use.
+//! The cache is not part of the account's state: it is neither stored nor compared, and is computed
+//! on first use.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,11 +14,12 @@ use crate::money::Money;
 use crate::tables::FeeTableId;
 use crate::words::FeePlan;
 
-/// Maximum number of remembered changes. Beyond this the next reader recomputes all open orders.
+/// Maximum number of changed orders in the list. Beyond it, the next reader recomputes all open
+/// orders.
 const CHANGED_MAX: usize = 4_096;
 
-/// The reserve of an order: the cost of its remaining quantity at its reserve price, and the fees
-/// within that.
+/// Reserve of an order: the cost of its remaining quantity at its reserve price, and the fees on
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reserve {
     pub(crate) principal: Money,
@@ -39,7 +40,7 @@ impl Reserve {
     }
 }
 
-/// The cache of one account. Copies of the account have copies of it.
+/// The cache of one account. Cloning the account clones the cache.
 #[derive(Debug, Default)]
 pub(crate) struct Reserves(Mutex<ReserveSums>);
 
@@ -73,22 +74,21 @@ impl Reserves {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, ReserveSums> {
-        // A thread that panics leaves sums that are wrong by one order at most, and its account is
-        // discarded.
+        // A panic can leave the sums wrong by one order, but the account is then discarded.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The inputs of a reserve besides the order itself.
+/// Inputs of a reserve other than the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Basis {
     pub(crate) fees: FeeTableId,
     pub(crate) plan: FeePlan,
-    /// The trading dates of the markets.
+    /// Trading dates of the markets.
     pub(crate) dates: [Date; 2],
 }
 
-/// A working order in the sums.
+/// A working order included in the sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownOrder {
     pub(crate) currency: Currency,
@@ -102,17 +102,17 @@ pub(crate) struct ReserveSums {
     basis: Option<Basis>,
     /// Working orders of both sides, by number.
     orders: BTreeMap<u64, KnownOrder>,
-    /// Of the buys only: how many, and the sum of their reserves.
+    /// Number of buy orders, and the sum of their reserves.
     totals: BTreeMap<Currency, (usize, Reserve)>,
     sells: usize,
-    /// Orders that have changed since the last update.
+    /// Orders changed since the last update.
     changed: Vec<u64>,
-    /// How many reserves were computed so far.
+    /// Number of reserves computed so far.
     pub(crate) computed: u64,
 }
 
 impl ReserveSums {
-    /// The orders to recompute: those that have changed. `None` means every open one.
+    /// Returns the orders to recompute, or `None` if all open orders must be recomputed.
     pub(crate) fn outdated(&mut self, basis: Basis) -> Option<Vec<u64>> {
         if self.basis == Some(basis) {
             return Some(std::mem::take(&mut self.changed));
@@ -122,7 +122,7 @@ impl ReserveSums {
         None
     }
 
-    /// Replaces an order in the sums; `None` for an order without a reserve.
+    /// Replaces an order in the sums. `None` for an order without a reserve.
     pub(crate) fn set(&mut self, number: u64, order: Option<KnownOrder>) {
         if let Some(before) = self.orders.remove(&number) {
             self.remove(before);
@@ -155,7 +155,7 @@ impl ReserveSums {
         *self = ReserveSums { computed: self.computed, ..ReserveSums::default() };
     }
 
-    /// The reserves of open buys in a currency, except for one order.
+    /// Returns the sum of open buy reserves in a currency, without the order `except`.
     pub(crate) fn of_currency(&self, currency: Currency, except: Option<u64>) -> Reserve {
         let all = self.totals.get(&currency).map(|(_, reserve)| *reserve).unwrap_or_default();
         let own = except.and_then(|number| self.orders.get(&number));
@@ -163,17 +163,17 @@ impl ReserveSums {
         own.map_or(all, |own| all.minus(own.reserve))
     }
 
-    /// Currencies with a reserve.
+    /// Returns the currencies with a reserve.
     pub(crate) fn currencies(&self) -> impl Iterator<Item = Currency> {
         self.totals.keys().copied()
     }
 
-    /// The reserve of one working order.
+    /// Returns the reserve of one working order.
     pub(crate) fn of_order(&self, number: u64) -> Reserve {
         self.orders.get(&number).map(|known| known.reserve).unwrap_or_default()
     }
 
-    /// Whether any sell other than this order is working.
+    /// Returns whether any sell order other than this one is working.
     pub(crate) fn has_sell_beside(&self, number: u64) -> bool {
         let is_own = self.orders.get(&number).is_some_and(|known| !known.is_buy);
         self.sells > usize::from(is_own)

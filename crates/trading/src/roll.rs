@@ -1,4 +1,5 @@
-//! The day roll of a market: settlement, interest, corporate actions, first quantities of the day.
+//! The day roll of a market: settlement, interest, corporate actions, and the day's first
+//! quantities.
 
 use market::{Date, Market, Symbol, Timestamp};
 
@@ -11,17 +12,17 @@ use crate::order::OrderId;
 use crate::settings::{SHARE_UNIT, Share};
 use crate::work::Work;
 
-/// The reason text of orders cancelled at a roll; the ex-date follows.
+/// Reason text of orders cancelled at a roll, followed by the ex-date.
 pub(crate) const CORPORATE_ACTION: &str = "corporate action";
 
-/// Rolls a market to the trading day that begins at this instant, if one does.
+/// Rolls a market to the trading day that starts at this instant. Does nothing if none starts.
 pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
     let venue = work.feed.venue(market);
     let (Some(before), Some(date)) = (venue.rolled(Timestamp(at.0 - 1)), venue.rolled(at)) else { return };
     if before == date {
         return;
     }
-    // Settlement itself books nothing: an amount counts as settled from its date on.
+    // Settlement books nothing: an amount is settled from its settlement date on.
     if market == Market::Hk {
         charge_interest(work, at, before, date);
     }
@@ -46,7 +47,7 @@ pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
     }
 }
 
-/// Accrues debit interest on settled debt until the next roll; books it with the first roll of a
+/// Accrues debit interest on settled debt until the next roll. Books it at the first roll of a
 /// month.
 fn charge_interest(work: &mut Work<'_>, at: Timestamp, before: Date, date: Date) {
     if (before.year(), before.month()) != (date.year(), date.month()) {
@@ -71,10 +72,10 @@ fn charge_interest(work: &mut Work<'_>, at: Timestamp, before: Date, date: Date)
     }
 }
 
-/// Accrued units to the cent, half away from zero.
+/// Rounds accrued units to the cent, half away from zero.
 fn interest_cents(units: i128) -> Money {
     let below = ACCRUAL_YEARS * 1_000_000;
-    // One rounding, to the cent: a hundredth is 10^8 units of money.
+    // Rounded once: a cent is 10^8 units of money.
     let cents = crate::decimal::div_round(units, below * 100_000_000);
     Money::from_units(cents.saturating_mul(100_000_000))
 }
@@ -88,7 +89,7 @@ fn pay_dividends(work: &mut Work<'_>, at: Timestamp, market: Market, date: Date)
 }
 
 /// Books the actions of all ex-dates since the previous roll. Returns the affected symbols, each
-/// with its date.
+/// with its first ex-date.
 fn apply_actions(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -126,7 +127,7 @@ fn apply_actions(
     touched
 }
 
-/// The fraction left after tax, in millionths.
+/// Returns the fraction left after tax, in millionths.
 fn after_tax(tax: Share) -> i64 {
     SHARE_UNIT - tax.units()
 }

@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 use crate::codec;
 use crate::words::{OrderType, OutsideRth, TimeInForce};
 
-/// The placement of an order in the calendar, fixed when it is accepted.
+/// An order's placement in the calendar, set when the order is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
-    /// The day of the first session it can still trade in.
+    /// Day of the first session in which the order can still trade.
     #[serde(with = "codec::text")]
     pub day: Date,
-    /// When that session opens. An earlier order is parked until then.
+    /// Start of that session. An order submitted earlier is parked until then.
     #[serde(with = "codec::instant")]
     pub reports_at: Timestamp,
-    /// When it expires; `None` for orders without a date.
+    /// Expiry time. `None` for good-til-canceled orders.
     #[serde(with = "codec::instant_option")]
     pub expires_at: Option<Timestamp>,
-    /// The first auction of an auction order.
+    /// First auction of an auction order.
     pub auction: Option<Auction>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Auction {
-    /// The stamp of the candle with its price.
+    /// Stamp of the candle with the auction price.
     #[serde(with = "codec::instant")]
     pub stamp: Timestamp,
-    /// When that candle takes effect, if there is one.
+    /// When that candle would take effect.
     #[serde(with = "codec::instant")]
     pub over_at: Timestamp,
     pub is_closing: bool,
 }
 
-/// The inputs of a placement.
+/// Inputs of a placement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hours {
     pub(crate) order_type: OrderType,
@@ -43,16 +43,17 @@ pub(crate) struct Hours {
     pub(crate) expire_date: Option<Date>,
 }
 
-/// Minutes before the opening and after the end of continuous trading in Hong Kong: exchange rules.
+/// Order input periods of the Hong Kong exchange rules, in minutes before the opening and after the
+/// end of continuous trading.
 const HK_INPUT_BEFORE_OPEN: i32 = 30;
 const HK_NO_CANCEL_BEFORE_OPEN: i32 = 15;
 const HK_AUCTION_INPUT_UNTIL_BEFORE_OPEN: i32 = 10;
 const HK_NO_CANCEL_AFTER_END: i32 = 6;
 const HK_INPUT_AFTER_END: i32 = 8;
-/// Upper bound for the length of holidays, in days.
+/// Maximum number of days to search ahead: longer than any market holiday.
 const DAYS_AHEAD: usize = 30;
 
-/// The sessions an order may trade in.
+/// Returns whether an order may trade in a session.
 pub(crate) fn trades_in(outside_rth: OutsideRth, session: Session) -> bool {
     match outside_rth {
         OutsideRth::AnyTime => session != Session::Overnight,
@@ -63,14 +64,14 @@ pub(crate) fn trades_in(outside_rth: OutsideRth, session: Session) -> bool {
     }
 }
 
-/// One day's hours for one order: reported from, can trade until, expires at.
+/// One day's hours for one order: start of reporting, end of trading, and expiry.
 struct DayHours {
     reports_at: Timestamp,
     trades_until: Timestamp,
     ends_at: Timestamp,
 }
 
-/// The placement of an order submitted at `at`.
+/// Returns the placement of an order submitted at `at`.
 pub(crate) fn place(venue: &Venue, hours: Hours, at: Timestamp) -> Option<Placement> {
     let today = venue.zone().date(at);
     let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(DAYS_AHEAD);
@@ -97,7 +98,7 @@ pub(crate) fn place(venue: &Venue, hours: Hours, at: Timestamp) -> Option<Placem
     None
 }
 
-/// The end of continuous trading in regular hours, on the first day that has any left.
+/// Returns the end of continuous trading in regular hours, on the first day where it is after `at`.
 pub(crate) fn intraday_end(venue: &Venue, at: Timestamp) -> Option<Timestamp> {
     let today = venue.zone().date(at);
     let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(DAYS_AHEAD);
@@ -109,7 +110,7 @@ pub(crate) fn intraday_end(venue: &Venue, at: Timestamp) -> Option<Timestamp> {
     dates.filter_map(end).find(|end| at < *end)
 }
 
-/// The end of the last trading day on or before the date an order is good until.
+/// Returns the end of the last trading day on or before an order's expiry date.
 fn last_end(venue: &Venue, hours: Hours) -> Option<Timestamp> {
     let date = venue.calendar().on_or_before(hours.expire_date?)?;
     day_hours(venue.market(), &venue.day(date)?, hours).map(|hours| hours.ends_at)
@@ -131,7 +132,7 @@ fn day_hours(market: Market, day: &Day<'_>, hours: Hours) -> Option<DayHours> {
     })
 }
 
-/// The auction of a day that an order can still join.
+/// Returns the next auction of a day that an order can still join.
 fn next_auction(day: &Day<'_>, at: Timestamp) -> Option<Auction> {
     let (first, last) = (day.segments.first()?, day.segments.last()?);
     if at < day.at(first.start - HK_AUCTION_INPUT_UNTIL_BEFORE_OPEN) {
@@ -143,14 +144,14 @@ fn next_auction(day: &Day<'_>, at: Timestamp) -> Option<Auction> {
     is_open.then(|| Auction { stamp: day.at(last.end), over_at, is_closing: true })
 }
 
-/// Whether an order submitted at `at` takes part in the closing auction whose candle has this
+/// Returns whether an order submitted at `at` joins the closing auction whose candle has this
 /// stamp.
 pub(crate) fn joins_tail(at: Timestamp, stamp: Timestamp) -> bool {
     at.0 < stamp.0 + i64::from(HK_INPUT_AFTER_END) * 60
 }
 
-/// The period around an auction in which no order may be changed, as local times, if `at` lies in
-/// one.
+/// Returns the no-cancel period of an auction that contains `at`, as local times. `None` outside
+/// such a period.
 pub(crate) fn no_cancel(venue: &Venue, at: Timestamp) -> Option<(String, String)> {
     if venue.market() != Market::Hk {
         return None;

@@ -1,4 +1,4 @@
-//! Settings of an account. Each change is an event of its journal, so it never changes the past.
+//! Account settings. Each change is a journal event, so it never affects the past.
 
 use market::Market;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::money::Money;
 use crate::refusal::Refusal;
 use crate::words::{AccountType, CostMethod, FeePlan, Touch};
 
-/// A share of something, in millionths: `0.1` of a candle's volume.
+/// A fraction in millionths, such as `0.1` of a candle's volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share(i64);
 
@@ -23,7 +23,7 @@ impl Share {
     pub const ZERO: Share = Share(0);
     pub const ONE: Share = Share(SHARE_UNIT);
 
-    /// Between 0 and 1, both included.
+    /// Parses a fraction between 0 and 1, both inclusive.
     pub fn parse(text: &str) -> Result<Share, DecimalError> {
         match parse_units(text, SHARE_DECIMALS)? {
             (units, true) => match i64::try_from(units) {
@@ -57,42 +57,43 @@ serde_as_text!(Share);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The share of a candle's volume that one account may take; `None` removes the cap.
+    /// Fraction of a candle's volume that the account may fill. `None` for no limit.
     pub participation: Option<Share>,
     pub touch: Touch,
-    /// Ticks against the client on every market fill.
+    /// Slippage of every market fill, in ticks to the client's disadvantage.
     pub slippage_ticks: u32,
-    /// Market buys are reserved at the mark plus this share.
+    /// Fraction added to the mark to reserve a market buy.
     pub market_reserve: Share,
     pub account_type: AccountType,
     pub fees: FeePlan,
     pub cost: CostMethod,
-    /// US quantities with four decimals.
+    /// Whether US quantities may have four decimals.
     pub fractional: bool,
     pub short_us: bool,
     pub short_hk: bool,
-    /// Forced selling at the highest risk level.
+    /// Whether positions are liquidated at the highest risk level.
     pub liquidate: bool,
-    /// Grids are accepted only from a client who has agreed to the risks of strategies.
+    /// Whether a client must accept the risks of strategies before submitting a grid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_questionnaire: bool,
-    /// Orders are filled from daily candles on days without one-minute candles. Journals from
-    /// before this setting have it on.
+    /// Whether orders are filled from daily candles on days without one-minute candles. On in
+    /// journals written before this setting existed.
     #[serde(default = "on", skip_serializing_if = "is_on")]
     pub coarse_fills: bool,
     #[serde(default, skip_serializing_if = "AccountLimits::is_default")]
     pub limits: AccountLimits,
 }
 
-/// Limits on the resources that one account may use.
+/// Resource limits of one account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AccountLimits {
-    /// Open orders at a time, including parked, held and conditional ones and those of grids.
+    /// Maximum number of open orders, including parked, held, conditional and grid orders.
     pub open_orders: u32,
-    /// Triggers of one grid on one trading day.
+    /// Maximum number of triggers per grid and trading day.
     pub grid_triggers: u32,
-    /// Entries of the journal. Beyond them only open orders continue.
+    /// Maximum number of journal entries. A full journal accepts no new orders, but open ones
+    /// continue.
     pub journal_entries: u64,
 }
 
@@ -137,7 +138,7 @@ impl Default for Settings {
     }
 }
 
-/// The default cash of a new account.
+/// Returns the default cash of a new account.
 pub fn start_cash() -> [(Currency, Money); 2] {
     [(Currency::HKD, Money::whole(1_000_000)), (Currency::USD, Money::whole(100_000))]
 }
@@ -165,7 +166,7 @@ pub enum Setting {
 }
 
 const SLIPPAGE_TICKS_MAX: u32 = 1000;
-/// The maximum that an operator may set.
+/// Maximum limits that an operator may set.
 const OPEN_ORDERS_MAX: u64 = 10_000;
 const GRID_TRIGGERS_MAX: u64 = 10_000;
 const JOURNAL_ENTRIES_MAX: u64 = 1_000_000_000;
@@ -214,7 +215,7 @@ impl Settings {
         }
     }
 
-    /// Whether this account may sell short in a market.
+    /// Returns whether the account may sell short in a market.
     pub fn may_short(&self, market: Market) -> bool {
         let on = match market {
             Market::Us => self.short_us,

@@ -1,5 +1,5 @@
-//! The candles of one symbol in the order in which they take effect, scanned up to an instant at a
-//! time. Only those that may affect the symbol's orders are stored.
+//! The candles of one symbol in the order in which they take effect, scanned piece by piece. Only
+//! those that may affect the symbol's orders are stored.
 
 use market::{Symbol, Timestamp};
 
@@ -9,14 +9,14 @@ use crate::reach::Reach;
 #[derive(Debug)]
 pub(crate) struct Tape {
     reach: Reach,
-    /// Candles within reach, each with its index among all candles of its instant.
+    /// Relevant candles, each with its index among all candles of its instant.
     candles: Vec<(usize, EffectiveCandle)>,
     next: usize,
-    /// The end of the scanned range.
+    /// End of the scanned range.
     through: Timestamp,
 }
 
-/// The cost of a scan besides its candles: a feed looks up each day, even an empty one.
+/// Fixed cost of a scan, in candles: a feed looks up each day, even an empty one.
 const SCAN_COST: u64 = 100;
 
 impl Tape {
@@ -24,7 +24,7 @@ impl Tape {
         Tape { reach, candles: Vec::new(), next: 0, through: after }
     }
 
-    /// Restarts the search at an instant, because the orders have changed.
+    /// Restarts the search at `now` if the reach of the orders has changed.
     pub(crate) fn aim(&mut self, reach: Reach, now: Timestamp) {
         if self.reach != reach {
             self.reach = reach;
@@ -34,8 +34,8 @@ impl Tape {
         }
     }
 
-    /// When the next relevant candle after `after` takes effect, up to `through`. Adds the cost of
-    /// the search.
+    /// Returns when the next relevant candle after `after`, and up to `through`, takes effect. Adds
+    /// the cost of the search.
     pub(crate) fn peek(
         &mut self,
         feed: &dyn Feed,
@@ -59,8 +59,7 @@ impl Tape {
         }
     }
 
-    /// Collects the candles between two instants that are within reach. Returns how many were
-    /// scanned.
+    /// Collects the relevant candles between two instants. Returns the number of candles scanned.
     fn look(&mut self, feed: &dyn Feed, symbol: &Symbol, after: Timestamp, through: Timestamp) -> u64 {
         let Tape { reach, candles, .. } = self;
         candles.clear();
@@ -70,8 +69,8 @@ impl Tape {
             scanned = scanned.saturating_add(1);
             let place = last.filter(|(at, _)| *at == effective.at).map_or(0, |(_, place)| place + 1);
             last = Some((effective.at, place));
-            // Of candles that arrived together, one may move the base of a grid, and so bring later
-            // ones into reach.
+            // If several candles take effect at one instant, the first may move the base of a grid,
+            // which can make the later ones relevant.
             let follows = candles.last().is_some_and(|(_, stored)| stored.at == effective.at);
             if follows || reach.holds(effective) {
                 candles.push((place, *effective));
@@ -82,8 +81,8 @@ impl Tape {
         scanned
     }
 
-    /// The candles of an instant that `peek` has just returned, each with its index among all of
-    /// that instant.
+    /// Returns the candles at an instant that `peek` has just returned, each with its index among
+    /// all candles of that instant.
     pub(crate) fn at(&self, at: Timestamp) -> impl Iterator<Item = &(usize, EffectiveCandle)> {
         let rest = self.candles.get(self.next..).unwrap_or_default();
         rest.iter().take_while(move |(_, effective)| effective.at == at)

@@ -1,4 +1,4 @@
-//! The parsed parameters of submitting or replacing an order.
+//! The parsed parameters of an order submission or replacement.
 
 use market::{Date, Price, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::words::{OrderTag, OrderType, OutsideRth, Side, TimeInForce};
 pub struct Percent(i64);
 
 const PERCENT_DECIMALS: u32 = 6;
-/// A hundred percent.
+/// 100 %.
 pub(crate) const PERCENT_WHOLE: i64 = 100 * 10i64.pow(PERCENT_DECIMALS);
 
 impl Percent {
@@ -56,11 +56,11 @@ pub struct Terms {
     pub side: Side,
     pub order_type: OrderType,
     pub time_in_force: TimeInForce,
-    /// The requested value in a request; the effective one in an order.
+    /// The requested value in a request, and the effective one in an order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside_rth: Option<OutsideRth>,
     pub quantity: Quantity,
-    /// The limit; that of a trailing order once it is released.
+    /// Limit price. For a trailing order, set at its release.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
     pub price: Option<Price>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
@@ -73,7 +73,7 @@ pub struct Terms {
     pub trailing_percent: Option<Percent>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::text_option")]
     pub expire_date: Option<Date>,
-    /// The depth level from which a released trailing order takes its limit; 0 for none.
+    /// Depth level for the limit price of a released trailing order. 0 for none.
     #[serde(default)]
     pub depth_level: i32,
     #[serde(default)]
@@ -84,13 +84,13 @@ pub struct Terms {
     pub remark: String,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::instant_option")]
     pub delayed_until: Option<Timestamp>,
-    /// Stored so that a repeated request is recognised after a restart; no rule here reads it.
+    /// Stored to recognise a retry after a restart. The engine does not use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_request_id: Option<String>,
 }
 
 impl Terms {
-    /// A plain order without optional fields.
+    /// Creates the terms of a plain order without optional fields.
     pub fn new(symbol: Symbol, side: Side, order_type: OrderType, quantity: Quantity) -> Terms {
         Terms {
             symbol,
@@ -119,10 +119,10 @@ impl Terms {
     }
 }
 
-/// New terms for an order; absent fields do not change.
+/// New terms for an order. Fields that are `None` do not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    /// The new total, including the executed quantity.
+    /// New total quantity, including the executed quantity.
     pub quantity: Quantity,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
     pub price: Option<Price>,

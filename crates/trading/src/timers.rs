@@ -9,10 +9,10 @@ use crate::money::Money;
 use crate::order::Order;
 use crate::words::{Kind, OrderStatus, OrderType};
 
-/// The next instant after `after` at which something happens to an account without a candle.
+/// Returns the next instant after `after` at which an account changes without a candle.
 pub(crate) fn next(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
     let orders = account.open_orders().flat_map(|order| order_times(order, feed));
-    // A multiplier of 1 is not an option.
+    // A position with a multiplier of 1 is not an option.
     let options = account.positions().filter(|(_, position)| position.multiplier > 1);
     let options = options.filter_map(|(symbol, _)| option_end(symbol, feed));
     let rolls = [Market::Hk, Market::Us].into_iter().filter_map(|market| {
@@ -22,7 +22,7 @@ pub(crate) fn next(account: &Account, feed: &dyn Feed, after: Timestamp) -> Opti
     orders.chain(options).chain(rolls).chain(grids).filter(|at| *at > after).min()
 }
 
-/// The instants at which the clock alone changes an order.
+/// Returns the instants at which the clock alone changes an order.
 fn order_times(order: &Order, feed: &dyn Feed) -> impl Iterator<Item = Timestamp> + use<> {
     let placement = &order.standing.placement;
     let held = order.terms.delayed_until.filter(|_| order.status() == OrderStatus::DelayedNotReported);
@@ -36,7 +36,7 @@ fn order_times(order: &Order, feed: &dyn Feed) -> impl Iterator<Item = Timestamp
     times.into_iter().flatten()
 }
 
-/// When an order expires.
+/// Returns when an order expires, or `None` if it does not.
 pub(crate) fn ends_at(order: &Order, feed: &dyn Feed) -> Option<Timestamp> {
     if order.status() == OrderStatus::DelayedNotReported {
         return None;
@@ -46,7 +46,7 @@ pub(crate) fn ends_at(order: &Order, feed: &dyn Feed) -> Option<Timestamp> {
     [own, option].into_iter().flatten().min()
 }
 
-/// The close of the day on which an option expires.
+/// Returns the close of the day on which an option expires.
 pub(crate) fn option_end(symbol: &Symbol, feed: &dyn Feed) -> Option<Timestamp> {
     let option = symbol.option()?;
     let venue = feed.venue(Market::Us);
@@ -55,14 +55,13 @@ pub(crate) fn option_end(symbol: &Symbol, feed: &dyn Feed) -> Option<Timestamp> 
     regular.map(|segment| day.at(segment.end)).max()
 }
 
-/// The first roll of a market after an instant.
+/// Returns the first roll of a market after an instant.
 pub(crate) fn next_roll(feed: &dyn Feed, market: Market, after: Timestamp) -> Option<Timestamp> {
     let venue = feed.venue(market);
     venue.rolled(after).and_then(|date| venue.calendar().after(date)).map(|date| venue.roll(date))
 }
 
-/// Whether a roll of a market could change anything. An account without anything in a market skips
-/// its rolls.
+/// Returns whether a roll of a market could change the account. Other rolls are skipped.
 fn awaits_roll(account: &Account, market: Market) -> bool {
     let is_there = |symbol: &Symbol| symbol.market() == market;
     account.positions.keys().any(is_there)
@@ -72,8 +71,8 @@ fn awaits_roll(account: &Account, market: Market) -> bool {
         || (market == Market::Hk && (!account.accrued.is_empty() || owes_settled(account)))
 }
 
-/// Whether interest may be due. Whether a receipt has settled depends on the date, so no receipts
-/// are counted.
+/// Returns whether interest may be due. Unsettled receipts are excluded, because they settle only
+/// on a later date.
 fn owes_settled(account: &Account) -> bool {
     account.currencies().any(|(currency, cash)| {
         let coming = account.unsettled.iter().filter(|unsettled| unsettled.currency == currency);

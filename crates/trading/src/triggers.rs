@@ -1,5 +1,6 @@
-//! When conditional orders are released. A trigger counts only if it happened on every price path
-//! that the candle allows; the price after it within the same candle is unknown and unused.
+//! Decides when conditional orders are released. A trigger requires that every price path the
+//! candle allows reaches it. The price after the trigger within the same candle is unknown and not
+//! used.
 
 use market::{Price, Timestamp};
 
@@ -14,12 +15,12 @@ use crate::view::MarketView;
 use crate::words::{OrderType, Side};
 use crate::work::Work;
 
-/// The effect of a candle on a conditional order.
+/// Effect of a candle on a conditional order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observation {
-    /// A trailing order began to watch, with this best price.
+    /// Initial best price, if a trailing order started to track it in this candle.
     pub(crate) began: Option<Price>,
-    /// The best price after the candle, if it moved, or at the release.
+    /// Best price after the candle if it changed, or at the release.
     pub(crate) best: Option<Price>,
     pub(crate) released: Option<Trigger>,
 }
@@ -40,7 +41,7 @@ fn is_beyond(direction: Direction, price: Price, level: Price) -> bool {
     }
 }
 
-/// The extreme of a candle in a direction.
+/// Returns the extreme of a candle in a direction.
 fn extreme(direction: Direction, effective: &EffectiveCandle) -> Price {
     match direction {
         Direction::Rise => effective.candle.high,
@@ -52,8 +53,8 @@ fn touch(terms: &Terms, direction: Direction, effective: &EffectiveCandle) -> Ob
     let Some(level) = terms.trigger_price else { return Observation::default() };
     let is_gap = is_beyond(direction, effective.candle.open, level);
     let is_touched = is_gap || is_beyond(direction, extreme(direction, effective), level);
-    // Several touches within a minute cannot be counted: the close counts as the last of them, and
-    // the open does not count.
+    // The number of touches within a minute is unknown: a close at the trigger is taken as the last
+    // required touch, and the open is ignored.
     let counts = terms.trigger_count >= 2;
     let released = match () {
         () if !is_touched || (counts && !is_beyond(direction, effective.candle.close, level)) => None,
@@ -73,7 +74,8 @@ fn monitor(terms: &Terms, direction: Direction, effective: &EffectiveCandle) -> 
     Observation { began: is_touched.then_some(level), ..Observation::default() }
 }
 
-/// One candle of a trailing order. The open is ignored when watching began with it.
+/// Applies one candle to a trailing order. `from_open` is false if tracking started at this
+/// candle's open, which is then not compared with the stop.
 fn trail(terms: &Terms, best: Price, effective: &EffectiveCandle, from_open: bool) -> Observation {
     let (side, candle) = (terms.side, &effective.candle);
     let (better, worse) = match side {
@@ -87,13 +89,14 @@ fn trail(terms: &Terms, best: Price, effective: &EffectiveCandle, from_open: boo
     if stop.is_reached(side, worse) {
         return Observation { best: Some(best), released: Some(Trigger::Inside), began: None };
     }
-    // The close comes after the best price on every path.
+    // On every path, the close comes after the best price.
     let released = Stop::of(terms, better).is_reached(side, candle.close).then_some(Trigger::Inside);
     let moved = better != best || released.is_some();
     Observation { best: moved.then_some(better), released, began: None }
 }
 
-/// Releases an order, or rejects it by checks 10 to 12. Returns whether it was released.
+/// Releases an order, or rejects it if one of checks 10 to 12 fails. Returns whether it was
+/// released.
 pub(crate) fn release(
     work: &mut Work<'_>,
     at: Timestamp,

@@ -11,7 +11,7 @@ use crate::refusal::{Code, Refusal};
 use crate::view::MarketView;
 use crate::words::Kind;
 
-/// How an order failed: refused before it was stored, or rejected after.
+/// How an order failed: refused and not stored, or stored and rejected.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     Refused(Refusal),
@@ -26,16 +26,16 @@ impl Failure {
     }
 }
 
-/// The failure of an account check. Where a missing exchange rate prevents the check, the order is
-/// refused.
+/// Converts a failed account check. If a missing exchange rate prevents the check, the order is
+/// refused instead of rejected.
 fn failed(refusal: Refusal) -> Failure {
     if refusal.check.is_some() { Failure::Rejected(refusal) } else { Failure::Refused(refusal) }
 }
 
 const HOLDINGS: &str = "insufficient holdings";
 
-/// Checks 10 to 12 for the rest of an order at its reserve price. The order itself, if it is open,
-/// does not count.
+/// Runs checks 10 to 12 on the remaining quantity of an order at its reserve price. An open order's
+/// own reserve is not deducted.
 pub(crate) fn check_account(
     account: &Account,
     view: &MarketView<'_>,
@@ -69,7 +69,7 @@ fn check_holdings(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) 
     check_funds(account, view, demand).map_err(failed)
 }
 
-/// Check 12: nothing is opened or enlarged while the account is near its margins.
+/// Check 12: no position may be opened or increased while the account is close to its margin.
 fn check_risk(
     account: &Account,
     view: &MarketView<'_>,

@@ -11,7 +11,7 @@ use crate::tables::{Tables, Ticks};
 use crate::timers::option_end;
 use crate::words::Kind;
 
-/// The trading dates of the markets: those of their last rolls.
+/// Trading date of each market, as of its last roll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dates {
     pub hk: Date,
@@ -19,7 +19,7 @@ pub struct Dates {
 }
 
 impl Dates {
-    /// Including the rolls at this instant.
+    /// Returns the trading dates at an instant, after its rolls.
     pub fn at(feed: &dyn Feed, at: Timestamp) -> Dates {
         let of = |market: Market| {
             let venue = feed.venue(market);
@@ -28,7 +28,8 @@ impl Dates {
         Dates { hk: of(Market::Hk), us: of(Market::Us) }
     }
 
-    /// Before the rolls of the instant: the booking dates of candles that take effect then.
+    /// Returns the trading dates before the rolls of an instant. Candles that take effect at the
+    /// instant are booked on these dates.
     pub fn before(feed: &dyn Feed, at: Timestamp) -> Dates {
         Dates::at(feed, Timestamp(at.0 - 1))
     }
@@ -41,15 +42,15 @@ impl Dates {
     }
 }
 
-/// One instant and everything that can be queried about it.
+/// The market data that may be known at one instant.
 #[derive(Clone, Copy)]
 pub struct MarketView<'a> {
     pub feed: &'a dyn Feed,
     pub tables: &'a Tables,
     pub at: Timestamp,
     pub dates: Dates,
-    /// The currency that amounts are converted to. HKD, except where an account has only one
-    /// currency and no rate for it.
+    /// Currency to which amounts are converted: HKD, unless the account has only one other currency
+    /// and no rate for it.
     unit: Currency,
 }
 
@@ -68,7 +69,7 @@ impl<'a> MarketView<'a> {
         MarketView { feed, tables, at, dates, unit: Currency::HKD }
     }
 
-    /// The instant before its rolls.
+    /// Returns the view of an instant before its rolls.
     pub(crate) fn before_roll(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> MarketView<'a> {
         MarketView::on(feed, tables, at, Dates::before(feed, at))
     }
@@ -77,7 +78,8 @@ impl<'a> MarketView<'a> {
         self.feed.venue(market)
     }
 
-    /// The known price. An expired option has none: an unsettled one is valued at cost.
+    /// Returns the current price. `None` for an expired option, which is valued at cost until it is
+    /// settled.
     pub fn mark(&self, symbol: &Symbol) -> Option<Price> {
         let has_ended = option_end(symbol, self.feed).is_some_and(|end| end <= self.at);
         if has_ended { None } else { self.feed.mark(symbol, self.at) }
@@ -91,7 +93,7 @@ impl<'a> MarketView<'a> {
         self.tables.ticks.of(symbol, kind, day)
     }
 
-    /// HKD for one unit of a currency, by the HK calendar date.
+    /// Returns HKD per unit of a currency on the Hong Kong calendar date.
     pub fn rate(&self, currency: Currency) -> Result<Rate, Refusal> {
         if currency == self.unit {
             return Ok(Rate::ONE);
@@ -101,7 +103,7 @@ impl<'a> MarketView<'a> {
         known.ok_or_else(|| Refusal::no_rate(currency, date))
     }
 
-    /// Whether the rate of a currency is an approximate built-in one.
+    /// Returns whether the rate of a currency is an approximate built-in one.
     pub fn is_rate_builtin(&self, currency: Currency) -> bool {
         currency != self.unit && self.feed.is_rate_builtin(currency, self.rate_date())
     }
@@ -110,7 +112,7 @@ impl<'a> MarketView<'a> {
         self.venue(Market::Hk).zone().date(self.at)
     }
 
-    /// The same instant for amounts of one currency only: nothing can be converted.
+    /// Returns the same view in a single currency, without any conversion.
     pub(crate) fn within(self, unit: Currency) -> MarketView<'a> {
         MarketView { unit, ..self }
     }
@@ -120,7 +122,7 @@ impl<'a> MarketView<'a> {
         if amount.is_zero() { Ok(HkdAmount::ZERO) } else { Ok(self.rate(currency)?.convert(amount)) }
     }
 
-    /// The margin factors of a position of this quantity.
+    /// Returns the margin factors of a position with this quantity.
     pub(crate) fn factors(&self, symbol: &Symbol, quantity: Quantity) -> Factors {
         if symbol.is_us_option() {
             return Factors::NONE;
@@ -139,7 +141,7 @@ impl<'a> MarketView<'a> {
         self.security_on(symbol, self.date(symbol.market()))
     }
 
-    /// The facts of a security on a date. An option is recognised by its code.
+    /// Returns the data of a security on a date. An option is recognised by its symbol.
     pub(crate) fn security_on(&self, symbol: &Symbol, date: Date) -> Option<Security> {
         let security = self.feed.security(symbol, date)?;
         let kind = if symbol.is_us_option() { Kind::Option } else { security.kind };

@@ -1,4 +1,4 @@
-//! Values for answers that are derived from an account.
+//! Values for responses, derived from an account.
 
 use market::{Date, Market, Session, Timestamp, Venue};
 
@@ -12,8 +12,8 @@ use crate::timers;
 use crate::view::MarketView;
 use crate::words::{ChargeGroup, OrderStatus};
 
-/// The trading date of an order's last change: events at the instant of a roll, but before it,
-/// belong to the previous day.
+/// Returns the trading date of an order's last change. Events at the instant of a roll, but before
+/// it, belong to the previous day.
 pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
     match order.status() {
         OrderStatus::Filled => order.fills.last().map(|fill| fill.day),
@@ -22,8 +22,8 @@ pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
     }
 }
 
-/// Whether an order was ended before the roll of an instant: by a candle, a release or its expiry.
-/// Cancellations for a corporate action and by clients come after the roll.
+/// Returns whether an order was ended before the roll of an instant: by a candle, a release or its
+/// expiry. Cancellations by clients and for corporate actions come after the roll.
 fn is_ended_before_roll(order: &Order) -> bool {
     let by_client = |reason: &str| reason.is_empty() || reason == BY_CANCEL || reason == BY_REPLACE;
     let by_engine = |reason: &str| !by_client(reason) && !reason.starts_with(CORPORATE_ACTION);
@@ -32,18 +32,18 @@ fn is_ended_before_roll(order: &Order) -> bool {
         OrderStatus::Canceled | OrderStatus::PartialWithdrawal => {
             order.history.last().is_some_and(|row| by_engine(&row.msg))
         }
-        // An order that is rejected on submission has no earlier state.
+        // An order rejected on submission has no earlier state.
         OrderStatus::Rejected => order.history.len() > 1,
         _ => false,
     }
 }
 
-/// No market stays closed for this long, in seconds: an order that ended before is not of the last
-/// trading date.
+/// Longer than any market stays closed, in seconds. An order that ended earlier did not end on the
+/// last trading date.
 const LONG_AGO: i64 = 30 * 86_400;
 
-/// Whether an order is among today's: open, or submitted or ended on the trading date of its
-/// market.
+/// Returns whether an order is open, or was submitted or ended on its market's current trading
+/// date.
 pub fn is_today(order: &Order, view: &MarketView<'_>) -> bool {
     // Fast path without a calendar: most orders of an old account ended long ago.
     if !order.is_open() && order.updated_at.0 < view.at.0.saturating_sub(LONG_AGO) {
@@ -55,7 +55,8 @@ pub fn is_today(order: &Order, view: &MarketView<'_>) -> bool {
     order.is_open() || is_on(venue.rolled(order.submitted_at)) || is_on(book_date(order, venue))
 }
 
-/// The charges of an order by group, in table order; empty groups and zero amounts are left out.
+/// Returns the charges of an order by group, in table order. Empty groups and zero amounts are
+/// omitted.
 pub fn charges(order: &Order, tables: &Tables) -> Vec<(ChargeGroup, Vec<Fee>)> {
     let of_group = |group: ChargeGroup| {
         let is_in = |fee: &&Fee| fee.group == group && !fee.amount.is_zero();
@@ -67,8 +68,8 @@ pub fn charges(order: &Order, tables: &Tables) -> Vec<(ChargeGroup, Vec<Fee>)> {
     groups.into_iter().filter(|(_, fees)| !fees.is_empty()).collect()
 }
 
-/// The next instant at which something may happen to an account: the end of a minute in which one
-/// of its symbols trades, or a timer. `None` if nothing can happen.
+/// Returns the next instant at which an account may change: the end of a minute in which one of its
+/// symbols trades, or a timer. `None` if it cannot change.
 pub fn next_wake(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
     let gridded = account.watching_grids().map(|grid| &grid.symbol);
     let mut markets: Vec<Market> = account.open.keys().chain(gridded).map(|symbol| symbol.market()).collect();
@@ -81,7 +82,7 @@ pub fn next_wake(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option
     acts.chain(timers::next(account, feed, after)).min()
 }
 
-/// When the next minute of a market, of any lane, is over.
+/// Returns when the next minute of a market ends, in any lane.
 fn next_act(venue: &Venue, after: Timestamp) -> Option<Timestamp> {
     let today = venue.zone().date(after);
     let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(30);

@@ -1,4 +1,4 @@
-//! The closed sets of trading, each with its literal in requests, answers and journals.
+//! Closed sets of trading terms, each with its literal in requests, responses and journals.
 
 use crate::codec::serde_as_text;
 
@@ -57,20 +57,20 @@ words! {
         MarketIfTouched = "MIT",
         TrailingAmount = "TSLPAMT",
         TrailingPercent = "TSLPPCT",
-        /// Withdrawn on 2024-04-29; accepted only from accounts with an earlier API date.
+        /// Withdrawn on 2024-04-29. Accepted only from accounts with an earlier API date.
         TrailingMarketAmount = "TSMAMT",
         TrailingMarketPercent = "TSMPCT",
     }
 
     TimeInForce { Day = "Day", GoodTilCanceled = "GTC", GoodTilDate = "GTD" }
 
-    /// Which lanes an order trades in.
+    /// Lanes in which an order trades.
     OutsideRth {
         RegularOnly = "RTH_ONLY",
         AnyTime = "ANY_TIME",
         Overnight = "OVERNIGHT",
         OptionPreMarket = "OPTION_PRE_MARKET",
-        /// Markets with one lane.
+        /// For markets with a single lane.
         NotApplicable = "UnknownOutsideRth",
     }
 
@@ -96,7 +96,7 @@ words! {
 
     OrderTag { Normal = "Normal", Gtc = "Gtc" }
 
-    /// The kind of a security: decides ticks, stamp duty and accepted order types.
+    /// Kind of a security. Determines ticks, stamp duty and accepted order types.
     Kind {
         Equity = "equity",
         Reit = "reit",
@@ -106,21 +106,21 @@ words! {
         Index = "index",
     }
 
-    /// Whether an account may owe money and securities.
+    /// Whether an account may borrow money and securities.
     AccountType { Margin = "margin", Cash = "cash" }
 
     FeePlan { Standard = "standard", None = "none" }
 
     CostMethod { Diluted = "diluted", Average = "average" }
 
-    /// The condition for a resting limit to fill inside a candle.
+    /// Condition for a resting limit order to fill inside a candle.
     Touch { Through = "through", Touch = "touch" }
 
     ChargeGroup { Broker = "BROKER_FEES", Third = "THIRD_FEES" }
 
     GridStatus { Performing = "Performing", Suspended = "Suspended", Canceled = "Canceled", Expired = "Expired" }
 
-    /// Why a grid does not watch.
+    /// Why a grid is suspended.
     SuspendReason { User = "user", CorporateAction = "corporate action" }
 
     /// Why a watching grid creates no orders.
@@ -129,33 +129,33 @@ words! {
         Position = "position",
         Funds = "funds",
         Holdings = "holdings",
-        /// It has reached the limit of triggers for the day.
+        /// The grid has reached the day's trigger limit.
         Triggers = "triggers",
-        /// The journal of the account has no room for more orders.
+        /// The account's journal is full.
         Journal = "journal",
-        /// Its last day had a daily candle and no minutes.
+        /// The last day had a daily candle but no minutes.
         Minutes = "needs one-minute candles",
     }
 
-    /// The order type of a grid's orders.
+    /// Order type of a grid's orders.
     GridOrderType { Market = "GMO", Limit = "GLO", AtTrigger = "GTG" }
 
     /// How long a grid watches.
     GridTimeInForce { Day = "day", GoodTilCanceled = "gtc", GoodTilDate = "gtd" }
 
-    /// When a grid watches. The service's default is regular hours.
+    /// Sessions in which a grid watches. The service's default is regular hours.
     GridHours { Default = "default", Regular = "regular", Extended = "extended" }
 
     /// What a grid does when the price leaves its bounds.
     BoundEvent { Ignore = "ignore", Close = "close" }
 
-    /// What created an order of a grid.
+    /// What triggered a grid order.
     GridTriggerKind {
-        /// The open of a candle at a level or beyond it.
+        /// A candle opened at or beyond a level.
         Gap = "gap",
-        /// A level that a candle went through.
+        /// A candle reached a level.
         Level = "level",
-        /// A bound: the grid's position is closed.
+        /// The price crossed a bound, and the grid's position is closed.
         Close = "close",
     }
 }
@@ -167,7 +167,7 @@ impl Side {
 }
 
 impl OrderType {
-    /// Waits for a price before it becomes an order.
+    /// Returns whether the order waits for a price before it is released.
     pub fn is_conditional(self) -> bool {
         self.is_touch() || self.is_trailing()
     }
@@ -188,34 +188,34 @@ impl OrderType {
         matches!(self, OrderType::TrailingPercent | OrderType::TrailingMarketPercent)
     }
 
-    /// Whether it is a limit order once it is released, with a limit that follows from its stop.
+    /// Returns whether the released order is a limit order with a limit derived from its stop.
     pub fn trails_to_limit(self) -> bool {
         matches!(self, OrderType::TrailingAmount | OrderType::TrailingPercent)
     }
 
-    /// Whether it was withdrawn from the interface.
+    /// Returns whether the type was withdrawn from the API.
     pub fn is_withdrawn(self) -> bool {
         matches!(self, OrderType::TrailingMarketAmount | OrderType::TrailingMarketPercent)
     }
 
-    /// Whether the client names a limit when it is submitted.
+    /// Returns whether the client sets a limit at submission.
     pub fn has_limit(self) -> bool {
         use OrderType::*;
         matches!(self, Limit | EnhancedLimit | AuctionLimit | OddLot | SpecialLimit | LimitIfTouched)
     }
 
-    /// Whether it fills at the market price, once it is released.
+    /// Returns whether the order fills at the market price once released.
     pub fn is_market(self) -> bool {
         use OrderType::*;
         matches!(self, Market | MarketIfTouched | Auction | TrailingMarketAmount | TrailingMarketPercent)
     }
 
-    /// Whether it needs a price of the security to be accepted.
+    /// Returns whether the security needs a current price for the order to be accepted.
     pub fn needs_mark(self) -> bool {
         self.is_market() || self.is_conditional()
     }
 
-    /// The types that take part in Hong Kong's closing auction when submitted during it.
+    /// Returns whether the order joins Hong Kong's closing auction when submitted during it.
     pub fn joins_closing_auction(self) -> bool {
         use OrderType::*;
         matches!(self, Limit | EnhancedLimit | AuctionLimit | Auction)
@@ -228,7 +228,7 @@ impl GridStatus {
     }
 }
 
-/// The numeric codes of closed sets in a grid's rule.
+/// Numeric codes of closed sets in a grid's rule.
 macro_rules! codes {
     ($($name:ident { $($variant:ident = $code:literal),+ $(,)? })+) => {$(
         impl $name {

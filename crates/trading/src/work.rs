@@ -1,4 +1,4 @@
-//! The account while a command or an advance runs: every event is applied and recorded immediately.
+//! The account while a command or an advance runs. Every event is applied and recorded immediately.
 
 use market::Timestamp;
 
@@ -10,12 +10,12 @@ use crate::refusal::Refusal;
 use crate::tables::Tables;
 use crate::view::MarketView;
 
-/// The result: entries to store, then messages to send, both in order.
+/// The result of an operation: entries to store, then messages to send, both in order.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub entries: Vec<Entry>,
     pub pushes: Vec<Push>,
-    /// Why the command itself was refused; earlier events remain.
+    /// Why the command was refused. Earlier events remain.
     pub refusal: Option<Refusal>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Work<'a> {
     pub(crate) fn record(&mut self, at: Option<Timestamp>, event: Event) {
         let entry = Entry { version: VERSION, number: self.account.entries + 1, at, event };
         let mut pushes = self.account.take_in(&entry);
-        // Fast path: mostly there is a single entry, and its messages are used without copying.
+        // Fast path: usually there is a single entry, whose messages are moved instead of copied.
         if self.outcome.pushes.is_empty() {
             self.outcome.pushes = pushes;
         } else {
@@ -51,7 +51,7 @@ impl<'a> Work<'a> {
         self.outcome.entries.push(entry);
     }
 
-    /// The view of an instant before its rolls: for candles, releases and expiries.
+    /// Returns the view of an instant before its rolls, for candles, releases and expiries.
     pub(crate) fn before_roll(&self, at: Timestamp) -> MarketView<'a> {
         MarketView::before_roll(self.feed, self.tables, at)
     }

@@ -1,5 +1,5 @@
-//! Microseconds for an answer of a thousand candles, nanoseconds for a request:
-//! `cargo run --release -p wire --example measure-wire`.
+//! Benchmarks encoding a response with a thousand candles (microseconds) and decoding a request
+//! (nanoseconds): `cargo run --release -p wire --example measure-wire`.
 #![allow(
     clippy::print_stdout,
     clippy::indexing_slicing,
@@ -22,7 +22,7 @@ fn main() {
     unmasking();
 }
 
-/// From a masked frame to a message: the cost of decoding a request.
+/// Measures decoding a request, from the masked frame to the message.
 fn question() {
     let query = SecurityHistoryCandlestickRequest {
         symbol: "AAPL.US".into(),

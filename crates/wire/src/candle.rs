@@ -1,12 +1,12 @@
 use crate::pen::{self, write_varint};
 
-/// Decimals of a price unless its security says otherwise.
+/// Number of decimals of a price if the security does not set another.
 pub const DECIMALS_DEFAULT: u32 = 3;
-/// Prices are given in millionths, so there are at most six decimals.
+/// Maximum number of decimals: prices are stored in millionths.
 pub const DECIMALS_MAX: u32 = 6;
 
-/// One candle of an answer: prices and turnover in millionths of the currency, time in Unix
-/// seconds, the session by its protocol number.
+/// One candle of a response. Prices and turnover are in millionths of the currency, `time` is in
+/// Unix seconds, and `session` is the protocol's session number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub time: i64,
@@ -19,8 +19,8 @@ pub struct Row {
     pub session: u8,
 }
 
-// Field numbers and wire types of `SecurityCandlestickResponse` and `Candlestick`: number x 8 + type, where a varint
-// has type 0 and a string or message type 2.
+// Protobuf tags of `SecurityCandlestickResponse` and `Candlestick`: field number x 8 + wire type (0
+// for a varint, 2 for a string or message).
 const SYMBOL: u8 = 1 << 3 | 2;
 const CANDLESTICKS: u8 = 2 << 3 | 2;
 const CLOSE: u8 = 1 << 3 | 2;
@@ -32,11 +32,12 @@ const TURNOVER: u8 = 6 << 3 | 2;
 const TIMESTAMP: u8 = 7 << 3;
 const TRADE_SESSION: u8 = 8 << 3;
 
-/// Approximate size of a candle, to reserve memory.
+/// Approximate encoded size of a candle, used to reserve memory.
 const CANDLE_BYTES: usize = 64;
 
-/// Appends a whole `SecurityCandlestickResponse`. Prices have exactly `decimals` decimals (at most
-/// [`DECIMALS_MAX`]), turnover has three; both are rounded half away from zero.
+/// Appends a complete `SecurityCandlestickResponse` to `out`. Prices have exactly `decimals`
+/// decimals (at most [`DECIMALS_MAX`]) and turnover has three; both are rounded half away from
+/// zero.
 pub fn encode_candles(symbol: &str, decimals: u32, rows: impl IntoIterator<Item = Row>, out: &mut Vec<u8>) {
     let rows = rows.into_iter();
     out.reserve(symbol.len() + 8 + rows.size_hint().0 * CANDLE_BYTES);
@@ -44,15 +45,15 @@ pub fn encode_candles(symbol: &str, decimals: u32, rows: impl IntoIterator<Item 
     encode_all(decimals, rows, out, |_| ());
 }
 
-/// Appends candles as elements of a response's candles, and to `ends` the end of each of them in
-/// `out`: answers can be sliced from such bytes at any candle.
+/// Appends `rows` to `out` as elements of a response's `candlesticks` field, and pushes each
+/// element's end offset in `out` to `ends`, so that the bytes can be sliced at any candle.
 pub fn encode_page(
     decimals: u32,
     rows: impl IntoIterator<Item = Row>,
     out: &mut Vec<u8>,
     ends: &mut Vec<u32>,
 ) {
-    // A page is far below four gigabytes.
+    // A page is far smaller than 4 GiB, so its offsets fit into `u32`.
     encode_all(decimals, rows.into_iter(), out, |end| ends.push(end as u32));
 }
 
@@ -68,9 +69,9 @@ fn encode_all(decimals: u32, rows: impl Iterator<Item = Row>, out: &mut Vec<u8>,
     }
 }
 
-/// Appends the symbol field of a response.
+/// Appends the `symbol` field of a response.
 pub fn encode_symbol(symbol: &str, out: &mut Vec<u8>) {
-    // A field that holds its type's default is not sent.
+    // Protobuf omits fields that hold their default.
     if !symbol.is_empty() {
         out.push(SYMBOL);
         write_varint(symbol.len() as u64, out);
@@ -87,7 +88,7 @@ fn encode_rows<const DECIMALS: u32>(
     let mut filled = 0;
     for row in rows {
         let Some(sheet) = pen::sheet(&mut book, filled) else { continue };
-        // Tag and length come first and are written last.
+        // The message's tag and length are written last, into these two bytes.
         let mut at = 2;
         let prices = [row.close, row.open, row.low, row.high];
         at = pen::prices::<DECIMALS>(sheet, at, [CLOSE, OPEN, LOW, HIGH], prices);

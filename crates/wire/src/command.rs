@@ -1,5 +1,4 @@
-//! The business commands of the quote gateway by their numbers on the wire, including unsupported
-//! ones.
+//! Command numbers of the quote gateway, including unsupported commands.
 
 use crate::quote::Command;
 

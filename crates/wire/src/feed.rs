@@ -1,15 +1,15 @@
 //! Input handling shared by both stream decoders.
 
-/// Takes at most `most` bytes from the front of the input.
+/// Takes up to `most` bytes from the front of the input.
 pub(crate) fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
     let (taken, rest) = input.split_at_checked(most).unwrap_or((input, &[]));
     *input = rest;
     taken
 }
 
-/// Appends a piece of a message of `whole` bytes. Memory follows the received bytes and not the
-/// announced length, so a peer cannot make us reserve memory for bytes it never sends; nor does
-/// doubling exceed the whole.
+/// Appends a piece of a message that is `whole` bytes long. The buffer grows with the received
+/// bytes and not with the announced length, so that a peer cannot make us reserve memory for bytes
+/// it never sends. Its capacity never exceeds `whole`.
 pub(crate) fn append(buffer: &mut Vec<u8>, piece: &[u8], whole: usize) {
     let needed = buffer.len() + piece.len();
     if buffer.capacity() < needed {
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_grows_with_the_input_and_never_past_the_whole() {
+    fn a_buffer_never_grows_past_the_message_length() {
         let mut buffer = Vec::new();
         for _ in 0..10 {
             append(&mut buffer, &[1; 10], 100);
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn taking_more_than_there_is_takes_all() {
+    fn take_is_bounded_by_the_input() {
         let mut input = &[1, 2, 3][..];
         assert_eq!((take(&mut input, 2), take(&mut input, 2), input), (&[1, 2][..], &[3][..], &[][..]));
     }

@@ -1,5 +1,5 @@
-//! WebSocket frames (RFC 6455) on the server side: masked ones are received, unmasked ones are
-//! sent. No extensions, so the reserved bits are zero.
+//! WebSocket frames (RFC 6455), server side: decodes masked frames and encodes unmasked ones. No
+//! extension is negotiated, so the reserved bits must be zero.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::feed::{append, take};
 
-/// Appended to a client's key (RFC 6455 section 1.3).
+/// Appended to a client's key before hashing (RFC 6455 section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const FIN: u8 = 0x80;
@@ -16,16 +16,16 @@ const RESERVED: u8 = 0x70;
 const OPCODE: u8 = 0x0f;
 const MASKED: u8 = 0x80;
 const LENGTH: u8 = 0x7f;
-/// Lengths up to 125 are in the second byte; these two mean that the length follows in two or eight
-/// bytes.
+/// Values of the 7-bit length field that announce a 16-bit or 64-bit length. Smaller values are the
+/// length itself.
 const LENGTH_16: u8 = 126;
 const LENGTH_64: u8 = 127;
 
-/// The longest payload of a close, ping or pong.
+/// Maximum payload of a close, ping or pong frame, in bytes (RFC 6455 section 5.5).
 pub const CONTROL_MAX: usize = 125;
-/// Two bytes, a length of eight, a mask of four.
+/// Maximum received header: two bytes, an 8-byte length and a 4-byte mask.
 const HEADER_MAX: usize = 14;
-/// The longest header of a frame we send.
+/// Maximum header of a sent frame, which has no mask.
 pub const FRAME_HEADER_MAX: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,11 @@ pub enum Opcode {
     Pong = 10,
 }
 
-/// A complete message, unmasked, with its fragments joined.
+/// A complete message: unmasked, with its fragments joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     Binary(Vec<u8>),
-    /// Not validated: the protocol has no text messages, so it need not be UTF-8.
+    /// Not checked for UTF-8, because our protocol has no text messages.
     Text(Vec<u8>),
     Ping(Vec<u8>),
     Pong(Vec<u8>),
@@ -78,7 +78,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// The code of the close frame for the client.
+    /// Returns the status code for the close frame that reports this error.
     pub fn close_code(self) -> u16 {
         match self {
             Self::TooLong { .. } => 1009,
@@ -95,19 +95,19 @@ impl FrameError {
     }
 }
 
-/// Decodes messages from a client's bytes, split anywhere. Payload is copied once, from the input
-/// into its message, and is unmasked there. Between messages no memory is held beyond the struct
-/// itself.
+/// Decodes messages from a client's byte stream, which may be split anywhere. The payload is copied
+/// once, from the input into the message, and unmasked in place. Between messages the decoder holds
+/// no heap memory.
 #[derive(Debug)]
 pub struct FrameDecoder {
     message_max: usize,
     state: State,
     header: [u8; HEADER_MAX],
     header_length: u8,
-    /// The data message so far, and its opcode if more fragments follow.
+    /// The incomplete data message. `fragmented` is its opcode if more fragments follow.
     message: Vec<u8>,
     fragmented: Option<Opcode>,
-    /// The control frame so far; these may come between fragments.
+    /// The incomplete control frame. Control frames may arrive between fragments.
     control: Vec<u8>,
 }
 
@@ -115,7 +115,7 @@ pub struct FrameDecoder {
 enum State {
     Header,
     Payload(Frame),
-    /// After a close frame or an error.
+    /// A close frame or an error was decoded.
     Ended,
 }
 
@@ -123,23 +123,23 @@ enum State {
 struct Frame {
     opcode: Opcode,
     last: bool,
-    /// The mask, rotated so that its first byte is for the next byte of payload.
+    /// Rotated so that its first byte applies to the next payload byte.
     mask: [u8; 4],
     left: usize,
 }
 
 impl FrameDecoder {
-    /// Sets the maximum message length, from the next frame on.
+    /// Sets the maximum message length in bytes, from the next frame on.
     pub fn allow(&mut self, message_max: usize) {
         self.message_max = message_max;
     }
 
-    /// The maximum message length.
+    /// Returns the maximum message length in bytes.
     pub fn message_max(&self) -> usize {
         self.message_max
     }
 
-    /// Messages longer than `message_max` are refused, in one frame or many.
+    /// Creates a decoder that refuses messages longer than `message_max` bytes, fragmented or not.
     pub fn new(message_max: usize) -> Self {
         Self {
             message_max,
@@ -152,8 +152,9 @@ impl FrameDecoder {
         }
     }
 
-    /// Consumes bytes from the front of the input up to the end of a message, or all of them if
-    /// there is no end yet. After a close frame or an error it consumes all and returns nothing.
+    /// Consumes input up to the end of the next message and returns it, or consumes all input and
+    /// returns `None` if no message is complete. After a close frame or an error all input is
+    /// discarded.
     pub fn decode(&mut self, input: &mut &[u8]) -> Result<Option<Message>, FrameError> {
         let result = self.advance(input);
         if let Err(_) | Ok(Some(Message::Close { .. })) = result {
@@ -164,7 +165,7 @@ impl FrameDecoder {
         result
     }
 
-    /// Bytes of memory held for an incomplete message.
+    /// Returns the number of bytes allocated for an incomplete message.
     pub fn buffered(&self) -> usize {
         self.message.capacity() + self.control.capacity()
     }
@@ -200,7 +201,7 @@ impl FrameDecoder {
         else {
             return Ok(None);
         };
-        // Refused without waiting for the rest.
+        // Both checks need only the first two bytes, so an invalid frame is refused early.
         if first & RESERVED != 0 {
             return Err(FrameError::Reserved);
         }
@@ -232,7 +233,7 @@ impl FrameDecoder {
         Ok(Some(Frame { opcode, last, mask, left }))
     }
 
-    /// Whether this frame is allowed now.
+    /// Checks that the frame is valid in the current state and within the size limits.
     fn check(&self, opcode: Opcode, last: bool, length: usize) -> Result<(), FrameError> {
         if opcode.is_control() {
             return if last && length <= CONTROL_MAX { Ok(()) } else { Err(FrameError::Control) };
@@ -259,7 +260,7 @@ impl FrameDecoder {
         frame
     }
 
-    /// The message that ends with this frame, if one does.
+    /// Returns the message that this frame completes, or `None` if more fragments follow.
     fn finish(&mut self, frame: Frame) -> Result<Option<Message>, FrameError> {
         let opcode = match frame.opcode {
             Opcode::Ping => return Ok(Some(Message::Ping(std::mem::take(&mut self.control)))),
@@ -276,7 +277,7 @@ impl FrameDecoder {
         Ok(Some(if opcode == Opcode::Text { Message::Text(payload) } else { Message::Binary(payload) }))
     }
 
-    /// The first `wanted` bytes of the header, once they have arrived.
+    /// Returns the first `wanted` bytes of the header, or `None` until they have arrived.
     fn fill_header(&mut self, input: &mut &[u8], wanted: usize) -> Option<&[u8]> {
         let start = usize::from(self.header_length);
         let piece = take(input, wanted.saturating_sub(start));
@@ -309,8 +310,8 @@ impl TryFrom<u8> for Opcode {
     }
 }
 
-/// Bytes of a masked header whose length field is in its shortest form; 0 for lengths beyond 63
-/// bits.
+/// Returns the size of a masked header with the shortest encoding of `length`, or 0 if `length` has
+/// more than 63 bits.
 fn shortest(length: u64) -> usize {
     match length {
         0..=125 => 6,
@@ -320,7 +321,7 @@ fn shortest(length: u64) -> usize {
     }
 }
 
-/// A word at a time; the compiler vectorizes it.
+/// XORs eight bytes at a time; the compiler vectorizes the loop.
 fn unmask(payload: &mut [u8], mask: [u8; 4]) {
     let [a, b, c, d] = mask;
     let wide = u64::from_le_bytes([a, b, c, d, a, b, c, d]);
@@ -350,7 +351,7 @@ fn read_close(payload: &[u8]) -> Result<Message, FrameError> {
     Ok(Message::Close { code: Some(code), reason: reason.to_owned() })
 }
 
-/// Writes the header of a message in one frame and returns its length.
+/// Writes the header of an unfragmented message to `out` and returns its size.
 pub fn write_frame_header(opcode: Opcode, payload_length: usize, out: &mut [u8; FRAME_HEADER_MAX]) -> usize {
     let first = FIN | opcode as u8;
     if let Ok(length) = u16::try_from(payload_length) {
@@ -367,7 +368,7 @@ pub fn write_frame_header(opcode: Opcode, payload_length: usize, out: &mut [u8; 
     FRAME_HEADER_MAX
 }
 
-/// Appends a whole message in one frame.
+/// Appends an unfragmented message.
 pub fn append_frame(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
     let mut header = [0; FRAME_HEADER_MAX];
     let length = write_frame_header(opcode, payload.len(), &mut header);
@@ -375,7 +376,7 @@ pub fn append_frame(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
-/// The payload of a close frame. A reason that does not fit is cut between characters.
+/// Returns the payload of a close frame. A long reason is truncated at a character boundary.
 pub fn close_payload(code: u16, reason: &str) -> Vec<u8> {
     let mut payload = code.to_be_bytes().to_vec();
     let end = reason.floor_char_boundary(CONTROL_MAX - payload.len());
@@ -383,7 +384,7 @@ pub fn close_payload(code: u16, reason: &str) -> Vec<u8> {
     payload
 }
 
-/// `Sec-WebSocket-Accept` for a client's `Sec-WebSocket-Key`.
+/// Returns the `Sec-WebSocket-Accept` value for a client's `Sec-WebSocket-Key`.
 pub fn accept_key(client_key: &str) -> String {
     STANDARD.encode(Sha1::new().chain_update(client_key).chain_update(GUID).finalize())
 }

@@ -1,4 +1,4 @@
-//! Packed bodies: gzip with one member (RFC 1952).
+//! Compressed bodies: gzip with a single member (RFC 1952).
 
 use std::io::{Read, Write};
 
@@ -8,14 +8,14 @@ use flate2::write::GzEncoder;
 
 use crate::packet::PacketError;
 
-/// The limit of every inflated body, whatever the caller allows.
+/// Maximum size of an inflated body in bytes. Callers can only lower it.
 pub const INFLATED_MAX: usize = 16 << 20;
-/// Shorter bodies are sent uncompressed: gzip alone adds eighteen bytes, and costs time on both
+/// Minimum size of a body to compress, in bytes. Gzip adds at least 18 bytes and costs time on both
 /// sides.
 pub const COMPRESS_MIN: usize = 1024;
 
-/// The compressed body, if it is long enough to try and becomes shorter. Send it with
-/// [`Packing::Gzip`](crate::Packing).
+/// Returns the compressed body, or `None` if `body` is shorter than [`COMPRESS_MIN`] or does not
+/// shrink. Send the result with [`Packing::Gzip`](crate::Packing).
 pub fn compress(body: &[u8]) -> Option<Vec<u8>> {
     if body.len() < COMPRESS_MIN {
         return None;
@@ -25,14 +25,15 @@ pub fn compress(body: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok().filter(|packed| packed.len() < body.len())
 }
 
-/// The limit bounds the memory, not only the result: inflating stops one byte past it.
+/// Inflates a gzip body of at most `limit` bytes. Inflating stops one byte past the limit, so that
+/// the limit also bounds memory.
 pub(crate) fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, PacketError> {
     let limit = limit.min(INFLATED_MAX);
     let mut decoder = GzDecoder::new(packed);
     let mut body = Vec::new();
     let most = u64::try_from(limit).map_or(u64::MAX, |limit| limit.saturating_add(1));
-    // One byte more than allowed, so that a body of exactly the limit is read to its end, where its
-    // checksum is.
+    // Allows one byte past the limit, so that a body of exactly `limit` bytes is read to its end,
+    // where the checksum is verified.
     (&mut decoder).take(most).read_to_end(&mut body).map_err(|_| PacketError::Gzip)?;
     if body.len() > limit {
         return Err(PacketError::InflatedTooLong { limit });
@@ -54,12 +55,12 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_packed_only_if_that_makes_it_shorter() {
+    fn a_body_is_compressed_only_if_it_shrinks() {
         assert_eq!(compress(&[7; COMPRESS_MIN - 1]), None);
         let packed = compress(&[7; COMPRESS_MIN]).unwrap();
         assert!(packed.len() < 64);
         assert_eq!(inflate(&packed, COMPRESS_MIN), Ok(vec![7; COMPRESS_MIN]));
-        // Random bytes do not become shorter.
+        // Random bytes do not shrink.
         let mut state = 1u32;
         let noise = std::iter::repeat_with(|| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -80,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_is_above_the_highest() {
+    fn the_limit_is_capped_at_the_maximum() {
         let bomb = pack(&vec![0; INFLATED_MAX + 1]);
         assert_eq!(inflate(&bomb, usize::MAX), Err(PacketError::InflatedTooLong { limit: INFLATED_MAX }));
     }
 
     #[test]
-    fn damage_and_second_members_are_errors() {
+    fn damaged_and_multi_member_bodies_are_refused() {
         let packed = pack(b"no access");
         assert_eq!(inflate(&packed, 9).as_deref(), Ok(&b"no access"[..]));
         for cut in 0..packed.len() {

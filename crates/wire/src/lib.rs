@@ -1,20 +1,21 @@
-//! Bytes on the wire: frames, packets, messages, and the encoder of the candle answer.
+//! The wire protocol: frames, packets, messages, and the encoder of candle responses.
 //!
-//! The crate knows the protocol and none of our other crates: it converts bytes and plain numbers
-//! to values, and back. It does no I/O and reads no clock; the two decoders buffer an unfinished
-//! message and nothing else. The caller sets the limit of that buffer.
+//! The crate depends on none of our other crates: it converts between bytes and plain values. It
+//! does no I/O and reads no clock. The two decoders buffer only an incomplete message, up to a
+//! limit that the caller sets.
 //!
 //! Input is decoded by [`FrameDecoder`] (WebSocket) and [`Packet::decode`], or by [`Decoder`]
-//! (TCP). A body is a message of [`control`], [`quote`] or [`trade`]; those are generated from
-//! `proto/` and committed, and a test regenerates and compares them. An answer is sent as a header
-//! ([`response_header`], [`write_frame_header`]) in front of its body. `docs/protocol.md` describes
-//! the protocol and our choices.
+//! (TCP). A body is a message of [`control`], [`quote`] or [`trade`]; these modules are generated
+//! from `proto/` and committed, and a test checks that they are current. A response is sent as a
+//! header ([`response_header`], [`write_frame_header`]) followed by its body. `docs/protocol.md`
+//! describes the protocol and our choices.
 //!
-//! One message has a hand-written encoder, the answer to a candle query, because encoding dominates
-//! its cost: a thousand candles are five thousand decimal strings. See [`encode_candles`]. A
-//! repeated field is a concatenation in protobuf, so an answer may also be assembled from
-//! [`encode_symbol`] and pieces encoded earlier by [`encode_page`].
-//! A request as a client sends it, and its answer:
+//! Candle responses have a hand-written encoder, [`encode_candles`], because encoding dominates the
+//! cost of a candle query: a thousand candles are five thousand decimal strings. Protobuf
+//! concatenates repeated fields, so a response may also be assembled from [`encode_symbol`] and
+//! parts that [`encode_page`] encoded earlier.
+//!
+//! A client's request and the response:
 //!
 //! ```
 //! use prost::Message as _;
@@ -50,7 +51,8 @@ mod schema;
 mod secret;
 mod stream;
 
-/// Session control, the same on every connection: auth, reconnect, heartbeat, close, and the body of a refusal.
+/// Session control, common to both endpoints: auth, reconnect, heartbeat, close, and the error
+/// body.
 #[rustfmt::skip]
 #[allow(clippy::all)]
 #[path = "generated/control.rs"]

@@ -1,5 +1,5 @@
-//! Packets: a header of fixed length for each of three types, a body, and optionally a signature,
-//! which is not verified. Numbers are big-endian. `docs/protocol.md` has the layout.
+//! Packets: a fixed-size header for each of three types, a body, and an optional signature, which
+//! is not verified. Integers are big-endian. `docs/protocol.md` describes the layout.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::gzip::{INFLATED_MAX, inflate};
 pub(crate) const HEADER_MAX: usize = 11;
 const RESPONSE_HEADER: usize = 10;
 const PUSH_HEADER: usize = 5;
-/// A nonce of 8 bytes and a signature of 16, after the body.
+/// Size of the signature after the body: an 8-byte nonce and a 16-byte signature.
 pub(crate) const SIGNATURE: usize = 24;
 
 const REQUEST: u8 = 1;
@@ -24,12 +24,12 @@ const TYPE: u8 = 0x0f;
 const VERIFY: u8 = 0x10;
 const GZIP: u8 = 0x20;
 
-/// The longest body we send. The length field would allow eleven bytes more, but clients reject
-/// frames of 16 MiB, so the whole packet stays below.
+/// Maximum body we send, in bytes. The length field would allow eleven bytes more, but clients
+/// reject frames of 16 MiB, so the whole packet must be smaller.
 pub const BODY_MAX: usize = (1 << 24) - 1 - HEADER_MAX;
 const _: () = assert!(BODY_MAX < INFLATED_MAX);
 
-/// One packet. The body is inflated. `Debug` does not show its bytes: those of a login are a
+/// One packet, with its body inflated. `Debug` does not print the body, because a login's body is a
 /// secret.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Packet<'a> {
@@ -38,7 +38,7 @@ pub enum Packet<'a> {
     Push { command: u8, body: Cow<'a, [u8]> },
 }
 
-/// The outcome in a response's header. Clients know all nine; we send [`Success`](Self::Success),
+/// The status in a response header. Clients know all nine; we send only [`Success`](Self::Success),
 /// [`ServerTimeout`](Self::ServerTimeout), [`BadRequest`](Self::BadRequest),
 /// [`Unauthenticated`](Self::Unauthenticated) and [`ServerError`](Self::ServerError).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,28 +55,28 @@ pub enum Status {
     ClientError = 8,
 }
 
-/// How a body is sent.
+/// The compression of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     Plain,
     Gzip,
 }
 
-/// What a peer may send.
+/// Size limits for received packets, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a body as received, compressed or not.
+    /// Maximum body as received, compressed or not.
     pub body: usize,
-    /// Bytes of a compressed body once inflated; never more than [`INFLATED_MAX`].
+    /// Maximum compressed body after inflating, capped at [`INFLATED_MAX`].
     pub inflated: usize,
 }
 
 impl Limits {
-    /// Enough for a client's requests: the largest names five hundred symbols.
+    /// For a signed-in client: the largest request names 500 symbols.
     pub const REQUEST: Self = Self { body: 64 << 10, inflated: 256 << 10 };
-    /// Enough to sign in.
+    /// For a client that has not signed in.
     pub const SIGN_IN: Self = Self { body: 4 << 10, inflated: 16 << 10 };
-    /// The maximum of the layout, for the client's side of a test.
+    /// The maximum that the packet layout allows, for test clients.
     pub const HIGHEST: Self = Self { body: (1 << 24) - 1, inflated: INFLATED_MAX };
 }
 
@@ -101,13 +101,13 @@ pub enum PacketError {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the one packet that a WebSocket message holds.
+    /// Decodes a WebSocket message, which must hold exactly one packet.
     pub fn decode(message: &'a [u8], limits: Limits) -> Result<Self, PacketError> {
         let (header, body) = split(message, limits)?;
         header.packet(message.get(body).unwrap_or_default().into(), limits)
     }
 
-    /// The same for an owned message: its memory becomes the body's.
+    /// Like [`decode`](Self::decode), but reuses the message's allocation for the body.
     pub fn decode_owned(mut message: Vec<u8>, limits: Limits) -> Result<Packet<'static>, PacketError> {
         let (header, body) = split(&message, limits)?;
         message.truncate(body.end);
@@ -115,7 +115,7 @@ impl<'a> Packet<'a> {
         header.packet(message.into(), limits)
     }
 
-    /// Appends the packet, with its body uncompressed.
+    /// Appends the packet to `out` with its body uncompressed.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), PacketError> {
         let plain = Packing::Plain;
         let body = match self {
@@ -183,7 +183,7 @@ impl fmt::Debug for Packet<'_> {
     }
 }
 
-/// The header of a request whose body, packed as given, has this many bytes.
+/// Returns the header of a request. `body_length` is the size of the packed body in bytes.
 pub fn request_header(
     command: u8,
     id: u32,
@@ -197,7 +197,7 @@ pub fn request_header(
     Ok([packing.flag() | REQUEST, command, a, b, c, d, t, u, x, y, z])
 }
 
-/// The header of a response, to be written in front of a body of this many bytes.
+/// Returns the header of a response. `body_length` is the size of the packed body in bytes.
 pub fn response_header(
     command: u8,
     id: u32,
@@ -210,7 +210,7 @@ pub fn response_header(
     Ok([packing.flag() | RESPONSE, command, a, b, c, d, status as u8, x, y, z])
 }
 
-/// The header of a push, to be written in front of a body of this many bytes.
+/// Returns the header of a push. `body_length` is the size of the packed body in bytes.
 pub fn push_header(
     command: u8,
     packing: Packing,
@@ -257,7 +257,7 @@ impl TryFrom<u8> for Status {
     }
 }
 
-/// The header of a message that holds one packet and nothing else, and where the body is.
+/// Splits a message that must hold exactly one packet into its header and the body's range.
 fn split(message: &[u8], limits: Limits) -> Result<(Header, Range<usize>), PacketError> {
     let &first = message.first().ok_or(PacketError::Truncated)?;
     let (header, rest) = message.split_at_checked(header_length(first)?).ok_or(PacketError::Truncated)?;
@@ -270,7 +270,7 @@ fn split(message: &[u8], limits: Limits) -> Result<(Header, Range<usize>), Packe
     }
 }
 
-/// The length of a header that begins with this byte.
+/// Returns the size of the header that begins with this byte, by the packet type in it.
 pub(crate) fn header_length(first: u8) -> Result<usize, PacketError> {
     match first & TYPE {
         REQUEST => Ok(HEADER_MAX),
@@ -280,13 +280,13 @@ pub(crate) fn header_length(first: u8) -> Result<usize, PacketError> {
     }
 }
 
-/// A parsed header: the packet without its body.
+/// A parsed header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     first: u8,
     command: u8,
     kind: Kind,
-    /// Bytes of body as received, within the limits.
+    /// Body size as received, in bytes. Within the limits.
     pub(crate) length: usize,
 }
 
@@ -298,8 +298,8 @@ enum Kind {
 }
 
 impl Header {
-    /// Parses a header of the length that its first byte implies; the three types differ in that
-    /// length.
+    /// Parses a complete header. Its length determines the type, because the three types have
+    /// headers of different sizes.
     pub(crate) fn parse(bytes: &[u8], limits: Limits) -> Result<Self, PacketError> {
         let (first, command, kind, length) = match *bytes {
             [first, command, a, b, c, d, t, u, x, y, z] => {
@@ -336,9 +336,10 @@ impl Header {
     }
 }
 
-/// Error codes. One code may have several meanings, by command and status; its text says which.
+/// Error codes. A code can have several meanings, depending on command and status; the message text
+/// is specific.
 pub mod code {
-    /// A body that cannot be decoded, an unknown command, wrong parameters, an unknown symbol.
+    /// The body cannot be decoded, or the command, a parameter or the symbol is invalid.
     pub const INVALID: u64 = 301_600;
     /// An internal error.
     pub const SERVER: u64 = 301_602;
@@ -350,7 +351,7 @@ pub mod code {
     pub const RATE: u64 = 301_606;
     /// Too many symbols or rows in one request, or too many securities in a month.
     pub const TOO_MANY: u64 = 301_607;
-    /// All connections of the account are open.
+    /// The account has reached its connection limit.
     pub const CONNECTIONS: u64 = 403;
     /// The one-time password or session has expired.
     pub const EXPIRED: u64 = 401_003;
@@ -358,8 +359,8 @@ pub mod code {
     pub const UNAUTHENTICATED: u64 = 401_004;
 }
 
-/// The body of an error. It is never empty, because clients would show that as code 0 without a
-/// message.
+/// Returns the body of an error response. An empty body would be shown by clients as code 0 without
+/// a message.
 pub fn refusal_body(code: u64, msg: &str) -> Vec<u8> {
     control::Error { code, msg: msg.to_owned() }.encode_to_vec()
 }

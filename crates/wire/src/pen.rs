@@ -1,27 +1,27 @@
-//! Writes candles into fixed buffers on the stack. Digits come from tables, four at a time, and a
-//! string is written with one or two wide stores of which only a part is valid; the next write
-//! overwrites the rest.
+//! Encodes candles into fixed buffers on the stack. Digits come from lookup tables, four at a time.
+//! A string is written with a few 8-byte stores that may be longer than the string; the next write
+//! overwrites the excess.
 
-/// Four prices of at most 21 characters, a turnover of at most 38, three varints of at most 10
-/// bytes, and their tags and lengths come to 166 bytes; the rest is room for writes that are wider
-/// than their valid part.
+/// Upper bound of an encoded candle in bytes. Four prices of up to 21 characters, a turnover of up
+/// to 38, three varints of up to 10 bytes, and their tags and lengths take 166 bytes; the remainder
+/// is slack for stores that are longer than the text.
 const CANDLE_MAX: usize = 224;
-/// The buffer of one candle, with room for a write that begins at its end.
+/// Buffer of one candle, with slack for a store that begins at its end.
 pub(crate) type Sheet = [u8; SIZE + WIDEST];
 const SIZE: usize = 256;
-/// The widest single write.
+/// Maximum size of a single store, in bytes.
 const WIDEST: usize = 16;
 const _: () = assert!(CANDLE_MAX + WIDEST <= SIZE);
-/// No index into a sheet is beyond this, and masking with it shows that to the compiler: writes
-/// then need no bounds check. The index is a plain number that functions take and return, so that
-/// it stays in a register.
+/// Every index into a sheet is masked with this, which proves to the compiler that it is in bounds
+/// and removes the bounds check. The index is a plain number that functions take and return, so
+/// that it stays in a register.
 const MASK: usize = SIZE - 1;
 const _: () = assert!(SIZE.is_power_of_two());
 
-/// Several candles, flushed together.
+/// Buffer of several candles, which are flushed together.
 pub(crate) type Book = [u8; BOOK + SIZE + WIDEST];
 const BOOK: usize = 2048;
-/// From here on there is no room for another candle.
+/// Fill level at which the book must be flushed before the next candle.
 pub(crate) const FULL: usize = BOOK;
 const _: () = assert!(BOOK.is_power_of_two());
 
@@ -29,21 +29,21 @@ pub(crate) const fn book() -> Book {
     [0; BOOK + SIZE + WIDEST]
 }
 
-/// The sheet at an index before [`FULL`].
+/// Returns the sheet that begins at `at`, which must be less than [`FULL`].
 #[inline(always)]
 pub(crate) fn sheet(book: &mut Book, at: usize) -> Option<&mut Sheet> {
     book.get_mut(at & (BOOK - 1)..)?.first_chunk_mut()
 }
 
-/// Turnover has this many decimals in every market.
+/// Number of turnover decimals, the same in every market.
 const TURNOVER_DECIMALS: u32 = 3;
 const MILLIONTHS: u32 = 6;
 const FOUR_DIGITS: u64 = 10_000;
 const TWELVE_DIGITS: u64 = 1_000_000_000_000;
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// Ends the message that fills a sheet up to `at`, with its fields from the third byte on. Few are
-/// 128 bytes or longer; those are moved to make room for a second length byte.
+/// Writes the tag and length of the message in `sheet[2..at]` and returns its end. Messages of 128
+/// bytes or more are rare; they are shifted by one byte to make room for a second length byte.
 #[inline(always)]
 pub(crate) fn end_message(sheet: &mut Sheet, tag: u8, at: usize) -> usize {
     let length = at - 2;
@@ -66,7 +66,7 @@ fn end_long_message(sheet: &mut Sheet, tag: u8, at: usize) -> usize {
     at + 1
 }
 
-/// The field of a number, omitted if zero.
+/// Appends an integer field, omitted if zero, and returns its end.
 #[inline(always)]
 pub(crate) fn number(sheet: &mut Sheet, at: usize, tag: u8, value: i64) -> usize {
     if value == 0 {
@@ -84,7 +84,7 @@ pub(crate) fn number(sheet: &mut Sheet, at: usize, tag: u8, value: i64) -> usize
     at + usize::from(more) + 2
 }
 
-/// How many bytes more than one a varint of so many bits takes, up to four in all.
+/// Number of bytes after the first of a varint with this many significant bits (at most 28).
 #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
 static MORE: [u8; 32] = {
     let mut table = [0; 32];
@@ -96,7 +96,7 @@ static MORE: [u8; 32] = {
     table
 };
 
-/// The continuation bits.
+/// Continuation bits of a varint with this many significant bits (at most 28).
 #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
 static FLAGS: [u32; 32] = {
     let mut table = [0; 32];
@@ -108,7 +108,8 @@ static FLAGS: [u32; 32] = {
     table
 };
 
-/// The field of a time: nearly every time takes five bytes.
+/// Appends a time field and returns its end. Fast path for varints of five bytes, which nearly all
+/// times need.
 #[inline(always)]
 pub(crate) fn time(sheet: &mut Sheet, at: usize, tag: u8, seconds: i64) -> usize {
     let value = seconds as u64;
@@ -120,7 +121,7 @@ pub(crate) fn time(sheet: &mut Sheet, at: usize, tag: u8, seconds: i64) -> usize
     at + 6
 }
 
-/// Spreads 28 bits into four groups of seven, a byte each, halves first.
+/// Spreads 28 bits into four bytes of seven bits each: first into two halves, then into quarters.
 #[inline(always)]
 fn sevens(value: u64) -> u64 {
     let halves = value & 0x3fff | (value & 0x0fff_c000) << 2;
@@ -138,7 +139,7 @@ fn long_varint(sheet: &mut Sheet, mut at: usize, mut value: u64) -> usize {
     at + 1
 }
 
-/// The fields of four prices, each a string with exactly `DECIMALS` decimals.
+/// Appends four prices as strings with exactly `DECIMALS` decimals and returns their end.
 #[inline(always)]
 pub(crate) fn prices<const DECIMALS: u32>(
     sheet: &mut Sheet,
@@ -147,8 +148,8 @@ pub(crate) fn prices<const DECIMALS: u32>(
     prices: [i64; 4],
 ) -> usize {
     // Fast path: nearly all prices are small and have at most DECIMALS decimals, so that their text
-    // fits in one word. `multiple` returns a huge value for any other price, so one test of the OR
-    // covers all four.
+    // fits into one word. `multiple` returns a huge value for any other price, so one test of the
+    // OR covers all four.
     let steps = prices.map(|price| multiple(price as u64, const { MILLIONTHS - DECIMALS }));
     let [first, second, third, fourth] = steps;
     if DECIMALS <= 3 && (first | second | third | fourth) >> const { short_bits(DECIMALS) } == 0 {
@@ -163,7 +164,8 @@ pub(crate) fn prices<const DECIMALS: u32>(
     at
 }
 
-/// The field of a price that may have to be rounded. Negative prices are huge as unsigned numbers.
+/// Appends a price that may need rounding. Negative prices fail the comparison, because they are
+/// huge as unsigned numbers.
 #[inline(never)]
 fn rounded_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i64) -> usize {
     if DECIMALS <= 3 && (millionths as u64) < (FOUR_DIGITS - 1) * 1_000_000 {
@@ -173,7 +175,8 @@ fn rounded_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, mil
     decimal::<DECIMALS>(sheet, at, tag, millionths.into())
 }
 
-/// The number of bits of values that are surely below ten thousand with this many decimals.
+/// Returns a bit count such that every number of that many bits, read with `decimals` decimals, is
+/// less than ten thousand.
 const fn short_bits(decimals: u32) -> u32 {
     match FOUR_DIGITS.checked_mul(10u64.pow(decimals)) {
         Some(limit) => limit.ilog2(),
@@ -181,17 +184,17 @@ const fn short_bits(decimals: u32) -> u32 {
     }
 }
 
-/// A number divided by a power of ten, if it is a multiple of it; otherwise a value above
-/// `u64::MAX` divided by that power: powers of five have inverses modulo 2^64, and remainders of
-/// powers of two are rotated to the top.
+/// Returns `value / 10^power` if the division is exact, and otherwise a value greater than
+/// `u64::MAX / 10^power`. Dividing by five is a multiplication by its inverse modulo 2^64; dividing
+/// by two is a rotation, which moves nonzero remainder bits to the top.
 #[inline(always)]
 fn multiple(value: u64, power: u32) -> u64 {
-    // The inverse of five, modulo 2^64.
+    // The inverse of 5 modulo 2^64.
     const FIFTH: u64 = 0xcccc_cccc_cccc_cccd;
     value.wrapping_mul(FIFTH.wrapping_pow(power)).rotate_right(power)
 }
 
-/// The field of a price in steps, a word of text.
+/// Appends a price whose text fits into eight bytes. `steps` counts units of the last decimal.
 #[inline(always)]
 fn short_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, steps: u32) -> usize {
     let unit = const { 10u32.pow(if DECIMALS <= 3 { DECIMALS } else { 0 }) };
@@ -205,7 +208,7 @@ fn short_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, steps
 
 #[inline(always)]
 pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) -> usize {
-    // Nearly every turnover has no more than three decimals.
+    // Nearly every turnover has at most three decimals.
     let (high, low) = ((millionths >> 64) as i64, millionths as u64);
     let mut thousandths = multiple(low, 3);
     if high != 0 || thousandths >= TWELVE_DIGITS * 1000 {
@@ -214,8 +217,9 @@ pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) 
         }
         thousandths = (low + 500) / 1000;
     }
-    // Four digits before the point, and up to eight before them: their number changes from candle
-    // to candle, and branching on it costs more than writing all.
+    // The four digits before the point are written separately from the up to eight digits in front
+    // of them. The digit count varies from candle to candle, and branching on it costs more than
+    // always writing eight.
     let whole = thousandths / 1000;
     let fraction = fraction::<TURNOVER_DECIMALS>((thousandths - whole * 1000) as u32);
     let high = whole / FOUR_DIGITS;
@@ -236,14 +240,14 @@ pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) 
     at + 6 + length
 }
 
-/// The field of a decimal of any size, rounded half away from zero; a value rounded to zero has no
-/// sign. Rare enough to be written in the ordinary way.
+/// Appends a decimal of any size, rounded half away from zero. A value that rounds to zero has no
+/// sign. Too rare to be optimized.
 #[inline(never)]
 fn decimal<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) -> usize {
     let (negative, size) = (millionths < 0, millionths.unsigned_abs());
     let step = 10u128.pow(MILLIONTHS - DECIMALS);
     let rounded = size / step + u128::from(step > 1 && size % step >= step / 2);
-    // The text is written from its end.
+    // Digits are produced from the last to the first.
     let mut text = [0; 48];
     let mut from = text.len();
     let mut rest = rounded;
@@ -274,7 +278,7 @@ fn decimal<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionth
     at + 2 + text.len()
 }
 
-/// Tag and length, followed by the first eight characters of a text.
+/// Writes a tag, a length and the first eight characters of the text.
 #[inline(always)]
 fn field(sheet: &mut Sheet, at: usize, tag: u8, length: usize, text: u64) {
     let at = at & MASK;
@@ -292,7 +296,7 @@ fn word(sheet: &mut Sheet, at: usize, word: u64) {
     }
 }
 
-/// A tag and the length of its value.
+/// Writes a tag and the length of its value.
 #[inline(always)]
 fn pair(sheet: &mut Sheet, at: usize, tag: u8, length: u64) {
     let at = at & MASK;
@@ -308,12 +312,13 @@ fn byte(sheet: &mut Sheet, at: usize, byte: u8) {
     }
 }
 
-/// The size of tables is a power of two, so that a mask shows the compiler that every look-up is in
-/// bounds.
+/// Size of the lookup tables: a power of two, so that masking an index proves to the compiler that
+/// it is in bounds.
 const PLACES: usize = 16_384;
 const _: () = assert!(PLACES.is_power_of_two() && PLACES as u64 >= FOUR_DIGITS);
 
-/// Four digits of every number below ten thousand, the first in the lowest byte.
+/// The digits of every number below 10,000, padded to four, with the first digit in the lowest
+/// byte.
 #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
 static FOUR: [u32; PLACES] = {
     let mut table = [0; PLACES];
@@ -330,7 +335,8 @@ static FOUR: [u32; PLACES] = {
     table
 };
 
-/// The same without leading zeros.
+/// The digits of every number below 10,000 without leading zeros, with the first digit in the
+/// lowest byte.
 #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
 static TRIMMED: [u32; PLACES] = {
     let mut table = [0; PLACES];
@@ -342,7 +348,7 @@ static TRIMMED: [u32; PLACES] = {
     table
 };
 
-/// The number of digits without leading zeros.
+/// The digit count of every number below 10,000.
 #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
 static DIGITS: [u8; PLACES] = {
     let mut table = [0; PLACES];
@@ -358,20 +364,20 @@ const fn digits_of(value: usize) -> u32 {
     if value == 0 { 1 } else { value.ilog10() + 1 }
 }
 
-/// A number below a hundred million as eight digits.
+/// Formats a number below 100,000,000 as eight digits.
 #[inline(always)]
 fn eight_digits(value: u32) -> u64 {
     let high = value / FOUR_DIGITS as u32;
     padded(high) | padded(value - high * FOUR_DIGITS as u32) << 32
 }
 
-/// A number below ten thousand as four digits.
+/// Formats a number below 10,000 as four digits.
 #[inline(always)]
 fn padded(value: u32) -> u64 {
     FOUR.get(value as usize & (PLACES - 1)).copied().unwrap_or_default().into()
 }
 
-/// A number below ten thousand without leading zeros, and its number of digits.
+/// Formats a number below 10,000 without leading zeros. Returns the text and its length.
 #[inline(always)]
 fn trimmed(value: u32) -> (u64, usize) {
     let place = value as usize & (PLACES - 1);
@@ -379,7 +385,7 @@ fn trimmed(value: u32) -> (u64, usize) {
     (text.into(), DIGITS.get(place).copied().unwrap_or_default().into())
 }
 
-/// A point and the decimals after it; nothing when there are none.
+/// Formats a point and `DECIMALS` digits; returns 0 if there are no decimals.
 #[inline(always)]
 fn fraction<const DECIMALS: u32>(value: u32) -> u64 {
     Fractions::<DECIMALS>::TABLE.get(value as usize & (FRACTIONS - 1)).copied().unwrap_or_default().into()
@@ -419,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_hold_the_digits_of_every_number_below_ten_thousand() {
+    fn the_digit_tables_are_correct() {
         for value in 0..FOUR_DIGITS as u32 {
             assert_eq!(padded(value).to_le_bytes()[..4], *format!("{value:04}").as_bytes());
             let ((text, digits), plain) = (trimmed(value), value.to_string());
@@ -438,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn multiples_are_divided_and_other_numbers_become_large() {
+    fn inexact_quotients_exceed_every_exact_one() {
         for power in 0..=6 {
             let step = 10u64.pow(power);
             let largest = u64::MAX / step;

@@ -1,10 +1,10 @@
-//! JSON schemas of message fields, for the description of their HTTP form.
+//! JSON schemas of message fields, for the OpenAPI document.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use crate::quote::Period;
 
-/// The numbers of periods.
+/// Returns the schema of a period: an integer, one of the known period numbers.
 pub(crate) fn period(_: &mut SchemaGenerator) -> Schema {
     let last = Period::Year as i32;
     let known = |number: &i32| Period::try_from(*number).is_ok_and(|period| period != Period::Unknown);

@@ -1,4 +1,4 @@
-//! `Debug` of messages that hold a one-time password or a session: without it.
+//! `Debug` implementations that omit one-time passwords and session ids.
 
 use std::fmt;
 

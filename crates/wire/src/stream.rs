@@ -1,20 +1,20 @@
-//! The TCP transport: two bytes of handshake, then packets back to back.
+//! The TCP transport: a two-byte handshake, followed by packets.
 
 use crate::feed::{append, take};
 use crate::packet::{HEADER_MAX, Header, Limits, Packet, PacketError, header_length};
 
-/// A client's first two bytes: version 1 and codec 1 in one byte, platform 9 in the next.
+/// The client's handshake: version 1 and codec 1 in the first byte, platform 9 in the second.
 pub const HANDSHAKE: [u8; 2] = [0x11, 0x09];
-/// The upper half of the second byte is reserved and is ignored.
+/// Mask of the platform in the second byte. The upper four bits are reserved and ignored.
 const PLATFORM: u8 = 0x0f;
 
-/// Decodes packets from a stream of bytes, split anywhere. Holds no memory between packets, and
-/// within one no more than was received.
+/// Decodes packets from a byte stream, which may be split anywhere. Holds no heap memory between
+/// packets, and within a packet no more than was received.
 #[derive(Debug)]
 pub struct Decoder {
     limits: Limits,
     state: State,
-    /// The handshake or header so far.
+    /// The incomplete handshake or header.
     header: [u8; HEADER_MAX],
     header_length: usize,
     body: Vec<u8>,
@@ -26,7 +26,7 @@ enum State {
     Header,
     Body(Header),
     Signature(Header, usize),
-    /// After an error: the start of the next packet is unknown.
+    /// An error was returned, so the start of the next packet is unknown.
     Ended,
 }
 
@@ -40,8 +40,8 @@ impl Decoder {
         self.limits = limits;
     }
 
-    /// Consumes bytes from the front of the input up to the end of a packet, or all of them if
-    /// there is no end yet. After an error it consumes all and returns nothing.
+    /// Consumes input up to the end of the next packet and returns it, or consumes all input and
+    /// returns `None` if no packet is complete. After an error all input is discarded.
     pub fn decode(&mut self, input: &mut &[u8]) -> Result<Option<Packet<'static>>, PacketError> {
         let result = self.advance(input);
         if result.is_err() {
@@ -51,7 +51,7 @@ impl Decoder {
         result
     }
 
-    /// Bytes of memory held for an incomplete packet.
+    /// Returns the number of bytes allocated for an incomplete packet.
     pub fn buffered(&self) -> usize {
         self.body.capacity()
     }
@@ -102,7 +102,8 @@ impl Decoder {
         }
     }
 
-    /// The first `wanted` bytes of handshake or header, once they have arrived.
+    /// Returns the first `wanted` bytes of the handshake or header, or `None` until they have
+    /// arrived.
     fn fill_header(&mut self, input: &mut &[u8], wanted: usize) -> Option<&[u8]> {
         let piece = take(input, wanted.saturating_sub(self.header_length));
         let end = self.header_length + piece.len();

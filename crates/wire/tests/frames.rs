@@ -1,4 +1,4 @@
-//! WebSocket frames: the rules by hand, and everything else against a common client library.
+//! WebSocket frames: protocol violations with hand-made frames, and round trips with `tungstenite`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use wire::{
 
 const MESSAGE_MAX: usize = 100_000;
 
-/// A client's frame, masked. The first byte is given verbatim.
+/// Returns a masked client frame. `first` is the first header byte, verbatim.
 fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     let mask = [0x12, 0x34, 0x56, 0x78];
     let mut frame = vec![first];
@@ -35,7 +35,8 @@ fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Feeds the bytes in pieces of these lengths, repeatedly, and collects the messages.
+/// Feeds the bytes to the decoder in pieces, cycling through these lengths, and returns the
+/// messages.
 fn feed(decoder: &mut FrameDecoder, mut bytes: &[u8], pieces: &[usize]) -> Result<Vec<Message>, FrameError> {
     let mut messages = Vec::new();
     for &length in pieces.iter().cycle() {
@@ -58,7 +59,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Message>, FrameError> {
     whole
 }
 
-/// A socket in memory: bytes to read, and bytes written.
+/// An in-memory socket.
 #[derive(Default)]
 struct Socket {
     incoming: io::Cursor<Vec<u8>>,
@@ -85,7 +86,7 @@ fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..=most)
 }
 
-/// Around the lengths where the header changes its form.
+/// Payloads with lengths around the values where the header format changes.
 fn long() -> impl Strategy<Value = Vec<u8>> {
     (any::<u8>(), prop_oneof![120usize..130, 65_530usize..65_542])
         .prop_map(|(byte, length)| (0..length).map(|i| byte.wrapping_add(((i * i) >> 3) as u8)).collect())
@@ -94,7 +95,7 @@ fn long() -> impl Strategy<Value = Vec<u8>> {
 #[derive(Clone, Debug)]
 enum Sent {
     Whole(Message),
-    /// Fragments with a ping after each but the last.
+    /// A fragmented message, with a ping after each fragment except the last.
     Fragments(Vec<Vec<u8>>),
 }
 
@@ -127,7 +128,7 @@ fn theirs(message: &Message) -> Theirs {
     }
 }
 
-/// The bytes that the client library writes for these, and the messages they decode to.
+/// Returns the bytes that the client library writes, and the messages they should decode to.
 fn written_by_client(sent: Vec<Sent>) -> (Vec<u8>, Vec<Message>) {
     let mut client = WebSocket::from_raw_socket(Socket::default(), Role::Client, None);
     let mut expected = Vec::new();
@@ -159,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn messages_of_a_client_are_decoded_however_they_are_split(
+    fn client_messages_are_decoded_however_they_are_split(
         sent in proptest::collection::vec(sent(), 0..6),
         close in proptest::option::of(close()),
         pieces in proptest::collection::vec(1usize..300, 1..8),
@@ -236,7 +237,7 @@ fn invalid_frames_are_refused_with_their_close_code() {
 }
 
 #[test]
-fn a_message_past_the_limit_is_refused_in_one_frame_or_many() {
+fn an_oversized_message_is_refused_fragmented_or_not() {
     let error = FrameError::TooLong { limit: 10 };
     assert_eq!(error.close_code(), 1009);
     let read = |bytes: &[u8]| feed(&mut FrameDecoder::new(10), bytes, &[1]);
@@ -245,24 +246,24 @@ fn a_message_past_the_limit_is_refused_in_one_frame_or_many() {
     let fragments = |second| [masked(0x02, &[7; 6]), masked(0x80, &vec![7; second])].concat();
     assert_eq!(read(&fragments(4)), Ok(vec![Message::Binary(vec![7; 10])]));
     assert_eq!(read(&fragments(5)), Err(error));
-    // A ping between fragments does not count.
+    // A ping between fragments does not count towards the limit.
     let with_ping = [masked(0x02, &[7; 6]), masked(0x89, &[8; 125]), masked(0x80, &[7; 4])].concat();
     assert_eq!(read(&with_ping), Ok(vec![Message::Ping(vec![8; 125]), Message::Binary(vec![7; 10])]));
 }
 
 #[test]
-fn a_length_is_refused_by_the_header_alone() {
+fn an_oversized_frame_is_refused_by_its_header() {
     let header = &masked(0x82, &[0; MESSAGE_MAX + 1])[..14];
     assert_eq!(read(header), Err(FrameError::TooLong { limit: MESSAGE_MAX }));
 }
 
 #[test]
-fn text_that_is_not_utf8_is_still_decoded() {
+fn invalid_utf8_text_is_decoded() {
     assert_eq!(read(&masked(0x81, &[0xff])), Ok(vec![Message::Text(vec![0xff])]));
 }
 
 #[test]
-fn after_a_close_or_an_error_nothing_more_is_read() {
+fn input_after_a_close_or_an_error_is_discarded() {
     let bytes = [masked(0x88, b""), masked(0x82, b"late")].concat();
     assert_eq!(read(&bytes), Ok(vec![Message::Close { code: None, reason: String::new() }]));
     let mut decoder = FrameDecoder::new(10);
@@ -271,7 +272,7 @@ fn after_a_close_or_an_error_nothing_more_is_read() {
 }
 
 #[test]
-fn an_idle_decoder_holds_no_memory_and_a_busy_one_only_the_received_bytes() {
+fn memory_is_bounded_by_the_received_bytes() {
     assert!(size_of::<FrameDecoder>() <= 128, "{} bytes", size_of::<FrameDecoder>());
     let mut decoder = FrameDecoder::new(MESSAGE_MAX);
     let frame = masked(0x82, &[7; MESSAGE_MAX]);
@@ -284,7 +285,7 @@ fn an_idle_decoder_holds_no_memory_and_a_busy_one_only_the_received_bytes() {
 }
 
 #[test]
-fn lengths_are_written_in_their_shortest_form() {
+fn lengths_have_their_shortest_encoding() {
     for (length, expected) in [
         (0, &[0x82, 0][..]),
         (125, &[0x82, 125]),
@@ -299,7 +300,7 @@ fn lengths_are_written_in_their_shortest_form() {
 }
 
 #[test]
-fn a_close_reason_is_cut_between_characters() {
+fn a_long_close_reason_is_truncated_at_a_character_boundary() {
     let payload = close_payload(1008, &"价".repeat(50));
     assert_eq!((payload.len(), &payload[..2]), (125, &[3, 0xf0][..]));
     assert_eq!(std::str::from_utf8(&payload[2..]), Ok("价".repeat(41).as_str()));
@@ -308,7 +309,7 @@ fn a_close_reason_is_cut_between_characters() {
 }
 
 #[test]
-fn the_handshake_answer_is_that_of_the_standard() {
+fn the_accept_key_matches_the_rfc_example() {
     // RFC 6455 section 1.3.
     assert_eq!(accept_key("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }

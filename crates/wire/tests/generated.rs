@@ -1,11 +1,12 @@
-//! The committed Rust of `proto/` is what the generator makes of it. `UPDATE_EXPECT=1` writes it anew.
+//! Checks that the committed Rust code is what the generator produces from `proto/`.
+//! `UPDATE_EXPECT=1` regenerates it.
 
 use std::fs;
 use std::path::Path;
 
 use prost_build::{Config, Module};
 
-/// The messages that HTTP has too, and says so in its document.
+/// Messages that are also used over HTTP and described in the OpenAPI document.
 const DESCRIBED: [&str; 37] = [
     "QuoteProfileRequest",
     "QuoteProfileResponse",
@@ -46,7 +47,7 @@ const DESCRIBED: [&str; 37] = [
     "CapitalBySize",
 ];
 
-/// What the fields of requests must be: the protocol itself lets everything be left out.
+/// Schema attributes of request fields, by field. Protobuf itself makes every field optional.
 const RULES: [(&str, &str); 18] = [
     ("QuoteProfileRequest.language", "default"),
     ("TradingDaysRequest.market", r#"extend("enum" = ["US", "HK", "CN", "SG"])"#),
@@ -69,7 +70,7 @@ const RULES: [(&str, &str); 18] = [
 ];
 
 #[test]
-fn the_committed_messages_are_those_of_the_proto_files() {
+fn the_generated_code_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let names = ["control", "quote", "trade"];
     let files =
@@ -77,11 +78,11 @@ fn the_committed_messages_are_those_of_the_proto_files() {
     let requests = files.into_iter().map(|file| (Module::from_protobuf_package_name(file.package()), file));
     let mut config = Config::new();
     config
-        // The same message is the same bytes every time.
+        // Ordered maps make the encoding deterministic.
         .btree_map(["."])
-        // These hold secrets; `src/secret.rs` shows them without.
+        // These messages hold secrets; `src/secret.rs` implements `Debug` without them.
         .skip_debug(["AuthRequest", "AuthResponse", "ReconnectRequest", "ReconnectResponse"])
-        // The HTTP form is the same messages under the same names; what is not there has its default.
+        // HTTP uses the same messages and field names as JSON; absent fields have their default.
         .message_attribute(".quote", "#[derive(::serde::Serialize, ::serde::Deserialize)] #[serde(default)]")
         .message_attribute(".trade", "#[derive(::serde::Serialize, ::serde::Deserialize)] #[serde(default)]");
     for message in DESCRIBED {

@@ -54,7 +54,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// As some client might write it, with all flags.
+/// Encodes a packet with flags that `Packet::encode` never sets: gzip, signature, reserved bits.
 fn write(packet: &Packet<'_>, form: Form) -> Vec<u8> {
     let packing = if form.gzip { Packing::Gzip } else { Packing::Plain };
     let body = if form.gzip { gzip(packet.body()) } else { packet.body().to_vec() };
@@ -74,7 +74,8 @@ fn write(packet: &Packet<'_>, form: Form) -> Vec<u8> {
     out
 }
 
-/// Feeds the bytes in pieces of these lengths, repeatedly, and collects the packets.
+/// Feeds the bytes to the decoder in pieces, cycling through these lengths, and returns the
+/// packets.
 fn feed(
     decoder: &mut Decoder,
     mut bytes: &[u8],
@@ -97,7 +98,7 @@ fn feed(
 
 proptest! {
     #[test]
-    fn any_packet_in_any_form_is_read_from_a_message(packet in packet(), form in form()) {
+    fn packets_with_any_flags_round_trip(packet in packet(), form in form()) {
         let bytes = write(&packet, form);
         prop_assert_eq!(Packet::decode(&bytes, Limits::REQUEST), Ok(packet.clone()));
         for cut in 0..bytes.len() {
@@ -127,7 +128,7 @@ proptest! {
 }
 
 #[test]
-fn types_and_statuses_outside_the_lists_are_refused() {
+fn unknown_types_and_statuses_are_refused() {
     for kind in [0, 4, 15] {
         let bytes = [kind, 27, 0, 0, 0];
         assert_eq!(Packet::decode(&bytes, Limits::REQUEST), Err(PacketError::Type(kind)));
@@ -137,7 +138,7 @@ fn types_and_statuses_outside_the_lists_are_refused() {
 }
 
 #[test]
-fn a_body_past_the_limit_is_refused_by_its_header_alone() {
+fn an_oversized_body_is_refused_by_its_header() {
     let limits = Limits { body: 1000, inflated: 2000 };
     let error = PacketError::TooLong { length: 1001, limit: 1000 };
     let header = request_header(27, 1, 0, Packing::Plain, 1001).unwrap();
@@ -148,7 +149,7 @@ fn a_body_past_the_limit_is_refused_by_its_header_alone() {
 }
 
 #[test]
-fn a_packed_body_that_grows_past_its_limit_is_refused() {
+fn a_body_that_inflates_past_the_limit_is_refused() {
     let limits = Limits { body: 1000, inflated: 2000 };
     let bytes = |length| {
         let body = gzip(&vec![0; length]);
@@ -162,7 +163,7 @@ fn a_packed_body_that_grows_past_its_limit_is_refused() {
 }
 
 #[test]
-fn memory_follows_the_received_bytes_not_the_announced_length() {
+fn memory_grows_with_the_received_bytes() {
     let mut decoder = Decoder::new(Limits::REQUEST);
     let header = request_header(27, 1, 0, Packing::Plain, Limits::REQUEST.body).unwrap();
     let stream = [&HANDSHAKE, &header[..], &[7; 100]].concat();
@@ -173,17 +174,17 @@ fn memory_follows_the_received_bytes_not_the_announced_length() {
 }
 
 #[test]
-fn a_wrong_handshake_is_reported_as_soon_as_it_arrives() {
+fn an_invalid_handshake_is_refused() {
     for handshake in [[0x12, 0x09], [0x21, 0x09], [0x11, 0x08]] {
         let result = feed(&mut Decoder::new(Limits::REQUEST), &handshake, &[1]);
         assert_eq!(result, Err(PacketError::Handshake(handshake)));
     }
-    // The reserved half of the second byte is ignored.
+    // The reserved upper half of the second byte is ignored.
     assert_eq!(feed(&mut Decoder::new(Limits::REQUEST), &[0x11, 0xf9], &[1]), Ok(vec![]));
 }
 
 #[test]
-fn after_an_error_a_stream_returns_nothing() {
+fn input_after_an_error_is_discarded() {
     let mut decoder = Decoder::new(Limits::REQUEST);
     assert_eq!(feed(&mut decoder, &[0x11, 0x09, 0x07], &[3]), Err(PacketError::Type(7)));
     let push = push_header(1, Packing::Plain, 0).unwrap();
@@ -191,7 +192,7 @@ fn after_an_error_a_stream_returns_nothing() {
 }
 
 #[test]
-fn a_body_too_long_for_clients_gets_no_header() {
+fn an_oversized_body_cannot_be_sent() {
     assert_eq!(push_header(1, Packing::Plain, BODY_MAX).unwrap(), [3, 1, 0xff, 0xff, 0xf4]);
     let error = PacketError::TooLong { length: BODY_MAX + 1, limit: BODY_MAX };
     assert_eq!(push_header(1, Packing::Plain, BODY_MAX + 1), Err(error));

@@ -1,4 +1,4 @@
-//! The hand-written encoder against the common protobuf library, byte for byte.
+//! Compares the hand-written candle encoder with `prost`, byte for byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use proptest::prelude::*;
@@ -6,8 +6,8 @@ use prost::Message;
 use wire::quote::{Candlestick, SecurityCandlestickResponse};
 use wire::{Row, encode_candles, encode_page, encode_symbol};
 
-/// The rule in the plainest arithmetic: half away from zero, all decimals written, no minus before
-/// a zero.
+/// Reference implementation of the decimal format: rounds half away from zero, writes all decimals,
+/// and writes no minus sign before a zero.
 fn text(millionths: i128, decimals: u32) -> String {
     let step = 10u128.pow(6 - decimals);
     let size = millionths.unsigned_abs();
@@ -74,7 +74,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn any_answer_equals_that_of_prost(
+    fn responses_equal_those_of_prost(
         symbol in "[A-Z.]{0,200}",
         decimals in 0u32..=6,
         rows in proptest::collection::vec(row(), 0..20),
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_in_pieces_equals_the_whole_answer(decimals in 0u32..=6, rows in proptest::collection::vec(row(), 0..5)) {
+    fn a_response_assembled_from_pages_equals_a_complete_one(decimals in 0u32..=6, rows in proptest::collection::vec(row(), 0..5)) {
         let (mut pieces, mut whole) = (Vec::new(), Vec::new());
         encode_symbol("700.HK", &mut pieces);
         for &row in &rows {
@@ -97,7 +97,7 @@ proptest! {
     }
 }
 
-/// The close and turnover that prost decodes.
+/// Encodes one candle and returns the close and turnover that prost decodes.
 fn shown(decimals: u32, close: i64, turnover: i128) -> (String, String) {
     let mut out = Vec::new();
     encode_candles("", decimals, [Row { close, turnover, ..Row::default() }], &mut out);
@@ -106,7 +106,7 @@ fn shown(decimals: u32, close: i64, turnover: i128) -> (String, String) {
 }
 
 #[test]
-fn numbers_read_as_the_specification_writes_them() {
+fn decimals_are_formatted_as_specified() {
     let prices: [(u32, i64, &str); 9] = [
         (3, 362_000_000, "362.000"),
         (3, 158_745_000, "158.745"),
@@ -133,6 +133,6 @@ fn numbers_read_as_the_specification_writes_them() {
 }
 
 #[test]
-fn more_decimals_than_six_are_six() {
+fn decimals_are_capped_at_six() {
     assert_eq!(shown(9, 1_234_567, 0).0, "1.234567");
 }

@@ -1,4 +1,4 @@
-//! The protocol's worked packets, byte for byte, encoded and decoded.
+//! Encodes and decodes the example packets of the protocol specification, byte for byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
@@ -42,7 +42,8 @@ fn bytes(hex: &str) -> Vec<u8> {
     hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
 
-/// Encodes and decodes the packet on either transport, and its body as the message.
+/// Checks that the packet and its body encode to these bytes and decode from them, over both
+/// transports.
 fn check<M: Message + Default + PartialEq + Debug>(hex: &str, packet: &Packet<'_>, message: &M) {
     let bytes = bytes(hex);
     let mut written = Vec::new();
@@ -70,7 +71,7 @@ fn language() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_login_and_its_answer() {
+fn a_login_has_the_specified_bytes() {
     let auth = AuthRequest { token: "otp-7f3a".into(), metadata: language() };
     check(AUTH, &request(2, 1, 5000, &auth), &auth);
     let answer =
@@ -112,7 +113,7 @@ fn a_history_query_by_date_may_have_an_empty_range_message() {
 }
 
 #[test]
-fn an_answer_of_one_candle_from_either_encoder() {
+fn both_encoders_write_the_specified_candle() {
     let candlestick = Candlestick {
         close: "362.000".into(),
         open: "364.600".into(),
@@ -143,13 +144,13 @@ fn an_answer_of_one_candle_from_either_encoder() {
 }
 
 #[test]
-fn a_refusal_plain_and_packed() {
+fn a_refusal_has_the_specified_bytes() {
     let refusal = control::Error { code: code::NO_ACCESS, msg: "no access".into() };
     let packet = response(27, 3, Status::ServerError, &refusal);
     check(REFUSED, &packet, &refusal);
     assert_eq!(refusal_body(301_604, "no access"), packet.body());
     assert_eq!(Packet::decode(&bytes(REFUSED_PACKED), Limits::REQUEST), Ok(packet));
-    // The compressed bytes depend on the compressor; the header does not.
+    // The compressed bytes depend on the compressor, so only the header is compared.
     let header = response_header(27, 3, Status::ServerError, Packing::Gzip, 35).unwrap();
     assert_eq!(header, bytes(REFUSED_PACKED)[..10]);
 }
@@ -164,7 +165,7 @@ fn compressed_bodies_round_trip() {
 }
 
 #[test]
-fn closing_pushes_with_and_without_a_code_on_the_wire() {
+fn close_pushes_have_the_specified_bytes() {
     use control::close::Code;
     for (hex, code, reason) in [
         (EXPIRED, Code::SessionExpired, "session expired"),
@@ -177,7 +178,7 @@ fn closing_pushes_with_and_without_a_code_on_the_wire() {
 }
 
 #[test]
-fn a_heartbeat_and_its_echo_after_the_handshake() {
+fn a_heartbeat_has_the_specified_bytes() {
     let heartbeat = Heartbeat { timestamp: 1_700_000_000_000, heartbeat_id: Some(7) };
     check(HEARTBEAT, &request(1, 7, 0, &heartbeat), &heartbeat);
     check(HEARTBEAT_ANSWER, &response(1, 7, Status::Success, &heartbeat), &heartbeat);
@@ -185,7 +186,7 @@ fn a_heartbeat_and_its_echo_after_the_handshake() {
 }
 
 #[test]
-fn secrets_are_not_shown() {
+fn debug_output_omits_secrets() {
     let shown = format!(
         "{:?} {:?} {:?}",
         Packet::decode(&bytes(AUTH), Limits::REQUEST).unwrap(),

@@ -1,4 +1,4 @@
-//! Device codes that people type.
+//! Rate limit of device codes typed by users.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use super::rows::Guesses;
 use crate::RateLimit;
 use crate::net::network_of;
 
-/// Wrong codes from one address or account.
+/// Limit of wrong codes per address and per account.
 const OF_ONE: RateLimit = RateLimit { requests: 5, within: Duration::from_secs(600) };
-/// Wrong codes of all clients together.
+/// Limit of wrong codes of all clients together.
 const OF_ALL: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(60) };
 
-/// A code that counts as wrong, for taking it back.
+/// A code counted as wrong, with what is needed to uncount it.
 #[derive(Debug)]
 pub(crate) enum CountedCode {
     Here([String; 3]),
@@ -22,8 +22,8 @@ pub(crate) enum CountedCode {
 }
 
 impl Guesses {
-    /// Admits a code to be checked, or returns how long to wait. It counts as wrong until
-    /// [`Guesses::code_was_right`] takes that back.
+    /// Admits a code to be checked, or returns how long to wait. The code is counted as wrong until
+    /// [`Guesses::code_was_right`] uncounts it.
     pub(crate) fn begin_code(
         &self,
         address: IpAddr,
@@ -50,7 +50,7 @@ impl Guesses {
         Ok(shared.take_paces(&limits)?.map(CountedCode::Shared))
     }
 
-    /// Uncounts a code: it was right, or could not be checked.
+    /// Uncounts a code that was right or could not be checked.
     pub(crate) fn code_was_right(&self, counted: CountedCode) -> Result<(), StoreError> {
         match (counted, &self.shared) {
             (CountedCode::Shared(taken), Some(shared)) => shared.give_back_paces(&taken),

@@ -1,4 +1,4 @@
-//! The row keys of sign-ins.
+//! Row keys of sign-in attempts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use store::GuardKey;
 
 use crate::random::hex;
 
-/// The row keys of one name, and one address or known browser.
+/// Row keys of a name with an address or known browser.
 #[derive(Clone, Debug)]
 pub(super) struct SignInKeys {
     pub(super) pair: GuardKey,
@@ -15,15 +15,15 @@ pub(super) struct SignInKeys {
     pub(super) known: GuardKey,
     pub(super) queue: GuardKey,
     pub(super) place: GuardKey,
-    /// Narrower first.
+    /// Enclosing networks, narrowest first.
     pub(super) around: [WiderNetwork; 2],
 }
 
-/// A network that contains others, at one name.
+/// A network that contains the address, for one name.
 #[derive(Clone, Debug)]
 pub(super) struct WiderNetwork {
     pub(super) key: GuardKey,
-    /// Its count is divided by this: so many count as one failure of an address in it.
+    /// Divisor of its counter: this many counted addresses weigh as much as one failure.
     pub(super) worth: u32,
 }
 
@@ -51,8 +51,8 @@ impl SignInKeys {
     }
 }
 
-/// The network of one customer (a /48, a /24) and of a provider (a /32, a /16), each with how many
-/// of its networks count as one failure.
+/// Returns the enclosing networks with their divisors: a customer's (/24 or /48) and a provider's
+/// (/16 or /32).
 fn wider(network: IpAddr) -> [(IpAddr, u32); 2] {
     let within = |keep_v4: u32, keep_v6: u32| -> IpAddr {
         match network {

@@ -1,22 +1,24 @@
-//! The limiter of guesses: passwords, device codes, and devices that poll for their tokens.
+//! Brute-force limiter for passwords and device codes, and the polling limit of devices that wait
+//! for their tokens.
 //!
-//! A decision reads and writes a few rows, each a number and a time ([`rows::Rows`]). The rows are
-//! in memory, bounded, because a guesser chooses the keys; a restart gives a guesser no more than
-//! the first tries again. Where several nodes share a database they are rows there, by its clock.
-//! Names are stored as digests: people type passwords where names belong.
+//! A decision reads and writes a few rows, each a number and a time ([`rows::Rows`]). In a single
+//! process the rows are in memory and bounded, because an attacker chooses the keys; after a
+//! restart an attacker only gets the first free tries again. With a shared database, the rows and
+//! the clock are the database's. Names are stored as digests, because users sometimes type their
+//! password into the name field.
 //!
 //! | kind | key | limit |
 //! |---|---|---|
 //! | `pair` | a name, and an address or a known browser | 5 wrong passwords, then 1 s, 2 s, 4 s … 60 s |
-//! | `address` | an address, at all names | 10 wrong passwords, then the same |
-//! | `queue` | a name, for unknown addresses | 20 tries, then one each 30 s |
-//! | `place` | a name and an unknown address | its time in the queue, held for 10 minutes |
-//! | `around` | a name and a wider network | 4 or 32 networks count as one failure in the queue |
-//! | `known` | a name and an address | not queued for 90 days after a sign-in |
-//! | `poll` | a device code and a region | once in 5 s; 5 s more whenever it is too early, up to 60 s |
-//! | `code` | an address, an account, everybody | 5 wrong codes in 10 minutes, of everybody 100 a minute |
+//! | `address` | an address, for all names | 10 wrong passwords, then as for `pair` |
+//! | `queue` | a name, for unknown addresses | 20 tries, then one every 30 s |
+//! | `place` | a name and an unknown address | its time in the queue, valid for 10 minutes |
+//! | `around` | a name and a wider network | counted as at least 1/4 or 1/32 of its failures |
+//! | `known` | a name and an address | exempt from the queue for 90 days |
+//! | `poll` | a device code and a region | every 5 s; 5 s longer after an early poll, up to 60 s |
+//! | `code` | an address, an account, all | 5 wrong codes in 10 minutes; 100 a minute for all |
 //!
-//! Failures are forgotten after an hour. `code` is a sliding window, as rate limits are
+//! Failures expire after an hour. `code` is a sliding window like other rate limits
 //! ([`RateLimiter`](crate::RateLimiter)); the other kinds are rows.
 
 mod code;

@@ -1,4 +1,4 @@
-//! The polling interval of devices that wait for approval. A lost row costs no token.
+//! Polling interval of devices that wait for approval. Losing a row loses no token.
 
 use std::time::Duration;
 
@@ -8,19 +8,20 @@ use super::rows::Guesses;
 use crate::Region;
 use crate::random::hex;
 
-/// The minimum interval between two polls of a device.
+/// Minimum interval between two polls of a device, in seconds.
 pub const POLL_INTERVAL_S: u64 = 5;
-/// Tolerance for the jitter of a client's timer.
+/// Tolerance for timer jitter in clients.
 const SLACK: Duration = Duration::from_secs(1);
-/// How much a device that polls too soon has to wait longer (RFC 8628, 3.5).
+/// Added to the interval of a device that polls too soon (RFC 8628, section 3.5).
 const STEP_S: u32 = 5;
 const INTERVAL_MAX_S: u32 = 60;
 /// A device that has not polled for this long is dropped.
 pub(super) const GONE_AFTER: Duration = Duration::from_secs(120);
 
 impl Guesses {
-    /// Whether a device polls too soon after the last time. Public clients run two pollers with the
-    /// same code, each for one region, at the same time; so each has a separate interval.
+    /// Returns whether a device polls too soon, and lengthens its interval if so. Public clients
+    /// run two concurrent pollers with the same code, one per region, so each region has its own
+    /// interval.
     pub(crate) fn polls_too_fast(
         &self,
         code: Hash,
@@ -41,7 +42,7 @@ impl Guesses {
         })
     }
 
-    /// Drops a device that has its tokens and polls no more.
+    /// Drops the poll rows of a device that has received its tokens.
     pub(crate) fn forget_poller(&self, code: &Hash, uptime: Duration) -> Result<(), StoreError> {
         let keys: Vec<GuardKey> =
             Region::ALL.map(Some).into_iter().chain([None]).map(|poller| key(code, poller)).collect();

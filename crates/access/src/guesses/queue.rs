@@ -1,12 +1,12 @@
-//! The queue for sign-ins to an account whose password is being guessed.
+//! Sign-in queue of an account whose password is being guessed.
 //!
-//! Attempts from unknown addresses at a name share a token bucket of twenty, which refills by one
-//! every half minute. When it is empty, an attempt gets a place in a queue: a time from which on it
-//! is admitted, whatever others do. The place is at the end of the queue, but at most half a minute
-//! away, doubled for each failure of that address. So the guesses of others delay the owner of an
-//! account and never lock them out, while guessers wait for each other.
+//! Attempts from unknown addresses for the same name share a token bucket of twenty, refilled by
+//! one every 30 s. When it is empty, an attempt gets a place in a queue: a time from which it is
+//! admitted, whatever other clients do. The place is at the end of the queue, but at most 30 s
+//! away, doubled for each failure of that address. Guesses by others therefore delay the account's
+//! owner but never lock them out, while attackers queue behind each other.
 //!
-//! Networks are cheap, so those of one wider network share their failures: see
+//! Addresses are cheap, so those in one wider network share their failures: see
 //! [`WiderNetwork`](super::keys::WiderNetwork).
 
 use std::time::Duration;
@@ -18,13 +18,13 @@ use super::rows::Rows;
 
 pub(super) const AT_ONCE: u32 = 20;
 pub(super) const SPACING: Duration = Duration::from_secs(30);
-/// The longest wait of an address without a failure at the name.
+/// Longest wait of an address that has no failure for the name.
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(30);
-/// From this many failures on, a place is at the end of the queue, however far away that is.
+/// Number of failures from which a place is at the end of the queue, however long the wait.
 const FAILURES_FRESH: u32 = 7;
-/// The farthest place; a longer queue is full.
+/// Maximum wait for a place. A longer queue admits no further places.
 const QUEUE_MAX: Duration = Duration::from_secs(3_600);
-/// How long an unused place is held.
+/// How long a place stays valid after its time.
 pub(super) const PLACE_KEPT: Duration = Duration::from_secs(600);
 
 const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= QUEUE_MAX.as_secs());
@@ -33,12 +33,12 @@ const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= QUEUE_MAX.as_sec
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     Free,
-    /// With a place for this time.
+    /// Through the queue, with a place for this time.
     Place(Duration),
 }
 
-/// Admits an attempt, or returns how long to wait. `own_wait` is the wait that the failures of the
-/// address cause.
+/// Admits an attempt, or returns how long to wait. `own_wait` is the wait caused by the address's
+/// own failures.
 pub(super) fn come(keys: &SignInKeys, own_wait: Duration, rows: &mut Rows<'_>) -> Result<Turn, Duration> {
     let now = rows.now();
     if let Some(due) = rows.time_of(&keys.place) {
@@ -50,7 +50,7 @@ pub(super) fn come(keys: &SignInKeys, own_wait: Duration, rows: &mut Rows<'_>) -
         }
         return Err(wait);
     }
-    // When the bucket will be full again, without further attempts.
+    // The time at which the bucket is full if there are no further attempts.
     let full_at = rows.time_of(&keys.queue).unwrap_or_default();
     let next = full_at.saturating_sub(SPACING * (AT_ONCE - 1));
     if next <= now {
@@ -83,7 +83,7 @@ pub(super) fn right(keys: &SignInKeys, turn: Turn, rows: &mut Rows<'_>) {
     }
 }
 
-/// Uncounts an attempt that was not verified. If it had a place, it gets it back.
+/// Uncounts an attempt whose password was not verified, and restores its place, if any.
 pub(super) fn undone(keys: &SignInKeys, turn: Turn, rows: &mut Rows<'_>) {
     match turn {
         Turn::Free => shorten(&keys.queue, rows),
@@ -109,15 +109,16 @@ pub(super) fn hold(place: &GuardKey, due: Duration, rows: &mut Rows<'_>) {
     rows.put(place, (0, due), due + PLACE_KEPT);
 }
 
-/// Failures that count against an address: its own, or a share of those of its wider networks,
-/// whichever is more.
+/// Returns the failures held against an address: its own or its share of a wider network's,
+/// whichever is greater.
 fn failures(keys: &SignInKeys, rows: &Rows<'_>) -> u32 {
     let around = keys.around.iter().map(|wider| rows.failures(&wider.key) / wider.worth);
     around.fold(rows.failures(&keys.pair), u32::max)
 }
 
-/// Counts a network for its wider ones. Each narrower one counts a few times only, so that a single
-/// guesser with many addresses does not delay all customers of their provider.
+/// Counts an attempt in the counters of its wider networks. A /24 or /48 network whose counter
+/// exceeds its divisor no longer increments its provider's, so that one attacker with many
+/// addresses does not delay all customers of a provider.
 fn count(keys: &SignInKeys, rows: &mut Rows<'_>) {
     for wider in &keys.around {
         if rows.fail(&wider.key) > wider.worth {
@@ -126,8 +127,8 @@ fn count(keys: &SignInKeys, rows: &mut Rows<'_>) {
     }
 }
 
-/// While one network is active, the counters of its wider networks do not expire: otherwise many
-/// could take turns and start anew.
+/// Extends the counters of the wider networks while any of their addresses is active. Otherwise
+/// addresses could take turns and start again from zero.
 fn remember(keys: &SignInKeys, rows: &mut Rows<'_>) {
     keys.around.iter().for_each(|wider| rows.touch(&wider.key));
 }

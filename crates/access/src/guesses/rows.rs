@@ -1,4 +1,4 @@
-//! Rows by key, in memory or in the shared database.
+//! Limiter rows by key, in memory or in the shared database.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,17 +10,17 @@ use crate::RateLimiter;
 
 /// Maximum number of rows of each kind in memory.
 pub(super) const ROWS_MAX: usize = 20_000;
-/// A counter without a failure for this long is dropped.
+/// Lifetime of a counter after its last failure.
 pub(super) const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
 
-/// The limiter of guesses. Time is uptime, so setting the machine's clock neither ends a wait nor
-/// causes one; where nodes share a database, it is the database's time.
+/// Brute-force limiter. It uses uptime, so that setting the machine's clock neither ends nor causes
+/// a wait; with a shared database, it uses the database's clock.
 #[derive(Debug)]
 pub(crate) struct Guesses {
     pub(super) shared: Option<Arc<Shared>>,
     pub(super) memory: Memory,
-    /// Wrong device codes: at most a hundred a minute for ten minutes, three keys each, so the
-    /// table is bounded.
+    /// Wrong device codes. Bounded: at most a hundred per minute for ten minutes, with three keys
+    /// each.
     pub(super) codes: RateLimiter<String>,
 }
 
@@ -29,8 +29,8 @@ impl Guesses {
         Guesses { shared, memory: Memory::default(), codes: RateLimiter::of_accounts() }
     }
 
-    /// Passes the rows of these keys to a decision, and writes those that it changed. Concurrent
-    /// decisions about the same name or address wait.
+    /// Passes the rows of these keys to `judge` and writes those that it changed. Concurrent
+    /// decisions about the same name or address are serialized.
     pub(super) fn judge<T>(
         &self,
         locks: [&str; 2],
@@ -45,7 +45,8 @@ impl Guesses {
     }
 }
 
-/// How failures turn into delay: some are free, then one second, two, four and so on.
+/// Exponential backoff: some failures are free, then the wait doubles from one second up to
+/// `longest`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slope {
     pub(super) free: u32,
@@ -61,7 +62,7 @@ impl Slope {
     }
 }
 
-/// The rows of one decision. Expired ones are absent.
+/// Rows of one decision. Expired rows are absent.
 #[derive(Debug)]
 pub(super) struct Rows<'a>(pub(super) &'a mut GuardTable);
 
@@ -70,7 +71,7 @@ impl Rows<'_> {
         time(self.0.now_us)
     }
 
-    /// The number and the time of a row.
+    /// Returns the number and the time of a row.
     pub(super) fn get(&self, key: &GuardKey) -> Option<(u32, Duration)> {
         let row = self.0.get(key)?;
         Some((u32::try_from(row.number).unwrap_or(u32::MAX), time(row.at_us)))
@@ -93,14 +94,14 @@ impl Rows<'_> {
         self.get(key).map_or(0, |(failures, _)| failures)
     }
 
-    /// How long to wait after the failures of a key.
+    /// Returns how long a key must wait because of its failures.
     pub(super) fn wait(&self, key: &GuardKey, slope: Slope) -> Duration {
         self.get(key).map_or(Duration::ZERO, |(failures, last)| {
             (last + slope.wait(failures)).saturating_sub(self.now())
         })
     }
 
-    /// Counts a failure; returns the number of failures including this one.
+    /// Counts a failure and returns the new number of failures.
     pub(super) fn fail(&mut self, key: &GuardKey) -> u32 {
         let (failures, now) = (self.failures(key).saturating_add(1), self.now());
         self.put(key, (failures, now), now + FORGOTTEN_AFTER);
@@ -128,7 +129,7 @@ impl Rows<'_> {
     }
 }
 
-/// The rows of each kind.
+/// In-memory rows by kind and key.
 #[derive(Debug, Default)]
 pub(super) struct Memory(Mutex<HashMap<&'static str, HashMap<String, GuardRow>>>);
 
@@ -139,7 +140,7 @@ impl Memory {
         uptime: Duration,
         judge: impl FnOnce(&mut Rows<'_>) -> T,
     ) -> T {
-        // A panicking thread leaves no partial update.
+        // A panicking thread leaves no partial update, so a poisoned lock is usable.
         let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let row = |key: &GuardKey| Some((key.clone(), *kinds.get(key.kind)?.get(&key.key)?));
         let mut table = GuardTable::new(micros(uptime), keys.iter().filter_map(row));
@@ -165,7 +166,7 @@ impl Memory {
     }
 }
 
-/// Evicts expired rows, and if that is not enough, a quarter of all or more.
+/// Evicts expired rows and, if the table is still full, at least the least valuable quarter.
 fn make_room(kind: &'static str, rows: &mut HashMap<String, GuardRow>, now_us: i64) {
     rows.retain(|_, row| row.until_us > now_us);
     if rows.len() < ROWS_MAX {
@@ -178,11 +179,11 @@ fn make_room(kind: &'static str, rows: &mut HashMap<String, GuardRow>, now_us: i
     rows.retain(|_, row| worth(row) > least);
 }
 
-/// Rows that are worth more are evicted later. A guesser who fills the table with new keys evicts
-/// those keys, and not the counter that delays them.
+/// Returns the eviction priority of a row; higher values are evicted later. An attacker who fills
+/// the table with new keys evicts those, not the counter that delays the attack.
 fn worth(kind: &str, row: &GuardRow) -> i64 {
     match kind {
-        // The farthest places belong to the addresses with the most failures.
+        // The most distant places belong to the addresses with the most failures.
         "place" => row.at_us.saturating_neg(),
         "pair" | "address" | "around" => row.number,
         _ => row.at_us,

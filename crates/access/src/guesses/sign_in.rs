@@ -1,4 +1,4 @@
-//! Passwords.
+//! Brute-force limit of passwords.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,36 +10,36 @@ use super::queue::{self, Turn};
 use super::rows::{Guesses, Rows, Slope};
 use crate::net::network_of;
 
-/// One address or known browser, at one account.
+/// Backoff for one address or known browser at one account.
 const OF_PAIR: Slope = Slope { free: 5, longest: Duration::from_secs(60) };
-/// One address at all accounts. An office may share one.
+/// Backoff for one address at all accounts. Higher, because an office may share an address.
 const OF_ADDRESS: Slope = Slope { free: 10, longest: Duration::from_secs(60) };
 const DAY: Duration = Duration::from_secs(86_400);
 /// How long an address is known after a sign-in from it.
 const KNOWN_FOR: Duration = Duration::from_secs(90 * 86_400);
 
-/// An attempt to sign in.
+/// A sign-in attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SignInAttempt<'a> {
     pub(crate) name: &'a str,
     pub(crate) address: IpAddr,
-    /// The device of a browser that has signed in to this account before.
+    /// Device id of a browser that has signed in to this account before.
     pub(crate) device: Option<[u8; 16]>,
 }
 
-/// An admitted attempt, and the rows that count it.
+/// An admitted attempt and the rows that count it.
 #[derive(Debug)]
 pub(crate) struct AdmittedAttempt {
     keys: SignInKeys,
-    /// How an unknown address was admitted; `None` for one that has signed in to the account
-    /// before.
+    /// How an unknown address was admitted; `None` for an address or browser that has signed in to
+    /// the account before.
     turn: Option<Turn>,
 }
 
 impl Guesses {
-    /// Admits an attempt to sign in, or returns how long to wait. It counts as failed from here on,
-    /// so that concurrent attempts are not all free; [`Guesses::sign_in_was_right`] takes that
-    /// back.
+    /// Admits a sign-in attempt, or returns how long to wait. The attempt is counted as failed
+    /// before the password is verified, so that concurrent attempts are not all free;
+    /// [`Guesses::sign_in_was_right`] uncounts it.
     pub(crate) fn begin_sign_in(
         &self,
         who: SignInAttempt<'_>,
@@ -50,7 +50,8 @@ impl Guesses {
         Ok(turn.map(|turn| AdmittedAttempt { keys, turn }))
     }
 
-    /// Uncounts an attempt whose password was right, with earlier failures from the same place.
+    /// Uncounts an attempt whose password was right, and clears the earlier failures of this
+    /// address or browser.
     pub(crate) fn sign_in_was_right(
         &self,
         attempt: &AdmittedAttempt,
@@ -105,7 +106,7 @@ pub(super) fn right(AdmittedAttempt { keys, turn }: &AdmittedAttempt, rows: &mut
         queue::right(keys, *turn, rows);
     }
     rows.remove(&keys.pair);
-    // Known since the last sign-in; written at most once a day.
+    // Refreshed at most once a day, to save writes.
     let now = rows.now();
     if rows.time_of(&keys.known).is_none_or(|known| known + DAY < now) {
         rows.put(&keys.known, (0, now), now + KNOWN_FOR);

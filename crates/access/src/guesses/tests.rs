@@ -39,7 +39,7 @@ fn attempt(guesses: &Guesses, who: SignInAttempt<'_>, at: Duration) -> Result<Ad
     guesses.begin_sign_in(who, at).unwrap()
 }
 
-/// How long to wait before an attempt, or `Ok` if it was admitted.
+/// Attempts to sign in and returns the wait if the attempt was refused.
 fn begin(guesses: &Guesses, who: SignInAttempt<'_>, at: Duration) -> Result<(), Duration> {
     attempt(guesses, who, at).map(drop)
 }
@@ -48,7 +48,8 @@ fn sign_in(guesses: &Guesses, who: SignInAttempt<'_>, at: Duration) {
     guesses.sign_in_was_right(&attempt(guesses, who, at).unwrap(), at).unwrap();
 }
 
-/// Fails as often as that is admitted at one time.
+/// Fails until an attempt is refused, all at the same time. Returns the number of admitted
+/// attempts.
 fn exhaust(guesses: &Guesses, who: SignInAttempt<'_>, at: Duration) -> u32 {
     (0..).take_while(|_| begin(guesses, who, at).is_ok()).count().try_into().unwrap()
 }
@@ -72,7 +73,7 @@ fn five_tries_are_free_and_then_the_wait_doubles_up_to_a_minute() {
 }
 
 #[test]
-fn a_right_password_takes_its_failures_back() {
+fn a_right_password_clears_its_failures() {
     let guesses = here();
     let who = from("ann", 1);
     for _ in 0..4 {
@@ -83,7 +84,7 @@ fn a_right_password_takes_its_failures_back() {
 }
 
 #[test]
-fn an_unverified_attempt_is_no_failure() {
+fn an_unverified_attempt_is_not_counted() {
     let guesses = here();
     for _ in 0..1_000 {
         let attempt = attempt(&guesses, from("ann", 1), START).unwrap();
@@ -95,7 +96,7 @@ fn an_unverified_attempt_is_no_failure() {
 }
 
 #[test]
-fn one_address_cannot_try_name_after_name() {
+fn an_address_is_limited_across_names() {
     let guesses = here();
     let names: Vec<String> = (0..100).map(|number| format!("name {number}")).collect();
     let through = names.iter().filter(|name| begin(&guesses, from(name, 1), START).is_ok()).count();
@@ -104,7 +105,7 @@ fn one_address_cannot_try_name_after_name() {
 }
 
 #[test]
-fn many_addresses_cannot_try_one_name_and_its_owner_still_gets_in() {
+fn a_name_is_limited_across_unknown_addresses() {
     let guesses = here();
     let (home, phone) = (from("ann", 200), SignInAttempt { device: Some([7; 16]), ..from("ann", 201) });
     sign_in(&guesses, home, START);
@@ -117,7 +118,7 @@ fn many_addresses_cannot_try_one_name_and_its_owner_still_gets_in() {
 }
 
 #[test]
-fn a_known_browser_has_no_more_guesses_than_others() {
+fn a_known_browser_is_limited_too() {
     let guesses = here();
     let thief = SignInAttempt { device: Some([7; 16]), ..from("ann", 1) };
     assert_eq!(exhaust(&guesses, thief, START), 5);
@@ -125,7 +126,7 @@ fn a_known_browser_has_no_more_guesses_than_others() {
 }
 
 #[test]
-fn failures_are_forgotten_after_an_hour() {
+fn failures_expire_after_an_hour() {
     let guesses = here();
     exhaust(&guesses, from("ann", 1), START);
     let later = START + FORGOTTEN_AFTER;
@@ -133,7 +134,7 @@ fn failures_are_forgotten_after_an_hour() {
 }
 
 #[test]
-fn an_ipv6_network_counts_as_one_address_and_a_mapped_address_is_ipv4() {
+fn addresses_are_limited_by_ipv6_network() {
     let of = |text: &str| network_of(text.parse().unwrap()).to_string();
     assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
     assert_eq!(of("::ffff:192.0.2.1"), "192.0.2.1");
@@ -141,7 +142,7 @@ fn an_ipv6_network_counts_as_one_address_and_a_mapped_address_is_ipv4() {
 }
 
 #[test]
-fn addresses_that_have_signed_in_are_bounded_and_the_latest_are_known() {
+fn known_addresses_are_bounded_and_the_oldest_are_evicted() {
     let guesses = here();
     let names: Vec<String> = (0..ROWS_MAX + 5).map(|number| number.to_string()).collect();
     for (number, name) in (0_u64..).zip(&names) {
@@ -156,7 +157,7 @@ fn addresses_that_have_signed_in_are_bounded_and_the_latest_are_known() {
 }
 
 #[test]
-fn memory_is_bounded_and_the_counters_of_guessers_stay() {
+fn a_full_table_evicts_the_lowest_counters() {
     let guesses = here();
     let fail = |text: &str| {
         let key = GuardKey { kind: "pair", key: text.to_owned() };
@@ -173,7 +174,7 @@ fn memory_is_bounded_and_the_counters_of_guessers_stay() {
     assert_eq!(fail("guesser"), seconds(60), "the eleventh");
 }
 
-/// Nodes that have nothing but rows of the database decide as one process does.
+/// Nodes that share the rows in a database must decide as a single process does.
 #[test]
 fn rows_and_memory_give_the_same_decisions() {
     let (guesses, mut table) = (here(), GuardTable::default());
@@ -208,19 +209,19 @@ fn try_at(guesses: &Guesses, address: IpAddr, at: Duration) -> Result<(), Durati
     begin(guesses, SignInAttempt { name: NAME, address, device: None }, at)
 }
 
-/// `count` addresses, each of another provider.
+/// Returns `count` addresses, each of a different provider.
 fn apart(count: u32) -> Vec<IpAddr> {
     (0..count).map(|number| Ipv6Addr::from_bits(u128::from(0x2a00_0000 + number) << 96).into()).collect()
 }
 
-/// `count` /64 networks of one /48.
+/// Returns `count` /64 networks of one /48.
 fn neighbours(count: u32) -> Vec<IpAddr> {
     let house = "2001:db8:1::".parse::<Ipv6Addr>().unwrap().to_bits();
     (0..count).map(|number| Ipv6Addr::from_bits(house | u128::from(number) << 64).into()).collect()
 }
 
-/// Persistent guessers: each returns as soon as its wait is over. After `patience` wrong guesses in
-/// a row one is silent for an hour, so that its failures expire.
+/// Persistent attackers, each of which retries as soon as its wait is over. After `patience` wrong
+/// guesses in a row, one pauses for an hour, so that its failures expire.
 struct Attack {
     networks: Vec<IpAddr>,
     patience: u32,
@@ -256,8 +257,8 @@ impl Attack {
 
 const NEVER: u32 = u32::MAX;
 
-/// The owner signs in from each of `addresses` in the middle of an attack, at several times.
-/// Returns the longest wait until they were admitted.
+/// Signs in from each of `addresses` during an attack, at several times. Returns the longest wait
+/// until one was admitted.
 fn longest_wait(mut attack: Attack, addresses: &[IpAddr]) -> Duration {
     let guesses = here();
     let mut longest = Duration::ZERO;
@@ -276,7 +277,7 @@ fn longest_wait(mut attack: Attack, addresses: &[IpAddr]) -> Duration {
 }
 
 #[test]
-fn a_fresh_address_gets_in_within_half_a_minute_however_many_guess() {
+fn a_fresh_address_waits_at_most_30_s_during_an_attack() {
     let fresh: Vec<IpAddr> = (0..20).map(|last| IpAddr::from([198, last, 100, 7])).collect();
     for networks in [apart(1), apart(2), apart(50), apart(400), neighbours(2), neighbours(50)] {
         for patience in [NEVER, 5] {
@@ -288,7 +289,7 @@ fn a_fresh_address_gets_in_within_half_a_minute_however_many_guess() {
 }
 
 #[test]
-fn a_guesser_with_many_networks_slows_its_neighbours_and_not_its_whole_provider() {
+fn an_attacker_delays_its_48_network_but_not_its_provider() {
     let next_door: Vec<IpAddr> =
         (1..20).map(|number| format!("2001:db8:{number}:ffff::7").parse().unwrap()).collect();
     let (one_house, others) = next_door.split_first().unwrap();
@@ -298,7 +299,7 @@ fn a_guesser_with_many_networks_slows_its_neighbours_and_not_its_whole_provider(
 }
 
 #[test]
-fn an_owner_who_mistypes_in_an_attack_waits_longer_and_gets_in() {
+fn the_wait_doubles_with_each_mistyped_password_during_an_attack() {
     let guesses = here();
     let mut attack = Attack::new(apart(500), NEVER);
     let (mut at, mut waits) = (START + HOUR, Vec::new());
@@ -313,7 +314,7 @@ fn an_owner_who_mistypes_in_an_attack_waits_longer_and_gets_in() {
     assert_eq!(waits, [30, 60, 120, 240, 480]);
 }
 
-/// Guesses at one name in a day.
+/// Returns the number of guesses at one name in a day.
 fn guesses_of(networks: Vec<IpAddr>, patience: u32) -> u64 {
     let mut attack = Attack::new(networks, patience);
     attack.go_on(&here(), START + HOUR * 24);
@@ -321,8 +322,8 @@ fn guesses_of(networks: Vec<IpAddr>, patience: u32) -> u64 {
 }
 
 #[test]
-fn guessers_have_120_tries_an_hour_and_four_more_for_each_network() {
-    // The numbers of docs/pages.md.
+fn attackers_get_120_guesses_an_hour_plus_four_per_network() {
+    // These limits are documented in docs/pages.md.
     for count in [1, 2, 10, 50, 200] {
         for patience in [NEVER, 4, 5, 6] {
             let total = guesses_of(apart(count), patience);
@@ -333,7 +334,7 @@ fn guessers_have_120_tries_an_hour_and_four_more_for_each_network() {
 }
 
 #[test]
-fn the_networks_of_one_house_are_worth_four_and_those_of_a_provider_thirty_two() {
+fn a_48_network_weighs_four_and_a_provider_thirty_two() {
     let house = |count| guesses_of(neighbours(count), NEVER);
     let most = u64::from(AT_ONCE) + 24 * (120 + 4 * 4);
     let total = house(100);
@@ -346,7 +347,7 @@ fn the_networks_of_one_house_are_worth_four_and_those_of_a_provider_thirty_two()
     assert!(total <= most, "{total} of {most}");
 }
 
-/// Uses up the bucket of a name.
+/// Takes `times` tokens from a name's bucket.
 fn lengthen(guesses: &Guesses, name: &str, times: u32, at: Duration) {
     let key = SignInKeys::of(name, address(1), None).queue;
     guesses.memory.judge(std::slice::from_ref(&key), at, |rows| {
@@ -355,7 +356,7 @@ fn lengthen(guesses: &Guesses, name: &str, times: u32, at: Duration) {
 }
 
 #[test]
-fn an_unused_place_expires_and_an_unverified_attempt_gets_its_place_back() {
+fn an_unused_place_expires_and_an_unverified_attempt_restores_it() {
     let guesses = here();
     for last in 0..20 {
         try_at(&guesses, [203, 0, 113, last].into(), START).unwrap();
@@ -382,7 +383,7 @@ fn an_unused_place_expires_and_an_unverified_attempt_gets_its_place_back() {
 }
 
 #[test]
-fn queues_and_places_are_bounded_and_the_near_ones_stay() {
+fn queues_and_places_are_bounded() {
     let guesses = here();
     for number in 0..ROWS_MAX {
         lengthen(&guesses, &number.to_string(), 1, START);
@@ -427,7 +428,7 @@ fn code(guesses: &Guesses, last: u8, account: AccountId, at: Duration) -> Result
 }
 
 #[test]
-fn one_address_has_five_wrong_codes_in_ten_minutes() {
+fn an_address_may_try_five_wrong_codes_in_ten_minutes() {
     let guesses = here();
     let begin = |last, account, at| code(&guesses, last, account, START + seconds(at)).map(drop);
     for second in 0..5 {
@@ -441,7 +442,7 @@ fn one_address_has_five_wrong_codes_in_ten_minutes() {
 }
 
 #[test]
-fn right_codes_do_not_count() {
+fn right_codes_are_not_counted() {
     let guesses = here();
     for _ in 0..200 {
         let counted = code(&guesses, 1, ALICE, START).unwrap();
@@ -450,7 +451,7 @@ fn right_codes_do_not_count() {
 }
 
 #[test]
-fn all_clients_together_have_a_hundred_wrong_codes_a_minute() {
+fn wrong_codes_are_limited_to_a_hundred_a_minute_in_total() {
     let guesses = here();
     let begin =
         |number: u8, at| code(&guesses, number, AccountId(number.into()), START + seconds(at)).map(drop);
@@ -483,7 +484,7 @@ fn the_first_poll_after_a_start_is_not_too_fast() {
 }
 
 #[test]
-fn a_poller_that_is_too_fast_must_wait_longer_and_the_others_need_not() {
+fn polling_too_fast_lengthens_the_interval_of_that_poller_only() {
     let guesses = here();
     let poll = |region, at| polls_too_fast(&guesses, [1; 32], region, at);
     assert!(!poll(None, 0) && !poll(Some(Region::Us), 0));
@@ -499,7 +500,7 @@ fn a_poller_that_is_too_fast_must_wait_longer_and_the_others_need_not() {
 }
 
 #[test]
-fn pollers_are_remembered_within_bounds() {
+fn poll_rows_are_bounded() {
     let guesses = here();
     let code = |number: usize| {
         let mut code = [0; 32];

@@ -1,5 +1,5 @@
-//! Clients: programs that request tokens. They register themselves, and hold a token with which
-//! they can delete the registration.
+//! Client registration. Clients register themselves and get a token with which they can delete the
+//! registration.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -49,13 +49,13 @@ pub struct Registration {
 #[derive(Clone, Debug)]
 pub struct Registered {
     pub client: Registration,
-    /// For confidential clients.
+    /// Client secret; `None` for public clients.
     pub secret: Option<Secret>,
-    /// With this the client may read and delete its registration.
+    /// Token with which the client can read and delete its registration.
     pub registration_token: Secret,
 }
 
-/// Client authentication: its id, and its secret if it has one.
+/// Client credentials: the id, and the secret of a confidential client.
 #[derive(Clone, Copy)]
 pub struct PresentedClient<'a> {
     pub id: &'a str,
@@ -105,13 +105,14 @@ impl Access {
         Ok(Registered { client, secret, registration_token })
     }
 
-    /// A client, for the holder of its registration token; `None` with another token, and if there is no such client.
+    /// Returns the registration of a client if `token` is its registration token; `None` if it is
+    /// not, or the client does not exist.
     pub fn registration(&self, id: &str, token: &str) -> Result<Option<Registration>, AccessError> {
         Ok(self.held(id, token)?.map(Registration::from))
     }
 
-    /// Removes a client with everything it was given: its tokens end immediately, in every process.
-    /// Returns whether the token was the client's.
+    /// Deletes a client and all its tokens and codes, effective immediately in every process.
+    /// Returns whether `token` was its registration token.
     pub fn unregister_client(&self, id: &str, token: &str, now: Timestamp) -> Result<bool, AccessError> {
         let Some(client) = self.held(id, token)? else { return Ok(false) };
         let actor = Actor::Client(client.id.clone()).to_string();
@@ -134,7 +135,7 @@ impl Access {
         Ok(self.accounts.client(id)?)
     }
 
-    /// The authenticated client, if it may use a grant of this type.
+    /// Authenticates a client and checks that it is registered for a grant type.
     pub(super) fn prove(
         &self,
         credentials: &PresentedClient<'_>,
@@ -150,7 +151,7 @@ impl Access {
     pub(super) fn prove_any(&self, credentials: &PresentedClient<'_>) -> Result<ClientRow, OAuthError> {
         let unknown = OAuthError::InvalidClient("the client is unknown: register it");
         let client = self.client(credentials.id)?.ok_or(unknown)?;
-        // A client without a secret may send an empty one.
+        // Public clients may send an empty secret.
         let secret = credentials.secret.filter(|secret| !secret.is_empty());
         let is_proved = match (&client.secret_hash, secret) {
             (None, None) => true,
@@ -196,7 +197,7 @@ impl Registration {
         })
     }
 
-    /// Whether the client may use the authorization-code flow.
+    /// Returns whether the client may use the authorization code flow.
     pub fn has_codes(&self) -> bool {
         self.grant_types.iter().any(|grant| grant == grant_type::CODE)
     }
@@ -222,7 +223,8 @@ impl From<ClientRow> for ClientInfo {
     }
 }
 
-/// A name that is readable on a page and has no invisible or bidirectional control characters.
+/// Validates a client name: at most 128 characters, no invisible or bidirectional control
+/// characters.
 fn name(text: &str) -> Result<String, OAuthError> {
     let text = text.trim();
     if text.is_empty() {
@@ -236,8 +238,8 @@ fn name(text: &str) -> Result<String, OAuthError> {
     Ok(text.to_owned())
 }
 
-/// Without grant types, a client may use all that its addresses allow. Tokens can always be
-/// refreshed.
+/// Returns the grant types of a client. By default they are all that its redirect addresses permit;
+/// refresh is always included.
 fn grant_types(new: &NewClient) -> Result<Vec<String>, OAuthError> {
     let given = new.grant_types.as_deref();
     if given.into_iter().flatten().any(|grant| !grant_type::ALL.contains(&grant.as_str())) {
@@ -257,7 +259,7 @@ fn grant_types(new: &NewClient) -> Result<Vec<String>, OAuthError> {
     Ok(grants)
 }
 
-/// A random UUID: clients name files after it.
+/// Returns a random UUID, because clients use the id as a file name.
 fn new_id() -> Result<String, AccessError> {
     let mut bytes: [u8; 16] = random()?;
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;

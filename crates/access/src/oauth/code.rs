@@ -1,4 +1,5 @@
-//! The authorization-code flow: a client sends a person here, the person decides, and goes back with a code.
+//! Authorization code flow: a client sends the user here, the user approves or denies, and is
+//! redirected back with a code.
 
 use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, CodeRow, Redemption};
@@ -7,7 +8,7 @@ use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque,
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Region};
 
-/// A person's browser redeems the code immediately.
+/// Lifetime of an authorization code. Short, because clients redeem it immediately.
 pub const AUTHORIZATION_CODE_LIFE_S: i64 = 120;
 const QUERY_MAX: usize = 8 << 10;
 const STATE_MAX: usize = 1_024;
@@ -16,23 +17,23 @@ const STATE_MAX: usize = 1_024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizationRequest {
     pub client: ClientInfo,
-    /// Where the person is redirected afterwards: one of the client's registered addresses.
+    /// One of the client's registered addresses, to which the user is redirected.
     pub redirect_uri: String,
     pub scope: String,
     pub state: Option<String>,
-    /// Whether the client sent the address, and so must repeat it at the token endpoint.
+    /// Whether the client sent the redirect address, and so must repeat it at the token endpoint.
     named: bool,
     challenge: Option<String>,
 }
 
-/// An authorization request that cannot be shown to a person.
+/// An authorization request that cannot be shown for approval.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorizationError {
-    /// For the person: without a valid address there is no redirect.
+    /// Message for the user. There is no valid redirect address.
     #[error("{0}")]
     Page(&'static str),
-    /// For the client. No person has decided anything yet and anyone may register an address, so
-    /// there is no redirect without the person's consent.
+    /// Error for the client. Shown to the user as a link rather than an automatic redirect: anyone
+    /// may register an address, and the user has not agreed to anything yet.
     #[error("{}", .0.text)]
     Client(Box<BadRequest>),
     #[error("the service failed: try again")]
@@ -43,11 +44,11 @@ pub enum AuthorizationError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRequest {
     pub client: ClientInfo,
-    /// The client's registered address of this request.
+    /// Redirect address of the request, registered by the client.
     pub redirect_uri: String,
     pub code: &'static str,
     pub text: String,
-    /// That address with the error in its query (RFC 6749, 4.1.2.1), for a link that the person may
+    /// `redirect_uri` with the error in its query (RFC 6749, 4.1.2.1), for a link that the user may
     /// follow.
     pub back: String,
 }
@@ -58,7 +59,7 @@ impl<E: Into<AccessError>> From<E> for AuthorizationError {
     }
 }
 
-/// The parameters that are read; others are ignored.
+/// Supported query parameters; others are ignored.
 #[derive(Default)]
 struct Parameters {
     response_type: Option<String>,
@@ -86,7 +87,7 @@ impl Parameters {
                 "code_challenge_method" => (&mut parameters.code_challenge_method, "code_challenge_method"),
                 _ => continue,
             };
-            // A parameter without a value counts as left out (RFC 6749, 3.1).
+            // A parameter without a value is treated as omitted (RFC 6749, 3.1).
             if place.is_some() {
                 parameters.twice = Some(name);
             } else if !value.is_empty() {
@@ -98,7 +99,7 @@ impl Parameters {
 }
 
 impl Access {
-    /// Parses the query with which a client sends a person here.
+    /// Parses and validates the query of an authorization request.
     pub fn check_authorization(&self, query: &str) -> Result<AuthorizationRequest, AuthorizationError> {
         if query.len() > QUERY_MAX {
             return Err(AuthorizationError::Page("the address is too long to be a request of a client"));
@@ -166,7 +167,7 @@ impl Access {
         })
     }
 
-    /// Records an account's consent. Returns the redirect with the code.
+    /// Records an account's consent. Returns the redirect URL with the code.
     pub fn approve_authorization(
         &self,
         request: &AuthorizationRequest,
@@ -190,7 +191,7 @@ impl Access {
         Ok(request.back(&[("code", code.expose())]))
     }
 
-    /// Records that a person denies consent. Returns the redirect.
+    /// Records that the user denied consent. Returns the redirect URL with the error.
     pub fn deny_authorization(
         &self,
         request: &AuthorizationRequest,
@@ -222,8 +223,8 @@ impl Access {
         if serves.is_some_and(|region| region != account.region) {
             return Err(unknown());
         }
-        // A code that was used before is passed to the store, whatever else is wrong: its family
-        // has to end.
+        // A code that was used before is always passed to the store, which then ends its token
+        // family.
         if row.family.is_none() {
             if row.expires_at <= now {
                 return Err(unknown());
@@ -261,7 +262,8 @@ impl AuthorizationRequest {
     }
 }
 
-/// Where a person is redirected afterwards.
+/// Returns the redirect address of a request: the given one if it is registered, or the client's
+/// only registered one.
 fn destination(client: &ClientRow, named: Option<&str>) -> Result<String, AuthorizationError> {
     match named {
         Some(named) if redirect::is_registered(&client.redirect_uris, named) => Ok(named.to_owned()),

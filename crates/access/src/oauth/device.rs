@@ -1,5 +1,5 @@
-//! The device flow (RFC 8628): a device without a browser shows a code, a person types it elsewhere
-//! and decides, and meanwhile the device polls.
+//! Device flow (RFC 8628): a device without a browser shows a code, the user types it on another
+//! machine and decides, and meanwhile the device polls.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,23 +16,24 @@ use crate::{Access, AccessError, Actor, Moment, Region, Secret};
 
 pub const DEVICE_CODE_LIFE_S: i64 = 600;
 const FULL_FOR: Duration = Duration::from_secs(60);
-/// Two user codes in ten thousand are the same once in three million times; five in a row are a fault.
+/// Attempts to find an unused user code. With ten thousand pending codes, one in three million
+/// attempts collides, so five collisions in a row indicate a fault.
 const TRIES: usize = 5;
 
-/// The codes of a started device flow.
+/// Codes of a started device flow.
 #[derive(Clone, Debug)]
 pub struct DeviceStart {
     pub device_code: Secret,
-    /// `ABCD-EFGH`, shown on the device.
+    /// User code as shown on the device, such as `BCDF-GHJK`.
     pub user_code: Secret,
 }
 
-/// A device that waits for a decision.
+/// A device that waits for approval.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DeviceRequest {
     pub client: ClientInfo,
     pub scope: String,
-    /// `ABCD-EFGH`
+    /// User code, such as `BCDF-GHJK`.
     pub user_code: String,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -40,7 +41,7 @@ pub struct DeviceRequest {
 
 impl fmt::Debug for DeviceRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The code is left out: with it, a reader of the log could decide.
+        // The user code is omitted: a reader of the log could approve the device with it.
         let DeviceRequest { client, scope, created_at, expires_at, .. } = self;
         write!(f, "DeviceRequest({client:?}, {scope:?}, from {created_at:?} until {expires_at:?})")
     }
@@ -84,8 +85,8 @@ impl Access {
         Err(unavailable("no code is free: try again", FULL_FOR))
     }
 
-    /// The pending device flow of a code, as a person types it. Unknown, expired and decided codes
-    /// get the same answer, so that guessing reveals nothing.
+    /// Returns the pending device flow of a user code. Unknown, expired and decided codes all
+    /// return `None`, so that guessing reveals nothing.
     pub fn pending_device(
         &self,
         user_code: &str,
@@ -105,7 +106,7 @@ impl Access {
         }))
     }
 
-    /// Decides about a device for an account. Returns whether the decision was still pending.
+    /// Approves or denies a device for an account. Returns whether the decision was still pending.
     pub fn decide_device(
         &self,
         user_code: &str,
@@ -116,7 +117,7 @@ impl Access {
         self.decide_device_by(user_code, account, approve, &Actor::Account(account), now)
     }
 
-    /// The same with another actor than the account.
+    /// Like [`Access::decide_device`], with an explicit actor for the audit.
     pub fn decide_device_by(
         &self,
         user_code: &str,
@@ -134,8 +135,8 @@ impl Access {
         Ok(self.accounts.decide_device(&hash, account, approve, &note)?)
     }
 
-    /// The answer to a device that polls. Public clients have two pollers, one for each region, and
-    /// stop for good when either gets `invalid_grant`. So the second poller, and one at a listener
+    /// Answers a polling device. Public clients have two pollers, one per region, and both stop
+    /// when either gets `invalid_grant`. Therefore the second poller, and any poller at a listener
     /// that does not serve the account's region, gets `authorization_pending` until the code
     /// expires.
     pub(super) fn poll_device(
@@ -180,7 +181,7 @@ impl Access {
             self.cluster.asked(self.limits.guesses.forget_poller(&hash, moment.uptime))?;
             return Ok(issue.tokens());
         }
-        // Another poll redeemed it first.
+        // A concurrent poll redeemed the code first.
         match self.accounts.device(&hash)?.and_then(|device| device.redeemed_by) {
             Some(by) if by == name => Err(unknown()),
             _ => Err(wait()),

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use crate::AccessError;
 
-/// Why a client gets no token. One variant for each error that it can tell apart; the messages may
-/// be sent verbatim.
+/// Why a client gets no token, with one variant per error code that clients can distinguish. The
+/// messages may be sent to the client.
 #[derive(Debug, thiserror::Error)]
 pub enum OAuthError {
     #[error("{0}")]
@@ -30,7 +30,7 @@ pub enum OAuthError {
     InvalidRedirectUri(&'static str),
     #[error("{0}")]
     InvalidClientMetadata(&'static str),
-    /// A rate limit or another limit was exceeded.
+    /// A rate limit or a size limit was exceeded.
     #[error("{text}")]
     Unavailable { text: &'static str, retry_after: Duration },
     #[error("the service failed: try again")]
@@ -38,7 +38,7 @@ pub enum OAuthError {
 }
 
 impl OAuthError {
-    /// The error code of the standards.
+    /// Returns the error code defined by the OAuth RFCs.
     pub fn code(&self) -> &'static str {
         match self {
             OAuthError::InvalidRequest(_) => "invalid_request",

@@ -1,4 +1,4 @@
-//! Grants: every way to get a token, and how tokens end.
+//! Token grants: issuing, refreshing and revoking tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use super::{ClientInfo, Family, OAuthError, PresentedClient, SECRET_TEXT_MAX, gr
 use crate::token::{Claims, hash_token};
 use crate::{Access, AccessError, Account, Actor, Caller, Denial, Freshness, Moment, Region, Secret};
 
-/// Thirty days, as public clients expect. A life of an hour or less makes some of them refresh with
-/// every request.
+/// Lifetime of an access token: thirty days, as public clients expect. With an hour or less, some
+/// of them refresh at every request.
 pub const ACCESS_TOKEN_LIFE_S: i64 = 30 * 86_400;
-/// Counted from the last refresh. Longer than the access token's life: some clients refresh only
-/// after that one has expired, and would always be too late for a refresh token that expires with
-/// it.
+/// Lifetime of a refresh token since the last refresh. Longer than the access token's: some clients
+/// refresh only after the access token has expired, which would be too late if both expired
+/// together.
 pub const REFRESH_TOKEN_LIFE_S: i64 = 60 * 86_400;
-/// A replaced refresh token stays good for this long, in case the response was lost.
+/// How long a replaced refresh token stays valid, in case the response was lost.
 pub const REFRESH_GRACE_S: i64 = 60;
 const _: () = assert!(ACCESS_TOKEN_LIFE_S > 3_600 && REFRESH_GRACE_S < REFRESH_TOKEN_LIFE_S);
 const _: () = assert!(REFRESH_TOKEN_LIFE_S >= 2 * ACCESS_TOKEN_LIFE_S);
@@ -30,7 +30,7 @@ pub enum Grant<'a> {
         redirect_uri: Option<&'a str>,
         verifier: Option<&'a str>,
     },
-    /// `poller` is the region that the client sends; it only distinguishes the client's pollers.
+    /// `poller` is the region sent by the client; it only distinguishes the client's pollers.
     Device {
         device_code: &'a str,
         poller: Option<Region>,
@@ -51,7 +51,7 @@ impl fmt::Debug for Grant<'_> {
     }
 }
 
-/// The response to a grant.
+/// The tokens issued for a grant.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     pub access_token: Secret,
@@ -61,12 +61,12 @@ pub struct Tokens {
     pub scope: String,
 }
 
-/// A client that acts for an account.
+/// An OAuth sign-in: a client that acts for an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignIn {
     pub id: String,
     pub client: ClientInfo,
-    /// When its first tokens were issued.
+    /// When the first tokens were issued.
     pub since: Timestamp,
     /// When tokens were last issued.
     pub refreshed_at: Timestamp,
@@ -74,8 +74,8 @@ pub struct SignIn {
 }
 
 impl Access {
-    /// Exchanges a grant for tokens. `serves` is the region of the listener, if it serves only one:
-    /// there, grants of accounts of another region are unknown.
+    /// Exchanges a grant for tokens. `serves` is the region of the listener, or `None` if it serves
+    /// all; a grant for an account of another region is treated as unknown.
     pub fn redeem(
         &self,
         credentials: &PresentedClient<'_>,
@@ -132,8 +132,8 @@ impl Access {
         }
     }
 
-    /// Ends the sign-in of an access or refresh token, if it is the client's own. An unknown token
-    /// is ignored.
+    /// Revokes the sign-in of an access or refresh token. Unknown tokens are ignored; another
+    /// client's token is an error.
     pub fn revoke_token(
         &self,
         credentials: &PresentedClient<'_>,
@@ -154,7 +154,7 @@ impl Access {
         Ok(())
     }
 
-    /// Clients that act for an account, oldest first.
+    /// Returns the OAuth sign-ins of an account, oldest first.
     pub fn sign_ins(&self, account: AccountId, now: Timestamp) -> Result<Vec<SignIn>, AccessError> {
         let families = self.accounts.families(account, now)?.into_iter();
         let sign_ins = families.map(|row| SignIn {
@@ -171,7 +171,7 @@ impl Access {
         Ok(sign_ins.collect())
     }
 
-    /// Ends a sign-in of an account by its id. Returns whether it was the account's.
+    /// Ends an OAuth sign-in of an account by id. Returns whether the account had it.
     pub fn end_sign_in(
         &self,
         account: AccountId,
@@ -187,7 +187,7 @@ impl Access {
         Ok(self.accounts.end_family(id, account, &note)?)
     }
 
-    /// The caller of an OAuth access token; `None` for any other token.
+    /// Returns the caller of an OAuth access token; `None` for other tokens and revoked accounts.
     pub(crate) fn oauth_caller(&self, token: &str, now: Timestamp) -> Result<Option<Caller>, Denial> {
         let Some(row) = self.oauth_token(&hash_token(token))? else { return Ok(None) };
         let (TokenKind::Access, Some(family)) = (row.kind, Family::of(&row.family)) else { return Ok(None) };
@@ -202,18 +202,19 @@ impl Access {
         Ok(Some(Caller::new(account.id, account.epoch, row.expires_at).of_family(family).within(scopes)))
     }
 
-    /// Whether a token was issued by OAuth, expired or not.
+    /// Returns whether a token was issued by OAuth, expired or not.
     pub(crate) fn is_oauth_token(&self, token: &str) -> Result<bool, AccessError> {
         Ok(self.oauth_token(&hash_token(token))?.is_some())
     }
 
-    /// An account that may get tokens.
+    /// Returns the account if it may be issued tokens; `None` if it is revoked or does not exist.
     pub(super) fn granted(&self, id: AccountId) -> Result<Option<Arc<Account>>, AccessError> {
         let account = self.look(id, Freshness::Fresh)?.map(|(_, account)| account);
         Ok(account.filter(|account| account.revoked_at.is_none()))
     }
 
-    /// A new pair of tokens, with a new family unless the caller sets another.
+    /// Creates an access and a refresh token in a new family. To refresh, the caller replaces the
+    /// family.
     pub(super) fn issue(
         &self,
         client: &ClientRow,

@@ -5,8 +5,8 @@ use crate::{Pace, RateLimit};
 
 const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
 const STARTS: RateLimit = RateLimit { requests: 60, within: Duration::from_secs(600) };
-/// Every refresh is written to disk and to the audit before it is answered; a client needs one a
-/// month.
+/// Limit of token refreshes per account. Each is written to disk and to the audit before the reply;
+/// a client needs one a month.
 const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(600) };
 
 /// Rate limits of the OAuth endpoints.
@@ -14,7 +14,7 @@ const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_s
 pub(crate) struct Limiters {
     pub(super) registrations: Pace<IpAddr>,
     pub(super) devices: Pace<IpAddr>,
-    /// By account id.
+    /// Keyed by account id.
     pub(super) refreshes: Pace<i64>,
 }
 

@@ -1,10 +1,9 @@
-//! OAuth 2.0, by the standards: dynamic client registration (RFC 7591), the device flow (RFC 8628),
-//! authorization codes with or without PKCE (RFC 6749, 7636), refresh with rotation, revocation
-//! (RFC 7009).
+//! OAuth 2.0: dynamic client registration (RFC 7591), device flow (RFC 8628), authorization codes
+//! with optional PKCE (RFC 6749, 7636), refresh token rotation, revocation (RFC 7009).
 //!
-//! Tokens are opaque. All tokens that descend from one approval are a *family*, which ends as a
+//! Tokens are opaque. All tokens that descend from one approval form a *family*, which ends as a
 //! whole: when one of its tokens is revoked, when its authorization code is used twice, or when a
-//! refresh token is reused long after it was replaced.
+//! refresh token is reused after its grace period.
 //!
 //! Start with `grant.rs`, where tokens are issued.
 
@@ -38,7 +37,7 @@ pub use scope::SCOPE;
 pub(crate) use limiters::Limiters;
 pub(crate) use scope::granted;
 
-/// Grant types on the wire.
+/// Grant types as sent by clients.
 pub mod grant_type {
     pub const CODE: &str = "authorization_code";
     pub const REFRESH: &str = "refresh_token";
@@ -46,14 +45,14 @@ pub mod grant_type {
     pub const ALL: [&str; 3] = [CODE, REFRESH, DEVICE];
 }
 
-/// Longer than any code, token or secret of ours; longer text is rejected unread.
+/// Maximum length of a code, token or secret. Longer text is rejected without hashing.
 const SECRET_TEXT_MAX: usize = 1_024;
 
-/// What the consent page shows of a client.
+/// Client details shown on the consent page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
     pub id: String,
-    /// Chosen by the client.
+    /// Chosen by the client, so not trustworthy.
     pub name: String,
     pub created_at: Timestamp,
 }
@@ -67,7 +66,7 @@ impl Family {
         random().map(Family)
     }
 
-    /// The text in the database.
+    /// Returns the form stored in the database.
     pub(crate) fn text(self) -> String {
         hex(&self.0)
     }
@@ -84,7 +83,7 @@ impl Family {
     }
 }
 
-/// 256 random bits as text that needs no escaping.
+/// Returns 256 random bits as URL-safe text with a prefix.
 fn opaque(prefix: &str) -> Result<Secret, AccessError> {
     let bytes = Zeroizing::new(random::<32>()?);
     Ok(Secret::new(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes.as_slice()))))

@@ -1,4 +1,4 @@
-//! Proof Key for Code Exchange (PKCE, RFC 7636): verified when a client sends a challenge, and
+//! Proof Key for Code Exchange (PKCE, RFC 7636): verified if the client sends a challenge, and
 //! required where a code could be intercepted.
 
 use std::fmt;
@@ -11,13 +11,13 @@ use subtle::ConstantTimeEq;
 
 use super::redirect;
 
-/// Which public clients, those without a secret, must use PKCE.
+/// Which public clients (clients without a secret) must use PKCE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PkceRule {
-    /// All of them.
+    /// All public clients.
     Always,
-    /// Those whose redirect address is on another machine. The public SDKs do not use PKCE, and
-    /// wait for the code on a port of the machine on which the person's browser runs.
+    /// Clients whose redirect address is on another machine. The public SDKs do not use PKCE, and
+    /// wait for the code on a local port of the user's machine.
     #[default]
     Remote,
     Never,
@@ -36,7 +36,7 @@ impl PkceRule {
         }
     }
 
-    /// Whether a public client with this redirect address must use PKCE.
+    /// Returns whether a public client with this redirect address must use PKCE.
     pub(super) fn asks(self, redirect_uri: &str) -> bool {
         match self {
             PkceRule::Always => true,
@@ -62,13 +62,13 @@ impl FromStr for PkceRule {
     }
 }
 
-/// Challenges and verifiers have 43 to 128 of these characters.
+/// Returns whether a challenge or verifier has a valid length and character set (RFC 7636, 4.1).
 fn is_fit(text: &str) -> bool {
     (43..=128).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
 
-/// The stored form of a challenge: its method, a colon, the challenge itself.
+/// Returns the stored form of a challenge, `method:challenge`. Without a method it is `plain`.
 pub(super) fn remember(
     challenge: Option<&str>,
     method: Option<&str>,
@@ -89,8 +89,8 @@ pub(super) fn remember(
     Ok(Some(format!("{method}:{challenge}")))
 }
 
-/// Whether a verifier matches the stored challenge. A verifier without a challenge fails, and so
-/// does a challenge without a verifier.
+/// Returns whether a verifier matches the stored challenge. A verifier without a challenge is
+/// refused, and so is a challenge without a verifier.
 pub(super) fn is_proved(remembered: Option<&str>, verifier: Option<&str>) -> bool {
     let (remembered, verifier) = match (remembered, verifier) {
         (None, None) => return true,
@@ -117,7 +117,7 @@ mod tests {
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
     #[test]
-    fn the_example_of_the_standard_is_accepted() {
+    fn the_rfc_example_is_accepted() {
         let remembered = remember(Some(CHALLENGE), Some("S256")).unwrap();
         assert!(is_proved(remembered.as_deref(), Some(VERIFIER)));
         assert!(!is_proved(remembered.as_deref(), Some(CHALLENGE)));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verifier_and_a_challenge_need_each_other() {
+    fn a_verifier_or_a_challenge_alone_is_refused() {
         let remembered = remember(Some(CHALLENGE), Some("S256")).unwrap();
         assert!(!is_proved(remembered.as_deref(), None));
         assert!(!is_proved(remembered.as_deref(), Some("")));

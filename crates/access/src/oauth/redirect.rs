@@ -1,14 +1,14 @@
-//! Redirect addresses. A client registers addresses and sends one of them again, character by
-//! character; only the port of a loopback address may differ (RFC 8252, 7.3), because programs
-//! listen on any free port.
+//! Redirect addresses. A request must send one of the client's registered addresses, compared byte
+//! by byte; only the port of a loopback address may differ (RFC 8252, 7.3), because native
+//! applications listen on any free port.
 
 /// Maximum length of an address in bytes.
 pub(super) const ADDRESS_MAX: usize = 1_024;
 const LOOPBACKS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Whether an address can be registered: `https`, `http` on a loopback host, or a private scheme of
-/// the application, which must contain a dot (RFC 8252, 7.1), so that it is none that a browser
-/// runs.
+/// Checks that an address can be registered: `https`, `http` on a loopback host, or a private
+/// scheme of an application. A private scheme must contain a dot (RFC 8252, 7.1), which excludes
+/// schemes such as `javascript:`.
 pub(super) fn check(address: &str) -> Result<(), &'static str> {
     if address.is_empty() || address.len() > ADDRESS_MAX {
         return Err("a redirect address has 1 to 1024 bytes");
@@ -46,12 +46,12 @@ pub(super) fn check(address: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Whether an address is on the machine on which the browser runs.
+/// Returns whether an address is on the machine on which the browser runs.
 pub(super) fn is_of_this_machine(address: &str) -> bool {
     Parts::of(address).is_some_and(|parts| parts.scheme == "http" && LOOPBACKS.contains(&parts.host))
 }
 
-/// Whether the address of a request matches a registered one.
+/// Returns whether the address of a request matches a registered one.
 pub(super) fn is_registered(registered: &str, named: &str) -> bool {
     if named.len() > ADDRESS_MAX {
         return false;
@@ -69,11 +69,11 @@ fn is_same_but_for_port(registered: &str, named: &str) -> bool {
         && check(named).is_ok()
 }
 
-/// The parts of an address with an authority.
+/// Parts of an address with an authority.
 struct Parts<'a> {
     scheme: &'a str,
     host: &'a str,
-    /// Path and query, as written.
+    /// Path and query, unmodified.
     rest: &'a str,
 }
 
@@ -82,8 +82,7 @@ impl<'a> Parts<'a> {
         let (scheme, after) = address.split_once("://")?;
         let end = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, rest) = after.split_at_checked(end)?;
-        // User information is left in the host, so that such an address is refused and never
-        // compared.
+        // User information stays part of the host, so that such an address is refused.
         let host_end = match authority.strip_prefix('[') {
             Some(inner) => inner.find(']')? + 2,
             None => authority.find(':').unwrap_or(authority.len()),
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_that_can_be_registered() {
+    fn valid_addresses_can_be_registered() {
         for address in [
             "http://localhost:60355/callback",
             "http://localhost",
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_cannot() {
+    fn invalid_addresses_are_refused() {
         let long = format!("https://example.com/{}", "a".repeat(1_005));
         for address in [
             "",
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_address_is_registered_letter_by_letter_but_for_the_port_of_this_machine() {
+    fn a_registered_address_matches_exactly_except_for_a_loopback_port() {
         let registered = "http://localhost:60355/callback\nhttps://example.com/cb\ncom.example.app:/done";
         for named in [
             "http://localhost:60355/callback",
@@ -215,9 +214,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Built from few parts, so that two of them are often nearly the same.
+        /// Addresses are built from few parts, so that two of them are often nearly equal.
         #[test]
-        fn an_address_that_passes_for_a_registered_one_has_its_host_and_its_path(
+        fn a_matching_address_has_the_same_host_and_path(
             one in "https?://(a@)?(localhost|127\\.0\\.0\\.1|\\[::1\\]|b\\.c)(:[18]?0?)?(/d?)?(\\?e)?(#)?",
             other in "https?://(a@)?(localhost|127\\.0\\.0\\.1|\\[::1\\]|b\\.c)(:[18]?0?)?(/d?)?(\\?e)?(#)?",
         ) {

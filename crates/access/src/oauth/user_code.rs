@@ -1,15 +1,16 @@
-//! User codes: eight consonants in two groups. Without vowels they spell no words, and no letter is
-//! mistaken for a digit. 20^8 codes are 34.5 bits, which is enough for ten minutes and a few tries.
+//! User codes: eight consonants in two groups. Without vowels they spell no words, and no letter
+//! looks like a digit. 20^8 codes are 34.5 bits, enough for a lifetime of ten minutes and a limited
+//! number of guesses.
 
 use crate::AccessError;
 use crate::random::random;
 
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LENGTH: usize = 8;
-/// Longer than any code with its separators.
+/// Maximum length of typed input, longer than any code with separators.
 const TYPED_MAX: usize = 64;
 
-/// A user code in its plain form, `BCDFGHJK`.
+/// A user code without separators, such as `BCDFGHJK`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct UserCode([u8; LENGTH]);
 
@@ -19,7 +20,7 @@ impl UserCode {
         for place in &mut code {
             *place = loop {
                 let [byte] = random()?;
-                // 240 is a multiple of 20: the remaining bytes would make some letters more likely.
+                // Rejects bytes from 240, the largest multiple of 20, to avoid modulo bias.
                 if byte < 240
                     && let Some(letter) = LETTERS.get(usize::from(byte % 20))
                 {
@@ -30,7 +31,7 @@ impl UserCode {
         Ok(UserCode(code))
     }
 
-    /// Parses typed text: in any case, with hyphens and spaces anywhere.
+    /// Parses typed input, ignoring case, hyphens and whitespace.
     pub(super) fn typed(text: &str) -> Option<UserCode> {
         if text.len() > TYPED_MAX {
             return None;
@@ -46,7 +47,7 @@ impl UserCode {
         &self.0
     }
 
-    /// `BCDF-GHJK`
+    /// Formats the code in two groups, such as `BCDF-GHJK`.
     pub(super) fn shown(&self) -> String {
         let (first, second) = self.0.split_at(LENGTH / 2);
         [first, b"-", second].concat().into_iter().map(char::from).collect()
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_read_back_however_it_is_typed() {
+    fn typed_codes_may_vary_in_case_and_separators() {
         for _ in 0..100 {
             let code = UserCode::new().unwrap();
             let shown = code.shown();
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_code_is_rejected() {
+    fn invalid_text_is_rejected() {
         let long = "-".repeat(100) + "BCDFGHJK";
         for typed in
             ["", "BCDF-GHJ", "BCDF-GHJKL", "ABCD-FGHJ", "BCDF_GHJK", "BCDF-GHJ0", "ＢCDF-GHJK", &long]

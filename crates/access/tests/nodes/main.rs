@@ -1,5 +1,5 @@
-//! Two nodes on one PostgreSQL: limits that one process holds in memory apply across both, and each
-//! serves for a while when the database is unreachable.
+//! Two nodes on one PostgreSQL database: limits that a single process holds in memory apply across
+//! both, and each node serves for a limited time while the database is unreachable.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
@@ -27,7 +27,7 @@ use wire::{Mode, Wire};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Two nodes with the same key, each over a proxy that can be cut.
+/// Two nodes with the same key, each behind a proxy that can cut its connection.
 struct Nodes {
     one: Access,
     two: Access,
@@ -57,7 +57,7 @@ impl Nodes {
         Nodes { one, two, wire_of_one, wire, _dir: dir, place }
     }
 
-    /// Sends heartbeats until the second node has found the database again.
+    /// Sends heartbeats until the second node has reconnected to the database.
     fn come_back(&self, uptime: Duration) {
         beat_until_it_is_back(&self.two, "two", uptime);
     }
@@ -72,7 +72,7 @@ impl Nodes {
     }
 }
 
-/// A failed connection is retried after a moment.
+/// Sends heartbeats until the node has reconnected to the database.
 fn beat_until_it_is_back(node: &Access, name: &str, uptime: Duration) {
     while node.heartbeat(name, &[], uptime).is_err() {
         std::thread::yield_now();
@@ -84,7 +84,7 @@ fn at(seconds: u64) -> Duration {
 }
 
 #[test]
-fn a_password_of_one_node_is_good_once_at_the_other_and_its_session_at_both() {
+fn passwords_and_sessions_are_valid_across_nodes() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms { connections: 1, ..Terms::default() });
     let otp = nodes.one.issue_otp(&ann, START).unwrap();
@@ -95,11 +95,11 @@ fn a_password_of_one_node_is_good_once_at_the_other_and_its_session_at_both() {
         assert!(matches!(again, Err(Denial::TokenInvalid(_))), "{again:?}");
         assert_eq!(node.slots(&ann).unwrap(), Slots { online: 1, limit: 1 });
     }
-    // All slots are taken, and the password stays good.
+    // All slots are taken, which does not consume the password.
     let second = nodes.one.issue_otp(&ann, START).unwrap();
     let full = nodes.one.sign_on(second.expose(), None, MOMENT);
     assert!(matches!(full, Err(Denial::ConnectionsTaken(Slots { online: 1, limit: 1 }))), "{full:?}");
-    // The client resumes at the other node; the first node closes the old connection.
+    // The client resumes at the first node; the second node closes the old connection.
     let resumed = nodes.one.resume(first.session.id.expose(), None, NOW).unwrap();
     assert_eq!((resumed.lineage, resumed.slots.online), (first.lineage, 1));
     assert!(resumed.superseded.is_empty(), "it was not here");
@@ -113,7 +113,7 @@ fn a_password_of_one_node_is_good_once_at_the_other_and_its_session_at_both() {
 }
 
 #[test]
-fn sixty_requests_in_thirty_seconds_are_admitted_over_both_nodes() {
+fn the_rate_limit_applies_across_nodes() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     let admitted =
@@ -127,7 +127,7 @@ fn sixty_requests_in_thirty_seconds_are_admitted_over_both_nodes() {
         assert!(retry_after > 20 * SECOND && retry_after <= 30 * SECOND, "{retry_after:?}");
         assert_eq!(node.allowance(&ann, START).unwrap().unwrap().remaining, 0);
     }
-    // The node's own clock does not matter: the database's decides.
+    // The node's own clock does not matter: the window uses the database's clock.
     assert!(nodes.two.admit_rate(&ann, at(1)).is_err());
 }
 
@@ -178,7 +178,7 @@ fn rate_limits_failed_sign_ins_and_signatures_are_shared_by_both_nodes() {
 }
 
 #[test]
-fn an_account_that_is_revoked_at_one_node_is_refused_at_the_other() {
+fn an_account_revoked_at_one_node_is_refused_at_the_other() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     drop(nodes.two.admit_rate(&ann, START).unwrap());
@@ -194,7 +194,7 @@ fn ask(node: &Access, caller: &Caller, of: &str, uptime: Duration) -> Result<(),
 }
 
 #[test]
-fn offline_a_node_serves_paid_securities_at_its_share_and_charges_nothing() {
+fn an_offline_node_serves_paid_securities_at_its_share() {
     let nodes = Nodes::new();
     let created = create(&nodes.one, "ann", Terms::default());
     let token = created.access_token.expose();
@@ -205,7 +205,7 @@ fn offline_a_node_serves_paid_securities_at_its_share_and_charges_nothing() {
     let open = nodes.two.sign_on(otp.expose(), None, MOMENT).unwrap();
 
     nodes.wire.set(Mode::Refuse);
-    // Detected by the first request, and by the heartbeat.
+    // Detected by the first request and by the heartbeat.
     ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
     assert!(nodes.two.heartbeat("two", &[], at(1)).is_err());
     assert!(matches!(nodes.two.reached(at(3)), DatabaseState::Away(_)));
@@ -216,8 +216,8 @@ fn offline_a_node_serves_paid_securities_at_its_share_and_charges_nothing() {
     let new = ask(&nodes.two, &ann, "5.HK", at(40));
     assert!(matches!(new, Err(Refusal::Unchargeable)), "{new:?}");
     assert!(new.unwrap_err().to_string().contains("nothing was charged"));
-    // An unknown caller is not authenticated; a known one is recognized by the same token, and
-    // resumes its session.
+    // An unknown caller cannot be authenticated. A known caller is authenticated by the cached
+    // token and can resume its session.
     assert!(
         matches!(nodes.two.admit_rate(&stranger, at(41)), Err(Refusal::Failed(error)) if error.is_away())
     );
@@ -226,11 +226,11 @@ fn offline_a_node_serves_paid_securities_at_its_share_and_charges_nothing() {
     let resumed = nodes.two.resume(open.session.id.expose(), None, NOW).unwrap();
     assert_eq!(resumed.caller, ann);
     assert!(matches!(nodes.two.sign_on("o_unknown", None, MOMENT), Err(Denial::Failed(_))));
-    // The other node is not affected.
+    // The other node is unaffected.
     ask(&nodes.one, &ann, "9988.HK", START).unwrap();
     assert_eq!(nodes.one.reached(START), DatabaseState::Yes);
 
-    // Longer than the offline window.
+    // The offline window is over.
     nodes.two.heartbeat("two", &[], at(61)).unwrap_err();
     assert!(matches!(nodes.two.reached(at(61)), DatabaseState::Lost(_)));
     let late = ask(&nodes.two, &ann, "700.HK", at(100));
@@ -248,8 +248,8 @@ fn offline_a_node_serves_paid_securities_at_its_share_and_charges_nothing() {
     let mut charged: Vec<String> = charged.iter().map(|(of, _)| of.to_string()).collect();
     charged.sort_unstable();
     assert_eq!(charged, ["5.HK", "700.HK", "9988.HK"], "each once, and none for nothing");
-    // The connection with a local slot is counted by all nodes again, in addition to the one whose
-    // slot it took meanwhile.
+    // The connection with a local slot is counted in the database again, in addition to the one
+    // that it superseded offline.
     assert_eq!(nodes.one.slots(&ann).unwrap().online, 2);
     drop((open, resumed));
     nodes.two.heartbeat("two", &[], at(102)).unwrap();
@@ -257,20 +257,20 @@ fn offline_a_node_serves_paid_securities_at_its_share_and_charges_nothing() {
 }
 
 #[test]
-fn a_silent_database_delays_answers_from_memory_by_a_second_at_most() {
+fn a_silent_database_delays_cached_answers_by_at_most_a_second() {
     let nodes = Nodes::new();
     let created = create(&nodes.one, "ann", Terms::default());
     let ann = bearer(&nodes.two, created.access_token.expose()).unwrap();
     ask(&nodes.two, &ann, "700.HK", START).unwrap();
     let pace = Pace::of_accounts("test", RateLimit { requests: 2, within: SECOND });
-    // The statement was sent, and its outcome is unknown: this node decides.
+    // The statement was sent but not answered, so this node decides.
     nodes.wire.set(Mode::Silent);
     assert_eq!(nodes.two.keep_pace(&pace, 1, at(1)), Ok(()));
     assert!(matches!(nodes.two.reached(at(1)), DatabaseState::Away(_)), "it was noticed");
     // Later requests do not wait.
     ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
 
-    // A probe marks the database as unreachable, too.
+    // A failed probe marks the database as unreachable, too.
     nodes.wire_of_one.set(Mode::Silent);
     let silent = nodes.one.probe().unwrap_err();
     assert!(silent.is_away() && silent.to_string().contains("no answer within 1 s"), "{silent}");
@@ -284,7 +284,7 @@ fn a_silent_database_delays_answers_from_memory_by_a_second_at_most() {
 }
 
 #[test]
-fn a_request_that_memory_answers_does_not_fail_when_no_connection_is_free() {
+fn a_cached_answer_needs_no_pooled_connection() {
     let nodes = Nodes::new();
     let created = create(&nodes.one, "ann", Terms::default());
     let ann = bearer(&nodes.two, created.access_token.expose()).unwrap();
@@ -296,7 +296,8 @@ fn a_request_that_memory_answers_does_not_fail_when_no_connection_is_free() {
             let held = format!("begin; lock table {schema}.credential; select pg_sleep(60)");
             place.database_sql(&held).unwrap_err()
         });
-        // A statement waits for the lock for four seconds at most, so each is followed by others.
+        // A statement waits for the lock for at most four seconds, so each thread keeps sending new
+        // ones.
         for _ in 0..8 {
             scope.spawn(|| {
                 while !is_done.load(Ordering::Acquire) {
@@ -325,7 +326,7 @@ fn a_request_that_memory_answers_does_not_fail_when_no_connection_is_free() {
 }
 
 #[test]
-fn credentials_withdrawn_elsewhere_stay_void_when_the_database_is_unreachable() {
+fn revoked_credentials_stay_invalid_while_the_database_is_unreachable() {
     let nodes = Nodes::new();
     let token = |name: &str| create(&nodes.one, name, Terms::default()).access_token.expose().to_owned();
     let (ann, bob, eve) = (token("ann"), token("bob"), token("eve"));
@@ -334,7 +335,8 @@ fn credentials_withdrawn_elsewhere_stay_void_when_the_database_is_unreachable() 
         ask(&nodes.two, caller, "700.HK", START).unwrap();
     }
     nodes.one.revoke(revoked.account(), &Actor::Operator, "", NOW).unwrap();
-    // None of them sends the second node a request before the database becomes unreachable.
+    // No revoked caller contacts the second node before the database becomes unreachable; only the
+    // heartbeat reports the revocation.
     nodes.two.heartbeat("two", &[], at(1)).unwrap();
     nodes.wire.set(Mode::Refuse);
     nodes.two.heartbeat("two", &[], at(2)).unwrap_err();
@@ -344,7 +346,7 @@ fn credentials_withdrawn_elsewhere_stay_void_when_the_database_is_unreachable() 
     assert!(ask(&nodes.two, &revoked, "700.HK", at(3)).is_err());
 }
 
-/// How many of a hundred immediate requests a node admits.
+/// Returns how many of a hundred requests at the same time a node admits.
 fn admitted(node: &Access, caller: &Caller, uptime: Duration) -> usize {
     (0..100).filter(|_| node.admit_rate(caller, uptime).is_ok()).count()
 }
@@ -359,7 +361,7 @@ fn after_an_outage_all_nodes_together_admit_the_limit() {
     nodes.wires().for_each(|wire| wire.set(Mode::Refuse));
     assert_eq!(admitted(&nodes.one, &ann, START), 29);
     assert_eq!(admitted(&nodes.two, &ann, START), 29);
-    // Unreachable for so long that neither counts any more.
+    // Unreachable for so long that the rows of both nodes have expired.
     nodes.place.sql("accounts", "update node set seen_us = seen_us - 20000000");
     nodes.wires().for_each(|wire| wire.set(Mode::Pass));
     beat_until_it_is_back(&nodes.one, "one", at(1));
@@ -371,8 +373,8 @@ fn after_an_outage_all_nodes_together_admit_the_limit() {
         node.heartbeat(name, &[], at(4)).unwrap();
         assert_eq!(admitted(node, &ann, at(4)), 0, "sixty were admitted in this window");
     }
-    // A window later all of those have left it, and the database alone decides. By its own clock it
-    // still counts the two before the outage.
+    // One window later these requests have expired locally, and only the database's limit applies.
+    // By its own clock it still counts the two requests before the outage.
     for (node, name, left) in [(&nodes.one, "one", 58), (&nodes.two, "two", 0)] {
         node.heartbeat(name, &[], at(34)).unwrap();
         assert_eq!(node.reached(at(34)), DatabaseState::Yes);
@@ -381,7 +383,7 @@ fn after_an_outage_all_nodes_together_admit_the_limit() {
 }
 
 #[test]
-fn once_the_database_is_back_it_counts_all_requests() {
+fn after_recovery_a_request_must_pass_the_database_limit() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     ask(&nodes.two, &ann, "700.HK", START).unwrap();
@@ -390,20 +392,20 @@ fn once_the_database_is_back_it_counts_all_requests() {
     assert_eq!(served, 29);
     nodes.wire.set(Mode::Pass);
     nodes.come_back(START);
-    // The node that was cut off has used its share. The other one was not affected, and the
-    // database has counted one request before the outage.
+    // The node that was cut off has used its share. The other node was unaffected, and the database
+    // has counted one request before the outage.
     assert_eq!(admitted(&nodes.two, &ann, at(29)), 0);
     assert_eq!(admitted(&nodes.one, &ann, START), 59);
-    // A request has to pass both, and the database is full.
+    // A request must pass both limits, and the database's is used up.
     assert_eq!(admitted(&nodes.two, &ann, at(30)), 0);
 }
 
 #[test]
-fn in_the_window_after_an_outage_a_request_has_to_pass_both_limits() {
+fn in_the_window_after_an_outage_both_limits_apply() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     nodes.wires().for_each(|wire| wire.set(Mode::Refuse));
-    // Detected by a heartbeat; no node admits anything.
+    // Detected by a heartbeat, so no node admits any request during the outage.
     for (node, name) in [(&nodes.one, "one"), (&nodes.two, "two")] {
         node.heartbeat(name, &[], START).unwrap_err();
     }
@@ -413,21 +415,21 @@ fn in_the_window_after_an_outage_a_request_has_to_pass_both_limits() {
     assert_eq!(admitted(&nodes.one, &ann, at(1)), 30);
     assert_eq!(nodes.one.allowance(&ann, at(1)).unwrap().unwrap().remaining, 0);
     assert_eq!(admitted(&nodes.two, &ann, at(1)), 30);
-    // A window later the database alone decides, and it counts all of them.
+    // One window later only the database's limit applies, and it has counted all requests.
     assert_eq!(admitted(&nodes.two, &ann, at(31)), 0);
     nodes.place.sql("accounts", "update rate_window set times = decode('', 'hex')");
     assert_eq!(admitted(&nodes.one, &ann, at(31)), 60);
 }
 
 #[test]
-fn a_server_that_crashed_or_was_replaced_lacks_no_more_than_the_shares() {
+fn a_crashed_server_does_not_lift_the_rate_limit() {
     let nodes = Nodes::new();
     let (ann, bob) = (nodes.caller("ann", Terms::default()), nodes.caller("bob", Terms::default()));
     for node in [&nodes.one, &nodes.two] {
         assert!((0..10).all(|_| node.admit_rate(&ann, START).is_ok()));
     }
     assert_eq!(admitted(&nodes.two, &bob, START), 60);
-    // As when one of its processes is killed, or a standby takes over: all connections end.
+    // Simulates a killed server process or a failover to a standby: all connections break.
     nodes.place.sql("accounts", "update rate_window set times = decode('', 'hex')");
     nodes.wires().for_each(Wire::reset);
     assert!(nodes.two.admit_rate(&bob, at(1)).is_err(), "it has admitted sixty itself");

@@ -5,7 +5,7 @@ use store::StoreError;
 use crate::fixture::{NOW, claims, fresh};
 
 #[test]
-fn a_new_account_has_credentials_of_the_promised_form() {
+fn a_new_account_has_credentials_in_the_documented_format() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -27,7 +27,7 @@ fn a_new_account_has_credentials_of_the_promised_form() {
 }
 
 #[test]
-fn an_account_is_listed_and_shown_as_it_was_created() {
+fn accounts_are_listed_with_their_terms() {
     let fresh = fresh();
     let terms = Terms {
         level: Level::new(3),

@@ -1,5 +1,5 @@
-//! A connection with an admission cache is admitted exactly as one without, whatever happens
-//! between its requests.
+//! Requests with an admission cache are admitted exactly as without one, whatever changes between
+//! them.
 
 use access::{
     Access, Actor, AdmissionCache, Caller, Demand, Freshness, Permit, RateRule, Refusal, Right, Scope, Terms,
@@ -12,7 +12,7 @@ use crate::fixture::{NOW, PRESENT, START, fresh, symbol};
 const SYMBOLS: [&str; 4] = ["700.HK", "5.HK", "AAPL.US", "600519.SH"];
 const DAY: i64 = 86_400;
 
-/// The result of an admission as text.
+/// Formats the result of an admission.
 fn describe(access: &Access, admitted: &Result<Permit, Refusal>) -> String {
     match admitted {
         Ok(permit) => {
@@ -40,7 +40,8 @@ fn forgetful(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Re
     access.admit(Demand::History { ticket, symbol: &symbol(text) }, now)
 }
 
-/// As over HTTP: a permit for the scope first, whose cache the rest uses.
+/// Admits a request as the HTTP server does: a permit for the scope first, whose cache is then
+/// used.
 fn permitted(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<Permit, Refusal> {
     let permit = access.admit_within(caller, Scope::Quote, Freshness::Recent, now)?;
     remembering(access, caller, text, &mut permit.admission_cache(caller), now)
@@ -51,7 +52,7 @@ fn below(random: &mut u64, limit: usize) -> usize {
     (*random >> 33) as usize % limit
 }
 
-/// A change by an operator, from another process.
+/// Makes a random change as an operator in another process.
 fn change(elsewhere: &Access, caller: &Caller, random: &mut u64) {
     let (id, by) = (caller.account(), &Actor::Operator);
     let right = [Right::Hk, Right::Us, Right::UsOvernight][below(random, 3)];
@@ -71,7 +72,7 @@ fn change(elsewhere: &Access, caller: &Caller, random: &mut u64) {
 }
 
 #[test]
-fn the_admission_cache_changes_no_admission() {
+fn the_admission_cache_does_not_change_decisions() {
     for seed in 0..6u64 {
         let mut random = seed;
         let fresh = fresh();
@@ -81,7 +82,8 @@ fn the_admission_cache_changes_no_admission() {
         let mut caches = [AdmissionCache::default(), AdmissionCache::default()];
         let mut now = NOW;
         for turn in 0..120 {
-            // Mostly requests, sometimes a change, a day or a month.
+            // Mostly requests; sometimes a change by an operator, or a jump of a day, a week or a
+            // month.
             match below(&mut random, 12) {
                 0 | 1 => change(&elsewhere, &callers[below(&mut random, 2)], &mut random),
                 2 => now = Timestamp(now.0 + DAY * [1, 7, 31][below(&mut random, 3)]),
@@ -89,7 +91,8 @@ fn the_admission_cache_changes_no_admission() {
             }
             let at = below(&mut random, 2);
             let text = SYMBOLS[below(&mut random, SYMBOLS.len())];
-            // A cache is not used for another caller that signs in on the connection.
+            // Sometimes another caller signs in on the connection, for whom the cache must not be
+            // used.
             let caller = &callers[if below(&mut random, 10) == 0 { 1 - at } else { at }];
             here.version_check().unwrap();
             let again = remembering(here, caller, text, &mut caches[at], now);
@@ -102,7 +105,7 @@ fn the_admission_cache_changes_no_admission() {
                 here.spend(permit, NOW).unwrap();
             }
         }
-        // A revocation takes effect with the very next request.
+        // A revocation takes effect at the next request.
         elsewhere.revoke(callers[0].account(), &Actor::Operator, "", NOW).unwrap();
         here.version_check().unwrap();
         for cache in &mut caches {
@@ -113,7 +116,7 @@ fn the_admission_cache_changes_no_admission() {
 }
 
 #[test]
-fn a_cached_request_counts_against_the_rate_of_its_account() {
+fn a_cached_request_counts_against_the_rate_limit() {
     let fresh = fresh();
     let terms = Terms { rate: Some("3/10".parse().unwrap()), ..Terms::default() };
     let (caller, mut cache) = (fresh.caller("alice", terms), AdmissionCache::default());

@@ -18,7 +18,7 @@ fn admit(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result
     access.admit(Demand::History { ticket, symbol: &symbol(text) }, now)
 }
 
-/// A complete request that succeeds, including the charge.
+/// Runs a complete request, including the charge.
 fn ask_at(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<(), Refusal> {
     access.spend(admit(access, caller, text, now)?, NOW)
 }
@@ -32,7 +32,7 @@ fn used(access: &Access, caller: &Caller) -> u32 {
 }
 
 #[test]
-fn sixty_requests_in_thirty_seconds_over_every_transport() {
+fn the_rate_limit_is_sixty_requests_in_thirty_seconds() {
     let fresh = fresh();
     let caller = fresh.caller("alice", Terms::default());
     for at in 0..60 {
@@ -45,14 +45,15 @@ fn sixty_requests_in_thirty_seconds_over_every_transport() {
         "{refusal:?}"
     );
     assert_eq!(refusal.to_string(), "more than 60 history requests in 30 s: try again in 29.4 s");
-    // The wait is rounded up: a client that waits as long as the message says is not too early.
+    // The wait is rounded up, so that a client that waits as long as the message says is not too
+    // early.
     let refusal = fresh.access.admit_rate(&caller, START + Duration::from_millis(29_999)).unwrap_err();
     assert!(refusal.to_string().ends_with("try again in 0.1 s"), "{refusal}");
     drop(fresh.access.admit_rate(&caller, START + Duration::from_secs(30)).unwrap());
 }
 
 #[test]
-fn the_allowance_follows_the_rate_rule_of_the_account() {
+fn the_allowance_follows_the_account_rate_limit() {
     let fresh = fresh();
     let terms = |text: &str| Terms { rate: Some(text.parse().unwrap()), ..Terms::default() };
     let (slow, free) = (fresh.caller("slow", terms("3/10")), fresh.caller("free", terms("unlimited")));
@@ -71,7 +72,7 @@ fn the_allowance_follows_the_rate_rule_of_the_account() {
 }
 
 #[test]
-fn an_account_has_its_own_rule_or_none() {
+fn an_account_can_have_its_own_rate_limit_or_none() {
     let fresh = fresh();
     let terms = |text: &str| Terms { rate: Some(text.parse().unwrap()), ..Terms::default() };
     let (slow, free) = (fresh.caller("slow", terms("1/10")), fresh.caller("free", terms("unlimited")));
@@ -81,7 +82,7 @@ fn an_account_has_its_own_rule_or_none() {
 }
 
 #[test]
-fn only_granted_markets_are_open() {
+fn only_granted_markets_are_served() {
     let fresh = fresh();
     let rights = Rights::NONE.with(Right::Hk).with(Right::Cn);
     let access = &fresh.access;
@@ -121,11 +122,11 @@ fn a_permit_shows_the_rights_of_the_account() {
 }
 
 #[test]
-fn the_first_answer_for_a_security_is_charged_and_a_failed_one_is_not() {
+fn only_the_first_successful_answer_is_charged() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", quota(2));
-    // Admitted, then failed: the permit is dropped unspent.
+    // The request is admitted but fails, so its permit is dropped unspent.
     drop(admit(access, &caller, "700.HK", NOW).unwrap());
     assert_eq!(used(access, &caller), 0);
     for text in ["700.HK", "700.HK", "00700.hk", "AAPL.US"] {
@@ -147,7 +148,7 @@ fn the_first_answer_for_a_security_is_charged_and_a_failed_one_is_not() {
 }
 
 #[test]
-fn the_level_sets_the_quota_where_nothing_else_does() {
+fn the_level_sets_the_default_quota() {
     let fresh = fresh();
     let level = Level::new(2);
     let terms = Terms { level, rate: Some(RateRule::Unlimited), ..Terms::default() };
@@ -162,11 +163,11 @@ fn the_level_sets_the_quota_where_nothing_else_does() {
 }
 
 #[test]
-fn the_month_turns_at_midnight_in_hong_kong() {
+fn the_quota_resets_at_midnight_in_hong_kong() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", quota(1));
-    // 2026-09-01T00:00:00+08:00, in the middle of the last day of August in New York.
+    // 2026-09-01T00:00:00+08:00, when it is still August in New York.
     let midnight = Timestamp(1_788_192_000);
     let last = Timestamp(midnight.0 - 1);
     ask_at(access, &caller, "AAPL.US", last).unwrap();
@@ -176,12 +177,12 @@ fn the_month_turns_at_midnight_in_hong_kong() {
         "{refusal:?}"
     );
     ask_at(access, &caller, "MSFT.US", midnight).unwrap();
-    // Nothing carries over, neither room nor paid securities.
+    // Neither unused quota nor paid securities carry over.
     ask_at(access, &caller, "AAPL.US", midnight).unwrap_err();
 }
 
 #[test]
-fn changes_by_another_process_hold_for_the_next_request() {
+fn changes_by_another_process_apply_to_the_next_request() {
     let fresh = fresh();
     let access = &fresh.access;
     let other = fresh.other();
@@ -206,7 +207,7 @@ fn changes_by_another_process_hold_for_the_next_request() {
 }
 
 #[test]
-fn of_two_requests_that_race_for_the_last_place_one_gets_it() {
+fn one_of_two_racing_requests_gets_the_last_unit_of_quota() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", quota(1));
@@ -215,13 +216,13 @@ fn of_two_requests_that_race_for_the_last_place_one_gets_it() {
     access.spend(first, NOW).unwrap();
     let refusal = access.spend(second, NOW).unwrap_err();
     assert!(matches!(refusal, Refusal::QuotaSpent { used: 1, limit: 1, .. }), "{refusal:?}");
-    // Two requests for one security are one security.
+    // Two requests for the same security are charged once.
     access.spend(same, NOW).unwrap();
     assert_eq!(used(access, &caller), 1);
 }
 
 #[test]
-fn many_threads_in_two_processes_get_exactly_the_quota() {
+fn concurrent_requests_get_exactly_the_quota() {
     const LIMIT: u32 = 25;
     let fresh = fresh();
     let other = fresh.other();
@@ -251,7 +252,7 @@ fn a_paid_security_needs_no_further_query() {
     let access = &fresh.access;
     let caller = fresh.caller("alice", quota(1));
     ask(access, &caller, "700.HK").unwrap();
-    // Delete the usage behind the service's back: only the cache still has it.
+    // Delete the usage directly in the database: only the cache still has it.
     let conn = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();
     conn.execute_batch("delete from usage").unwrap();
     ask(access, &caller, "700.HK").unwrap();

@@ -14,7 +14,8 @@ pub(crate) const START: Duration = Duration::from_secs(5);
 pub(crate) const PRESENT: Present = Present { market: NOW, machine: NOW };
 pub(crate) const MOMENT: Moment = Moment { now: NOW, uptime: START };
 
-/// The claims of a token with a prefix, decoded as clients do it. Its last part is random.
+/// Decodes the claims of a token with a prefix, as clients do. The third part, its signature, is
+/// random.
 pub(crate) fn claims(token: &str, prefix: &str) -> String {
     let parts: Vec<&str> = token.strip_prefix(prefix).unwrap().split('.').collect();
     assert_eq!((parts.len(), parts[2].len()), (3, 43), "{token}");
@@ -23,7 +24,7 @@ pub(crate) fn claims(token: &str, prefix: &str) -> String {
     String::from_utf8(URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap()
 }
 
-/// A store directory that is removed with the test, and its accounts.
+/// A temporary store directory and its accounts.
 pub(crate) struct Fresh {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) access: Access,
@@ -36,7 +37,7 @@ pub(crate) fn fresh() -> Fresh {
 }
 
 impl Fresh {
-    /// As another process would open it: the same files, nothing else in common.
+    /// Opens the same store as another process would.
     pub(crate) fn other(&self) -> Access {
         Access::open(self.dir.path(), NOW).unwrap()
     }
@@ -45,13 +46,13 @@ impl Fresh {
         create(&self.access, name, terms)
     }
 
-    /// A new account, as an authenticated caller.
+    /// Creates an account and authenticates as it.
     pub(crate) fn caller(&self, name: &str, terms: Terms) -> Caller {
         bearer(&self.access, self.create(name, terms).access_token.expose()).unwrap()
     }
 }
 
-/// The same for an account with these rights.
+/// Creates an account with these rights and authenticates as it.
 pub(crate) fn caller_with(access: &Access, name: &str, rights: Rights, terms: Terms) -> Caller {
     let new = NewAccount { rights, ..NewAccount::named(name, terms) };
     let created = access.create(&new, &Actor::Operator, NOW).unwrap();
@@ -66,7 +67,7 @@ pub(crate) fn symbol(text: &str) -> Symbol {
     text.parse().unwrap()
 }
 
-/// `GET /v1/socket/token` with these headers.
+/// Authenticates a `GET /v1/socket/token` request with these headers.
 pub(crate) fn identify(
     access: &Access,
     headers: &[(&str, &str)],
@@ -81,7 +82,7 @@ pub(crate) fn bearer(access: &Access, token: &str) -> Result<Caller, access::Den
     identify(access, &[("authorization", &format!("Bearer {token}"))], NOW)
 }
 
-/// Signs that request as a client would; independent of the code that verifies it.
+/// Signs a `GET /v1/socket/token` request as a client would, independently of the code under test.
 pub(crate) fn sign(token: &str, key: &str, secret: &str, timestamp: &str) -> String {
     let list = "authorization;x-api-key;x-timestamp";
     let lines = format!("authorization:{token}\nx-api-key:{key}\nx-timestamp:{timestamp}\n");

@@ -4,7 +4,7 @@ use market::Timestamp;
 use crate::fixture::{NOW, bearer, fresh, identify, sign};
 
 #[test]
-fn a_signed_request_is_its_account() {
+fn a_signed_request_is_authenticated() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     let (key, secret, token) =
@@ -19,13 +19,13 @@ fn a_signed_request_is_its_account() {
             ("x-api-signature", &sign(token, key, secret, sent_at)),
         ];
         assert_eq!(identify(&fresh.access, &headers, NOW).unwrap().account(), created.account_id);
-        // Another process, and one started later, needs only the files.
+        // Another process needs only the files of the store.
         assert_eq!(identify(&fresh.other(), &headers, NOW).unwrap().account(), created.account_id);
     }
 }
 
 #[test]
-fn each_error_has_a_separate_denial() {
+fn each_error_has_its_own_denial() {
     let fresh = fresh();
     let (alice, bob) = (fresh.create("alice", Terms::default()), fresh.create("bob", Terms::default()));
     let (key, secret, token) =
@@ -51,14 +51,14 @@ fn each_error_has_a_separate_denial() {
 }
 
 #[test]
-fn a_token_without_a_signature_is_good_only_as_bearer() {
+fn an_unsigned_token_is_accepted_only_as_bearer() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     let token = created.access_token.expose();
     assert_eq!(bearer(&fresh.access, token).unwrap().account(), created.account_id);
     for scheme in ["bearer", "BEARER ", "Bearer"] {
         let header = format!("{scheme} {token}");
-        // As clients in OAuth mode send it: with a client id and a time, and no signature.
+        // Clients in OAuth mode send a client id and a timestamp, but no signature.
         let headers = [("authorization", header.as_str()), ("x-api-key", "client"), ("x-timestamp", "1")];
         assert_eq!(identify(&fresh.access, &headers, NOW).unwrap().account(), created.account_id);
     }
@@ -72,7 +72,7 @@ fn a_token_without_a_signature_is_good_only_as_bearer() {
 }
 
 #[test]
-fn a_token_ends_at_its_time() {
+fn a_token_expires() {
     let fresh = fresh();
     let ends = Timestamp(NOW.0 + 100);
     let new = NewAccount { token_expires_at: Some(ends), ..NewAccount::named("alice", Terms::default()) };
@@ -109,7 +109,7 @@ fn a_replaced_key_file_is_an_internal_error() {
 }
 
 #[test]
-fn a_token_in_a_url_is_the_same_account_with_fewer_scopes() {
+fn a_token_in_a_url_has_fewer_scopes() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     let caller = bearer(&fresh.access, created.access_token.expose()).unwrap();

@@ -1,4 +1,4 @@
-//! Golden tables: the reports about an account, and its level at each second in Hong Kong.
+//! Golden tables: reports about an account, and its level at times in Hong Kong.
 
 use access::{
     Access, Actor, AuditFilter, Demand, Level, Present, Reason, Refusal, Right, Step, StepChange, Table,
@@ -9,10 +9,10 @@ use store::AccountId;
 
 use crate::fixture::{Fresh, NOW, PRESENT, fresh, symbol};
 
-/// A time after all reports of these tests.
+/// A time after all reports in these tests.
 pub(crate) const LATER: &str = "2027-12-30 12:00:00";
 
-/// `2026-10-30 09:00:00` in Hong Kong.
+/// Parses a time in Hong Kong, such as `2026-10-30 09:00:00`; the default time is noon.
 pub(crate) fn hk(text: &str) -> Timestamp {
     let (date, time) = text.split_once(' ').unwrap_or((text, "12:00:00"));
     let date: Date = date.parse().unwrap();
@@ -30,7 +30,8 @@ fn table(columns: &[&str], fields: &[&str]) -> Table {
     table
 }
 
-/// `2026-10-30 80000 HKD`, `orders 2026-10-30 161`, `order 2026-10-30 A7`, `rate 2026-10-01 7.8 USD`.
+/// Submits a report in a short form: `2026-10-30 80000 HKD`, `orders 2026-10-30 161`, `order
+/// 2026-10-30 A7` or `rate 2026-10-01 7.8 USD`.
 pub(crate) fn report(access: &Access, account: &str, line: &str, present: Present) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let by = &Actor::Operator;
@@ -58,7 +59,7 @@ pub(crate) fn level(access: &Access, id: AccountId, at: &str) -> u32 {
     access.usage(id, hk(at)).unwrap().unwrap().standing.level.number()
 }
 
-/// The reports, one line each; then times in Hong Kong with their levels.
+/// Submits the reports, then checks the level at each time in Hong Kong.
 fn check(actual: &[&str], expected: &[(&str, u32)]) {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -66,7 +67,7 @@ fn check(actual: &[&str], expected: &[(&str, u32)]) {
     for (at, number) in expected {
         assert_eq!(level(&fresh.access, id, at), *number, "{actual:?} at {at}");
     }
-    // Another process, with empty caches, gives the same levels in any order.
+    // Another process with empty caches must find the same levels, in any order.
     let other = fresh.other();
     for (at, number) in expected.iter().rev() {
         assert_eq!(level(&other, id, at), *number, "{actual:?} at {at}, looked at anew");
@@ -74,7 +75,7 @@ fn check(actual: &[&str], expected: &[(&str, u32)]) {
 }
 
 #[test]
-fn assets_reach_a_threshold_and_orders_exceed_it() {
+fn asset_thresholds_are_inclusive_and_order_thresholds_exclusive() {
     let at = "2026-10-30";
     for (amount, number) in [
         ("0", 1),
@@ -97,18 +98,18 @@ fn assets_reach_a_threshold_and_orders_exceed_it() {
     {
         check(&[&format!("orders 2026-10-29 {count}")], &[(at, number)]);
     }
-    // The better of the two counts.
+    // The higher of the two levels applies.
     check(&["2026-10-29 80000 HKD", "orders 2026-10-29 161"], &[(at, 4)]);
     check(&["2026-10-29 4000000 HKD", "orders 2026-10-29 161"], &[(at, 5)]);
 }
 
 #[test]
-fn the_first_money_counts_from_the_next_trading_day_at_midnight() {
+fn assets_count_from_midnight_of_the_next_trading_day() {
     check(
         &["2026-10-29 80000 HKD"],
         &[("2026-10-29 23:59:59", 1), ("2026-10-30 00:00:00", 3), ("2026-10-30 23:59:59", 3)],
     );
-    // Reported on a Friday: nothing moves on the weekend.
+    // Reported on a Friday: nothing changes on the weekend.
     check(
         &["2026-10-30 80000 HKD"],
         &[
@@ -118,13 +119,14 @@ fn the_first_money_counts_from_the_next_trading_day_at_midnight() {
             ("2026-11-02 00:00:00", 3),
         ],
     );
-    // Reported of a Saturday: the last complete trading day before Monday is Friday, so it counts on Tuesday.
+    // Reported for a Saturday: on Monday the last trading day is Friday, so it takes effect on
+    // Tuesday.
     check(&["2026-10-31 80000 HKD"], &[("2026-11-02 23:59:59", 1), ("2026-11-03 00:00:00", 3)]);
 }
 
 #[test]
 fn holidays_postpone_a_level_to_the_next_trading_day() {
-    // Chinese New Year 2026: the 16th is half a day, and the 20th the next one.
+    // Chinese New Year 2026: the 16th is a half day, and the next trading day is the 20th.
     check(
         &["2026-02-16 80000 HKD", "orders 2026-02-16 161"],
         &[
@@ -134,28 +136,28 @@ fn holidays_postpone_a_level_to_the_next_trading_day() {
             ("2026-02-20 00:00:00", 4),
         ],
     );
-    // Easter and the days around it: closed from 2026-04-03 to 2026-04-07.
+    // Easter and Ching Ming: closed from 2026-04-03 to 2026-04-07.
     check(&["2026-04-02 10000 HKD"], &[("2026-04-07 23:59:59", 1), ("2026-04-08 00:00:00", 2)]);
 }
 
 #[test]
-fn the_end_of_the_month_before_counts_all_month_however_low_assets_fall() {
+fn assets_at_the_end_of_the_previous_month_count_all_month() {
     check(
         &["2026-10-30 400000 HKD", "2026-11-02 5000 HKD"],
         &[
             ("2026-11-02", 4),
             ("2026-11-03", 4),
             ("2026-11-30 23:59:59", 4),
-            // The last report of November is the 5,000 of the 2nd.
+            // The last report in November is 5,000 on the 2nd.
             ("2026-12-01 00:00:00", 1),
         ],
     );
-    // A total of the middle of the month counts only until the next one.
+    // A total in the middle of a month applies only until the next report.
     check(
         &["2026-10-30 5000 HKD", "2026-11-10 400000 HKD", "2026-11-11 5000 HKD"],
         &[("2026-11-10", 1), ("2026-11-11", 4), ("2026-11-12", 1)],
     );
-    // The last trading day of the month, not its last day: Saturday the 31st is not one.
+    // The last trading day of the month applies, not its last day, Saturday the 31st.
     check(
         &["2026-10-30 5000 HKD", "2026-10-31 400000 HKD", "2026-11-02 5000 HKD"],
         &[("2026-11-02", 1), ("2026-11-03", 1)],
@@ -163,7 +165,7 @@ fn the_end_of_the_month_before_counts_all_month_however_low_assets_fall() {
 }
 
 #[test]
-fn a_day_without_a_report_has_the_total_of_the_one_before() {
+fn a_day_without_a_report_has_the_last_reported_total() {
     check(
         &["2026-03-02 80000 HKD"],
         &[("2026-03-02", 1), ("2026-03-03", 3), ("2026-11-15", 3), ("2027-06-01", 3)],
@@ -171,12 +173,12 @@ fn a_day_without_a_report_has_the_total_of_the_one_before() {
 }
 
 #[test]
-fn years_end_as_months_do() {
+fn levels_carry_over_at_the_end_of_a_year() {
     check(
         &["2025-12-31 80000 HKD", "2026-01-02 0 HKD"],
         &[
             ("2025-12-31 23:59:59", 1),
-            // New Year's Day is no trading day: still the level of the old year.
+            // New Year's Day is not a trading day, so the level of the old year stays.
             ("2026-01-01", 1),
             ("2026-01-02 00:00:00", 3),
             ("2026-01-30", 3),
@@ -190,7 +192,7 @@ fn years_end_as_months_do() {
 }
 
 #[test]
-fn orders_of_this_month_and_of_the_last_are_compared_and_never_added() {
+fn orders_of_two_months_are_not_added_up() {
     check(
         &["orders 2026-10-14 161", "orders 2026-11-05 160"],
         &[
@@ -203,7 +205,8 @@ fn orders_of_this_month_and_of_the_last_are_compared_and_never_added() {
     );
     check(&["orders 2026-10-30 100", "orders 2026-11-02 100"], &[("2026-11-03", 1)]);
     check(&["orders 2026-11-02 100", "orders 2026-11-03 61"], &[("2026-11-03", 1), ("2026-11-04", 4)]);
-    // On the first of a month that is no trading day the level of the last trading day stays: October's.
+    // If a month does not begin with a trading day, the level of the last trading day stays in
+    // force.
     check(
         &["orders 2026-09-15 161"],
         &[("2026-10-30", 4), ("2026-10-31", 4), ("2026-11-01 23:59:59", 4), ("2026-11-02 00:00:00", 1)],
@@ -211,7 +214,7 @@ fn orders_of_this_month_and_of_the_last_are_compared_and_never_added() {
 }
 
 #[test]
-fn an_order_counts_once_on_the_day_of_its_first_report() {
+fn a_repeated_order_id_is_counted_once() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     for number in 0..80 {
@@ -226,38 +229,38 @@ fn an_order_counts_once_on_the_day_of_its_first_report() {
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 1);
     report(&fresh.access, "ann", "order 2026-11-03 B1", present(LATER));
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 4);
-    // A number replaces the number of that day, not the orders reported by id.
+    // A count replaces the count of that day, but not the orders reported by id.
     report(&fresh.access, "ann", "orders 2026-11-03 79", present(LATER));
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 1);
 }
 
 #[test]
-fn amounts_without_a_reported_rate_count_at_the_built_in_one() {
+fn amounts_without_a_reported_rate_use_the_built_in_rate() {
     check(&["2026-10-28 10256.4102 USD"], &[("2026-10-29", 2)]);
     check(&["2026-10-28 10256.4103 USD"], &[("2026-10-29", 3)]);
     check(&["2026-10-28 72727.28 CNH"], &[("2026-10-29", 3)]);
-    // A rate that was reported later holds from its day on.
+    // A reported rate is valid from its day.
     check(&["rate 2026-10-29 1 USD", "2026-10-28 10256.4103 USD"], &[("2026-10-29", 3)]);
     check(&["rate 2026-10-28 1 USD", "2026-10-28 10256.4103 USD"], &[("2026-10-29", 2)]);
-    // CNH without a rate has the rate of CNY.
+    // CNH without a rate uses the CNY rate.
     check(&["rate 2026-10-28 2 CNY", "2026-10-28 40000 CNH"], &[("2026-10-29", 3)]);
     check(&["rate 2026-10-28 2 CNY", "rate 2026-10-01 1 CNH", "2026-10-28 40000 CNH"], &[("2026-10-29", 2)]);
 }
 
 #[test]
-fn currencies_are_converted_exactly_with_the_rate_of_their_day() {
+fn currencies_are_converted_exactly_at_the_daily_rate() {
     let rates = ["rate 2026-10-01 7.8 USD", "rate 2026-10-29 8 USD", "rate 2026-10-01 0.00000001 XAU"];
     let with = |line: &'static str| [rates[0], rates[1], rates[2], line];
     check(&with("2026-10-28 10256.4102 USD"), &[("2026-10-29", 2)]);
     check(&with("2026-10-28 10256.4103 USD"), &[("2026-10-29", 3)]);
     check(&with("2026-10-29 10000 USD"), &[("2026-10-30", 3)]);
     check(&with("2026-10-29 9999.9999 USD"), &[("2026-10-30", 2)]);
-    // Several currencies of a day are one total, and 0.0001 below the threshold is below it.
+    // Currencies of a day are added up; 0.0001 below the threshold does not reach it.
     check(&[rates[0], rates[1], "2026-10-29 5000 USD", "2026-10-29 40000 HKD"], &[("2026-10-30", 3)]);
     check(&[rates[0], rates[1], "2026-10-29 5000 USD", "2026-10-29 39999.9999 HKD"], &[("2026-10-30", 2)]);
     check(&with("2026-10-28 10000000000000 XAU"), &[("2026-10-29", 3)]);
     check(&with("2026-10-28 7999999999999.9999 XAU"), &[("2026-10-29", 2)]);
-    // A rate that comes later changes nothing about a day before it.
+    // A later rate does not change an earlier day.
     check(
         &[rates[0], "2026-10-28 10000 USD", "rate 2026-10-29 80 USD"],
         &[("2026-10-29", 2), ("2026-11-20", 2)],
@@ -271,23 +274,23 @@ fn a_later_report_of_a_day_replaces_the_earlier_one() {
 }
 
 #[test]
-fn daylight_saving_elsewhere_moves_no_level() {
-    // New York turns its clocks on 2026-03-08 and 2026-11-01, both Sundays.
+fn daylight_saving_time_does_not_affect_levels() {
+    // New York changes its clocks on 2026-03-08 and 2026-11-01, both Sundays.
     for (actual, before, after) in [
         ("2026-03-06 80000 HKD", "2026-03-08 23:59:59", "2026-03-09 00:00:00"),
         ("2026-10-30 80000 HKD", "2026-11-01 23:59:59", "2026-11-02 00:00:00"),
     ] {
         check(&[actual], &[(before, 1), (after, 3)]);
     }
-    // A weekday in Hong Kong begins 16:00 UTC in summer and in winter alike.
+    // A day in Hong Kong starts at 16:00 UTC in summer and winter.
     for (date, utc) in [("2026-07-07", "2026-07-06T16:00:00Z"), ("2026-12-08", "2026-12-07T16:00:00Z")] {
         assert_eq!(hk(&format!("{date} 00:00:00")).to_string(), utc);
     }
 }
 
 #[test]
-fn beyond_the_calendar_weekdays_are_trading_days() {
-    // 2028-01-03 is a Monday after the last official date.
+fn weekdays_after_the_calendar_are_trading_days() {
+    // 2028-01-03 is a Monday after the end of the calendar.
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     report(&fresh.access, "ann", "2028-01-03 80000 HKD", present("2028-01-03 12:00:00"));
@@ -321,7 +324,7 @@ fn reasons_and_the_outlook_are_shown_as_text() {
         tuesday.usage.standing.reason.to_string(),
         "1601 completed orders in 2026-11 are more than the 1600 of level 5"
     );
-    // Assets are still shown, although another condition gives the level.
+    // Assets are still shown, although the level is reached by orders.
     assert_eq!(tuesday.usage.standing.grounds.assets.unwrap().total.plain(), "80000.00");
 }
 
@@ -335,7 +338,7 @@ fn an_amount_below_a_threshold_is_not_rounded_up_to_it() {
 }
 
 #[test]
-fn the_operator_overrides_a_level_and_a_number() {
+fn an_operator_can_override_level_and_quota() {
     let fresh = fresh();
     let access = &fresh.access;
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -392,7 +395,7 @@ fn concurrent_changes_leave_a_valid_ladder() {
     };
     for round in 0..20 {
         assert!(change(&one, 3, 600) && change(&one, 2, 400));
-        // Each is valid by itself, and both together are not.
+        // Each change is valid, but not both together.
         let start = std::sync::Barrier::new(2);
         let done = std::thread::scope(|scope| {
             let at_once = |access, number, quota| {
@@ -474,7 +477,7 @@ fn a_level_change_is_recorded_once_by_the_first_request() {
     let id = caller.account();
     history(access, &caller, "1.HK", "2026-10-30").unwrap();
     assert_eq!(level_rows(&fresh, id), []);
-    // Reported on Friday for Friday: it takes effect by itself on Monday.
+    // Reported on Friday for Friday: it takes effect on Monday without further action.
     report(access, "ann", "2026-10-30 80000 HKD", present("2026-10-30"));
     history(access, &caller, "1.HK", "2026-11-01 23:59:59").unwrap();
     assert_eq!(level_rows(&fresh, id), []);
@@ -485,7 +488,7 @@ fn a_level_change_is_recorded_once_by_the_first_request() {
     }
     let monday = "level 1 to 3 on 2026-11-02: assets HKD 80,000.00 on 2026-10-30 reach level 3".to_owned();
     assert_eq!(level_rows(&fresh, id), [("service".to_owned(), monday)]);
-    // A correction of a past day counts immediately, and the audit names the operator.
+    // A correction of a past day takes effect immediately, and the audit names the operator.
     report(&other, "ann", "2026-10-30 5000 HKD", present("2026-11-02"));
     history(access, &caller, "1.HK", "2026-11-02").unwrap();
     let rows = level_rows(&fresh, id);
@@ -517,7 +520,7 @@ fn a_higher_level_admits_a_request_that_was_just_refused() {
 }
 
 #[test]
-fn usage_stays_when_the_level_falls() {
+fn usage_is_unchanged_when_the_level_falls() {
     let fresh = fresh();
     let access = &fresh.access;
     let step =
@@ -536,7 +539,7 @@ fn usage_stays_when_the_level_falls() {
         history(access, &caller, "4.HK", "2026-11-12"),
         Err(Refusal::QuotaSpent { used: 3, limit: 1, .. })
     ));
-    // December begins with nothing used and nothing carried over.
+    // In December nothing is used, and no quota carries over.
     let december = access.usage(caller.account(), hk("2026-12-01 00:00:00")).unwrap().unwrap();
     assert_eq!((december.used, december.remaining()), (0, 1));
 }
@@ -548,7 +551,7 @@ fn a_cached_level_is_not_queried_again() {
     let caller = fresh.caller("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
     report(access, "ann", "2026-10-29 80000 HKD", present(LATER));
     history(access, &caller, "1.HK", "2026-10-30").unwrap();
-    // Deleted behind the service's back: only the cache still has it.
+    // Delete the report directly in the database: only the cache still has it.
     let conn = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();
     conn.execute_batch("delete from asset").unwrap();
     assert_eq!(level(access, caller.account(), "2026-10-30"), 3);
@@ -557,7 +560,7 @@ fn a_cached_level_is_not_queried_again() {
 }
 
 #[test]
-fn a_right_begins_and_ends_by_the_markets_clock_between_two_requests() {
+fn rights_begin_and_end_by_the_market_clock() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
@@ -589,7 +592,7 @@ fn a_right_begins_and_ends_by_the_markets_clock_between_two_requests() {
 }
 
 #[test]
-fn a_preview_costs_nothing_and_shows_the_cost() {
+fn a_preview_shows_the_cost_without_charging() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("ann", Terms { quota: Some(3), ..Terms::default() });
@@ -600,7 +603,7 @@ fn a_preview_costs_nothing_and_shows_the_cost() {
     assert_eq!(preview.counted, [symbol("1.HK")]);
     assert_eq!((preview.usage.used, preview.usage.remaining()), (1, 2));
     assert_eq!(access.usage(caller.account(), hk("2026-11-02")).unwrap().unwrap().used, 1);
-    // Nothing is counted in December.
+    // Charges of November do not count in December.
     let december = access.preview(caller.account(), &symbols, hk("2026-12-01 00:00:00")).unwrap().unwrap();
     assert_eq!((december.new.len(), december.counted.len()), (3, 0));
 }

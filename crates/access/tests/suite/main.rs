@@ -1,4 +1,4 @@
-//! Authentication and admission through the public interface and a real database.
+//! Tests of authentication and admission through the public API with a real database.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 

@@ -1,5 +1,5 @@
-//! Golden tables: the assets and orders of a paper account, reports about the account, and the
-//! levels that follow.
+//! Golden tables: assets and orders of a paper account, reports about the account, and the
+//! resulting levels.
 
 use access::{AccountId, LevelsFrom, Terms};
 use market::Date;
@@ -8,7 +8,7 @@ use store::{Accounts, Addition, PaperAssets, PaperTally};
 use crate::fixture::{NOW, fresh};
 use crate::levels::{LATER, hk, level, present, report};
 
-/// An account has a journal, or it has nothing on paper.
+/// Starts a paper journal for the account; without one it has no paper assets.
 fn begin(accounts: &Accounts, id: AccountId) -> u64 {
     let entries = [(NOW, "{}".to_owned())];
     let first = Addition {
@@ -24,7 +24,8 @@ fn begin(accounts: &Accounts, id: AccountId) -> u64 {
     accounts.journal_head(id).unwrap().unwrap().revision
 }
 
-/// `2026-10-29 80000 HKD`, `2026-10-29 -5 USD`, `orders 2026-10-29 161`.
+/// Writes paper tallies in a short form: `2026-10-29 80000 HKD`, `2026-10-29 -5 USD` or `orders
+/// 2026-10-29 161`.
 fn tally(accounts: &Accounts, id: AccountId, lines: &[&str]) {
     let date = |text: &str| -> Date { text.parse().unwrap() };
     let (mut assets, mut orders) = (Vec::<PaperAssets>::new(), Vec::new());
@@ -50,8 +51,8 @@ fn tally(accounts: &Accounts, id: AccountId, lines: &[&str]) {
         .unwrap();
 }
 
-/// Reports and paper tallies, a line each; then times in Hong Kong with their levels: with `auto`,
-/// `reported` and `paper`.
+/// Submits reports and paper tallies, then checks the levels at times in Hong Kong with the
+/// settings `auto`, `reported` and `paper`.
 fn check(actual: &[&str], paper: &[&str], expected: &[(&str, [u32; 3])]) {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -67,7 +68,7 @@ fn check(actual: &[&str], paper: &[&str], expected: &[(&str, [u32; 3])]) {
 }
 
 #[test]
-fn a_paper_account_counts_as_a_report_does() {
+fn paper_accounts_count_like_reports() {
     check(
         &[],
         &["2026-10-29 80000 HKD"],
@@ -85,13 +86,13 @@ fn a_paper_account_counts_as_a_report_does() {
             ("2026-12-01", [1, 1, 1]),
         ],
     );
-    // The end of the month before counts all month, however low it falls.
+    // The end of the previous month counts for the whole month, however low the assets fall.
     check(
         &[],
         &["2026-10-30 400000 HKD", "2026-11-02 5000 HKD"],
         &[("2026-11-02", [4, 1, 4]), ("2026-11-30 23:59:59", [4, 1, 4]), ("2026-12-01 00:00:00", [1, 1, 1])],
     );
-    // Opened on a Saturday: Monday is the first trading day that it ends with assets.
+    // Opened on a Saturday: Monday is the first trading day at whose end it has assets.
     check(
         &[],
         &["2026-10-31 400000 HKD"],
@@ -100,16 +101,16 @@ fn a_paper_account_counts_as_a_report_does() {
 }
 
 #[test]
-fn an_account_with_reports_is_judged_by_them_alone_unless_the_setting_is_paper() {
+fn reports_take_precedence_over_the_paper_account() {
     check(&["2026-10-29 40000 HKD"], &["2026-10-29 400000 HKD"], &[("2026-10-30", [2, 2, 4])]);
     check(&["2026-10-29 400000 HKD"], &["2026-10-29 40000 HKD"], &[("2026-10-30", [4, 4, 2])]);
-    // Reports count from the trading day after the first: until then the paper account does.
+    // Reports apply from the trading day after the first one; until then the paper account applies.
     check(
         &["2026-10-29 10000 HKD"],
         &["2026-10-27 400000 HKD"],
         &[("2026-10-28", [4, 1, 4]), ("2026-10-29 23:59:59", [4, 1, 4]), ("2026-10-30 00:00:00", [2, 2, 4])],
     );
-    // A report of orders counts as a report too, as a number or by id, even of none.
+    // A report of orders is a report, too, by count or by id, even of zero orders.
     check(
         &["orders 2026-10-29 161"],
         &["2026-10-28 80000 HKD"],
@@ -117,18 +118,18 @@ fn an_account_with_reports_is_judged_by_them_alone_unless_the_setting_is_paper()
     );
     check(&["orders 2026-10-29 0"], &["2026-10-28 80000 HKD"], &[("2026-10-30", [1, 1, 3])]);
     check(&["order 2026-10-29 one"], &["2026-10-28 80000 HKD"], &[("2026-10-30", [1, 1, 3])]);
-    // Assets and orders of the two are not added up.
+    // Assets and orders of both sources are not added up.
     check(&["2026-10-29 40000 HKD"], &["2026-10-29 40000 HKD"], &[("2026-10-30", [2, 2, 2])]);
     check(&["orders 2026-10-29 100"], &["orders 2026-10-28 61"], &[("2026-10-30", [1, 1, 1])]);
 }
 
 #[test]
-fn other_currencies_count_by_the_rate_of_their_day_and_for_nothing_without_one() {
+fn currencies_without_a_rate_count_as_zero() {
     let rate = "rate 2026-10-01 7.8 USD";
     check(&[rate], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [3, 1, 3])]);
     check(&[rate], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [2, 1, 2])]);
     check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 EUR"], &[("2026-10-30", [2, 1, 2])]);
-    // The built-in rate.
+    // Uses the built-in rate.
     check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [3, 1, 3])]);
     check(&[], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [2, 1, 2])]);
     // A debt in one currency is subtracted from assets in another.
@@ -137,7 +138,7 @@ fn other_currencies_count_by_the_rate_of_their_day_and_for_nothing_without_one()
 }
 
 #[test]
-fn a_level_says_that_it_follows_from_the_paper_account() {
+fn the_reason_of_a_level_names_the_paper_account() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     tally(&fresh.access.database(), id, &["2026-10-29 80000 HKD", "orders 2026-10-30 161"]);
@@ -152,7 +153,7 @@ fn a_level_says_that_it_follows_from_the_paper_account() {
 }
 
 #[test]
-fn without_the_tallies_no_level_rests_on_paper() {
+fn dropping_the_tallies_removes_paper_levels() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     let accounts = fresh.access.database();
@@ -166,13 +167,13 @@ fn without_the_tallies_no_level_rests_on_paper() {
 }
 
 #[test]
-fn the_days_that_matter_are_the_last_of_the_month_before_and_the_last_before_today() {
+fn tally_days_are_the_month_end_and_the_last_trading_day() {
     let access = fresh().access;
     for (now, ends, orders_from) in [
         ("2026-11-03", "2026-10-30 2026-11-02", "2026-10-01"),
-        // Friday in New York ends on Saturday in Hong Kong.
+        // Sunday is included for orders: Friday's US session ends on Saturday in Hong Kong.
         ("2026-11-02 00:00:00", "2026-10-30 2026-11-01", "2026-10-01"),
-        // A Sunday: Friday's level holds, Monday's comes next.
+        // On a Sunday, Friday's level is in force and Monday's comes next.
         ("2026-11-01", "2026-09-30 2026-10-29 2026-10-30 2026-10-31", "2026-09-01"),
         ("2026-10-30 23:59:59", "2026-09-30 2026-10-29", "2026-09-01"),
     ] {

@@ -39,12 +39,12 @@ fn is_open(house: &Fresh, name: &str) -> bool {
 }
 
 #[test]
-fn a_link_sets_the_password_once_and_then_reports_that_it_was_used() {
+fn a_link_sets_the_password_once() {
     let house = fresh();
     let id = house.create("ann", Terms::default()).account_id;
     let token = link(&house, "ann");
     assert_eq!(house.access.password_link_until(id, NOW).unwrap(), Some(Timestamp(NOW.0 + 86_400)));
-    // Reading a link does not use it up.
+    // Reading a link does not consume it.
     for _ in 0..2 {
         assert_eq!(house.access.linked_account(&token, NOW).unwrap().name, "ann");
     }
@@ -67,7 +67,7 @@ fn a_link_sets_the_password_once_and_then_reports_that_it_was_used() {
 }
 
 #[test]
-fn a_link_ends_with_its_day_with_another_link_and_with_the_account() {
+fn a_link_is_invalidated_by_expiry_replacement_and_revocation() {
     let house = fresh();
     let id = house.create("ann", Terms::default()).account_id;
     let token = link(&house, "ann");
@@ -90,7 +90,7 @@ fn a_link_ends_with_its_day_with_another_link_and_with_the_account() {
 }
 
 #[test]
-fn a_link_is_good_unmodified_and_for_its_own_account() {
+fn a_modified_link_is_refused() {
     let house = fresh();
     house.create("ann", Terms::default());
     house.create("bob", Terms::default());
@@ -108,7 +108,7 @@ fn a_link_is_good_unmodified_and_for_its_own_account() {
 }
 
 #[test]
-fn of_concurrent_uses_of_one_link_one_sets_the_password() {
+fn concurrent_uses_of_a_link_set_one_password() {
     let house = fresh();
     house.create("ann", Terms::default());
     let token = link(&house, "ann");

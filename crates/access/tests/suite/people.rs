@@ -1,4 +1,4 @@
-//! Signing in with a password: successes, uniform refusals, and audit rows.
+//! Signing in with a password: successes, uniform refusals and audit rows.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ fn refused(house: &Fresh) -> Vec<(String, bool, String)> {
 }
 
 #[test]
-fn the_right_password_opens_a_session_of_twelve_hours() {
+fn the_right_password_starts_a_twelve_hour_session() {
     let house = house();
     let signed_in = from(&house, 1, " ann ", PASSWORD).unwrap();
     let cookie = signed_in.session.expose();
@@ -115,7 +115,7 @@ fn a_new_password_and_revocation_end_all_sessions() {
 }
 
 #[test]
-fn without_a_password_no_sign_in_succeeds() {
+fn an_account_without_a_password_cannot_sign_in() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     assert!(house.access.has_password(id).unwrap());
@@ -128,13 +128,13 @@ fn without_a_password_no_sign_in_succeeds() {
 }
 
 #[test]
-fn guessing_is_delayed_and_does_not_lock_the_owner_out() {
+fn guessing_is_delayed_without_locking_out_the_owner() {
     let house = house();
     let home = from(&house, 200, "ann", PASSWORD).unwrap();
     for _ in 0..5 {
         assert!(matches!(from(&house, 1, "ann", "guess"), Err(LoginRefused::Wrong)));
     }
-    // Now even the right password waits, and the answer does not reveal that it was right.
+    // The right password must wait, too, and the answer does not reveal that it was right.
     let waits = from(&house, 1, "ann", PASSWORD);
     assert!(matches!(&waits, Err(LoginRefused::Wait(wait)) if *wait == Duration::from_secs(1)), "{waits:?}");
     for last in 2..18 {
@@ -146,13 +146,13 @@ fn guessing_is_delayed_and_does_not_lock_the_owner_out() {
     let elsewhere = Login { name: "ann", password: &password, address: address(101), device: Some(device) };
     let known = house.access.sign_in(&elsewhere, MOMENT).unwrap();
     assert_eq!(known.device.expose(), device, "a browser stays the one it is");
-    // Attempts that have to wait are not counted as failures, and the wait ends.
+    // Refused attempts are not counted as failures, so the wait ends.
     let later = Moment { uptime: START + Duration::from_secs(60), ..MOMENT };
     house.access.sign_in(&Login { address: address(100), ..elsewhere }, later).unwrap();
 }
 
 #[test]
-fn a_device_cookie_is_good_for_its_account_alone() {
+fn a_device_cookie_is_bound_to_its_account() {
     let house = house();
     person(&house, "bob");
     let bobs = from(&house, 200, "bob", PASSWORD).unwrap().device;
@@ -185,7 +185,7 @@ fn refused_logins_do_not_fill_the_disk() {
 }
 
 #[test]
-fn a_form_is_good_for_its_cookie_and_purpose_alone() {
+fn a_csrf_token_is_bound_to_its_cookie_and_purpose() {
     let house = fresh();
     let (one, two) = (house.access.visitor().unwrap(), house.access.visitor().unwrap());
     assert_ne!(one.expose(), two.expose());
@@ -203,7 +203,7 @@ fn a_form_is_good_for_its_cookie_and_purpose_alone() {
 }
 
 #[test]
-fn wrong_codes_are_counted_and_right_ones_are_not() {
+fn only_wrong_codes_are_counted() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     let look = |found: Option<u8>| house.access.guess_code(address(1), id, START, || Ok(found));
@@ -238,7 +238,7 @@ fn neither_passwords_nor_cookies_are_printed_or_stored() {
 }
 
 #[test]
-fn a_script_that_signs_in_repeatedly_has_to_wait() {
+fn sign_ins_are_limited_to_sixty_an_hour() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     let actor = Actor::Account(id).to_string();
@@ -279,7 +279,7 @@ fn a_session_authenticates_requests_until_it_ends() {
     let caller = house.access.identify_browser(third.expose(), NOW).unwrap();
     house.other().revoke(id, &Actor::Operator, "", NOW).unwrap();
     denied(third.expose(), NOW);
-    // A caller from before is refused from the next request on.
+    // A caller authenticated before is refused at the next request.
     assert!(house.access.allowance(&caller, START).unwrap().is_none());
 }
 

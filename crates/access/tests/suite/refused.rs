@@ -1,5 +1,4 @@
-//! Every refused login is an audit row: with the account where that is known, and never with a
-//! secret.
+//! Every refused login writes an audit row with the account, if known, and never with a secret.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,14 +12,14 @@ use crate::fixture::{Fresh, MOMENT, NOW, START, fresh, identify};
 
 const FROM: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
-/// Account, actor and reason of every row, the earliest first.
+/// Returns account, actor and reason of every row, oldest first.
 fn rows(fresh: &Fresh) -> Vec<(Option<i64>, String, String)> {
     let filter = AuditFilter { event: Some("login.refused"), limit: 1_000, ..AuditFilter::default() };
     let rows = fresh.access.audit(&filter).unwrap();
     rows.into_iter().rev().map(|row| (row.account.map(|id| id.0), row.actor, row.reason)).collect()
 }
 
-/// What the HTTP transport does with a request that fails to authenticate.
+/// Does what the HTTP server does with a request that fails to authenticate.
 fn send(fresh: &Fresh, headers: &[(&str, &str)], at: Moment) {
     let denial = identify(&fresh.access, headers, at.now).unwrap_err();
     let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
@@ -30,7 +29,7 @@ fn send(fresh: &Fresh, headers: &[(&str, &str)], at: Moment) {
 }
 
 #[test]
-fn a_wrong_token_or_signature_names_its_account_if_known() {
+fn a_refused_token_or_signature_is_audited_with_its_account() {
     let fresh = fresh();
     let alice = fresh.create("alice", Terms::default());
     let (token, key) = (alice.access_token.expose(), alice.app_key.as_str());
@@ -121,7 +120,7 @@ fn wrong_client_secrets_and_reused_grants_are_audited() {
 }
 
 #[test]
-fn all_transports_share_sixty_rows_a_minute_and_the_rest_is_counted() {
+fn sixty_rows_a_minute_are_written_and_more_are_counted() {
     let fresh = fresh();
     for _ in 0..100 {
         send(&fresh, &[("authorization", "Bearer ap_nothing")], MOMENT);
@@ -135,7 +134,7 @@ fn all_transports_share_sixty_rows_a_minute_and_the_rest_is_counted() {
 }
 
 #[test]
-fn a_client_that_is_removed_ends_the_sign_ins_of_its_accounts_in_the_audit_too() {
+fn removing_a_client_audits_the_ended_sign_ins() {
     let fresh = fresh();
     let access = &fresh.access;
     let (alice, bob) = (

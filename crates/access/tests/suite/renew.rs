@@ -30,7 +30,7 @@ fn renew(access: &Access, account: &Created, token: &str, now: Timestamp) -> Res
     access.renew(&request, Timestamp(now.0 + 3600), now)
 }
 
-/// Whether a token is good, both signed and as bearer.
+/// Returns whether a token is valid, both in a signed request and as bearer.
 fn is_good(access: &Access, account: &Created, token: &str, now: Timestamp) -> bool {
     let signed = headers(account, token, now);
     let signed: Vec<_> = signed.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -41,7 +41,7 @@ fn is_good(access: &Access, account: &Created, token: &str, now: Timestamp) -> b
 }
 
 #[test]
-fn the_former_token_ends_a_minute_after_it_was_replaced() {
+fn a_replaced_token_expires_after_a_minute() {
     let fresh = fresh();
     let account = fresh.create("alice", Terms::default());
     let (old, other) = (account.access_token.expose(), fresh.other());
@@ -58,7 +58,7 @@ fn the_former_token_ends_a_minute_after_it_was_replaced() {
 }
 
 #[test]
-fn a_replaced_token_is_no_token_of_another_key() {
+fn a_replaced_token_is_refused_for_another_key() {
     let fresh = fresh();
     let (alice, bob) = (fresh.create("alice", Terms::default()), fresh.create("bob", Terms::default()));
     let old = alice.access_token.expose();
@@ -68,7 +68,7 @@ fn a_replaced_token_is_no_token_of_another_key() {
 }
 
 #[test]
-fn a_revoked_account_renews_nothing() {
+fn a_revoked_account_cannot_renew() {
     let fresh = fresh();
     let account = fresh.create("alice", Terms::default());
     fresh.access.revoke(account.account_id, &Actor::Operator, "gone", NOW).unwrap();
@@ -77,7 +77,7 @@ fn a_revoked_account_renews_nothing() {
 }
 
 #[test]
-fn a_token_that_was_to_end_sooner_than_its_minute_does() {
+fn renewing_does_not_extend_the_replaced_token() {
     let fresh = fresh();
     let new = NewAccount {
         region: Region::Us,
@@ -93,7 +93,7 @@ fn a_token_that_was_to_end_sooner_than_its_minute_does() {
 }
 
 #[test]
-fn renewing_leaves_sessions_and_other_accounts_alone() {
+fn renewing_does_not_affect_sessions_or_other_accounts() {
     let fresh = fresh();
     let (account, other) = (fresh.create("alice", Terms::default()), fresh.create("bob", Terms::default()));
     let caller = bearer(&fresh.access, account.access_token.expose()).unwrap();

@@ -1,10 +1,10 @@
-//! Reports: accepted whole or not at all, and refused with the line of the error.
+//! Reports are accepted or rejected as a whole; errors name their line.
 
 use access::{AccessError, Actor, AuditFilter, Table, Terms};
 
 use crate::fixture::{Fresh, PRESENT, fresh};
 
-/// Assets, orders or rates, by the columns.
+/// Submits a report of assets, orders or rates, depending on its columns.
 fn report(fresh: &Fresh, text: &str) -> Result<(usize, usize), AccessError> {
     let table = Table::csv(text.as_bytes())?;
     let header = text.lines().next().unwrap_or_default();
@@ -26,7 +26,7 @@ fn refused(fresh: &Fresh, text: &str) -> String {
 }
 
 #[test]
-fn accounts_are_named_or_numbered_and_days_written_either_way() {
+fn accounts_and_days_are_accepted_in_either_format() {
     let fresh = fresh();
     let ann = fresh.create("ann", Terms::default()).account_id;
     let bob = fresh.create("Bob, Ltd", Terms::default()).account_id;
@@ -44,7 +44,7 @@ fn accounts_are_named_or_numbered_and_days_written_either_way() {
     };
     assert_eq!(describe(ann), ["2026-08-13 80000.00 HKD"]);
     assert_eq!(describe(bob), ["2026-08-13 1.50 HKD", "2026-08-12 0.00 HKD"]);
-    // Without a day it is today's, in Hong Kong.
+    // The default day is today in Hong Kong.
     assert_eq!(report(&fresh, "account,currency,amount\nann,HKD,0.0001\n").unwrap(), (1, 1));
     assert_eq!(describe(ann), ["2026-08-14 0.0001 HKD", "2026-08-13 80000.00 HKD"]);
 }
@@ -70,7 +70,7 @@ fn an_amount_without_a_rate_rejects_the_whole_report() {
 }
 
 #[test]
-fn built_in_rates_are_listed_after_the_reported_ones_and_need_no_report() {
+fn built_in_rates_are_listed_after_reported_ones() {
     let fresh = fresh();
     fresh.create("ann", Terms::default());
     assert_eq!(report(&fresh, "account,day,currency,amount\nann,2026-08-11,USD,5\n").unwrap(), (1, 1));
@@ -139,7 +139,7 @@ fn each_error_names_its_line() {
 }
 
 #[test]
-fn a_report_is_one_row_of_the_audit_and_raises_the_version_once() {
+fn a_report_writes_one_audit_row() {
     let fresh = fresh();
     fresh.create("ann", Terms::default());
     fresh.create("bob", Terms::default());

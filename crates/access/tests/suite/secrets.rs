@@ -2,9 +2,9 @@ use access::{SignedRequest, Terms};
 
 use crate::fixture::{MOMENT, START, bearer, fresh};
 
-/// Debug output of everything that holds a secret does not contain it.
+/// Debug output must not contain secrets.
 #[test]
-fn no_secret_is_ever_printed() {
+fn debug_output_contains_no_secret() {
     let fresh = fresh();
     let access = &fresh.access;
     let created = fresh.create("alice", Terms::default());
@@ -42,7 +42,7 @@ fn no_secret_is_ever_printed() {
 }
 
 #[test]
-fn the_files_hold_no_secret_in_clear() {
+fn files_contain_no_plaintext_secret() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     for entry in std::fs::read_dir(fresh.dir.path()).unwrap() {

@@ -1,4 +1,4 @@
-//! One-time sign-in links: when they sign in, and when they are refused.
+//! One-time sign-in links: when they are accepted and when they are refused.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -33,7 +33,7 @@ fn refusals(house: &Fresh) -> Vec<(bool, String)> {
 }
 
 #[test]
-fn a_link_signs_the_local_account_in_once() {
+fn a_link_signs_in_the_local_account_once() {
     let house = fresh();
     let token = link(&house);
     assert_eq!(token.expose().len(), 43);
@@ -47,7 +47,7 @@ fn a_link_signs_the_local_account_in_once() {
         "{again:?}"
     );
     assert_eq!(refusals(&house), [(true, "the one-time link was used before".to_owned())]);
-    // Neither the database nor its write-ahead log has the token.
+    // Neither the database nor its write-ahead log contains the token.
     for name in ["accounts.db", "accounts.db-wal"] {
         let bytes = std::fs::read(house.dir.path().join(name)).unwrap_or_default();
         assert!(!bytes.windows(43).any(|text| text == token.expose().as_bytes()), "{name}");
@@ -55,7 +55,7 @@ fn a_link_signs_the_local_account_in_once() {
 }
 
 #[test]
-fn an_expired_or_forged_link_or_one_of_an_ended_server_is_refused() {
+fn an_expired_forged_or_foreign_link_is_refused() {
     let house = fresh();
     let token = link(&house);
     let text = token.expose();
@@ -68,7 +68,7 @@ fn an_expired_or_forged_link_or_one_of_an_ended_server_is_refused() {
     // The same store, opened by the next process.
     let restarted = open(&house.other(), text);
     assert!(matches!(restarted, Err(LinkRefused::OfAnotherServer)), "{restarted:?}");
-    // None of that has used it up.
+    // None of these attempts has consumed the link.
     assert!(house.access.redeem_sign_in_link(text, HERE, after(SIGN_IN_LINK_LIFE_S - 1)).is_ok());
     let words = refusals(&house).iter().map(|(_, reason)| reason.clone()).collect::<Vec<_>>().join("\n");
     for words_of in ["has expired", "was not made here", "made by a server that has stopped"] {
@@ -78,7 +78,7 @@ fn an_expired_or_forged_link_or_one_of_an_ended_server_is_refused() {
 }
 
 #[test]
-fn the_local_account_is_an_unlimited_operator_and_takes_no_existing_name() {
+fn the_local_account_is_an_unlimited_operator() {
     let house = fresh();
     let local = || house.access.local_account(&Actor::Operator, NOW).unwrap();
     let first = local();

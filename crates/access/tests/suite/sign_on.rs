@@ -26,7 +26,7 @@ fn a_password_signs_on_once_and_its_session_resumes() {
     assert_eq!(second.superseded, [first.connection.id()]);
     assert_eq!(second.slots.online, 1);
     assert_ne!(second.session.id.expose(), first.session.id.expose());
-    // Either id resumes the same client, and replaces its last connection.
+    // Either session id resumes the same client and supersedes its last connection.
     let third = access.resume(first.session.id.expose(), None, later).unwrap();
     assert_eq!(third.superseded, [second.connection.id()]);
     drop((first, second));
@@ -50,7 +50,7 @@ fn a_session_outlives_the_process_and_ends_after_a_day() {
 }
 
 #[test]
-fn when_all_slots_are_taken_the_password_stays_good() {
+fn a_sign_on_refused_for_slots_keeps_the_password_valid() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", terms(1));
@@ -63,7 +63,7 @@ fn when_all_slots_are_taken_the_password_stays_good() {
         taken.to_string(),
         "connections limitation is hit: 1 of 1 connections of this account are open: close one and try again"
     );
-    // On an open connection it needs no second slot.
+    // Signing on again on an open connection needs no second slot.
     let again = access.sign_on(second.expose(), Some(&open.connection), MOMENT).unwrap();
     assert_eq!(again.slots.online, 1);
     drop(open);
@@ -71,7 +71,7 @@ fn when_all_slots_are_taken_the_password_stays_good() {
 }
 
 #[test]
-fn a_late_password_has_expired() {
+fn a_password_expires() {
     let fresh = fresh();
     let caller = fresh.caller("alice", Terms::default());
     let otp = fresh.access.issue_otp(&caller, START).unwrap();
@@ -93,7 +93,7 @@ fn revocation_in_any_process_ends_passwords_and_sessions() {
 }
 
 #[test]
-fn a_change_of_terms_does_not_end_sessions() {
+fn changing_terms_does_not_end_sessions() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", terms(5));
@@ -106,7 +106,7 @@ fn a_change_of_terms_does_not_end_sessions() {
 }
 
 #[test]
-fn sessions_of_an_api_key_end_with_its_token() {
+fn sessions_expire_with_the_api_key_token() {
     let fresh = fresh();
     let access = &fresh.access;
     let end = Timestamp(NOW.0 + SESSION_LIFE_S + 100);

@@ -8,7 +8,7 @@ fn world() -> World {
     World::with(&[("days.csv", &days("700.HK"))])
 }
 
-/// The value of a line `export NAME='value'`.
+/// Returns the value of a line `export NAME='value'`.
 fn exported<'a>(text: &'a str, name: &str) -> &'a str {
     let prefix = format!("export {name}='");
     let line = text.lines().find_map(|line| line.strip_prefix(&prefix));
@@ -16,7 +16,7 @@ fn exported<'a>(text: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn a_new_account_prints_the_environment_of_every_sdk() {
+fn a_new_account_prints_the_sdk_environment() {
     let text = world().ok(&["account", "create", "alice", "--url", "http://10.0.0.5:9000/"]);
     for prefix in ["LONGBRIDGE", "LONGPORT"] {
         assert_eq!(exported(&text, &format!("{prefix}_HTTP_URL")), "http://10.0.0.5:9000");
@@ -27,7 +27,7 @@ fn a_new_account_prints_the_environment_of_every_sdk() {
         assert!(exported(&text, &format!("{prefix}_ACCESS_TOKEN")).starts_with("ap_"));
     }
     assert_eq!(exported(&text, "NO_PROXY"), "10.0.0.5");
-    // A shell can read the whole block.
+    // Every line is a comment or an export, so that a shell can evaluate the output.
     let other = |line: &&str| !line.starts_with('#') && !line.starts_with("export ");
     assert_eq!(text.lines().find(other), None);
 }
@@ -148,18 +148,18 @@ fn the_first_account_creates_the_store() {
     let world = World::new();
     let ran = world.run(&["account", "create", "me", "--unlimited"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    // A hint names the store: otherwise the import would fill another one.
+    // The hint names the store, because without `--store` the import would go to the default one.
     let store = format!("sqlite:{}", world.path("store").display());
     assert!(ran.stderr.contains(&format!("chandler --store {store} import FILES")), "{}", ran.stderr);
     assert_eq!(world.run(&["account", "create", "you"]).stderr, "");
-    // Missing candles are lost, and not created anew.
+    // A missing candle database is an error; it is not created again.
     std::fs::remove_file(world.path("store/candles.db")).unwrap();
     let (code, stderr) = world.fails(&["account", "create", "they"]);
     assert!(code == 1 && stderr.contains("there is no store"), "{stderr}");
 }
 
 #[test]
-fn unlimited_lifts_every_limit() {
+fn unlimited_removes_every_limit() {
     let world = world();
     let created = world.json(&["account", "create", "me", "--unlimited", "--level", "2"]);
     let terms = |account: &serde_json::Value| {

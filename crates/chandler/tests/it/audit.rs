@@ -1,4 +1,4 @@
-//! `chandler audit`: the events of account commands.
+//! `chandler audit`: the audit log of account commands.
 
 use crate::world::{World, days};
 
@@ -11,7 +11,7 @@ fn world() -> World {
 }
 
 #[test]
-fn the_audit_lists_the_latest_first_and_can_be_filtered() {
+fn the_audit_is_listed_newest_first_and_filtered() {
     let world = world();
     let all = world.json(&["audit"]);
     let events = |rows: &serde_json::Value| -> Vec<String> {
@@ -50,9 +50,9 @@ fn invalid_arguments_are_reported() {
 }
 
 #[test]
-fn old_rows_can_be_pruned_and_the_audit_records_it() {
+fn pruning_the_audit_is_audited() {
     let world = world();
-    // A day in Hong Kong begins eight hours before it does in UTC.
+    // Midnight in Hong Kong is eight hours before midnight in UTC.
     let midnight = 1_767_196_800;
     let accounts = store::Accounts::open(world.path("store"), market::Timestamp(0)).unwrap();
     for at in [midnight - 2, midnight - 1, midnight].map(market::Timestamp) {

@@ -1,4 +1,4 @@
-//! `chandler backup` and `chandler restore`: through the executable, as an operator meets them.
+//! `chandler backup` and `chandler restore`.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn export(world: &World) -> String {
 }
 
 #[test]
-fn what_was_lost_comes_back_from_a_backup() {
+fn a_lost_store_is_restored_from_a_backup() {
     let world = world();
     let before = export(&world);
     let report = world.json(&["backup", "saved"]);
@@ -37,7 +37,7 @@ fn what_was_lost_comes_back_from_a_backup() {
 }
 
 #[test]
-fn trades_are_counted_and_come_back() {
+fn trades_are_counted_and_restored() {
     let world = world();
     let trades = "symbol,time,price,volume,direction\n700.HK,2026-03-18 09:30:00,10,100,up\n700.HK,2026-03-18 09:30:01,11,100,down\n";
     world.write("trades.csv", trades);
@@ -52,7 +52,7 @@ fn trades_are_counted_and_come_back() {
 }
 
 #[test]
-fn dated_figures_come_back_with_their_days() {
+fn dated_figures_are_restored() {
     let world = world();
     let rows = "symbol,from,total_shares,eps\n700.HK,,9000,\n700.HK,2026-03-18,8900,20.9\n";
     world.write("securities.csv", rows);
@@ -67,14 +67,14 @@ fn dated_figures_come_back_with_their_days() {
     assert_eq!(counts(world.json(&["import", "other.csv"])), [0, 1, 1]);
     fs::remove_dir_all(world.path("store")).unwrap();
     world.ok(&["restore", "saved"]);
-    // The same rows change nothing, and those that came after the backup are gone.
+    // The restored rows are unchanged, and the rows imported after the backup are gone.
     assert_eq!(counts(world.json(&["import", "--again", "securities.csv"])), [0, 0, 2]);
     assert_eq!(counts(world.json(&["import", "other.csv"])), [0, 1, 1]);
     assert!(world.ok(&["check"]).contains("all whole"));
 }
 
 #[test]
-fn a_store_is_replaced_only_on_request_and_the_way_back_is_kept() {
+fn a_restore_replaces_a_store_only_on_request_and_can_be_reverted() {
     let world = world();
     let before = export(&world);
     world.ok(&["backup", "saved"]);
@@ -90,7 +90,7 @@ fn a_store_is_replaced_only_on_request_and_the_way_back_is_kept() {
 }
 
 #[test]
-fn a_restore_refuses_a_store_that_a_server_has_open_and_names_the_process() {
+fn a_store_opened_by_a_server_is_not_replaced() {
     let world = world();
     world.ok(&["backup", "saved"]);
     let before = export(&world);
@@ -106,7 +106,7 @@ fn a_restore_refuses_a_store_that_a_server_has_open_and_names_the_process() {
 }
 
 #[test]
-fn a_backup_can_be_verified_and_damage_is_told() {
+fn verifying_a_backup_detects_damage() {
     let world = world();
     let report = world.ok(&["backup", "saved", "--no-verify"]);
     assert!(report.contains("not verified"), "{report}");
@@ -140,9 +140,9 @@ fn a_store_older_than_the_baseline_is_not_backed_up() {
     assert!(!world.path("saved").exists());
 }
 
-/// The checksums of the files are right, because the block was damaged before the backup.
+/// The files' checksums are correct, because the block was damaged before the backup.
 #[test]
-fn a_backup_of_a_damaged_block_does_not_go_live() {
+fn a_backup_with_a_damaged_block_is_not_restored() {
     let world = world();
     let path = world.path("store/candles.db");
     let conn = rusqlite::Connection::open(&path).unwrap();
@@ -159,7 +159,7 @@ fn a_backup_of_a_damaged_block_does_not_go_live() {
 }
 
 #[test]
-fn a_backup_is_not_restored_into_itself_and_may_be_named_with_a_slash() {
+fn a_backup_is_not_restored_into_itself() {
     let world = world();
     assert!(world.ok(&["backup", "saved/"]).contains(" verified"));
     for store in ["sqlite:saved", "sqlite:store/../saved/"] {
@@ -170,7 +170,7 @@ fn a_backup_is_not_restored_into_itself_and_may_be_named_with_a_slash() {
 }
 
 #[test]
-fn what_killed_backups_have_left_goes_with_the_next_dated_one() {
+fn a_dated_backup_removes_leftovers_of_killed_ones() {
     let world = world();
     world.write("saved/chandler-20200101T000000Z.partial/candles.db", "half");
     world.write("saved/notes.partial/notes.txt", "mine");
@@ -180,7 +180,7 @@ fn what_killed_backups_have_left_goes_with_the_next_dated_one() {
 }
 
 #[test]
-fn dated_backups_are_kept_up_to_a_number_and_nothing_else_is_touched() {
+fn only_the_oldest_dated_backups_are_removed() {
     let world = world();
     for name in ["chandler-20200101T000000Z", "chandler-20200102T000000Z"] {
         world.ok(&["backup", "first"]);
@@ -197,12 +197,13 @@ fn dated_backups_are_kept_up_to_a_number_and_nothing_else_is_touched() {
 }
 
 #[test]
-fn a_damaged_store_is_copied_as_it_is_and_pushes_no_older_backup_out() {
+fn a_backup_of_a_damaged_store_removes_no_older_backup() {
     let world = world();
     world.ok(&["backup", "first"]);
     fs::create_dir(world.path("saved")).unwrap();
     fs::rename(world.path("first"), world.path("saved/chandler-20200101T000000Z")).unwrap();
-    // A byte inside a block: pages and indexes stay right, the block's own checksum does not.
+    // Flips a bit inside a block: SQLite's structures remain valid, but the block's checksum does
+    // not.
     let path = world.path("store/candles.db");
     let mut bytes = fs::read(&path).unwrap();
     let block = bytes.windows(4).rposition(|four| four == b"CNDL").unwrap();
@@ -214,7 +215,7 @@ fn a_damaged_store_is_copied_as_it_is_and_pushes_no_older_backup_out() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told() {
+fn impossible_backups_and_restores_are_refused() {
     let world = world();
     fs::create_dir(world.path("there")).unwrap();
     world.ok(&["backup", "bare", "--without-key"]);

@@ -1,4 +1,4 @@
-//! Invalid input: one line on stderr with advice, the right exit code, nothing half-written.
+//! Invalid input: one line on stderr with advice, the right exit code, and no partial writes.
 
 use std::fs::File;
 use std::io::Write;
@@ -61,9 +61,9 @@ fn a_file_whose_content_does_not_match_its_name_is_refused() {
 }
 
 #[test]
-fn ten_gigabytes_of_one_line_are_refused_immediately() {
+fn a_line_of_ten_gigabytes_is_refused_immediately() {
     let world = World::new();
-    // A sparse file: it reads as ten billion zeros and takes no space on the disk.
+    // A sparse file: it reads as ten billion zeros and takes no disk space.
     let mut file = File::create(world.path("700.HK.csv")).unwrap();
     file.write_all(b"time,open,high,low,close,volume\n").unwrap();
     file.set_len(10_000_000_000).unwrap();
@@ -108,7 +108,7 @@ fn a_store_argument_of_another_kind_is_a_usage_error() {
 }
 
 #[test]
-fn a_file_that_is_not_a_database_is_an_error_and_stays_unchanged() {
+fn a_file_that_is_not_a_database_is_left_unchanged() {
     let world = World::new();
     world.write(
         "store/candles.db",
@@ -130,8 +130,8 @@ fn a_second_concurrent_import_fails_without_waiting() {
     check(&world, &["import", "other.csv"], 1, &["another"]);
     // Reads work during the import.
     assert!(world.ok(&["kline", "700.HK", "-n", "1"]).contains("2026-11-13"));
-    // Unlocked explicitly instead of by closing the file: a process that another test is starting
-    // has a copy of it.
+    // Unlocked explicitly instead of by closing the file, because a process spawned by another test
+    // may have inherited the descriptor.
     lock.unlock().unwrap();
     world.ok(&["import", "other.csv"]);
 }
@@ -149,7 +149,7 @@ fn a_full_disk_stops_the_import_and_loses_nothing() {
         }
     }
     world.write("large.csv", text);
-    // No file may grow beyond 256 KiB: to the database that looks like a full disk.
+    // No file may grow beyond 256 KiB, which looks like a full disk to the database.
     let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" import large.csv";
     let mut command = world.command(&[]);
     let mut shell = std::process::Command::new("sh");
@@ -158,8 +158,8 @@ fn a_full_disk_stops_the_import_and_loses_nothing() {
     let ran = Ran::of(shell.output().unwrap());
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
-    // The earlier data is complete, nothing of the other file is stored, and with free space it is
-    // imported.
+    // The earlier data is complete, nothing of the second file is stored, and it can be imported
+    // once there is space.
     assert!(world.ok(&["check"]).contains("all whole"));
     assert_eq!(world.json(&["inspect"]).as_array().unwrap().len(), 1);
     world.ok(&["import", "large.csv"]);

@@ -1,5 +1,5 @@
-//! Commands while a server with a set clock runs, and after it: they never move an account to
-//! another time by themselves.
+//! Commands on a store while a server with a set clock runs, and after it has stopped. They never
+//! move an account to another time implicitly.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const BEFORE: &str = "2026-03-18T10:00:15+08:00";
 const ORDER: [&str; 5] = ["order", "buy", "700.HK", "100", "--limit=306"];
 const DEPOSIT: [&str; 5] = ["account", "deposit", "ann", "1000", "HKD"];
 
-/// A morning of one security, and the tokens of an account and of an operator.
+/// Returns a world with a morning of one security, and the tokens of an account and an operator.
 fn world() -> (World, String, String) {
     let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
     let token = |made: Value| made["access_token"].as_str().unwrap().to_owned();
@@ -24,7 +24,7 @@ fn world() -> (World, String, String) {
     (world, ann, operator)
 }
 
-/// Runs a command without a clock in its environment.
+/// Runs a command without `CHANDLER_CLOCK` in its environment.
 fn plainly(world: &World, arguments: &[&str]) -> Ran {
     Ran::of(world.command(arguments).env_remove("CHANDLER_CLOCK").output().unwrap())
 }
@@ -55,7 +55,7 @@ fn while_a_server_runs_a_command_uses_its_clock() {
     assert_eq!(is_at(&world), json!("2026-03-18T02:02:00Z"), "where the clock was moved to");
     there(&server, &ORDER);
 
-    // The leftover file of a killed server does not count as a running server.
+    // A killed server leaves its clock file behind, which does not make it a running server.
     server.kill();
     let ran = plainly(&world, &DEPOSIT);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -69,7 +69,7 @@ fn while_a_server_runs_a_command_uses_its_clock() {
 }
 
 #[test]
-fn a_running_clock_is_followed() {
+fn a_command_follows_the_servers_running_clock() {
     let (world, ann, _) = world();
     let server = Server::of(&world, &ann, &["--clock", "2026-03-18T10:00:15+08:00,run@2"]);
     assert_eq!(server.run(&world, &ORDER).code, Some(0));
@@ -93,7 +93,7 @@ fn a_command_without_a_clock_is_refused_if_it_would_move_an_account() {
     assert_eq!(plainly(&world, &["assets", "--account", "ann"]).code, Some(0));
     let now = [&DEPOSIT[..], &["--clock", "now"]].concat();
     assert_eq!(plainly(&world, &now).code, Some(0));
-    // From then on the account follows the machine's clock, and no flag is needed.
+    // The account now follows the machine's clock, so no flag is needed.
     let ran = plainly(&world, &DEPOSIT);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
 }
@@ -108,7 +108,7 @@ fn accounts_on_the_machines_clock_need_no_flag() {
     let made = plainly(&world, &["account", "create", "ben", "--format", "json"]);
     let token =
         serde_json::from_str::<Value>(&made.stdout).unwrap()["access_token"].as_str().unwrap().to_owned();
-    // An account in the past is not moved, though others of the store follow the machine's clock.
+    // An account in the past is not moved, although other accounts follow the machine's clock.
     world.ok(&[&ORDER[..], &["--account", "op", "--clock", BEFORE]].concat());
     assert_eq!(plainly(&world, &[&DEPOSIT[..], &["--clock", "now"]].concat()).code, Some(0));
     let ran = plainly(&world, &["account", "deposit", "op", "1000", "HKD"]);

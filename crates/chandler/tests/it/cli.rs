@@ -1,4 +1,4 @@
-//! The command line itself: completions, manual, configuration, hints, the doctor.
+//! The command line: completions, manual, configuration, hints, doctor.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::world::{Ran, World, days, executable, hour};
 
-/// The completions of bash for a partial line.
+/// Returns bash's completions for a partial command line.
 fn completed(words: &[&str]) -> Vec<String> {
     let script = format!(
         "source <(\"$0\" completions bash)\nCOMP_WORDS=({words})\nCOMP_CWORD={at}\n\
@@ -37,7 +37,7 @@ fn bash_completes_commands_flags_and_values() {
 }
 
 #[test]
-fn every_shell_has_a_script() {
+fn every_shell_has_a_completion_script() {
     let world = World::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = world.ok(&["completions", shell]);
@@ -129,7 +129,7 @@ fn settings_show_their_source() {
     assert_eq!((&store["source"], &store["from"]), (&"environment".into(), &"CHANDLER_STORE".into()));
     assert!(store["value"].as_str().unwrap().starts_with("sqlite:"), "{store}");
     assert!(run("table").contains("server.tcp"));
-    // The TOML output is a file with the same settings.
+    // The TOML output can be loaded as a configuration file with the same settings.
     world.write("again.toml", run("toml"));
     let again = world.json(&["config", "show", "--config", "again.toml"]);
     let values = |shown: &Value| -> Vec<(Value, Value)> {
@@ -152,7 +152,7 @@ fn a_configuration_file_is_checked_without_being_used() {
 }
 
 #[test]
-fn config_check_refuses_what_a_server_would_not_start_with() {
+fn config_check_refuses_an_invalid_server_configuration() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.write("loud.toml", "[log]\nfilter = \"info,server=loud\"\n");
     world.write("tls.toml", "[server]\ntls_cert = \"cert.pem\"\ntls_key = \"key.pem\"\n");
@@ -200,7 +200,7 @@ fn a_mistyped_symbol_or_period_gets_a_suggestion() {
 }
 
 #[test]
-fn the_doctor_finds_nothing_wrong_in_a_good_setup() {
+fn the_doctor_accepts_a_good_setup() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     let run = |arguments: &[&str]| {
@@ -229,7 +229,7 @@ fn the_doctor_finds_nothing_wrong_in_a_good_setup() {
     assert!(run(&[]).stdout.contains("ok    store"), "{}", run(&[]).stdout);
 }
 
-/// Every file of the store, with its contents and modification time.
+/// Returns every file of the store, with its contents and modification time.
 fn store_files(world: &World) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
     let entries = std::fs::read_dir(world.path("store")).unwrap().map(|entry| entry.unwrap());
     let mut files: Vec<_> = entries
@@ -247,7 +247,7 @@ fn the_doctor_changes_nothing() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     std::fs::remove_file(world.path("store/accounts.lock")).unwrap();
-    // Readers leave these files behind; with an empty log they are not needed.
+    // Readers leave these files behind. They are not needed, because the WAL is empty.
     for name in ["store/candles.db-wal", "store/candles.db-shm"].map(|name| world.path(name)) {
         assert!(
             !name.ends_with("candles.db-wal") || std::fs::metadata(&name).map_or(0, |file| file.len()) == 0

@@ -1,4 +1,4 @@
-//! Orders on a security with only daily candles, as whole commands.
+//! Orders for a security with only daily candles.
 
 use serde_json::json;
 

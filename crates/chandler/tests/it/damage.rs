@@ -1,5 +1,5 @@
-//! Files damaged by a disk, a user or a kill: a command prints the same as before, or reports an
-//! error.
+//! Files damaged by the disk, by the user or by a kill: a command prints the same as before, or
+//! reports an error.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn export(world: &World) -> String {
     world.ok(&["export", "--format", "csv"])
 }
 
-/// A sample of the bits in use, the same in every run; `SEED` selects another.
+/// Returns random bits of nonzero bytes, the same in every run unless `SEED` is set.
 fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let mut state: u64 = seed.unwrap_or(11);
@@ -92,7 +92,7 @@ fn a_tampered_directory_is_refused_and_check_gives_advice() {
 }
 
 #[test]
-fn no_flipped_bit_changes_the_output_about_accounts_silently() {
+fn no_flipped_bit_changes_account_output_silently() {
     let world = world();
     for name in ["ann", "bob"] {
         world.ok(&["account", "create", name, "--quota", "7"]);
@@ -129,7 +129,7 @@ fn no_flipped_bit_changes_the_output_about_accounts_silently() {
 }
 
 #[test]
-fn lost_accounts_are_not_created_anew_silently() {
+fn lost_accounts_are_reported() {
     let world = world();
     world.ok(&["account", "create", "ann"]);
     world.ok(&["backup", "saved"]);
@@ -154,9 +154,9 @@ fn lost_accounts_are_not_created_anew_silently() {
     assert!(world.ok(&["check"]).contains("accounts.db: all whole"));
 }
 
-/// The advice of `check` works.
+/// Follows the advice that `check` prints.
 #[test]
-fn damaged_accounts_are_restored_as_check_advises() {
+fn the_advice_for_damaged_accounts_works() {
     let world = world();
     world.ok(&["account", "create", "ann"]);
     world.ok(&["backup", "saved"]);
@@ -183,7 +183,7 @@ fn damaged_accounts_are_restored_as_check_advises() {
 }
 
 #[test]
-fn unreadable_accounts_do_not_hide_the_check_of_candles() {
+fn candles_are_checked_although_accounts_are_unreadable() {
     for (change, code, says) in [
         ("update migration set version = 8", 1, "commit 6fde5fb4"),
         ("insert into migration values (900, 'later', x'00', 0)", 1, "was written by a newer version"),
@@ -196,7 +196,7 @@ fn unreadable_accounts_do_not_hide_the_check_of_candles() {
         let ran = world.run(&["check"]);
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
         assert!(ran.stdout.contains(": all whole\n") && ran.stdout.contains(says), "{}", ran.stdout);
-        // They are not reported as damaged.
+        // The accounts are unreadable, but not reported as damaged.
         assert_eq!(ran.stderr, "", "{change}");
         let report: serde_json::Value =
             serde_json::from_str(&world.run(&["check", "--format", "json"]).stdout).unwrap();
@@ -210,8 +210,8 @@ fn an_import_killed_while_creating_the_store_can_be_repeated() {
     let world = World::new();
     world.write("a.csv", days("700.HK"));
     fs::create_dir(world.path("store")).unwrap();
-    // What SQLite leaves before there is a WAL: pages of an uncommitted change, and its rollback
-    // journal.
+    // A crash before SQLite switches to WAL leaves pages of an uncommitted transaction and a
+    // rollback journal.
     let conn = Connection::open(world.path("made.db")).unwrap();
     conn.execute_batch("pragma page_size = 4096; pragma cache_size = 1; begin; create table a (x)").unwrap();
     for _ in 0..40 {

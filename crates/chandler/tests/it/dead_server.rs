@@ -1,12 +1,12 @@
-//! Commands for an unreachable server.
+//! Commands against an unreachable server.
 
 use crate::json_times::commands_with;
 use crate::world::{Ran, World};
 
-/// No process listens on this port, and the system does not assign it to tests.
+/// No process listens on this port, and the system never assigns it to tests.
 const DEAD: &str = "http://127.0.0.1:1";
 
-/// The arguments of a command besides `--server`.
+/// Commands and their arguments, without `--server`.
 const ARGUMENTS: [(&str, &str); 24] = [
     ("kline", "700.HK"),
     ("order buy", "700.HK 100 --limit 306"),
@@ -36,7 +36,7 @@ const ARGUMENTS: [(&str, &str); 24] = [
     ("clock", ""),
     ("login", "--no-browser"),
 ];
-/// Commands that work without the server: a report, and the end of a login that does not exist.
+/// Commands that succeed without the server: a report, and a logout without a login.
 const WORKS: [&str; 2] = ["doctor", "logout"];
 
 #[test]

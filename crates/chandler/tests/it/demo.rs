@@ -3,7 +3,7 @@
 use crate::world::{World, send};
 
 #[test]
-fn the_demo_draws_a_market_and_is_created_once() {
+fn the_demo_market_is_created_once() {
     let world = World::new();
     let first = world.run(&["demo"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
@@ -27,7 +27,7 @@ fn the_demo_draws_a_market_and_is_created_once() {
 }
 
 #[test]
-fn a_demo_store_of_too_old_a_schema_is_replaced_and_no_other() {
+fn only_a_demo_store_with_an_old_schema_is_replaced() {
     let world = World::new();
     let too_old = |name: &str, is_made: bool| {
         let path = world.path(name);
@@ -54,7 +54,7 @@ fn a_demo_store_of_too_old_a_schema_is_replaced_and_no_other() {
     assert!(world.ok(&["check", "--store", "sqlite:demo"]).contains("all whole"));
 }
 
-/// Files of several kinds, including one with errors and one without minutes.
+/// The demo has files of several kinds, including one with errors and one without minutes.
 fn every_page_has_something_to_show(world: &World) {
     let refused = world.json(&["quarantine"]);
     let rows: Vec<(&str, u64)> = refused
@@ -86,7 +86,7 @@ fn every_page_has_something_to_show(world: &World) {
     );
 }
 
-/// Part of the test above, because creating the market takes most of its time.
+/// Called by the test of the demo market, because creating the market takes most of the time.
 fn a_served_demo_keeps_its_account(world: &World) {
     let first = served(world);
     assert!(first.iter().any(|line| line.starts_with("from longbridge.openapi import")), "{first:?}");
@@ -101,7 +101,7 @@ fn a_served_demo_keeps_its_account(world: &World) {
     let second = served(world);
     assert_eq!(credentials(&second), credentials(&first));
     it_has_traded(world);
-    // Written once, although it was served twice.
+    // Topics and watchlists are created only once, although the demo was served twice.
     assert_eq!(world.json(&["topic", "list"]).as_array().unwrap().len(), 3);
     let lists = world.json(&["watchlist", "list", "--account", "demo"]);
     let groups: Vec<&str> =
@@ -110,13 +110,13 @@ fn a_served_demo_keeps_its_account(world: &World) {
     let accounts = world.json(&["account", "list"]);
     assert_eq!(accounts.as_array().unwrap().len(), 1);
     assert_eq!((&accounts[0]["name"], &accounts[0]["terms"]["rate"]), (&"demo".into(), &"unlimited".into()));
-    // Without the file the demo creates another account.
+    // Without its credentials file, the demo creates another account.
     std::fs::write(&file, "{}").unwrap();
     let third = served(world);
     assert_ne!(credentials(&third), credentials(&first));
     assert_eq!(world.json(&["account", "list"])[1]["name"], "demo-2");
     assert!(third.iter().any(|line| line.ends_with("it is signed in as the demo account.")), "{third:?}");
-    // If the store has another account, a guest does not become an operator by opening a page.
+    // If the store has other accounts, opening the page does not sign in as the demo account.
     world.ok(&["account", "create", "alice"]);
     let fourth = served(world);
     assert!(fourth.iter().any(|line| line.contains("and sign in") && line.contains("alice")), "{fourth:?}");
@@ -128,7 +128,7 @@ fn a_served_demo_keeps_its_account(world: &World) {
     a_served_demo_listens_where_it_is_told(world);
 }
 
-/// The account has cash, a few positions and the orders behind them, and its net assets are known.
+/// The account has cash, positions, filled orders, and known net assets.
 fn it_has_traded(world: &World) {
     let mine = |arguments: &[&str]| world.json(&[arguments, &["--account", "demo"]].concat());
     let held: Vec<(String, String)> = mine(&["positions"])["list"][0]["stock_info"]
@@ -152,7 +152,7 @@ fn it_has_traded(world: &World) {
     let mut newest = orders["orders"].as_array().unwrap().iter();
     let open = newest.find(|order| order["symbol"] == "CNDL.US").unwrap();
     assert_eq!((&open["status"], &open["time_in_force"]), (&"NewStatus".into(), &"GTC".into()), "{orders}");
-    // The grid has sold what it bought.
+    // The grid has sold as many shares as it bought.
     let grid = &mine(&["grid", "list"])["grid_order"][0];
     assert_eq!((&grid["symbol"], &grid["status"]), (&"9003.HK".into(), &"Performing".into()), "{grid}");
     for count in ["total_buy_quantity", "total_sell_quantity"] {
@@ -161,11 +161,11 @@ fn it_has_traded(world: &World) {
     let past = mine(&["order", "list", "--history"]);
     let statuses: Vec<&str> =
         past["orders"].as_array().unwrap().iter().map(|order| order["status"].as_str().unwrap()).collect();
-    // Six orders, and two of the grid.
+    // Six orders of the account and two of the grid.
     assert_eq!(statuses, ["FilledStatus"; 8]);
 }
 
-/// Or it fails: a requested address is not replaced by another.
+/// A requested address that is in use is an error; no other address is used instead.
 fn a_served_demo_listens_where_it_is_told(world: &World) {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -184,11 +184,11 @@ fn a_served_demo_listens_where_it_is_told(world: &World) {
     let (code, message) = by_variable("CHANDLER_TCP", "here", &serve);
     assert_eq!(code, Some(2), "{message}");
     assert!(message.contains("CHANDLER_TCP") && message.contains("\"here\""), "{message}");
-    // Without a server the variable is ignored.
+    // The variable is ignored without `--serve`.
     assert_eq!(by_variable("CHANDLER_TCP", "here", &["demo", "-q"]).0, Some(0));
 }
 
-/// The output of a served demo until it is ready.
+/// Serves the demo until it is ready, and returns its output.
 fn served(world: &World) -> Vec<String> {
     use std::io::BufRead;
     let mut command = world.with_default_hangup(&["demo", "--quiet", "--serve"]);
@@ -203,7 +203,7 @@ fn served(world: &World) -> Vec<String> {
             break;
         }
     }
-    // As when its terminal is closed.
+    // Closing the terminal sends SIGHUP.
     send(&child, "HUP");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(seen.iter().any(|line| line.starts_with("Open http://127.0.0.1:")), "{seen:?}");

@@ -1,4 +1,4 @@
-//! The settings of a server, as checked by the doctor and `config check`.
+//! Server settings, as checked by `doctor` and `config check`.
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::world::{Ran, World, days, machine_seconds};
 
 const FREE: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
 
-/// The doctor's results for one check: verdict, text and advice of each, and the exit code.
+/// Returns the exit code, and the verdict, text and advice of one of the doctor's checks.
 fn judged(world: &World, arguments: &[&str], env: &[(&str, &str)], check: &str) -> (Option<i32>, String) {
     let mut command = world.command(&[&["doctor", "--format", "json"], arguments].concat());
     let ran = Ran::of(command.envs(env.iter().copied()).output().unwrap());
@@ -17,7 +17,7 @@ fn judged(world: &World, arguments: &[&str], env: &[(&str, &str)], check: &str) 
     (ran.code, words.collect::<Vec<_>>().join("\n"))
 }
 
-/// A certificate valid from one day to another, in days since 1970-01-01.
+/// Writes a certificate that is valid between two dates, in days since 1970-01-01.
 fn certificate(world: &World, not_before: i64, not_after: i64) {
     let date = |days: i64| date_time_ymd(1970, 1, 1) + std::time::Duration::from_secs(days as u64 * 86_400);
     let mut parameters = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -28,7 +28,7 @@ fn certificate(world: &World, not_before: i64, not_after: i64) {
 }
 
 #[test]
-fn a_certificate_is_checked_by_its_dates() {
+fn expired_and_future_certificates_are_reported() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     let today = machine_seconds() / 86_400;
     let arguments = [&FREE[..], &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]].concat();
@@ -50,7 +50,7 @@ fn a_missing_or_invalid_font_for_statements_is_reported() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.write("none.ttf", "not a font");
     for (arguments, code, says) in [
-        // `setup.sh` installs one.
+        // `setup.sh` installs a suitable font.
         (vec![], 0, ["\"ok\"", "statements in Chinese are set in /"]),
         (vec!["--statement-font", "none.ttf"], 1, ["\"fail\"", "is no font that can be embedded"]),
         (vec!["--statement-font", "gone.ttf"], 1, ["\"fail\"", "cannot read the font"]),
@@ -74,7 +74,7 @@ fn two_settings_for_one_port_are_an_invalid_configuration() {
         let (code, words) = judged(&world, &["--config", file], &[], "port");
         assert!(code == Some(1) && words.contains(says), "{words}");
     }
-    // A flag may move one of them to another port.
+    // A flag can move one of them to another port.
     world.ok(&["config", "show", "--config", "twice.toml", "--tcp", "127.0.0.1:6"]);
     world.write("free.toml", "[server]\nlisten = \"127.0.0.1:0\"\ntcp = \"127.0.0.1:0\"\n");
     world.ok(&["config", "check", "free.toml"]);
@@ -103,7 +103,8 @@ fn an_invalid_variable_is_reported_by_its_name() {
         assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("chandler: {name} ")), "{}", ran.stderr);
     }
-    // An invalid flag is reported as the flag, whatever the environment contains.
+    // An invalid flag is reported by the flag's name, even if the environment variable is invalid
+    // as well.
     let mut command = world.command(&["serve", "--cache-mb", "foo"]);
     let ran = Ran::of(command.env("CHANDLER_CACHE_MB", "foo").output().unwrap());
     assert!(ran.code == Some(2) && ran.stderr.contains("chandler: --cache-mb \"foo\""), "{}", ran.stderr);

@@ -1,5 +1,5 @@
-//! Grids of a paper account as whole commands, on a past morning, with a clock for every command: on
-//! both transports, except for what only one of them has.
+//! Grid commands of a paper account, on a past morning, with an explicit clock for each command.
+//! Tested over both transports unless a feature has only one.
 
 use serde_json::{Value, json};
 
@@ -20,13 +20,12 @@ const ID: &str = "1900000001";
 const FILES: [(&str, &str); 2] = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
 const CASH: [&str; 2] = ["--cash", "HKD=500000"];
 
-/// A morning of one security, and an account with half a million and 500 shares, in the local
-/// store.
+/// Creates a local account with HKD 500,000 and 500 shares, and a morning of one security.
 fn world() -> Desk {
     with_shares(Desk::local(&FILES, &CASH))
 }
 
-/// The same over each transport.
+/// Creates the same account on each transport.
 fn desks() -> [Desk; 2] {
     Desk::both(&FILES, &CASH, BEFORE).map(with_shares)
 }
@@ -36,13 +35,13 @@ fn with_shares(desk: Desk) -> Desk {
     desk
 }
 
-/// A command at an instant of that morning in Hong Kong.
+/// Adds a clock to a command.
 fn at<'a>(clock: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &["--clock", clock]].concat()
 }
 
-/// A grid between 300 and 310 that trades 100 per step and holds 100 to 1,000; the step and further
-/// flags follow.
+/// Returns the command for a grid between 300 and 310 that trades 100 per step and holds 100 to
+/// 1,000. `rest` has the step and further flags.
 fn submit<'a>(rest: &[&'a str]) -> Vec<&'a str> {
     let rule = [
         "grid",
@@ -72,10 +71,11 @@ fn has_lines(text: &str, lines: &[&str]) {
 }
 
 #[test]
-fn a_grid_trades_a_morning_and_is_explained() {
+fn a_grid_trades_and_is_explained() {
     for world in desks() {
         assert_eq!(world.json(&submit(&["--spread", "0.4"])), json!({"order_id": ID}));
-        // Sold at 305.6, bought at 305.2 and 304.8, and at 305.2 sold again: that order is still open.
+        // The grid sold at 305.6, bought at 305.2 and 304.8, and submitted a sell order at 305.2,
+        // which is still open.
         let grids = world.json(&at(LATER, &["grid", "list"]));
         let grid = &grids["grid_order"][0];
         for (key, value) in [
@@ -128,7 +128,7 @@ fn a_grid_trades_a_morning_and_is_explained() {
             table.contains("2026-03-18 10:03:00 HKT") && table.contains("sell") && table.contains("open"),
             "{table}"
         );
-        // An order of a grid has its own explanation.
+        // Orders of a grid have another explanation than other orders.
         let explanation = world.ok(&at(LATER, &["order", "why", "1000000001"]));
         assert!(explanation.contains("the grid's level 305.6"), "{explanation}");
         let explanation = world.ok(&at(LATER, &["grid", "why", ID]));
@@ -144,7 +144,7 @@ fn a_grid_trades_a_morning_and_is_explained() {
 }
 
 #[test]
-fn the_inputs_of_a_grid_are_shown_and_its_risks_accepted() {
+fn grid_inputs_are_shown_and_risks_accepted() {
     for world in desks() {
         world.ok(&["account", "set", "ann", "--grid-questionnaire", "on"]);
         let (code, said) = world.fails(&submit(&["--spread", "0.4"]));
@@ -198,7 +198,7 @@ fn a_grid_is_changed_paused_and_ended() {
         ] {
             assert_eq!(grid[key], value, "{key}");
         }
-        // A date includes its last second in the market's zone.
+        // A date includes its last second in the market's time zone.
         describe(&["grid", "replace", ID, "--tif", "gtd", "--expire", "2026-03-20"]);
         has_lines(&describe(&["grid", "show", ID]), &["ends         2026-03-20 23:59:59 HKT"]);
         assert_eq!(world.json(&at(BEFORE, &["grid", "cancel", ID])), json!({"order_id": ID}));
@@ -210,7 +210,7 @@ fn a_grid_is_changed_paused_and_ended() {
 }
 
 #[test]
-fn a_dry_run_shows_where_a_grid_would_trade_and_does_nothing() {
+fn a_dry_run_of_a_grid_shows_its_trades_and_writes_nothing() {
     for world in desks() {
         let text = world.ok(&submit(&["--spread", "2", "--dry-run"]));
         has_lines(
@@ -229,7 +229,7 @@ fn a_dry_run_shows_where_a_grid_would_trade_and_does_nothing() {
         let preview = world.json(&submit(&["--spread", "0.2", "--dry-run"]));
         let sales = &preview["sales"];
         assert_eq!((&sales["level_count"], sales["levels"].as_array().unwrap().len()), (&json!(24), 20));
-        // 500 are held, and 100 must remain.
+        // 500 shares are held, of which 100 must remain.
         assert_eq!((&sales["trade_count"], &preview["position"]), (&json!(4), &json!("500")));
         let refused =
             world.ok(&submit(&["--spread", "2", "--tif", "gtd", "--expire", "2026-03-17", "--dry-run"]));

@@ -1,5 +1,4 @@
-//! The dependencies between our crates, checked with the build's metadata, and those between the
-//! files of each crate.
+//! Dependencies between our crates, from `cargo metadata`, and between the files of each crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,9 +6,9 @@ use std::process::Command;
 
 use crate::import_circles::{Import, circles, imports};
 
-/// Files that import each other in a cycle have to be read together. A reader can manage this many.
+/// Maximum number of files in an import cycle. Files in a cycle can only be understood together.
 const CIRCLE_MAX: usize = 3;
-/// Lines of the server that read the market's clock.
+/// Maximum number of lines in the server that read the market's clock.
 const CLOCK_READS_MAX: usize = 15;
 
 #[test]
@@ -20,7 +19,8 @@ fn dependencies_point_only_downwards() {
         .output()
         .unwrap();
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    // Packages outside `crates/` are tools: they may depend on everything, nothing depends on them.
+    // Packages outside `crates/` are tools: they may depend on everything, and nothing depends on
+    // them.
     let is_drawn = |package: &&serde_json::Value| {
         let manifest = package["manifest_path"].as_str().unwrap();
         Path::new(manifest).ancestors().nth(2).is_some_and(|folder| folder.ends_with("crates"))
@@ -66,7 +66,7 @@ fn dependencies_point_only_downwards() {
 }
 
 #[test]
-fn no_more_than_three_files_import_each_other_in_a_cycle() {
+fn import_cycles_have_at_most_three_files() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut complaints = Vec::new();
     for folder in std::fs::read_dir(crates).unwrap() {
@@ -88,14 +88,14 @@ fn no_more_than_three_files_import_each_other_in_a_cycle() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
 
-/// The modules of `store` from the lowest to the highest. `lib.rs` re-exports from all of them.
+/// The modules of `store`, from the lowest to the highest. `lib.rs` re-exports from all of them.
 const STORE: [&str; 11] = [
     "ids", "engine", "candles", "cluster", "accounts", "trading", "social", "backup", "moving", "survey",
     "scratch",
 ];
 
 #[test]
-fn modules_of_the_store_import_only_from_below() {
+fn store_modules_import_only_lower_ones() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("store/src");
     let imports = imports("lib.rs", &|file| std::fs::read_to_string(source.join(file)).ok());
     let layer = |file: &str| {
@@ -108,10 +108,9 @@ fn modules_of_the_store_import_only_from_below() {
     assert!(upwards.is_empty(), "{}", upwards.join("\n"));
 }
 
-/// The groups of endpoints, and the pages, are built on the kit, and are as independent as two
-/// crates.
+/// Endpoint groups and pages may depend on the kit, but not on each other, as if they were crates.
 #[test]
-fn groups_of_endpoints_do_not_import_each_other() {
+fn endpoint_groups_do_not_import_each_other() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("server/src");
     let imports = imports("lib.rs", &|file| std::fs::read_to_string(source.join(file)).ok());
     let groups: BTreeSet<&str> = imports.iter().filter_map(|import| group(&import.from)).collect();
@@ -120,10 +119,10 @@ fn groups_of_endpoints_do_not_import_each_other() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// A request takes the market's time from its caller. Jobs, pages, monitoring and signed links have
-/// no caller and read a clock.
+/// A request gets the market's time from its caller. Only jobs, pages, monitoring and signed links,
+/// which have no caller, may read the clock.
 #[test]
-fn few_places_of_the_server_read_the_market_clock() {
+fn the_market_clock_is_read_in_few_places() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("server/src");
     let mut reads = Vec::new();
     for file in files(&source) {
@@ -139,7 +138,7 @@ fn few_places_of_the_server_read_the_market_clock() {
     assert!((1..=CLOCK_READS_MAX).contains(&reads.len()), "{}:\n{}", reads.len(), reads.join("\n"));
 }
 
-/// The files of a folder and the folders in it, without those of tests.
+/// Returns the source files below a folder, except tests.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -156,7 +155,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The group of a file: its folder under `http`, or `pages`.
+/// Returns the group of a file: its folder below `http`, or `pages`.
 fn group(file: &str) -> Option<&str> {
     let mut parts = file.split('/');
     match (parts.next()?, parts.next()?, parts.next()) {

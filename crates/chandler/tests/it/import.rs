@@ -1,4 +1,4 @@
-//! `chandler import` as a user sees it.
+//! `chandler import`, and exports of imported data.
 
 use crate::world::{World, days, hour};
 
@@ -30,7 +30,7 @@ fn new_candles_replace_stored_ones_and_the_ledger_records_it() {
 }
 
 #[test]
-fn rows_that_break_a_rule_are_quarantined_and_the_rest_is_imported() {
+fn invalid_rows_are_quarantined_and_others_imported() {
     let world = World::new();
     let text = "symbol,time,open,high,low,close,volume\n\
         700.HK,2026-11-13 09:30,10,11,9,10,100\n\
@@ -93,7 +93,7 @@ fn a_folder_is_expanded_to_its_tables() {
 }
 
 #[test]
-fn exported_candles_import_to_the_same_candles() {
+fn exported_candles_round_trip() {
     let world = World::with(&[("days.csv", &days("700.HK")), ("hour.csv", &hour("700.HK"))]);
     for (period, ending) in [("day", "csv"), ("day", "parquet"), ("1m", "csv"), ("1m", "parquet")] {
         let file = format!("out.{period}.{ending}");
@@ -146,7 +146,7 @@ fn implausible_actions_are_quarantined() {
 }
 
 #[test]
-fn kinds_of_securities_are_imported_and_unknown_ones_list_the_valid_ones() {
+fn unknown_security_kinds_are_refused() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let before = world.json(&["inspect", "700.HK"]);
     world.write("securities.csv", "symbol,kind\n700.HK,equity\n2800.HK,fund\n823.HK,reit\n");
@@ -161,7 +161,7 @@ fn kinds_of_securities_are_imported_and_unknown_ones_list_the_valid_ones() {
 }
 
 #[test]
-fn a_pay_date_changes_no_adjusted_price_and_must_not_be_before_the_ex_date() {
+fn a_pay_date_does_not_affect_adjusted_prices() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let adjusted = || world.json(&["kline", "700.HK", "--adjust", "forward", "-n", "10"]);
     world.write("plain.csv", "symbol,ex_date,cash\n700.HK,2026-11-10,0.5\n");
@@ -196,7 +196,7 @@ fn candles_of_options_are_imported_but_not_shown() {
         let (code, stderr) = world.fails(command);
         assert!(code == 1 && stderr.contains("history for options is unavailable"), "{code} {stderr}");
     }
-    // An export of everything leaves them out.
+    // An export without symbols skips options.
     let all = world.ok(&["export"]);
     assert!(all.contains("700.HK") && !all.contains(option), "{all}");
     let (_, stderr) = world.fails(&["export", "-p", "1m"]);
@@ -236,8 +236,7 @@ fn margin_factors_are_imported_and_recorded_in_the_ledger() {
     world.ok(&["check"]);
 }
 
-/// A Parquet file with random bytes that makes its reader panic. The bytes are the same in every
-/// run.
+/// Writes a damaged Parquet file that makes the reader panic. The damage is the same in every run.
 fn panicking_parquet(world: &World) {
     world.ok(&["export", "700.HK", "--period", "1m", "--output", "whole.parquet"]);
     let whole = std::fs::read(world.path("whole.parquet")).unwrap();
@@ -282,7 +281,7 @@ fn a_damaged_parquet_file_is_an_error_and_not_a_panic() {
 }
 
 #[test]
-fn a_file_without_one_usable_row_fails() {
+fn a_file_without_valid_rows_fails() {
     let world = World::new();
     world.write("m.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,10,1,9,10,1\n");
     let (code, stderr) = world.fails(&["import", "m.csv"]);
@@ -293,7 +292,7 @@ fn a_file_without_one_usable_row_fails() {
     assert_eq!(world.json(&["imports"])[0]["state"], "failed");
 }
 
-/// Ninety trading days of 700.HK, each price times a factor.
+/// Returns 90 daily candles of 700.HK, with each price multiplied by `factor`.
 fn quarter(factor: u32) -> String {
     let mut text = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
     let days = (1..=30).flat_map(|day| [7, 8, 9].map(|month| (month, day)));
@@ -338,7 +337,7 @@ fn a_file_with_scaled_prices_is_refused_with_the_factor() {
 fn weeks_are_not_mistaken_for_days_because_of_a_holiday() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let before = world.json(&["kline", "700.HK", "-n", "50"]);
-    // Good Friday and the day before it; the rest are Fridays.
+    // Fridays, except for 2026-04-02 and 2026-04-30, the days before holidays.
     let fridays =
         ["2026-03-20", "2026-03-27", "2026-04-02", "2026-04-10", "2026-04-17", "2026-04-24", "2026-04-30"];
     let rows: String = fridays.iter().map(|day| format!("700.HK,{day},1,1,1,1,1\n")).collect();
@@ -349,7 +348,7 @@ fn weeks_are_not_mistaken_for_days_because_of_a_holiday() {
 }
 
 #[test]
-fn flags_supply_what_a_file_does_not_say() {
+fn flags_supply_missing_information() {
     let world = World::new();
     let text =
         "Date,Open,High,Low,Close,Volume,trade_session\n11/5/2026 9:30,1,1,1,1,0.5,TradeSession.Intraday\n";
@@ -366,7 +365,7 @@ fn flags_supply_what_a_file_does_not_say() {
 }
 
 #[test]
-fn candles_before_the_published_floor_are_imported_counted_and_exported() {
+fn candles_before_the_floor_are_imported_and_counted() {
     let world = World::new();
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     for day in ["1995-01-03", "1995-01-04", "2004-05-31", "2004-06-01"] {
@@ -383,7 +382,7 @@ fn candles_before_the_published_floor_are_imported_counted_and_exported() {
     let note = file(0)["notes"].to_string();
     assert!(note.contains("3 rows lie before what accounts are served"), "{note}");
     assert!(note.contains("HK from 2004-06-01"), "{note}");
-    // The command line shows all of it: as candles, in weeks, adjusted, in minutes, in a file.
+    // The command line shows all candles: as days, weeks, adjusted, minutes, and in a file.
     let first = |arguments: &[&str]| {
         let answer = world.json(&[&["kline", "5.HK"], arguments].concat());
         answer["candlesticks"][0]["time"].as_str().unwrap().get(..10).unwrap().to_owned()
@@ -396,13 +395,13 @@ fn candles_before_the_published_floor_are_imported_counted_and_exported() {
     assert_eq!(all["candlesticks"].as_array().unwrap().len(), 4);
     world.ok(&["export", "5.HK", "--output", "out.csv"]);
     assert_eq!(std::fs::read_to_string(world.path("out.csv")).unwrap().lines().count(), 5);
-    // Other floors of the server change the count.
+    // The number of unserved candles depends on the server's floors.
     let again = |floors: &str| {
         let report = world.json(&["import", "--again", "old.csv", "--floors", floors]);
         report["files"][0]["unserved"].as_u64().unwrap()
     };
     assert_eq!((again("none"), again("HK.day=1995-01-04"), again("published")), (0, 1, 3));
-    // The sources of the server's floors: its file, the environment, a flag.
+    // The floors come from the server's configuration file, the environment or a flag.
     world.write("server.toml", "[server]\nfloors = \"none\"\n");
     let again = |arguments: &[&str], env: &[(&str, &str)]| {
         let all = [&["import", "--again", "old.csv", "--format", "json"], arguments].concat();
@@ -463,10 +462,10 @@ fn trades_are_imported_shown_and_exported() {
     assert!(world.ok(&["check"]).contains("and 3 trades in "));
 }
 
-/// Five-minute candles are imported, fifteen-minute ones are derived, and one-minute candles take
-/// precedence where they exist.
+/// Five-minute candles are imported, fifteen-minute candles are derived from them, and one-minute
+/// candles take precedence where they exist.
 #[test]
-fn a_five_minute_file_is_stored_as_such_and_answers_its_multiples() {
+fn five_minute_candles_are_stored_and_aggregated() {
     let row = |minute: u32, volume: u32| {
         format!("700.HK,2026-11-13 {:02}:{:02},10,11,9,10,{volume}\n", minute / 60, minute % 60)
     };
@@ -497,7 +496,7 @@ fn a_five_minute_file_is_stored_as_such_and_answers_its_multiples() {
     assert_eq!((&day["period"], &day["minutes"], &day["expected"]), (&"5m".into(), &330.into(), &331.into()));
     let exported = world.ok(&["export", "--period", "30m"]);
     assert_eq!(exported.lines().count(), 12, "{exported}");
-    // With an explicit period nothing is guessed; and the same rows are unchanged.
+    // With an explicit period nothing is guessed, and the same rows are unchanged.
     let again = world.json(&["import", "--again", "--period", "5m", "fives.csv"]);
     assert_eq!((&again["files"][0]["unchanged"], &again["files"][0]["added"]), (&66.into(), &0.into()));
     let minutes: String = (570..720).chain(780..960).map(|minute| row(minute, 2)).collect();

@@ -1,8 +1,8 @@
-//! Finds the files of a crate that import each other in a cycle, from their syntax trees.
+//! Finds import cycles between the files of a crate, from their syntax trees.
 //!
-//! An import counts for the file that *defines* the item, whichever re-export it uses: a `lib.rs`
-//! that only gathers names is in no cycle. Re-exports themselves and `#[cfg(test)]` code are left
-//! out. Method calls are not imports.
+//! An import is attributed to the file that *defines* the item, whichever re-export it uses, so
+//! that a `lib.rs` with only re-exports is in no cycle. Re-exports and `#[cfg(test)]` code are
+//! ignored. Method calls are not imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,10 +12,10 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta, UseTree, Visibility};
 
-/// A module path: empty for the root of the crate.
+/// A module path, empty for the crate root.
 type ModulePath = Vec<String>;
 
-/// Files in a cycle, and the imports that close it.
+/// Files in a cycle, and the imports between them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Circle {
     pub(crate) files: Vec<String>,
@@ -23,8 +23,8 @@ pub(crate) struct Circle {
     pub(crate) imports: Vec<String>,
 }
 
-/// The cycles among the modules below `root` (`lib.rs` or `main.rs`), largest first. `read` returns
-/// the text of each file.
+/// Returns the cycles among the modules below `root` (`lib.rs` or `main.rs`), largest first. `read`
+/// returns a file's text.
 pub(crate) fn circles(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec<Circle> {
     let mut sources = Sources { read, modules: BTreeMap::new() };
     sources.add_file(Path::new(root), Vec::new());
@@ -50,7 +50,7 @@ pub(crate) fn circles(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec
     circles
 }
 
-/// Every import between the files below `root`, including re-exports.
+/// Returns every import between the files below `root`, including re-exports.
 pub(crate) fn imports(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec<Import> {
     let mut sources = Sources { read, modules: BTreeMap::new() };
     sources.add_file(Path::new(root), Vec::new());
@@ -62,7 +62,7 @@ pub(crate) fn imports(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec
     sources.imports()
 }
 
-/// Every file that is reachable from one, including itself if there is a cycle.
+/// Returns the files reachable from a file, including the file itself if it is in a cycle.
 fn reachable<'a>(from: &str, arrows: &BTreeMap<&str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut next: Vec<&str> = vec![from];
@@ -76,7 +76,7 @@ fn reachable<'a>(from: &str, arrows: &BTreeMap<&str, BTreeSet<&'a str>>) -> BTre
     reached
 }
 
-/// A dependency of a file on an item of another.
+/// A dependency of a file on an item in another file.
 #[derive(Debug)]
 pub(crate) struct Import {
     pub(crate) from: String,
@@ -91,15 +91,15 @@ impl fmt::Display for Import {
     }
 }
 
-/// One module, in its own file or inline.
+/// A module, in a separate file or inline.
 #[derive(Default)]
 struct Module {
     file: String,
-    /// The names that its `use` declarations give to paths.
+    /// Names bound by `use` declarations, and their paths.
     names: BTreeMap<String, Vec<String>>,
-    /// Names that are imported, and not re-exported.
+    /// Names that are imported but not re-exported.
     imported: BTreeSet<String>,
-    /// Paths that make it depend on other files.
+    /// Paths in the module's code and imports.
     paths: Vec<Vec<String>>,
 }
 
@@ -119,7 +119,7 @@ impl Sources<'_> {
         self.add_items(&tree.items, file, &children, path);
     }
 
-    /// `children` is the folder with the files of modules without a `#[path]`.
+    /// Adds a module's items. `children` is the folder of child modules without a `#[path]`.
     fn add_items(&mut self, items: &[Item], file: &Path, children: &Path, path: ModulePath) {
         let mut module = Module { file: slashed(file), ..Module::default() };
         let mut below = Vec::new();
@@ -166,7 +166,7 @@ impl Sources<'_> {
         imports
     }
 
-    /// Whether a path begins with an item that a `use` has imported, and that is counted already:
+    /// Returns whether a path begins with an imported item, which was counted with its `use`:
     /// `Check::new` after `use Check`.
     fn is_of_import(&self, from: &[String], path: &[String]) -> bool {
         let [first, _, ..] = path else { return false };
@@ -174,10 +174,9 @@ impl Sources<'_> {
         is_import && self.resolve(from, std::slice::from_ref(first), 0).is_some()
     }
 
-    /// The file that defines the item of a path; `None` for a module, which only leads to items,
-    /// and for other crates.
+    /// Returns the file that defines an item, or `None` for modules and items of other crates.
     fn resolve(&self, from: &[String], path: &[String], depth: u32) -> Option<String> {
-        // Limits names that re-export each other.
+        // Re-exports may refer to each other.
         if depth > 16 {
             return None;
         }
@@ -202,7 +201,7 @@ impl Sources<'_> {
             || self.modules.get(module).is_some_and(|module| module.names.contains_key(name))
     }
 
-    /// Descends from a module, through children and imports, to the module that defines the item.
+    /// Descends from a module through children and imports to the module that defines the item.
     fn walk(&self, module: &[String], path: &[String], depth: u32) -> Option<String> {
         let (name, rest) = path.split_first()?;
         let below = child(module, name);
@@ -245,7 +244,7 @@ impl Module {
             UseTree::Rename(name) => {
                 bind(name.rename.to_string(), [before.as_slice(), &[name.ident.to_string()]].concat());
             }
-            // A glob counts as an import from that module's own file.
+            // A glob import is attributed to the module's file.
             UseTree::Glob(_) if is_import => self.paths.push([before.as_slice(), &["*".to_owned()]].concat()),
             UseTree::Glob(_) => {}
             UseTree::Group(group) => {
@@ -261,7 +260,7 @@ struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    /// The paths in unparsed tokens: bodies of macros, arguments of attributes.
+    /// Adds the paths in unparsed tokens: macro bodies and attribute arguments.
     fn add_tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
@@ -287,7 +286,8 @@ impl Paths<'_> {
         self.add(path);
     }
 
-    /// A single name is of this module, or its `use` has been counted.
+    /// Adds a path. Single names are skipped: they are defined in the module, or were counted with
+    /// their `use`.
     fn add(&mut self, path: Vec<String>) {
         if path.len() > 1 {
             self.found.push(path);
@@ -308,14 +308,14 @@ impl<'ast> Visit<'ast> for Paths<'_> {
         }
     }
 
-    /// Inside a function.
+    /// Visits a `use` declaration inside a function.
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         let mut module = Module::default();
         module.add_use(&item.tree, &mut Vec::new(), true);
         self.found.extend(module.paths);
     }
 
-    /// Visibility is not a dependency.
+    /// A path in `pub(in path)` is not a dependency.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -352,7 +352,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether an item is compiled only for tests: `#[cfg(test)]` or `#[cfg(all(test, …))]`.
+/// Returns whether an item is compiled only for tests: `#[cfg(test)]` or `#[cfg(all(test, …))]`.
 fn is_test(attributes: &[Attribute]) -> bool {
     fn wants_test(meta: &Meta) -> bool {
         match meta {
@@ -369,7 +369,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The file that `#[path = "…"]` names.
+/// Returns the path of a `#[path = "…"]` attribute.
 fn path_attribute(attributes: &[Attribute]) -> Option<PathBuf> {
     attributes.iter().filter(|attribute| attribute.path().is_ident("path")).find_map(|attribute| {
         let Meta::NameValue(pair) = &attribute.meta else { return None };
@@ -382,7 +382,7 @@ fn child(module: &[String], name: &str) -> ModulePath {
     [module, &[name.to_owned()]].concat()
 }
 
-/// With forward slashes on every system, since it is printed.
+/// Formats a path with forward slashes on every system, for printing.
 fn slashed(file: &Path) -> String {
     let parts: Vec<String> = file
         .components()
@@ -392,7 +392,7 @@ fn slashed(file: &Path) -> String {
     parts.join("/")
 }
 
-/// Cycles of a made-up tree: pairs of file and text.
+/// Returns the cycles of a made-up source tree, given as pairs of file name and text.
 fn made_up(files: &[(&str, &str)]) -> Vec<Circle> {
     let read = |path: &Path| {
         files.iter().find(|(name, _)| *name == slashed(path)).map(|(_, text)| (*text).to_owned())
@@ -401,9 +401,9 @@ fn made_up(files: &[(&str, &str)]) -> Vec<Circle> {
 }
 
 #[test]
-fn imports_count_for_the_file_that_defines_an_item() {
-    // `lib.rs` re-exports both; `error` is used through it, and `b` through a module that imports
-    // it privately.
+fn imports_are_attributed_to_the_defining_file() {
+    // `lib.rs` re-exports `A` and `Error`. `error` is used through it, and `b` through a module
+    // that imports it privately.
     let found = made_up(&[
         ("lib.rs", "mod a; mod b; mod error; pub use a::A; pub use error::Error;"),
         ("a.rs", "use crate::{Error, b}; pub struct A; fn make() -> Result<b::B, Error> { todo!() }"),
@@ -427,7 +427,7 @@ fn modules_are_found_in_folders_inline_and_by_path() {
 }
 
 #[test]
-fn paths_in_macros_attributes_and_globs_are_imports_and_tests_are_not() {
+fn paths_in_macros_attributes_and_globs_are_imports() {
     let circle_of = |text: &str| {
         let files =
             [("lib.rs", "mod a; mod b;"), ("a.rs", text), ("b.rs", "use crate::a::A; pub const B: A = A;")];

@@ -1,5 +1,6 @@
-//! Times in the JSON of every command are RFC 3339, from a store and from a server. The commands are those of the manual, which is made
-//! from the arguments: a new command fails here until it has a line below.
+//! Checks that times in the JSON output of every command are RFC 3339, from a store and from a
+//! server. The list of commands comes from the generated manual, so that a new command fails here
+//! until it is added below.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use crate::world::{Ran, World, machine_seconds};
 
 const SECURITIES: &str =
     "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
-/// One row is refused, so that something is in quarantine.
+/// The last row is at 12:30, outside trading hours, and goes to the quarantine.
 const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
     700.HK,2026-03-18 10:00,305,305,300,305,50000\n\
     700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n\
@@ -20,12 +21,12 @@ const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
     700.HK,2026-03-18 12:30,305,305.4,304.8,305.2,2000\n";
 
 const JSON: [&str; 2] = ["--format", "json"];
-/// The instant of a command: before the market has moved, when orders are filled, and on the next day.
+/// Clocks of the commands: before the market moves, when orders are filled, and on the next day.
 const BEFORE: &str = "2026-03-18T10:00:15+08:00";
 const LATER: &str = "2026-03-18T10:04:30+08:00";
 const NEXT: &str = "2026-03-19T10:00:00+08:00";
 
-/// What is asked of the store, in this order.
+/// Commands that are run on the store, in this order, each group at its clock.
 const HERE: &[(&str, &[&str])] = &[
     (
         BEFORE,
@@ -129,7 +130,7 @@ const HERE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What is asked of a server, at which the first part of the above has happened.
+/// Commands that are sent to a server, after the first group of `HERE`.
 const THERE: &[&str] = &[
     "order buy 700.HK 100 --limit 290",
     "order list",
@@ -168,10 +169,10 @@ const THERE: &[&str] = &[
     "logout",
     "doctor --listen 127.0.0.1:0 --tcp 127.0.0.1:0",
 ];
-/// The same for an operator.
+/// Commands that are sent to the server by an operator.
 const THERE_OPERATOR: &[&str] = &["clock", "clock +15s", "imports", "quarantine"];
 
-/// Commands that are not run here from a store, or at a server, and why.
+/// Commands that are not run on a store or at a server, with the reason.
 const NOT_HERE: [(&str, &str); 8] = [
     ("export", "its --format is that of the candles"),
     ("open", "serves until it is stopped; tests/it/open.rs"),
@@ -191,7 +192,7 @@ const NOT_THERE: [(&str, &str); 5] = [
     ("grid replace", "the rule is that of the store"),
 ];
 
-/// The commands of the manual that have a flag.
+/// Returns the commands in the manual that have a flag.
 pub(crate) fn commands_with(world: &World, flag: &str) -> BTreeSet<String> {
     world.ok(&["man", "--dir", "manual"]);
     let flag = format!(r"\fB{}\fR", flag.replace('-', r"\-"));
@@ -208,13 +209,13 @@ pub(crate) fn commands_with(world: &World, flag: &str) -> BTreeSet<String> {
     found
 }
 
-/// Finds every field that has a time in another form.
+/// Collects every field that holds a time in another format.
 fn check(value: &Value, path: &str, wrong: &mut Vec<String>) {
     match value {
         Value::Array(rows) => rows.iter().for_each(|row| check(row, &format!("{path}[]"), wrong)),
         Value::Object(fields) => fields.iter().for_each(|(name, value)| {
             let path = format!("{path}.{name}");
-            // A number that stands beside the same time in RFC 3339; and the row at which an import goes on.
+            // Numbers next to the same time in RFC 3339 are allowed. `resumed_at` is a row number.
             let beside = name.strip_suffix("_unix").or((name == "timestamp").then_some("time"));
             if beside.is_some_and(|beside| fields.contains_key(beside)) || name == "resumed_at" {
                 return;
@@ -240,7 +241,7 @@ fn check(value: &Value, path: &str, wrong: &mut Vec<String>) {
     }
 }
 
-/// Unix seconds or milliseconds of an instant of these tests, or a date as digits.
+/// Reports numbers that look like Unix seconds, Unix milliseconds or a date in digits.
 fn looks_like_a_time(number: Option<i64>, path: &str, wrong: &mut Vec<String>) {
     let now = jiff::Timestamp::from_second(machine_seconds()).unwrap();
     let years = [2026, i64::from(now.to_zoned(jiff::tz::TimeZone::UTC).year())];
@@ -253,8 +254,9 @@ fn looks_like_a_time(number: Option<i64>, path: &str, wrong: &mut Vec<String>) {
     }
 }
 
-/// By the market's clock, or by the machine's, which may be in any year, up to what expires within a year. No amount here is in that range, and of
-/// the ids only those of grids may be some day.
+/// Returns whether a number is in the range of Unix times used here: the market's clock, or the
+/// machine's clock from yesterday to 400 days ahead, because of expiry times. No amount is in that
+/// range. Grid ids can be, so they are excluded.
 fn is_instant_of_these_tests(seconds: i64, now: jiff::Timestamp) -> bool {
     const MARKET: std::ops::Range<i64> = 1_760_000_000..1_830_000_000;
     const GRIDS: std::ops::Range<i64> = 1_900_000_000..1_900_001_000;
@@ -274,9 +276,9 @@ fn unix_seconds_are_recognised_in_any_year() {
     }
 }
 
-/// Checks what a command printed. Returns it.
+/// Checks the output of a command and returns its first document.
 fn checked(line: &str, ran: &Ran, wrong: &mut Vec<String>) -> Value {
-    // `doctor` finds something on most machines.
+    // `doctor` reports problems on most machines.
     let is_ok = ran.code == Some(0) || line.starts_with("doctor");
     assert!(is_ok, "{line}: {:?} {}{}", ran.code, ran.stdout, ran.stderr);
     let documents: Vec<Value> =
@@ -288,7 +290,7 @@ fn checked(line: &str, ran: &Ran, wrong: &mut Vec<String>) -> Value {
     documents[0].clone()
 }
 
-/// The command of a line: its words that are no arguments.
+/// Returns whether a line runs a command, with or without arguments.
 fn is_of(line: &str, command: &str) -> bool {
     line == command || line.strip_prefix(command).is_some_and(|rest| rest.starts_with(' '))
 }
@@ -337,7 +339,7 @@ fn times_in_json_are_rfc_3339() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// The second list, at a server of the same store.
+/// Runs the second list at a server of the same store.
 fn at_a_server(world: &World, tokens: &[String], wrong: &mut Vec<String>) {
     let mut server = Server::of(world, &tokens[0], &["--clock", LATER]);
     let mut order = String::new();
@@ -354,7 +356,7 @@ fn at_a_server(world: &World, tokens: &[String], wrong: &mut Vec<String>) {
     }
 }
 
-/// Topics are written over HTTP; here, past the server.
+/// Adds a topic directly to the store, because the command line cannot create one.
 fn add_topic(world: &World) {
     let at = market::Timestamp(1_773_799_215);
     let accounts = Accounts::open(world.path("store"), at).unwrap();

@@ -1,4 +1,4 @@
-//! `chandler kline`: the formats, paging, and the clock.
+//! `chandler kline`: formats, paging, and the clock.
 
 use expect_test::expect;
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn the_table_is_aligned() {
 }
 
 #[test]
-fn json_has_the_names_and_nesting_of_the_wire_form() {
+fn json_has_the_fields_of_the_protocol() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let expected = expect![[r#"
         {
@@ -45,7 +45,7 @@ fn an_answer_with_fewer_candles_than_requested_has_a_note() {
 }
 
 #[test]
-fn both_anchors_include_their_own_candle() {
+fn before_and_after_are_inclusive() {
     let world = World::with(&[("hour.csv", &hour("700.HK"))]);
     let times = |arguments: &[&str]| {
         let answer = world.json(&[&["kline", "700.HK", "-p", "1m"], arguments].concat());
@@ -63,7 +63,7 @@ fn both_anchors_include_their_own_candle() {
 }
 
 #[test]
-fn it_pages_beyond_a_thousand_in_both_directions() {
+fn more_than_a_thousand_candles_are_paged() {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     let mut day = "2015-01-01".parse::<jiff::civil::Date>().unwrap();
     let mut number = 0;
@@ -103,12 +103,12 @@ fn the_clock_hides_the_future() {
     // Only the open of the current minute is known.
     assert_eq!(at("2026-11-13T01:40:30Z", "1m"), "2026-11-13T09:40:00+08:00 10.000 0");
     assert_eq!(at("2026-11-13T01:41:00Z", "1m"), "2026-11-13T09:41:00+08:00 10.000 0");
-    // The hour is stored as a rollup until 09:59; at 09:40 ten of its minutes are complete.
+    // The stored 60-minute candle ends at 09:59; at 09:40 ten of its minutes are complete.
     assert_eq!(at("2026-11-13T01:40:30Z", "60m"), "2026-11-13T09:30:00+08:00 10.000 1000");
     assert_eq!(at("2026-11-13T02:10:00Z", "60m"), "2026-11-13T09:30:00+08:00 10.590 3000");
     assert_eq!(at("2026-11-12T15:59:59Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
-    // The day is built from minutes until its closing auction is over, then the stored candle is
-    // used.
+    // The day is built from minutes until its closing auction is over; after that the stored candle
+    // is used.
     assert_eq!(at("2026-11-13T01:30:30Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
     assert_eq!(at("2026-11-13T01:40:30Z", "day"), "2026-11-13T00:00:00+08:00 10.390 1000");
     assert_eq!(at("2026-11-13T08:09:59Z", "day"), "2026-11-13T00:00:00+08:00 10.590 3000");
@@ -129,7 +129,7 @@ fn reports_exclude_the_future() {
     assert_eq!(candles(morning, "700.HK/1d").unwrap(), "9 to 2026-11-11T16:00:00Z");
     assert_eq!(candles("2026-11-15T02:00:00Z", "700.HK/1m").unwrap(), "30 to 2026-11-13T01:59:00Z");
     assert_eq!(candles("2026-11-13T01:29:59Z", "700.HK/1m"), None);
-    // If a file ends after now, neither its end nor its rows are shown.
+    // If a file's data ends after the clock, neither its end nor its row count is shown.
     let sources = world.json(&["inspect", "700.HK", "--clock", morning])["sources"].clone();
     let of = |name: &str| {
         sources.as_array().unwrap().iter().find(|s| s["file"] == world.file(name)).cloned().unwrap()
@@ -141,14 +141,14 @@ fn reports_exclude_the_future() {
     assert_eq!((&day["daily"], &day["daily_missing"]), (&Value::Bool(false), &Value::Null), "{day}");
     assert_eq!((&day["minutes"], &day["expected"]), (&11.into(), &11.into()), "{day}");
     assert!(world.ok(&["coverage", "700.HK", "--clock", morning]).contains("not over"));
-    // Before its first candle a security has none.
+    // Before its first candle, a security has no coverage.
     let (code, said) = world.fails(&["coverage", "700.HK", "--clock", "2020-01-01T00:00:00Z"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("no candles"), "{said}");
 }
 
 #[test]
-fn csv_parquet_and_the_chart_come_out_whole() {
+fn csv_parquet_and_chart_output_is_complete() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let csv = world.ok(&["kline", "700.HK", "-n", "1", "--format", "csv"]);
     assert_eq!(csv.lines().count(), 2, "{csv}");

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// A store with an account in it. It is Sunday 2026-11-15 in Hong Kong; Friday's level applies.
+/// Returns a store with an account. The clock is Sunday 2026-11-15 in Hong Kong, when Friday's
+/// level applies.
 fn world() -> World {
     let world =
         World::with(&[("700.HK_1d.csv", "date,open,high,low,close,volume\n2026-11-13,1,2,1,2,100\n")]);
@@ -27,7 +28,7 @@ fn reports_accept_their_former_names() {
 }
 
 #[test]
-fn a_quota_shows_usage_reason_and_forecast() {
+fn the_quota_shows_usage_reason_and_forecast() {
     let world = world();
     assert_eq!(
         world.ok(&["account", "reported-assets", "ann", "80000", "hkd", "--day", "2026-11-12"]),
@@ -52,7 +53,7 @@ fn a_quota_shows_usage_reason_and_forecast() {
         (&json!(3), &json!(600), &json!(600))
     );
     assert_eq!(quota["next_change"]["level"], 1);
-    // The same document as over HTTP, field by field.
+    // The fields are the same as in the HTTP response.
     let fields: Vec<&str> = quota.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(
         fields.join(" "),
@@ -137,7 +138,7 @@ fn rights_are_granted_until_a_day_and_withdrawn() {
 }
 
 #[test]
-fn limits_and_levels_are_set_by_hand_and_reset() {
+fn limits_and_levels_can_be_overridden_and_reset() {
     let world = world();
     let text = world.ok(&["account", "set", "ann", "--level", "4", "--connections", "2"]);
     assert!(text.contains("1000 securities a month (level 4: set by the operator)"), "{text}");
@@ -209,7 +210,7 @@ fn errors_are_one_line() {
 }
 
 #[test]
-fn levels_broken_by_hand_are_listed_and_repaired() {
+fn invalid_levels_are_listed_and_repaired() {
     let world = world();
     let accounts = store::Accounts::open(world.path("store"), market::Timestamp(0)).unwrap();
     for index in [2, 3] {

@@ -9,7 +9,7 @@ const SECURITIES: &str = "symbol,name_en,name_cn\n700.HK,Lamp & Wick,灯芯\nAAP
 
 fn world() -> World {
     let (mut all, fruit) = (days("700.HK"), days("AAPL.US"));
-    // The second security ends a day earlier.
+    // The second security's data ends a day earlier.
     let rest = fruit.lines().skip(1).filter(|line| !line.contains("2026-11-13"));
     rest.for_each(|line| all += &format!("{line}\n"));
     World::with(&[("securities.csv", SECURITIES), ("days.csv", &all), ("hour.csv", &hour("9.HK"))])
@@ -71,7 +71,7 @@ fn the_end_of_a_security_is_not_a_gap() {
     assert_eq!(all["days"].as_array().unwrap().last().unwrap()["date"], "2026-11-13");
     let said = world.ok(&["coverage", "700.HK"]);
     assert!(said.contains("ends on 2026-11-12, 1 trading day before 2026-11-13"), "{said}");
-    // A range that ends within the stored data does not mention its end.
+    // A range that ends within the stored data does not mention the end of the data.
     let within = world.ok(&["coverage", "700.HK", "--end", "2026-11-11"]);
     assert!(!within.contains("ends on"), "{within}");
 }
@@ -109,7 +109,7 @@ fn coverage_sorts_by_gaps_and_filters_by_market() {
 }
 
 #[test]
-fn requests_are_repeated_until_the_server_has_counted() {
+fn list_polls_until_the_server_has_counted() {
     let answer = |uncounted: u32| json!({"rows": [], "total": 300, "uncounted": uncounted, "next": null});
     let row = json!({
         "symbol": "700.HK", "name_en": "", "name_cn": "灯芯", "name_hk": "", "market": "HK",
@@ -139,7 +139,7 @@ fn a_count_with_a_start_date_suggests_the_right_flag() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_export_does_not_flood_a_terminal() {
+fn an_export_to_a_terminal_is_refused() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let output = world.on_a_terminal("export").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

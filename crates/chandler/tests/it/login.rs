@@ -1,4 +1,4 @@
-//! `chandler login` and the commands after it, against a server with prepared answers.
+//! `chandler login` and related commands, against a stub server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::world::{Ran, World, send};
 const CLIENT: &str = "5f0c1c5e-2b51-4f3c-9a43-0a6f5d2c7711";
 const SECRETS: [&str; 4] = ["us_secret", "refresh_secret", "rat_secret", "device_secret"];
 
-/// A server that answers by a table, and records its requests. It ends with the test.
+/// A stub server that records its requests. Its thread ends with the test process.
 struct Stub {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -58,7 +58,7 @@ impl Stub {
         Stub { url, requests: request }
     }
 
-    /// The first lines of the requests, without duplicates, in order of their first occurrence.
+    /// Returns the distinct request lines, in order of their first occurrence.
     fn requests(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for request in self.requests.lock().unwrap().iter() {
@@ -75,8 +75,8 @@ impl Stub {
     }
 }
 
-/// A server where the user has decided before the first poll. A token is valid for this many
-/// seconds.
+/// Starts a server at which the user has decided before the first poll. Tokens are valid for
+/// `life_s` seconds.
 fn decided(decision: &'static str, life_s: i64) -> Stub {
     Stub::start(move |what, body| match what {
         "POST /oauth2/register" => (
@@ -139,7 +139,7 @@ fn login(world: &World, stub: &Stub, more: &[&str]) -> String {
 }
 
 #[test]
-fn a_login_stores_a_token_where_sdks_look_and_a_logout_removes_it() {
+fn a_login_stores_a_token_for_sdks_and_a_logout_removes_it() {
     let (world, stub) = (World::new(), decided("approve", 2_592_000));
     let said = login(&world, &stub, &["--file-as", "your-client-id"]);
     for part in [
@@ -192,7 +192,7 @@ fn a_login_stores_a_token_where_sdks_look_and_a_logout_removes_it() {
 
 #[cfg(unix)]
 #[test]
-fn the_files_of_a_login_are_readable_only_by_their_owner() {
+fn login_files_are_readable_only_by_their_owner() {
     use std::os::unix::fs::PermissionsExt;
     let (world, stub) = (World::new(), decided("approve", 1000));
     login(&world, &stub, &[]);
@@ -212,11 +212,11 @@ fn the_files_of_a_login_are_readable_only_by_their_owner() {
 fn a_second_login_reuses_the_client_and_revokes_the_previous_token() {
     let (world, stub) = (World::new(), decided("approve", 1000));
     login(&world, &stub, &[]);
-    // The server is remembered.
+    // The server's address is remembered.
     ok(&world, &["login"]);
     assert_eq!(stub.count("POST /oauth2/register "), 1);
     assert_eq!(stub.count("POST /oauth2/revoke "), 1);
-    // Another name makes another client, and the old one is removed.
+    // Another name registers another client, and the old client is removed.
     ok(&world, &["login", "--client-name", "workbench"]);
     assert_eq!(stub.count("POST /oauth2/register "), 2);
     assert_eq!(stub.count("DELETE /oauth2/register/"), 1);
@@ -225,7 +225,7 @@ fn a_second_login_reuses_the_client_and_revokes_the_previous_token() {
 #[test]
 fn an_unknown_client_is_registered_again_under_the_same_names() {
     let world = World::new();
-    // The server knows the first client for one login; afterwards only the second.
+    // The server knows the first client for one login, and afterwards only the second.
     let registered = std::sync::atomic::AtomicUsize::new(0);
     let begun = std::sync::atomic::AtomicUsize::new(0);
     let count = |counter: &std::sync::atomic::AtomicUsize| {
@@ -259,13 +259,13 @@ fn an_unknown_client_is_registered_again_under_the_same_names() {
     assert_eq!(files(), ["client-1", "your-client-id"]);
     login(&world, &stub, &[]);
     assert_eq!(files(), ["client-2", "your-client-id"]);
-    // The same with another client name.
+    // A new client name also registers a new client.
     login(&world, &stub, &["--client-name", "workbench"]);
     assert_eq!(files(), ["client-3", "your-client-id"]);
 }
 
 #[test]
-fn a_login_that_is_not_approved_leaves_no_token() {
+fn a_denied_login_stores_no_token() {
     for (decision, word) in
         [("access_denied", "denied"), ("expired_token", "in time"), ("invalid_scope", "invalid_scope")]
     {
@@ -278,7 +278,7 @@ fn a_login_that_is_not_approved_leaves_no_token() {
 }
 
 #[test]
-fn a_token_that_is_about_to_expire_is_renewed() {
+fn an_expiring_token_is_renewed() {
     let (world, stub) = (World::new(), decided("approve", 200));
     login(&world, &stub, &[]);
     ok(&world, &["connections"]);
@@ -292,7 +292,7 @@ fn a_token_that_is_about_to_expire_is_renewed() {
 fn a_logout_works_if_the_server_is_unreachable() {
     let (world, stub) = (World::new(), decided("approve", 1000));
     login(&world, &stub, &[]);
-    // The same login file for a port on which no process listens.
+    // The login file is changed to a port on which no process listens.
     let book = world.path("home/.config/chandler/login.json");
     let text = std::fs::read_to_string(&book).unwrap();
     std::fs::write(&book, text.replace(&stub.url, "http://127.0.0.1:1")).unwrap();

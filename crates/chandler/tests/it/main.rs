@@ -1,5 +1,5 @@
-//! The executable as its users see it: arguments in, text and exit codes out, a real store in a
-//! temporary folder.
+//! Integration tests of the executable: arguments in, text and exit codes out, with a real store in
+//! a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod account;

@@ -13,12 +13,12 @@ fn full() -> Stdio {
     File::options().write(true).open("/dev/full").unwrap().into()
 }
 
-/// A pipe whose reader is closed.
+/// Returns the write end of a pipe whose read end is closed.
 fn closed() -> Stdio {
     std::io::pipe().unwrap().1.into()
 }
 
-/// Daily candles, more than fit into any buffer.
+/// Returns enough daily candles to exceed any pipe buffer.
 fn many() -> String {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     let mut day = "2015-01-01".parse::<jiff::civil::Date>().unwrap();
@@ -30,7 +30,7 @@ fn many() -> String {
 }
 
 #[test]
-fn a_server_runs_on_if_its_log_cannot_be_written() {
+fn a_server_continues_if_its_log_cannot_be_written() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     for stderr in [closed(), full()] {
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
@@ -58,7 +58,7 @@ fn a_server_runs_on_if_its_log_cannot_be_written() {
 }
 
 #[test]
-fn a_closed_pipe_hides_no_failure() {
+fn a_closed_pipe_does_not_hide_failures() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     let code = |arguments: &[&str]| {
         let output = world.command(arguments).stdout(closed()).output().unwrap();
@@ -86,7 +86,7 @@ fn a_closed_pipe_hides_no_failure() {
 }
 
 #[test]
-fn a_closed_pipe_ends_a_command_quietly_and_a_full_disk_does_not() {
+fn a_closed_pipe_is_not_an_error_but_a_full_disk_is() {
     let world = World::with(&[("many.csv", &many())]);
     let all = ["--start", "2015-01-01", "--format"];
     let kline = |format| [&["kline", "700.HK"], &all[..], &[format]].concat();
@@ -105,7 +105,7 @@ fn a_closed_pipe_ends_a_command_quietly_and_a_full_disk_does_not() {
 }
 
 #[test]
-fn a_failed_write_to_stderr_changes_no_exit_code() {
+fn a_failed_write_to_stderr_does_not_change_the_exit_code() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     for (arguments, code) in [
         (&["kline", "BAD"][..], 2),
@@ -122,11 +122,11 @@ fn a_failed_write_to_stderr_changes_no_exit_code() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_completely_leaves_the_old_one() {
+fn a_failed_write_leaves_the_old_file() {
     let world = World::with(&[("many.csv", &many())]);
     for command in ["kline 700.HK --start 2015-01-01 --format csv", "export 700.HK"] {
         world.write("out.csv", "the old one\n");
-        // As on a full disk: files end early, and further writes fail.
+        // Simulates a full disk: writes fail beyond a file size limit.
         let line = format!("trap '' XFSZ; ulimit -f 100; exec \"$0\" {command} -o out.csv");
         let store = format!("sqlite:{}", world.path("store").display());
         let mut shell = Command::new("/bin/sh");
@@ -163,7 +163,7 @@ fn a_dumb_terminal_gets_plain_output() {
     }
 }
 
-/// The whole screen of a server that was ended with Ctrl-C.
+/// Runs a server in a terminal, ends it with Ctrl-C, and returns its whole output.
 fn served_on(world: &World, term: &str) -> String {
     let mut command = world.on_a_terminal("serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0");
     let mut child = command.env("TERM", term).spawn().unwrap();

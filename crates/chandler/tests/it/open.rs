@@ -1,4 +1,4 @@
-//! `chandler open` as a process, and the one-time links that it and `serve` print.
+//! `chandler open` as a process, and the one-time links that `open` and `serve` print.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,18 +11,18 @@ use crate::world::{World, days, hour, send};
 const PATIENCE: Duration = Duration::from_secs(20);
 const PORTS: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
 
-/// A process that does not outlive its test, and its output until the link.
+/// A process that is killed with its test, and its output up to the link.
 struct Opened {
     child: Child,
     text: String,
-    /// Held open: a process may end if its output is not read.
+    /// Held open, because the process may exit if its output is closed.
     _output: BufReader<ChildStdout>,
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // On a terminal this is `script`, and a server survives the end of its terminal: it ends by
-        // Ctrl-C.
+        // On a terminal the child is `script`. Its server survives the end of the terminal, so it
+        // is stopped with Ctrl-C.
         match self.child.stdin.take() {
             Some(mut keys) => drop(keys.write_all(b"\x03")),
             None => drop(self.child.kill()),
@@ -48,7 +48,7 @@ impl Opened {
     }
 }
 
-/// Opens a link as a browser does. Returns the head of the answer.
+/// Opens a link as a browser does. Returns the response.
 fn open(link: &str, head: &str) -> String {
     let (address, path) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -64,7 +64,7 @@ fn open(link: &str, head: &str) -> String {
 }
 
 #[test]
-fn a_file_opens_as_the_chart_of_its_security_by_its_link() {
+fn a_file_opens_as_a_chart() {
     let world = World::new();
     world.write("days.csv", days("700.HK"));
     let arguments = [&["open", "days.csv", "--no-browser"], &PORTS[..]].concat();
@@ -75,7 +75,7 @@ fn a_file_opens_as_the_chart_of_its_security_by_its_link() {
     assert!(signed_in.starts_with("HTTP/1.1 303 "), "{signed_in}");
     assert!(signed_in.contains("location: /?symbol=700.HK\r\n"), "{signed_in}");
     let cookie = signed_in.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap();
-    // The signed-in account has no limits, and may read the imported candles.
+    // The signed-in account has no limits and may read the imported candles.
     let at = link.split("/signin").next().unwrap();
     let candles = open(
         &format!("{at}/v1/quote/history-candlesticks?symbol=700.HK&period=day&limit=3"),
@@ -90,13 +90,13 @@ fn a_file_opens_as_the_chart_of_its_security_by_its_link() {
         (&"local".into(), &"operator".into(), &true.into()),
         "{accounts}"
     );
-    // The local account does not count as a second one.
+    // The local account is not counted, so `assets` needs no `--account`.
     world.ok(&["account", "create", "alice", "--cash", "HKD=1000"]);
     world.ok(&["assets"]);
 }
 
 #[test]
-fn minutes_open_as_minutes_and_stored_data_opens_again() {
+fn stored_data_can_be_opened_again() {
     let world = World::new();
     world.write("minutes.csv", hour("9001.HK"));
     let next = |arguments: &[&str], account: &str| {
@@ -110,7 +110,7 @@ fn minutes_open_as_minutes_and_stored_data_opens_again() {
         answer.split("location: ").nth(1).unwrap().lines().next().unwrap().to_owned()
     };
     assert_eq!(next(&["minutes.csv"], "local"), "/?symbol=9001.HK&period=1m");
-    // The same file again: nothing is imported, and its chart is opened.
+    // Nothing is imported the second time, and the chart is opened.
     assert_eq!(next(&["minutes.csv"], "local"), "/?symbol=9001.HK&period=1m");
     assert_eq!(next(&["9001.hk"], "local"), "/?symbol=9001.HK&period=1m");
     world.ok(&["account", "create", "me", "--unlimited"]);
@@ -154,7 +154,7 @@ fn a_dry_run_serves_nothing_and_writes_nothing() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_server_on_a_terminal_prints_a_link_once_unless_it_serves_other_machines() {
+fn a_server_on_a_terminal_prints_a_link_only_for_this_machine() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let opened = Opened::of(&mut world.on_a_terminal(&format!("serve {}", PORTS.join(" "))));
     assert_eq!(opened.text.matches("/signin/once").count(), 1, "{}", opened.text);
@@ -175,7 +175,7 @@ fn a_server_on_a_terminal_prints_a_link_once_unless_it_serves_other_machines() {
 }
 
 #[test]
-fn an_interrupt_ends_it() {
+fn an_interrupt_stops_open() {
     let world = World::new();
     let mut opened =
         Opened::of(world.command(&[&["open", "--no-browser"], &PORTS[..]].concat()).stderr(Stdio::null()));

@@ -1,4 +1,4 @@
-//! An operator's changes of paper accounts, as whole commands.
+//! An operator's changes to paper accounts.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn an_account_begins_with_the_given_cash() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
     }
-    // Without the flag it has the defaults, from its first request on.
+    // Without the flag, the account gets the default cash with its first request.
     world.ok(&["account", "create", "bob"]);
     assert_eq!(paper(&world, "bob"), Value::Null);
     let flows = world.json(&[&["cashflow", "--account", "bob"][..], &CLOCK].concat());
@@ -56,9 +56,10 @@ fn an_account_begins_with_the_given_cash() {
     assert_eq!(amounts, ["100000.00", "1000000.00"]);
 }
 
-/// No rate was reported: HKD 1,000,000 and USD 100,000 at 7.8, and CNH at 1.1.
+/// No rate was reported, so the built-in rates apply: HKD 1,000,000 and USD 100,000 at 7.8, and CNH
+/// at 1.1.
 #[test]
-fn the_assets_of_a_new_account_are_shown_at_built_in_rates() {
+fn assets_are_converted_at_built_in_rates() {
     let world = world();
     world.ok(&["account", "create", "ann"]);
     for (currency, total) in [("HKD", "1780000.00"), ("USD", "228205.13"), ("CNH", "1618181.82")] {
@@ -106,12 +107,12 @@ fn money_and_positions_are_entered_and_audited() {
         assert!(events.contains(&event), "{event} is not in {events:?}");
     }
     assert!(audit.to_string().contains("HKD 7800.50 paid in: a gift"), "{audit}");
-    // The subcommand still revokes packages.
+    // `account withdraw` also revokes market-data packages.
     assert_eq!(world.ok(&["account", "withdraw", "ann", "US"]), "account \"ann\" no longer has US\n");
 }
 
 #[test]
-fn settings_are_set_by_account() {
+fn settings_are_set_per_account() {
     let world = world();
     world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
     let set = |arguments: &[&str]| {
@@ -153,7 +154,7 @@ fn settings_are_set_by_account() {
     assert_eq!(set(&["--short", "on"])["short_hk"], true);
     let text = world.ok(&["account", "set", "ann", "--touch", "through"]);
     assert!(text.contains("touch through") && text.contains("participation off"), "{text}");
-    // Limits and settings in one command, and limits alone as before.
+    // Limits and settings can be set in one command.
     world.ok(&["account", "set", "ann", "--quota", "5", "--credit", "HKD=10"]);
     assert_eq!(
         (&paper(&world, "ann")["credit"], &world.json(&["quota", "ann"])["limit"]),
@@ -196,7 +197,7 @@ fn an_account_is_rewound_forked_and_reset() {
         world.json(&[&list[..], clock].concat())["orders"].as_array().unwrap().len()
     };
     assert_eq!((orders(&CLOCK, "ann"), orders(&CLOCK, "twin")), (1, 1));
-    // The number of the removed order is not reused.
+    // The id of the removed order is not reused.
     let again = world.json(&[&buy[..], &LATER].concat());
     assert_eq!(again["order_id"], "1000000003");
     let (code, said) = world.fails(&["account", "rewind", "ann", "2026-03-18T02:00:15Z", "--as", "too soon"]);
@@ -320,7 +321,7 @@ fn a_refused_operation_changes_nothing() {
 }
 
 #[test]
-fn settings_that_are_set_together_are_one_audit_entry() {
+fn one_command_is_one_audit_entry() {
     let world = world();
     world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
     world.ok(&["account", "set", "ann", "--touch", "touch", "--short", "off", "--credit", "HKD=10"]);
@@ -352,7 +353,7 @@ fn a_read_only_account_cannot_change_itself() {
         assert!(code == 1 && said.contains("read-only"), "{command:?}: {said}");
     }
     assert_eq!(paper(&world, "ann"), before);
-    // It can still be read, and its operator may still change it.
+    // The account can still be read, and an operator can still change it.
     world.ok(&[&["order", "show", id][..], &CLOCK].concat());
     world.ok(&["account", "deposit", "ann", "1", "HKD"]);
 }

@@ -1,4 +1,4 @@
-//! Paper accounts and processes: one that is killed while it works, and several that change one
+//! Paper accounts and processes: a server that is killed, and several processes that change one
 //! account concurrently.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,7 +19,7 @@ const CLOCK: [&str; 2] = ["--clock", "2026-03-18T10:00:15+08:00"];
 /// A generous timeout, so that a bug fails a test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A morning of one security, and the token of an account with a million.
+/// Returns a world with a morning of one security, and the token of an account with HKD 1,000,000.
 fn world() -> (World, String) {
     let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
     let made = world.json(&["account", "create", "ann", "--cash", "HKD=1000000", "--rate", "unlimited"]);
@@ -27,7 +27,7 @@ fn world() -> (World, String) {
     (world, token)
 }
 
-/// A connection to a server on which requests are pipelined.
+/// An HTTP connection on which requests are pipelined.
 struct Connection(BufReader<TcpStream>);
 
 impl Connection {
@@ -44,7 +44,7 @@ impl Connection {
         self.0.get_mut().write_all(request.as_bytes()).unwrap();
     }
 
-    /// Submits a limit order far below the market, with an idempotency key.
+    /// Submits a limit order far below the market, with `name` as its idempotency key.
     fn submit(&mut self, server: &Server, name: &str) {
         let order = json!({
             "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "100", "time_in_force": "Day",
@@ -53,7 +53,7 @@ impl Connection {
         self.send(server, "POST", "/v1/trade/order", &order.to_string());
     }
 
-    /// The data of the next answer; `None` if the connection ends before it.
+    /// Returns the data of the next response, or `None` if the connection ends first.
     fn data(&mut self) -> Option<Value> {
         let mut length = 0;
         loop {
@@ -86,7 +86,7 @@ fn orders(world: &World) -> Vec<Value> {
 }
 
 #[test]
-fn an_order_whose_server_is_killed_before_it_answers_exists_once_or_not_at_all() {
+fn orders_survive_a_killed_server_without_duplicates() {
     const CONNECTIONS: usize = 8;
     const EACH: usize = 5;
     let (world, token) = world();
@@ -105,7 +105,7 @@ fn an_order_whose_server_is_killed_before_it_answers_exists_once_or_not_at_all()
             let id = connections[number].order_id().unwrap();
             answered.push((name(number, place / CONNECTIONS), id));
         }
-        // With SIGKILL, while others are being decided, written and answered.
+        // SIGKILL, while other orders are being validated, written and answered.
         server.kill();
         for (number, connection) in connections.iter_mut().enumerate() {
             let read = (0..read_before).filter(|place| place % CONNECTIONS == number).count();
@@ -113,7 +113,7 @@ fn an_order_whose_server_is_killed_before_it_answers_exists_once_or_not_at_all()
             answered.extend(more);
         }
         server = Server::of(&world, &token, &CLOCK);
-        // A client that is not sure repeats its requests, with the same idempotency keys.
+        // The client retries all requests, with the same idempotency keys.
         let mut again = Connection::open(&server);
         let mut ids = Vec::new();
         for number in 0..CONNECTIONS {
@@ -133,7 +133,7 @@ fn an_order_whose_server_is_killed_before_it_answers_exists_once_or_not_at_all()
         assert_eq!(listed.len(), (round + 1) * CONNECTIONS * EACH, "and none has two");
         assert!(listed.iter().all(|order| order["status"] == "NewStatus"), "{listed:?}");
     }
-    // Nothing is booked partially: the reserved cash is that of the open orders.
+    // No order is booked partially: the frozen cash matches the open orders.
     let funds = world.json(&[&["assets"], &CLOCK[..]].concat());
     let cash = &funds["list"][0]["cash_infos"][0];
     assert!(
@@ -144,7 +144,7 @@ fn an_order_whose_server_is_killed_before_it_answers_exists_once_or_not_at_all()
 }
 
 #[test]
-fn a_server_and_commands_on_one_account_lose_nothing_and_repeat_nothing() {
+fn concurrent_processes_lose_and_duplicate_no_orders() {
     const LINES: usize = 3;
     const ORDERS: usize = 4;
     let (world, token) = world();
@@ -156,7 +156,8 @@ fn a_server_and_commands_on_one_account_lose_nothing_and_repeat_nothing() {
                 for number in 0..ORDERS {
                     let name = format!("line-{line}-{number}");
                     let order = ["order", "buy", "700.HK", "100", "--limit", "40", "--request-id", &name];
-                    // A command that finds the account changed each time fails, and is repeated.
+                    // A command fails if the account was changed on each of its attempts, and is
+                    // retried here.
                     let is_done = (0..20).any(|_| world.run(&[&order[..], &CLOCK].concat()).code == Some(0));
                     assert!(is_done, "{name} was never done");
                 }
@@ -179,7 +180,7 @@ fn a_server_and_commands_on_one_account_lose_nothing_and_repeat_nothing() {
     ids.sort_unstable();
     let all = LINES as u64 * ORDERS as u64 * 2;
     assert_eq!(ids, (1..=all).map(|number| 1_000_000_000 + number).collect::<Vec<_>>());
-    // The server has seen the same.
+    // The server lists the same orders.
     let mut connection = Connection::open(&server);
     connection.send(&server, "GET", "/v1/trade/order/today", "");
     assert_eq!(connection.data().unwrap()["orders"].as_array().unwrap().len(), listed.len());

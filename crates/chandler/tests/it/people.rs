@@ -19,7 +19,7 @@ fn world() -> World {
     world
 }
 
-/// Passwords, codes and sessions follow the machine's clock, whatever `--clock` says.
+/// Passwords, codes and sessions use the machine's clock, whatever `--clock` is.
 fn moment() -> Moment {
     Moment { now: Timestamp(machine_seconds()), uptime: Duration::from_secs(1) }
 }
@@ -32,7 +32,7 @@ fn with_input(world: &World, arguments: &[&str], input: &str) -> Ran {
     let mut command = world.command(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A command that refuses its arguments does not read stdin.
+    // A command that refuses its arguments does not read stdin, so the write may fail.
     child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
     Ran::of(child.wait_with_output().unwrap())
 }
@@ -44,7 +44,7 @@ fn signs_in(world: &World, password: &str) -> bool {
 }
 
 #[test]
-fn a_password_comes_from_a_pipe_and_is_shown_nowhere() {
+fn a_password_is_read_from_stdin_and_never_printed() {
     let world = world();
     for flag in [&["account", "password", "ann"][..], &["account", "password", "ann", "--stdin"]] {
         let ran = with_input(&world, flag, &format!("{PASSWORD}\nsomething else\n"));
@@ -64,7 +64,7 @@ fn a_password_comes_from_a_pipe_and_is_shown_nowhere() {
 }
 
 #[test]
-fn a_link_is_passed_on_and_sets_the_password_once() {
+fn a_link_sets_the_password_once() {
     let world = world();
     let output = world.ok(&["account", "password", "ann", "--link", "--url", "https://charts.example"]);
     let address = output.lines().next().unwrap();
@@ -80,7 +80,7 @@ fn a_link_is_passed_on_and_sets_the_password_once() {
 }
 
 #[test]
-fn a_bad_password_is_refused_and_not_repeated() {
+fn an_invalid_password_is_refused_and_not_printed() {
     let world = world();
     let long = "x".repeat(1_025);
     for (input, said) in [
@@ -101,7 +101,7 @@ fn a_bad_password_is_refused_and_not_repeated() {
     assert!(ran.code == Some(2) && ran.stderr.contains("is revoked"), "{}", ran.stderr);
 }
 
-/// A waiting device. Returns its code.
+/// Starts a device login and returns its user code.
 fn waiting(world: &World) -> String {
     let access = accounts(world);
     let new = NewClient { name: Some("Workbench".to_owned()), ..NewClient::default() };

@@ -1,5 +1,4 @@
-//! Features that only a store on PostgreSQL has. That every command works there as in a folder is
-//! tested in `e2e/`.
+//! Features that only a PostgreSQL store has. `e2e/` tests that all other commands work with it.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use crate::postgres_server::{Place, server};
 use crate::world::{Ran, World, days};
 
-/// A world whose store is on a server.
+/// A world whose store is in PostgreSQL.
 struct Served {
     world: World,
     place: Place,
@@ -43,7 +42,7 @@ impl Served {
         ran.stdout
     }
 
-    /// Runs a command that must fail. Returns the code and the line.
+    /// Runs a command that must fail. Returns the exit code and stderr.
     fn fails(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let ran = self.run(arguments);
         assert_ne!(ran.code, Some(0), "{arguments:?}: {}", ran.stdout);
@@ -56,7 +55,7 @@ impl Served {
 }
 
 #[test]
-fn a_node_with_a_wrong_or_missing_key_is_refused_with_the_expected_one() {
+fn a_wrong_or_missing_key_is_refused() {
     let served = Served::new();
     let key = served.world.path("key");
     assert_eq!(std::fs::read(&key).unwrap().len(), 32);
@@ -76,7 +75,7 @@ fn a_node_with_a_wrong_or_missing_key_is_refused_with_the_expected_one() {
     assert!(!served.world.path("none").exists(), "none is made where another is needed");
     let found = served.place.sql("accounts", "select length(fingerprint) from sealing_key");
     assert_eq!(found, "32");
-    // The candles need no key.
+    // Reading candles needs no key.
     served.ok(&["kline", "700.HK", "--key-file", "none"]);
 }
 
@@ -139,7 +138,7 @@ fn a_check_reports_how_pages_are_verified() {
     assert!(ran.code == Some(1) && ran.stdout.contains("problem"), "{}{}", ran.stdout, ran.stderr);
 }
 
-/// Runs a printed command, with the server's programs and this one in the path.
+/// Runs a printed command, with the server's programs and our executable in `PATH`.
 fn typed(served: &Served, command: &str) -> Ran {
     let bin = served.world.path("bin");
     std::fs::create_dir_all(&bin).unwrap();
@@ -188,7 +187,7 @@ fn a_backup_is_made_verified_and_restored_by_the_printed_commands() {
     let left = "select count(*) from pg_database where datname like '%_verify_%'";
     assert_eq!(server().sql("postgres", left).unwrap(), "0", "nothing is left of it");
 
-    // A truncated copy does not pass as complete.
+    // A truncated dump is not accepted.
     let whole = std::fs::read(served.world.path(&dump)).unwrap();
     served.world.write("cut.dump", &whole[..whole.len() / 2]);
     served.world.write("junk.dump", [7; 5_000]);
@@ -202,7 +201,7 @@ fn a_backup_is_made_verified_and_restored_by_the_printed_commands() {
     assert!(code == Some(1) && line.contains("PG_VERSION"), "{line}");
     assert_eq!(served.fails(&["backup", "--verify", "saved"]).0, Some(2));
 
-    // The restore.
+    // The printed command restores the dump.
     served.ok(&["account", "create", "late"]);
     let ran = served.run(&["restore", &dump, "--format", "json"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -225,7 +224,7 @@ fn bend(path: &Path) {
 }
 
 #[test]
-fn a_user_who_may_not_create_a_database_names_one_to_verify_a_backup() {
+fn a_user_without_createdb_verifies_a_backup_in_a_given_database() {
     let served = Served::new();
     let role = format!("plain_{}", served.place.database());
     server().sql("postgres", &format!("create role {role} login")).unwrap();
@@ -279,7 +278,7 @@ fn a_store_is_moved_to_the_server_with_its_key_and_back() {
     served.ok(&["move", "--from", &there, "--to", "sqlite:back", "--quiet"]);
     assert_eq!(std::fs::read(served.world.path("back/secret.key")).unwrap(), old);
     assert!(served.ok(&["account", "list", "--store", "sqlite:back"]).contains("ann"));
-    // An unrelated key exists at the destination, and nothing is copied.
+    // If the destination has an unrelated key, nothing is copied.
     served.world.write("taken", [7; 32]);
     std::fs::set_permissions(served.world.path("taken"), Permissions::from_mode(0o600)).unwrap();
     let elsewhere = server().place();
@@ -292,7 +291,7 @@ fn a_store_is_moved_to_the_server_with_its_key_and_back() {
 }
 
 #[test]
-fn node_settings_are_configured_like_all_others() {
+fn node_settings_come_from_the_file_and_flags() {
     let world = World::new();
     world.write("node.toml", "[node]\nkey_file = \"/etc/chandler/key\"\ncache = \"/var/cache/x\"\ncache_size = \"20GB\"\ngrace = \"90s\"\n");
     let shown = world.json(&["config", "show", "--config", "node.toml", "--node-name", "one"]);
@@ -320,7 +319,7 @@ fn node_settings_are_configured_like_all_others() {
 }
 
 #[test]
-fn an_address_with_a_password_is_refused_and_not_repeated() {
+fn a_store_url_with_a_password_is_refused_and_not_printed() {
     let world = World::new();
     let address = "postgres://ann:tallow9@127.0.0.1/db";
     for arguments in [&["list", "--store", address][..], &["move", "--from", address, "--to", "sqlite:x"]] {

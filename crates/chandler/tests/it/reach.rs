@@ -1,4 +1,4 @@
-//! Obstacles between a command and a server: addresses, homes, signals and certificates.
+//! Obstacles between a command and a server: addresses, home folders, signals and certificates.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ fn token(world: &World) -> String {
     account["access_token"].as_str().unwrap().to_owned()
 }
 
-/// A command with only a token in its environment.
+/// Returns a command without a store, and with a token in its environment.
 fn bare(world: &World, arguments: &[&str], token: &str) -> Command {
     let mut command = world.command(arguments);
     command.env_remove("CHANDLER_STORE").env("CHANDLER_TOKEN", token);
@@ -25,7 +25,7 @@ fn bare(world: &World, arguments: &[&str], token: &str) -> Command {
 }
 
 #[test]
-fn an_invalid_address_gets_no_token() {
+fn no_token_is_sent_to_an_invalid_address() {
     let world = World::new();
     for (address, says) in [
         ("http://127.0.0.1:99999", "65535"),
@@ -51,8 +51,7 @@ fn the_first_ctrl_c_ends_a_command_that_waits_for_a_silent_server() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (sender, request) = mpsc::channel();
-        // It reads the head of the request, and holds the connection open as long as the client
-        // does.
+        // Reads the request, and holds the connection open as long as the client does.
         let silent = std::thread::spawn(move || {
             let mut lines = BufReader::new(listener.accept().unwrap().0).lines();
             while !lines.next().unwrap().unwrap().is_empty() {}
@@ -64,7 +63,7 @@ fn the_first_ctrl_c_ends_a_command_that_waits_for_a_silent_server() {
         let mut child = command.env("HOME", world.path("home")).spawn().unwrap();
         request.recv().unwrap();
         send(&child, "INT");
-        // Waiting for the answer would have failed with 1.
+        // A timeout would have exited with 1.
         assert_eq!(child.wait().unwrap().code(), Some(130), "{arguments:?}");
         silent.join().unwrap();
     }
@@ -87,7 +86,7 @@ fn a_token_in_the_environment_needs_neither_a_home_nor_a_login() {
             }
         }
     }
-    // Without a home there is no login, and the error has advice.
+    // Without a home folder there is no login, and the error gives advice.
     let mut without = bare(&world, &["kline", "700.HK", "--server", &server.url], "");
     let ran = Ran::of(without.output().unwrap());
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -135,7 +134,7 @@ fn certify(world: &World, file: &str, name: &str, is_ca: rcgen::IsCa) -> [String
     files
 }
 
-/// A TLS server with such a certificate.
+/// Starts a TLS server with a self-signed certificate for `name`.
 #[cfg(target_os = "linux")]
 fn with_tls(world: &World, token: &str, name: &str, is_ca: rcgen::IsCa) -> Server {
     let [cert, key] = certify(world, name, name, is_ca);
@@ -159,7 +158,7 @@ fn tls_errors_are_one_line_with_advice() {
     };
     let trusted = run(&good.url, "good.pem");
     assert_eq!((trusted.code, trusted.stdout), (Some(0), world.ok(&["kline", "700.HK", "-n", "2"])));
-    // A former certificate of the server with the same name.
+    // A former certificate of the server, with the same name.
     certify(&world, "former", "good", rcgen::IsCa::ExplicitNoCa);
     world.write("empty.pem", "");
     let numbered = good.url.replace("localhost", "127.0.0.1");

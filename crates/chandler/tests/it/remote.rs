@@ -1,4 +1,4 @@
-//! `--server`: the same query to a local store and to a server of it has the same answer, byte for
+//! `--server`: a query has the same answer from a local store and from a server of it, byte for
 //! byte.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::world::{Ran, World, days, hour};
 
-/// A server of a world's store, and the token of an account. It does not outlive its test.
+/// A server of a world's store, with the token of an account. It is killed when it is dropped.
 pub(crate) struct Server {
     child: Child,
     pub(crate) url: String,
@@ -29,7 +29,7 @@ impl Server {
         Server::of(world, account["access_token"].as_str().unwrap(), &[])
     }
 
-    /// For an existing account, with more flags.
+    /// Starts a server for an existing account, with additional flags.
     pub(crate) fn of(world: &World, token: &str, flags: &[&str]) -> Server {
         let ports = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--log", "error"];
         let mut child = world.command(&[&ports, flags].concat()).stdout(Stdio::piped()).spawn().unwrap();
@@ -40,13 +40,13 @@ impl Server {
         Server { child, url, token: token.to_owned() }
     }
 
-    /// Ends it with SIGKILL.
+    /// Kills the server with SIGKILL.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// A command without a store.
+    /// Returns a command that uses this server and no store.
     fn command(&self, world: &World, arguments: &[&str]) -> Command {
         let mut command = world.command(&[arguments, &["--server", &self.url]].concat());
         command
@@ -76,7 +76,7 @@ fn world() -> World {
 }
 
 #[test]
-fn a_server_answers_byte_for_byte_what_the_store_does() {
+fn server_and_store_answers_are_identical() {
     let world = world();
     let server = Server::start(&world, &[]);
     let questions: [&[&str]; 10] = [
@@ -128,7 +128,7 @@ fn thousands_of_candles_are_read_page_by_page() {
 }
 
 #[test]
-fn a_token_is_required_and_may_be_that_of_the_sdk() {
+fn a_token_is_required_and_may_be_the_sdks() {
     let world = world();
     let server = Server::start(&world, &[]);
     let run = |change: &dyn Fn(&mut Command)| {
@@ -145,7 +145,7 @@ fn a_token_is_required_and_may_be_that_of_the_sdk() {
         command.env("CHANDLER_TOKEN", "ap_wrong");
     });
     assert_eq!(wrong.code, Some(1));
-    // The variable overrides a login, which would not help while it is set.
+    // The variable overrides a login, so logging in would not help while it is set.
     assert!(
         wrong.stderr.contains("CHANDLER_TOKEN")
             && wrong.stderr.contains("unset")
@@ -171,12 +171,12 @@ fn a_token_is_required_and_may_be_that_of_the_sdk() {
         })
     };
     assert_eq!(with_sdk(&server.url).code, Some(0));
-    // The token belongs to another server, and this one must not receive it.
+    // The SDK's token belongs to another server and must not be sent to this one.
     assert_eq!(with_sdk("http://127.0.0.1:9").code, Some(1));
 }
 
 #[test]
-fn refusals_of_a_server_have_advice() {
+fn server_refusals_have_advice() {
     let world = world();
     let server = Server::start(&world, &["--quota", "1"]);
     assert_eq!(server.run(&world, &["kline", "700.HK"]).code, Some(0));
@@ -198,7 +198,7 @@ fn refusals_of_a_server_have_advice() {
 }
 
 #[test]
-fn an_operator_reads_the_ledger_and_the_quarantine_of_a_server() {
+fn an_operator_reads_a_servers_ledger_and_quarantine() {
     let bad =
         "symbol,time,open,high,low,close,volume\n700.HK,2026-11-12,1,2,3,1,1\n700.HK,2026-11-13,1,1,1,1,1\n";
     let world = World::with(&[("days.csv", &days("701.HK")), ("bad.csv", bad)]);
@@ -232,8 +232,8 @@ fn a_store_on_the_command_line_overrides_a_server_from_the_environment() {
     assert_eq!(run(&["kline", "700.HK", "--store", &store, "--server", "http://127.0.0.1:9"]).code, Some(2));
 }
 
-/// A server that answers the first request for candles, and never the second. The receiver is
-/// notified when that one has arrived.
+/// Starts a server that answers the first request for candles, but not the second. The receiver is
+/// notified when the second has arrived.
 fn falls_silent() -> (String, std::sync::mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -291,7 +291,7 @@ fn watching_a_silent_server_ends_immediately_and_restores_the_screen() {
             text.contains("\x1b[?1049h") && text.trim_end().ends_with("\x1b[?25h\x1b[?1049l"),
             "{keys:?}: {text:?}"
         );
-        // Waiting for the server would have ended with its timeout.
+        // Waiting for the server would have ended with a timeout.
         assert!(!text.contains("cannot reach"), "{keys:?}: {text:?}");
     }
 }
@@ -329,7 +329,7 @@ fn a_login_over_plain_http_does_not_permit_other_tokens() {
     };
     let refused = run("ap_x");
     assert!(refused.code == Some(2) && refused.stderr.contains("--insecure-http"), "{}", refused.stderr);
-    // Its own token may be sent; there is none.
+    // The login's own token may be sent, but there is none.
     let own = run("");
     assert!(own.code == Some(1) && own.stderr.contains("nobody has signed in"), "{}", own.stderr);
 }

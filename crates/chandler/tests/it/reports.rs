@@ -3,7 +3,7 @@
 use crate::world::{World, days, hour};
 
 #[test]
-fn inspect_names_series_sizes_and_sources() {
+fn inspect_shows_series_sizes_and_sources() {
     let world = World::with(&[("hour.csv", &hour("700.HK"))]);
     let report = world.json(&["inspect", "700.HK"]);
     let series: Vec<&str> =
@@ -18,8 +18,8 @@ fn inspect_names_series_sizes_and_sources() {
 
 #[test]
 fn coverage_distinguishes_no_trades_from_not_loaded() {
-    // 09:45 is missing inside the file; the rest of the day is not in any file; 11-12 has a day but
-    // no minutes.
+    // 09:45 is missing inside the file; minutes after 09:59 are in no file; 11-12 has a daily
+    // candle but no minutes.
     let minutes =
         hour("700.HK").lines().filter(|line| !line.contains("09:45")).collect::<Vec<_>>().join("\n");
     let world = World::with(&[("hour.csv", &minutes), ("days.csv", &days("700.HK"))]);
@@ -51,7 +51,7 @@ fn coverage_distinguishes_no_trades_from_not_loaded() {
 fn check_finds_a_flipped_bit_and_its_location() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     assert!(world.ok(&["check"]).contains("all whole"));
-    // Blocks begin with their magic; the flipped byte is in the middle of the first one.
+    // A block begins with a magic number; the flipped bit is in the middle of the first block.
     let path = world.path("store/candles.db");
     let mut bytes = std::fs::read(&path).unwrap();
     let body = world.path("store/candles.db-wal");
@@ -70,7 +70,7 @@ fn check_finds_a_flipped_bit_and_its_location() {
 }
 
 fn block_magic(database: &[u8]) -> usize {
-    // The magic is documented in docs/block-format.md; a new database contains it once.
+    // `docs/block-format.md` documents the magic number. A new database contains it once.
     let magic = b"CNDL";
     let found: Vec<usize> =
         database.windows(magic.len()).enumerate().filter(|(_, w)| *w == magic).map(|(at, _)| at).collect();

@@ -1,4 +1,5 @@
-//! `chandler sdk-env`: the environment of the SDKs, and the folder for programs that pass their keys.
+//! `chandler sdk-env`: the SDKs' environment variables, and the shim folder for Python programs
+//! that set their keys in code.
 
 use crate::world::{Ran, World, days};
 
@@ -8,7 +9,7 @@ fn run(world: &World, arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_shell_gets_the_addresses_and_the_visible_keys_of_an_account() {
+fn sdk_env_exports_addresses_and_keys_but_no_secrets() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let ann = world.json(&["account", "create", "ann"]);
     let ran = run(&world, &["--url", "https://quotes.example.org"]);

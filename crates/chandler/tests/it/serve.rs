@@ -11,7 +11,7 @@ use crate::world::{World, days, send};
 /// A generous timeout, so that a bug fails a test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server process that does not outlive its test.
+/// A server process that is killed with its test.
 struct Process {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
@@ -51,7 +51,8 @@ impl Process {
         (http, tcp)
     }
 
-    /// Sends a signal and waits for the end: exit code, the rest of stdout, and stderr.
+    /// Sends a signal and waits for the process to end. Returns the exit code, the remaining
+    /// stdout, and stderr.
     fn stop(mut self, signal: &str) -> (Option<i32>, String, String) {
         send(&self.child, signal);
         let code = self.child.wait().unwrap().code();
@@ -63,10 +64,10 @@ impl Process {
 }
 
 #[test]
-fn a_flood_of_requests_takes_few_threads_and_all_are_answered() {
+fn many_concurrent_requests_need_few_threads() {
     let world = world();
     let account = world.json(&["account", "create", "ann", "--rate", "unlimited"]);
-    // Its log is not read meanwhile.
+    // Requests are not logged, because the test does not read the log until the server stops.
     let mut process = Process::start(&world, &["--log-requests", "false"]);
     let (http, _) = process.ready();
     let token = account["access_token"].as_str().unwrap();
@@ -76,7 +77,7 @@ fn a_flood_of_requests_takes_few_threads_and_all_are_answered() {
          content-length: {}\r\n\r\n{body}",
         body.len()
     );
-    // All of them are connected before the first answer is read.
+    // All connections are open before the first response is read.
     let mut streams: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(http).unwrap()).collect();
     for stream in &mut streams {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -139,14 +140,14 @@ fn a_server_prints_one_line_and_stops_on_a_signal() {
 }
 
 #[test]
-fn accounts_come_and_go_while_a_server_runs() {
+fn accounts_can_change_while_a_server_runs() {
     let world = world();
     let mut process = Process::start(&world, &[]);
     let (at, _) = process.ready();
     let account = world.json(&["account", "create", "alice"]);
     let answer = ask(at, &account);
     assert_eq!((&answer["code"], &answer["data"]["symbol"]), (&0.into(), &"700.HK".into()), "{answer}");
-    // The quota's month follows the market clock.
+    // The quota's month follows the market's clock.
     let shown = world.json(&["account", "show", "alice"]);
     assert_eq!(
         (&shown["usage"]["month"], &shown["usage"]["used"]),
@@ -182,7 +183,7 @@ fn stored_candles_of_options_are_neither_served_nor_listed() {
         let answer = post(at, &account, "/quote/candlesticks", &latest);
         assert_eq!(answer["code"], 301603, "{answer}");
     }
-    // A refused request costs no quota.
+    // A refused request uses no quota.
     assert_eq!(world.json(&["account", "show", "alice"])["usage"]["used"], 0);
     let token = account["access_token"].as_str().unwrap();
     let listed = http(
@@ -203,13 +204,13 @@ fn logs_can_be_json_and_filtered() {
     let (_, _, err) = process.stop("TERM");
     let first: serde_json::Value = serde_json::from_str(err.lines().next().unwrap()).unwrap();
     assert_eq!((&first["level"], &first["message"]), (&"INFO".into(), &"listening".into()), "{err}");
-    // Excludes the warning about a nearly full disk, which depends on the machine.
+    // The filter excludes the warning about a nearly full disk, which depends on the machine.
     let mut process = Process::start(&world, &["--log", "error"]);
     process.ready();
     assert_eq!(process.stop("TERM").2, "");
 }
 
-/// The log lines as values.
+/// Parses the log lines.
 fn logged(err: &str) -> Vec<serde_json::Value> {
     err.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
@@ -217,7 +218,7 @@ fn logged(err: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn each_request_is_one_line_without_secrets_or_symbols() {
+fn request_logs_contain_no_secrets_or_symbols() {
     let world = world();
     let account = world.json(&["account", "create", "alice"]);
     let token = account["access_token"].as_str().unwrap();
@@ -262,7 +263,7 @@ fn each_request_is_one_line_without_secrets_or_symbols() {
 }
 
 #[test]
-fn a_hangup_reloads_the_certificate_and_ends_nothing() {
+fn sighup_reloads_the_certificate() {
     let world = world();
     let renew = || {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -302,7 +303,7 @@ fn a_hangup_reloads_the_certificate_and_ends_nothing() {
 }
 
 #[test]
-fn with_one_connection_allowed_every_listener_still_answers() {
+fn every_listener_answers_with_a_limit_of_one_connection() {
     let world = world();
     let mut process = Process::start(&world, &["--connections-max", "1", "--regional", "us=127.0.0.1:0"]);
     let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
@@ -315,7 +316,7 @@ fn with_one_connection_allowed_every_listener_still_answers() {
 }
 
 #[test]
-fn the_health_check_of_the_image_follows_the_server_with_tls_and_on_any_port() {
+fn the_image_health_check_works_with_tls_and_any_port() {
     let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/docker");
     let recipe = std::fs::read_to_string(packaging.join("Dockerfile")).unwrap();
     assert!(recipe.contains("CHANDLER_INTERNAL="), "{recipe}");
@@ -332,7 +333,7 @@ fn the_health_check_of_the_image_follows_the_server_with_tls_and_on_any_port() {
     let mut process = Process::start(&world, &tls);
     let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
     assert!(is_healthy(line["internal"].as_str().unwrap()), "{line}");
-    // The listener for clients uses TLS, so the health check does not use it.
+    // The client listener uses TLS, which the health check does not speak.
     assert!(!is_healthy(line["http"].as_str().unwrap()), "{line}");
     process.stop("TERM");
     assert!(!is_healthy(line["internal"].as_str().unwrap()), "{line}");
@@ -347,9 +348,9 @@ fn the_health_check_of_the_image_follows_the_server_with_tls_and_on_any_port() {
 }
 
 #[test]
-fn flags_override_the_environment_and_that_overrides_the_file() {
+fn flags_override_the_environment_and_the_file() {
     let world = world();
-    // Distinct addresses of this machine.
+    // The layers are distinguished by different loopback addresses.
     world.write(
         "chandler.toml",
         "[server]\nlisten = \"127.0.0.2:0\"\ntcp = \"127.0.0.2:0\"\n[log]\nfilter = \"off\"\n",
@@ -459,6 +460,6 @@ fn a_server_without_a_store_creates_an_empty_one() {
     let (code, _, err) = process.stop("TERM");
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("created an empty store at"), "{err}");
-    // Not a terminal: the output may be stored, and a link with it.
+    // stderr is not a terminal, so it may be stored and must not contain a sign-in link.
     assert!(!err.contains("/signin/once"), "{err}");
 }

@@ -1,4 +1,4 @@
-//! Servers whose output nobody reads, and whose terminal goes away.
+//! Servers whose output is not read, or whose terminal is closed.
 
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,11 +9,11 @@ use wire::{Limits, Packet};
 
 use crate::world::{World, days, executable, send};
 
-/// Longer than anything here takes, so that a fault ends a test instead of hanging it.
+/// A generous timeout, so that a bug fails a test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PORTS: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
 
-/// A process that does not outlive its test.
+/// A process that is killed with its test.
 struct Process(Child);
 
 impl Drop for Process {
@@ -32,18 +32,18 @@ impl Process {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        // The process is killed when this is dropped.
+        // The process is killed when `self` is dropped.
         panic!("it has not ended within {PATIENCE:?}");
     }
 
-    /// The first line of stdout that has this in it.
+    /// Returns the first line of stdout that contains `with`.
     fn line(&mut self, with: &str) -> String {
         let mut lines = BufReader::new(self.0.stdout.take().unwrap()).lines();
         lines.find_map(|line| line.ok().filter(|line| line.contains(with))).unwrap()
     }
 }
 
-/// A pipe into which nothing more fits.
+/// Returns a pipe whose buffer is full.
 fn full_pipe() -> (PipeReader, Stdio) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     writer.write_all(&[b'x'; 1 << 16]).unwrap();
@@ -64,14 +64,14 @@ fn get(address: SocketAddr, path: &str, head: &str) -> String {
     answer
 }
 
-/// A request on a TCP connection, and whether it was answered without a refusal.
+/// Sends a request on a TCP connection. Returns whether it succeeded.
 fn is_answered(stream: &mut TcpStream, command: u8, body: &[u8]) -> bool {
     let mut bytes = Vec::new();
     let request = Packet::Request { command, id: 7, timeout_ms: 5_000, body: body.into() };
     request.encode(&mut bytes).unwrap();
     stream.write_all(&bytes).unwrap();
     let mut decoder = wire::Decoder::new(Limits::HIGHEST);
-    // Servers send none.
+    // The decoder expects a handshake, which servers do not send.
     assert_eq!(decoder.decode(&mut wire::HANDSHAKE.as_slice()), Ok(None));
     loop {
         let mut read = [0; 4096];
@@ -89,7 +89,7 @@ fn is_answered(stream: &mut TcpStream, command: u8, body: &[u8]) -> bool {
 }
 
 #[test]
-fn a_log_that_nobody_reads_stops_nothing() {
+fn a_full_log_pipe_does_not_block_the_server() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let account = world.json(&["account", "create", "ann", "--unlimited"]);
     let (_reader, stderr) = full_pipe();
@@ -100,7 +100,7 @@ fn a_log_that_nobody_reads_stops_nothing() {
     let address = |name: &str| -> SocketAddr { ready[name].as_str().unwrap().parse().unwrap() };
     let (http, tcp) = (address("http"), address("tcp"));
     let proof = format!("authorization: Bearer {}\r\n", account["access_token"].as_str().unwrap());
-    // Signed in first, and asked again when the log has long been stuck.
+    // Sign in before the log is full; the next request on this connection follows when it is.
     let answer = get(http, "/v1/socket/token", &proof);
     let body: serde_json::Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
     let password = body["data"]["otp"].as_str().unwrap();
@@ -120,7 +120,7 @@ fn a_log_that_nobody_reads_stops_nothing() {
 }
 
 #[test]
-fn a_ready_line_that_nobody_reads_does_not_hold_up_the_server() {
+fn a_full_stdout_pipe_does_not_block_the_server() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let (_reader, stdout) = full_pipe();
     let command = [&["serve", "--log-format", "json"], &PORTS[..]].concat();
@@ -136,14 +136,14 @@ fn a_ready_line_that_nobody_reads_does_not_hold_up_the_server() {
     assert_eq!(process.wait(), Some(0));
 }
 
-/// What a server on this machine prints once it serves: its address.
+/// Parses a server's address from its output.
 fn address(line: &str) -> SocketAddr {
     let (_, rest) = line.split_once("http://").unwrap();
     rest.split(['/', ' ']).next().unwrap().parse().unwrap()
 }
 
 #[test]
-fn what_is_opened_ends_with_its_terminal() {
+fn sighup_stops_open() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let command = [&["open", "--no-browser"], &PORTS[..]].concat();
     let mut command = world.with_default_hangup(&command);
@@ -155,7 +155,7 @@ fn what_is_opened_ends_with_its_terminal() {
 }
 
 #[test]
-fn what_was_started_to_outlive_its_terminal_does() {
+fn open_survives_an_ignored_sighup() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let mut shell = Command::new("/bin/sh");
     let line = "trap '' HUP; exec \"$0\" open --no-browser --listen 127.0.0.1:0 --tcp 127.0.0.1:0";
@@ -164,7 +164,8 @@ fn what_was_started_to_outlive_its_terminal_does() {
     let mut process = Process(shell.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let http = address(&process.line("http://"));
     send(&process.0, "HUP");
-    // The signal was delivered before the request is sent; a server that stops takes no connections.
+    // The signal is delivered before the requests are sent, and a stopping server would accept no
+    // connections.
     for _ in 0..20 {
         assert!(get(http, "/healthz", "").starts_with("HTTP/1.1 200 "));
     }
@@ -174,18 +175,18 @@ fn what_was_started_to_outlive_its_terminal_does() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_server_in_a_terminal_ends_when_that_is_closed() {
+fn closing_the_terminal_stops_a_server() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let child = world.on_a_terminal("serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0").spawn().unwrap();
     let mut process = Process(child);
     let line = process.line("\"event\":\"listening\"");
     let ready: serde_json::Value = serde_json::from_str(line.trim()).unwrap();
     let mut link = connect(ready["tcp"].as_str().unwrap().parse().unwrap());
-    // The terminal goes with the program that made it.
+    // `script` creates the terminal, so killing it closes the terminal.
     process.0.kill().unwrap();
     process.wait();
-    // A server that ends closes its connections (or resets one that it has not accepted yet); one that
-    // goes on would wait for a handshake for longer than the read timeout.
+    // A stopping server closes its connections, or resets one that it has not accepted yet. A
+    // running server would wait for a handshake until the read times out.
     match link.read_to_end(&mut Vec::new()) {
         Ok(_) => {}
         Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}"),

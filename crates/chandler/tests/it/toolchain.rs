@@ -1,5 +1,5 @@
-//! One compiler for all builds: `rust-toolchain.toml` names it, and files for tools that cannot
-//! read it name the same.
+//! All builds use the same compiler: `rust-toolchain.toml` defines it, and files of tools that
+//! cannot read that file must contain the same version.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ fn read(file: &str) -> String {
 }
 
 #[test]
-fn one_compiler_is_named_everywhere() {
+fn all_builds_use_the_same_compiler() {
     let toolchain: toml::Table = toml::from_str(&read("rust-toolchain.toml")).unwrap();
     let manifest: toml::Table = toml::from_str(&read("Cargo.toml")).unwrap();
     let channel = toolchain["toolchain"]["channel"].as_str().unwrap();

@@ -1,11 +1,11 @@
-//! `chandler topic`: posts, hidden and restored.
+//! `chandler topic`: hiding and restoring posts.
 
 use serde_json::{Value, json};
 use store::{Accounts, NewReply, NewTopic, StoreError, TopicId};
 
 use crate::world::{World, days};
 
-/// A topic of an account, and a reply to it.
+/// Returns a world with a topic and a reply to it.
 fn world() -> World {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ana"]);

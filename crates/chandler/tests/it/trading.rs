@@ -1,5 +1,5 @@
-//! Orders and money of a paper account as whole commands, on a past morning, with a clock for every
-//! command: on both transports, except for what only one of them has.
+//! Order and money commands of a paper account, on a past morning, with an explicit clock for each
+//! command. Tested over both transports unless a feature has only one.
 
 use serde_json::{Value, json};
 
@@ -16,17 +16,17 @@ const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
 
 const FILES: [(&str, &str); 2] = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
 
-/// A morning of one security, and an account with half a million in the local store.
+/// Creates a local account with HKD 500,000, and a morning of one security.
 fn world() -> Desk {
     Desk::local(&FILES, &["--cash", "HKD=500000"])
 }
 
-/// The same over each transport.
+/// Creates the same account on each transport.
 fn desks() -> [Desk; 2] {
     Desk::both(&FILES, &["--cash", "HKD=500000"], EARLY)
 }
 
-/// A command at an instant of that morning in Hong Kong.
+/// Adds a clock to a command.
 fn at<'a>(clock: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &["--clock", clock]].concat()
 }
@@ -161,13 +161,13 @@ fn a_read_writes_nothing() {
     }
     world.ok(&at(LATER, &["order", "buy", "700.HK", "100", "--dry-run"]));
     assert_eq!(entries(), before);
-    // So the account can continue from where it was.
+    // The account is still at its earlier time, so it accepts a command before `LATER`.
     world.ok(&at(RESTING, &["order", "cancel", &id]));
     assert_eq!(world.json(&at(LATER, &["order", "show", &id]))["status"], "CanceledStatus");
 }
 
 #[test]
-fn a_statement_is_listed_shown_and_written_into_a_file() {
+fn a_statement_is_listed_shown_and_saved() {
     const OVER: &str = "2026-03-19T09:00:00+08:00";
     for world in desks() {
         buy(&world, BEFORE, &["200", "--limit", "306"]);
@@ -258,7 +258,7 @@ fn a_dry_run_shows_refusals_and_costs() {
         assert_eq!(try_out(&["150"])["reason"]["text"], "quantity must be a multiple of 100");
         let unknown = world.ok(&at(BEFORE, &["order", "buy", "701.HK", "100", "--dry-run"]));
         assert!(unknown.contains("would be refused: symbol not tradable"), "{unknown}");
-        // Only the store is searched for suggestions.
+        // Suggestions are made only from the local store.
         assert_eq!(unknown.contains("did you mean 700.HK?"), world.is_local(), "{unknown}");
         let none = world.ok(&at(BEFORE, &["order", "list"]));
         assert_eq!(none, "no orders today: `--history` lists those of earlier days\n");
@@ -266,7 +266,7 @@ fn a_dry_run_shows_refusals_and_costs() {
 }
 
 #[test]
-fn an_order_is_replaced_and_cancelled_and_a_rejected_one_shows_its_check() {
+fn orders_are_replaced_cancelled_and_rejected() {
     for world in desks() {
         let id = buy(&world, BEFORE, &["200", "--limit", "290", "--remark", "low", "--tif", "gtc"]);
         assert_eq!(
@@ -296,7 +296,7 @@ fn an_order_is_replaced_and_cancelled_and_a_rejected_one_shows_its_check() {
             assert_eq!(listed["orders"].as_array().unwrap().len(), count, "{status}");
         }
         assert_eq!(world.json(&at(RESTING, &["order", "list", "--side", "sell"]))["orders"], json!([]));
-        // A day later they are history.
+        // A day later, the orders are in the history.
         let next = "2026-03-19T09:00:00+08:00";
         assert_eq!(world.json(&at(next, &["order", "list"]))["orders"], json!([]));
         let past = world.json(&at(next, &["order", "list", "--start", "2026-03-18", "--end", "2026-03-18"]));
@@ -305,7 +305,7 @@ fn an_order_is_replaced_and_cancelled_and_a_rejected_one_shows_its_check() {
 }
 
 #[test]
-fn conditional_orders_are_built_from_flags_and_show_when_they_triggered() {
+fn conditional_orders_show_when_they_triggered() {
     for world in desks() {
         let types = |arguments: &[&str]| {
             let arguments = [&["order", "buy", "700.HK", "100"], arguments, &["--dry-run"]].concat();
@@ -364,7 +364,7 @@ fn a_flag_that_does_not_apply_to_the_type_is_refused() {
 }
 
 #[test]
-fn the_same_idempotency_key_twice_is_one_order() {
+fn a_retry_with_the_same_idempotency_key_is_one_order() {
     let world = world();
     let order = || buy(&world, BEFORE, &["100", "--limit", "290", "--request-id", "mine"]);
     assert_eq!(order(), order());
@@ -378,7 +378,7 @@ fn the_same_idempotency_key_twice_is_one_order() {
 }
 
 #[test]
-fn the_account_is_the_only_one_or_must_be_named() {
+fn with_several_accounts_one_must_be_named() {
     let world = world();
     world.ok(&["account", "create", "bob"]);
     let (code, said) = world.fails(&at(BEFORE, &["positions"]));
@@ -399,7 +399,7 @@ fn the_account_is_the_only_one_or_must_be_named() {
 }
 
 #[test]
-fn an_account_ahead_of_the_clock_is_readable_and_takes_no_orders() {
+fn an_account_ahead_of_the_clock_is_read_only() {
     let world = world();
     let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
     buy(&world, LATER, &["100", "--limit", "290"]);
@@ -455,10 +455,10 @@ fn errors_are_one_line() {
         ] {
             let (found, stderr) = world.fails(&at(BEFORE, arguments));
             assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
-            // The interface of a server has three currencies.
+            // The server's API supports three currencies.
             let is_foreign = arguments[0] == "assets" && code == 1 && !world.is_local();
             let says = if is_foreign { "HKD, USD and CNH" } else { says };
-            // Only the store is searched for suggestions.
+            // Suggestions are made only from the local store.
             let says = if world.is_local() {
                 says
             } else {

@@ -1,6 +1,6 @@
-//! Orders and money at a server: the requests that are sent, against a server with prepared answers;
-//! the clock of a real one; and both transports over the same store. `trading.rs` tests the commands
-//! on each.
+//! Order and money commands at a server: the requests they send to a stub server, the clock of a
+//! real server, and both transports on the same store. `trading.rs` tests the commands on each
+//! transport.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::remote::Server;
 use crate::world::{Ran, World};
 
-/// Answers one request after another, and returns them: method and path, then the body.
+/// Starts a server that answers one request with each of `answers`. The handle returns the
+/// requests: method and path, and the body.
 fn answering(answers: Vec<Value>) -> (String, JoinHandle<Vec<(String, Value)>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -58,7 +59,7 @@ fn order() -> Value {
 }
 
 #[test]
-fn an_order_is_sent_in_the_form_of_the_interface() {
+fn order_requests_follow_the_api() {
     let arguments = [
         "order",
         "sell",
@@ -108,7 +109,7 @@ fn orders_are_listed_replaced_and_cancelled_at_a_server() {
 }
 
 #[test]
-fn the_history_of_orders_is_read_completely() {
+fn all_pages_of_the_order_history_are_read() {
     let of = |id: &str, at: &str| {
         let mut order = order();
         (order["order_id"], order["submitted_at"]) = (json!(id), json!(at));
@@ -140,7 +141,7 @@ fn the_history_of_orders_is_read_completely() {
 }
 
 #[test]
-fn money_and_positions_are_shown_as_the_server_sends_them() {
+fn money_and_positions_are_shown_unchanged() {
     let funds = json!({"list": [{
         "total_cash": "250300.00", "max_finance_amount": "400000.00", "remaining_finance_amount": "650000.00", "risk_level": "0",
         "margin_call": "0", "currency": "HKD", "net_assets": "331300.00", "init_margin": "28350.00",
@@ -191,7 +192,7 @@ fn money_and_positions_are_shown_as_the_server_sends_them() {
 }
 
 #[test]
-fn the_clock_of_a_server_is_shown_and_moved() {
+fn a_servers_clock_is_shown_and_moved() {
     let standing = |now: &str| json!({"now": now, "pace": "standing"});
     let (ran, requests) = run(&["clock"], vec![standing("2026-03-18T02:00:00Z")]);
     assert_eq!(ran.stdout, "2026-03-18T02:00:00Z, stands: `chandler clock INSTANT` moves it\n");
@@ -213,7 +214,7 @@ fn an_account_name_applies_only_to_the_local_store() {
 }
 
 #[test]
-fn a_server_answers_what_the_store_does() {
+fn local_and_remote_answers_are_equal() {
     let securities =
         "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
     let minutes = "symbol,time,open,high,low,close,volume\n\
@@ -264,7 +265,7 @@ fn a_server_answers_what_the_store_does() {
     }
     let held = there(&server, &["positions"])["list"][0]["stock_info"][0].clone();
     assert_eq!((&held["quantity"], &held["cost_price"]), (&json!("200"), &json!("305.200")));
-    // On the next morning the day has a statement, which the store also shows without a server.
+    // On the next morning there is a statement for the day, which the local store also shows.
     let ann = std::mem::replace(&mut server.token, operator);
     there(&server, &["clock", "2026-03-19T01:00:00Z"]);
     server.token = ann;
@@ -277,7 +278,8 @@ fn a_server_answers_what_the_store_does() {
     assert!(none.stderr.contains("there is no daily statement of 2026-03-17"), "{}", none.stderr);
 }
 
-/// G1 of the specification, an account with half a million and an operator.
+/// Example G1 of the specification: returns a world with an account of HKD 500,000 and an operator,
+/// and their tokens.
 fn traded() -> (World, [String; 2]) {
     let securities = "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp,HKEX,HKD,100,3\n";
     let minutes = "symbol,time,open,high,low,close,volume\n\
@@ -293,7 +295,7 @@ fn traded() -> (World, [String; 2]) {
 }
 
 #[test]
-fn the_paper_account_determines_a_level() {
+fn the_level_depends_on_the_paper_account() {
     let (world, [ann, operator]) = traded();
     let mut server = Server::of(&world, &ann, &["--clock", "2026-03-18T10:00:15+08:00"]);
     let ok = |server: &Server, arguments: &[&str]| {
@@ -314,7 +316,7 @@ fn the_paper_account_determines_a_level() {
     ] {
         assert!(quota.lines().any(|found| found == line), "{line:?} is not in\n{quota}");
     }
-    // The store shows the same.
+    // The local store shows the same quota.
     assert_eq!(world.ok(&["quota", "ann", "--clock", "2026-03-19T00:00:00+08:00"]), quota);
 }
 
@@ -339,7 +341,7 @@ fn a_running_clock_is_shown_and_not_moved() {
 }
 
 #[test]
-fn a_grid_is_sent_in_the_form_of_the_interface_and_changed_at_a_server() {
+fn grid_requests_follow_the_api() {
     let arguments = [
         "grid",
         "submit",
@@ -374,7 +376,7 @@ fn a_grid_is_sent_in_the_form_of_the_interface_and_changed_at_a_server() {
     let (ran, requests) = run(&arguments, vec![json!({"order_id": "1900000001"})]);
     let output: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(output, json!({"order_id": "1900000001"}));
-    // The last second of the date in Hong Kong.
+    // The expiry is the last second of the date in Hong Kong.
     let rule = json!({
         "submitted_base_price": "305.2", "lower_limit_price": "300", "upper_limit_price": "310", "trigger_price_type": 2,
         "trigger_percent_up": "2", "trigger_percent_down": "1.5", "trigger_quantity": "100", "lower_limit_quantity": "100",
@@ -391,7 +393,7 @@ fn a_grid_is_sent_in_the_form_of_the_interface_and_changed_at_a_server() {
 }
 
 #[test]
-fn grids_are_read_to_the_last_page_and_replaced_by_changes() {
+fn all_pages_of_grids_are_read() {
     let grid = |id: &str| {
         json!({
             "order_id": id, "symbol": "700.HK", "status": "Performing", "created_at": "1773799215", "current_base_price": "305.6",

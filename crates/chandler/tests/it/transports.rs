@@ -1,4 +1,4 @@
-//! One account over both transports of its commands: the local store, and a server of it.
+//! One account over both transports: the local store, and a server of it.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub(crate) struct Desk {
     server: Option<RefCell<Served>>,
 }
 
-/// A server with a clock that stands, and the token of an operator, who moves it.
+/// A server with a stopped clock, and the token of an operator, who can move the clock.
 struct Served {
     server: Server,
     operator: String,
@@ -33,8 +33,8 @@ impl Desk {
         Desk { world, server: Some(RefCell::new(served)) }
     }
 
-    /// Both, on equal stores. The clock of the server stands at an instant until a command names a
-    /// later one.
+    /// Creates both transports on equal stores. The server's clock is stopped until a command has
+    /// another `--clock`.
     pub(crate) fn both(files: &[(&str, &str)], account: &[&str], clock: &str) -> [Desk; 2] {
         [Desk::local(files, account), Desk::remote(files, account, clock)]
     }
@@ -47,7 +47,8 @@ impl Desk {
         self.world.path(name)
     }
 
-    /// Runs a command of the account. Commands of operators are for the store on either transport.
+    /// Runs one of the account's commands. Operator commands (`account …`) run on the store with
+    /// either transport.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         match &self.server {
             Some(served) if arguments[0] != "account" => served.borrow_mut().run(&self.world, arguments),
@@ -55,7 +56,7 @@ impl Desk {
         }
     }
 
-    /// Standard output of a command that must succeed.
+    /// Runs a command that must succeed, and returns stdout.
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
@@ -67,7 +68,7 @@ impl Desk {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
     }
 
-    /// A command that must fail: its exit code, and its one line on stderr.
+    /// Runs a command that must fail. Returns the exit code and stderr.
     pub(crate) fn fails(&self, arguments: &[&str]) -> (i32, String) {
         let ran = self.run(arguments);
         let code = ran.code.unwrap_or_else(|| panic!("{arguments:?} was killed"));
@@ -77,7 +78,7 @@ impl Desk {
 }
 
 impl Served {
-    /// Moves the clock to that of the command first.
+    /// Runs a command, after moving the server's clock to the command's `--clock`.
     fn run(&mut self, world: &World, arguments: &[&str]) -> Ran {
         let Some(flag) = arguments.iter().position(|argument| *argument == "--clock") else {
             return self.server.run(world, arguments);
@@ -96,7 +97,7 @@ impl Served {
 
 fn prepared(files: &[(&str, &str)], account: &[&str]) -> (World, String) {
     let world = World::with(files);
-    // The limits of a server are tested elsewhere.
+    // Rate limits are tested elsewhere.
     let ann = token(&world, &[&["account", "create", "ann", "--rate", "unlimited"], account].concat());
     (world, ann)
 }

@@ -1,9 +1,9 @@
-//! What an import says, dry runs, undoing imports and removing symbols, as a user sees them.
+//! The report of an import, dry runs, undoing imports, and removing symbols.
 
 use crate::world::{World, days, hour};
 
 #[test]
-fn an_import_says_what_it_understood_and_what_to_type_next() {
+fn an_import_reports_its_interpretation_and_next_steps() {
     let world = World::new();
     let text = "Date,Open,High,Low,Close,Volume\n2026-11-12,10,11,9,10,1\n2026-11-13,10,12,9,11,2\n";
     world.write("semi.csv", text);
@@ -27,7 +27,7 @@ fn an_import_says_what_it_understood_and_what_to_type_next() {
 }
 
 #[test]
-fn dates_are_those_of_each_market_and_trades_are_told_too() {
+fn reports_use_local_dates_and_include_trades() {
     let world = World::new();
     let rows = "AAPL.US,2026-11-12,1,1,1,1,1\n700.HK,2026-11-13,1,1,1,1,1\n";
     world.write("two.csv", format!("symbol,time,open,high,low,close,volume\n{rows}"));
@@ -42,7 +42,7 @@ fn dates_are_those_of_each_market_and_trades_are_told_too() {
     let said = world.ok(&["import", "t.csv"]);
     let next = said.lines().find(|line| line.starts_with("next: ")).unwrap();
     assert!(next.ends_with("coverage 700.HK --trades") && !said.contains("undo: "), "{said}");
-    // Of a file without a row that can be read, nothing was understood.
+    // Without a readable row, the report contains no interpretation of the file.
     world.write(
         "600519.SH.csv",
         "ts_code,trade_date,open,high,low,close,vol\n600519.SH,20261113,1,1,1,1,1.5\n",
@@ -57,7 +57,7 @@ fn a_dry_run_shows_rows_and_writes_nothing() {
     world.write("d.csv", days("700.HK"));
     let said = world.ok(&["import", "--dry-run", "d.csv"]);
     assert!(said.contains("not imported") && said.contains("T00:00:00+08:00"), "{said}");
-    // Not even a store.
+    // A dry run does not create a store.
     assert!(!world.path("store").exists());
     let report = world.json(&["import", "--dry-run", "d.csv"]);
     assert_eq!(report["files"][0]["first_rows"].as_array().unwrap().len(), 5, "{report}");
@@ -67,12 +67,12 @@ fn a_dry_run_shows_rows_and_writes_nothing() {
 }
 
 #[test]
-fn an_import_is_undone_when_that_is_confirmed() {
+fn undoing_an_import_needs_confirmation() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let before = world.json(&["kline", "700.HK", "-n", "50"]);
     world.write("fix.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,50,60,40,55,7\n700.HK,2026-10-30,1,1,1,1,1\n");
     world.ok(&["import", "fix.csv"]);
-    // Nobody is there to answer.
+    // Without a terminal there is no prompt, and `--yes` is required.
     let ran = world.run(&["imports", "--undo", "2"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stdout.contains("1 candles go, 1 are again"), "{}", ran.stdout);
@@ -87,13 +87,13 @@ fn an_import_is_undone_when_that_is_confirmed() {
     assert!(code == 1 && stderr.contains("undone already"), "{stderr}");
     let (code, stderr) = world.fails(&["imports", "--undo", "99", "--yes"]);
     assert!(code == 1 && stderr.contains("no import 99"), "{stderr}");
-    // The ledger has it as undone, so that it goes in again.
+    // The ledger lists the import as undone, so the file can be imported again.
     assert_eq!(world.json(&["import", "fix.csv"])["files"][0]["replaced"], 1);
     world.ok(&["check"]);
 }
 
 #[test]
-fn figures_are_not_undone_and_stay_when_the_candles_are() {
+fn undoing_candles_does_not_affect_figures() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.write("securities.csv", "symbol,from,total_shares\n700.HK,2026-03-18,8900\n");
     let said = world.ok(&["import", "securities.csv"]);
@@ -109,14 +109,14 @@ fn figures_are_not_undone_and_stay_when_the_candles_are() {
 }
 
 #[test]
-fn what_imports_a_removed_symbol_again_has_the_options_of_its_import() {
+fn the_command_to_import_again_has_the_original_options() {
     let world = World::new();
     let lots = "ts_code,trade_date,open,high,low,close,vol,amount\n\
         600519.SH,20261112,10,11,9,10,20.51,205.1\n600519.SH,20261113,10,11,9,10,30.25,302.5\n";
     world.write("the lots.csv", lots);
     world.ok(&["import", "the lots.csv", "--scale", "volume=100,turnover=1000"]);
     let before = world.json(&["kline", "600519.SH"]);
-    // Asked for in another folder.
+    // The command is run from another folder, so that the printed paths must be absolute.
     let elsewhere = world.path("store");
     let remove = ["remove", "600519.SH", "--yes", "--format", "json"];
     let ran = world.command(&remove).current_dir(elsewhere).output().unwrap();
@@ -131,7 +131,7 @@ fn what_imports_a_removed_symbol_again_has_the_options_of_its_import() {
 }
 
 #[test]
-fn a_symbol_is_removed_when_that_is_confirmed_and_comes_back_from_its_file() {
+fn a_removed_symbol_can_be_imported_again() {
     let world = World::with(&[("days.csv", &days("700.HK")), ("hour.csv", &hour("700.HK"))]);
     let before = world.json(&["kline", "700.HK", "-n", "50"]);
     let ran = world.run(&["remove", "700.HK"]);
@@ -158,7 +158,7 @@ fn a_symbol_is_removed_when_that_is_confirmed_and_comes_back_from_its_file() {
     world.ok(&["import", "--again", "days.csv"]);
     assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
     world.ok(&["check"]);
-    // Where there is no store, none is made.
+    // The command does not create a store.
     let elsewhere = World::new();
     let (code, stderr) = elsewhere.fails(&["remove", "700.HK", "--yes"]);
     assert!(code == 1 && stderr.contains("no store"), "{stderr}");

@@ -1,4 +1,4 @@
-//! Watchlists as whole commands: of an account in the local store, and at a server.
+//! Watchlist commands, for an account in the local store and at a server.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn at<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [&["watchlist"], arguments, &CLOCK].concat()
 }
 
-/// The groups as `name: SYMBOL SYMBOL`.
+/// Formats the groups as `name: SYMBOL SYMBOL`.
 fn describe(world: &Desk) -> String {
     let document = world.json(&at(&["list"]));
     let group = |group: &Value| {
@@ -29,7 +29,7 @@ fn describe(world: &Desk) -> String {
 }
 
 #[test]
-fn groups_are_selected_by_id_or_name_and_show_when_securities_were_added() {
+fn groups_are_selected_by_id_or_name() {
     let files = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
     for world in Desk::both(&files, &[], CLOCK[1]) {
         assert_eq!(world.ok(&at(&["list"])), "1  all\nnothing in it\n");
@@ -83,7 +83,7 @@ fn invalid_changes_are_refused_with_advice() {
 }
 
 #[test]
-fn requests_to_a_server_have_the_form_of_the_interface() {
+fn watchlist_requests_follow_the_api() {
     let groups = || json!({"groups": [{"id": "1", "name": "all", "securities": []}, {"id": "1001", "name": "mine", "securities": []}]});
     let (ran, requests) = run(&["watchlist", "list"], vec![groups()]);
     assert_eq!(requests[0].0, "GET /v1/watchlist/groups");

@@ -1,4 +1,4 @@
-//! A temporary folder with a store in it, and a way to run commands there.
+//! A temporary folder with a store, and functions to run commands in it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -15,7 +15,7 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
-/// The current time of every test, a Sunday.
+/// The clock of every test unless it sets another. A Sunday.
 pub(crate) const NOW: &str = "2026-11-15T02:00:00Z";
 
 impl World {
@@ -23,7 +23,7 @@ impl World {
         World { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// A world with a few imported files.
+    /// Creates a world and imports these files.
     pub(crate) fn with(files: &[(&str, &str)]) -> World {
         let world = World::new();
         for (name, text) in files {
@@ -39,7 +39,7 @@ impl World {
         self.dir.path().join(name)
     }
 
-    /// A file name as in the ledger.
+    /// Returns a file name as it is recorded in the ledger.
     pub(crate) fn file(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
@@ -57,21 +57,21 @@ impl World {
         command
     }
 
-    /// The same with the default action of SIGHUP: the tests may run under `nohup`, whose children
-    /// ignore it.
+    /// Like [`command`](Self::command), but with the default action for SIGHUP, because the tests
+    /// may run under `nohup`, whose children ignore the signal.
     pub(crate) fn with_default_hangup(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("/usr/bin/env");
         self.surround(command.arg("--default-signal=HUP").arg(executable()).args(arguments));
         command
     }
 
-    /// The same on a terminal, whose keys and screen are pipes. It is created by `script`, which
-    /// every Debian has.
+    /// Like [`command`](Self::command), but on a terminal whose keys and screen are pipes. The
+    /// terminal is created by `script`, which is installed on every Debian system.
     #[cfg(target_os = "linux")]
     pub(crate) fn on_a_terminal(&self, arguments: &str) -> Command {
-        // Without `exec` there would be a shell in between, which Ctrl-C also ends, and whose exit
-        // code would be reported. The executable is passed in a variable, because its path may
-        // contain a space.
+        // Without `exec`, `script` would run the command in a shell, which Ctrl-C also stops and
+        // whose exit code would be reported. The executable is passed in a variable, because its
+        // path may contain a space.
         let line = format!("exec \"$EXECUTABLE\" {arguments}");
         let mut command = Command::new("/usr/bin/script");
         self.surround(command.args(["-qec", &line, "/dev/null"]))
@@ -95,7 +95,7 @@ impl World {
         Ran::of(self.command(arguments).output().unwrap())
     }
 
-    /// Standard output of a command that must succeed.
+    /// Runs a command that must succeed, and returns stdout.
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
@@ -107,7 +107,7 @@ impl World {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
     }
 
-    /// A command that must fail: its exit code, and its one line on stderr.
+    /// Runs a command that must fail. Returns the exit code and stderr.
     pub(crate) fn fails(&self, arguments: &[&str]) -> (i32, String) {
         let ran = self.run(arguments);
         let code = ran.code.unwrap_or_else(|| panic!("{arguments:?} was killed"));
@@ -127,7 +127,7 @@ pub(crate) fn executable() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_chandler"))
 }
 
-/// Daily candles of a month, each with its own prices.
+/// Returns ten daily candles with distinct prices.
 pub(crate) fn days(symbol: &str) -> String {
     let mut text = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
     for day in [2, 3, 4, 5, 6, 9, 10, 11, 12, 13] {
@@ -141,7 +141,7 @@ pub(crate) fn days(symbol: &str) -> String {
     text
 }
 
-/// The minutes of one Hong Kong morning hour.
+/// Returns the 30 minutes from 09:30 on a Hong Kong morning.
 pub(crate) fn hour(symbol: &str) -> String {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     for minute in 30..60 {
@@ -150,7 +150,8 @@ pub(crate) fn hour(symbol: &str) -> String {
     text
 }
 
-/// The machine's clock, which the executable uses for some times, whatever `--clock` says.
+/// Returns the machine's time in Unix seconds. The executable uses it for some times, whatever
+/// `--clock` is.
 #[allow(
     clippy::disallowed_methods,
     reason = "compared with what the executable, which reads the clock, has done"
@@ -159,7 +160,8 @@ pub(crate) fn machine_seconds() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
 }
 
-/// Sends a signal by its name. With the shell's built-in `kill`: not every machine has the program.
+/// Sends a signal by name. Uses the shell's built-in `kill`, because not every machine has the
+/// program.
 #[cfg(unix)]
 pub(crate) fn send(child: &Child, signal: &str) {
     let line = format!("kill -s {signal} {}", child.id());

@@ -1,4 +1,4 @@
-//! Steps between dates.
+//! Classifies the steps between dates.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,15 @@ use market::{Calendar, Date, DateSpan, Period, Span, Venue};
 use super::weigh::{Candidate, Step};
 use crate::time::{DAY, DayCount};
 
-/// Four rows that are weeks apart, or three that are months apart, are not days by chance.
+/// Reached by four rows that are weeks apart, or three that are months apart.
 const ODDS: f64 = 140.0;
 
-/// Four consecutive trading days are not strays among weeks.
+/// Number of steps of one trading day that show a joined file: four consecutive trading days are
+/// not stray rows among weeks.
 const JOINED_MIN: usize = 3;
 
-/// The chance that a candle of a thinly traded day is in the very next span, at the usual place.
+/// Longer periods, with the probability that a row of a thinly traded daily file falls into the
+/// next span, at the usual place in it, by chance.
 pub(super) const CANDIDATES: [Candidate; 4] = [
     candidate(Span::Week, 0.1),
     candidate(Span::Month, 0.05),
@@ -32,13 +34,13 @@ pub(super) fn date(local: i64) -> Option<Date> {
     DayCount::new().date(local.div_euclid(DAY)).ok()
 }
 
-/// Whether a date is a Saturday or Sunday, when no market trades. Looking up holidays for each row
-/// would cost more than reading it.
+/// Returns whether a date is a Saturday or Sunday, when no market trades. Looking up holidays for
+/// each row would cost more than parsing it.
 pub(super) fn is_weekend(local: i64) -> bool {
     weekday(local.div_euclid(DAY)) >= 5
 }
 
-/// Days since Monday of a day since 1970-01-01, a Thursday.
+/// Returns the weekday (0 for Monday) of a day number. Day 0, 1970-01-01, was a Thursday.
 fn weekday(day: i64) -> i64 {
     (day + 3).rem_euclid(7)
 }
@@ -47,7 +49,7 @@ pub(super) fn steps(stamps: &[i64], venue: &Venue) -> Vec<Step> {
     let calendar = venue.calendar();
     let mut days = DayCount::new();
     let mut steps = Vec::with_capacity(stamps.len());
-    // The pairs that are not clearly of days, and their indexes among the steps.
+    // Pairs that are not clearly one trading day apart, with their indexes in `steps`.
     let mut pairs: Vec<(usize, Date, Date)> = Vec::new();
     for pair in stamps.windows(2) {
         let &[a, b] = pair else { continue };
@@ -78,23 +80,23 @@ pub(super) fn steps(stamps: &[i64], venue: &Venue) -> Vec<Step> {
     steps
 }
 
-/// Two days of one week, neighbours, or a Friday and its Monday: true of nearly every step in a
-/// file of days.
+/// Returns whether two days are in one week, adjacent, or a Friday and the next Monday. True for
+/// nearly every step in a daily file, and cheaper than [`is_shortest`].
 fn is_plainly_shortest(a: i64, b: i64) -> bool {
     let week = |day: i64| (day + 3).div_euclid(7);
     week(a) == week(b) || b - a == 1 || b - a <= 3 && weekday(a) == 4
 }
 
-/// Whether there are only closed days between them.
+/// Returns whether there are no trading days between two dates.
 fn is_shortest(a: Date, b: Date, calendar: &Calendar) -> bool {
     let last_open = b.yesterday().ok().and_then(|before| calendar.on_or_before(before));
     last_open.is_some_and(|open| open <= a)
 }
 
-/// The distance of two dates in spans.
+/// The distance between two dates, in spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Apart {
-    /// In one span.
+    /// In the same span.
     Nearer,
     Next,
     Further,
@@ -111,20 +113,20 @@ impl Apart {
     }
 }
 
-/// The first day of the next span, given the first day of one.
+/// Returns the first day of the next span, given the first day of a span.
 fn next(span: Span, floor: Date) -> Option<Date> {
-    // As long as the longest span, which reaches into the next one and not beyond it.
+    // The maximum span length always reaches into the next span and never past it.
     let longest = i64::try_from(span.days_max()).ok()?;
     floor.checked_add(DateSpan::new().days(longest)).ok().map(|day| span.floor(day))
 }
 
-/// Where in its span a candle is stamped.
+/// The position of a candle's date within its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     FirstTradingDay,
     LastTradingDay,
     LastDay,
-    /// This many days after the first: a weekday, a day of the month.
+    /// This many days after the first day: a weekday, or a day of the month.
     Day(i32),
 }
 
@@ -132,8 +134,8 @@ fn is_at(place: Place, day: Date, span: Span, calendar: &Calendar) -> bool {
     match place {
         Place::Day(days) => days_between(span.floor(day), day) == days,
         Place::LastDay => last_day(span, day) == Some(day),
-        // No trading day before it, or after it, in its span; it may be closed itself, as a first
-        // of January is.
+        // The first (or last) trading day has no trading day before (or after) it in the span. The
+        // date itself may be closed, such as January 1.
         Place::FirstTradingDay => {
             let before = day.yesterday().ok().and_then(|before| calendar.on_or_before(before));
             before.is_none_or(|before| span.floor(before) != span.floor(day))
@@ -153,7 +155,7 @@ fn days_between(from: Date, to: Date) -> i32 {
     from.until(to).map_or(0, |between| between.get_days())
 }
 
-/// The most common place of the candles.
+/// Returns the most common place of these dates.
 fn usual_place(days: impl Iterator<Item = Date>, span: Span, calendar: &Calendar) -> Option<Place> {
     let mut counts: HashMap<Place, usize> = HashMap::new();
     for day in days {

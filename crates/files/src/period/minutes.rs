@@ -1,4 +1,4 @@
-//! Steps between times of day.
+//! Classifies the steps between times of day.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,8 @@ use super::{JudgeContext, Stamp};
 use crate::Problem;
 use crate::time::DAY;
 
-/// Every served clock period that is a multiple of a length, shortest first, with the multiple.
+/// Returns the supported minute periods that are multiples of `base`, shortest first, with the
+/// multiple.
 fn longer(base: Minutes) -> impl Iterator<Item = (Period, u16)> {
     Period::all().filter_map(move |period| match period {
         Period::Clock(minutes) if minutes > base && minutes.get() % base.get() == 0 => {
@@ -23,8 +24,8 @@ pub(super) fn candidates(base: Minutes) -> Vec<Candidate> {
     longer(base).map(|(period, times)| Candidate::of_minutes(period, f64::from(times))).collect()
 }
 
-/// Steps within a day, in minutes of trading: the lunch break is skipped, and nights are ignored.
-/// `base` is the shortest possible step.
+/// Classifies steps within a day, in minutes of trading: the lunch break is skipped, and steps over
+/// midnight are ignored. `base` is the shortest possible step.
 pub(super) fn steps(stamps: &[i64], venue: &Venue, base: Minutes) -> Vec<Step> {
     let shortest = i64::from(base.get()) * 60;
     let lengths: Vec<i64> = longer(base).map(|(_, times)| i64::from(times) * shortest / 60).collect();
@@ -45,7 +46,7 @@ pub(super) fn steps(stamps: &[i64], venue: &Venue, base: Minutes) -> Vec<Step> {
     traded_seconds(stamps, venue).into_iter().map(of_seconds).collect()
 }
 
-/// The trading time between neighbouring stamps of one day.
+/// Returns the trading time between consecutive stamps of the same day, in seconds.
 fn traded_seconds(stamps: &[i64], venue: &Venue) -> Vec<i64> {
     let mut hours = Hours::default();
     let pairs = stamps.windows(2).filter_map(|pair| if let &[a, b] = pair { Some((a, b)) } else { None });
@@ -56,7 +57,7 @@ fn traded_seconds(stamps: &[i64], venue: &Venue) -> Vec<i64> {
         .collect()
 }
 
-/// Refuses candles of a length that is not served, such as ninety minutes, if most steps have it.
+/// Refuses candles of an unsupported length, such as 90 minutes, if most steps have that length.
 pub(super) fn refuse_odd_lengths(rows: &[Stamp], context: JudgeContext<'_>) -> Result<(), Problem> {
     let mut counts: HashMap<i64, u64> = HashMap::new();
     for rows in rows.chunk_by(|a, b| a.symbol == b.symbol) {
@@ -77,8 +78,8 @@ pub(super) fn refuse_odd_lengths(rows: &[Stamp], context: JudgeContext<'_>) -> R
     }
 }
 
-/// Whether rows are as close as candles of a length: a good part of the steps is exactly one of
-/// them, and on average a step is no longer than two.
+/// Returns whether at least a third of the steps are exactly `length`, and the average step is at
+/// most twice as long.
 pub(super) fn are_near(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> bool {
     let length = i64::from(length.get()) * 60;
     let (mut one, mut count, mut sum) = (0i64, 0i64, 0i64);
@@ -95,15 +96,15 @@ pub(super) fn are_near(rows: &[Stamp], length: Minutes, context: JudgeContext<'_
     one * 3 >= count && sum <= 2 * length * count
 }
 
-/// The trading hours of the current day: rows come in order of days.
+/// Caches the trading hours of one day, because rows are sorted by day.
 #[derive(Default)]
 struct Hours<'a> {
     of: Option<(i64, &'a [Segment])>,
 }
 
 impl<'a> Hours<'a> {
-    /// Seconds of trading between two times of one day; seconds of the clock if either is outside
-    /// all sessions, as when a file is in another zone than its market.
+    /// Returns the trading seconds between two times of one day. If either is outside all sessions,
+    /// as in a file in another time zone, returns the elapsed seconds.
     fn between(&mut self, a: i64, b: i64, venue: &'a Venue) -> i64 {
         let day = a.div_euclid(DAY);
         let segments = match self.of {
@@ -121,8 +122,8 @@ impl<'a> Hours<'a> {
     }
 }
 
-/// Seconds traded from midnight to a time of day; `None` outside the sessions. Both ends of a session are inside: a
-/// candle may be stamped with either.
+/// Returns the trading seconds from midnight to a time of day, or `None` outside the sessions. Both
+/// ends of a session are inside, because a candle may be stamped with either.
 fn traded(at: i64, segments: &[Segment]) -> Option<i64> {
     let bounds = |segment: &Segment| (i64::from(segment.start).max(0) * 60, i64::from(segment.end) * 60);
     let inside = segments.iter().map(bounds).any(|(start, end)| (start..=end).contains(&at));
@@ -130,10 +131,11 @@ fn traded(at: i64, segments: &[Segment]) -> Option<i64> {
     inside.then_some(sum)
 }
 
-/// Whether most rows are alone on their day, at one time of day: mostly that of the close, which
-/// half days and clock changes move.
+/// Returns whether most days have a single row, at the same time of day. That is mostly the close,
+/// which moves on half days and with clock changes.
 pub(super) fn one_a_day(rows: &[Stamp]) -> bool {
-    // One row for each symbol is one row a day, too, and is no evidence about days.
+    // A symbol with fewer dates is no evidence: files with one row per symbol also have one row per
+    // day.
     const DATES_MIN: usize = 3;
     let day = |row: &Stamp| row.local.div_euclid(DAY);
     let days = rows
@@ -151,14 +153,14 @@ pub(super) fn one_a_day(rows: &[Stamp]) -> bool {
         }
     }
     let usual = times.iter().map(|(time, rows)| {
-        // One time of day in UTC is two on the wall clock, an hour apart.
+        // A fixed UTC time has two local times, an hour apart.
         rows + times.get(&(time + 3600)).copied().unwrap_or_default()
     });
     count > 0 && alone * 4 >= count * 3 && usual.max().unwrap_or_default() * 4 >= count * 3
 }
 
-/// Refuses rows at midnight among minutes. Only the US trades at that hour, and then the rows
-/// around it are as close as elsewhere in the file.
+/// Refuses minute files with rows of days, which are stamped with midnight. Only the US trades at
+/// midnight, and then there are minutes before or after it.
 pub(super) fn refuse_day_rows(rows: &[Stamp], context: JudgeContext<'_>) -> Result<(), Problem> {
     let near = 2 * usual_step(rows).max(15 * 60);
     let (mut lonely, mut dates, mut nights) = (0, 0, 0);
@@ -189,7 +191,8 @@ pub(super) fn refuse_day_rows(rows: &[Stamp], context: JudgeContext<'_>) -> Resu
     if are_days { Err(Problem::Mixed) } else { Ok(()) }
 }
 
-/// The commonest distance between neighbouring rows of a day, in seconds; rows at midnight may be days.
+/// Returns the most common step between consecutive rows of a day, in seconds. Steps from midnight
+/// are skipped, because rows at midnight may be days.
 fn usual_step(rows: &[Stamp]) -> i64 {
     let steps = rows.windows(2).filter_map(|pair| match pair {
         [a, b] => Some((a, b)),
@@ -200,7 +203,7 @@ fn usual_step(rows: &[Stamp]) -> i64 {
         is_same_day && a.local != b.local && a.local.rem_euclid(DAY) != 0
     });
     let mut counts: HashMap<i64, usize> = HashMap::new();
-    // Equal steps mostly follow each other, and are counted together.
+    // Runs of equal steps are counted together, to save hash map lookups.
     let (mut last, mut count) = (0, 0);
     for step in steps.map(|(a, b)| b.local - a.local) {
         if step != last {
@@ -213,7 +216,8 @@ fn usual_step(rows: &[Stamp]) -> i64 {
     counts.into_iter().max_by_key(|(step, count)| (*count, -step)).map_or(0, |(step, _)| step)
 }
 
-/// Refuses rows that are seconds apart: those on a full minute would look like minutes.
+/// Refuses rows that are seconds apart. Of these, the rows on a full minute would look like
+/// minutes.
 pub(super) fn refuse_seconds(rows: &[Stamp]) -> Result<(), Problem> {
     let step = usual_step(rows);
     if (1..60).contains(&step) { Err(Problem::Seconds(step)) } else { Ok(()) }

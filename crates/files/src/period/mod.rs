@@ -1,10 +1,10 @@
-//! The period of a file's candles, by the majority of their steps.
+//! Infers the period of a file's candles from the steps between its rows.
 //!
-//! A greatest common divisor of all steps would let one odd stamp decide: a Friday holiday in a
-//! weekly file, a stray row in a five-minute one. Here each step between neighbouring candles of a
-//! symbol is checked for the periods it fits (`minutes.rs`, `days.rs`, which know the calendar),
-//! and `weigh.rs` decides whether that many steps can be chance. Symbols are judged one by one,
-//! those with few rows together. The result is a [`JudgedPeriod`] or an error, and only
+//! The greatest common divisor of all steps would let one unusual stamp decide: a Friday holiday in
+//! a weekly file, or a stray row in a five-minute file. Instead each step between consecutive
+//! candles of a symbol is classified by the periods it fits (`minutes.rs` and `days.rs`, which know
+//! the calendar), and `weigh.rs` tests whether that many steps can be chance. Each symbol is judged
+//! separately, but symbols with few rows together. The result is a [`JudgedPeriod`] or an error;
 //! [`importable`] decides which periods can be stored.
 
 mod days;
@@ -19,7 +19,7 @@ use crate::time::DAY;
 pub(crate) use watch::Watch;
 use weigh::{Candidate, Step, Tally, Verdict};
 
-/// The period of a file's candles, and the evidence for it.
+/// The period of a file's candles, and how it was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JudgedPeriod {
     pub period: Period,
@@ -30,28 +30,29 @@ pub struct JudgedPeriod {
 pub enum JudgedBy {
     /// Set by the user; the rows were not checked.
     Option,
-    /// The steps between the rows.
+    /// Inferred from the steps between rows.
     Steps,
-    /// Too few rows to contradict it. `perhaps` is the period that the few suggest.
+    /// Assumed, because the rows are too few to contradict it. `perhaps` is the period that they
+    /// suggest.
     Default { perhaps: Option<Period> },
 }
 
-/// One row, by its market's wall clock.
+/// A row's symbol and local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp {
     pub symbol: u32,
-    /// Seconds since 1970 on the wall clock.
+    /// Local wall-clock time, in seconds since 1970-01-01 00:00 local time.
     pub local: i64,
 }
 
-/// The kind of stamps: dates, or times of day.
+/// Whether stamps are dates or times of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamps {
     Dates,
     Times,
 }
 
-/// The context of a judgement.
+/// The venues and symbols that the rows refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct JudgeContext<'a> {
     pub venues: &'a Venues,
@@ -71,19 +72,19 @@ impl JudgeContext<'_> {
         self.symbols.get(symbol as usize).map(Symbol::to_string).unwrap_or_default()
     }
 
-    /// The wall clock of an instant, for [`Stamp::local`].
+    /// Converts an instant to the local time of a symbol's venue, for [`Stamp::local`].
     pub(crate) fn local(&self, symbol: u32, at: Timestamp) -> i64 {
         at.0.saturating_add(self.venue(symbol).zone().offset(at))
     }
 }
 
-/// The grain that stores candles of a period. Other periods are derived from these, and a file of
-/// them is refused.
+/// Returns the grain that stores candles of a period, or an error for periods that are derived from
+/// others and cannot be imported.
 pub(crate) fn importable(period: Period) -> Result<Grain, Problem> {
     Grain::of_rows(period).ok_or(Problem::OtherPeriod(period))
 }
 
-/// Judges rows; sorts them.
+/// Infers the period of the rows. Sorts them.
 pub(crate) fn judge(
     rows: &mut [Stamp],
     stamps: Stamps,
@@ -96,7 +97,7 @@ pub(crate) fn judge(
             let judged = judge_times(rows, context)?;
             if let JudgedBy::Default { .. } = judged.by {
                 minutes::refuse_odd_lengths(rows, context)?;
-                // Without a step within a day, the days themselves may show the period.
+                // If no two rows are on the same day, their dates may show the period.
                 if minutes::one_a_day(rows) {
                     return one_a_day(rows, context);
                 }
@@ -112,21 +113,21 @@ pub(crate) fn judge(
     }
 }
 
-/// Judges sorted rows with times of day against candles of a minute.
+/// Infers the period of sorted rows with times of day, with one minute as the shortest period.
 fn judge_times(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, Problem> {
     minutes::refuse_day_rows(rows, context)?;
     minutes::refuse_seconds(rows)?;
     judge_against(rows, Minutes::ONE, context)
 }
 
-/// Judges sorted rows against candles of a length: whether they have it, or a multiple of it.
+/// Infers the period of sorted rows: `base` or a multiple of it.
 fn judge_against(rows: &[Stamp], base: Minutes, context: JudgeContext<'_>) -> Result<JudgedPeriod, Problem> {
     let steps = |stamps: &[i64], venue: &Venue| minutes::steps(stamps, venue, base);
     judge_as(rows, &minutes::candidates(base), Period::Clock(base), context, steps)
 }
 
-/// A coarse period that can be imported must be that of the rows, not a divisor of their actual
-/// period: hours are whole half hours apart as well. Nor may a part of them have a longer one.
+/// Checks that `length` is the actual period of the rows and not a divisor of it: hours are also
+/// multiples of half an hour. Also refuses rows of which a part has a longer period.
 fn confirm(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> Result<(), Problem> {
     let period = Period::Clock(length);
     let is_it =
@@ -134,7 +135,8 @@ fn confirm(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> Result
     if is_it { Ok(()) } else { Err(Problem::UnsurePeriod(period)) }
 }
 
-/// Rows once a day at the same time are candles of days or longer, stamped with an hour.
+/// Refuses rows that occur once a day at the same time: they are candles of days or longer, stamped
+/// with a time of day.
 fn one_a_day(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, Problem> {
     let mut dates: Vec<Stamp> =
         rows.iter().map(|row| Stamp { local: row.local.div_euclid(DAY) * DAY, ..*row }).collect();
@@ -144,7 +146,7 @@ fn one_a_day(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, 
     }
 }
 
-/// The result for one symbol.
+/// The verdict for one symbol.
 struct Finding {
     symbol: u32,
     verdict: Verdict,
@@ -158,7 +160,7 @@ fn judge_as(
     candidates: &[Candidate],
     base: Period,
     context: JudgeContext<'_>,
-    // Of one symbol's stamps, ascending and distinct.
+    // Classifies the steps of one symbol's stamps, which must be ascending and distinct.
     steps_of: impl Fn(&[i64], &Venue) -> Vec<Step>,
 ) -> Result<JudgedPeriod, Problem> {
     let mut findings = Vec::new();
@@ -172,8 +174,8 @@ fn judge_as(
         let steps = steps_of(&distinct, venue);
         let tally = Tally::of(candidates, &steps);
         let mut verdict = weigh::weigh(candidates, &steps, &tally);
-        // Candles of a longer period among shorter ones have duplicate stamps, or stamps outside of
-        // trading.
+        // Candles of a longer period in a file of shorter ones have duplicate stamps, or stamps
+        // outside trading days.
         if !matches!(verdict, Verdict::Longer(_)) {
             let steps = steps_of(&odd, venue);
             if let Verdict::Longer(period) = weigh::weigh(candidates, &steps, &Tally::of(candidates, &steps))
@@ -187,7 +189,7 @@ fn judge_as(
     settle(&findings, &all, candidates, base, context)
 }
 
-/// Stamps without duplicates; and those that are duplicates, or on a weekend.
+/// Returns the distinct stamps, and the stamps that are duplicates or on a weekend.
 fn distinct_and_odd(rows: &[Stamp], base: Period) -> (Vec<i64>, Vec<i64>) {
     let mut distinct: Vec<i64> = Vec::with_capacity(rows.len());
     let mut odd: Vec<i64> = Vec::new();
@@ -204,7 +206,7 @@ fn distinct_and_odd(rows: &[Stamp], base: Period) -> (Vec<i64>, Vec<i64>) {
     (distinct, odd)
 }
 
-/// One result for the file from those of its symbols.
+/// Combines the verdicts of all symbols into one for the file.
 fn settle(
     findings: &[Finding],
     all: &Tally,
@@ -224,8 +226,8 @@ fn settle(
         }
     }
     let says_base = findings.iter().any(|finding| finding.verdict == Verdict::Shortest);
-    // Among symbols that clearly have the shortest period, a thin one needs higher odds to
-    // contradict them.
+    // If other symbols clearly have the shortest period, a thinly traded symbol needs higher odds
+    // to contradict them.
     let longer: Vec<(&Finding, Period)> = findings
         .iter()
         .filter_map(|finding| match finding.verdict {
@@ -245,7 +247,7 @@ fn settle(
             };
         }
     }
-    // Thousands of symbols with a few rows each are conclusive together, although none is alone.
+    // Thousands of symbols with a few rows each are conclusive together, although no single one is.
     if !says_base && let Some(period) = weigh::likeliest(candidates, all) {
         return Ok(JudgedPeriod { period, by: JudgedBy::Steps });
     }
@@ -261,7 +263,7 @@ fn date_text(local: i64) -> String {
     Timestamp(local).to_string().chars().take(10).collect()
 }
 
-/// The usual name for candles of a period.
+/// Returns the usual name for candles of a period.
 pub(crate) fn name(period: Period) -> String {
     match period {
         Period::Clock(minutes) => format!("{}-minute", minutes.get()),

@@ -1,4 +1,4 @@
-//! Checks the rows after the sample: each further window of a file must have the same period, or be
+//! Checks the rows after the sample: each window of rows must have the file's period or be
 //! inconclusive.
 
 use market::{Minutes, Period, Symbol, Timestamp, Venues};
@@ -6,9 +6,10 @@ use market::{Minutes, Period, Symbol, Timestamp, Venues};
 use super::{JudgeContext, JudgedBy, Stamp, Stamps, date_text, judge, judge_against, judge_times};
 use crate::Problem;
 
-/// Rows judged together, as many as a sample has.
+/// Minimum number of rows that are judged together; the size of a sample.
 const WINDOW_ROWS: usize = 10_000;
-/// A file sorted by time over thousands of symbols needs longer windows until symbols repeat.
+/// Maximum number of rows in a window. A file of thousands of symbols that is sorted by time needs
+/// longer windows until symbols repeat.
 const WINDOW_ROWS_MAX: usize = 200_000;
 
 /// Collects the stamps of rows since the last check.
@@ -34,7 +35,7 @@ impl Watch {
         rows >= WINDOW_ROWS_MAX || rows >= WINDOW_ROWS && rows >= 3 * symbols.len()
     }
 
-    /// Judges the collected rows, and drops them.
+    /// Judges the collected rows and clears them. Returns an error if they have another period.
     pub(crate) fn judge(&mut self, symbols: &[Symbol]) -> Result<(), Problem> {
         let context = JudgeContext { venues: &self.venues, symbols };
         let stamps = if self.period == Period::DAY { Stamps::Dates } else { Stamps::Times };
@@ -46,8 +47,8 @@ impl Watch {
             _ => judge(&mut rows, stamps, context).map(|judged| judged.period),
         };
         let period = match judged {
-            // A few rows of a thin symbol may well be at one time of day; the sample has decided
-            // about that.
+            // A few rows of a thinly traded symbol may share a time of day. The sample has already
+            // ruled out daily rows.
             Err(Problem::OneTimeOfDay) => return Ok(()),
             judged => judged?,
         };
@@ -63,7 +64,7 @@ impl Watch {
     }
 }
 
-/// The period of rows in a coarse file: its own length, unless their steps show another. Any
+/// Returns the period of rows in a coarse file: `length`, unless their steps show another. Any
 /// candles may be missing.
 fn judge_coarse(rows: &mut [Stamp], length: Minutes, context: JudgeContext<'_>) -> Result<Period, Problem> {
     rows.sort_unstable();

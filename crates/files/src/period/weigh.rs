@@ -1,35 +1,37 @@
-//! Whether the number of steps that fit a longer period can be chance.
+//! Tests whether the number of steps that fit a longer period can be chance.
 
 use market::Period;
 
-/// A longer period that steps may indicate. A step has one bit for each candidate, so there are at
-/// most sixteen.
+/// A longer period that steps may indicate. A step has one bit per candidate in a `u16`, so there
+/// are at most sixteen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub period: Period,
-    /// How often a step of thinly traded candles of the shortest period is a whole number of these by accident.
+    /// Probability that a step in a thinly traded file of the shortest period is a multiple of this
+    /// period by chance.
     pub chance: f64,
-    /// How often it is exactly one.
+    /// Probability that such a step is exactly one period long.
     pub chance_of_one: f64,
-    /// The likelihood ratio at which the candidate is accepted,
+    /// Minimum likelihood ratio to accept the candidate.
     pub odds: f64,
-    /// and the minimum number of fitting steps: fewer may look like anything.
+    /// Minimum number of fitting steps to accept the candidate.
     pub steps_min: u64,
-    /// This many consecutive steps of the shortest period are not strays among candles of this one:
-    /// the file is joined from two.
+    /// Number of consecutive steps of the shortest period that are not stray rows among candles of
+    /// this period, but show that two files were joined.
     pub joined_min: usize,
 }
 
-/// Four steps of exactly five minutes are enough, three of fifteen.
+/// Reached by four steps of exactly five minutes, or three of fifteen.
 const MINUTES_ODDS: f64 = 2_500.0;
 const MINUTES_STEPS_MIN: u64 = 3;
-/// One stray row makes two steps of a minute where candles are two minutes apart, and strays may be neighbours.
+/// A stray row makes two one-minute steps where candles are two minutes apart, and several strays
+/// may be adjacent.
 const MINUTES_JOINED_MIN: usize = 12;
 
 impl Candidate {
     pub(crate) fn of_minutes(period: Period, minutes: f64) -> Candidate {
-        // With one trade in n minutes on average, a step is exactly n minutes more often than with
-        // any other number.
+        // The probability of a step of exactly n minutes is highest if there is a trade every n
+        // minutes on average. This assumes that worst case.
         let chance_of_one = (1.0 / minutes) * (1.0 - 1.0 / minutes).powf(minutes - 1.0);
         Candidate {
             period,
@@ -42,61 +44,64 @@ impl Candidate {
     }
 }
 
-/// What one step indicates, a bit for each candidate.
+/// The evidence in one step, with a bit for each candidate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// It is exactly one period long.
+    /// Whether the step is exactly one period long.
     pub one: u16,
-    /// It is several whole periods long.
+    /// Whether the step is several whole periods long.
     pub several: u16,
-    /// It is no evidence about the candidate: a gap.
+    /// Whether the step is a gap, which is no evidence for or against the candidate.
     pub silent: u16,
-    /// It can only be a step of the shortest period.
+    /// Whether the step can only be one of the shortest period.
     pub shortest: bool,
 }
 
 impl Step {
-    /// Whether it is anything but evidence against every candidate.
+    /// Returns whether the step is not evidence against every candidate.
     fn speaks(&self) -> bool {
         self.one | self.several | self.silent != 0
     }
 }
 
-/// What the steps of one symbol indicate.
+/// The conclusion from the steps of one symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Too few steps to decide.
+    /// The steps are too few to decide.
     Unclear,
     Shortest,
     Longer(Period),
-    /// A part of the rows has the shortest period, and another part this one.
+    /// Some rows have the shortest period, and others have this one.
     Mixed(Period),
 }
 
-/// A period needs at least two of three steps. Strays and holidays are far rarer than one in three.
+/// Minimum share of fitting steps, two thirds. Strays and holidays are far rarer than one step in
+/// three.
 const MOST: (u64, u64) = (2, 3);
-/// The steps in a file of the candidate's period: mostly one period, several where candles are
-/// missing, and sometimes neither, for strays, odd days and the end of a session.
+/// Distribution of steps in a file of the candidate's period: one period, several where candles are
+/// missing, and other steps, for strays, half days and the end of a session.
 const ONE: f64 = 0.6;
 const SEVERAL: f64 = 0.25;
 const STRAY: f64 = 0.15;
-/// One thin symbol among thousands may look like five minutes by chance; not with these odds.
+/// Likelihood ratio for a symbol that contradicts the others. One thinly traded symbol among
+/// thousands may look like five-minute candles by chance, but not with these odds.
 const ODDS_BEYOND_DOUBT: f64 = 1e9;
-/// Steps of the shortest period that make a symbol one of that period. Strays in a file of a longer one give a few.
+/// Minimum number of steps of the shortest period for a symbol to have that period. Strays in a
+/// file of a longer period cause a few.
 const SHORTEST_MIN: u64 = 3;
-/// A share of fitting steps this far above chance, with such a small probability, is not chance:
-/// the file is mixed.
+/// A file is mixed if the share of fitting steps exceeds chance by this much, and its probability
+/// is less than one in [`ACCIDENT_ODDS`].
 const SHARE_ABOVE_CHANCE: f64 = 0.15;
 const ACCIDENT_ODDS: f64 = 1e9;
 
-/// Steps counted for each candidate.
+/// Counts of steps for each candidate.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     counts: Vec<Count>,
     steps: u64,
     shortest: u64,
-    /// Of these, the ones that are not the last of their symbol: a candle that is still running is
-    /// stamped with the current time, not with the end of its period.
+    /// Steps of the shortest period, except each symbol's last: an unfinished candle may be stamped
+    /// with the current time instead of the end of its period.
     shortest_inside: u64,
 }
 
@@ -120,8 +125,8 @@ impl Count {
         self.fits() >= candidate.steps_min && self.fits() * MOST.1 >= self.total() * MOST.0
     }
 
-    /// The logarithm of how much likelier these steps are in a file of the candidate's period than
-    /// in a thin one of the shortest.
+    /// Returns the logarithm of the likelihood ratio of these steps: a file of the candidate's
+    /// period against a thinly traded file of the shortest period.
     fn likelihood(self, candidate: &Candidate) -> f64 {
         let chance_of_several = (candidate.chance - candidate.chance_of_one).max(candidate.chance_of_one);
         self.one as f64 * (ONE / candidate.chance_of_one).ln()
@@ -141,7 +146,8 @@ impl Tally {
         tally.shortest = steps.iter().filter(|step| step.shortest).count() as u64;
         let is_last_shortest = steps.last().is_some_and(|step| step.shortest);
         tally.shortest_inside = tally.shortest - u64::from(is_last_shortest);
-        // Nearly all steps of nearly all files are of the shortest period, and count against every candidate alike.
+        // Nearly all steps in most files have the shortest period and count against every
+        // candidate, so they are counted once.
         let speaking: Vec<&Step> = steps.iter().filter(|step| step.speaks()).collect();
         let against = (steps.len() - speaking.len()) as u64;
         for (bit, count) in tally.counts.iter_mut().enumerate() {
@@ -170,9 +176,9 @@ impl Tally {
         }
     }
 
-    /// Whether a symbol has this period whatever its neighbours in the file have. Trades at the
-    /// open and the close alone are whole half hours apart for months, so a good part of the steps
-    /// has to be exactly one period.
+    /// Returns whether a symbol has this period even if other symbols in the file do not. Trades
+    /// only at the open and the close are multiples of half an hour apart for months, so a third of
+    /// the fitting steps must be exactly one period.
     pub(crate) fn is_beyond_doubt(&self, candidates: &[Candidate], period: Period) -> bool {
         let own = candidates.iter().zip(&self.counts).find(|(candidate, _)| candidate.period == period);
         own.is_some_and(|(candidate, count)| {
@@ -181,15 +187,17 @@ impl Tally {
     }
 }
 
-/// Whether it can be chance that most steps are exactly this many minutes long.
+/// Returns whether it can be chance that `of_length` of `steps` steps are exactly `minutes` minutes
+/// long.
 pub(crate) fn is_chance(minutes: f64, of_length: u64, steps: u64) -> bool {
     let candidate = Candidate::of_minutes(Period::MINUTE, minutes);
     let count = Count { one: of_length, several: 0, against: steps - of_length };
     !count.is_most(&candidate) || count.likelihood(&candidate) < candidate.odds.ln()
 }
 
-/// The candidate that most steps fit, if chance does not explain it. Steps of an hour fit half an
-/// hour as well: of several, it is the one that most steps match exactly.
+/// Returns the candidate that most steps fit, or `None` if chance explains the steps. Steps of an
+/// hour also fit half an hour, so among several candidates the one with most exact steps is
+/// returned.
 pub(crate) fn likeliest(candidates: &[Candidate], tally: &Tally) -> Option<Period> {
     let believed = candidates.iter().zip(&tally.counts).filter_map(|(candidate, count)| {
         let likelihood = count.likelihood(candidate);
@@ -199,14 +207,14 @@ pub(crate) fn likeliest(candidates: &[Candidate], tally: &Tally) -> Option<Perio
     believed.max_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2))).map(|(period, ..)| period)
 }
 
-/// What a few steps suggest if none of them indicates the shortest period.
+/// Returns the period that a few steps suggest, or `None` if any of them has the shortest period.
 pub(crate) fn perhaps(candidates: &[Candidate], tally: &Tally) -> Option<Period> {
     if tally.shortest_inside > 0 {
         return None;
     }
     let most = candidates.iter().zip(&tally.counts).filter(|(_, count)| {
         let Count { one, several, against } = **count;
-        // Running candles do not count against it either.
+        // The steps of unfinished candles do not count against the candidate either.
         let against = against - tally.shortest.min(against);
         one * 2 >= one + several && one > 0 && (one + several) * MOST.1 >= (one + several + against) * MOST.0
     });
@@ -217,7 +225,7 @@ pub(crate) fn perhaps(candidates: &[Candidate], tally: &Tally) -> Option<Period>
 pub(crate) fn weigh(candidates: &[Candidate], steps: &[Step], tally: &Tally) -> Verdict {
     if let Some(period) = likeliest(candidates, tally) {
         let own = candidates.iter().find(|candidate| candidate.period == period);
-        // However few they are.
+        // A run of the shortest period shows a joined file, however small its share of the steps.
         let is_joined = |candidate: &Candidate| {
             steps.split(|step| !step.shortest).any(|run| run.len() >= candidate.joined_min)
         };
@@ -234,7 +242,8 @@ pub(crate) fn weigh(candidates: &[Candidate], steps: &[Step], tally: &Tally) -> 
     }
 }
 
-/// Whether some unbroken stretch of rows has the candidate's period: files are joined end to end.
+/// Returns whether an unbroken run of rows has the candidate's period, as in files that were joined
+/// end to end.
 fn has_stretch(candidate: &Candidate, mask: u16, steps: &[Step]) -> bool {
     let (mut one, mut several) = (0u64, 0u64);
     for step in steps {
@@ -256,25 +265,28 @@ fn has_stretch(candidate: &Candidate, mask: u16, steps: &[Step]) -> bool {
     false
 }
 
-/// A stretch may begin at any of thousands of rows, so it needs more than the candidate's own odds.
+/// Returns the logarithm of the odds for a run. It may begin at any of thousands of rows, so it
+/// needs higher odds than a whole file.
 fn stretch_odds(candidate: &Candidate) -> f64 {
     (candidate.odds * 1e4).ln()
 }
 
-/// Rows of two periods in no order: more steps fit than chance allows, and fewer than most.
+/// Returns whether rows of two periods are interleaved: more steps fit than chance allows, but not
+/// a majority.
 fn is_no_accident(candidate: &Candidate, count: Count) -> bool {
     let total = count.total() as f64;
     if total < 1.0 {
         return false;
     }
-    // Most steps of the longer period are exactly one period; several periods occur in thin files,
-    // too.
+    // Only steps of exactly one period count, because steps of several periods are also common in
+    // thinly traded files.
     let share = count.one as f64 / total;
     let chance = candidate.chance_of_one;
     if share < chance + SHARE_ABOVE_CHANCE {
         return false;
     }
-    // The probability of such a share, or a greater one, is below exp(-total * divergence) (Chernoff, Hoeffding).
+    // The probability of this share or a greater one is less than exp(-total * divergence)
+    // (Chernoff-Hoeffding bound).
     let against = 1.0 - share;
     let rest = if against > 0.0 { against * (against / (1.0 - chance)).ln() } else { 0.0 };
     total * (share * (share / chance).ln() + rest) >= ACCIDENT_ODDS.ln()

@@ -13,7 +13,7 @@ pub(crate) fn venues() -> Venues {
     Venues::built_in().unwrap()
 }
 
-/// A file in a new folder, so that its name is exactly the given one.
+/// Writes a file to a new folder, so that it can have exactly the given name.
 pub(crate) fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -67,7 +67,7 @@ pub(crate) fn check_bytes(name: &str, bytes: &[u8], options: &ReadOptions, expec
     expected.assert_eq(&listing(&mut candles(name, bytes, options)));
 }
 
-/// The message without the folder, which differs from run to run.
+/// Checks the error message, without the temporary folder in it.
 pub(crate) fn refusal(name: &str, text: &str, options: &ReadOptions, expected: Expect) {
     expected.assert_eq(&refusal_of(name, text.as_bytes(), options));
 }

@@ -1,5 +1,4 @@
-//! Real-world files: the formats and the vendors that `docs/importing.md` has recipes for, one
-//! example each.
+//! Example files for the formats and vendors that `docs/importing.md` describes.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples").join(name)
 }
 
-/// How a file was understood, and its rows: symbol, time, prices and volume.
+/// Returns how a file was interpreted, and its rows: symbol, time, prices and volume.
 fn read(name: &str, options: &ReadOptions) -> (Understood, String) {
     let path = example(name);
     let table = files::open(&path, &venues(), options).unwrap_or_else(|error| panic!("{error}"));
@@ -54,7 +53,7 @@ const THIRD: &str = "AAPL.US 2024-01-03T05:00:00Z 184.22 185.88 183.43 184.25 58
 const SIXTEENTH: &str = "AAPL.US 2024-01-16T05:00:00Z 182.16 184.26 180.93 183.63 65603000\n";
 
 #[test]
-fn us_dates_are_recognised_by_one_row_or_set_by_the_user() {
+fn the_date_order_is_detected_or_set_by_the_user() {
     let (understood, rows) = read("us_dates.csv", &options());
     assert_eq!(rows, format!("{SECOND}{SIXTEENTH}"));
     assert_eq!((understood.order, understood.times), (Some(DateOrder::MonthFirst), TimesAre::Dates));
@@ -67,7 +66,7 @@ fn us_dates_are_recognised_by_one_row_or_set_by_the_user() {
 }
 
 #[test]
-fn dollars_thousands_and_millions_are_numbers() {
+fn currencies_separators_and_suffixes_are_parsed() {
     let (_, rows) = read("dollars.csv", &options());
     assert_eq!(
         rows,
@@ -77,7 +76,7 @@ fn dollars_thousands_and_millions_are_numbers() {
 }
 
 #[test]
-fn columns_without_a_header_are_guessed_with_a_note_or_named() {
+fn columns_without_a_header_are_guessed_or_set_by_the_user() {
     let (understood, rows) = read("no_header.csv", &of_apple());
     assert_eq!(rows, format!("{SECOND}{THIRD}"));
     assert!(understood.are_columns_guessed);
@@ -86,7 +85,7 @@ fn columns_without_a_header_are_guessed_with_a_note_or_named() {
     let (understood, rows) = read("no_header.csv", &columns("date,open,high,low,close,volume"));
     assert_eq!(rows, format!("{SECOND}{THIRD}"));
     assert!(!understood.are_columns_guessed);
-    // Close first: a guess would be wrong, and is not made.
+    // The close is first, so that a guess would be wrong; the file is refused.
     let refused = refusal("no_header_wrong_order.csv", &of_apple());
     assert!(matches!(refused, Problem::NoHeader(1)), "{refused}");
     let (_, rows) = read("no_header_wrong_order.csv", &columns("date,close,open,high,low,volume"));
@@ -94,7 +93,7 @@ fn columns_without_a_header_are_guessed_with_a_note_or_named() {
 }
 
 #[test]
-fn semicolons_and_decimal_commas_are_detected_by_the_prices() {
+fn semicolons_and_decimal_commas_are_detected() {
     let (understood, rows) = read("semicolon.csv", &of_apple());
     assert_eq!(
         rows,
@@ -113,7 +112,7 @@ fn semicolons_and_decimal_commas_are_detected_by_the_prices() {
 }
 
 #[test]
-fn symbols_side_by_side_have_one_header_line_or_three() {
+fn symbols_side_by_side_are_read_with_one_or_three_header_lines() {
     let (understood, rows) = read("wide_yfinance.csv", &options());
     assert_eq!(understood.symbol, SymbolSource::Header);
     assert_eq!(
@@ -123,7 +122,7 @@ fn symbols_side_by_side_have_one_header_line_or_three() {
              700.HK 2024-01-14T16:00:00Z 291 293.8 289.4 292 11023000\n"
         )
     );
-    // One cell that is no number costs its symbol's row alone.
+    // An invalid cell rejects only the row of its symbol.
     let in_the_us = ReadOptions { region: Some(Region::Us), ..options() };
     let (_, rows) = read("wide_names.csv", &in_the_us);
     assert_eq!(
@@ -139,7 +138,7 @@ fn symbols_side_by_side_have_one_header_line_or_three() {
 }
 
 #[test]
-fn the_tables_of_a_zip_archive_are_read_one_by_one() {
+fn every_table_in_a_zip_archive_is_listed_and_read() {
     let paths = files::tables_in(&example("prices.zip")).unwrap();
     assert_eq!(paths, ["prices.zip/prices/AAPL.US.csv", "prices.zip/prices/MSFT.US.csv"].map(example));
     let (understood, rows) = read("prices.zip/prices/AAPL.US.csv", &options());
@@ -169,8 +168,8 @@ fn decompression_bombs_and_incomplete_archives_are_refused() {
         }
     };
     assert_eq!(describe(&whole), "read");
-    // The end of the directory is missing; a file was changed; the directory counts more files than
-    // it has.
+    // In order: the end of the directory is missing, a file was modified, and the directory
+    // announces more files than it lists.
     assert!(describe(&whole[..whole.len() - 30]).contains("it has no end"));
     let at = whole.windows(4).position(|four| four == b"PK\x03\x04").unwrap();
     let mut changed = whole.clone();
@@ -180,8 +179,8 @@ fn decompression_bombs_and_incomplete_archives_are_refused() {
     let mut counted = whole.clone();
     counted[end + 10] = 200;
     assert!(describe(&counted).contains("cut short"));
-    // The second file, in the directory: a password; a method that is not read; the place of the
-    // first one.
+    // Patches the second directory entry: a password, an unsupported method, and the offset of the
+    // first file.
     let mut entries = (0..whole.len()).filter(|at| whole[*at..].starts_with(b"PK\x01\x02"));
     let entry = entries.nth(1).unwrap();
     let patched = |at: usize, bytes: &[u8]| {
@@ -201,7 +200,7 @@ fn decompression_bombs_and_incomplete_archives_are_refused() {
 }
 
 #[test]
-fn archives_of_too_many_files_are_refused() {
+fn an_archive_with_too_many_files_is_refused() {
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
     for n in 0..=10_000 {
@@ -213,7 +212,7 @@ fn archives_of_too_many_files_are_refused() {
 }
 
 #[test]
-fn every_vendor_with_a_recipe_is_read() {
+fn examples_of_all_documented_vendors_are_read() {
     let days = |rows: &str| format!("{SECOND}{rows}").replace("183.88 ", "183.885 ");
     let (yahoo, rows) = read("yfinance.csv", &options());
     assert_eq!(rows, format!("{}{THIRD}", SECOND.replace("183.88 ", "183.89 ")));
@@ -250,7 +249,7 @@ fn every_vendor_with_a_recipe_is_read() {
 }
 
 #[test]
-fn a_ticker_in_a_file_name_without_its_region_is_a_guess() {
+fn a_file_name_without_a_region_is_a_guess() {
     let text = b"Date,Open,High,Low,Close,Volume\n2024-01-02,1,1,1,1,1\n";
     let source = |name: &str, region| {
         let options = ReadOptions { region, ..options() };

@@ -1,4 +1,4 @@
-//! Formats of times, numbers and bytes.
+//! Formats of times, numbers and encodings.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use market::{Grain, Region};
 
 use crate::common::{candles, check, check_bytes, listing, options};
 
-/// The instant of a time cell, or the error.
+/// Returns the instant of a time cell, or the error.
 fn time_of(cell: &str, period: Option<Grain>) -> String {
     let text = format!("symbol;time;open;high;low;close\nAAPL.US;{cell};1;1;1;1\n");
     let mut reader = match crate::common::open("a.csv", text.as_bytes(), &ReadOptions { period, ..options() })
@@ -26,7 +26,7 @@ fn time_of(cell: &str, period: Option<Grain>) -> String {
 }
 
 #[test]
-fn times_are_read_in_many_forms() {
+fn time_formats_are_parsed() {
     let cells = [
         "2024-07-02T09:30:00-04:00",
         "2024-07-02T13:30:00Z",
@@ -101,15 +101,15 @@ fn times_are_read_in_many_forms() {
 }
 
 #[test]
-fn with_the_period_set_to_days_the_local_date_counts() {
+fn with_an_explicit_daily_period_the_local_date_is_used() {
     assert_eq!(time_of("2024-07-02 16:00:00", Some(Grain::Day)), "Day 2024-07-02T04:00:00Z");
     assert_eq!(time_of("2024-07-02T20:00:00Z", Some(Grain::Day)), "Day 2024-07-02T04:00:00Z");
     assert_eq!(time_of("2024-07-02T00:00:00Z", Some(Grain::Day)), "Day 2024-07-02T04:00:00Z");
 }
 
 #[test]
-fn the_unit_of_unix_times_is_decided_once_for_the_file() {
-    // The first row alone would be read as seconds; the file is in milliseconds.
+fn a_file_has_one_unit_for_unix_times() {
+    // The first row alone would be parsed as seconds; the file is in milliseconds.
     check(
         "700.HK.csv",
         "time,open,high,low,close\n86400000,1,1,1,1\n1704124800000,1,1,1,1\n",
@@ -207,7 +207,7 @@ fn factors_are_exact() {
 }
 
 #[test]
-fn turnover_is_estimated_only_where_there_is_none() {
+fn turnover_is_estimated_only_if_it_is_missing() {
     let estimate = ReadOptions { estimate_turnover: true, ..options() };
     check(
         "700.HK.csv",
@@ -224,7 +224,7 @@ fn turnover_is_estimated_only_where_there_is_none() {
 }
 
 #[test]
-fn line_ends_blank_lines_and_comments_do_no_harm() {
+fn line_endings_blank_lines_and_comments_are_skipped() {
     check(
         "700.HK.csv",
         "\u{feff}# made by hand\r\n\r\ntime,open,high,low,close\r\n20240102,1,1,1,1\r\n\r\n20240103,2,2,2,2",
@@ -240,8 +240,8 @@ fn line_ends_blank_lines_and_comments_do_no_harm() {
 }
 
 #[test]
-fn other_encodings_do_not_break_the_numbers() {
-    // "腾讯" in GBK, in a column that is not read.
+fn numbers_are_parsed_in_files_that_are_not_utf8() {
+    // "腾讯" in GBK, in an unused column.
     let mut bytes = b"name,symbol,time,open,high,low,close\n".to_vec();
     bytes.extend_from_slice(&[0xcc, 0xda, 0xd1, 0xb6]);
     bytes.extend_from_slice(b",700.HK,20240102,1,1,1,1\n");
@@ -262,7 +262,7 @@ fn other_encodings_do_not_break_the_numbers() {
 }
 
 #[test]
-fn compression_is_recognised_by_content_not_by_name() {
+fn compression_is_detected_by_content() {
     let text = b"symbol,time,open,high,low,close\n700.HK,20240102,1,1,1,1\n";
     let plain = listing(&mut candles("a.csv", text, &options()));
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -275,7 +275,7 @@ fn compression_is_recognised_by_content_not_by_name() {
 }
 
 #[test]
-fn two_gzip_members_are_one_text() {
+fn gzip_members_are_concatenated() {
     let mut both = Vec::new();
     for part in
         [&b"symbol,time,open,high,low,close\n700.HK,20240102,1,1,1,1\n"[..], b"700.HK,20240103,1,1,1,1\n"]
@@ -289,7 +289,7 @@ fn two_gzip_members_are_one_text() {
 }
 
 #[test]
-fn file_names_say_the_symbol_where_no_column_does() {
+fn without_a_symbol_column_the_file_name_is_used() {
     let symbol_of = |name: &str, region| {
         let text = b"time,open,high,low,close\n20240102,1,1,1,1\n";
         match crate::common::open(name, text, &ReadOptions { region, ..options() }) {
@@ -315,7 +315,7 @@ fn file_names_say_the_symbol_where_no_column_does() {
 }
 
 #[test]
-fn the_case_of_a_header_does_not_decide_what_a_file_is_called() {
+fn the_case_of_a_header_does_not_affect_the_symbol() {
     let symbol_of = |name: &str, text: &str| match crate::common::open(name, text.as_bytes(), &options()) {
         Ok(files::Table::Candles(reader)) => reader.symbols()[0].to_string(),
         Ok(other) => panic!("{other:?}"),

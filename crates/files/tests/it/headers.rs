@@ -1,4 +1,4 @@
-//! The meaning of headers, as one table.
+//! Recognition of headers, as one table.
 
 use std::fmt::Write;
 
@@ -7,7 +7,8 @@ use files::{ReadOptions, Table};
 
 use crate::common::open;
 
-/// Recognises a header by giving the file one row of ones; a period column has a day.
+/// Returns the kind and columns that are recognised for a header. The file gets one row of ones,
+/// with `D` as its period.
 fn recognised(header: &str) -> String {
     let last = header.lines().last().unwrap_or_default();
     let delimiter = [';', '\t', '|'].into_iter().find(|d| last.contains(*d)).unwrap_or(',');
@@ -140,7 +141,7 @@ fn a_map_that_names_a_missing_column_is_refused() {
 }
 
 #[test]
-fn option_texts_are_checked() {
+fn invalid_options_are_refused() {
     use files::{Field, Ratio, Scale, Stamp};
     assert!(Field::parse_map("when").is_err());
     assert!(Field::parse_map("cost=close").is_err());

@@ -1,5 +1,5 @@
-//! Generated files of every period, market and oddity: each is judged correctly or refused, and
-//! none is mistaken for another grain.
+//! Infers the period of generated files for every period, market and defect. Each file is judged
+//! correctly or refused, and none is imported with a wrong grain.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,14 +23,14 @@ impl Rng {
     }
 }
 
-/// A file of one symbol with the given stamps.
+/// Returns a file of one symbol with the given stamps.
 fn text(symbol: &str, stamps: &[String]) -> String {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     stamps.iter().for_each(|stamp| writeln!(text, "{symbol},{stamp},1,1,1,1").unwrap());
     text
 }
 
-/// The result for a file: the grain it is imported as, or the kind of its error.
+/// Returns the grain that a file is imported as, or the kind of its error.
 fn outcome(text: &str) -> String {
     let read_whole = |mut reader: files::CandleReader| loop {
         match reader.next() {
@@ -66,7 +66,7 @@ fn dates(venue: &Venue, from: Date, through: Date) -> Vec<Date> {
     venue.calendar().days(from, through).map(|(date, _)| date).collect()
 }
 
-/// Where a vendor stamps a candle that is longer than a day.
+/// The date with which a vendor stamps a candle that is longer than a day.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     First,
@@ -75,7 +75,7 @@ enum Place {
     Last,
 }
 
-/// The stamps of a file of days or longer over ten years.
+/// Returns the stamps of a file with candles of `span`, over `years` years.
 fn spans(venue: &Venue, span: Span, place: Place, years: i16) -> Vec<String> {
     let all = dates(venue, Date::constant(2024 - years, 1, 1), Date::constant(2023, 12, 31));
     let mut by_span: BTreeMap<Date, (Date, Date)> = BTreeMap::new();
@@ -98,12 +98,12 @@ fn spans(venue: &Venue, span: Span, place: Place, years: i16) -> Vec<String> {
         .collect()
 }
 
-/// The stamps of a file of regular minutes over `days` trading days, by the start of each candle or
-/// its end.
+/// Returns the stamps of a file with candles of `minutes` minutes over `days` trading days: the
+/// start of each candle, or its end if `is_end`.
 fn clocks(venue: &Venue, minutes: u16, days: usize, is_end: bool) -> Vec<String> {
     let length = Minutes::new(minutes).unwrap();
     let mut stamps = Vec::new();
-    // Half days and holidays around the end of the year.
+    // Includes half days and holidays around the end of the year.
     for date in dates(venue, Date::constant(2023, 12, 18), Date::constant(2024, 6, 28)).into_iter().take(days)
     {
         let mut last = None;
@@ -120,7 +120,7 @@ fn clocks(venue: &Venue, minutes: u16, days: usize, is_end: bool) -> Vec<String>
     stamps
 }
 
-/// Defects of files: each takes the stamps and returns them damaged.
+/// A defect: its name, and a function that applies it to the stamps.
 type Oddity = (&'static str, fn(Vec<String>, &mut Rng) -> Vec<String>);
 
 const ODDITIES: [Oddity; 6] = [
@@ -150,7 +150,7 @@ const ODDITIES: [Oddity; 6] = [
     }),
 ];
 
-/// Another minute of the same hour, or another day of the same month.
+/// Returns another minute of the same hour, or another day of the same month.
 fn nearby(stamp: &str, rng: &mut Rng) -> String {
     match stamp.split_once(':') {
         Some((hour, _)) => format!("{hour}:{:02}:00", rng.below(60)),
@@ -158,7 +158,7 @@ fn nearby(stamp: &str, rng: &mut Rng) -> String {
     }
 }
 
-/// Every period on every market: `period place/stamp: outcome of each oddity`.
+/// Formats a line for each file: `period place/stamp: outcome of each oddity`.
 fn table(rows: Vec<(String, Period, Vec<String>)>, symbol: &str) -> String {
     let mut table = String::new();
     for (name, period, stamps) in rows {
@@ -167,7 +167,7 @@ fn table(rows: Vec<(String, Period, Vec<String>)>, symbol: &str) -> String {
             let found = outcome(&text(symbol, &make_odd(stamps.clone(), &mut Rng(number as u64))));
             let base = if period.is_clock() { "1m" } else { "1d" };
             let is_base = period == Period::MINUTE || period == Period::DAY;
-            // The one thing that must never happen.
+            // A longer period must never be imported as minutes or days.
             assert!(is_base || !found.starts_with(base), "{symbol} {name}, {oddity}: taken for {base}");
             assert!(!is_base || found == base, "{symbol} {name}, {oddity}: {found}");
             let own = Grain::of_rows(period).filter(|grain| grain.is_own()).map(Grain::as_str);
@@ -184,7 +184,7 @@ fn table(rows: Vec<(String, Period, Vec<String>)>, symbol: &str) -> String {
 }
 
 #[test]
-fn days_and_longer_spans_are_judged_on_every_calendar() {
+fn daily_and_longer_periods_are_inferred_in_every_market() {
     let venues = venues();
     let mut all = String::new();
     for (market, symbol) in MARKETS {
@@ -226,14 +226,14 @@ fn days_and_longer_spans_are_judged_on_every_calendar() {
 }
 
 #[test]
-fn minutes_and_longer_clock_periods_are_judged_in_every_markets_hours() {
+fn minute_periods_are_inferred_in_every_market() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let venue = venues.of(market);
         let mut rows = Vec::new();
         for period in Period::all() {
             let Period::Clock(minutes) = period else { continue };
-            // Enough days for the rarest candle: two a day in Shanghai.
+            // Enough days for the longest period, which has two candles a day in Shanghai.
             let days = if minutes.get() < 60 { 12 } else { 40 };
             for (name, is_end) in [("start", false), ("end", true)] {
                 rows.push((format!("{period} {name}"), period, clocks(venue, minutes.get(), days, is_end)));
@@ -345,8 +345,7 @@ fn thin_trading_is_not_mistaken_for_a_longer_period() {
                         stamps.iter().filter(|_| rng.below(one_in) == 0).cloned().collect();
                     if thin.len() > 1 {
                         let found = outcome(&text(symbol, &thin));
-                        // A handful of rows may come with a note that they look like a longer
-                        // period.
+                        // A few rows may get a note that they look like a longer period.
                         assert!(
                             found.starts_with(grain),
                             "{found}: {symbol}, one in {one_in}, seed {seed}, {} rows",
@@ -389,9 +388,9 @@ fn a_few_rows_are_imported_with_a_note_about_their_period() {
     .assert_eq(&table);
 }
 
-/// The last candle of a file that was fetched during its week is stamped somewhere within it.
+/// The last candle of a file that was downloaded during the week may be stamped with any day of it.
 #[test]
-fn a_running_week_does_not_suppress_the_note_about_a_few_rows() {
+fn an_unfinished_week_does_not_suppress_the_note() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let days = spans(venues.of(market), Span::Day, Place::First, 1);
@@ -403,7 +402,7 @@ fn a_running_week_does_not_suppress_the_note_about_a_few_rows() {
                 let stamps = [whole, std::slice::from_ref(day)].concat();
                 let found = outcome(&text(symbol, &stamps));
                 assert_eq!(found, "1d (or week)", "{symbol} {stamps:?}");
-                // Several symbols, each with a running candle.
+                // Two symbols, each with an unfinished candle.
                 let both = text(symbol, &stamps) + text("5.HK", &stamps).split_once('\n').unwrap().1;
                 assert_ne!(outcome(&both), "1d", "{symbol} {stamps:?}, and another");
             }
@@ -411,9 +410,9 @@ fn a_running_week_does_not_suppress_the_note_about_a_few_rows() {
     }
 }
 
-/// Two files joined end to end are reported as mixed, however unequal they are.
+/// Two files joined end to end are reported as mixed, whatever their sizes.
 #[test]
-fn a_stretch_of_days_after_many_weeks_is_detected() {
+fn days_joined_to_many_weeks_are_detected() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let venue = venues.of(market);
@@ -437,7 +436,7 @@ fn a_stretch_of_days_after_many_weeks_is_detected() {
 }
 
 #[test]
-fn a_stretch_of_minutes_after_many_longer_candles_is_detected() {
+fn minutes_joined_to_many_longer_candles_are_detected() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let venue = venues.of(market);
@@ -454,7 +453,8 @@ fn a_stretch_of_minutes_after_many_longer_candles_is_detected() {
     }
 }
 
-/// Rows of two periods for one symbol, or of one each for two, are refused whatever their order.
+/// Files with two periods for one symbol, or with symbols of different periods, are refused
+/// whatever the order of their rows.
 #[test]
 fn two_periods_in_one_file_are_refused() {
     let venues = venues();
@@ -487,7 +487,7 @@ fn two_periods_in_one_file_are_refused() {
 }
 
 #[test]
-fn symbols_are_judged_one_by_one() {
+fn symbols_are_judged_separately() {
     let venues = venues();
     let venue = venues.of(Market::Us);
     let body = |symbol: &str, stamps: &[String]| text(symbol, stamps).split_once('\n').unwrap().1.to_owned();
@@ -499,7 +499,7 @@ fn symbols_are_judged_one_by_one() {
         let message = refusal_of("a.csv", both.as_bytes(), &options());
         assert!(message.contains("mixed in the rows of MSFT.US"), "{message}");
     }
-    // One trade at the open and one at the close of each day: thin, and not half hours.
+    // Trades only at the open and at 15:30 are thin trading, not half-hour candles.
     let auctions: Vec<String> = clocks(venue, 1, 60, false)
         .into_iter()
         .filter(|stamp| stamp.ends_with(" 09:30:00") || stamp.ends_with(" 15:30:00"))
@@ -507,9 +507,9 @@ fn symbols_are_judged_one_by_one() {
     assert_eq!(outcome(&(text("AAPL.US", &minutes) + &body("THIN.US", &auctions))), "1m");
 }
 
-/// The sample is the first ten thousand rows; the rows after it are judged as well.
+/// The sample is the first 10,000 rows; later rows are checked as well.
 #[test]
-fn another_period_far_after_the_beginning_is_refused() {
+fn a_change_of_period_after_the_sample_is_refused() {
     let venues = venues();
     let venue = venues.of(Market::Us);
     let mut stamps = clocks(venue, 1, 100, false);
@@ -532,7 +532,7 @@ fn seconds_apart(step: usize) -> String {
 }
 
 #[test]
-fn rows_that_are_seconds_apart_are_no_minutes() {
+fn rows_that_are_seconds_apart_are_refused() {
     let message =
         "refused: rows are 10 seconds apart; the shortest candles that can be imported are those of a minute";
     assert_eq!(seconds_apart(10), message);
@@ -541,7 +541,7 @@ fn rows_that_are_seconds_apart_are_no_minutes() {
 }
 
 #[test]
-fn hours_round_the_clock_are_hours_and_weeks_with_a_time_are_weeks() {
+fn round_the_clock_hours_and_weeks_with_a_time_are_recognised() {
     let _: &Venues = &venues();
     let mut stamps = Vec::new();
     for day in 2..12 {

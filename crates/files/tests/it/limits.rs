@@ -1,4 +1,4 @@
-//! Files that are too large, broken or not tables.
+//! Files that are too large, damaged or not tables.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::common::{candles, check, file, options, refusal, refusal_of, venues};
 const HEADER: &str = "symbol,time,open,high,low,close\n";
 
 #[test]
-fn an_endless_line_is_refused_before_it_fills_the_memory() {
+fn an_endless_line_is_refused() {
     let long = "a.csv: line 1 is longer than 64 KiB: is this a text table?";
     assert_eq!(refusal_of("a.csv", &vec![b'x'; LINE_MAX + 1], &options()), long);
     let second = format!("{HEADER}{}", "1".repeat(LINE_MAX + 1));
     assert_eq!(refusal_of("a.csv", second.as_bytes(), &options()), long.replace('1', "2"));
-    // 200 MB of one line, in a file of a few kilobytes.
+    // One line of 200 MB, in a compressed file of a few kilobytes.
     let mut bomb = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
     bomb.write_all(HEADER.as_bytes()).unwrap();
     for _ in 0..200 {
@@ -31,14 +31,14 @@ fn an_endless_line_is_refused_before_it_fills_the_memory() {
 }
 
 #[test]
-fn the_longest_line_is_still_read() {
+fn a_line_of_the_maximum_length_is_read() {
     let row = format!("700.HK,20240102,1,1,1,1{}\n", " ".repeat(LINE_MAX - 23));
     let mut reader = candles("a.csv", format!("{HEADER}{row}{row}").as_bytes(), &options());
     assert_eq!(reader.next().unwrap().unwrap().rows.len(), 2);
 }
 
 #[test]
-fn a_quote_that_never_closes_costs_its_own_row_only() {
+fn an_unclosed_quote_rejects_only_its_row() {
     check(
         "a.csv",
         &format!("{HEADER}\"700.HK,20240102,1,1,1,1\n700.HK,20240103,1,1,1,1\n"),
@@ -54,7 +54,7 @@ fn a_quote_that_never_closes_costs_its_own_row_only() {
 }
 
 #[test]
-fn files_that_are_no_tables_are_refused_by_their_type() {
+fn files_that_are_not_tables_are_refused() {
     let describe = |name: &str, bytes: &[u8]| refusal_of(name, bytes, &options());
     assert_eq!(describe("a.csv", b""), "a.csv: the file is empty");
     assert_eq!(describe("a.csv", b"\n\n"), "a.csv: the file is empty");
@@ -110,7 +110,7 @@ fn too_many_symbols_are_refused() {
 }
 
 #[test]
-fn a_rejected_row_is_quoted_in_part() {
+fn the_text_of_a_rejected_row_is_truncated() {
     let text = format!("{HEADER}700.HK,20240102,1,1,1,{}\n", "x".repeat(2000));
     let mut reader = candles("a.csv", text.as_bytes(), &options());
     let batch = reader.next().unwrap().unwrap();
@@ -120,7 +120,7 @@ fn a_rejected_row_is_quoted_in_part() {
     assert_eq!(rejected.symbol.as_deref(), Some("700.HK"));
 }
 
-/// Enough rows for several batches, with a bad one and a blank line now and then.
+/// Returns a file of several batches, with some invalid rows and blank lines.
 fn long_file() -> String {
     let mut text = HEADER.to_owned();
     for row in 0..50_000i64 {
@@ -132,7 +132,7 @@ fn long_file() -> String {
 }
 
 #[test]
-fn a_long_file_comes_in_batches_with_its_bad_rows() {
+fn a_long_file_is_read_in_batches() {
     let text = long_file();
     let mut whole = candles("a.csv", text.as_bytes(), &options());
     let (mut rows, mut rejected) = (0, 0);
@@ -147,12 +147,12 @@ fn a_long_file_comes_in_batches_with_its_bad_rows() {
 }
 
 #[test]
-fn a_reader_may_move_to_another_thread() {
+fn a_reader_is_send() {
     fn moves<T: Send>(_: &T) {}
     moves(&candles("a.csv", format!("{HEADER}700.HK,20240102,1,1,1,1\n").as_bytes(), &options()));
 }
 
-/// Reads a whole file and returns its number of rows, including bad ones.
+/// Reads a whole file and returns its number of rows, including rejected ones.
 fn rows_of(name: &str, bytes: &[u8], venues: &Venues) -> Result<u64, files::Problem> {
     let (_folder, path) = file(name, bytes);
     let table = files::open(&path, venues, &options()).map_err(|error| error.problem)?;
@@ -174,7 +174,7 @@ fn rows_of(name: &str, bytes: &[u8], venues: &Venues) -> Result<u64, files::Prob
 }
 
 #[test]
-fn a_compressed_text_may_unpack_to_two_hundred_times_its_size() {
+fn the_compression_ratio_is_limited() {
     let gzip = |text: &str| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(text.as_bytes()).unwrap();
@@ -189,11 +189,11 @@ fn a_compressed_text_may_unpack_to_two_hundred_times_its_size() {
         let says = "cannot read: it unpacks to more than 200 times its size; unpack it first if it is meant";
         assert_eq!(refusal, says);
     }
-    // Below a megabyte, no ratio is suspicious.
+    // Below a megabyte, the compression ratio is not limited.
     for packed in [gzip(&junk(300_000)), zstd(&junk(300_000))] {
         assert_eq!(rows_of("a.csv", &packed, &venues).unwrap(), 300_000);
     }
-    // Minutes without trades, the most compressible real file.
+    // Minutes without trades are the most compressible real data.
     let row = |at: u32| format!("700.HK,{},300.2,300.2,300.2,300.2\n", 1_704_159_000 + 60 * i64::from(at));
     let quiet: String = std::iter::once(HEADER.to_owned()).chain((0..60_000).map(row)).collect();
     for packed in [gzip(&quiet), zstd(&quiet)] {
@@ -215,7 +215,8 @@ fn next_random(state: &mut u64) -> usize {
 fn a_damaged_parquet_file_is_refused_without_a_panic() {
     let (venues, rows) = (venues(), 64);
     let decimals = || {
-        // The keys of a dictionary of 33 have room for 64.
+        // A dictionary of 33 entries has 6-bit keys, so that a damaged key can exceed the
+        // dictionary.
         let cells = (0..rows).map(|at| 290_200_000 + i128::from(at % 33));
         Arc::new(Decimal128Array::from_iter_values(cells).with_precision_and_scale(38, 6).unwrap())
             as ArrayRef
@@ -242,7 +243,7 @@ fn a_damaged_parquet_file_is_refused_without_a_panic() {
         for _ in 0..500 {
             let mut bytes = whole.clone();
             for _ in 0..1 + next_random(&mut random) % 4 {
-                // The magic numbers at both ends stay.
+                // The magic numbers at both ends remain intact.
                 let at = 4 + next_random(&mut random) % (bytes.len() - 8);
                 bytes[at] = u8::try_from(next_random(&mut random) % 256).unwrap();
             }

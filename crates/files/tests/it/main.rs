@@ -1,4 +1,4 @@
-//! Reads files to rows, and writes them.
+//! Integration tests of reading and writing files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! The types Parquet writers choose for the same table.
+//! The column types that Parquet writers use for the same table.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ fn parquet(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// One row at 09:30 in Hong Kong on 2024-01-02, with the given columns replacing the usual ones.
+/// Returns a file with one row at 09:30 in Hong Kong on 2024-01-02. `replaced` overrides the
+/// default columns.
 fn table(replaced: Vec<(&'static str, ArrayRef)>) -> Vec<u8> {
     let double = || Arc::new(Float64Array::from(vec![290.2])) as ArrayRef;
     let mut columns: Vec<(&str, ArrayRef)> = vec![
@@ -42,7 +43,7 @@ fn table(replaced: Vec<(&'static str, ArrayRef)>) -> Vec<u8> {
 }
 
 #[test]
-fn every_type_gives_the_same_row() {
+fn all_column_types_give_the_same_row() {
     let seconds = 1_704_159_000i64;
     let local = seconds + 8 * 3600;
     let variants: Vec<Vec<(&'static str, ArrayRef)>> = vec![
@@ -97,13 +98,13 @@ fn every_type_gives_the_same_row() {
 }
 
 #[test]
-fn parquet_is_recognised_under_any_name() {
+fn parquet_is_detected_by_content() {
     let mut reader = crate::common::candles("a.csv", &table(vec![]), &options());
     assert_eq!(reader.next().unwrap().unwrap().rows.len(), 1);
 }
 
 #[test]
-fn dates_and_pandas_tuples_are_understood() {
+fn dates_and_pandas_tuples_are_parsed() {
     let double = || Arc::new(Float64Array::from(vec![185.63999938964844, 2.0])) as ArrayRef;
     let bytes = parquet(vec![
         ("('Date', '')", Arc::new(Date32Array::from(vec![19_724, 19_725]))),
@@ -129,7 +130,7 @@ fn dates_and_pandas_tuples_are_understood() {
 }
 
 #[test]
-fn gaps_and_strange_values_cost_their_row_only() {
+fn nulls_and_invalid_values_reject_only_their_row() {
     let double = |values: Vec<Option<f64>>| Arc::new(Float64Array::from(values)) as ArrayRef;
     let ones = || double(vec![Some(1.0); 6]);
     let bytes = parquet(vec![
@@ -191,7 +192,7 @@ fn a_column_of_the_wrong_type_is_refused() {
 }
 
 #[test]
-fn a_cut_off_file_is_refused() {
+fn a_truncated_file_is_refused() {
     let bytes = table(vec![]);
     let actual = refusal_of("a.parquet", &bytes[..bytes.len() - 20], &ReadOptions::default());
     assert!(actual.starts_with("a.parquet: not readable as Parquet: "), "{actual}");

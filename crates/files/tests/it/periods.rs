@@ -1,4 +1,4 @@
-//! Minutes, days and coarse candles are distinguished, and everything else is refused.
+//! Distinguishing minutes, days and coarse candles. Other periods are refused.
 
 use std::fmt::Write;
 
@@ -8,7 +8,8 @@ use market::{Grain, Symbol};
 
 use crate::common::{candles, options, refusal};
 
-/// A file with rows every `step` minutes from 09:30, `days` days long, for each symbol in turn by time.
+/// Returns a file with `days` days and a row every `step` minutes from 09:30, sorted by time, with
+/// all symbols at each time.
 fn every(step: usize, until: usize, days: usize, symbols: &[&str]) -> String {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     for day in 0..days {
@@ -34,7 +35,7 @@ fn longer_periods_are_refused_by_name() {
 }
 
 #[test]
-fn five_minutes_are_seen_through_thousands_of_interleaved_symbols() {
+fn five_minute_candles_of_many_interleaved_symbols_are_recognised() {
     let names: Vec<String> = (0..12_000).map(|n| format!("T{n}.US")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let text = every(5, 590, 1, &names);
@@ -42,7 +43,7 @@ fn five_minutes_are_seen_through_thousands_of_interleaved_symbols() {
 }
 
 #[test]
-fn coarse_candles_are_recognised_and_called_a_guess() {
+fn coarse_candles_are_recognised_with_a_note() {
     for (step, grain) in [(5, Grain::Own5), (15, Grain::Own15), (30, Grain::Own30), (60, Grain::Own60)] {
         let text = every(step, 960, 3, &["AAPL.US", "MSFT.US"]);
         let reader = candles("a.csv", text.as_bytes(), &options());
@@ -59,7 +60,7 @@ fn coarse_candles_are_recognised_and_called_a_guess() {
 }
 
 #[test]
-fn hours_after_five_minutes_are_not_mistaken_for_them() {
+fn hours_after_five_minutes_are_refused() {
     let fives = every(5, 960, 20, &["AAPL.US"]);
     let hours = every(60, 960, 6, &["AAPL.US"]).replace("2024-01", "2024-02");
     let message = crate::common::refusal_of(
@@ -70,9 +71,9 @@ fn hours_after_five_minutes_are_not_mistaken_for_them() {
     assert!(message.contains("5-minute and 60-minute candles are mixed"), "{message}");
 }
 
-/// Rows of a coarse file stamped with their ends; the last of a segment may be short.
+/// The last candle before a break may be shorter than an hour.
 #[test]
-fn coarse_candles_stamped_with_their_ends_are_moved_to_their_starts() {
+fn end_stamps_of_coarse_candles_are_moved_to_the_start() {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     for day in 2..5 {
         for end in ["10:30", "11:30", "12:00", "14:00", "15:00", "16:00"] {
@@ -91,7 +92,7 @@ fn coarse_candles_stamped_with_their_ends_are_moved_to_their_starts() {
 }
 
 #[test]
-fn with_an_explicit_period_rows_like_five_minutes_are_imported() {
+fn an_explicit_period_overrides_the_inferred_one() {
     let reader = candles(
         "a.csv",
         every(5, 960, 1, &["AAPL.US"]).as_bytes(),
@@ -101,7 +102,7 @@ fn with_an_explicit_period_rows_like_five_minutes_are_imported() {
 }
 
 #[test]
-fn a_few_thin_minutes_are_not_mistaken_for_five_minutes() {
+fn a_few_sparse_minutes_are_imported_as_minutes() {
     let text =
         "symbol,time,open,high,low,close\n8.HK,2024-01-02 09:30,1,1,1,1\n8.HK,2024-01-02 09:45,1,1,1,1\n";
     assert_eq!(candles("a.csv", text.as_bytes(), &options()).grain(), Grain::Minute);
@@ -139,7 +140,7 @@ fn days_and_minutes_in_one_file_are_refused() {
 }
 
 #[test]
-fn american_overnight_minutes_may_fall_on_midnight() {
+fn us_overnight_minutes_may_be_at_midnight() {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     for minute in -30..30 {
         writeln!(text, "AAPL.US,{},1,1,1,1", 1_704_171_600 + minute * 60).unwrap();
@@ -168,7 +169,7 @@ fn days_stamped_at_the_close_need_an_explicit_period() {
 }
 
 #[test]
-fn days_written_as_utc_midnights_are_the_dates_they_say() {
+fn utc_midnights_are_read_as_utc_dates() {
     let text = "symbol,time,open,high,low,close\nAAPL.US,2024-01-02T00:00:00Z,1,1,1,1\nAAPL.US,2024-01-03T00:00:00Z,1,1,1,1\n";
     let mut reader = candles("a.csv", text.as_bytes(), &options());
     assert_eq!(reader.grain(), Grain::Day);
@@ -178,7 +179,7 @@ fn days_written_as_utc_midnights_are_the_dates_they_say() {
 }
 
 #[test]
-fn a_user_may_name_the_one_symbol() {
+fn the_user_can_set_the_symbol() {
     let symbol: Symbol = "700.HK".parse().unwrap();
     let named = ReadOptions { symbol: Some(symbol.clone()), ..options() };
     let reader = candles("export.csv", b"time,open,high,low,close\n20240102,1,1,1,1\n", &named);

@@ -15,8 +15,8 @@ fn securities(text: &str) -> Records<SecurityRow> {
     }
 }
 
-/// Each action as one line: symbol, date, cash, split, bonus, rights, price; then the rejected
-/// rows.
+/// Returns a line for each action (symbol, date, cash, split, bonus, rights, price), followed by
+/// the rejected rows.
 fn actions(name: &str, bytes: &[u8]) -> Vec<String> {
     let Ok(Table::Actions(records)) = open(name, bytes, &options()) else { panic!("no actions") };
     let read = records.rows.iter().map(|row| {
@@ -74,7 +74,7 @@ fn a_bad_security_is_reported_with_its_line() {
 }
 
 #[test]
-fn shares_and_figures_may_hold_from_a_day_on() {
+fn shares_and_figures_can_be_dated() {
     let records = securities(
         "symbol,from,total_shares,eps_ttm,dividend_yield\n700.HK,,9000,,\n700.HK,2026-03-01,9100,1.5,0\n\
          700.HK,20260601,,-2,\n700.HK,2026-09-01,,,\n700.HK,soon,1,,\n",
@@ -105,7 +105,7 @@ fn shares_and_figures_may_hold_from_a_day_on() {
 }
 
 #[test]
-fn a_kind_is_one_of_four_words_or_absent() {
+fn unknown_kinds_are_refused() {
     let records = securities(
         "symbol,kind,listing_date,delisted_on\n700.HK,equity,,\n2800.HK,ETF,,\n823.HK, reit ,,2031-01-02\n12345.HK,warrant,,\n\
          5.HK,,,\n9.HK,stock,,\n9.HK,index,,\n9.HK,etf,2020-01-02,2020-01-01\n9.HK,etf,,soon\n",
@@ -135,7 +135,7 @@ fn a_kind_is_one_of_four_words_or_absent() {
             "10: delisted_on is not a date: write YYYY-MM-DD",
         ]
     );
-    // Without the column it is `None`.
+    // Without the column the kind is `None`.
     assert_eq!(securities("symbol,name_en\n700.HK,a\n").rows[0].kind, None);
 }
 
@@ -170,7 +170,7 @@ fn actions_are_read_with_blanks_fractions_and_ratios() {
 }
 
 #[test]
-fn parquet_holds_actions_and_securities_too() {
+fn actions_and_securities_are_read_from_parquet() {
     let date = Date32Array::from(vec![19_860]);
     let columns: [(&str, ArrayRef); 4] = [
         ("symbol", Arc::new(StringArray::from(vec!["700.HK"]))),
@@ -184,7 +184,7 @@ fn parquet_holds_actions_and_securities_too() {
 }
 
 #[test]
-fn a_pay_date_is_not_before_the_ex_date() {
+fn a_pay_date_before_the_ex_date_is_refused() {
     let text = "symbol,ex_date,pay_date,cash\n700.HK,2024-05-17,2024-05-30,3.4\n700.HK,2024-05-18,2024-05-18,1\n\
                 700.HK,2024-05-19,,1\n700.HK,2024-05-20,2024-05-19,1\n700.HK,2024-05-21,later,1\n700.HK,2024-05-22,2024-05-23,\n";
     let Ok(Table::Actions(records)) = open("a.csv", text.as_bytes(), &options()) else {
@@ -203,7 +203,7 @@ fn a_pay_date_is_not_before_the_ex_date() {
     );
 }
 
-/// Each row as one line: symbol and its factors; then the rejected rows.
+/// Returns a line for each row (symbol and factors), followed by the rejected rows.
 fn margins(name: &str, bytes: &[u8]) -> Vec<String> {
     let Ok(Table::Margins(records)) = open(name, bytes, &options()) else { panic!("no margins") };
     let read = records.rows.iter().map(|row| format!("{} {} {} {}", row.symbol, row.im, row.mm, row.fm));
@@ -211,7 +211,7 @@ fn margins(name: &str, bytes: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn margin_factors_are_exact_decimals_from_zero_to_ten() {
+fn margin_factors_are_decimals_from_zero_to_ten() {
     let text = "symbol,im,mm,fm\n00700.hk,0.35,0.30,0.250000\nAAPL.US,0,10,0.000001\nTSLA.US,0.2,0.5,1\n\
                 5.HK,0.35,0.3,\n5.HK,-0.1,0.3,0.2\n5.HK,0.35,10.01,0.2\n5.HK,0.35,0.3,0.0000001\n5.HK,35%,0.3,0.2\n\
                 5.HK,NaN,0.3,0.2\nX,0.35,0.3,0.2\n5.HK,0.35\n";
@@ -234,7 +234,7 @@ fn margin_factors_are_exact_decimals_from_zero_to_ten() {
 }
 
 #[test]
-fn margin_factors_are_read_from_parquet_too() {
+fn margin_factors_are_read_from_parquet() {
     let numbers = |value: f64| -> ArrayRef { Arc::new(Float64Array::from(vec![value])) };
     let columns: [(&str, ArrayRef); 4] = [
         ("symbol", Arc::new(StringArray::from(vec!["700.HK"]))),
@@ -247,7 +247,7 @@ fn margin_factors_are_read_from_parquet_too() {
 }
 
 #[test]
-fn kinds_are_read_from_parquet_too() {
+fn kinds_are_read_from_parquet() {
     let columns: [(&str, ArrayRef); 2] = [
         ("symbol", Arc::new(StringArray::from(vec!["2800.HK", "5.HK"]))),
         ("kind", Arc::new(StringArray::from(vec![Some("etf"), None]))),
@@ -261,7 +261,7 @@ fn kinds_are_read_from_parquet_too() {
 }
 
 #[test]
-fn a_text_with_a_nul_in_it_is_refused_with_its_row() {
+fn a_nul_character_rejects_the_row() {
     let columns: [(&str, ArrayRef); 2] = [
         ("symbol", Arc::new(StringArray::from(vec!["2800.HK", "5.HK"]))),
         ("name_en", Arc::new(StringArray::from(vec!["Tracker\0Fund", "HSBC"]))),
@@ -276,7 +276,7 @@ fn a_text_with_a_nul_in_it_is_refused_with_its_row() {
 }
 
 #[test]
-fn bare_tickers_take_the_region_of_the_options() {
+fn tickers_without_a_region_get_the_users_region() {
     let options = ReadOptions { region: Some(market::Region::Us), ..options() };
     let Ok(Table::Securities(records)) = open("s.csv", b"symbol,name_en\nAAPL,Apple\n", &options) else {
         panic!("no securities")

@@ -1,4 +1,4 @@
-//! Exported tables are read back unchanged.
+//! Round trips: exported tables are imported unchanged.
 
 use files::{CandleSink, Format, ReadOptions, Table};
 use market::{Candle, Candles, Grain, Market, Price, Session, Symbol, Timestamp, Turnover};
@@ -87,7 +87,7 @@ fn days_round_trip_across_clock_changes() {
 }
 
 #[test]
-fn text_shows_the_market_clock_and_at_least_the_given_decimals() {
+fn csv_has_local_times_and_the_minimum_decimals() {
     let text = String::from_utf8(exported(Format::Csv, &[("AAPL.US", minutes(2))])).unwrap();
     assert_eq!(
         text,
@@ -98,7 +98,7 @@ fn text_shows_the_market_clock_and_at_least_the_given_decimals() {
 }
 
 #[test]
-fn arrow_holds_the_same_table() {
+fn arrow_exports_have_the_expected_schema() {
     let bytes = exported(Format::ArrowIpc, &[("AAPL.US", minutes(40_000))]);
     let reader = arrow_ipc::reader::FileReader::try_new(std::io::Cursor::new(bytes), None).unwrap();
     let names: Vec<String> =
@@ -123,7 +123,7 @@ fn arrow_holds_the_same_table() {
 }
 
 #[test]
-fn a_price_beyond_the_column_is_an_error_and_not_a_wrong_number() {
+fn a_price_out_of_range_is_an_error() {
     let mut candles = minutes(1);
     candles.high = vec![i64::MAX];
     let symbol: Symbol = "AAPL.US".parse().unwrap();
@@ -133,14 +133,14 @@ fn a_price_beyond_the_column_is_an_error_and_not_a_wrong_number() {
 }
 
 #[test]
-fn an_export_of_nothing_is_a_table_with_a_header() {
+fn an_empty_export_has_a_header() {
     for format in [Format::Csv, Format::Parquet, Format::ArrowIpc] {
         assert!(!exported(format, &[]).is_empty(), "{format:?}");
     }
 }
 
 #[test]
-fn a_long_parquet_file_is_read_to_its_end_in_order() {
+fn a_long_parquet_file_is_read_in_order() {
     let bytes = exported(Format::Parquet, &[("AAPL.US", minutes(140_000))]);
     let (_folder, path) = file("a.parquet", &bytes);
     let Table::Candles(mut reader) = files::open(&path, &venues(), &ReadOptions::default()).unwrap() else {

@@ -1,4 +1,4 @@
-//! Third-party files: saved by the service's SDK, written by spreadsheets, named by other programs.
+//! Third-party files: saved from the SDK, written by spreadsheets, or named by other programs.
 
 use expect_test::expect;
 use files::{ColumnMap, ReadOptions, Table, TimeFormat};
@@ -7,7 +7,7 @@ use market::Region;
 use crate::common::{check, open, options, refusal, refusal_of};
 
 #[test]
-fn minutes_saved_by_the_sdk_are_read_with_their_sessions() {
+fn sdk_minutes_are_read_with_their_sessions() {
     check(
         "NVDL_US_Min_1_2024-05-06_2024-05-07.csv",
         "close,open,low,high,volume,turnover,timestamp,trade_session\n\
@@ -30,7 +30,7 @@ fn minutes_saved_by_the_sdk_are_read_with_their_sessions() {
 }
 
 #[test]
-fn a_session_that_cannot_be_read_costs_a_note_and_no_row() {
+fn an_unknown_session_is_noted_and_the_row_imported() {
     check(
         "700.HK.csv",
         "time,open,high,low,close,volume,turnover,session\n\
@@ -65,7 +65,7 @@ fn time_of(cell: &str, format: Option<&str>) -> String {
 }
 
 #[test]
-fn dates_are_read_as_people_write_them() {
+fn written_out_dates_are_parsed() {
     let cells = [
         ("11/25/2019 9:30", None),
         ("25/11/2019 9:30", None),
@@ -138,7 +138,7 @@ fn dates_are_read_as_people_write_them() {
 }
 
 #[test]
-fn the_whole_sample_decides_which_number_is_the_month() {
+fn the_whole_sample_determines_the_date_order() {
     let file = |dates: &[&str]| {
         let rows: String = dates.iter().map(|date| format!("{date},1,1,1,1\n")).collect();
         format!("time,open,high,low,close\n{rows}")
@@ -189,7 +189,7 @@ fn the_whole_sample_decides_which_number_is_the_month() {
 }
 
 #[test]
-fn separate_dates_and_times_take_a_format_too() {
+fn a_time_format_applies_to_separate_date_and_time_columns() {
     let text = "Date,Time,Open,High,Low,Close\n11/13/2019,9:30,1,1,1,1\n11/13/2019,9:31 AM,1,1,1,1\n";
     check(
         "700.HK.csv",
@@ -217,7 +217,7 @@ fn separate_dates_and_times_take_a_format_too() {
 }
 
 #[test]
-fn a_format_that_says_no_date_is_no_format() {
+fn a_time_format_without_a_date_is_refused() {
     for wrong in ["", "ymd", "%H:%M", "%Q", "YYYY-MM-DD"] {
         assert!(wrong.parse::<TimeFormat>().is_err(), "{wrong}");
     }
@@ -225,7 +225,7 @@ fn a_format_that_says_no_date_is_no_format() {
 }
 
 #[test]
-fn columns_are_ignored_when_the_user_says_so() {
+fn columns_can_be_ignored() {
     let text = "time,open,high,low,close,volume,turnover,trade_session\n\
         2024-05-06 09:30:00,1,1,1,1,0.123456,9,TradeSession.Pre\n";
     let ignoring = |map: &str| {
@@ -242,7 +242,7 @@ fn columns_are_ignored_when_the_user_says_so() {
         note: there is no volume column; volumes are 0
     "#]],
     );
-    // A field means the column that it would be read from.
+    // A field name selects the column that the field would be read from.
     check(
         "700.HK.csv",
         text,
@@ -259,7 +259,7 @@ fn columns_are_ignored_when_the_user_says_so() {
 }
 
 #[test]
-fn fractions_are_advised_lots_only_where_lots_would_help() {
+fn lots_are_suggested_only_for_suitable_fractions() {
     let text = "time,open,high,low,close,volume\n2024-05-06,1,1,1,1,12.5\n2024-05-07,1,1,1,1,0.12345678\n";
     check(
         "700.HK.csv",
@@ -275,7 +275,7 @@ fn fractions_are_advised_lots_only_where_lots_would_help() {
 }
 
 #[test]
-fn symbols_are_guessed_from_the_words_of_a_name_with_a_note() {
+fn a_symbol_guessed_from_a_file_name_is_noted() {
     let symbol_of = |name: &str, region: Option<Region>, header: &str| {
         let text = format!("{header}\n2024-01-02,1,1,1,1,1\n");
         match open(name, text.as_bytes(), &ReadOptions { region, ..options() }) {

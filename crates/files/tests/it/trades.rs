@@ -1,5 +1,4 @@
-//! Tables of single trades: how they are recognised, how their cells are parsed, and which rows are
-//! left out.
+//! Trade tables: how they are recognised, how cells are parsed, and which rows are rejected.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -51,7 +50,7 @@ fn check(name: &str, text: &str, expected: Expect) {
 }
 
 #[test]
-fn trades_are_recognised_by_one_price_and_a_volume() {
+fn a_price_and_a_volume_column_make_a_trade_table() {
     check(
         "trades.csv",
         "symbol,time,price,volume,direction,type\n\
@@ -111,7 +110,7 @@ fn unreadable_rows_are_rejected_with_their_line() {
 }
 
 #[test]
-fn columns_may_be_named_and_candles_stay_candles() {
+fn trade_columns_can_be_mapped() {
     let map = files::ColumnMap::parse("time=when,price=deal,volume=shares,direction=bs,type=flag").unwrap();
     let options = ReadOptions { map: map.fields, ..options() };
     let text = b"when,deal,shares,bs,flag\n2026-03-18 09:30:00,10,100,S,u\n";
@@ -125,7 +124,7 @@ fn columns_may_be_named_and_candles_stay_candles() {
 }
 
 #[test]
-fn parquet_has_the_same_trades() {
+fn trades_are_read_from_parquet() {
     let columns: [(&str, ArrayRef); 6] = [
         ("symbol", Arc::new(StringArray::from(vec!["700.HK", "700.HK", "700.HK"]))),
         (

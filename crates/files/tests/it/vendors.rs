@@ -1,4 +1,4 @@
-//! What each vendor's file becomes: header and rows in, candles out.
+//! One table per vendor: header and rows in, candles out.
 
 use crate::common::{check, options, refusal};
 use expect_test::expect;
@@ -6,7 +6,7 @@ use files::{Field, ReadOptions, Stamp};
 use market::{Grain, Region};
 
 #[test]
-fn our_own_columns_are_read() {
+fn plain_columns_are_read() {
     check(
         "any.csv",
         "symbol,time,open,high,low,close,volume,turnover,session\n\
@@ -22,7 +22,7 @@ fn our_own_columns_are_read() {
 }
 
 #[test]
-fn yahoo_daily_takes_its_symbol_from_the_file_name() {
+fn yahoo_days_take_the_symbol_from_the_file_name() {
     check(
         "0700.HK.csv",
         "Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,290.2,291,290,290.8,280.1,1200\n",
@@ -37,7 +37,7 @@ fn yahoo_daily_takes_its_symbol_from_the_file_name() {
 }
 
 #[test]
-fn yahoo_days_with_an_offset_are_local_midnights_on_both_sides_of_a_clock_change() {
+fn yahoo_days_with_an_offset_are_local_midnights() {
     check(
         "BRK-B.csv",
         "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n\
@@ -55,7 +55,7 @@ fn yahoo_days_with_an_offset_are_local_midnights_on_both_sides_of_a_clock_change
 }
 
 #[test]
-fn yahoo_with_two_header_levels_names_its_ticker_inside() {
+fn yahoo_header_levels_contain_the_ticker() {
     check(
         "whatever.csv",
         "Price,Close,High,Low,Open,Volume\nTicker,600519.SS,600519.SS,600519.SS,600519.SS,600519.SS\nDatetime,,,,,\n\
@@ -80,7 +80,7 @@ fn yahoo_with_two_header_levels_names_its_ticker_inside() {
 }
 
 #[test]
-fn yahoo_indices_become_indices() {
+fn yahoo_index_symbols_are_converted() {
     check(
         "^VIX.csv",
         "Date,Open,High,Low,Close,Volume\n2024-01-02,13,14,12,13.5,0\n",
@@ -95,7 +95,7 @@ fn yahoo_indices_become_indices() {
 }
 
 #[test]
-fn stooq_bulk_rows_say_ticker_and_period() {
+fn stooq_bulk_rows_have_ticker_and_period() {
     let header = "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>\n";
     check(
         "aapl.us.txt",
@@ -136,7 +136,7 @@ fn stooq_bulk_rows_say_ticker_and_period() {
 }
 
 #[test]
-fn stooq_downloads_name_the_region_with_an_underscore() {
+fn stooq_file_names_contain_the_region() {
     check(
         "brk-b_us_d.csv",
         "Date,Open,High,Low,Close,Volume\n2024-01-02,1,2,1,2,3\n",
@@ -151,7 +151,7 @@ fn stooq_downloads_name_the_region_with_an_underscore() {
 }
 
 #[test]
-fn alpaca_long_and_short_names_are_us_tickers() {
+fn alpaca_long_and_short_column_names_are_read() {
     check(
         "bars.csv",
         "symbol,timestamp,open,high,low,close,volume,trade_count,vwap\n\
@@ -192,7 +192,7 @@ fn alpaca_days_are_stamped_with_local_midnight() {
 }
 
 #[test]
-fn massive_flat_files_count_nanoseconds() {
+fn massive_times_are_nanoseconds() {
     check(
         "2024-01-02.csv",
         "ticker,volume,open,close,high,low,window_start,transactions\n\
@@ -207,7 +207,7 @@ fn massive_flat_files_count_nanoseconds() {
 }
 
 #[test]
-fn options_of_any_vendor_have_no_leading_zeros_in_the_strike() {
+fn leading_zeros_of_option_strikes_are_removed() {
     check(
         "2026-03-18.csv",
         "ticker,volume,open,close,high,low,window_start,transactions\n\
@@ -245,7 +245,7 @@ fn options_of_any_vendor_have_no_leading_zeros_in_the_strike() {
 }
 
 #[test]
-fn tushare_days_stay_in_lots_with_a_note() {
+fn tushare_days_in_lots_are_noted() {
     let text = "ts_code,trade_date,open,high,low,close,pre_close,change,pct_chg,vol,amount\n\
                 000001.SZ,20240102,9.39,9.42,9.21,9.21,9.39,-0.18,-1.917,1158366.45,1075742.252\n\
                 000002.SZ,20240102,9.39,9.42,9.21,9.21,9.39,-0.18,-1.917,100.0,1075742.252\n";
@@ -273,7 +273,7 @@ fn tushare_days_stay_in_lots_with_a_note() {
 }
 
 #[test]
-fn tushare_minutes_are_moved_from_their_end_to_their_start() {
+fn tushare_minutes_are_moved_to_their_start() {
     check(
         "m.csv",
         "ts_code,trade_time,close,open,high,low,vol,amount\n\
@@ -290,7 +290,7 @@ fn tushare_minutes_are_moved_from_their_end_to_their_start() {
 }
 
 #[test]
-fn futu_spells_the_market_first_and_stamps_the_end() {
+fn futu_symbols_have_prefixes_and_minutes_have_end_stamps() {
     let text = "code,time_key,open,close,high,low,pe_ratio,turnover_rate,volume,turnover,change_rate,last_close\n\
                 HK.00700,2024-01-02 09:31:00,290,291,292,289,0,0,1000,291000,0,290\n\
                 US.BRK.B,2024-01-02 09:31:00,290,291,292,289,0,0,1000,291000,0,290\n";
@@ -320,7 +320,7 @@ fn futu_spells_the_market_first_and_stamps_the_end() {
 }
 
 #[test]
-fn futu_days_stay_where_they_are() {
+fn futu_days_are_not_moved() {
     check(
         "f.csv",
         "code,time_key,open,close,high,low,volume,turnover\nSH.600519,2024-01-02 00:00:00,1,2,3,1,10,20\n",
@@ -334,7 +334,7 @@ fn futu_days_stay_where_they_are() {
 }
 
 #[test]
-fn eastmoney_headers_are_chinese() {
+fn chinese_headers_of_eastmoney_are_read() {
     check(
         "a.csv",
         "日期,股票代码,开盘,收盘,最高,最低,成交量,成交额,振幅\n2024-01-02,600519,1715,1685.01,1718.19,1678.1,32156,5440082548.0,2.32\n",
@@ -348,7 +348,7 @@ fn eastmoney_headers_are_chinese() {
 }
 
 #[test]
-fn other_tables_are_read_through_a_map() {
+fn other_columns_can_be_mapped() {
     let map = Field::parse_map("time=when,open=first,high=top,low=bottom,close=last,symbol=who,volume=qty")
         .unwrap();
     check(

@@ -1,8 +1,8 @@
-//! Coverage: stored candles compared with the calendar, day by day.
+//! Coverage: compares stored candles with the trading calendar, day by day.
 //!
-//! A missing minute either had no trades or was not loaded. The data often decides: a daily candle
-//! with volume shows that there was trading, and a source file with minutes before and after a gap
-//! shows that it had none in between. Otherwise the gap is left unexplained.
+//! A missing minute either had no trades or was not loaded. The stored data often shows which: a
+//! daily candle with volume proves that there was trading, and a source file with minutes before
+//! and after a gap proves that it had no trades within the gap. Otherwise the reason is unknown.
 
 mod states;
 
@@ -24,14 +24,15 @@ pub use states::{DayState, Expected};
 #[derive(Clone, Debug)]
 pub struct Coverage {
     pub symbol: Symbol,
-    /// Trading days in order; days before the first stored candle and after the last complete one are not listed.
+    /// Trading days, and other days that have candles, in ascending order. They are clipped to the
+    /// stored range, extended to the last day that is over.
     pub days: Vec<DayCoverage>,
-    /// The last day with a candle. Days after it are not gaps in the stored data.
+    /// Last day with a candle. Later days are missing, but are not gaps within the stored data.
     pub last: Date,
 }
 
 impl Coverage {
-    /// The days up to the last with a candle, and those after it.
+    /// Splits the days into those up to the last day with a candle, and those after it.
     pub fn split(&self) -> (&[DayCoverage], &[DayCoverage]) {
         self.days.split_at(self.days.partition_point(|day| day.date <= self.last))
     }
@@ -40,23 +41,23 @@ impl Coverage {
 #[derive(Clone, Debug)]
 pub struct DayCoverage {
     pub date: Date,
-    /// `None` for a day with candles on which the calendar has the market closed.
+    /// `None` for a day with stored candles on which the calendar says the market is closed.
     pub kind: Option<DayKind>,
     pub daily: bool,
-    /// Why the daily candle is missing; `None` if it is stored, or not due before the day is over.
+    /// Why the daily candle is missing. `None` if it is stored, or if the day is not over.
     pub daily_gap: Option<GapReason>,
-    /// The grain of the day's intraday candles: minutes, or those of a coarse file if there are
-    /// none. Stored candles are counted by the minutes that they cover.
+    /// Grain of the day's intraday candles: one minute if minutes are stored, otherwise that of a
+    /// coarse file. A coarse candle is counted as the number of minutes that it covers.
     pub grain: Grain,
-    /// Regular minutes, expected and stored. Both are zero before the first stored one.
+    /// Number of expected regular minutes; zero on days before the first stored minute.
     pub expected: u32,
     pub stored: u32,
-    /// Stored minutes outside regular hours. Their expected number is not known.
+    /// Number of stored minutes outside regular hours. How many to expect is unknown.
     pub extended: u32,
     pub gaps: Vec<Gap>,
 }
 
-/// Consecutive expected minutes without a candle.
+/// A run of consecutive expected minutes without a candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     pub first: Timestamp,
@@ -83,20 +84,21 @@ impl GapReason {
 }
 
 impl DayCoverage {
-    /// Whether it is a trading day without gaps. A day with candles on which the market was closed
-    /// is never complete, so that it is noticed.
+    /// Returns whether this is a trading day without gaps. A day with candles on which the market
+    /// was closed is never complete, so that it gets reported.
     pub fn is_complete(&self) -> bool {
         self.kind.is_some() && self.daily && self.gaps.is_empty()
     }
 
-    /// Whether every gap is known to be without trades.
+    /// Returns whether every gap is known to have had no trades.
     pub fn is_explained(&self) -> bool {
         let daily = self.daily_gap.is_none_or(|reason| reason == GapReason::NoTrades);
         daily && self.gaps.iter().all(|gap| gap.reason == GapReason::NoTrades)
     }
 }
 
-/// Compares one symbol with its calendar over an inclusive range of dates, within the stored range.
+/// Compares the candles of one symbol with its calendar, over an inclusive date range clipped to
+/// the stored range.
 pub fn coverage(
     history: &History,
     reader: &mut Reader,
@@ -113,7 +115,7 @@ pub fn coverage(
         return Err(HistoryError::NoCandles(symbol.clone()));
     };
     let from = range.0.map_or(first, |from| from.max(first));
-    // Days after the last candle count as missing up to the last one that is over.
+    // Days after the last candle are missing, up to the last day that is over.
     let over = last_complete_day(venue, as_of).map_or(last, |day| day.max(last));
     let through = range.1.map_or(over, |through| through.min(over));
     let window = window(venue, from, through);
@@ -167,7 +169,7 @@ pub fn coverage(
     Ok(Coverage { symbol: symbol.clone(), days, last })
 }
 
-/// How many minutes outside regular hours each day has.
+/// Returns the number of stored minutes outside regular hours, per day.
 fn outside_regular_hours(
     venue: &Venue,
     begun: Timestamp,
@@ -182,8 +184,8 @@ fn outside_regular_hours(
     Ok(extended)
 }
 
-/// The source files of the candles, as far as they are known at this time. A file that reaches
-/// beyond a replay's clock would reveal that there is trading later.
+/// Returns the source files of a symbol's candles, clipped to what is visible at `as_of`. A file
+/// that extends beyond a replay's clock would reveal later trading.
 fn known_sources(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -206,12 +208,12 @@ fn known_sources(
     Ok(known)
 }
 
-/// The first and last regular candles of a security.
+/// First and last days with regular candles of a security.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     first: Date,
     last: Date,
-    /// The first day with minutes, or with candles of a coarse file.
+    /// First day with minutes or coarse candles.
     first_minute: Option<Date>,
 }
 
@@ -243,7 +245,8 @@ impl Extent {
     }
 }
 
-/// The possible stamps of a range of days. An evening may belong to the day after it.
+/// Returns the range of stamps that may belong to a range of days. It starts a day early, because
+/// an evening may belong to the next trading day.
 fn window(venue: &Venue, from: Date, through: Date) -> Range<i64> {
     let from = from.yesterday().unwrap_or(from);
     let until = through.tomorrow().unwrap_or(through);
@@ -264,7 +267,7 @@ fn within(snapshot: &Snapshot<'_>, series: &Series, times: &Range<i64>) -> Resul
     Ok(candles)
 }
 
-/// The volume of each day that has a daily candle.
+/// Returns the volume of each day that has a daily candle.
 fn volumes(venue: &Venue, daily: &Candles) -> BTreeMap<Date, i64> {
     daily.iter().map(|candle| (venue.zone().date(candle.time), candle.volume)).collect()
 }
@@ -281,7 +284,7 @@ fn by_day(venue: &Venue, candles: &Candles) -> BTreeMap<Date, Vec<i64>> {
     days
 }
 
-/// The last trading day whose regular hours are over.
+/// Returns the last trading day whose regular hours are over.
 fn last_complete_day(venue: &Venue, as_of: AsOf) -> Option<Date> {
     let today = venue.zone().date(as_of.now());
     let over = if as_of.is_over(venue, today) { today } else { today.yesterday().ok()? };
@@ -293,7 +296,7 @@ fn regular_minutes_of(venue: &Venue, date: Date) -> Vec<i64> {
     day.minutes().filter(|(_, slot)| slot.segment.session == Session::Intraday).map(|(at, _)| at.0).collect()
 }
 
-/// The regular minutes of a day that may have a candle by now.
+/// Returns the regular minutes of a day that have begun.
 fn regular_minutes(venue: &Venue, date: Date, as_of: AsOf) -> Vec<i64> {
     let until = begun_until(venue, as_of);
     let mut minutes = regular_minutes_of(venue, date);
@@ -301,7 +304,7 @@ fn regular_minutes(venue: &Venue, date: Date, as_of: AsOf) -> Vec<i64> {
     minutes
 }
 
-/// Minutes stamped before this have begun, and may be known.
+/// Returns the exclusive upper bound for the stamps of minutes that have begun.
 fn begun_until(venue: &Venue, as_of: AsOf) -> Timestamp {
     as_of.known_until(venue, Grain::Minute).min(Timestamp(as_of.now().0.saturating_add(1)))
 }
@@ -346,8 +349,8 @@ fn reason(
     volume: Option<i64>,
     sources: &[ImportSource],
 ) -> GapReason {
-    // A file of hours is no evidence about a minute that another file lacks; about a day without
-    // any candle, every file is.
+    // A gap within a day needs a source file of the same grain as evidence. For a day without any
+    // candle, a coarse file is sufficient evidence.
     let speaks = |of: Grain| of == grain || whole_day && of.is_own();
     let spans = |source: &&ImportSource| {
         speaks(source.series.grain)
@@ -357,10 +360,10 @@ fn reason(
     };
     match volume {
         Some(0) => GapReason::NoTrades,
-        // The day has volume, and none of its minutes is stored.
+        // The day has volume, but none of its minutes is stored.
         Some(_) if whole_day => GapReason::NotLoaded,
         _ if sources.iter().any(|source| spans(&source)) => GapReason::NoTrades,
-        // Without a source file the reason is unknown; otherwise no file spans this gap.
+        // Without any source file the reason is unknown; otherwise no file spans this gap.
         _ if sources.is_empty() => GapReason::Unknown,
         _ => GapReason::NotLoaded,
     }

@@ -1,6 +1,6 @@
-//! Coverage of many securities, with one letter for each day. The calendar's expectations are
-//! computed once for a market. Of the minutes only the first and last times of each day are
-//! decoded, and a whole day only if the number of its candles does not decide.
+//! Coverage of many securities, with one letter per day. The calendar's expectations are computed
+//! once per market. Stored minutes are counted by the row numbers of each day's first and last
+//! minute; a whole day is decoded only if its count is inconclusive.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ use crate::as_of::AsOf;
 use crate::error::HistoryError;
 use crate::own::{Taken, has_own};
 
-/// The coverage of one day of one security.
+/// Coverage of one security on one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DayState {
-    /// The daily candle is stored, and each expected minute is stored or known to be without
+    /// The daily candle is stored, and each expected minute is stored or known to have had no
     /// trades.
     Complete,
     Partial,
-    /// Neither the daily candle nor a minute is stored, and the day is not known to be without
+    /// Neither the daily candle nor any minute is stored, and the day is not known to have had no
     /// trades.
     Missing,
-    /// The market is closed, whatever is stored.
+    /// The market is closed, even if candles are stored.
     Closed,
-    /// Before the first day of the security or after the last complete one, a day that is known to
-    /// be without trades, or one outside the calendar.
+    /// The day is before the security's first candle, not over yet, known to have had no trades, or
+    /// outside the calendar.
     NothingExpected,
 }
 
@@ -45,12 +45,12 @@ impl DayState {
     }
 }
 
-/// What a market's calendar expects of a range of dates at a time.
+/// Days that a market's calendar expects to be covered, for a date range and an instant.
 #[derive(Debug)]
 pub struct Expected<'a> {
     venue: &'a Venue,
     days: Vec<Day>,
-    /// The last trading day whose regular hours are over.
+    /// Last trading day whose regular hours are over.
     over: Option<Date>,
     as_of: AsOf,
 }
@@ -60,22 +60,22 @@ struct Day {
     date: Date,
     is_covered: bool,
     is_open: bool,
-    /// The first and last regular minute that has begun, and their number.
+    /// First and last regular minute that have begun; `None` if none has.
     minutes: Option<(i64, i64)>,
     count: u32,
 }
 
-/// The stored candles of one security in the range.
+/// Stored data of one security within the date range.
 struct Stored {
     extent: Extent,
     volumes: BTreeMap<Date, i64>,
     sources: Vec<ImportSource>,
-    /// Days without minutes that have candles of coarse files.
+    /// Days that have coarse candles but no minutes.
     coarse: BTreeMap<Date, LaneDay>,
 }
 
 impl<'a> Expected<'a> {
-    /// For an inclusive range of dates.
+    /// Computes the expectations for an inclusive date range.
     pub fn of(venue: &'a Venue, (from, through): (Date, Date), as_of: AsOf) -> Expected<'a> {
         let begun = begun_until(venue, as_of);
         let dates = std::iter::successors(Some(from), |date| date.tomorrow().ok());
@@ -84,8 +84,8 @@ impl<'a> Expected<'a> {
         Expected { venue, days, over: last_complete_day(venue, as_of), as_of }
     }
 
-    /// A state for each date of the range, in order. A security without candles has only
-    /// [`DayState::NothingExpected`].
+    /// Returns the state of each date in the range, in ascending order. If the security has no
+    /// candles, every state is [`DayState::NothingExpected`].
     pub fn states(&self, reader: &mut Reader, symbol: &Symbol) -> Result<Vec<DayState>, HistoryError> {
         let snapshot = reader.snapshot_of(symbol)?;
         let nothing = vec![DayState::NothingExpected; self.days.len()];
@@ -157,8 +157,8 @@ impl<'a> Expected<'a> {
         Ok(if is_whole { DayState::Complete } else { DayState::Partial })
     }
 
-    /// Whether no minute of a day is missing that could be loaded. For a day that one file spans,
-    /// the number of candles decides.
+    /// Returns whether no minute of the day was left unloaded. If one file spans the whole day,
+    /// minutes that it lacks had no trades.
     fn is_whole(
         &self,
         snapshot: &Snapshot<'_>,
@@ -186,7 +186,7 @@ impl<'a> Expected<'a> {
         Ok(gaps.iter().all(|gap| gap.reason == GapReason::NoTrades))
     }
 
-    /// The same for a day of a coarse file.
+    /// Like `is_whole`, for a day with coarse candles.
     fn is_whole_of(
         &self,
         day: &Day,
@@ -198,7 +198,7 @@ impl<'a> Expected<'a> {
         gaps.iter().all(|gap| gap.reason == GapReason::NoTrades)
     }
 
-    /// The number of stored minutes between the first and the last expected one, for each day.
+    /// Returns, per day, the number of stored minutes from the first to the last expected one.
     fn counts(&self, snapshot: &Snapshot<'_>, series: &Series) -> Result<Vec<u32>, HistoryError> {
         let mut counts = vec![0_u32; self.days.len()];
         let first = self.days.iter().find_map(|day| day.minutes);
@@ -246,12 +246,12 @@ impl Day {
     }
 }
 
-/// The candles of one lane on one day.
+/// Candles of one lane on one day.
 #[derive(Clone, Debug)]
 pub(super) struct LaneDay {
-    /// The finest stored grain.
+    /// Finest stored grain.
     pub(super) grain: Grain,
-    /// The minutes that its candles cover, ascending.
+    /// Stamps of the minutes that the candles cover, ascending.
     pub(super) minutes: Vec<i64>,
 }
 
@@ -261,8 +261,8 @@ impl Default for LaneDay {
     }
 }
 
-/// The days of a lane, by the rule that queries follow: in each session only the finest candles
-/// count. Only minutes that have begun.
+/// Groups the candles of a lane by day. As in queries, only the finest candles of each session are
+/// used, and only minutes that have begun.
 pub(super) fn of_lane(
     venue: &Venue,
     begun: Timestamp,
@@ -287,7 +287,7 @@ pub(super) fn of_lane(
     Ok(days)
 }
 
-/// The minutes that a candle of a coarse file covers.
+/// Returns the stamps of the minutes that a coarse candle covers.
 fn stood_for(venue: &Venue, grain: Grain, time: i64) -> impl Iterator<Item = i64> + use<> {
     let at = Timestamp(time);
     let end = venue.slot(at).zip(grain.length()).map_or(time, |(slot, length)| slot.bucket(length, at).1.0);

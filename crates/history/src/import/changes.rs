@@ -1,4 +1,4 @@
-//! The changes of a series by an import, in the form stored in the ledger, so that they can be
+//! Changes that an import made to a series, encoded for the ledger so that the import can be
 //! undone.
 
 use block::{Block, BlockError, Effort};
@@ -8,11 +8,11 @@ use store::{ImportChange, ImportId, Series};
 use super::ImportError;
 use super::merge::cut;
 
-/// Replaced candles stored in one record.
+/// Maximum number of replaced candles per ledger record.
 const REPLACED_ROWS: usize = 4096;
 const _: () = assert!(REPLACED_ROWS <= block::ROWS_MAX);
 
-/// Added candles that are adjacent in the series: no candle of another import is between them.
+/// A run of added candles with no other candle between them in the series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) first: i64,
@@ -20,18 +20,18 @@ pub(crate) struct Run {
     pub(crate) rows: u64,
 }
 
-/// The changes of one part.
+/// Changes made by one part of a flush.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// Ascending.
+    /// Runs in ascending order.
     pub(crate) added: Vec<Run>,
-    /// The stored candles before the import.
+    /// The candles that were replaced, with their old values.
     pub(crate) replaced: Candles,
     is_open: bool,
 }
 
 impl Changes {
-    /// All candles as one run.
+    /// Records all candles as one added run.
     pub(crate) fn appended(candles: &Candles) -> Changes {
         let mut changes = Changes::default();
         if let (Some(first), Some(last)) = (candles.time.first(), candles.time.last()) {
@@ -51,7 +51,7 @@ impl Changes {
         self.is_open = true;
     }
 
-    /// A candle that was already stored ends the current run.
+    /// Ends the current run at a candle that was already stored.
     pub(crate) fn pass(&mut self) {
         self.is_open = false;
     }
@@ -61,7 +61,7 @@ impl Changes {
         self.replaced.push(before);
     }
 
-    /// The ledger records: one for all added candles, and one for each block of replaced candles.
+    /// Returns the ledger records: one for all added runs, and one per block of replaced candles.
     pub(crate) fn records(
         &self,
         import: ImportId,
@@ -112,7 +112,7 @@ pub(crate) fn decode_runs(bytes: &[u8]) -> Vec<Run> {
     bytes.chunks_exact(RUN_BYTES).map(run).collect()
 }
 
-/// Decodes candles as they were before they were replaced.
+/// Decodes the old values of replaced candles.
 pub(crate) fn decode_replaced(bytes: &[u8]) -> Result<Candles, BlockError> {
     let mut candles = Candles::default();
     if !bytes.is_empty() {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_end_at_another_candle_and_round_trip() {
+    fn a_stored_candle_ends_a_run() {
         let mut changes = Changes::default();
         for at in [1, 2, 3] {
             changes.add(Timestamp(at));

@@ -1,4 +1,5 @@
-//! Flushes to the store: parts are merged on all cores, then each flush is one transaction.
+//! Commits flushes to the store: merges the parts in parallel, then writes each flush in one
+//! transaction.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -19,7 +20,7 @@ use super::trade_build::{BuiltCandles, TouchedDays};
 use super::trade_lay::{LaidTrades, TradePart, lay_trades};
 use super::{Context, ImportError, Outcome, Report};
 
-/// The effect of a file's rows on the store, summed over its flushes.
+/// Effect of a file's rows on the store, summed over its flushes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     added: u64,
@@ -37,7 +38,7 @@ impl Counts {
     }
 }
 
-/// A file's entry in the ledger: the counts of earlier runs, and how far it is.
+/// A file's ledger entry: the counts of earlier runs, and the current position in the file.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     id: ImportId,
@@ -55,10 +56,10 @@ pub(crate) fn commit(
 ) -> Result<Committed, ImportError> {
     let (mut ledger, mut guard) = (LedgerEntries::default(), Guard::default());
     let mut overlap = Overlap::default();
-    // All threads wait for the one that gathers, so it has a core to itself.
+    // All other threads wait for the gatherer, so one core is reserved for it.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.saturating_sub(1).max(1);
-    // Each has a snapshot, and the writer needs one more connection.
+    // Each worker's snapshot takes a connection; `readers_max` leaves one for the writer.
     let workers = workers.min(context.store.readers_max().unwrap_or(workers));
     let mut readers = Vec::new();
     while let Ok(mut flush) = flushes.recv() {
@@ -67,7 +68,8 @@ pub(crate) fn commit(
         let mut failed = guard.survey(context, &flush)?;
         failed.keys().for_each(|file| flush.forget(*file));
         let parts = std::mem::take(&mut flush.parts);
-        // A reader opens files, and a process may open only so many: no more readers than parts.
+        // Each reader opens files, and the process has a file descriptor limit, so open at most one
+        // reader per part.
         while readers.len() < workers.min(parts.len()) {
             readers.push(context.store.reader()?);
         }
@@ -79,7 +81,8 @@ pub(crate) fn commit(
         let mut laid_trades = lay_all_trades(context, &mut readers, trades)?;
         failed.extend(guard.judge(context, &laid));
         failed.extend(unlaid);
-        // If one part of a file cannot be merged, none is: its checkpoint covers all its rows.
+        // A checkpoint covers all rows of a file, so if one part cannot be merged, none of them is
+        // written.
         laid.retain(|part| !failed.contains_key(&part.file));
         laid_trades.retain(|part| !failed.contains_key(&part.file));
         overlap.meet(&laid);
@@ -96,14 +99,14 @@ pub(crate) fn commit(
     Ok(Committed { notes, overlap, imports, counts, touched, built: HashMap::new() })
 }
 
-/// The committer's results for each file.
+/// The committer's results per file.
 #[derive(Debug)]
 pub(crate) struct Committed {
     counts: HashMap<FileNo, Counts>,
     notes: HashMap<FileNo, String>,
-    /// The entry of each file in the ledger.
+    /// Ledger entry of each file.
     pub(crate) imports: BTreeMap<FileNo, ImportId>,
-    /// Notes on files whose candles overlap with those of another grain.
+    /// Notes about candles that overlap with candles of another grain.
     overlap: HashMap<FileNo, String>,
     /// Days whose trades have changed.
     pub(crate) touched: TouchedDays,
@@ -125,8 +128,8 @@ pub(crate) struct LaidPart {
     pub(crate) laid: Laid,
 }
 
-/// Merges parts in parallel, and returns the files with parts that failed. Each worker reads
-/// through its own snapshot; nothing is written meanwhile.
+/// Merges parts in parallel. Returns the merged parts, and the files of which a part failed. Each
+/// worker reads its own snapshot; the store is not written until all have finished.
 fn lay_all(
     context: &Context<'_>,
     readers: &mut [Reader],
@@ -163,17 +166,18 @@ fn lay_all(
             all.extend(done.0);
             failed.extend(done.1);
         }
-        // Workers finish in any order; the ledger and the block ids should not depend on it.
+        // Workers finish in any order; sorting makes the ledger and the block ids deterministic.
         all.sort_by(|a, b| (a.file, &a.series).cmp(&(b.file, &b.series)));
         failed.sort();
-        // Only the first failure of a file is reported: collecting into a map keeps the last value.
+        // Report the first failure per file: the order is reversed because collecting into a map
+        // keeps the last value.
         let failed =
             failed.into_iter().rev().map(|(file, _, message)| (file, Failure::Laying(message))).collect();
         Ok((all, failed))
     })
 }
 
-/// The same for days of trades, in the order of files, symbols and days.
+/// Merges the trades of each day in parallel. The results are sorted by file, symbol and day.
 fn lay_all_trades(
     context: &Context<'_>,
     readers: &mut [Reader],
@@ -202,7 +206,7 @@ fn lay_all_trades(
     })
 }
 
-/// The ledger entry of each file, and the counts of this run.
+/// Ledger entries of the files, and the counts of this run.
 #[derive(Debug, Default)]
 struct LedgerEntries {
     entries: HashMap<FileNo, Entry>,
@@ -310,7 +314,8 @@ impl LedgerEntries {
         Ok(())
     }
 
-    /// Trades first: this opens the entries of files that begin with this flush.
+    /// Writes the trades of a flush. It runs before `write`, and opens the ledger entries of files
+    /// that begin in this flush.
     fn trades(
         &mut self,
         batch: &mut Batch<'_>,
@@ -344,7 +349,7 @@ impl LedgerEntries {
         Some(QuarantineRow { import_id, line, symbol, text, reason })
     }
 
-    /// A failed file stays at its last checkpoint.
+    /// Returns a mark that leaves a failed file at its last checkpoint.
     fn failure(&self, file: FileNo, failure: &Failure) -> Option<Mark> {
         let Entry { rows, quarantined, .. } = *self.entries.get(&file)?;
         let state = match failure {
@@ -384,7 +389,7 @@ fn started(begin: Begin, now: Timestamp) -> NewImport {
     }
 }
 
-/// Merges the gatherer's reports with the committer's counts and failures.
+/// Combines the gatherer's reports with the committer's counts and failures.
 pub(crate) fn join(
     mut reports: Vec<Report>,
     mut committed: Committed,
@@ -411,8 +416,8 @@ pub(crate) fn join(
     reports
 }
 
-/// A row of a securities file merged with the stored security: a missing column changes nothing.
-/// Shares and figures of a row with a day apply from that day on.
+/// Merges a row of a securities file into the stored security. Empty columns leave stored values
+/// unchanged. If the row has a date, its shares and figures apply from that date on.
 fn security(row: SecurityRow, known: Option<Security>) -> Security {
     let known = known.unwrap_or_else(|| Security::new(row.symbol.clone()));
     let mut security = Security {

@@ -6,26 +6,27 @@ use store::Store;
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub read: files::ReadOptions,
-    /// Refuse a file that has any row to quarantine.
+    /// Refuse a file if any of its rows would be quarantined.
     pub strict: bool,
-    /// Import a file even if the ledger has it already.
+    /// Import a file even if the ledger shows that it is already imported.
     pub again: bool,
-    /// Let a file replace many stored candles by very different ones.
+    /// Allow a file to replace many stored candles by very different ones.
     pub replace: bool,
-    /// Build one-minute and daily candles from the imported trades.
+    /// Build one-minute and daily candles from imported trades.
     pub build_candles: bool,
-    /// Where the history served to accounts begins. Earlier rows are stored too, and counted.
+    /// Where the history served to accounts begins. Earlier rows are stored as well, and counted in
+    /// the report.
     pub floors: FloorTable,
 }
 
-/// The environment of an import.
+/// Environment of an import.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub store: &'a Store,
     pub venues: &'a Venues,
     pub options: &'a Options,
     pub now: &'a (dyn Fn() -> Timestamp + Sync),
-    /// Set by the caller to stop at the next flush.
+    /// Set by the caller to stop the import at the next flush.
     pub stop: &'a AtomicBool,
     pub progress: &'a Progress,
 }

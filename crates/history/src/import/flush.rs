@@ -1,4 +1,4 @@
-//! The rows gathered between two commits, and their hand-over to the committer.
+//! Rows gathered between two commits, and the channel to the committer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -13,18 +13,19 @@ use super::lay::Part;
 use super::report::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
 use super::trade_lay::TradePart;
 
-/// The index of a file in the command's list.
+/// Index of a file in the command's file list.
 pub(crate) type FileNo = usize;
 
-/// Rows that are committed together, with their ledger records.
+/// Rows committed in one transaction, with their ledger records.
 #[derive(Debug, Default)]
 pub(crate) struct Flush {
     pub(crate) begins: Vec<Begin>,
-    /// Each symbol belongs to one file in a flush, so that its counts belong to one file too.
+    /// A series occurs at most once per flush, so its counts belong to one file.
     pub(crate) parts: Vec<(FileNo, Part)>,
-    /// Each day of a symbol belongs to one file in a flush, too.
+    /// A symbol's day occurs at most once per flush.
     pub(crate) trades: Vec<(FileNo, TradePart)>,
-    /// Days that an earlier run of a file has stored, and from which candles may have to be built.
+    /// Days that an earlier run of a file has stored, from which candles may still have to be
+    /// built.
     pub(crate) brought: Vec<(FileNo, Symbol, Date)>,
     pub(crate) securities: Vec<(FileNo, SecurityRow)>,
     pub(crate) actions: Vec<(FileNo, Symbol, Vec<StoredAction>)>,
@@ -34,8 +35,8 @@ pub(crate) struct Flush {
 }
 
 impl Flush {
-    /// Drops the candles of a file and their ledger records; the record that the import began
-    /// stays.
+    /// Drops the candles, trades, rejected rows and marks of a file, but keeps the record that its
+    /// import began.
     pub(crate) fn forget(&mut self, file: FileNo) {
         self.parts.retain(|(of, _)| *of != file);
         self.trades.retain(|(of, _)| *of != file);
@@ -53,18 +54,18 @@ pub(crate) struct Begin {
     pub(crate) bytes: u64,
     pub(crate) kind: &'static str,
     pub(crate) options: String,
-    /// The ledger entry of an unfinished earlier run, which this one resumes.
+    /// Ledger entry of an unfinished earlier run that this run resumes.
     pub(crate) resumed: Option<ImportRecord>,
 }
 
 impl Begin {
-    /// Rows before the checkpoint of an earlier run.
+    /// Number of rows before the checkpoint of an earlier run; zero if there was none.
     pub(crate) fn rows_done(&self) -> u64 {
         self.resumed.as_ref().map_or(0, |record| record.rows_done)
     }
 }
 
-/// The position of a file after this flush is committed.
+/// Position in a file after this flush is committed.
 #[derive(Debug)]
 pub(crate) struct Mark {
     pub(crate) file: FileNo,
@@ -74,18 +75,18 @@ pub(crate) struct Mark {
     pub(crate) message: Option<String>,
 }
 
-/// The committer has ended; its error has the reason.
+/// Error: the committer has stopped. Its own result has the reason.
 #[derive(Debug)]
 pub(crate) struct CommitterGone;
 
-/// Why nothing more of a file is committed.
+/// Why the committer stopped writing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Its rows could not be merged, or are of two periods.
+    /// The rows could not be merged, or have two different periods.
     Laying(String),
-    /// It would replace many stored candles, and `Options::replace` is not set.
+    /// The file would replace many stored candles, and `Options::replace` is not set.
     Replacing(String),
-    /// Stopped before it was known whether it may replace stored candles.
+    /// The import was stopped before the file was checked for replaced candles.
     Interrupted,
 }
 
@@ -98,8 +99,8 @@ impl Failure {
     }
 }
 
-/// Files whose rows could not be merged, while the gatherer was ahead: both sides skip their
-/// remaining rows.
+/// Files that the committer rejected while the gatherer was reading ahead. Both threads skip the
+/// remaining rows of these files.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Mutex<BTreeMap<FileNo, Failure>>);
 
@@ -117,12 +118,12 @@ impl Failures {
     }
 }
 
-/// The flush being gathered.
+/// The flush that is being gathered.
 #[derive(Debug)]
 pub(crate) struct Pending<'a> {
     sender: &'a SyncSender<Flush>,
     gathered: Gathered,
-    /// Incremented by every flush: buffer indexes found before are stale.
+    /// Incremented by every flush, because buffer indexes from before are invalid.
     pub(crate) number: u64,
 }
 
@@ -141,7 +142,7 @@ impl<'a> Pending<'a> {
         Pending { sender, gathered: Gathered::default(), number: 0 }
     }
 
-    /// Everything of the flush except candles.
+    /// Returns the flush being gathered. Its candles and trades are added by `send`.
     pub(crate) fn flush_mut(&mut self) -> &mut Flush {
         &mut self.gathered.flush
     }
@@ -150,7 +151,8 @@ impl<'a> Pending<'a> {
         self.gathered.rows
     }
 
-    /// Hands the flush over, and begins another.
+    /// Sends the flush to the committer and starts an empty one. Blocks until the committer
+    /// receives it.
     pub(crate) fn send(&mut self) -> Result<(), CommitterGone> {
         let Gathered { mut buffers, mut flush, trades, .. } = std::mem::take(&mut self.gathered);
         self.number += 1;
@@ -160,15 +162,16 @@ impl<'a> Pending<'a> {
         self.sender.send(flush).map_err(|_| CommitterGone)
     }
 
-    /// The index of a series' buffer in this flush.
+    /// Returns the index of the buffer for a series, creating it if needed. May send the current
+    /// flush.
     pub(crate) fn buffer(&mut self, file: FileNo, series: Series) -> Result<usize, CommitterGone> {
         if let Some(at) = self.gathered.by_series.get(&series).copied() {
             if self.gathered.buffers.get(at).is_some_and(|(of, _)| *of == file) {
                 return Ok(at);
             }
-            // A series of another file in this flush waits for the next flush: later files win, and
-            // each count belongs to one file. This file's rows stay behind, because no checkpoint
-            // covers them yet.
+            // The buffer belongs to another file. Send it first: later files win, and each count
+            // belongs to one file. This file's rows are carried over, because no checkpoint covers
+            // them yet.
             let own = self.gathered.take(file);
             self.send()?;
             self.gathered = own;
@@ -187,8 +190,9 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// The index of the buffer for a symbol's day in this flush. `continues` is the last second of
-    /// the symbol that the file has handed over.
+    /// Returns the index of the buffer for a symbol's day, creating it if needed. May send the
+    /// current flush. `continues` is the time, in seconds, of the symbol's last trade that this
+    /// file has already sent.
     pub(crate) fn trade_buffer(
         &mut self,
         file: FileNo,
@@ -201,7 +205,7 @@ impl<'a> Pending<'a> {
             if self.gathered.trades.get(at).is_some_and(|(of, _)| *of == file) {
                 return Ok(at);
             }
-            // As for series: a day of another file in this flush waits for the next flush.
+            // The buffer belongs to another file: send it first, as for series.
             let own = self.gathered.take(file);
             self.send()?;
             self.gathered = own;
@@ -221,17 +225,17 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// Drops the rows of a file gathered since the last flush; the record that its import began
-    /// stays.
+    /// Drops a file's rows gathered since the last flush, but keeps the record that its import
+    /// began.
     pub(crate) fn drop_rows(&mut self, file: FileNo) {
         let own = self.gathered.take(file);
         self.gathered.flush.begins.extend(own.flush.begins);
-        // Buffers have moved.
+        // Buffer indexes have changed.
         self.number += 1;
     }
 
-    /// Quarantines a row, unless the file has too many of them; `before` is the number from earlier
-    /// runs.
+    /// Counts a rejected row, and quarantines it unless the file has reached the limit. `before` is
+    /// the number of rows quarantined by earlier runs.
     pub(crate) fn quarantine(&mut self, file: FileNo, row: Rejected, before: u64, report: &mut Report) {
         report.quarantined += 1;
         if report.problems.len() < PROBLEMS_SHOWN {
@@ -244,7 +248,7 @@ impl<'a> Pending<'a> {
 }
 
 impl Gathered {
-    /// Takes out the rows of one file. Buffers move, so indexes are stale on both sides.
+    /// Removes and returns the rows of one file. Invalidates buffer indexes in both values.
     fn take(&mut self, file: FileNo) -> Gathered {
         let mut own = Gathered {
             buffers: self.buffers.extract_if(.., |(of, _)| *of == file).collect(),

@@ -1,5 +1,5 @@
-//! Files to flushes: detects what a file is, looks it up in the ledger, reads it, and counts its
-//! rows.
+//! Reads files into flushes: detects the kind of each file, looks it up in the ledger, and reads
+//! and counts its rows.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ impl From<CommitterGone> for Trouble {
 
 impl From<files::FileError> for Trouble {
     fn from(error: files::FileError) -> Trouble {
-        // The report names the file already.
+        // The report already names the file.
         Trouble::File(error.problem.to_string())
     }
 }
@@ -87,10 +87,10 @@ pub(super) struct Gatherer<'a> {
     pub(super) flush_rows: usize,
     pub(super) failures: &'a Failures,
     pub(super) pending: Pending<'a>,
-    /// The checkpoint of the file being read, stored or about to be; `None` before its import has
-    /// begun.
+    /// Checkpoint of the file being read, including rows that are not committed yet. `None` before
+    /// its import has begun.
     checkpoint: Option<Checkpoint>,
-    /// Files that this command has imported already, which the ledger may not show yet.
+    /// Digest and options of files imported by this command, which may not be in the ledger yet.
     imported: HashSet<([u8; 32], String)>,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Gatherer<'a> {
 struct Checkpoint {
     file: FileNo,
     rows: u64,
-    /// Over all runs of the file; a report covers this run alone.
+    /// Total over all runs of the file; a report covers only the current run.
     quarantined: u64,
     quarantined_before: u64,
 }
@@ -115,7 +115,8 @@ impl Gatherer<'_> {
         let unreadable = |error: std::io::Error| Trouble::File(format!("cannot read: {error}"));
         let (digest, bytes) = fingerprint(path).map_err(unreadable)?;
         let options = options_of_unreadable(self.context.options);
-        // The ledger stores the absolute path, so that the file is found from another folder.
+        // The ledger stores absolute paths, so that the file can be found from any working
+        // directory.
         let path_text = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let mut begin = Begin {
             file,
@@ -161,7 +162,8 @@ impl Gatherer<'_> {
         Ok(outcome)
     }
 
-    /// When the ledger, or this very command, has imported a file already, and its number of rows.
+    /// Returns when the file was imported before, by this command or according to the ledger, and
+    /// its number of rows. Returns `None` if it was not.
     fn known(&self, begin: &Begin, ledger: &mut Reader) -> Result<Option<(Timestamp, u64)>, Trouble> {
         if self.imported.contains(&(begin.digest, begin.options.clone())) {
             return Ok(Some(((self.context.now)(), 0)));
@@ -203,7 +205,7 @@ impl Gatherer<'_> {
                 self.strict_table(&table.rejected)?;
                 self.begin(begin, ledger)?;
                 let rows = table.rows.len() as u64;
-                // A security may have several rows, each from a day on.
+                // A security may have several rows with different start dates.
                 report.symbols =
                     table.rows.iter().map(|row| &row.symbol).collect::<HashSet<_>>().len() as u64;
                 self.pending.flush_mut().securities.extend(table.rows.into_iter().map(|row| (file, row)));
@@ -234,8 +236,8 @@ impl Gatherer<'_> {
         }
     }
 
-    /// Opens the file's ledger entry, or resumes that of an unfinished run. Returns how many rows
-    /// are before its checkpoint.
+    /// Opens the file's ledger entry, or resumes that of an unfinished run. Returns the number of
+    /// rows before its checkpoint.
     fn begin(&mut self, mut begin: Begin, ledger: &mut Reader) -> Result<u64, Trouble> {
         if !self.context.options.again {
             let earlier = ledger.snapshot()?.find_import(&begin.digest, &begin.options)?;
@@ -249,9 +251,8 @@ impl Gatherer<'_> {
         Ok(rows)
     }
 
-    /// Drops the gathered rows of a failed file: a broken file is not imported in part where that
-    /// can be avoided. Rows of earlier flushes stay, and the ledger records how far they reach and
-    /// the error.
+    /// Drops the gathered rows of a failed file, to avoid importing part of a broken file. Rows of
+    /// earlier flushes remain stored; the ledger records their number and the error.
     fn fail(&mut self, file: FileNo, message: &str) {
         self.pending.drop_rows(file);
         let Some(checkpoint) = self.checkpoint.filter(|checkpoint| checkpoint.file == file) else { return };
@@ -264,7 +265,8 @@ impl Gatherer<'_> {
         });
     }
 
-    /// Everything except candles and trades is a small table: read whole, and one flush each.
+    /// Finishes a table of securities, actions or margins. These are small, so each is read whole
+    /// and sent as one flush.
     fn small(
         &mut self,
         file: FileNo,
@@ -325,7 +327,7 @@ impl Gatherer<'_> {
                 return Ok(Outcome::Interrupted);
             }
             if self.pending.rows() >= self.flush_rows {
-                // Rows are checked before they are handed over.
+                // The period must be verified before rows are sent.
                 reader.check_period()?;
                 self.mark(file, report, ImportState::Running);
                 self.pending.send()?;
@@ -335,13 +337,15 @@ impl Gatherer<'_> {
         self.end(file, reader.symbols(), grain, report)
     }
 
-    /// Whether the committer was interrupted in a file; an error if it could not merge its rows.
+    /// Returns `true` if the committer was interrupted in this file, or an error if it rejected the
+    /// file.
     pub(super) fn has_failed(&self, file: FileNo) -> Result<bool, Trouble> {
         let Some(failure) = self.failures.of(file) else { return Ok(false) };
         failure.message().map_or(Ok(true), |message| Err(Trouble::File(message.to_owned())))
     }
 
-    /// The end of a file that was read to its end.
+    /// Finishes a file after its last row: completes the report, and marks the import as done, or
+    /// as failed if every row was quarantined.
     pub(super) fn end(
         &mut self,
         file: FileNo,
@@ -367,21 +371,21 @@ impl Gatherer<'_> {
         Ok(Outcome::Imported)
     }
 
-    /// Rows of the file being read that earlier runs have quarantined.
+    /// Number of rows that earlier runs have quarantined in the current file.
     pub(super) fn quarantined_before(&self) -> u64 {
         self.checkpoint.map_or(0, |checkpoint| checkpoint.quarantined_before)
     }
 
     pub(super) fn mark(&mut self, file: FileNo, report: &Report, state: ImportState) {
         let Some(checkpoint) = &mut self.checkpoint else { return };
-        // A stop within the rows of an earlier run does not move its checkpoint back.
+        // If stopped among the rows of an earlier run, the checkpoint must not move back.
         checkpoint.rows = checkpoint.rows.max(report.rows);
         checkpoint.quarantined = checkpoint.quarantined_before + report.quarantined;
         let Checkpoint { rows, quarantined, .. } = *checkpoint;
         self.pending.flush_mut().marks.push(Mark { file, rows, quarantined, state, message: None });
     }
 
-    /// As [`Gatherer::refuse_trades`], for candles.
+    /// Like [`Gatherer::refuse_trades`], for candles.
     fn refuse_candles(&self, path: &Path, report: &mut Report) -> Result<ControlFlow<()>, Trouble> {
         let Table::Candles(mut reader) = files::open(path, self.context.venues, &self.context.options.read)?
         else {
@@ -399,8 +403,9 @@ impl Gatherer<'_> {
         })
     }
 
-    /// Refuses a file with any flaw. `next` appends the flaws of the next batch, by line, and
-    /// returns how many are omitted; `None` at the end.
+    /// Returns an error if the file has any flaw, and breaks if the import is stopped. `next`
+    /// appends the flaws of the next batch with their line numbers, and returns how many it
+    /// omitted, or `None` at the end of the file.
     pub(super) fn refuse(
         &self,
         report: &mut Report,
@@ -427,8 +432,7 @@ impl Gatherer<'_> {
     }
 }
 
-/// Two dividends of one day add up, but an exact duplicate of a row is treated as an error of the
-/// file.
+/// Rejects exact duplicates of a row. Different dividends on the same day are valid and add up.
 fn reject_repeated(table: &mut Records<ActionRow>) {
     let mut seen: Vec<(Symbol, market::Action)> = Vec::new();
     table
@@ -450,8 +454,7 @@ fn reject_repeated(table: &mut Records<ActionRow>) {
     table.rejected.sort_by_key(|row| row.line);
 }
 
-/// Of two rows for one symbol the first is used and the other is quarantined: it is unclear which
-/// one is meant.
+/// Rejects every row after the first one for a symbol, because the intended factors are ambiguous.
 fn reject_second_factors(table: &mut Records<MarginRow>) {
     let mut seen = HashSet::new();
     table.rows.retain(|row| {

@@ -1,10 +1,10 @@
-//! Stops a file that would replace many stored candles, before anything of it is written, unless
+//! Rejects a file that would replace many stored candles, before any of its rows is written, unless
 //! the user has allowed it.
 //!
 //! A file that fits into one flush is judged by the stored candles that its parts overlap. A longer
-//! one is read once more from its beginning (`Guard::survey`) when its first flush arrives, while
-//! the gatherer goes on; its rows wait for the result. All files before it are committed by then,
-//! so that later files of a command are compared with earlier ones.
+//! file is read a second time from its beginning (`Guard::survey`) when its first flush arrives;
+//! its rows wait for the result while the gatherer reads ahead. All earlier files are committed by
+//! then, so later files of a command are compared with earlier ones.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -22,27 +22,27 @@ use super::replacing::Replacing;
 use super::{Context, ImportError};
 use crate::lane_of;
 
-/// Rows of a survey held in memory, in addition to the two flushes: about 10 MB.
+/// Rows of a survey in memory, in addition to the two flushes: about 10 MB.
 const SURVEY_ROWS: usize = 100_000;
 
-/// Which files may proceed.
+/// Tracks which files may be written.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
     sources: HashMap<FileNo, PathBuf>,
-    /// Surveyed, or with nothing to compare with: the rest of the file is not checked again.
+    /// Files that need no further check: surveyed, or nothing is stored that they could replace.
     cleared: HashSet<FileNo>,
     notes: HashMap<FileNo, Replacing>,
 }
 
 impl Guard {
-    /// Registers files that begin.
+    /// Registers the paths of files that begin.
     pub(crate) fn meet(&mut self, begins: &[Begin]) {
         for begin in begins {
             self.sources.insert(begin.file, begin.source.clone());
         }
     }
 
-    /// Surveys the files that begin in this flush and do not end in it.
+    /// Surveys the files that begin in this flush and do not end in it. Returns those that failed.
     pub(crate) fn survey(
         &mut self,
         context: &Context<'_>,
@@ -51,7 +51,7 @@ impl Guard {
         let mut failed = BTreeMap::new();
         let unfinished = |state| matches!(state, ImportState::Running | ImportState::Interrupted);
         for mark in flush.marks.iter().filter(|mark| unfinished(mark.state)) {
-            // Rows that an earlier run has stored were surveyed then.
+            // The earlier run has already surveyed the file.
             let began_earlier =
                 flush.begins.iter().any(|begin| begin.file == mark.file && begin.rows_done() > 0);
             if context.options.replace || began_earlier || self.cleared.contains(&mark.file) {
@@ -69,7 +69,8 @@ impl Guard {
         Ok(failed)
     }
 
-    /// Judges files by the stored candles that their parts overlap.
+    /// Judges files by the stored candles that their parts overlap. Returns those that are
+    /// rejected.
     pub(crate) fn judge(&mut self, context: &Context<'_>, laid: &[LaidPart]) -> BTreeMap<FileNo, Failure> {
         let mut met: BTreeMap<FileNo, Replacing> = BTreeMap::new();
         for part in laid.iter().filter(|part| !self.cleared.contains(&part.file)) {
@@ -86,20 +87,20 @@ impl Guard {
         failed
     }
 
-    /// A note for each file that was allowed to replace candles by very different ones.
+    /// Returns a note for each file that was allowed to replace candles by very different ones.
     pub(crate) fn notes(&self, context: &Context<'_>) -> HashMap<FileNo, String> {
         let note = |(file, replacing): (&FileNo, &Replacing)| Some((*file, replacing.note(context.venues)?));
         self.notes.iter().filter_map(note).collect()
     }
 }
 
-/// Candles of a file by symbol index and lane.
+/// Candles of a file, by symbol index and lane.
 type Gathered = BTreeMap<(u32, Lane), Candles>;
 
-/// Reads a file as the import does, and compares it with the stored candles.
+/// Reads a whole file like the import does, and compares it with the stored candles.
 fn survey(context: &Context<'_>, source: &Path) -> Result<Result<Replacing, Failure>, ImportError> {
     let mut replacing = Replacing::default();
-    // Unreadable rows are reported by the gatherer; the rest is judged here.
+    // The gatherer reports unreadable files and rows.
     let Ok(Table::Candles(mut rows)) = files::open(source, context.venues, &context.options.read) else {
         return Ok(Ok(replacing));
     };

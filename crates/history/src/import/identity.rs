@@ -1,4 +1,5 @@
-//! The identity of a file: the digest of its bytes, and the options that change what its rows mean.
+//! Identity of an import: the digest of the file's bytes, and the options that change the meaning
+//! of its rows.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,8 +10,8 @@ use store::ImportRecord;
 
 use super::Options;
 
-/// The options that change what a file's rows mean, as text for the ledger: the same file with other options is
-/// another import.
+/// Formats the options that change the meaning of a file's rows, for the ledger. The same file with
+/// different options is a different import.
 fn meaning(options: &ReadOptions) -> String {
     let ReadOptions {
         period,
@@ -41,8 +42,9 @@ fn meaning(options: &ReadOptions) -> String {
     parts.join(" ")
 }
 
-/// The options of an import in the ledger. If the file name gives the symbol, the same bytes under
-/// another name are another import. `build` is added when candles are built.
+/// Returns the options text for the ledger. If the symbol comes from the file name, the text
+/// includes it, so that the same bytes under another name are a different import. `build` is
+/// appended when candles are built from trades.
 pub(super) fn ledger_options(options: &Options, table: &Table, build: Option<&str>) -> String {
     let mut parts = vec![meaning(&options.read)];
     parts.extend(build.map(str::to_owned));
@@ -55,7 +57,7 @@ pub(super) fn ledger_options(options: &Options, table: &Table, build: Option<&st
     parts.join(" ")
 }
 
-/// The symbols read so far in a table of candles or trades.
+/// Returns the symbols read so far, or `None` if the table has no candles or trades.
 fn first_symbols(table: &Table) -> Option<&[Symbol]> {
     match table {
         Table::Candles(reader) => Some(reader.symbols()),
@@ -64,13 +66,13 @@ fn first_symbols(table: &Table) -> Option<&[Symbol]> {
     }
 }
 
-/// The same for a file that could not be opened.
+/// Returns the ledger options for a file that could not be opened.
 pub(super) fn options_of_unreadable(options: &Options) -> String {
     meaning(&options.read)
 }
 
-/// The file's BLAKE3 digest and size: they identify it under another name, and outside of an
-/// archive, too.
+/// Returns the BLAKE3 digest and the size of a file. They identify it if it is renamed or extracted
+/// from an archive.
 pub(super) fn fingerprint(path: &Path) -> std::io::Result<([u8; 32], u64)> {
     let mut file = files::read_bytes(path)?;
     let mut hash = blake3::Hasher::new();
@@ -85,7 +87,7 @@ pub(super) fn fingerprint(path: &Path) -> std::io::Result<([u8; 32], u64)> {
     Ok((*hash.finalize().as_bytes(), bytes))
 }
 
-/// The current state of an import's source file.
+/// Current state of an import's source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceFile {
     Same,
@@ -93,7 +95,7 @@ pub enum SourceFile {
     Absent,
 }
 
-/// Checks the file that the ledger names: whether the same content can be imported again.
+/// Compares the file at the ledger's path with the digest of its import.
 pub fn source_file(import: &ImportRecord) -> SourceFile {
     match fingerprint(Path::new(&import.file)) {
         Err(_) => SourceFile::Absent,

@@ -1,18 +1,19 @@
-//! The checks a source row passes before it may be stored.
+//! Validates source rows before they are stored.
 
 use std::collections::HashMap;
 
 use files::CandleRow;
 use market::{Candle, Flaw, Grain, Market, Minutes, Session, Slot, Symbol, Timestamp, Venues};
 
-/// Checks rows of one file, in the order the specification gives.
+/// Validates the rows of one file, in the order given by the specification.
 #[derive(Debug)]
 pub(crate) struct Inspector<'a> {
     venues: &'a Venues,
     grain: Grain,
-    /// The length of coarse candles, which must begin where those of their period do.
+    /// Length of coarse candles, which must start on the grid of their period. `None` for other
+    /// grains.
     length: Option<Minutes>,
-    /// The segment of the last minute in each market: the next row is nearly always in it.
+    /// Segment of the last row per market: the next row is nearly always in the same one.
     slots: [Option<Slot>; 3],
     seen: Seen,
 }
@@ -23,7 +24,7 @@ impl<'a> Inspector<'a> {
         Inspector { venues, grain, length, slots: [None; 3], seen: Seen::default() }
     }
 
-    /// The session of a row, if the row is valid.
+    /// Validates a row and returns its trading session.
     #[inline]
     pub(crate) fn inspect(&mut self, row: &CandleRow, symbol: &Symbol) -> Result<Session, Flaw> {
         candle(row, Session::Intraday).check()?;
@@ -31,7 +32,7 @@ impl<'a> Inspector<'a> {
         if session != Session::Intraday && symbol.is_us_option() {
             return Err(Flaw::OptionHours);
         }
-        // The time decides the session; if the column differs, one of the two is wrong.
+        // The time determines the session. If the column disagrees, one of the two is wrong.
         if row.session.is_some_and(|given| given != session) {
             return Err(Flaw::Session);
         }
@@ -80,26 +81,25 @@ pub(crate) fn candle(row: &CandleRow, session: Session) -> Candle {
     }
 }
 
-/// The stamps that a file has had already, one bit each, in a page of bits for each symbol and
-/// range of time.
+/// Set of the stamps seen in a file: a bitmap page per symbol and time range.
 #[derive(Debug, Default)]
 struct Seen {
     pages: HashMap<(u32, i64), [u64; PAGE_WORDS]>,
-    /// The page in use, outside of the map because the next row is nearly always on it.
+    /// Current page, held outside of the map because the next row is nearly always on it.
     current: Option<((u32, i64), [u64; PAGE_WORDS])>,
 }
 
-/// Enough for the minutes of a day.
+/// Bits per page: the minutes of a day.
 const PAGE_BITS: i64 = 1440;
 const PAGE_WORDS: usize = 23;
-/// About 80 MB. A file with more symbol-days drops all pages at that point; a duplicate of a
-/// dropped stamp then replaces the stored candle instead of being quarantined.
+/// Maximum number of pages in memory, about 80 MB. When it is reached, all pages are dropped; a
+/// duplicate of a dropped stamp then replaces the stored candle instead of being quarantined.
 const PAGES_MAX: usize = 400_000;
 
 impl Seen {
-    /// Whether the stamp is new.
+    /// Inserts a stamp. Returns `false` if it was already present.
     fn insert(&mut self, symbol: u32, time: Timestamp, grain: Grain) -> bool {
-        // Daily stamps are a day apart whatever the zone, minute stamps a minute: their quotients are distinct.
+        // Each stamp has its own bit: midnights of any time zone fall on distinct UTC days.
         let unit = if grain == Grain::Day { time.0.div_euclid(86_400) } else { time.0.div_euclid(60) };
         let key = (symbol, unit.div_euclid(PAGE_BITS));
         let bit = unit.rem_euclid(PAGE_BITS) as usize;

@@ -1,5 +1,5 @@
-//! Merges one symbol's new candles into its series: merge with stored candles, roll up, encode.
-//! Reads the store, writes nothing; the result is handed to the one writer.
+//! Merges one symbol's new candles into its series: combines them with stored candles, updates the
+//! roll-ups and encodes blocks. Only reads the store; the single writer commits the result.
 
 use std::ops::RangeInclusive;
 
@@ -12,18 +12,18 @@ use super::merge::{Merged, compare, cut, merge, sort};
 use super::replacing::Differences;
 use super::{ImportError, Options};
 
-/// Candles in a block. Larger blocks compress better, and a query decodes only the pages it needs.
+/// Candles per block. Larger blocks compress better, and a query decodes only the pages it needs.
 pub(crate) const BLOCK_ROWS: usize = 4096;
 const _: () = assert!(2 * BLOCK_ROWS <= block::ROWS_MAX);
 
-/// New candles of one symbol and lane, from a file.
+/// New candles of one series from one file.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) series: Series,
     pub(crate) candles: Candles,
 }
 
-/// The writes for a part.
+/// Pending writes for a part.
 #[derive(Debug, Default)]
 pub(crate) struct Laid {
     pub(crate) writes: Vec<SeriesWrite>,
@@ -31,7 +31,7 @@ pub(crate) struct Laid {
     pub(crate) replaced: u64,
     pub(crate) unchanged: u64,
     pub(crate) differences: Differences,
-    /// In the series itself, not in its roll-ups.
+    /// Changes to the series itself, without its roll-ups.
     pub(crate) changes: Changes,
 }
 
@@ -45,8 +45,7 @@ pub(crate) struct SeriesWrite {
 /// Why a part could not be merged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LayError {
-    /// An error of the file, or of its combination with the store: each candle is valid, but their
-    /// sum overflows.
+    /// The candles are valid, but their sum overflows, possibly together with stored candles.
     #[error("rolling up {series}: {source}")]
     Overflow { series: Series, source: fold::Overflow },
     #[error(transparent)]
@@ -77,8 +76,8 @@ pub(crate) fn lay(
     laid.added = merged.added;
     laid.replaced += merged.replaced;
     laid.unchanged = merged.unchanged;
-    // Also where nothing changes: a file is judged by the share of different candles among all that
-    // it has in common with the store.
+    // Set even if nothing changes: a file is judged by the share of differing candles among those
+    // that it has in common with the store.
     laid.differences = merged.differences;
     laid.changes = merged.changes;
     let minutes = match write {
@@ -87,7 +86,7 @@ pub(crate) fn lay(
             merged.candles
         }
         None if on_damage == OnDamage::Stop => return Ok(laid),
-        // The minutes are complete; their roll-ups may not be.
+        // The minutes are unchanged, but a damaged roll-up may have to be rebuilt.
         None => stored(snapshot, &part.series, Timestamp(first), Timestamp(last + 1))?,
     };
     if part.series.grain == Grain::Minute {
@@ -105,11 +104,11 @@ pub(crate) fn lay(
 
 struct Overlay {
     merged: Merged,
-    /// `None` when that would change nothing.
+    /// `None` if the merge changes nothing.
     write: Option<SeriesWrite>,
 }
 
-/// Merges candles into the blocks they touch.
+/// Merges candles into the blocks that they overlap, and encodes the result.
 fn overlay(
     snapshot: &Snapshot<'_>,
     series: &Series,
@@ -120,8 +119,8 @@ fn overlay(
     let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else {
         return Ok(Overlay { merged: Merged::default(), write: None });
     };
-    // A security has few days: with twice the rows, most have all of them in one block, and one
-    // read covers years.
+    // Daily blocks hold twice the rows: most securities then fit in one block, and one read covers
+    // years.
     let block_rows = if series.grain == Grain::Day { 2 * block_rows } else { block_rows };
     let touched = touched_blocks(snapshot, series, Timestamp(*first)..=Timestamp(*last), block_rows)?;
     let stored = load(snapshot, series, &touched, on_damage)?;
@@ -137,12 +136,12 @@ fn overlay(
     Ok(Overlay { merged, write: Some(write) })
 }
 
-/// The last stamp of a series: its candle may have been running when it was stored.
+/// Returns the last stamp of a series. Its candle may have been incomplete when it was stored.
 fn last_stamp(snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Timestamp>, ImportError> {
     Ok(snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().map(|entry| entry.last))
 }
 
-/// The result of merging candles, without writing it.
+/// Returns the result of a merge without encoding any blocks.
 pub(crate) fn merged(
     view: &View,
     series: &Series,
@@ -159,8 +158,8 @@ pub(crate) fn merged(
     Ok(merge(stored, new, running))
 }
 
-/// Replaces all candles of a series in a window. Writes nothing if the window was empty and stays
-/// empty.
+/// Replaces all candles of a series in a half-open window. Returns `None` if there is nothing to
+/// remove or add.
 pub(crate) fn replace_window(
     view: &View,
     series: &Series,
@@ -184,7 +183,7 @@ pub(crate) fn replace_window(
     Ok(Some(SeriesWrite { series: series.clone(), removed, added }))
 }
 
-/// How candles of a file differ from the stored ones, without merging them.
+/// Compares candles of a file with the stored ones, without merging them.
 pub(crate) fn differences(
     snapshot: &Snapshot<'_>,
     series: &Series,
@@ -203,8 +202,9 @@ pub(crate) fn differences(
     Ok(compare(&stored, &new, last_stamp(snapshot, series)?))
 }
 
-/// The blocks that overlap the new range, and a short block right before and right after it: files
-/// that arrive in order, or in reverse, would otherwise leave a short block each.
+/// Returns the blocks that overlap the new range, and an adjacent block on either side if it is
+/// short. Otherwise files that arrive in chronological or reverse order would each leave a short
+/// block.
 fn touched_blocks(
     snapshot: &Snapshot<'_>,
     series: &Series,
@@ -225,12 +225,13 @@ fn touched_blocks(
     Ok(touched)
 }
 
-/// How to handle a stored block that cannot be read.
+/// What to do with a stored block that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnDamage {
-    /// Import nothing: the new file may not contain the candles of the block.
+    /// Fail the import: the new file may not contain the candles of the block.
     Stop,
-    /// Treat it as empty. Its source files are being imported again, which restores its candles.
+    /// Treat the block as empty. Its source files are being imported again, which restores its
+    /// candles.
     Drop,
 }
 
@@ -280,8 +281,8 @@ fn encode(series: &Series, candles: &Candles, rows: std::ops::Range<usize>) -> R
     Ok(NewBlock { first, last, rows: count, bytes })
 }
 
-/// Every minute of every hour bucket that the new minutes touch: the sources of those hours'
-/// roll-ups.
+/// Returns all minutes of the hours that the new minutes fall in; the roll-ups of these hours are
+/// rebuilt.
 fn touched_minutes(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -290,8 +291,8 @@ fn touched_minutes(
     merged: Candles,
 ) -> Result<Candles, ImportError> {
     let (from, until) = touched_hours(venue, new);
-    // The merged blocks may not cover the first and last hour completely; the rest is read from the
-    // store.
+    // The merged blocks may not cover the first and last hour completely. Read the missing minutes
+    // from the store.
     let first = merged.time.first().copied().unwrap_or(until.0);
     let after = merged.time.last().map_or(until.0, |last| last + 1);
     let mut minutes = merged;
@@ -311,7 +312,8 @@ fn touched_minutes(
     Ok(minutes)
 }
 
-/// From the beginning of the hour of the first minute to the end of that of the last.
+/// Returns the half-open range from the start of the first minute's hour to the end of the last
+/// minute's hour.
 pub(crate) fn touched_hours(venue: &Venue, minutes: RangeInclusive<i64>) -> (Timestamp, Timestamp) {
     let hour = |at: i64| match (Grain::Minute60.period(), venue.slot(Timestamp(at))) {
         (Period::Clock(minutes), Some(slot)) => slot.bucket(minutes, Timestamp(at)),
@@ -320,7 +322,7 @@ pub(crate) fn touched_hours(venue: &Venue, minutes: RangeInclusive<i64>) -> (Tim
     (hour(*minutes.start()).0, hour(*minutes.end()).1)
 }
 
-/// The candles of a series in a window.
+/// Reads the candles of a series in a half-open window.
 pub(crate) fn stored(
     snapshot: &View,
     series: &Series,

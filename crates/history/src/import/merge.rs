@@ -1,11 +1,11 @@
-//! Merges new candles into stored ones, as values.
+//! Merges new candles into stored ones, in memory.
 
 use market::{Candle, Candles, Timestamp};
 
 use super::changes::Changes;
 use super::replacing::Differences;
 
-/// The result of a merge. The counts go into the ledger.
+/// Result of a merge. The counts are recorded in the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Merged {
     pub(crate) candles: Candles,
@@ -22,10 +22,11 @@ impl Merged {
     }
 }
 
-/// Both ascend strictly. At a stamp that both have, the new candle wins. The candle at `running`
-/// was the last when it was stored, and perhaps not over: any difference in it is allowed.
+/// Merges two strictly ascending lists of candles. If both have a stamp, the new candle wins. The
+/// stored candle at `running` may have been incomplete, so a change of it is not counted in
+/// `differences`.
 pub(crate) fn merge(stored: Candles, new: Candles, running: Option<Timestamp>) -> Merged {
-    // Appending is by far the commonest import, and the first of a series copies nothing at all.
+    // Fast path: most imports append, and the first import of a series needs no copy.
     let appends = match (stored.time.last(), new.time.first()) {
         (Some(last), Some(first)) => last < first,
         _ => true,
@@ -73,7 +74,8 @@ pub(crate) fn merge(stored: Candles, new: Candles, running: Option<Timestamp>) -
     merged
 }
 
-/// Cuts candles into blocks: full ones from the front, so that a growing series has one short block at its end.
+/// Splits rows into blocks. Full blocks come first, so a growing series has only one short block,
+/// at its end.
 pub(crate) fn cut(rows: usize, block_rows: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     let full = rows / block_rows.max(1);
     let rest = rows - full * block_rows;
@@ -85,8 +87,8 @@ pub(crate) fn cut(rows: usize, block_rows: usize) -> impl Iterator<Item = std::o
     starts.zip(ends).map(|(start, end)| start..end)
 }
 
-/// Sorts rows by time, keeping the last of any duplicates. Duplicates are normally rejected while
-/// reading; they get here only from files with more symbol-days than `inspect.rs` remembers.
+/// Sorts candles by time, and keeps the last of any duplicates. Duplicates are normally rejected
+/// while reading; they only get here from files with more symbol-days than `inspect.rs` can track.
 pub(crate) fn sort(candles: Candles) -> Candles {
     if candles.time.is_sorted_by(|a, b| a < b) {
         return candles;
@@ -97,7 +99,7 @@ pub(crate) fn sort(candles: Candles) -> Candles {
     last_of_each.copied().collect()
 }
 
-/// How new candles differ from stored ones of the same stamps. Both ascend strictly.
+/// Compares new candles with stored ones of the same stamps. Both must be strictly ascending.
 pub(crate) fn compare(stored: &Candles, new: &Candles, running: Option<Timestamp>) -> Differences {
     let mut differences = Differences::default();
     let mut old = stored.iter().peekable();
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_candle_wins_over_the_stored_one_of_its_stamp() {
+    fn a_new_candle_replaces_the_stored_one() {
         check(&[], &[(1, 5)], "1:5 +1 ~0 =0");
         check(&[(1, 5), (2, 6)], &[(3, 7)], "1:5 2:6 3:7 +1 ~0 =0");
         check(&[(1, 5), (3, 7)], &[(2, 6)], "1:5 2:6 3:7 +1 ~0 =0");
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_sorted_and_the_later_of_two_equal_stamps_wins() {
+    fn the_last_duplicate_wins() {
         let sorted = |rows: &[(i64, i64)]| {
             let sorted = sort(rows.iter().map(|(t, c)| candle(*t, *c)).collect());
             sorted.iter().map(|c| (c.time.0, c.close.0)).collect::<Vec<_>>()
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_cut_full_from_the_front() {
+    fn full_blocks_come_first() {
         let cuts = |rows| cut(rows, 4).map(|r| r.len()).collect::<Vec<_>>();
         assert_eq!(cuts(0), Vec::<usize>::new());
         assert_eq!(cuts(3), [3]);

@@ -1,16 +1,16 @@
-//! Imports files: read and checked on one thread, merged and encoded on the remaining cores,
-//! committed by the one writer together with the ledger entry that records the position in the
+//! Imports files. One thread reads and validates them, the other cores merge and encode, and a
+//! single writer commits the result together with a ledger entry that records the position in the
 //! file.
 //!
-//! A flush is the unit of work: a number of rows is gathered, merged into their series and
-//! committed in one transaction with the checkpoint. A crash or Ctrl-C therefore leaves whole
-//! blocks, and the same command resumes after the last checkpoint. Start with `gather.rs` (files to
-//! flushes), which sorts rows into series (`sorting.rs`) of the next flush (`flush.rs`); then
-//! `commit.rs` (flushes to the store). Before anything of a file is committed, `guard.rs` checks
-//! whether it may replace stored candles; `replacing.rs` has the thresholds. Trades follow the same
-//! path (`trade_gather.rs`, `trade_lay.rs`); candles are built from them when all are stored
-//! (`trade_build.rs`). `preview.rs` computes what an import would do, and `undo.rs` reverts one by
-//! its ledger records (`changes.rs`).
+//! The unit of work is a flush: a number of rows is gathered, merged into their series and
+//! committed in one transaction with a checkpoint. A crash or Ctrl-C therefore leaves only whole
+//! blocks, and running the same command again resumes after the last checkpoint. Start with
+//! `gather.rs` (files to flushes), which sorts rows into series (`sorting.rs`) of the next flush
+//! (`flush.rs`); then read `commit.rs` (flushes to the store). Before any row of a file is
+//! committed, `guard.rs` checks whether it may replace stored candles; the thresholds are in
+//! `replacing.rs`. Trades take the same path (`trade_gather.rs`, `trade_lay.rs`); candles are built
+//! from them after all are stored (`trade_build.rs`). `preview.rs` computes the effect of an import
+//! without writing, and `undo.rs` reverts an import by its ledger records (`changes.rs`).
 
 mod changes;
 mod commit;
@@ -46,11 +46,10 @@ pub use undo::{Undo, UndoError, UndoneSeries, plan_undo, undo};
 
 use crate::adjustment;
 
-/// Rows gathered before a flush. Two flushes are in memory, about 80 bytes a row.
+/// Rows per flush. Two flushes are in memory, at about 80 bytes per row.
 const FLUSH_ROWS: usize = 400_000;
 
-/// How much is gathered before a flush, and the size of blocks; tests use small ones to cross many
-/// boundaries.
+/// Sizes of flushes and blocks. Tests use small ones to cross many boundaries.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
@@ -64,19 +63,19 @@ impl Default for Sizes {
     }
 }
 
-/// Imports files in order. An error in one file is in its report and the others go on; an error of
-/// the store ends the import.
+/// Imports files in order. An error in a file is returned in its report, and the import continues
+/// with the next file; a store error ends the import.
 pub fn import(context: &Context<'_>, paths: &[PathBuf]) -> Result<Vec<Report>, ImportError> {
     import_sized(context, paths, Sizes::default())
 }
 
-/// The tables of paths: those of a ZIP archive one by one. An unreadable archive stays in the list,
-/// and its report has the error.
+/// Lists the tables of each path; a ZIP archive may have several. An unreadable archive is listed
+/// itself, and its report has the error.
 fn tables_of(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().flat_map(|path| files::tables_in(path).unwrap_or_else(|_| vec![path.clone()])).collect()
 }
 
-/// As [`import`], with other sizes.
+/// Like [`import`], with custom sizes.
 #[doc(hidden)]
 pub fn import_sized(
     context: &Context<'_>,
@@ -87,12 +86,13 @@ pub fn import_sized(
     let mut writer = context.store.writer()?;
     let failures = &flush::Failures::default();
     std::thread::scope(|scope| {
-        // No queue: the next flush is gathered while this one is committed, and no third is in memory.
+        // A rendezvous channel: the next flush is gathered while this one is committed, and there
+        // is never a third one in memory.
         let (sender, receiver) = mpsc::sync_channel(0);
         let gatherer =
             scope.spawn(move || gather::gather(context, paths, sizes.flush_rows, failures, &sender));
         let committed = commit::commit(context, &mut writer, sizes.block_rows, failures, &receiver);
-        // Dropping the receiver stops a running gatherer at its next flush.
+        // Dropping the receiver makes the gatherer stop at its next flush.
         drop(receiver);
         let reports = gatherer.join().map_err(|_| ImportError::Worker)?;
         let mut committed = committed?;

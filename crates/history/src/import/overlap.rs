@@ -1,4 +1,4 @@
-//! Files whose candles overlap with those of another grain: the import reports which of them are
+//! Detects files whose candles overlap with candles of another grain, and reports which of them are
 //! served.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -10,7 +10,7 @@ use super::commit::LaidPart;
 use super::flush::FileNo;
 use super::{Context, ImportError};
 
-/// The time range of a file's candles of a symbol and grain.
+/// Time range of the intraday candles imported, per file, symbol and grain.
 #[derive(Debug, Default)]
 pub(crate) struct Overlap {
     parts: BTreeMap<(FileNo, Symbol, Grain), (Timestamp, Timestamp)>,
@@ -25,7 +25,7 @@ impl Overlap {
         }
     }
 
-    /// A note for each file whose candles overlap with others.
+    /// Returns a note for each file whose candles overlap with those of another grain.
     pub(crate) fn notes(&self, context: &Context<'_>) -> Result<HashMap<FileNo, String>, ImportError> {
         if self.parts.is_empty() {
             return Ok(HashMap::new());

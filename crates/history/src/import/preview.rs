@@ -1,5 +1,5 @@
-//! A dry run: the effect of importing files, with the first rows as they would be stored. Writes
-//! nothing.
+//! Dry run: computes the effect of an import, with the first rows as they would be stored, without
+//! writing anything.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ use super::trade_lay::{TradePart, lay_trades};
 use super::{ImportError, Options, Outcome, Report, tables_of};
 use crate::lane_of;
 
-/// Rows of a preview held in memory.
+/// Maximum number of rows in memory before they are compared.
 const PORTION_ROWS: usize = 100_000;
 
-/// The effect of importing files into a store, or into a new one. Each file is previewed
-/// independently: the changes of one are not visible to the next.
+/// Computes the effect of importing files into a store, or into a new one if `store` is `None`.
+/// Each file is previewed independently: the changes of one are not visible to the next.
 pub fn preview(
     store: Option<&Store>,
     venues: &Venues,
@@ -46,9 +46,9 @@ struct Preview<'a> {
     stop: &'a AtomicBool,
 }
 
-/// Candles of a file by symbol index and lane.
+/// Candles of a file, by symbol index and lane.
 type Gathered = BTreeMap<(u32, Lane), Candles>;
-/// Trades of a file by symbol index and day.
+/// Trades of a file, by symbol index and day.
 type GatheredTrades = BTreeMap<(u32, Date), Trades>;
 
 impl Preview<'_> {
@@ -92,7 +92,7 @@ impl Preview<'_> {
         Ok(report)
     }
 
-    /// Whether the ledger has the same file.
+    /// Returns [`Outcome::Known`] if the ledger has a finished import of the same file.
     fn known(&mut self, path: &Path, table: &Table) -> Result<Option<Outcome>, ImportError> {
         let Some(reader) = self.reader.as_mut().filter(|_| !self.options.again) else { return Ok(None) };
         let Ok((digest, _)) = fingerprint(path) else { return Ok(None) };
@@ -152,7 +152,7 @@ impl Preview<'_> {
         Ok(())
     }
 
-    /// Counts candles that are new, that replace a stored one, and that are stored already.
+    /// Counts the candles that would be added, replace a stored one, or are already stored.
     fn compare(
         &mut self,
         rows: &CandleReader,
@@ -224,7 +224,8 @@ impl Preview<'_> {
         Ok(())
     }
 
-    /// The same for trades. A second whose trades are read in two portions is compared in two parts.
+    /// Counts the trades that would be added, replace stored ones, or are already stored. If a
+    /// second is split over two portions, each portion is compared separately.
     fn compare_trades(
         &mut self,
         rows: &TradeReader,
@@ -251,7 +252,7 @@ impl Preview<'_> {
 }
 
 impl Report {
-    /// Counts a row that would be quarantined.
+    /// Counts a row that would be quarantined, and records the first few problems.
     fn refuse(&mut self, line: u64, reason: &str) {
         self.quarantined += 1;
         if self.problems.len() < PROBLEMS_SHOWN {
@@ -259,7 +260,7 @@ impl Report {
         }
     }
 
-    /// Whether the import would stop before writing anything.
+    /// Sets the outcome if the import would refuse the file.
     fn judge(&mut self, options: &Options, replacing: &Replacing, venues: &Venues) {
         if options.strict
             && let Some((line, reason)) = self.problems.first()

@@ -1,55 +1,56 @@
-//! Whether a file may replace stored candles.
+//! Decides whether a file may replace stored candles.
 //!
-//! Corrections may: a few candles, or small differences, or the candle of a day that was not over.
-//! A file on another basis (adjusted for a split, in lots, of another period) replaces many candles
-//! by very different ones, and needs an explicit option. Each symbol is judged by itself, and the
-//! file as a whole.
+//! Corrections are allowed: a few candles, small differences, or a candle that was stored before
+//! its day was over. A file on a different basis (split-adjusted, in lots, or of another period)
+//! replaces many candles by very different ones, and needs an explicit option. The rule is applied
+//! to each symbol and to the whole file.
 
 use std::collections::BTreeMap;
 
 use market::{Candle, Grain, PRICE_UNIT, Symbol, Venues};
 
-/// The number of very different candles that stops a file. A handful is a correction: a bad print,
-/// a late trade.
+/// Minimum number of very different candles to refuse a file. Fewer are a correction, such as a bad
+/// print or a late trade.
 const MANY: u64 = 10;
-/// They must also be at least one in this many of the stamps that the file and the store share: a
-/// long file that is fetched again revises some volumes.
+/// Minimum share, as one in this many, of very different candles among the stamps common to the
+/// file and the store. A long file that is downloaded again has some revised volumes.
 const SHARE: u64 = 10;
-/// Unless this many follow each other without one that agrees: then a part of a long file is on
-/// another basis, as before a split.
+/// Length of an uninterrupted run of very different candles that refuses a file regardless of
+/// [`SHARE`]: part of a long file is on a different basis, such as the years before a split.
 const RUN: u64 = 20;
-/// Prices are very different from one in a hundred on. Vendors differ by a tick or two, a dividend
-/// or a split by more.
+/// Prices that differ by more than one part in this many are very different. Vendors differ by a
+/// tick or two; dividends and splits change prices by more.
 const PRICE_PART: i128 = 100;
-/// Volumes and turnovers are very different from a factor of 1.5 on: late trades and odd lots add a
-/// few per cent, five minutes instead of one or lots instead of shares far more.
+/// Volumes and turnovers are very different if they differ by more than this ratio (1.5). Late
+/// trades and odd lots add a few per cent; a wrong period or lots instead of shares change far
+/// more.
 const SIZE_RATIO: (i128, i128) = (3, 2);
-/// Maximum number of ratios from which the usual one is determined.
+/// Maximum number of ratios retained to compute the median.
 const RATIOS_MAX: usize = 4_096;
-/// Ratios are in millionths.
+/// Fixed-point unit: ratios are stored in millionths.
 const ONE: i128 = 1_000_000;
-/// A factor is common to candles whose ratios are within one in fifty of it. Rounded prices of
-/// low-priced shares scatter.
+/// Ratios within one part in this many of the median share a common factor. The rounded prices of
+/// penny stocks scatter.
 const COMMON_PART: i128 = 50;
 
-/// How candles of a file differ from the stored ones of the same stamps.
+/// Differences between the candles of a file and the stored ones of the same stamps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
-    /// Stamps in both.
+    /// Number of stamps common to both.
     shared: u64,
-    /// Of these, the very different ones.
+    /// Number of common stamps whose candles are very different.
     far: u64,
-    /// The longest unbroken run of them, and the current one.
+    /// Length of the longest run of very different candles, and of the current run.
     run_longest: u64,
     run: u64,
     price: Ratios,
     volume: Ratios,
     turnover: Ratios,
-    /// The first difference: stored and new candle.
+    /// First very different pair: the stored and the new candle.
     example: Option<(Candle, Candle)>,
 }
 
-/// New values divided by stored ones, where they are very different.
+/// Ratios of new values to stored ones, where they are very different.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Ratios {
     count: u64,
@@ -70,7 +71,8 @@ impl Ratios {
         self.retained.extend(other.retained.iter().take(room));
     }
 
-    /// The median ratio, and whether most others are near it.
+    /// Returns the median ratio, and whether at least 80% of the ratios are close to it. Returns
+    /// `None` if there are no ratios.
     fn usual(&self) -> Option<(i128, bool)> {
         let mut sorted = self.retained.clone();
         sorted.sort_unstable();
@@ -81,13 +83,13 @@ impl Ratios {
 }
 
 impl Differences {
-    /// Counts two equal candles of one stamp.
+    /// Counts a stamp whose two candles are equal.
     pub(crate) fn same(&mut self) {
         self.shared += 1;
         self.run = 0;
     }
 
-    /// Compares two candles of one stamp.
+    /// Compares the two candles of one stamp.
     pub(crate) fn see(&mut self, stored: &Candle, new: &Candle) {
         self.shared += 1;
         let [price, volume, turnover] = [
@@ -108,7 +110,7 @@ impl Differences {
         self.example.get_or_insert((*stored, *new));
     }
 
-    /// Adds the differences of later, or other, candles.
+    /// Adds the differences found in other candles.
     pub(crate) fn merge(&mut self, other: &Differences) {
         self.shared += other.shared;
         self.far += other.far;
@@ -124,7 +126,7 @@ impl Differences {
         self.far >= MANY && (self.far * SHARE >= self.shared || self.run_longest >= RUN)
     }
 
-    /// `prices are 0.25 times those stored: split-adjusted?`
+    /// Returns a message such as `prices are 0.25 times those stored: split-adjusted?`.
     fn reason(&self) -> String {
         if self.price.count * 2 >= self.far
             && let Some((ratio, is_common)) = self.price.usual()
@@ -146,23 +148,23 @@ impl Differences {
     }
 }
 
-/// The ratio of the prices that differ most, if any of the four is far off.
+/// Returns the most extreme price ratio, in millionths, or `None` if no price is very different.
 fn far_price(stored: &Candle, new: &Candle) -> Option<i128> {
     let pairs =
         [(stored.open, new.open), (stored.high, new.high), (stored.low, new.low), (stored.close, new.close)];
     let is_far = |(old, new): (market::Price, market::Price)| {
         (i128::from(new.0) - i128::from(old.0)).abs() * PRICE_PART > i128::from(old.0).abs()
     };
-    // The ratio of the largest difference is the most informative: a week's close is that of its
-    // Friday.
+    // The most extreme ratio is the most informative one: for a weekly candle, the close equals
+    // that of its last day.
     let ratio =
         |(old, new): (market::Price, market::Price)| i128::from(new.0) * ONE / i128::from(old.0).max(1);
     let ratios = pairs.into_iter().filter(|pair| is_far(*pair)).map(ratio);
     ratios.max_by_key(|ratio| (ratio - ONE).abs())
 }
 
-/// The ratio of two volumes or turnovers, if it is far from one. Filling in a zero is not a
-/// difference.
+/// Returns the ratio of two volumes or turnovers, in millionths, or `None` if they are similar. A
+/// stored zero may be replaced by any value.
 fn far_size(stored: i128, new: i128) -> Option<i128> {
     let (above, below) = SIZE_RATIO;
     if stored <= 0 {
@@ -173,7 +175,7 @@ fn far_size(stored: i128, new: i128) -> Option<i128> {
     is_far.then(|| new.saturating_mul(ONE) / stored)
 }
 
-/// `0.25`, `4`, `0.98`: a ratio with as many digits as a reader needs.
+/// Formats a ratio with a sensible number of digits: `0.25`, `4`, `0.98`.
 fn factor(ratio: i128) -> String {
     let decimals = match ratio {
         ..10_000 => 6,
@@ -207,7 +209,7 @@ fn size_hint(ratio: i128, units: [i128; 2]) -> &'static str {
     if ratio > ONE { ": a longer period?" } else { ": a shorter period?" }
 }
 
-/// The differences of one file from the store, by symbol.
+/// Differences between one file and the store, by symbol and grain.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replacing {
     symbols: BTreeMap<(Symbol, Grain), Differences>,
@@ -227,7 +229,7 @@ impl Replacing {
         other.symbols.iter().for_each(|((symbol, grain), found)| self.add(symbol, *grain, found));
     }
 
-    /// Why the file is stopped, if it is.
+    /// Returns the error message if the file must be refused.
     pub(crate) fn refusal(&self, venues: &Venues) -> Option<String> {
         let own = self.symbols.iter().find(|(_, differences)| differences.is_another_basis());
         let worst = || self.worst().filter(|_| self.all.is_another_basis());
@@ -242,8 +244,7 @@ impl Replacing {
                 grain.written()
             )
         } else {
-            // One candle of each of many symbols: their number is more informative than one
-            // example.
+            // Many symbols with one candle each: the total is more informative than one example.
             format!("{} of the {} stored candles that it has", self.all.far, self.all.shared)
         };
         Some(format!(
@@ -253,7 +254,8 @@ impl Replacing {
         ))
     }
 
-    /// A note about very different candles that were replaced.
+    /// Returns a note about very different candles that were replaced, or `None` if there were
+    /// none.
     pub(crate) fn note(&self, venues: &Venues) -> Option<String> {
         let ((symbol, _), differences) = self.worst()?;
         Some(format!(
@@ -270,7 +272,7 @@ impl Replacing {
     }
 }
 
-/// ` (AAPL.US 2024-01-02: close 400 stored, 100 in the file)`
+/// Formats an example: ` (AAPL.US 2024-01-02: close 400 stored, 100 in the file)`.
 fn example(differences: &Differences, symbol: &Symbol, venues: &Venues) -> String {
     let Some((stored, new)) = &differences.example else { return String::new() };
     let zone = venues.of(symbol.market()).zone();
@@ -287,7 +289,8 @@ fn example(differences: &Differences, symbol: &Symbol, venues: &Venues) -> Strin
     format!(" ({symbol} {date}{clock}: {name} {old} stored, {now} in the file)")
 }
 
-/// The price that differs most, as text without trailing zeros.
+/// Returns the name, the stored value and the new value of the price that differs most. The values
+/// have no trailing zeros.
 fn price_shown(stored: &Candle, new: &Candle) -> (&'static str, String, String) {
     let pairs = [
         ("close", stored.close, new.close),

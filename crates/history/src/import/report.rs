@@ -4,36 +4,37 @@ use files::Understood;
 use market::{Candle, Market, Symbol, Timestamp, Trade};
 use store::ImportId;
 
-/// Quarantined rows stored for each file; further ones are only counted.
+/// Maximum number of quarantined rows stored per file; further rows are only counted.
 pub(crate) const QUARANTINE_MAX: u64 = 10_000;
-/// Rows whose text is quoted in a report.
+/// Maximum number of problems listed in a report.
 pub(crate) const PROBLEMS_SHOWN: usize = 5;
 
-/// Symbols of a file that are named in its report.
+/// Maximum number of symbols listed in a report.
 pub(crate) const NAMES_SHOWN: usize = 8;
 
-/// A stamp, and the market in whose zone it is shown: a file may have symbols of several.
+/// A stamp, and the market whose time zone it is shown in, because a file may have symbols of
+/// several markets.
 pub type MarketTime = (Timestamp, Market);
 
-/// The result of importing one file.
+/// Result of importing one file.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub path: PathBuf,
     pub kind: &'static str,
     pub outcome: Outcome,
-    /// Its ledger entry; `None` if there is none.
+    /// Ledger entry of the import; `None` if the ledger has none.
     pub import: Option<ImportId>,
-    /// How a table of candles was read.
+    /// How the columns of a candle table were interpreted.
     pub understood: Option<Understood>,
-    /// Its first symbols; `symbols` counts all of them.
+    /// First symbols of the file; `symbols` is the number of all.
     pub names: Vec<Symbol>,
-    /// The first and the last candle or trade that was stored, or would be.
+    /// First and last stored candle or trade; in a dry run, those that would be stored.
     pub range: Option<(MarketTime, MarketTime)>,
-    /// Of a dry run: the first rows as they would be stored.
+    /// Only in a dry run: the first candles as they would be stored.
     pub first_rows: Vec<(Symbol, Candle)>,
-    /// The same of a table of trades.
+    /// Only in a dry run: the first trades as they would be stored.
     pub first_trades: Vec<(Symbol, Trade)>,
-    /// Rows before an earlier checkpoint that were skipped in this run.
+    /// Number of rows that this run skipped because an earlier run has stored them.
     pub resumed_at: u64,
     pub rows: u64,
     pub symbols: u64,
@@ -41,16 +42,16 @@ pub struct Report {
     pub replaced: u64,
     pub unchanged: u64,
     pub quarantined: u64,
-    /// Stored rows before the history that accounts are served.
+    /// Number of stored rows before the history that accounts are served.
     pub unserved: u64,
     pub notes: Vec<String>,
-    /// The first few quarantined rows: line and reason.
+    /// Line numbers and reasons of the first quarantined rows.
     pub problems: Vec<(u64, String)>,
 }
 
 impl Report {
-    /// Counts rejected rows that the reader has dropped, unless an earlier run of the file has
-    /// counted them.
+    /// Counts rejected rows whose text the reader has dropped. `are_new` is false if an earlier run
+    /// of the file has already counted them.
     pub(crate) fn omit(&mut self, rows: u64, are_new: bool) {
         self.quarantined += if are_new { rows } else { 0 };
     }
@@ -79,8 +80,8 @@ impl Report {
         }
     }
 
-    /// Completes the report after a table has been read. A table without a readable row was not
-    /// understood.
+    /// Adds the reader's notes after a table has been read. Clears `understood` if the table had no
+    /// readable row.
     pub(crate) fn understand(&mut self, has_rows: bool, notes: Vec<String>) {
         if has_rows {
             self.notes.extend(notes);
@@ -89,7 +90,7 @@ impl Report {
         }
     }
 
-    /// Adds a stored candle or trade to the range.
+    /// Extends the range by a candle or trade.
     pub(crate) fn see(&mut self, at: Timestamp, market: Market) {
         let seen = (at, market);
         let (first, last) = self.range.get_or_insert((seen, seen));
@@ -97,20 +98,20 @@ impl Report {
     }
 }
 
-/// How a file ended.
+/// Result of processing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Imported,
-    /// A dry run: nothing was written.
+    /// Dry run: nothing was written.
     Checked,
-    /// The ledger has the same file, imported with the same options.
+    /// The ledger already has the same file, imported with the same options.
     Known {
         at: Timestamp,
     },
-    /// Stopped by the caller; the same command resumes after the last checkpoint.
+    /// Stopped by the caller. The same command resumes after the last checkpoint.
     Interrupted,
     Failed(String),
-    /// It would replace many stored candles by very different ones: nothing of it was imported, and
-    /// the user has to allow it.
+    /// Refused, because the file would replace many stored candles by very different ones. Nothing
+    /// was imported; the user can allow it with an option.
     NotReplaced(String),
 }

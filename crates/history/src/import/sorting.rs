@@ -1,5 +1,5 @@
-//! Rows to series: each row of a file is checked, and goes into the buffer of its series or into
-//! the quarantine.
+//! Validates the rows of a file, and sorts them into the buffers of their series or into the
+//! quarantine.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,7 +14,7 @@ use super::inspect::{Inspector, candle};
 use super::unserved::Unserved;
 use crate::lane_of;
 
-/// State between the batches of a file.
+/// State that is carried over between the batches of a file.
 pub(crate) struct Sorting<'a> {
     file: FileNo,
     grain: Grain,
@@ -22,7 +22,7 @@ pub(crate) struct Sorting<'a> {
     inspector: Inspector<'a>,
     unserved: Unserved,
     places: Places<Lane>,
-    /// Rows of the file that earlier runs have quarantined.
+    /// Number of rows of this file quarantined by earlier runs.
     quarantined_before: u64,
 }
 
@@ -38,7 +38,8 @@ impl<'a> Sorting<'a> {
         Sorting { file, grain, venues, inspector, unserved, places, quarantined_before }
     }
 
-    /// Sorts a batch. An earlier run has stored its first `done` rows.
+    /// Sorts a batch into buffers. The first `done` rows were stored by an earlier run and are
+    /// skipped.
     pub(crate) fn sort(
         &mut self,
         pending: &mut Pending<'_>,
@@ -50,8 +51,7 @@ impl<'a> Sorting<'a> {
         let lines = batch.rows.iter().map(|row| row.line);
         let behind = last_line_behind(lines.chain(batch.rejected.iter().map(|row| row.line)), done);
         let mut rejected = batch.rejected.into_iter().filter(|row| Some(row.line) > behind).peekable();
-        // A local copy, because peeking into the iterator for each row costs more than the rest of
-        // this loop.
+        // Cached in a local, because peeking for each row costs more than the rest of this loop.
         let mut next_rejected = rejected.peek().map_or(u64::MAX, |row| row.line);
         for row in &batch.rows {
             while next_rejected < row.line {
@@ -61,8 +61,8 @@ impl<'a> Sorting<'a> {
             }
             let Some(symbol) = symbols.get(row.symbol as usize) else { continue };
             let inspected = self.inspector.inspect(row, symbol);
-            // Rows of an earlier run are only read for their stamps: a later row with the same
-            // stamp is still a duplicate.
+            // Rows of an earlier run are inspected only for their stamps, so that a later duplicate
+            // is still detected.
             if Some(row.line) <= behind {
                 continue;
             }
@@ -111,7 +111,8 @@ impl<'a> Sorting<'a> {
     }
 }
 
-/// The buffers of a file's symbols, by lane or by day: a row finds its buffer by index, not by name.
+/// Maps a file's symbols, by lane or by day, to buffer indexes, so that rows find their buffer
+/// without hashing a symbol name.
 #[derive(Debug)]
 pub(super) struct Places<K> {
     flush: u64,
@@ -142,7 +143,7 @@ impl<K: Copy + Eq + Hash> Places<K> {
     }
 
     pub(super) fn set(&mut self, key: (u32, K), flush: u64, at: usize) {
-        // Finding a buffer may have flushed, and then every other index is stale.
+        // Creating the buffer may have sent a flush, which invalidates all other indexes.
         if self.flush != flush {
             *self = Places { flush, ..Places::default() };
         }
@@ -151,8 +152,8 @@ impl<K: Copy + Eq + Hash> Places<K> {
     }
 }
 
-/// The line of the last row of a batch that an earlier run has stored, given the number of such
-/// rows. The lines are in any order.
+/// Returns the line number of the last row in a batch that an earlier run has stored; `rows` is the
+/// number of such rows. `lines` may be in any order.
 pub(super) fn last_line_behind(lines: impl Iterator<Item = u64>, rows: u64) -> Option<u64> {
     let last = usize::try_from(rows.checked_sub(1)?).unwrap_or(usize::MAX);
     let mut lines: Vec<u64> = lines.collect();
@@ -160,7 +161,7 @@ pub(super) fn last_line_behind(lines: impl Iterator<Item = u64>, rows: u64) -> O
     lines.get(last).or(lines.last()).copied()
 }
 
-/// The text of an invalid row in the quarantine.
+/// Formats an invalid row for the quarantine.
 fn spell(row: &CandleRow, symbol: &Symbol, venues: &Venues) -> String {
     let time = venues.of(symbol.market()).zone().rfc3339(row.time);
     let [open, high, low, close] =

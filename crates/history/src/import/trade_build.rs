@@ -1,5 +1,5 @@
-//! After the trades of an import: builds candles of the days that it changed, and updates the trade
-//! sizes that depend on them.
+//! Runs after the trades of an import are stored: builds candles for the days that changed, and
+//! updates the trade-size thresholds that depend on them.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use super::{Context, ImportError};
 use crate::lane_of;
 use crate::sizes::SizeWindow;
 
-/// Days whose trades an import has changed, and the last file that did.
+/// Days whose trades an import has changed, and the last file that changed each.
 pub(crate) type TouchedDays = BTreeMap<(Symbol, Date), FileNo>;
 
-/// Candles gathered before they are merged and committed.
+/// Number of candles gathered before they are merged and committed.
 const PORTION: usize = 200_000;
 
-/// The result of building, for each file.
+/// Counts of the candles built for one file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BuiltCandles {
     pub(crate) added: u64,
@@ -39,7 +39,7 @@ impl BuiltCandles {
     }
 }
 
-/// Builds one-minute and daily candles of every changed day, from all its stored trades.
+/// Builds one-minute and daily candles for every changed day, from all its stored trades.
 pub(crate) fn build_candles(
     context: &Context<'_>,
     writer: &mut Writer,
@@ -109,7 +109,7 @@ fn write(
         for write in &laid.writes {
             batch.replace_blocks(&write.series, &write.removed, &write.added)?;
         }
-        // Recorded so that an earlier import of candles cannot be undone over these.
+        // Recorded so that undoing an earlier import of candles cannot overwrite these.
         if let Some(import) = imports.get(&file) {
             for change in laid.changes.records(*import, &series)? {
                 batch.add_import_change(&change)?;
@@ -134,8 +134,8 @@ fn day_of(
     load(snapshot, symbol, &entries, on_damage)
 }
 
-/// Stores the thresholds of large and medium trades, for all days without them from the first
-/// changed day on. A day that cannot be computed now is computed by the query that needs it.
+/// Stores the thresholds for large and medium trades, for all days without them from the first
+/// changed day on. If a day cannot be computed now, the query that needs it will do so.
 pub(crate) fn keep_sizes(
     context: &Context<'_>,
     writer: &mut Writer,

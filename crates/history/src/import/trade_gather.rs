@@ -1,4 +1,4 @@
-//! Trades of a file to flushes: checked, and sorted into the days of their symbols.
+//! Reads the trades of a file into flushes: validates them, and sorts them by symbol and day.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -16,8 +16,8 @@ use super::unserved::Unserved;
 use super::{Options, Outcome, Report};
 
 impl Options {
-    /// The part of a file's ledger options that is about building candles; an error if candles are
-    /// to be built from a table without trades.
+    /// Returns the ledger option for building candles. Returns an error if candles should be built
+    /// from a table without trades.
     pub(super) fn build_meaning(&self, table: &Table) -> Result<Option<&'static str>, Trouble> {
         match (self.build_candles, table) {
             (false, _) => Ok(None),
@@ -31,7 +31,7 @@ impl Options {
     }
 }
 
-/// Assigns trades to the sessions of their markets.
+/// Validates trades against the trading hours of their market.
 #[derive(Debug)]
 pub(super) struct Inspector<'a> {
     hk: TradeHours<'a>,
@@ -67,11 +67,12 @@ struct TradeSorting<'a> {
     inspector: Inspector<'a>,
     unserved: Unserved,
     quarantined_before: u64,
-    /// The last second of each symbol that has been handed over, and the last one that was read.
+    /// Per symbol index, the time in seconds of the newest trade sent to the committer, and of the
+    /// newest one read.
     handed_over: HashMap<u32, i64>,
     newest: HashMap<u32, i64>,
     places: Places<Date>,
-    /// Days that an earlier run has stored.
+    /// Days with trades that an earlier run has stored.
     brought: BTreeSet<(u32, Date)>,
 }
 
@@ -128,8 +129,8 @@ impl Gatherer<'_> {
         self.end(file, reader.symbols(), Grain::Minute, report)
     }
 
-    /// `--strict` reads the whole file before anything of it is written. Breaks if the import was
-    /// stopped.
+    /// For `--strict`: reads the whole file before anything is written, and returns an error if it
+    /// has any flaw. Breaks if the import is stopped.
     pub(super) fn refuse_trades(&self, path: &Path, report: &mut Report) -> Result<ControlFlow<()>, Trouble> {
         let Table::Trades(mut reader) = files::open(path, self.context.venues, &self.context.options.read)?
         else {
@@ -149,8 +150,8 @@ impl Gatherer<'_> {
 }
 
 impl TradeSorting<'_> {
-    /// Puts the rows of a batch into their buffers; an earlier run has stored the first `behind` of
-    /// them.
+    /// Sorts the rows of a batch into buffers. The first `behind` rows were stored by an earlier
+    /// run and are skipped.
     fn sort(
         &mut self,
         pending: &mut Pending<'_>,
@@ -222,7 +223,7 @@ impl TradeSorting<'_> {
     }
 }
 
-/// The text of an invalid row in the quarantine.
+/// Formats an invalid row for the quarantine.
 fn spell(row: &TradeRow, symbol: &Symbol, venues: &Venues) -> String {
     let time = venues.of(symbol.market()).zone().rfc3339(row.trade.time);
     let (direction, kind) = (row.trade.direction.as_str(), row.trade.kind);

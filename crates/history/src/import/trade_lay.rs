@@ -1,5 +1,5 @@
-//! Merges trades of a day into the stored ones, and encodes the changes. As with candles, the rows
-//! of a file replace the stored ones of the same stamp; the stamp of trades is their second.
+//! Merges the new trades of a day into the stored ones, and encodes the changes. As with candles,
+//! the rows of a file replace stored rows with the same stamp; for trades, the stamp is the second.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -13,22 +13,22 @@ use super::flush::FileNo;
 use super::lay::OnDamage;
 use super::merge::cut;
 
-/// Trades in a block.
+/// Trades per block.
 const BLOCK_ROWS: usize = 16_384;
 const _: () = assert!(BLOCK_ROWS <= TRADE_ROWS_MAX);
 
-/// New trades of a symbol's day, from a file.
+/// New trades of one symbol and day from one file.
 #[derive(Debug)]
 pub(crate) struct TradePart {
     pub(crate) symbol: Symbol,
     pub(crate) day: Date,
-    /// The last second of the symbol in earlier flushes of the file: new trades of that second
-    /// continue it.
+    /// Time of the symbol's last trade in earlier flushes of the same file. New trades in that
+    /// second are appended to it.
     pub(crate) continues: Option<i64>,
     pub(crate) trades: Trades,
 }
 
-/// The writes for a part.
+/// Pending writes for a part.
 #[derive(Debug)]
 pub(crate) struct LaidTrades {
     pub(crate) file: FileNo,
@@ -38,7 +38,8 @@ pub(crate) struct LaidTrades {
     pub(crate) first: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) counts: TradeCounts,
-    /// The number of blocks that stay, and the new ones after them; `None` when nothing changes.
+    /// Number of leading blocks that stay unchanged, and the blocks that follow them. `None` if
+    /// nothing changes.
     pub(crate) write: Option<(usize, Vec<NewBlock>)>,
 }
 
@@ -60,7 +61,8 @@ pub(crate) fn lay_trades(
     let (Some(&first), Some(&last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
     let entries = stored_blocks(snapshot, &symbol, day, on_damage)?;
     let mut retained = entries.iter().take_while(|entry| entry.last.0 < first).count();
-    // A short block before the new trades is merged, or a growing day would leave one each time.
+    // A short block before the new trades is merged with them; otherwise each import of a growing
+    // day would leave a short block.
     if retained
         .checked_sub(1)
         .and_then(|at| entries.get(at))
@@ -90,7 +92,7 @@ fn stored_blocks(
     }
 }
 
-/// Decodes blocks of trades.
+/// Decodes trade blocks. With [`OnDamage::Drop`], damaged blocks are skipped.
 pub(crate) fn load(
     snapshot: &Snapshot<'_>,
     symbol: &Symbol,
@@ -125,10 +127,10 @@ fn encode(symbol: &Symbol, trades: &Trades) -> Result<Vec<NewBlock>, ImportError
     cut(trades.len(), BLOCK_ROWS).map(block).collect()
 }
 
-/// Merges new trades into stored ones, both in order of time. In a second that both have, the new
-/// trades replace the stored ones. The second in which an earlier flush of the same file ended is
-/// continued; in an earlier one, of an unordered file, only trades that are not stored yet are
-/// added.
+/// Merges new trades into stored ones. Both must be sorted by time. If both have trades in a
+/// second, the new trades replace the stored ones, with two exceptions: trades in the second
+/// `continues`, at which the previous flush of the same file ended, are appended; and in earlier
+/// seconds, which occur in unsorted files, only trades that are not yet stored are added.
 pub(crate) fn merge(stored: &Trades, new: Trades, continues: Option<i64>) -> (Trades, TradeCounts) {
     let mut counts = TradeCounts::default();
     if stored.is_empty() {
@@ -171,8 +173,8 @@ pub(crate) fn merge(stored: &Trades, new: Trades, continues: Option<i64>) -> (Tr
     (merged, counts)
 }
 
-/// Appends the stored trades of a second, and the new ones that are not among them. Returns how
-/// many were stored already.
+/// Appends the stored trades of a second, and the new trades that are not among them. Returns the
+/// number of new trades that were already stored.
 fn unite(merged: &mut Trades, stored: &Trades, same: Range<usize>, new: &Trades, rows: Range<usize>) -> u64 {
     merged.append_rows(stored, same.clone());
     let mut left: Vec<_> = same.filter_map(|row| stored.get(row)).collect();
@@ -195,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    /// `1:10 1:11 2:10`: seconds and prices.
+    /// Parses seconds and prices such as `1:10 1:11 2:10`.
     fn trades(text: &str) -> Trades {
         let mut trades = Trades::default();
         for word in text.split_whitespace() {
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trades_of_a_file_replace_those_of_the_same_second() {
+    fn new_trades_replace_stored_ones_in_the_same_second() {
         check("", "1:10 1:10 2:11", None, "1:10 1:10 2:11", [3, 0, 0]);
         check("1:10 1:10 2:11", "1:10 1:10 2:11", None, "1:10 1:10 2:11", [0, 0, 3]);
         check("1:10 3:12", "2:11", None, "1:10 2:11 3:12", [1, 0, 0]);
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_split_by_a_flush_is_continued() {
+    fn trades_of_a_second_split_by_a_flush_are_appended() {
         check("1:10 2:11", "2:11 3:12", Some(2), "1:10 2:11 2:11 3:12", [2, 0, 0]);
         check("1:10 2:11", "1:10 1:12", Some(2), "1:10 1:12 2:11", [1, 0, 1]);
         check("1:10 2:11", "3:10", Some(2), "1:10 2:11 3:10", [1, 0, 0]);

@@ -1,9 +1,9 @@
 //! Undoes an import: removes the candles that it added, and restores those that it replaced.
 //!
-//! The ledger stores the changes of an import (`changes.rs`). They can be reverted exactly as long
-//! as no later import has changed candles of the same series between the same stamps; then that one
-//! has to be undone first. Roll-ups are rebuilt from the remaining minutes. All of it is one
-//! transaction with the ledger's record that the import was undone.
+//! The ledger stores the changes of each import (`changes.rs`). They can be reverted exactly unless
+//! a later import has changed candles in the same range of the same series; that import must be
+//! undone first. Roll-ups are rebuilt from the remaining minutes. The candles and the ledger entry
+//! are updated in one transaction.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ use super::changes::{Run, decode_replaced, decode_runs};
 use super::lay::{replace_window, stored, touched_hours};
 use crate::adjustment;
 
-/// The effect of undoing an import.
+/// Effect of undoing an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undo {
     pub import: ImportRecord,
-    /// By series.
+    /// Sorted by series.
     pub series: Vec<UndoneSeries>,
 }
 
@@ -29,9 +29,9 @@ pub struct UndoneSeries {
     pub series: Series,
     pub first: Timestamp,
     pub last: Timestamp,
-    /// Candles that are removed.
+    /// Number of candles that are removed.
     pub removed: u64,
-    /// Candles that are restored to their state before the import.
+    /// Number of candles that are restored to their old values.
     pub restored: u64,
 }
 
@@ -74,7 +74,8 @@ impl From<StoreError> for UndoError {
     }
 }
 
-/// The effect of undoing an import, or why it cannot be undone. Changes nothing.
+/// Computes the effect of undoing an import, without changing anything. Returns an error if it
+/// cannot be undone.
 pub fn plan_undo(view: &View, id: ImportId) -> Result<Undo, UndoError> {
     let (import, changes) = changes_of(view, id)?;
     let mut series: Vec<UndoneSeries> = Vec::new();
@@ -97,7 +98,7 @@ pub fn plan_undo(view: &View, id: ImportId) -> Result<Undo, UndoError> {
     Ok(Undo { import, series })
 }
 
-/// Undoes an import, if the effect is still exactly that of `planned`.
+/// Undoes an import. Returns an error if its effect is no longer the one that was planned.
 pub fn undo(store: &Store, venues: &Venues, planned: &Undo) -> Result<(), UndoError> {
     let id = planned.import.id;
     let mut writer = store.writer()?;
@@ -129,7 +130,7 @@ impl Undo {
         self.series.iter().map(|series| series.restored).sum()
     }
 
-    /// The text in the ledger.
+    /// Returns the message for the ledger.
     fn message(&self) -> String {
         format!("undone: {} candles removed, {} as they were before", self.removed(), self.restored())
     }
@@ -144,7 +145,7 @@ impl UndoneSeries {
     }
 }
 
-/// An import that can be undone, and its changes, the last first.
+/// Returns an import and its changes, newest first. Returns an error if it cannot be undone.
 fn changes_of(view: &View, id: ImportId) -> Result<(ImportRecord, Vec<ImportChange>), UndoError> {
     let import = view.import(id)?.ok_or(UndoError::Unknown { id })?;
     if import.state == ImportState::Undone {
@@ -210,7 +211,8 @@ fn write(
     Ok(())
 }
 
-/// The candles of a window before a change. `None` if they are not as the change left them.
+/// Reconstructs the candles of a window before a change. Returns `None` if the stored candles do
+/// not match the change.
 fn before(now: &Candles, runs: &[Run], replaced: &Candles) -> Option<Candles> {
     let mut before = Candles::default();
     let mut old = replaced.iter().peekable();

@@ -1,9 +1,9 @@
-//! Rows that are imported but not served, because they are before the floors of accounts. The owner of the store sees them, and the import
-//! reports them.
+//! Counts imported rows that accounts are not served, because they are before the floors. The owner
+//! of the store can read them, and the import reports their number.
 
 use market::{FloorTable, Grain, Market, Timestamp, Venues};
 
-/// The first stamps of one grain that accounts see, by market.
+/// First stamp of a grain that accounts are served, by market.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unserved {
     hk: Timestamp,
@@ -17,7 +17,7 @@ impl Unserved {
         Unserved { hk: from(Market::Hk), us: from(Market::Us), cn: from(Market::Cn) }
     }
 
-    /// Whether a stamp is before the history that accounts of a market are served.
+    /// Returns whether a stamp is before the history that accounts are served.
     #[inline]
     pub(crate) fn holds(&self, market: Market, at: Timestamp) -> bool {
         at < match market {
@@ -28,7 +28,7 @@ impl Unserved {
     }
 }
 
-/// The note about such rows.
+/// Returns the report's note about rows before the floors.
 pub(crate) fn note(rows: u64, grain: Grain, floors: &FloorTable) -> String {
     let from = Market::ALL.into_iter().filter_map(|market| {
         let floor = floors.of(market).of(grain.period())?;

@@ -1,5 +1,6 @@
-//! Candles of 5, 15, 30 and 60 minutes from files: stored unchanged, serving their period and every
-//! multiple, and overridden by minutes, session by session and in any order of import.
+//! Candles of 5, 15, 30 and 60 minutes from files: they are stored unchanged, serve their own
+//! period and its multiples, and are overridden by minutes per session, regardless of the import
+//! order.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,7 +17,7 @@ use crate::page_cache::Plain;
 /// A Saturday after all data.
 const NOW: &str = "2026-08-01 12:00";
 
-/// Minutes with distinct prices and volumes.
+/// Returns minutes with distinct prices and volumes.
 fn priced(market: Market, from: &str, through: &str, seed: i64) -> Vec<Candle> {
     let of = |(n, candle): (usize, Candle)| {
         let n = n as i64 + seed;
@@ -49,7 +50,7 @@ fn csv(name: &str, candles: &[Candle]) -> String {
         + &candles.iter().map(line).collect::<String>()
 }
 
-/// Imports candles as a grain in small blocks.
+/// Imports candles of a grain, in small blocks.
 fn import(shop: &Shop, name: &str, grain: Grain, candles: &[Candle], again: bool) -> Report {
     let mut options = Options { again, ..Options::default() };
     options.read.period = Some(grain);
@@ -67,7 +68,7 @@ fn query_all(shop: &Shop, question: &str) -> Vec<Candle> {
 }
 
 #[test]
-fn a_coarse_file_gives_the_same_answers_as_its_minutes() {
+fn coarse_candles_give_the_same_answers_as_minutes() {
     for (market, name) in [(Market::Hk, "5.HK"), (Market::Us, "A.US"), (Market::Cn, "600000.SH")] {
         let (from, through) = ("2026-07-07", "2026-07-08");
         let fine = priced(market, from, through, 0);
@@ -97,9 +98,10 @@ fn a_coarse_file_gives_the_same_answers_as_its_minutes() {
     }
 }
 
-/// Monday has hours, Tuesday five minutes and hours, Wednesday five minutes and minutes, Thursday minutes.
+/// Monday has hours; Tuesday has 5-minute candles and hours; Wednesday has 5-minute candles and
+/// minutes; Thursday has minutes.
 #[test]
-fn the_finest_candles_of_a_session_win_in_any_order_of_import() {
+fn the_finest_candles_win_regardless_of_import_order() {
     let (market, name) = (Market::Hk, "5.HK");
     let fine = priced(market, "2026-07-08", "2026-07-09", 0);
     let fives = folded(market, Grain::Own5, &priced(market, "2026-07-07", "2026-07-08", 500));
@@ -114,7 +116,7 @@ fn the_finest_candles_of_a_session_win_in_any_order_of_import() {
         for (turn, file) in order.into_iter().chain(order).enumerate() {
             let (grain, candles) = files[file];
             let report = import(&shop, name, grain, candles, turn >= order.len());
-            // The second time nothing changes.
+            // The second import changes nothing.
             let counts = (report.added, report.replaced, report.unchanged);
             let all = candles.len() as u64;
             assert_eq!(counts, if turn < order.len() { (all, 0, 0) } else { (0, 0, all) });
@@ -131,7 +133,7 @@ fn the_finest_candles_of_a_session_win_in_any_order_of_import() {
             let expected = fold_naively(venue(market), period.parse().unwrap(), sources.into_iter());
             let whole = query_all(&shop, &format!("{name} {period} whole [20260706, 20260710]"));
             assert_eq!(whole, expected, "{period}, {order:?}");
-            // From either end, with any count.
+            // Any count, from either end.
             for count in [1, 2, 3, 7, 66, 67, 140, 1000] {
                 let last = query_all(&shop, &format!("{name} {period} whole {{0, -, -, {count}}}"));
                 assert_eq!(last, expected[expected.len().saturating_sub(count)..], "{period}, last {count}");
@@ -139,7 +141,7 @@ fn the_finest_candles_of_a_session_win_in_any_order_of_import() {
                 assert_eq!(first, expected[..count.min(expected.len())], "{period}, first {count}");
             }
         }
-        // Everything stays stored, and only minutes are rolled up.
+        // All candles remain stored, and only minutes are rolled up.
         assert_eq!(shop.stored("5.HK/own5m").iter().collect::<Vec<_>>(), fives);
         assert_eq!(shop.stored("5.HK/own60m").iter().collect::<Vec<_>>(), hours);
         let rolled = fold_naively(venue(market), "60m".parse().unwrap(), fine.iter().copied());
@@ -148,7 +150,7 @@ fn the_finest_candles_of_a_session_win_in_any_order_of_import() {
 }
 
 #[test]
-fn a_session_with_one_minute_is_a_session_of_minutes() {
+fn one_stored_minute_hides_the_coarse_candles_of_its_session() {
     let shop = Shop::new();
     let day: Vec<Candle> = minutes(Market::Us, "2026-07-07", "2026-07-07").iter().collect();
     import(&shop, "A.US", Grain::Own5, &folded(Market::Us, Grain::Own5, &day), false);
@@ -159,7 +161,7 @@ fn a_session_with_one_minute_is_a_session_of_minutes() {
         shop.ask_with(NOW, "A.US 60m +ext whole [20260707, 20260707]", volume),
         "2026-07-07 04:00×60 05:00×60 06:00×60 07:00×60 08:00×60 09:00×30 09:30×1 16:00×60 17:00×60 18:00×60 19:00×60"
     );
-    // A part of the session shows no more than the whole of it.
+    // A query for part of the session follows the same rule.
     assert_eq!(shop.ask_with(NOW, "A.US 60m whole {1, 20260707, 1200, 9}", volume), "");
     assert_eq!(shop.ask_with(NOW, "A.US 60m whole {0, 20260707, 0945, 9}", volume), "2026-07-07 09:30×1");
     let note = "A.US has candles of 1m and 5m over the same time: in each session of a trading day the finest answer, alone; the others stay stored";
@@ -167,7 +169,7 @@ fn a_session_with_one_minute_is_a_session_of_minutes() {
 }
 
 #[test]
-fn rows_off_the_grid_of_their_period_are_quarantined() {
+fn rows_off_their_grid_are_quarantined() {
     let shop = Shop::new();
     let mut options = Options::default();
     options.read.period = Some(Grain::Own30);
@@ -208,10 +210,10 @@ fn the_detected_period_is_reported_as_a_guess() {
     assert_eq!(price, Price(10_000_000));
 }
 
-/// R1 and R2 for candles of coarse files: of a running one, only the open; of a closing one nothing
-/// before its tail is over.
+/// R1 and R2 for coarse candles: only the open of a running candle is visible, and a closing candle
+/// is hidden until its tail is over.
 #[test]
-fn under_a_simulated_clock_a_coarse_candle_is_known_when_it_is_over() {
+fn a_replay_hides_running_coarse_candles() {
     let shop = Shop::new();
     let two: Vec<Candle> = minutes(Market::Hk, "2026-07-06", "2026-07-07").iter().collect();
     import(&shop, "5.HK", Grain::Own5, &folded(Market::Hk, Grain::Own5, &two), false);
@@ -237,7 +239,7 @@ fn under_a_simulated_clock_a_coarse_candle_is_known_when_it_is_over() {
     assert_eq!(shop.ask_with("2026-07-07 11:45", hours, volume), "2026-07-07 10:30×60 11:30×30");
 }
 
-/// R1 and R2 by hand: candles of a grain as they are known at an instant.
+/// R1 and R2, reimplemented: returns the candles of a grain that are visible at an instant.
 fn known(market: Market, grain: Grain, candles: &[Candle], now: Timestamp) -> Vec<Candle> {
     let mut known = Vec::new();
     for candle in candles.iter().filter(|candle| candle.time <= now) {
@@ -333,7 +335,7 @@ fn coverage_counts_the_minutes_that_coarse_candles_cover() {
     assert_eq!(states, [DayState::Complete, DayState::Complete, DayState::Partial]);
 }
 
-/// An answer is not sliced from roll-ups where there are coarse candles too.
+/// Where coarse candles exist, an answer must not be sliced from roll-ups.
 #[test]
 fn the_page_cache_does_not_serve_mixed_series() {
     let (shop, security) = (Shop::new(), symbol("5.HK"));

@@ -1,5 +1,5 @@
-//! A test store in a temporary folder, ways to fill it, and queries in the notation of the
-//! specification.
+//! A test store in a temporary directory, helpers to fill it, and queries in the specification's
+//! notation.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -30,7 +30,8 @@ pub(crate) fn date(text: &str) -> Date {
     text.parse().unwrap_or_else(|_| panic!("{text:?} is no date"))
 }
 
-/// `2026-11-15 12:00`, `2026-11-15 12:00:30` or a bare date (midnight), on the market's wall clock.
+/// Parses `2026-11-15 12:00`, `2026-11-15 12:00:30` or a bare date (midnight) in the market's local
+/// time.
 pub(crate) fn at(market: Market, local: &str) -> Timestamp {
     let (day, time) = local.split_once(' ').unwrap_or((local, "00:00"));
     let mut parts = time.split(':').map(|part| part.parse::<i64>().unwrap());
@@ -45,7 +46,8 @@ pub(crate) fn candle(time: Timestamp, session: Session, price: i64, volume: i64)
     Candle { time, open: price, high: price, low: price, close: price, volume, turnover, session }
 }
 
-/// The fully traded minutes of every trading day of an inclusive range of dates, one share a minute.
+/// Returns a one-minute candle, with a volume of one share, for every minute of every trading day
+/// in an inclusive date range.
 pub(crate) fn minutes(market: Market, from: &str, through: &str) -> Candles {
     let venue = venue(market);
     let days = venue.calendar().days(date(from), date(through)).map(|(day, _)| venue.day(day).unwrap());
@@ -58,7 +60,8 @@ pub(crate) fn minutes(market: Market, from: &str, through: &str) -> Candles {
     candles
 }
 
-/// One daily candle for each trading day of an inclusive range of dates, one share a day.
+/// Returns a daily candle, with a volume of one share, for every trading day in an inclusive date
+/// range.
 pub(crate) fn days(market: Market, from: &str, through: &str) -> Candles {
     let venue = venue(market);
     let dates = venue.calendar().days(date(from), date(through));
@@ -71,7 +74,7 @@ pub(crate) fn together(parts: &[Candles]) -> Candles {
     all
 }
 
-/// Folds source candles the slow and obvious way: every source looks up its own bucket.
+/// Folds source candles naively: each one looks up its own bucket.
 pub(crate) fn fold_naively(
     venue: &Venue,
     period: Period,
@@ -100,10 +103,11 @@ pub(crate) fn fold_naively(
     folded
 }
 
-/// R3 and A2, by hand: minutes after midnight at which the regular hours of a day are over, the closing tail included.
+/// R3 and A2, reimplemented: minutes after midnight at which the regular hours of a day are over,
+/// including the closing tail.
 pub(crate) fn day_end(market: Market, kind: DayKind, day: Date) -> i32 {
     match (market, kind) {
-        // A5: before the closing auction was introduced for good, and with earlier trading hours.
+        // A5: before the closing auction became permanent, and with the earlier trading hours.
         (Market::Hk, DayKind::Full) if day < date("2016-07-25") => 16 * 60,
         (Market::Hk, DayKind::Half) if day < date("2011-03-07") => 12 * 60 + 30,
         (Market::Hk, DayKind::Half) if day < date("2016-07-25") => 12 * 60,
@@ -115,14 +119,14 @@ pub(crate) fn day_end(market: Market, kind: DayKind, day: Date) -> i32 {
     }
 }
 
-/// The day that has begun and is not over.
+/// Returns today if it is a trading day that is not over.
 pub(crate) fn unfinished_day(venue: &Venue, now: Timestamp) -> Option<Date> {
     let (today, seconds) = venue.zone().local(now);
     let end = day_end(venue.market(), venue.calendar().kind(today)?, today);
     (seconds < i64::from(end) * 60).then_some(today)
 }
 
-/// R1 and R2, by hand: the known part of minutes under a simulated clock.
+/// R1 and R2, reimplemented: returns the minutes that are visible in a replay at `now`.
 pub(crate) fn known_minutes(venue: &Venue, minutes: &[Candle], now: Timestamp) -> Vec<Candle> {
     let mut known = Vec::new();
     for minute in minutes.iter().filter(|minute| minute.time <= now) {
@@ -154,7 +158,7 @@ pub(crate) fn known_minutes(venue: &Venue, minutes: &[Candle], now: Timestamp) -
     known
 }
 
-/// How finely candles are cut when they are written without the import.
+/// Block and page sizes for candles written without the import.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     pub(crate) block_rows: usize,
@@ -222,19 +226,19 @@ impl Shop {
         self.history.candles(&mut self.store.reader().unwrap(), query, as_of)
     }
 
-    /// Runs the query `700.HK week forward {0, 20231018, -, 2}` or `AAPL.US 60m +all [20250706, -]`
-    /// at a time on the market's wall clock, and returns the stamps, each with its date where that
-    /// is new.
+    /// Runs a query such as `700.HK week forward {0, 20231018, -, 2}` or `AAPL.US 60m +all
+    /// [20250706, -]` at a local time of the market. Returns the stamps, each with its date if that
+    /// has changed.
     pub(crate) fn ask(&self, now: &str, question: &str) -> String {
         self.ask_with(now, question, |_| String::new())
     }
 
-    /// As [`Shop::ask`], with a suffix for each candle.
+    /// Like [`Shop::ask`], with a suffix for each candle.
     pub(crate) fn ask_with(&self, now: &str, question: &str, more: impl Fn(&Candle) -> String) -> String {
         self.ask_as_of(AsOf::Live, now, question, more)
     }
 
-    /// As [`Shop::ask_with`], by either kind of clock.
+    /// Like [`Shop::ask_with`], with either kind of clock.
     pub(crate) fn ask_as_of(
         &self,
         clock: impl Fn(Timestamp) -> AsOf,
@@ -295,8 +299,7 @@ impl Shop {
         candles
     }
 
-    /// Everything that is stored, block by block with ids: equal texts mean that nothing was
-    /// rewritten.
+    /// Lists all blocks with their ids. Equal texts mean that nothing was rewritten.
     pub(crate) fn directory(&self) -> String {
         let mut reader = self.store.reader().unwrap();
         let snapshot = reader.snapshot().unwrap();
@@ -309,7 +312,7 @@ impl Shop {
         text
     }
 
-    /// The candles of every series, independent of their blocks.
+    /// Returns the candles of every series, regardless of how they are split into blocks.
     pub(crate) fn content(&self) -> Vec<(String, Candles)> {
         let all = self.store.reader().unwrap().snapshot().unwrap().all_series().unwrap();
         all.iter().map(|info| (info.series.to_string(), self.stored(&info.series.to_string()))).collect()
@@ -319,7 +322,7 @@ impl Shop {
         self.store.reader().unwrap().snapshot().unwrap().imports().unwrap()
     }
 
-    /// `done read 5 = +3 ~1 =0 !1` for each import: added, replaced, unchanged, quarantined.
+    /// Formats each import as `done read 5 = +3 ~1 =0 !1`: added, replaced, unchanged, quarantined.
     pub(crate) fn ledger(&self) -> Vec<String> {
         let line = |r: &ImportRecord| {
             let state = r.state.as_str();
@@ -331,7 +334,7 @@ impl Shop {
         self.imports().iter().map(line).collect()
     }
 
-    /// `line: reason` of every quarantined row.
+    /// Formats every quarantined row as `line: reason`.
     pub(crate) fn quarantine(&self) -> Vec<String> {
         let rows =
             self.store.reader().unwrap().snapshot().unwrap().quarantine(QuarantineOf::All, 1000).unwrap();
@@ -368,7 +371,7 @@ pub(crate) fn question_of(text: &str) -> Result<Query, history::BadQuery> {
     Ok(Query { symbol, period, adjust, sessions, floors, select })
 }
 
-/// Up to a dozen stamps in full, more as first, last and how many.
+/// Formats up to twelve stamps in full; more are shortened to the first, the last and the count.
 pub(crate) fn spell(
     market: Market,
     period: Period,
@@ -405,7 +408,7 @@ pub(crate) fn volume(candle: &Candle) -> String {
     format!("×{}", candle.volume)
 }
 
-/// A deterministic random number generator: the same seed gives the same numbers everywhere.
+/// A deterministic random number generator: the same seed gives the same numbers on every platform.
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
@@ -430,9 +433,9 @@ impl Rng {
     }
 }
 
-/// The store for most tables: 700.HK, AAPL.US and 600519.SH, complete daily, and complete minutes
-/// around the dates the tables name. It also has candles below the floors and in the future, which
-/// must never be served.
+/// The store for most tables: 700.HK, AAPL.US and 600519.SH, with all daily candles, and all
+/// minutes around the dates used in the tables. It also has candles below the floors and in the
+/// future, which must never be served.
 pub(crate) fn full_shop() -> &'static Shop {
     static SHOP: OnceLock<Shop> = OnceLock::new();
     SHOP.get_or_init(|| {

@@ -1,11 +1,12 @@
-//! Stored candles against the calendar.
+//! Tests coverage: stored candles compared with the calendar.
 
 use history::{AsOf, DayCoverage, DayState, Expected, GapReason, coverage};
 use market::{Date, Market};
 
 use crate::common::{COARSE, Shop, at, date, day_end, days, minutes, symbol, venue};
 
-/// A line for each day: minutes stored of expected, the daily candle, the gaps and their reasons.
+/// Formats one line per day: stored and expected minutes, the daily candle, and the gaps with their
+/// reasons.
 fn report(shop: &Shop, name: &str, range: (Option<Date>, Option<Date>), now: &str) -> String {
     let security = symbol(name);
     let zone = venue(security.market()).zone();
@@ -34,7 +35,7 @@ fn csv(name: &str, times: impl Iterator<Item = i64>) -> String {
 }
 
 #[test]
-fn a_gap_inside_a_file_means_no_trades_and_one_between_files_not_loaded() {
+fn a_gap_within_a_file_had_no_trades() {
     let shop = Shop::new();
     let hk = |local: &str| at(Market::Hk, local).0;
     let whole = minutes(Market::Hk, "2025-12-22", "2025-12-24").time;
@@ -55,7 +56,7 @@ fn a_gap_inside_a_file_means_no_trades_and_one_between_files_not_loaded() {
                     2025-12-23 150/331 day, 13:00-16:00 181 not loaded\n\
                     2025-12-24 151/151 day";
     assert_eq!(report(&shop, "5.HK", (None, None), "2025-12-24 18:00"), expected);
-    // The range is cut to the stored data at one end, and to days that are over at the other.
+    // The range is clipped to the first stored day and to the last day that is over.
     let wide = (Some(date("2020-01-01")), Some(date("2030-01-01")));
     assert_eq!(report(&shop, "5.HK", wide, "2025-12-24 18:00"), expected);
     let later = report(&shop, "5.HK", (Some(date("2025-12-24")), None), "2025-12-29 18:00");
@@ -72,7 +73,7 @@ fn a_gap_inside_a_file_means_no_trades_and_one_between_files_not_loaded() {
 }
 
 #[test]
-fn a_halted_day_inside_a_daily_file_had_no_trades() {
+fn a_day_missing_within_a_daily_file_had_no_trades() {
     let shop = Shop::new();
     let daily = days(Market::Cn, "2026-05-18", "2026-05-20").time;
     shop.import(&[shop.file("daily.csv", csv("600519.SH", [daily[0], daily[2]].into_iter()))]);
@@ -86,13 +87,13 @@ fn a_halted_day_inside_a_daily_file_had_no_trades() {
 }
 
 #[test]
-fn a_day_without_volume_had_no_trades_and_one_without_sources_is_unknown() {
+fn a_gap_without_source_files_is_unknown() {
     let shop = Shop::new();
     let mut daily = days(Market::Hk, "2025-12-22", "2025-12-23");
     daily.volume[1] = 0;
     let mut loaded = minutes(Market::Hk, "2025-12-22", "2025-12-22");
     loaded.retain_rows(0..330);
-    // Written without the import, so the ledger has no source.
+    // Written without the import, so the ledger has no source file.
     shop.stock(&symbol("5.HK"), &loaded, &daily, COARSE);
     assert_eq!(
         report(&shop, "5.HK", (None, None), "2025-12-23 18:00"),
@@ -102,7 +103,7 @@ fn a_day_without_volume_had_no_trades_and_one_without_sources_is_unknown() {
 }
 
 #[test]
-fn a_day_in_progress_expects_the_minutes_that_have_begun() {
+fn only_minutes_that_have_begun_are_expected() {
     let shop = Shop::new();
     let mut loaded = minutes(Market::Us, "2025-07-08", "2025-07-08");
     let until = at(Market::Us, "2025-07-08 10:00").0;
@@ -127,7 +128,7 @@ fn a_day_in_progress_expects_the_minutes_that_have_begun() {
 }
 
 #[test]
-fn nothing_known_or_stored_is_an_error() {
+fn an_unknown_or_empty_security_is_an_error() {
     let shop = Shop::new();
     let ask = |shop: &Shop| {
         let now = at(Market::Hk, "2025-12-23");
@@ -146,7 +147,7 @@ fn nothing_known_or_stored_is_an_error() {
     assert_eq!(ask(&shop), "5.HK is known, but has no candles");
 }
 
-/// A letter for each day of an inclusive range.
+/// Returns one letter per day of an inclusive date range.
 fn letters(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
     let security = symbol(name);
     let venue = venue(security.market());
@@ -156,7 +157,7 @@ fn letters(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
     states.into_iter().map(DayState::letter).collect()
 }
 
-/// The letters computed the slow way, a day at a time.
+/// Computes the letters from the detailed coverage of each day.
 fn letters_slowly(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
     let security = symbol(name);
     let venue = venue(security.market());
@@ -165,7 +166,7 @@ fn letters_slowly(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> St
     let reader = &mut shop.store.reader().unwrap();
     let all = coverage(&shop.history, reader, &security, (None, None), AsOf::Live(now)).unwrap();
     let (first, last) = (all.days[0].date, all.days[all.days.len() - 1].date);
-    // The last day of the calendar whose regular hours are over.
+    // Find the last trading day whose regular hours are over.
     let over = venue.calendar().days(first, venue.zone().date(now)).filter(|(date, kind)| {
         let end = day_end(security.market(), *kind, *date);
         venue.zone().instant(*date, i64::from(end) * 60) <= now
@@ -204,8 +205,8 @@ fn each_day_has_a_letter() {
     let shop = Shop::new();
     let hk = |local: &str| at(Market::Hk, local).0;
     let whole = minutes(Market::Hk, "2025-12-15", "2025-12-24").time;
-    // Ten quiet minutes on Monday, an afternoon on Tuesday and all of Thursday that were never loaded, a quiet morning on
-    // Wednesday.
+    // Monday has ten minutes without trades. Tuesday afternoon, Wednesday morning and all of
+    // Thursday were never loaded.
     let first = whole.iter().copied().filter(|t| {
         *t < hk("2025-12-16 12:30") && !(hk("2025-12-15 10:00")..hk("2025-12-15 10:10")).contains(t)
     });
@@ -214,7 +215,8 @@ fn each_day_has_a_letter() {
         (hk("2025-12-17 00:00")..hk("2025-12-18 00:00")).contains(t) && !quiet.contains(t)
     });
     let third = whole.iter().copied().filter(|t| *t >= hk("2025-12-19 00:00"));
-    // The day before the first minutes has a daily candle alone; on Friday there is none, on Saturday one too many.
+    // The Friday before the first minutes has only a daily candle. The Friday after has none, and
+    // Saturday has one although the market was closed.
     let daily = days(Market::Hk, "2025-12-12", "2025-12-22").time.into_iter();
     let daily = daily.filter(|t| *t != hk("2025-12-19 00:00")).chain([hk("2025-12-20 00:00")]);
     let mut daily: Vec<i64> = daily.collect();
@@ -227,10 +229,10 @@ fn each_day_has_a_letter() {
     ];
     shop.import(&files);
     let range = ("2025-12-10", "2025-12-31");
-    // 10th to 14th: before the first day, the first day, a weekend. 15th to 21st. 22nd to 28th: the 23rd and 24th have no
-    // daily candle, the 25th and 26th are holidays. 29th missing, 30th still open.
+    // 10th and 11th: before the first day. 12th: the first day. 23rd and 24th: no daily candle.
+    // 25th and 26th: holidays. 29th: missing. 30th: not over.
     check_letters(&shop, "5.HK", range, "2025-12-30 11:00", "..c--cpppp--cpp----m..");
-    // The same days after the close.
+    // The 30th is missing after its close.
     check_letters(&shop, "5.HK", ("2025-12-29", "2025-12-31"), "2025-12-30 18:00", "mm.");
     check_letters(&shop, "5.HK", ("2025-12-18", "2025-12-18"), "2025-12-30 18:00", "p");
     assert_eq!(letters(&shop, "5.HK", ("2025-12-18", "2025-12-17"), "2025-12-30 18:00"), "");
@@ -238,7 +240,7 @@ fn each_day_has_a_letter() {
 }
 
 #[test]
-fn a_day_that_is_not_over_expects_nothing_yet() {
+fn nothing_is_expected_of_a_day_that_is_not_over() {
     let shop = Shop::new();
     let morning = at(Market::Hk, "2025-12-23 10:00").0;
     let loaded = minutes(Market::Hk, "2025-12-22", "2025-12-23").time.into_iter().filter(|t| *t < morning);
@@ -250,12 +252,12 @@ fn a_day_that_is_not_over_expects_nothing_yet() {
     let range = ("2025-12-22", "2025-12-24");
     check_letters(&shop, "5.HK", range, "2025-12-23 10:30", "c..");
     check_letters(&shop, "5.HK", range, "2025-12-23 16:09:59", "c..");
-    // It is over when the tail of its closing candle is.
+    // The day is over after the tail of its closing candle.
     check_letters(&shop, "5.HK", range, "2025-12-23 16:10", "cp.");
 }
 
 #[test]
-fn a_halted_day_expects_nothing_and_one_without_volume_is_whole() {
+fn a_day_without_volume_is_complete() {
     let shop = Shop::new();
     let daily = days(Market::Cn, "2026-05-18", "2026-05-20").time;
     shop.import(&[shop.file("daily.csv", csv("600519.SH", [daily[0], daily[2]].into_iter()))]);
@@ -278,7 +280,7 @@ fn minutes_are_counted_across_blocks() {
 }
 
 #[test]
-fn a_candle_of_a_closed_day_makes_no_day_complete() {
+fn a_candle_on_a_closed_day_is_not_complete() {
     let shop = Shop::new();
     let daily = ["2026-11-13 00:00", "2026-11-15 00:00"].map(|local| at(Market::Hk, local).0);
     shop.import(&[shop.file("daily.csv", csv("5.HK", daily.into_iter()))]);

@@ -1,4 +1,4 @@
-//! Importing files: stored candles, quarantined rows and their reasons, and ledger entries.
+//! Imports of files: stored candles, quarantined rows with their reasons, and ledger entries.
 
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +10,7 @@ use crate::common::Shop;
 
 const HEADER: &str = "symbol,time,open,high,low,close,volume,turnover,session\n";
 
-/// Minutes of 700.HK on 2026-03-18, `HH:MM close` each.
+/// Formats minutes of 700.HK on 2026-03-18 from pairs of `HH:MM` and close.
 fn minutes(rows: &[(&str, &str)]) -> String {
     let line = |(time, close): &(&str, &str)| {
         format!("700.HK,2026-03-18 {time},{close},{close},{close},{close},100,1000,\n")
@@ -33,7 +33,7 @@ fn the_same_file_twice_changes_nothing() {
     let before = shop.directory();
     let second = shop.import(std::slice::from_ref(&file));
     assert!(matches!(second[0].outcome, Outcome::Known { .. }), "{second:?}");
-    // Also under another name, and even when the ledger is to be ignored.
+    // The same applies to a copy under another name, and to an import that ignores the ledger.
     let copy = shop.file("b.csv", std::fs::read(&file).unwrap());
     assert!(matches!(shop.import(&[copy])[0].outcome, Outcome::Known { .. }));
     let again = Options { again: true, ..Options::default() };
@@ -44,7 +44,7 @@ fn the_same_file_twice_changes_nothing() {
 }
 
 #[test]
-fn the_same_file_twice_in_one_command_is_read_once() {
+fn a_file_listed_twice_is_imported_once() {
     let shop = Shop::new();
     let file = shop.file("a.csv", minutes(&[("09:30", "10")]));
     let reports = shop.import(&[file.clone(), file]);
@@ -53,7 +53,7 @@ fn the_same_file_twice_in_one_command_is_read_once() {
 }
 
 #[test]
-fn the_same_bytes_under_another_symbols_name_are_another_import() {
+fn a_file_named_for_another_symbol_is_another_import() {
     let shop = Shop::new();
     let content = "Date,Open,High,Low,Close,Volume\n2026-03-17,1,2,1,2,5\n2026-03-18,1,2,1,2,5\n";
     let (a, b) = (shop.file("AAPL.US.csv", content), shop.file("MSFT.US.csv", content));
@@ -64,7 +64,7 @@ fn the_same_bytes_under_another_symbols_name_are_another_import() {
 }
 
 #[test]
-fn a_new_candle_replaces_the_stored_one_and_the_ledger_says_so() {
+fn replaced_candles_are_counted_in_the_ledger() {
     let shop = Shop::new();
     shop.import(&[shop.file("a.csv", minutes(&[("09:30", "10"), ("09:31", "11"), ("09:32", "12")]))]);
     let report =
@@ -86,7 +86,8 @@ fn later_files_of_one_command_win() {
     assert_eq!(shop.ledger(), ["done read 2 = +2 ~0 =0 !0", "done read 2 = +1 ~1 =0 !0"]);
 }
 
-/// Each row of a file, and the reason for its quarantine (empty: it is imported).
+/// Imports rows and checks the reason for which each is quarantined; an empty reason means that it
+/// is imported.
 fn check_quarantine(header: &str, rows: &[(&str, &str)]) {
     let shop = Shop::new();
     let content = header.to_owned() + &rows.iter().map(|(row, _)| format!("{row}\n")).collect::<String>();
@@ -105,7 +106,7 @@ fn check_quarantine(header: &str, rows: &[(&str, &str)]) {
 }
 
 #[test]
-fn minutes_that_break_a_rule_are_quarantined_with_line_and_reason() {
+fn invalid_minutes_are_quarantined() {
     const RANGE: &str = "low is above open, close or high, or high below them";
     const NO_SESSION: &str = "no session of the market has this minute";
     const DUPLICATE: &str = "this stamp stands twice in the file";
@@ -115,11 +116,11 @@ fn minutes_that_break_a_rule_are_quarantined_with_line_and_reason() {
             ("700.HK,2026-03-18 09:30,10,11,9,10,1,1,", ""),
             ("700.HK,2026-03-18 09:31,10,11,9,12,1,1,", RANGE),
             ("700.HK,2026-03-18 09:31,10,9,11,10,1,1,", RANGE),
-            // The range is checked before the sign: a lone negative price is out of range first.
+            // The range is checked before the sign: a single negative price is out of range first.
             ("700.HK,2026-03-18 09:31,10,11,0,10,1,1,", "a price is not above zero"),
             ("700.HK,2026-03-18 09:31,10,11,9,10,-1,1,", "volume or turnover is negative"),
             ("700.HK,2026-03-18 09:31,10,11,9,10,1,-1,", "volume or turnover is negative"),
-            // A quarantined row does not reserve its stamp.
+            // A quarantined row does not occupy its stamp.
             ("700.HK,2026-03-18 09:31,10,11,9,10,1,1,", ""),
             ("700.HK,2026-03-18 09:30,10,11,9,10,1,1,", DUPLICATE),
             ("700.HK,2026-03-18 09:30,10,11,9,12,1,1,", RANGE),
@@ -141,7 +142,7 @@ fn minutes_that_break_a_rule_are_quarantined_with_line_and_reason() {
 }
 
 #[test]
-fn a_quarantined_row_names_its_file_symbol_and_text() {
+fn a_quarantined_row_has_its_file_and_text() {
     let shop = Shop::new();
     let file = shop.file("bad.csv", minutes(&[("09:30", "10"), ("12:30", "11")]));
     shop.import(std::slice::from_ref(&file));
@@ -157,7 +158,7 @@ fn a_quarantined_row_names_its_file_symbol_and_text() {
 }
 
 #[test]
-fn strict_refuses_the_whole_file_and_leaves_nothing() {
+fn strict_refuses_the_whole_file() {
     let shop = Shop::new();
     let bad = shop.file("bad.csv", minutes(&[("09:30", "10"), ("12:30", "11"), ("12:31", "11")]));
     let good = shop.file("good.csv", minutes(&[("09:31", "10")]));
@@ -198,7 +199,7 @@ fn many_minutes(rows: usize) -> String {
 }
 
 #[test]
-fn a_file_that_breaks_in_the_middle_fails_alone_and_the_ledger_knows_why() {
+fn a_truncated_file_does_not_affect_other_files() {
     let shop = Shop::new();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     gzip.write_all(many_minutes(60_000).as_bytes()).unwrap();
@@ -218,17 +219,17 @@ fn a_file_that_breaks_in_the_middle_fails_alone_and_the_ledger_knows_why() {
         record.file.ends_with("broken.csv.gz")
             && record.message.as_ref().is_some_and(|m| m.contains("cannot read"))
     );
-    // The committed part is complete, and as long as the ledger says.
+    // All rows up to the ledger's checkpoint are stored.
     assert!(record.rows_done >= 10_000 && record.added == record.rows_done, "{record:?}");
     assert_eq!(shop.stored("700.HK/1m").len() as u64, record.added + 2);
-    // A second try changes nothing and fails in the same entry.
+    // A retry changes nothing, and fails in the same ledger entry.
     let stored = shop.directory();
     shop.import_with(&files, &Options::default(), sizes, &AtomicBool::new(false));
     assert_eq!((shop.directory(), shop.imports().len()), (stored, 3));
 }
 
 #[test]
-fn a_file_that_is_no_table_is_recorded_as_failed() {
+fn an_unreadable_table_is_recorded_as_failed() {
     let shop = Shop::new();
     let reports =
         shop.import(&[shop.file("x.csv", "a,b\n1,2\n"), shop.file("y.csv", minutes(&[("09:30", "10")]))]);
@@ -252,11 +253,11 @@ fn turnover_is_zero_unless_it_is_estimated() {
 }
 
 #[test]
-fn an_overflowing_sum_fails_its_file_alone_and_names_symbol_and_time() {
+fn an_overflowing_volume_fails_only_its_file() {
     let shop = Shop::new();
     let huge = i64::MAX;
     let row = |time: &str| format!("700.HK,2026-03-18 {time},10,10,10,10,{huge},1,\n");
-    // The file's rows of other symbols and its quarantined rows are not stored either.
+    // Neither the file's rows of other symbols nor its quarantined rows are stored.
     let other = "5.HK,2026-03-18 09:30,10,10,10,10,1,1,\n5.HK,2026-03-18 09:31,10,9,10,10,1,1,\n";
     let content = HEADER.to_owned() + other + &row("09:30") + &row("09:31");
     let before = shop.file("before.csv", minutes(&[("10:30", "10")]));
@@ -269,7 +270,7 @@ fn an_overflowing_sum_fails_its_file_alone_and_names_symbol_and_time() {
             "rolling up 700.HK/1m: the volume of the candle at 2026-03-18T01:30:00Z does not fit 64 bits";
         assert_eq!(message, expected);
         assert!(reports[0].outcome != reports[1].outcome && reports[2].outcome != reports[1].outcome);
-        // A second try fails again, in the same entry.
+        // A retry fails in the same ledger entry.
         assert_eq!(
             shop.ledger(),
             ["done read 1 = +1 ~0 =0 !0", "failed read 0 = +0 ~0 =0 !0", "done read 1 = +1 ~0 =0 !0"]
@@ -281,7 +282,7 @@ fn an_overflowing_sum_fails_its_file_alone_and_names_symbol_and_time() {
 }
 
 #[test]
-fn an_overflowing_sum_leaves_the_flushes_before_it_and_nothing_after_it() {
+fn flushes_before_an_overflow_stay_committed() {
     let shop = Shop::new();
     let many = many_minutes(60_000);
     let (head, tail) = many.split_at(many.match_indices('\n').nth(40_000).unwrap().0 + 1);

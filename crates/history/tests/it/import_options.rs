@@ -1,4 +1,4 @@
-//! One-minute candles of US options: stored for the trading engine, never served to clients.
+//! One-minute candles of US options: stored for the trading engine, but never served to clients.
 
 use history::{AsOf, HistoryError, PageCache};
 use market::{Market, Symbol};
@@ -8,7 +8,8 @@ use crate::page_cache::Plain;
 
 const OPTION: &str = "AAPL260417C190000.US";
 
-/// Ten minutes of an option from the opening on, one before it and one after the close.
+/// Returns a store with ten minutes of an option from the open, one before the open and one after
+/// the close.
 fn stocked() -> Shop {
     let shop = Shop::new();
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
@@ -25,7 +26,7 @@ fn stocked() -> Shop {
 }
 
 #[test]
-fn options_have_regular_hours_only() {
+fn options_trade_only_in_regular_hours() {
     let shop = stocked();
     let reason = "options are traded in regular hours only";
     assert_eq!(shop.quarantine(), [2, 3, 4].map(|line| format!("{line}: {reason}")));
@@ -57,7 +58,7 @@ fn stored_options_are_not_served() {
         let found = shop.history.has_candles(&mut reader, &symbol(OPTION), as_of).map(|()| None);
         assert!(is_option(found));
     }
-    // The page cache does not serve it either.
+    // The page cache must not serve it either.
     let page_cache: PageCache<Plain> = PageCache::new(1 << 20);
     let query = question_of(&format!("{OPTION} 1m {{0, -, -, 5}}")).unwrap();
     let plan = history::Plan::of(&query, shop.history.venue(&query.symbol), AsOf::Live(now));

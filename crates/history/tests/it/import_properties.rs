@@ -1,4 +1,5 @@
-//! Files in any order give one series, and roll-ups that are its fold.
+//! Property tests: files imported in any order give the same series, and roll-ups equal the fold of
+//! their minutes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -22,7 +23,7 @@ fn shuffle<T>(rng: &mut Rng, list: &mut [T]) {
     }
 }
 
-/// Every roll-up series is the fold of its one-minute series.
+/// Asserts that every roll-up series is the fold of its one-minute series.
 fn check_roll_ups(shop: &Shop, context: &str) {
     let all = shop.content();
     for (name, minutes) in all.iter().filter(|(name, _)| name.contains("/1m")) {
@@ -37,13 +38,13 @@ fn check_roll_ups(shop: &Shop, context: &str) {
 }
 
 #[test]
-fn overlapping_files_in_any_order_give_one_series() {
+fn the_import_order_does_not_matter() {
     for seed in 0..12u64 {
         let mut rng = Rng(seed);
         let (name, market) =
             *rng.pick(&[("5.HK", Market::Hk), ("A.US", Market::Us), ("600000.SH", Market::Cn)]);
         let times = minutes(market, "2025-07-02", "2025-07-08").time;
-        // Each stamp has one price, whichever file it comes from.
+        // Each stamp has the same price in every file.
         let one_in = *rng.pick(&[2, 10, 60]);
         let rows: Vec<(String, i64, i64)> = times
             .iter()
@@ -56,7 +57,8 @@ fn overlapping_files_in_any_order_give_one_series() {
         let shop = Shop::new();
         let sizes =
             Sizes { flush_rows: *rng.pick(&[1, 100, 1_000_000]), block_rows: *rng.pick(&[7, 64, 4096]) };
-        // Random pieces, overlapping, unsorted; the last one holds the rows that none of them had.
+        // Random, overlapping, unsorted files. The last one has the rows that none of the others
+        // has.
         let mut missing: BTreeMap<i64, (String, i64, i64)> =
             rows.iter().map(|row| (row.1, row.clone())).collect();
         let mut files = Vec::new();
@@ -77,7 +79,7 @@ fn overlapping_files_in_any_order_give_one_series() {
         }
         shuffle(&mut rng, &mut files);
         let context = format!("seed {seed}, {sizes:?}");
-        // Some in one command, some in the next.
+        // Some files are imported by one command, the others by the next.
         let (now, later) = files.split_at(rng.below(files.len()));
         let stop = AtomicBool::new(false);
         for files in [now, later] {
@@ -98,7 +100,7 @@ fn overlapping_files_in_any_order_give_one_series() {
 }
 
 #[test]
-fn the_last_import_of_a_stamp_wins_and_roll_ups_follow() {
+fn the_last_import_of_a_stamp_wins() {
     for seed in 0..8u64 {
         let mut rng = Rng(1000 + seed);
         let names = ["5.HK", "700.HK"];
@@ -125,7 +127,7 @@ fn the_last_import_of_a_stamp_wins_and_roll_ups_follow() {
                 }
                 files.push(shop.file(&format!("{round}-{number}.csv"), csv(&rows)));
             }
-            // Random prices are very different from the stored ones: allow replacing them.
+            // Random prices are very different from the stored ones, so replacing must be allowed.
             let replace = Options { replace: true, ..Options::default() };
             let reports = shop.import_with(&files, &replace, sizes, &AtomicBool::new(false));
             assert!(reports.iter().all(|report| report.outcome == Outcome::Imported), "{reports:?}");
@@ -143,7 +145,7 @@ fn the_last_import_of_a_stamp_wins_and_roll_ups_follow() {
 }
 
 #[test]
-fn files_in_reverse_order_leave_no_trail_of_short_blocks() {
+fn reverse_order_leaves_no_short_blocks() {
     let shop = Shop::new();
     let times = minutes(Market::Hk, "2025-12-01", "2025-12-23").time;
     let files: Vec<_> = times

@@ -1,5 +1,5 @@
-//! Stored candles are not replaced silently: corrections are accepted, a file on another basis is
-//! stopped before anything changes.
+//! Replacing stored candles: corrections are accepted, but a file on a different basis is refused
+//! before anything is written.
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use crate::common::{Shop, days, minutes, venue};
 
 const SMALL: Sizes = Sizes { flush_rows: 1_000, block_rows: 300 };
 
-/// Candles with prices and volumes that vary randomly.
+/// Returns candles with random prices and volumes.
 fn lively(candles: Candles) -> Vec<Candle> {
     let mut state = 7u64;
     candles
@@ -23,7 +23,7 @@ fn lively(candles: Candles) -> Vec<Candle> {
             let close = 100_000_000 + i64::try_from(state >> 40).unwrap() % 3_000_000;
             let volume = 1_000 + i64::try_from(state >> 33 & 127).unwrap();
             let (open, high, low) = (Price(close - 50_000), Price(close + 200_000), Price(close - 200_000));
-            // As many decimals as a file has.
+            // Round to the three decimals of the file.
             let turnover = Turnover(i128::from(close) * i128::from(volume) / 1000 * 1000);
             Candle { open, high, low, close: Price(close), volume, turnover, ..candle }
         })
@@ -52,7 +52,8 @@ fn times(candle: &Candle, numer: i64, denom: i64) -> Candle {
     Candle { open, high, low, close, ..*candle }
 }
 
-/// Candles of `each` source candles, at the stamp of the last: as in a file of a longer period.
+/// Folds each `each` candles into one, stamped like the last of them, as in a file of a longer
+/// period.
 fn folded(candles: &[Candle], each: usize) -> Vec<Candle> {
     let fold = |part: &[Candle]| Candle {
         open: part[0].open,
@@ -77,12 +78,12 @@ fn import(shop: &Shop, content: String, options: &Options, sizes: Sizes) -> Repo
     shop.import_with(&[file], options, sizes, &AtomicBool::new(false)).remove(0)
 }
 
-/// Sets a period explicitly, as a user may whose file of weeks was refused.
+/// Sets the period explicitly, as a user would after a file of weeks was refused.
 fn insisting(grain: Grain) -> Options {
     Options { read: files::ReadOptions { period: Some(grain), ..Default::default() }, ..Options::default() }
 }
 
-/// The bytes of every block, by series.
+/// Returns the bytes of every block, by series.
 fn blocks(shop: &Shop) -> Vec<(String, Vec<Vec<u8>>)> {
     let mut reader = shop.store.reader().unwrap();
     let snapshot = reader.snapshot().unwrap();
@@ -106,7 +107,7 @@ fn blocks(shop: &Shop) -> Vec<(String, Vec<Vec<u8>>)> {
 }
 
 #[test]
-fn another_basis_stops_before_anything_is_changed() {
+fn a_file_on_another_basis_is_refused() {
     let year = year();
     let each = |change: &dyn Fn(&Candle) -> Candle| year.iter().map(change).collect::<Vec<_>>();
     let day = insisting(Grain::Day);
@@ -120,7 +121,7 @@ fn another_basis_stops_before_anything_is_changed() {
         ("no turnover", each(&|c| Candle { turnover: Turnover(0), ..*c })),
         ("thousands", each(&|c| Candle { turnover: Turnover(c.turnover.0 / 1000), ..*c })),
         ("weeks", folded(&year, 5)),
-        // A split two weeks before the end of the year.
+        // Adjusted for a split in the middle of the year.
         ("half a year", each(&|c| if c.time < year[120].time { times(c, 1, 2) } else { *c })),
     ];
     let mut table = String::new();
@@ -161,7 +162,7 @@ fn another_basis_stops_before_anything_is_changed() {
 }
 
 #[test]
-fn corrections_go_through() {
+fn corrections_are_accepted() {
     let year = year();
     let last = year.len() - 1;
     let some = |at: &[usize], change: fn(&Candle) -> Candle| {
@@ -213,13 +214,13 @@ fn minutes_are_not_replaced_by_five_minute_candles() {
 }
 
 #[test]
-fn a_difference_far_after_the_first_flush_stops_the_whole_file() {
+fn a_late_difference_refuses_the_whole_file() {
     let minutes = lively(minutes(Market::Hk, "2024-01-02", "2024-03-28"));
     let shop = stocked(&minutes);
     let before = blocks(&shop);
     let (head, tail) = minutes.split_at(minutes.len() - 3_000);
     let halved: Vec<Candle> = tail.iter().map(|c| times(c, 1, 2)).collect();
-    // New candles of another symbol come first: they are not imported either.
+    // The file starts with new candles of another symbol, which must not be imported either.
     let content = csv("5.HK", head) + csv("700.HK", &halved).split_once('\n').unwrap().1;
     let report = import(&shop, content, &Options::default(), SMALL);
     assert!(matches!(&report.outcome, Outcome::NotReplaced(_)), "{report:?}");
@@ -228,7 +229,7 @@ fn a_difference_far_after_the_first_flush_stops_the_whole_file() {
 }
 
 #[test]
-fn each_symbol_is_judged_and_many_symbols_together() {
+fn symbols_are_judged_separately_and_together() {
     let (year, last) = (year(), year().len() - 1);
     let shop = stocked(&year);
     let names: Vec<String> = (1..=40).map(|n| format!("{n}.HK")).collect();
@@ -236,13 +237,14 @@ fn each_symbol_is_judged_and_many_symbols_together() {
     let header = csv("1.HK", &[]);
     let all: String = names.iter().map(|name| body(name, &year)).collect();
     assert_eq!(import(&shop, header.clone() + &all, &Options::default(), SMALL).outcome, Outcome::Imported);
-    // One of many is on another basis.
+    // One of many symbols is on another basis.
     let halved: Vec<Candle> = year[100..140].iter().map(|c| times(c, 1, 2)).collect();
     let one = header.clone() + &all + &body("700.HK", &halved);
     let report = import(&shop, one, &Options::default(), SMALL);
     let Outcome::NotReplaced(message) = &report.outcome else { panic!("{report:?}") };
     assert!(message.contains("40 of the 40 stored candles of 700.HK (1d)"), "{message}");
-    // One day of all of them: not the last, which may have been running.
+    // One day of every symbol. The last day is exempt, because it may have been incomplete when
+    // stored.
     let of_day =
         |at: usize| -> String { names.iter().map(|name| body(name, &[times(&year[at], 1, 2)])).collect() };
     let report = import(&shop, header.clone() + &of_day(100), &Options::default(), SMALL);
@@ -252,10 +254,10 @@ fn each_symbol_is_judged_and_many_symbols_together() {
     assert_eq!((report.outcome, report.replaced), (Outcome::Imported, 40));
 }
 
-/// The replaced candles are compared with all stamps that the file shares with the store, including
-/// symbols that it does not change.
+/// The share of replaced candles is relative to all stamps that the file has in common with the
+/// store, including those of unchanged symbols.
 #[test]
-fn the_decision_does_not_depend_on_unchanged_symbols_or_flushes() {
+fn the_decision_does_not_depend_on_the_flush_size() {
     let week = &year()[..6];
     let names: Vec<String> = (1..=200).map(|n| format!("{n}.HK")).collect();
     let body = |name: &str, candles: &[Candle]| csv(name, candles).split_once('\n').unwrap().1.to_owned();
@@ -289,7 +291,7 @@ fn the_decision_does_not_depend_on_unchanged_symbols_or_flushes() {
 }
 
 #[test]
-fn files_of_one_command_are_compared_and_the_others_go_on() {
+fn later_files_are_compared_with_earlier_ones() {
     let year = year();
     for sizes in [Sizes::default(), Sizes { flush_rows: 50, block_rows: 64 }] {
         let shop = Shop::new();
@@ -309,7 +311,7 @@ fn files_of_one_command_are_compared_and_the_others_go_on() {
 }
 
 #[test]
-fn a_stop_before_the_survey_ends_stores_nothing_and_the_next_run_resumes() {
+fn a_stop_during_the_survey_stores_nothing() {
     let minutes = lively(minutes(Market::Hk, "2024-01-02", "2024-03-28"));
     let shop = stocked(&minutes);
     let before = blocks(&shop);

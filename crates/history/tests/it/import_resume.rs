@@ -1,4 +1,4 @@
-//! An import that stops, or whose process dies, resumes after its last checkpoint.
+//! An import that was stopped, or whose process died, resumes after its last checkpoint.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,17 +9,19 @@ use store::{ImportProgress, ImportState, Lane, NewBlock, NewImport, Series};
 
 use crate::common::{Shop, minutes, symbol, venues};
 
-/// Many batches of the reader: a stop during the second commit comes before the last of them.
+/// Enough rows for many reader batches, so that a stop during the second commit is before the last
+/// batch.
 const ROWS: u64 = 110_001;
 const SMALL: Sizes = Sizes { flush_rows: 5_000, block_rows: 500 };
 
-/// Minutes of two symbols, with invalid rows: a bad price, a bad minute, and at the end a
-/// duplicate.
+/// Returns minutes of two symbols with invalid rows: bad prices, bad minutes, and a duplicate at
+/// the end.
 fn content() -> String {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     let times = minutes(Market::Hk, "2023-01-03", "2024-07-31").time;
     for (row, time) in times.iter().take(ROWS as usize - 1).enumerate() {
-        // Four minutes in a row each: every third minute would be a file of three-minute candles.
+        // Runs of four minutes per symbol: with every third minute, the file would be detected as
+        // 3-minute candles.
         let name = if row / 4 % 3 == 0 { "5.HK" } else { "700.HK" };
         let (time, low) = if row % 7_001 == 7_000 {
             (time + 30, 9)
@@ -32,8 +34,8 @@ fn content() -> String {
     text
 }
 
-/// Imports with a clock that stops the import once it has been read `commits` times: once for each
-/// commit.
+/// Imports a file and stops after `commits` commits: the clock is read once per commit, and sets
+/// the stop flag.
 fn import_until(shop: &Shop, path: &std::path::Path, commits: u64) -> Report {
     let (stop, options, progress) = (AtomicBool::new(false), Options::default(), Progress::default());
     let seen = std::sync::atomic::AtomicU64::new(0);
@@ -73,7 +75,7 @@ fn check_same(shop: &Shop, whole: &Shop) {
 }
 
 #[test]
-fn a_resumed_import_ends_as_if_it_had_never_stopped() {
+fn a_resumed_import_equals_an_uninterrupted_one() {
     let whole = uninterrupted();
     for commits in [1, 2] {
         let shop = Shop::new();
@@ -86,14 +88,14 @@ fn a_resumed_import_ends_as_if_it_had_never_stopped() {
         assert_eq!(stopped.added + stopped.quarantined, stopped.rows_done);
         let second = shop.import_with(&[file], &Options::default(), SMALL, &AtomicBool::new(false)).remove(0);
         assert_eq!((second.outcome, second.resumed_at), (Outcome::Imported, stopped.rows_done));
-        // A report is about its own run, the ledger about the file.
+        // A report covers its own run; the ledger covers the whole file.
         assert_eq!(second.added + second.quarantined, second.rows - second.resumed_at);
         check_same(&shop, whole);
     }
 }
 
 #[test]
-fn a_stop_while_skipping_earlier_rows_does_not_move_the_checkpoint_back() {
+fn a_stop_while_skipping_rows_keeps_the_checkpoint() {
     let shop = Shop::new();
     let file = shop.file("a.csv", content());
     import_until(&shop, &file, 2);
@@ -108,12 +110,12 @@ fn a_stop_while_skipping_earlier_rows_does_not_move_the_checkpoint_back() {
 }
 
 #[test]
-fn an_import_whose_process_died_is_resumed_from_the_ledger() {
+fn an_import_is_resumed_after_a_crash() {
     let shop = Shop::new();
     let file = shop.file("a.csv", content());
     import_until(&shop, &file, 1);
     let stopped = shop.imports().remove(0);
-    // The ledger as a killed process leaves it: still running.
+    // A killed process leaves its ledger entry in the state `Running`.
     let mut writer = shop.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
     let progress = ImportProgress {
@@ -135,11 +137,11 @@ fn an_import_whose_process_died_is_resumed_from_the_ledger() {
 }
 
 #[test]
-fn a_checkpoint_in_the_middle_of_a_batch_is_honoured() {
+fn a_checkpoint_may_be_within_a_batch() {
     let shop = Shop::new();
     let file = shop.file("a.csv", content());
-    // An entry that claims the first 12,345 rows, none of which is stored: only the rows after them
-    // may be imported.
+    // The entry claims that the first 12,345 rows are done, although none is stored: only later
+    // rows may be imported.
     let bytes = std::fs::read(&file).unwrap();
     import_until(&shop, &file, 1);
     let entry = shop.imports().remove(0);
@@ -172,7 +174,7 @@ fn a_checkpoint_in_the_middle_of_a_batch_is_honoured() {
     let report = other.import_with(&[file], &Options::default(), SMALL, &AtomicBool::new(false)).remove(0);
     assert_eq!((report.resumed_at, report.rows), (12_345, ROWS));
     assert_eq!(report.added + report.quarantined, ROWS - 12_345);
-    // The duplicate of the very first row is still detected.
+    // The duplicate of the first row is still detected.
     assert_eq!(
         other.quarantine().last().map(String::as_str),
         Some("110002: this stamp stands twice in the file")
@@ -207,7 +209,7 @@ fn a_failing_store_ends_the_import_without_hanging() {
         stop: &stop,
         progress: &progress,
     };
-    // The committer fails on the first flush while the gatherer waits to hand over the next.
+    // The committer fails on the first flush, while the gatherer waits to send the next.
     let error = import_sized(&context, &[file.clone(), file], SMALL).unwrap_err();
     assert!(error.to_string().starts_with("stored block of 5.HK/1m at"), "{error}");
     assert!(shop.imports().is_empty());

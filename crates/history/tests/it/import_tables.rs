@@ -1,4 +1,4 @@
-//! Securities, corporate actions and margin factors from files.
+//! Imports of securities, corporate actions and margin factors.
 
 use history::import::Outcome;
 use market::SecurityKind;
@@ -6,7 +6,7 @@ use market::SecurityKind;
 use crate::common::{Shop, symbol};
 
 #[test]
-fn a_securities_file_with_some_columns_leaves_the_others_unchanged() {
+fn missing_security_columns_change_nothing() {
     let shop = Shop::new();
     let full = "symbol,name_en,name_cn,exchange,currency,lot_size,decimals\n700.HK,TENCENT,腾讯控股,SEHK,HKD,100,3\n5.HK,HSBC,,SEHK,HKD,400,3\n";
     let report = &shop.import(&[shop.file("full.csv", full)])[0];
@@ -23,7 +23,7 @@ fn a_securities_file_with_some_columns_leaves_the_others_unchanged() {
 }
 
 #[test]
-fn symbols_of_a_securities_file_are_counted_once_however_many_rows_they_have() {
+fn a_symbol_with_several_rows_is_counted_once() {
     let shop = Shop::new();
     let dated = "symbol,from,eps\n700.HK,2025-03-19,20.5\n700.HK,2026-03-18,22.1\n5.HK,2026-02-25,9.3\n";
     let report = &shop.import(&[shop.file("dated.csv", dated)])[0];
@@ -31,7 +31,7 @@ fn symbols_of_a_securities_file_are_counted_once_however_many_rows_they_have() {
 }
 
 #[test]
-fn a_kind_stays_until_it_is_replaced_and_a_wrong_one_is_quarantined() {
+fn an_invalid_security_kind_is_quarantined() {
     let shop = Shop::new();
     let kind = |text: &str| {
         let mut reader = shop.store.reader().unwrap();
@@ -78,7 +78,7 @@ fn actions_of_a_date_are_replaced_and_counted() {
 }
 
 #[test]
-fn pay_dates_go_in_with_their_actions_and_are_replaced_with_them() {
+fn pay_dates_are_replaced_with_their_actions() {
     let shop = Shop::new();
     let stored = || {
         let mut reader = shop.store.reader().unwrap();
@@ -96,7 +96,7 @@ fn pay_dates_go_in_with_their_actions_and_are_replaced_with_them() {
     let report = &shop.import(&[shop.file("second.csv", second)])[0];
     assert_eq!((report.added, report.replaced, report.unchanged), (0, 1, 1));
     assert_eq!(stored(), ["0.5 Some(2026-03-20)", "0.6 Some(2026-03-23)"]);
-    // Rows replace the actions of their dates, whatever columns the file has.
+    // Rows replace all actions of their date, even if the file has fewer columns.
     shop.import(&[shop.file("third.csv", "symbol,ex_date,cash\n700.HK,2026-03-04,0.5\n")]);
     assert_eq!(stored(), ["0.5 None", "0.6 Some(2026-03-23)"]);
 }
@@ -125,11 +125,11 @@ fn margin_factors_are_replaced_by_symbol_and_counted() {
     assert_eq!(factors(), ["5.HK 0.3 0.25 0.2", "700.HK 0.5 0.4 0.3", "AAPL.US 0.5 0.3 0.25"]);
     assert_eq!(shop.ledger(), ["done read 4 = +2 ~0 =0 !2", "done read 3 = +1 ~1 =1 !0"]);
     assert_eq!(shop.imports()[0].kind, "margins");
-    // The ledger knows the file.
+    // The ledger has the file, so it is not imported again.
     let again = shop.import(&[shop.folder.path().join("first.csv")]);
     assert!(matches!(again[0].outcome, Outcome::Known { .. }), "{again:?}");
     assert_eq!(factors()[1], "700.HK 0.5 0.4 0.3");
-    // Factors create no security.
+    // Margin factors do not create a security.
     assert!(shop.store.reader().unwrap().snapshot().unwrap().securities().unwrap().is_empty());
 }
 
@@ -145,7 +145,7 @@ fn strict_refuses_wrong_margin_factors() {
 }
 
 #[test]
-fn strict_refuses_small_tables_too() {
+fn strict_refuses_small_tables() {
     let shop = Shop::new();
     let file = shop.file("s.csv", "symbol,ex_date,cash\n700.HK,2026-03-04,0.5\n700.HK,never,0.5\n");
     let options = history::import::Options { strict: true, ..Default::default() };
@@ -156,7 +156,7 @@ fn strict_refuses_small_tables_too() {
 }
 
 #[test]
-fn all_rows_of_an_invalid_table_are_quarantined_up_to_the_limit() {
+fn quarantined_rows_are_limited() {
     let shop = Shop::new();
     let rows: String = (0..10_050).map(|n| format!("700.HK,never{n},0.5\n")).collect();
     let report = &shop.import(&[shop.file("s.csv", format!("symbol,ex_date,cash\n{rows}"))])[0];

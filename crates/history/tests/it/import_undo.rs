@@ -20,7 +20,7 @@ fn minutes(closes: impl Iterator<Item = (u32, u32)>) -> String {
     format!("symbol,time,open,high,low,close,volume\n{}", rows.collect::<String>())
 }
 
-/// Lets a file replace anything, and sets its period explicitly.
+/// Allows a file to replace any candles, and sets its period explicitly.
 fn options(period: Grain) -> Options {
     let read = files::ReadOptions { period: Some(period), ..Default::default() };
     Options { read, replace: true, ..Options::default() }
@@ -50,7 +50,8 @@ fn undone(shop: &Shop, id: ImportId) -> Undo {
 #[test]
 fn undoing_restores_replaced_candles_and_removes_added_ones() {
     let shop = Shop::new();
-    // Every other minute; then all of them, with some of the old ones changed.
+    // The first file has every other minute; the second has all minutes, with some of the earlier
+    // ones changed.
     import(&shop, "a.csv", &minutes((0..80).step_by(2).map(|minute| (minute, 100))));
     let before = shop.content();
     let all = (0..100).map(|minute| (minute, if minute % 8 == 0 { 101 } else { 100 }));
@@ -58,13 +59,13 @@ fn undoing_restores_replaced_candles_and_removes_added_ones() {
     assert_ne!(shop.content(), before);
     let plan = undone(&shop, id);
     assert_eq!((plan.removed(), plan.restored()), (60, 10));
-    // Minutes and their roll-ups, to the last candle.
+    // Both minutes and roll-ups are restored exactly.
     assert_eq!(shop.content(), before);
     let entry = shop.imports().pop().unwrap();
     assert_eq!((entry.state, entry.rows_done), (ImportState::Undone, 0));
     assert!(entry.message.unwrap().contains("60 candles removed, 10"));
     assert!(matches!(planned(&shop, id), Err(UndoError::Undone { .. })));
-    // The same file is imported again from its beginning, because the ledger has it as undone.
+    // The ledger entry is undone, so the same file is imported from its beginning.
     let again = shop.import_with(
         &[shop.folder.path().join("b.csv")],
         &options(Grain::Minute),
@@ -85,13 +86,13 @@ fn an_import_cannot_be_undone_before_a_later_overlapping_one() {
     assert!(refused.to_string().contains("--undo 2"), "{refused}");
     undone(&shop, second);
     undone(&shop, first);
-    // Nothing is left, not even the security that the import created.
+    // Nothing remains, not even the security that the import created.
     assert_eq!(shop.content(), []);
     assert_eq!(shop.store.reader().unwrap().snapshot().unwrap().securities().unwrap(), []);
 }
 
 #[test]
-fn a_plan_is_carried_out_only_while_it_holds() {
+fn an_outdated_plan_is_refused() {
     let shop = Shop::new();
     let first = import(&shop, "a.csv", &minutes((0..20).map(|minute| (minute, 100))));
     let plan = planned(&shop, first).unwrap();
@@ -113,14 +114,14 @@ fn only_imports_of_candles_can_be_undone() {
     shop.import(&[shop.file("names.csv", "symbol,name_en\n700.HK,TENCENT\n")]);
     let refused = planned(&shop, shop.imports()[0].id).unwrap_err();
     assert!(matches!(&refused, UndoError::Kind { kind, .. } if kind == "securities"), "{refused}");
-    // An import without changes cannot be undone either: it stays in the ledger.
+    // An import without changes cannot be undone either, and remains in the ledger.
     import(&shop, "a.csv", &minutes((0..10).map(|minute| (minute, 100))));
     let same = import(&shop, "b.csv", &minutes((0..5).map(|minute| (minute, 100))));
     assert!(matches!(planned(&shop, same), Err(UndoError::Nothing { .. })));
 }
 
 #[test]
-fn a_symbol_is_removed_whole_or_by_period_and_the_ledger_records_it() {
+fn removals_are_recorded_in_the_ledger() {
     let shop = Shop::new();
     import(&shop, "m.csv", &minutes((0..20).map(|minute| (minute, 100))));
     let days =
@@ -133,7 +134,7 @@ fn a_symbol_is_removed_whole_or_by_period_and_the_ledger_records_it() {
     assert!(matches!(plan("1.HK", None), Err(RemovalError::Unknown(_))));
     let week = Some("week".parse::<Period>().unwrap());
     assert!(matches!(plan("700.HK", week), Err(RemovalError::NoSuchPeriod { .. })));
-    // Minutes, with their roll-ups of 15 and 60 minutes.
+    // Minutes with their 15- and 60-minute roll-ups.
     let minutes = plan("700.HK", Some(Period::MINUTE)).unwrap();
     assert_eq!((minutes.candles(), minutes.series.len()), (20, 3));
     remove(&shop.store, venues(), &minutes, Timestamp(5)).unwrap();
@@ -173,13 +174,13 @@ fn a_dry_run_reports_the_rows_and_writes_nothing() {
     let at = |seconds| (Timestamp(seconds), Market::Hk);
     assert_eq!(report.range, Some((at(1_704_159_300), at(1_704_159_840))));
     assert_eq!(report.import, None);
-    // A new store has nothing to replace.
+    // In a new store there is nothing to replace.
     assert_eq!(check(None, &Options::default()).added, 10);
     assert_eq!((shop.content(), shop.imports().len()), before);
 }
 
 #[test]
-fn a_dry_run_of_trades_shows_them_and_counts_as_an_import_would() {
+fn a_dry_run_counts_trades_like_an_import() {
     let shop = Shop::new();
     let path = shop.file(
         "t.csv",
@@ -210,7 +211,7 @@ fn a_dry_run_of_trades_shows_them_and_counts_as_an_import_would() {
     let again = check(Some(&shop.store), &Options { again: true, ..Options::default() });
     assert_eq!((again.added, again.replaced, again.unchanged), (0, 0, 3), "{again:?}");
     assert_eq!(again.range, imported.range);
-    // A table without trades is refused as by the import.
+    // Like the import, refuse to build candles from a table without trades.
     let days = shop.file("d.csv", "symbol,time,open,high,low,close,volume\n700.HK,2024-01-02,1,1,1,1,1\n");
     let build = Options { build_candles: true, ..Options::default() };
     let stop = AtomicBool::new(false);
@@ -221,9 +222,9 @@ fn a_dry_run_of_trades_shows_them_and_counts_as_an_import_would() {
     );
 }
 
-/// Imports every example of the documentation; the options of the commands there are given here.
+/// Imports every example of the documentation, with the options of the commands shown there.
 #[test]
-fn the_examples_of_the_documents_are_imported() {
+fn the_documented_examples_are_imported() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../files/tests/examples");
     let of =
         |symbol: &str| files::ReadOptions { symbol: Some(symbol.parse().unwrap()), ..Default::default() };

@@ -1,5 +1,6 @@
-//! Queries and imports against the specification's page on candles, text in and text out. One
-//! binary, because linking the database and the file formats once is enough.
+//! Tests queries and imports against the specification's chapter on candles, with text as input and
+//! output. All tests are in one binary, because linking the database and the file formats takes
+//! long.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod coarse_files;

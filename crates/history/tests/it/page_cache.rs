@@ -1,5 +1,5 @@
-//! The page cache against the slow path: an answer sliced from encoded pages equals the one decoded
-//! from blocks, for any query in any order.
+//! Compares the page cache with the slow path: answers sliced from encoded pages must equal those
+//! decoded from blocks, for any queries in any order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use market::{Candle, Candles, Floors, Market, Timestamp};
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
 
-/// A page as the candles that it was made of.
+/// Test encoding: the candles themselves.
 #[derive(Clone)]
 pub(crate) struct Plain(Arc<[Candle]>);
 
@@ -29,7 +29,7 @@ impl Encoded for Plain {
     }
 }
 
-/// A random query: mostly about stored stamps or their neighbours, sometimes about all or nothing.
+/// Returns a random query, mostly with bounds at or near stored stamps, and sometimes unbounded.
 fn question(rng: &mut Rng, times: &[i64]) -> (Range<Timestamp>, Take) {
     let mut edge = |otherwise: i64| match rng.below(5) {
         0 => Timestamp(otherwise),
@@ -42,7 +42,7 @@ fn question(rng: &mut Rng, times: &[i64]) -> (Range<Timestamp>, Take) {
 }
 
 #[test]
-fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
+fn cached_pages_give_the_same_answers_as_blocks() {
     let as_of = AsOf::Live(Timestamp(1_800_000_000));
     for seed in 0..8u64 {
         let mut rng = Rng(seed);
@@ -55,7 +55,7 @@ fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
         let days = days(market, "2023-01-02", "2025-06-20");
         let cut = Cut { block_rows: *rng.pick(&[40, 500, 4096]), page_rows: *rng.pick(&[3, 16, 256]) };
         shop.stock(&security, &minutes, &days, cut);
-        // One with room for everything, one that evicts all the time, one that is disabled.
+        // One cache has room for everything, one evicts all the time, and one is disabled.
         let page_caches: [PageCache<Plain>; 3] =
             [PageCache::new(64 << 20), PageCache::new(40 << 10), PageCache::new(0)];
         let mut reader = shop.store.reader().unwrap();

@@ -1,4 +1,4 @@
-//! Plans as text.
+//! Snapshot tests of plans, formatted as text.
 
 use crate::common::{at, question_of, venue};
 use history::{AsOf, Plan};
@@ -86,7 +86,7 @@ fn minutes_are_folded_from_the_coarsest_stored_grain() {
 }
 
 #[test]
-fn us_minutes_read_a_lane_for_each_kind_of_session() {
+fn us_minutes_read_one_lane_per_session_kind() {
     check(
         "2026-11-15 12:00",
         "AAPL.US 60m {0, -, -, 2}",
@@ -111,7 +111,7 @@ fn us_minutes_read_a_lane_for_each_kind_of_session() {
 }
 
 #[test]
-fn at_the_edge_minutes_replace_unfinished_candles() {
+fn minutes_replace_incomplete_candles_at_the_edge() {
     check_as_of(
         AsOf::Replay,
         "2026-11-12 10:45:30",
@@ -143,7 +143,7 @@ fn at_the_edge_minutes_replace_unfinished_candles() {
             "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-08T16:00:00Z..2026-11-12T02:45:31Z from 2026-11-11T16:00:00Z on, stamps ..2026-11-12T02:45:31Z, keep last 2"
         ],
     );
-    // Finished candles are served as stored.
+    // Complete candles are served as stored.
     check_as_of(
         AsOf::Replay,
         "2026-11-12 10:45:30",

@@ -1,9 +1,11 @@
-//! Quotes at an instant, text in and text out: section 4 of the specification's page on live data.
+//! Quotes at an instant, with text as input and output: section 4 of the specification's chapter on
+//! live data.
 //!
-//! Most tables are of the numbered store of `rules_r_replay.rs`: minute n of a day opens at 100 + n,
-//! reaches up by 2 and down by 1, closes 1 above its open and trades 10; days open at 100, close at
-//! 900 and trade 90,000. On a day of A.US the overnight hours open at 100, pre-market hours at 580,
-//! regular hours at 910 and, on a full day, post-market hours at 1300.
+//! Most tables use the numbered store of `rules_r_replay.rs`. Minute n of a day opens at 100 + n,
+//! has its high 2 above and its low 1 below the open, closes 1 above it, and has a volume of 10.
+//! Days open at 100, close at 900 and have a volume of 90,000. On a day of A.US, the overnight
+//! session opens at 100, pre-market at 580, regular hours at 910 and, on a full day, post-market at
+//! 1300.
 
 use crate::common::{COARSE, Rng, Shop, at, candle, date, days, minutes, symbol, venue};
 use crate::reference::{STRETCHES, world};
@@ -15,7 +17,8 @@ fn quote_of(shop: &Shop, symbol: &Symbol, sessions: Sessions, as_of: AsOf) -> Op
     shop.history.quote(&mut shop.store.reader().unwrap(), symbol, sessions, Floors::NONE, as_of).unwrap()
 }
 
-/// `date open high low last ×volume at time, prev close`, and the same of each other session.
+/// Formats `date open high low last ×volume at time, prev close`, followed by the other sessions in
+/// the same form.
 fn describe(market: Market, quote: Option<Quote>) -> String {
     let Some(quote) = quote else { return "none".to_owned() };
     assert_eq!((quote.decimals, quote.trade_status), (3, TradeStatus::Normal));
@@ -45,15 +48,15 @@ fn check(name: &str, now: &str, expected: &str) {
 }
 
 #[test]
-fn without_a_known_candle_there_is_no_quote() {
+fn no_visible_candle_means_no_quote() {
     check("9.HK", "2025-12-23 12:00", "none");
     check("AAPL251128C200000.US", "2025-11-28 12:00", "none");
-    // Everything that is stored comes later.
+    // All stored candles are later.
     check("5.HK", "2025-12-22 09:29:59", "none");
     let shop = Shop::new();
     shop.stock(&symbol("5.HK"), &Candles::default(), &Candles::default(), COARSE);
     check_of(&shop, AsOf::Live, "5.HK", "2025-12-23 12:00", "none");
-    // A quote needs a price of regular hours.
+    // A quote needs a price from regular hours.
     let early = minutes(Market::Us, "2025-11-26", "2025-11-26");
     let early = early.iter().filter(|minute| minute.session != Session::Intraday).collect();
     shop.stock(&symbol("A.US"), &early, &Candles::default(), COARSE);
@@ -61,32 +64,32 @@ fn without_a_known_candle_there_is_no_quote() {
 }
 
 #[test]
-fn through_a_day_in_hong_kong() {
+fn quotes_during_a_hong_kong_day() {
     let monday = "2025-12-22 100 902 99 900 ×90000 at 16:00, prev 100";
     check("5.HK", "2025-12-22 16:10:00", monday);
-    // Before the open, the day before is shown.
+    // Before the open, the previous day is shown.
     check("5.HK", "2025-12-23 00:00:00", monday);
     check("5.HK", "2025-12-23 09:29:59", monday);
-    // Of the first minute only the open is known until it is over.
+    // Only the open of the first minute is visible until the minute is over.
     check("5.HK", "2025-12-23 09:30:00", "2025-12-23 100 100 100 100 ×0 at 09:30, prev 900");
     check("5.HK", "2025-12-23 09:30:59", "2025-12-23 100 100 100 100 ×0 at 09:30, prev 900");
     check("5.HK", "2025-12-23 09:31:00", "2025-12-23 100 102 99 101 ×10 at 09:31, prev 900");
     check("5.HK", "2025-12-23 12:30:00", "2025-12-23 100 251 99 250 ×1500 at 11:59, prev 900");
-    // The closing candle and the daily candle are known when the tail is over.
+    // The closing candle and the daily candle become visible when the tail is over.
     check("5.HK", "2025-12-23 16:09:59", "2025-12-23 100 431 99 430 ×3300 at 15:59, prev 900");
     check("5.HK", "2025-12-23 16:10:00", "2025-12-23 100 902 99 900 ×90000 at 16:00, prev 900");
     check("5.HK", "2025-12-24 12:10:00", "2025-12-24 100 902 99 900 ×90000 at 12:00, prev 900");
-    // On days without trading nothing changes.
+    // Nothing changes on days without trading.
     check("5.HK", "2025-12-28 12:00:00", "2025-12-24 100 902 99 900 ×90000 at 12:00, prev 900");
 }
 
 #[test]
 fn minutes_replace_a_missing_daily_candle() {
     check("6.HK", "2025-12-23 16:10:00", "2025-12-23 100 432 99 431 ×3310 at 16:00, prev 900");
-    // The close before is that of the last daily candle, two days before.
+    // The previous close is that of the last daily candle, 22 December.
     check("6.HK", "2025-12-24 08:00:00", "2025-12-23 100 432 99 431 ×3310 at 16:00, prev 900");
     check("6.HK", "2025-12-24 18:00:00", "2025-12-24 100 252 99 251 ×1510 at 12:00, prev 900");
-    // Without any, it is the open of the day.
+    // Without any daily candle, the previous close is the day's open.
     let shop = Shop::new();
     shop.stock(
         &symbol("7.HK"),
@@ -98,7 +101,7 @@ fn minutes_replace_a_missing_daily_candle() {
 }
 
 #[test]
-fn a_daily_candle_alone_is_a_quote_when_its_day_is_over() {
+fn a_finished_daily_candle_is_enough_for_a_quote() {
     let (shop, security) = (Shop::new(), symbol("5.HK"));
     let mut two = days(Market::Hk, "2025-12-22", "2025-12-23");
     two.close = vec![price(20).0, price(30).0];
@@ -109,9 +112,10 @@ fn a_daily_candle_alone_is_a_quote_when_its_day_is_over() {
     for (clock, now, expected) in [
         (AsOf::Replay as fn(Timestamp) -> AsOf, "2025-12-23 16:09:59", monday),
         (AsOf::Replay, "2025-12-23 16:10:00", tuesday),
-        // By the machine's clock everything stored has happened.
+        // With a live clock, every stored candle has already happened.
         (AsOf::Live, "2025-12-23 10:00:00", tuesday),
-        // No candle on the day: a halt, or data that is missing. The last day stays.
+        // The day has no candle, because of a halt or missing data: the last day with a candle is
+        // shown.
         (AsOf::Replay, "2025-12-24 11:00:00", tuesday),
         (AsOf::Live, "2025-12-29 11:00:00", tuesday),
     ] {
@@ -120,7 +124,7 @@ fn a_daily_candle_alone_is_a_quote_when_its_day_is_over() {
 }
 
 #[test]
-fn a_day_without_candles_leaves_the_day_before() {
+fn a_day_without_candles_shows_the_previous_day() {
     let (shop, security) = (Shop::new(), symbol("5.HK"));
     let traded = minutes(Market::Hk, "2025-12-22", "2025-12-22");
     shop.stock(&security, &traded, &days(Market::Hk, "2025-12-19", "2025-12-22"), COARSE);
@@ -132,7 +136,7 @@ fn a_day_without_candles_leaves_the_day_before() {
 }
 
 #[test]
-fn through_a_day_in_new_york() {
+fn quotes_during_a_new_york_day() {
     let night = "overnight 2025-11-26 100 581 99 580 ×4800 at 03:59";
     let pre = "pre 2025-11-26 580 911 579 910 ×3300 at 09:29";
     let open = "2025-11-26 910 910 910 910 ×0 at 09:30, prev 910";
@@ -151,8 +155,8 @@ fn through_a_day_in_new_york() {
     for now in ["2025-11-26 20:00:00", "2025-11-27 19:59:59"] {
         check("A.US", now, &format!("{day}; {night}, prev 100; {pre}, prev 100; {post}"));
     }
-    // Hours before the next regular ones are compared with the last close, and replace those of the
-    // day before.
+    // Sessions before the next regular hours are compared with the last close, and replace those of
+    // the previous day.
     let begun = "overnight 2025-11-28 100 100 100 100 ×0 at 2025-11-27 20:00, prev 900";
     check("A.US", "2025-11-27 20:00:00", &format!("{day}; {begun}; {pre}, prev 100; {post}"));
     let night = "overnight 2025-11-28 100 581 99 580 ×4800 at 03:59, prev 900";
@@ -185,10 +189,10 @@ fn only_the_requested_sessions_are_quoted() {
     }
 }
 
-/// Known to be wrong: minutes of an earlier day than that of the regular figures should give no
-/// quote of other sessions.
+/// Known bug: if the minutes are of an earlier day than the regular figures, other sessions should
+/// have no quote.
 #[test]
-fn sessions_beside_a_newer_daily_candle_are_those_of_the_last_minutes() {
+fn other_sessions_come_from_the_last_day_with_minutes() {
     let (shop, security) = (Shop::new(), symbol("A.US"));
     let traded = minutes(Market::Us, "2025-11-26", "2025-11-26");
     shop.stock(&security, &traded, &days(Market::Us, "2025-11-26", "2025-11-28"), COARSE);
@@ -205,7 +209,7 @@ fn sessions_beside_a_newer_daily_candle_are_those_of_the_last_minutes() {
 }
 
 #[test]
-fn the_intraday_line_has_the_average_so_far() {
+fn the_intraday_line_has_a_running_average() {
     let minute = |number: i64, price: i64, volume: i64, turnover: i64| {
         let at = Timestamp(60 * number);
         let turnover = Turnover(i128::from(turnover) * 1_000_000);
@@ -217,7 +221,7 @@ fn the_intraday_line_has_the_average_so_far() {
     assert_eq!(
         minutes.line().map(shown).collect::<Vec<_>>(),
         [
-            // Nothing was traded yet.
+            // Nothing has been traded yet.
             (0, 7_000_000, 7_000_000),
             (60, 8_000_000, 8_000_000),
             (180, 9_000_000, 9_000_000),
@@ -229,9 +233,9 @@ fn the_intraday_line_has_the_average_so_far() {
     assert_eq!(minutes.state(Session::Pre), None);
 }
 
-/// The rule for the last price is that of a quote.
+/// `last_price` must follow the same rule as a quote.
 #[test]
-fn the_last_price_is_that_of_the_quote() {
+fn the_last_price_equals_that_of_the_quote() {
     let mut found = 0;
     for seed in 0..12u64 {
         let mut rng = Rng(seed ^ 0x1A57);

@@ -1,5 +1,6 @@
-//! Every answer against a second implementation, written straight from the page over plain lists: no plans, no
-//! blocks, no roll-ups. Data is sparse and cut into tiny blocks and pages, so that every edge is crossed often.
+//! Compares every answer with a second implementation, written directly from the specification over
+//! plain lists: no plans, blocks or roll-ups. The data is sparse and split into tiny blocks and
+//! pages, so that every boundary is crossed often.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,7 @@ fn wanted(session: Session, sessions: Sessions) -> bool {
     }
 }
 
-/// `0.35` or `3/7`, as an amount prints itself.
+/// Parses an amount from its printed form, such as `0.35` or `3/7`.
 fn fraction(amount: &Amount) -> Fraction {
     let decimal = |text: &str| {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
@@ -45,7 +46,7 @@ fn fraction(amount: &Amount) -> Fraction {
     text.split_once('/').map_or_else(|| decimal(&text), |(above, below)| decimal(above) / decimal(below))
 }
 
-/// F3: the events of one ex-date in one formula; nothing where they are ignored.
+/// F3: combines the events of one ex-date in one formula. Returns `None` if they are ignored.
 fn factor(same_day: &[Action], close: Price) -> Option<Fraction> {
     let zero = || Fraction::from_integer(BigInt::ZERO);
     let close = Fraction::new(BigInt::from(close.0), BigInt::from(1_000_000));
@@ -83,7 +84,7 @@ fn factor_of(world: &World, venue: &Venue, day: Date, today: Date) -> Fraction {
     })
 }
 
-/// E3: half away from zero, to three decimals.
+/// E3: rounds half away from zero, to three decimals.
 fn times(price: Price, by: &Fraction) -> Price {
     let thousandths = by * Fraction::new(BigInt::from(price.0), BigInt::from(1000));
     let half = Fraction::new(BigInt::from(1), BigInt::from(2));
@@ -91,7 +92,7 @@ fn times(price: Price, by: &Fraction) -> Price {
     Price(i64::try_from(rounded).unwrap() * 1000)
 }
 
-/// R1 to R3: the known part of the world at an instant.
+/// R1 to R3: the candles that are visible at an instant.
 fn known(world: &World, venue: &Venue, query: &Query, as_of: AsOf) -> World {
     let now = as_of.now();
     let minutes = match as_of {
@@ -104,8 +105,8 @@ fn known(world: &World, venue: &Venue, query: &Query, as_of: AsOf) -> World {
         Period::Calendar(span) if venue.calendar().kind(today).is_some() => span.floor(today),
         _ => today,
     };
-    // Today is folded from minutes until it is over; and so are, in the candle that contains it,
-    // days that are not stored.
+    // Today is folded from minutes until it is over. So are earlier days that are not stored, if
+    // they belong to the same candle as today.
     for (date, _) in venue.calendar().days(first, today) {
         let midnight = venue.zone().midnight(date);
         let of_day = |c: &&Candle| {
@@ -195,7 +196,7 @@ fn answer(world: &World, query: &Query, as_of: AsOf) -> Vec<Candle> {
     }
 }
 
-/// Ranges with special cases: floors, clock changes, half days, year ends, Golden Week.
+/// Date ranges with special cases: floors, clock changes, half days, year ends, Golden Week.
 pub(crate) const STRETCHES: [(Market, &str, &str, &str); 10] = [
     (Market::Hk, "5.HK", "2022-09-20", "2022-10-06"),
     (Market::Hk, "5.HK", "2025-12-22", "2026-01-05"),
@@ -225,7 +226,7 @@ pub(crate) fn world(rng: &mut Rng, market: Market, from: Date, through: Date) ->
     let venue = venue(market);
     let minutes_one_in = *rng.pick(&[3, 10, 30, 150]);
     let days_one_in = *rng.pick(&[1, 2, 9]);
-    // Days reach beyond their own floor and over years.
+    // Days start before their floor and span years.
     let first_day = if rng.one_in(2) {
         Floors::published(market).day.unwrap().checked_sub(market::DateSpan::new().days(40)).unwrap()
     } else {
@@ -352,6 +353,6 @@ fn every_answer_matches_the_specification() {
             assert_eq!(found, expected, "seed {seed}, {cut:?}, {as_of:?}: {query:?}");
         }
     }
-    // A test of empty answers alone would prove little.
+    // Guards against a test that only compares empty answers.
     assert!(answered > 1500, "{answered}");
 }

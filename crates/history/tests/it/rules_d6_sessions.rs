@@ -25,24 +25,24 @@ fn d6_us_minutes_by_session() {
         "AAPL.US 240m +all [20250708, 20250708]",
         "2025-07-08 00:00o 04:00p 08:00p 09:30 13:30 16:00a 20:00o",
     );
-    // A half day's post session begins at 13:00.
+    // On a half day, the post-market session begins at 13:00.
     check("AAPL.US 240m +ext [20250703, 20250703]", "2025-07-03 04:00p 08:00p 09:30 13:00a");
 }
 
 #[test]
-fn d6_count_counts_candles_of_all_returned_kinds() {
+fn d6_the_count_includes_all_returned_sessions() {
     check("AAPL.US 240m {0, 20250708, -, 3}", "2025-07-07 13:30 2025-07-08 09:30 13:30");
     check("AAPL.US 240m +ext {0, 20250708, -, 3}", "2025-07-08 09:30 13:30 16:00a");
     check("AAPL.US 240m +all {0, 20250708, -, 3}", "2025-07-08 13:30 16:00a 20:00o");
     check("AAPL.US 240m +all {1, 20250708, -, 3}", "2025-07-08 00:00o 04:00p 08:00p");
     check("AAPL.US 1m +all {1, 20250708, 0928, 4}", "2025-07-08 09:28p 09:29p 09:30 09:31");
     check("AAPL.US 1m {1, 20250708, 0928, 2}", "2025-07-08 09:30 09:31");
-    // The anchor may be in hours that are not requested.
+    // The anchor may be in a session that is not requested.
     check("AAPL.US 60m {0, 20250708, 2200, 1}", "2025-07-08 15:30");
 }
 
 #[test]
-fn d6_other_markets_and_days_know_one_session() {
+fn d6_days_and_other_markets_have_one_session() {
     for question in ["700.HK 60m", "600519.SH 60m", "AAPL.US day", "AAPL.US week", "700.HK day"] {
         let ask = |sessions: &str| {
             full_shop().ask("2026-11-15 12:00", &format!("{question} {sessions} {{0, -, -, 9}}"))

@@ -1,5 +1,5 @@
-//! F4 to F7 through queries: source candles are adjusted, then folded, and only by effective
-//! actions.
+//! F4 to F7 through queries: source candles are adjusted before they are folded, and only effective
+//! actions are applied.
 
 use crate::common::{COARSE, Shop, at, candle, date, minutes, symbol};
 use market::adjust::Amount;
@@ -15,7 +15,7 @@ fn prices(candle: &Candle) -> String {
     format!(" {open} {high} {low} {close}")
 }
 
-/// The five days of F7 and their two ex-dates.
+/// Returns a store with the five days of F7 and their two ex-dates.
 fn worked_example() -> Shop {
     let day = |day: &str, prices: &str| {
         let mut column = prices.split_whitespace().map(|text| Price::parse(text).unwrap());
@@ -64,14 +64,14 @@ fn f7_the_worked_example() {
     check("2026-03-09 12:00", "5.HK day forward [-, -]", forward);
     check("2026-03-09 12:00", "5.HK week {0}", "2026-03-02 9.800 10.200 4.250 4.310");
     check("2026-03-09 12:00", "5.HK week forward {0}", "2026-03-02 4.033 4.350 3.992 4.310");
-    // A day alone has the same factor as among others, and the close before the first ex-date is
-    // found although it is not requested.
+    // The factor of a day does not depend on the requested range, and the close before the first
+    // ex-date is found although it is not requested.
     check("2026-03-09 12:00", "5.HK day forward [20260303, 20260303]", "2026-03-03 4.074 4.157 4.054 4.115");
     check("2026-03-09 12:00", "5.HK day forward [20260304, 20260304]", "2026-03-04 4.150 4.250 4.100 4.225");
 }
 
 #[test]
-fn f2_volume_and_turnover_stay_as_traded() {
+fn f2_volume_and_turnover_are_not_adjusted() {
     let shop = worked_example();
     let traded = |candle: &Candle| format!(" {} {}", candle.volume, candle.turnover.0);
     let ask = |question: &str| shop.ask_with("2026-03-09 12:00", question, traded);
@@ -88,7 +88,7 @@ fn f4_an_event_is_effective_from_its_ex_date_on() {
         text.rsplit('=').next().unwrap().to_owned()
     };
     assert_eq!(close("2026-03-03 23:59:59"), "10.000");
-    // 10 × 107/130
+    // 10 × 107/130.
     assert_eq!(close("2026-03-04 00:00"), "8.231");
     assert_eq!(close("2026-03-05 23:59:59"), "8.231");
     assert_eq!(close("2026-03-06 00:00"), "4.115");
@@ -99,7 +99,7 @@ fn f5_minutes_have_the_factor_of_their_trading_day() {
     let shop = worked_example();
     let close = |candle: &Candle| format!("={}", candle.close.text(3));
     let ask = |question: &str| shop.ask_with("2026-03-09 12:00", question, close);
-    // Every minute was stored at 10.000.
+    // Every minute was stored with a price of 10.000.
     assert_eq!(ask("5.HK 1m forward {0, 20260303, 1600, 1}"), "2026-03-03 16:00=4.115");
     assert_eq!(ask("5.HK 1m forward {1, 20260304, 0930, 1}"), "2026-03-04 09:30=5.000");
     assert_eq!(
@@ -116,7 +116,8 @@ fn f5_the_evening_before_an_ex_date_is_already_ex() {
     let days: Candles =
         ["2025-07-02", "2025-07-03", "2025-07-07", "2025-07-08"].map(day).into_iter().collect();
     shop.stock(&security, &minutes(Market::Us, "2025-07-02", "2025-07-08"), &days, COARSE);
-    // Monday is the ex-date: Sunday evening trades ex. The holiday of Friday has no evening before it.
+    // Monday is the ex-date, so Sunday evening trades ex. The holiday on Friday has no evening
+    // session before it.
     shop.act(&security, &[Action { split: amount("4"), ..Action::none(date("2025-07-07")) }]);
     let ask = |question: &str| {
         shop.ask_with("2025-07-20 12:00", question, |candle| format!("={}", candle.close.text(3)))

@@ -1,10 +1,11 @@
-//! G5: paging with the stamps of the last page returns every candle, for any period and direction.
+//! G5: paging by the stamps of the last page returns every candle, for any period and direction.
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
 use history::{Adjust, Anchor, AsOf, Direction, Paged, Paging, Plan, Query, Select, Sessions};
 use market::{Candles, Floors, Market, Period, Symbol, Timestamp};
 
-/// Every stamp, page by page, as a client gathers them: the boundary candle comes twice and is dropped once.
+/// Collects all stamps page by page, like a client does: the boundary candle occurs in both pages
+/// and is dropped once.
 fn paged(
     shop: &Shop,
     security: &Symbol,
@@ -53,7 +54,7 @@ fn paged(
 }
 
 #[test]
-fn every_period_pages_without_gaps_or_duplicates_in_both_directions() {
+fn paging_has_no_gaps_or_duplicates() {
     let mut rng = Rng(11);
     for market in [Market::Hk, Market::Us, Market::Cn] {
         let security = symbol(match market {
@@ -61,7 +62,7 @@ fn every_period_pages_without_gaps_or_duplicates_in_both_directions() {
             Market::Us => "A.US",
             Market::Cn => "600000.SH",
         });
-        // A clock change, a half day and a weekend lie in between.
+        // The range includes a clock change, a half day and a weekend.
         let sparse = |candles: Candles, rng: &mut Rng, one_in: usize| -> Candles {
             candles.iter().filter(|_| rng.one_in(one_in)).collect()
         };
@@ -125,7 +126,7 @@ fn pages_of_a_plan_never_repeat_a_candle() {
 }
 
 #[test]
-fn an_answer_of_many_pages_equals_one_long_answer_and_has_a_continuation_point() {
+fn a_paged_answer_equals_one_long_answer() {
     let security = symbol("A.US");
     let shop = Shop::new();
     let stored = days(Market::Us, "2012-01-01", "2026-11-13");
@@ -151,7 +152,7 @@ fn an_answer_of_many_pages_equals_one_long_answer_and_has_a_continuation_point()
                 .map(|candle| candle.time.0)
                 .filter(|time| plan.stamps.contains(&Timestamp(*time)))
                 .collect();
-            // Shorter than a page, a whole page, a bit more, more than there are.
+            // Less than a page, a whole page, slightly more, and more than exist.
             for limit in [1, 300, 1000, 1001, 2500, 10_000] {
                 let (mut found, mut from) = (Vec::new(), None);
                 loop {

@@ -1,4 +1,4 @@
-//! G: which candles a query selects. Unless a line says otherwise it is Sunday 2026-11-15, 12:00.
+//! G: which candles a query selects. Unless stated otherwise, the time is Sunday 2026-11-15, 12:00.
 
 use crate::common::{Shop, days, full_shop, symbol, volume};
 use market::Market;
@@ -28,8 +28,7 @@ fn g1_anchors_are_stamps_and_are_not_rounded() {
 #[test]
 fn g1_an_anchor_does_not_cut_the_candle_it_selects() {
     let content = |question: &str| full_shop().ask_with("2026-11-15 12:00", question, volume);
-    // The week of the anchor's Wednesday is whole: its candle is selected by its stamp, then served
-    // unchanged.
+    // The candle of the anchor's week is selected by its stamp and served whole.
     assert_eq!(content("700.HK week {0, 20231018, -, 1}"), "2023-10-16×5");
     assert_eq!(content("700.HK 60m {0, 20230103, 0935, 1}"), "2023-01-03 09:30×60");
     assert_eq!(content("700.HK 120m {0, 20230103, 1500, 1}"), "2023-01-03 15:00×61");
@@ -41,10 +40,10 @@ fn g1_an_anchor_does_not_cut_the_candle_it_selects() {
 }
 
 #[test]
-fn g2_dates_are_the_calendar_dates_of_the_stamp() {
-    // Sunday evening belongs to Monday's trading day, and is found under Sunday.
+fn g2_dates_are_the_local_dates_of_the_stamps() {
+    // Sunday evening belongs to Monday's trading day, but is selected by Sunday's date.
     check("AAPL.US 60m +all [20250706, 20250706]", "2025-07-06 20:00 21:00 22:00 23:00");
-    // A half day before a holiday: no evening, and a hole after 17:00.
+    // A half day before a holiday: no evening session, and a gap after 17:00.
     check("AAPL.US 60m +all [20250703, 20250703]", "2025-07-03 00:00 … 2025-07-03 16:00 (18)");
     check("AAPL.US 60m +all [20250704, 20250705]", "");
     check("AAPL.US 60m +all {1, 20250704, -, 1}", "2025-07-06 20:00");
@@ -71,7 +70,7 @@ fn g3_formats() {
 }
 
 #[test]
-fn g3_day_class_ignores_the_minute_unread() {
+fn g3_daily_queries_ignore_the_minute() {
     for minute in ["0000", "1158", "2400", "noon", "99:99"] {
         for period in ["day", "week", "month", "quarter", "year"] {
             let with =
@@ -109,14 +108,14 @@ fn g5_both_directions_include_the_anchor() {
 }
 
 #[test]
-fn g5_without_a_date_the_latest_trading_day_is_meant() {
+fn g5_the_default_date_is_the_latest_trading_day() {
     check("700.HK day {0, -, -, 2}", "2026-11-12 2026-11-13");
     check("700.HK day {1, -, -, 2}", "2026-11-13");
     check("700.HK 60m {0, -, -, 2}", "2026-11-13 15:00 16:00");
     check("700.HK 60m {1}", "2026-11-13 09:30 10:30 11:30 13:00 14:00 15:00 16:00");
     check("700.HK 60m {1, -, 1400, 3}", "2026-11-13 14:00 15:00 16:00");
     check("700.HK 60m {0, -, 1030, 2}", "2026-11-13 09:30 10:30");
-    // "Today" begins when the quotes roll; candles stamped today exist before.
+    // The latest trading day changes when the quotes roll; candles stamped today exist before that.
     check_at("2026-11-16 08:49:59", "700.HK day {1}", "2026-11-13 2026-11-16");
     check_at("2026-11-16 08:50", "700.HK day {1}", "2026-11-16");
     check_at("2026-11-16 08:50", "700.HK 60m {1}", "");
@@ -130,13 +129,13 @@ fn g5_without_a_date_the_latest_trading_day_is_meant() {
         "2026-11-15 20:00 2026-11-16 00:00 04:00 08:00",
     );
     check_at("2026-11-16 09:20", "AAPL.US 240m +all {1}", "2026-11-16 00:00 04:00 08:00");
-    // Weeks are compared by their stamp here too: this week's Monday is before its Friday.
+    // Weeks are selected by their stamp as well: Monday is before the anchor, which is Friday.
     check("700.HK week {1}", "");
     check("700.HK week {0, -, -, 1}", "2026-11-09");
 }
 
 #[test]
-fn g6_edges() {
+fn g6_edge_cases() {
     check("700.HK day {1, 20230121, -, 1}", "2023-01-26");
     check("700.HK day {0, 20230125, -, 1}", "2023-01-20");
     check("700.HK day {1, 19900101, -, 2}", "2004-06-01 2004-06-02");
@@ -156,7 +155,7 @@ fn g6_edges() {
 }
 
 #[test]
-fn g6_examples_of_the_page() {
+fn g6_examples_of_the_specification() {
     check(
         "700.HK day {0}",
         "2026-11-02 2026-11-03 2026-11-04 2026-11-05 2026-11-06 2026-11-09 2026-11-10 2026-11-11 2026-11-12 2026-11-13",
@@ -174,7 +173,7 @@ fn g6_examples_of_the_page() {
 }
 
 #[test]
-fn g7_which_thousand_a_date_query_returns() {
+fn g7_which_end_of_a_long_range_is_returned() {
     check("700.HK day [-, -]", &thousand_until("2026-11-13"));
     check("700.HK day [20040601, -]", &thousand_from("2004-06-01"));
     check("700.HK day [-, 20120601]", &thousand_until("2012-06-01"));
@@ -190,7 +189,7 @@ fn g7_which_thousand_a_date_query_returns() {
 }
 
 #[test]
-fn g8_edges_of_a_date_query() {
+fn g8_edge_cases_of_a_date_query() {
     check("700.HK day [20230106, 20230105]", "bad: start date 2023-01-06 is after end date 2023-01-05");
     check("700.HK day [20230105, 20230105]", "2023-01-05");
     check("700.HK day [20230121, 20230125]", "");
@@ -217,7 +216,7 @@ fn g8_minutes_before_their_floor_are_refused() {
     check("AAPL.US 240m [20231204, 20231204]", "2023-12-04 09:30 13:30");
     check("600519.SH 240m [20220824, 20220825]", REFUSED);
     check("600519.SH 240m [20220825, 20220825]", "2022-08-25 09:30 13:00");
-    // Days are clamped instead, and so are offsets.
+    // Days and offset queries are clamped instead.
     check("700.HK day [20000101, 20040602]", "2004-06-01 2004-06-02");
     check("700.HK day [-, 20040531]", "");
     check("700.HK 240m {1, 20200101, 0930, 1}", "2022-09-28 09:30");
@@ -225,7 +224,7 @@ fn g8_minutes_before_their_floor_are_refused() {
 }
 
 #[test]
-fn a_thousand_is_counted_after_folding() {
+fn the_limit_applies_after_folding() {
     let shop = Shop::new();
     let us = symbol("AAPL.US");
     shop.stock(

@@ -10,7 +10,7 @@ fn check(question: &str, expected: &str) {
 
 #[test]
 fn h1_the_floor_cuts_source_candles_by_trading_day() {
-    // 2004-06-01 was a Tuesday: the first week has four days, the first year no January.
+    // 2004-06-01 was a Tuesday: the first week has four days, and the first year starts in June.
     check("700.HK week {1, 20000101, -, 2}", "2004-05-31×4 2004-06-07×5");
     let june_on = days(Market::Hk, "2004-06-01", "2004-12-31").len();
     check("700.HK year {1, 20000101, -, 1}", &format!("2004-01-01×{june_on}"));
@@ -41,11 +41,11 @@ fn h1_a_us_trading_day_begins_on_the_evening_before() {
 }
 
 #[test]
-fn h1_without_a_floor_everything_that_is_stored_is_served() {
+fn h1_without_a_floor_all_candles_are_served() {
     check("700.HK day whole {1, 19900101, -, 1}", "2003-01-01×1");
     check("AAPL.US day whole {1, 19900101, -, 1}", "2010-01-04×1");
     check("700.HK 240m whole {1, 20200101, -, 1}", "2022-09-26 09:30×150");
-    // A range of minutes is refused by the caller's floor; without a floor it is not.
+    // A range of minutes below the floor is refused, unless the caller has no floor.
     check("700.HK 240m [20220926, 20220926]", "bad: out of minute kline begin date");
     check("700.HK 240m whole [20220926, 20220926]", "2022-09-26 09:30×150 13:00×181");
 }
@@ -67,12 +67,12 @@ fn h3_unsupported_queries() {
 }
 
 #[test]
-fn h3_a_security_with_days_alone_has_empty_minutes() {
+fn h3_a_security_with_only_days_has_no_minutes() {
     let shop = Shop::new();
     shop.stock(&symbol("5.HK"), &Candles::default(), &days(Market::Hk, "2026-11-12", "2026-11-13"), COARSE);
     assert_eq!(shop.ask("2026-11-15 12:00", "5.HK 1m {0}"), "");
     assert_eq!(shop.ask("2026-11-15 12:00", "5.HK day {0}"), "2026-11-12 2026-11-13");
-    // Some candles, none of them served: below the floor, or in the future.
+    // Candles exist, but none is served: they are below the floor or in the future.
     let old = Shop::new();
     old.stock(&symbol("5.HK"), &Candles::default(), &days(Market::Hk, "2004-05-27", "2004-05-31"), COARSE);
     assert_eq!(old.ask("2026-11-15 12:00", "5.HK day {0}"), "");
@@ -80,7 +80,7 @@ fn h3_a_security_with_days_alone_has_empty_minutes() {
 }
 
 #[test]
-fn h1_candles_below_the_floor_adjust_nothing() {
+fn h1_only_served_candles_are_adjusted() {
     let hk = |day: &str, price| candle(at(Market::Hk, day), Session::Intraday, price, 1);
     let split = |ex: &str| Action { split: Amount::parse("2").unwrap(), ..Action::none(date(ex)) };
     let all: Candles =
@@ -88,12 +88,12 @@ fn h1_candles_below_the_floor_adjust_nothing() {
     let close = |candle: &market::Candle| format!("={}", candle.close.text(3));
     let shop = Shop::new();
     shop.stock(&symbol("5.HK"), &Candles::default(), &all, COARSE);
-    // The only candle before the first ex-date is below the floor: that split changes no served
-    // candle, the second does.
+    // The only candle before the first ex-date is below the floor, so only the second split affects
+    // served candles.
     shop.act(&symbol("5.HK"), &[split("2004-06-01"), split("2004-06-02")]);
     let forward = shop.ask_with("2026-11-15 12:00", "5.HK day forward {0}", close);
     assert_eq!(forward, "2004-06-01=5.000 2004-06-02=10.000");
-    // The owner of the store sees both applied.
+    // For the owner of the store, both splits apply.
     let whole = shop.ask_with("2026-11-15 12:00", "5.HK day forward whole {0}", close);
     assert_eq!(whole, "2004-05-31=2.500 2004-06-01=5.000 2004-06-02=10.000");
     let mut reader = shop.store.reader().unwrap();

@@ -1,4 +1,4 @@
-//! I: the forming candle is included, and holds nothing from the future.
+//! I: the forming candle is included, and contains no data from the future.
 
 use crate::common::{at, full_shop, minutes, question_of, symbol, venue, volume};
 use history::{Adjust, Anchor, AsOf, Direction, Query, Select, Sessions};
@@ -22,7 +22,7 @@ fn i1_the_forming_candle_is_the_last_one() {
 }
 
 #[test]
-fn i2_at_the_edges_of_hours() {
+fn i2_forming_candles_at_session_boundaries() {
     check("2026-11-12 09:29:59", "700.HK 60m {0, -, -, 1}", "2026-11-11 16:00×1");
     check("2026-11-12 09:30:00", "700.HK 60m {0, -, -, 1}", "2026-11-12 09:30×1");
     check("2026-11-12 12:30:00", "700.HK 60m {0, -, -, 1}", "2026-11-12 11:30×30");
@@ -41,11 +41,11 @@ fn i2_at_the_edges_of_hours() {
 }
 
 #[test]
-fn i2_days_qualify_from_local_midnight_on() {
+fn i2_days_are_included_from_local_midnight() {
     check("2026-11-11 23:59:59", "700.HK day {0, -, -, 1}", "2026-11-11×1");
     check("2026-11-12 00:00:00", "700.HK day {0, -, -, 1}", "2026-11-12×1");
-    // Of a day that is not over the minutes are used: 150 of the morning, and the days of the week
-    // before it.
+    // A day that is not over is folded from its minutes: 150 in the morning, plus one for each
+    // earlier daily candle.
     check("2026-11-11 12:00:00", "700.HK week {0, -, -, 1}", "2026-11-09×152");
     check("2026-11-11 12:00:00", "700.HK month {0, -, -, 1}", "2026-11-01×157");
     check("2026-11-11 12:00:00", "AAPL.US week {0, -, -, 1}", "2026-11-09×153");
@@ -54,7 +54,7 @@ fn i2_days_qualify_from_local_midnight_on() {
 }
 
 #[test]
-fn i2_every_minute_period_of_every_market_holds_the_minutes_up_to_now() {
+fn i2_forming_candles_contain_the_minutes_up_to_now() {
     for (market, name, day) in [
         (Market::Hk, "700.HK", "2026-11-12"),
         (Market::Us, "AAPL.US", "2026-11-12"),
@@ -85,7 +85,7 @@ fn i2_every_minute_period_of_every_market_holds_the_minutes_up_to_now() {
 }
 
 #[test]
-fn i2_a_query_about_the_future_sees_the_present() {
+fn i2_a_query_for_the_future_returns_the_forming_candle() {
     let now = at(Market::Hk, "2026-11-12 10:45:30");
     for question in
         ["700.HK 60m {0, 20261116, 1500, 1}", "700.HK 60m [-, 20261116]", "700.HK 60m {0, -, 1600, 1}"]

@@ -1,6 +1,6 @@
-//! R1 to R3: under a simulated clock, answers hold nothing that happened later. First the answers,
-//! as tables; then a property: deleting all future data from a copy of the store changes no answer,
-//! for any query.
+//! R1 to R3: in a replay, answers contain no data from the future. The first tests are tables of
+//! answers; the last one is a property test: deleting all future data from a copy of the store
+//! changes no answer to any query.
 
 use std::sync::OnceLock;
 
@@ -12,16 +12,16 @@ use crate::reference::{STRETCHES, World, random_query, world};
 use history::{Adjust, AsOf, Expected, HistoryError, PageCache, Plan, Sessions, coverage, known_part};
 use market::{Candle, Candles, Floors, Market, Price, Symbol, Timestamp, Turnover, Venue};
 
-/// A store where each number shows its origin: minute n of a day opens at 100 + n, reaches up by 2
-/// and down by 1, closes 1 above its open and trades 10; days open at 100 and close at 900 with a
-/// volume of 90,000.
+/// Returns a store in which each value shows its origin. Minute n of a day opens at 100 + n, has
+/// its high 2 above and its low 1 below the open, closes 1 above it, and has a volume of 10. Days
+/// open at 100, close at 900 and have a volume of 90,000.
 pub(crate) fn numbered_shop() -> &'static Shop {
     static SHOP: OnceLock<Shop> = OnceLock::new();
     SHOP.get_or_init(|| {
         let shop = Shop::new();
         for (name, from, through, daily_through) in [
             ("5.HK", "2025-12-22", "2025-12-24", "2025-12-24"),
-            // Its daily file is late.
+            // Its daily candles end two days before its minutes.
             ("6.HK", "2025-12-22", "2025-12-24", "2025-12-22"),
             ("600000.SH", "2026-11-11", "2026-11-12", "2026-11-12"),
             ("A.US", "2025-11-26", "2025-11-28", "2025-11-28"),
@@ -62,7 +62,7 @@ fn numbered(candle: Candle, open: i64) -> Candle {
     }
 }
 
-/// ` open high low close ×volume`
+/// Formats ` open high low close ×volume`.
 fn describe(candle: &Candle) -> String {
     let units = |price: Price| price.0 / 1_000_000;
     let Candle { open, high, low, close, volume, turnover, .. } = *candle;
@@ -75,9 +75,9 @@ fn check(now: &str, question: &str, expected: &str) {
     assert_eq!(found, expected, "{question} at {now}");
 }
 
-/// T1 of the engine's worked examples; a test of `trading` has the mark of that instant.
+/// T1 of the engine's worked examples. A test in `trading` covers the mark at the same instant.
 #[test]
-fn t1_in_the_second_minute_of_a_day() {
+fn t1_the_second_minute_of_a_day() {
     let (shop, security) = (Shop::new(), symbol("700.HK"));
     let candles = |rows: &[(&str, [i64; 4], i64)]| -> Candles {
         let one = |(local, [open, high, low, close], volume): &(&str, [i64; 4], i64)| {
@@ -98,14 +98,15 @@ fn t1_in_the_second_minute_of_a_day() {
 }
 
 #[test]
-fn r1_of_a_running_minute_only_the_open_is_shown() {
+fn r1_a_running_minute_shows_only_its_open() {
     let minutes = "5.HK 1m {0, -, -, 2}";
     check("2025-12-22 09:29:59", minutes, "error: 5.HK is known, but has no candles");
     check("2025-12-22 09:30:00", minutes, "2025-12-22 09:30 100 100 100 100 ×0;");
     check("2025-12-22 09:30:59", minutes, "2025-12-22 09:30 100 100 100 100 ×0;");
     check("2025-12-22 09:31:00", minutes, "2025-12-22 09:30 100 102 99 101 ×10; 09:31 101 101 101 101 ×0;");
     check("2025-12-22 09:31:20", minutes, "2025-12-22 09:30 100 102 99 101 ×10; 09:31 101 101 101 101 ×0;");
-    // Longer periods use it in that form, whether they are folded from minutes or from a roll-up.
+    // Longer periods include the running minute in the same form, folded from minutes or from a
+    // roll-up.
     for period in ["2m", "5m", "15m", "30m", "60m", "240m"] {
         check(
             "2025-12-22 09:31:20",
@@ -115,21 +116,21 @@ fn r1_of_a_running_minute_only_the_open_is_shown() {
     }
     check("2025-12-22 09:34:59", "5.HK 5m {0, -, -, 1}", "2025-12-22 09:30 100 105 99 104 ×40;");
     check("2025-12-22 09:35:00", "5.HK 5m {0, -, -, 1}", "2025-12-22 09:35 105 105 105 105 ×0;");
-    // A query for that minute, or the day, shows no more of it.
+    // A query for that minute or that day does not reveal more.
     check("2025-12-22 09:31:20", "5.HK 1m {1, 20251222, 0931, 9}", "2025-12-22 09:31 101 101 101 101 ×0;");
     check("2025-12-22 09:31:20", "5.HK 60m [20251222, 20251224]", "2025-12-22 09:30 100 102 99 101 ×10;");
-    // At lunch nothing is running, and the last minute of the morning has passed.
+    // At lunch no minute is running, and the last minute of the morning is complete.
     check("2025-12-22 12:00:00", "5.HK 60m {0, -, -, 1}", "2025-12-22 11:30 220 251 219 250 ×300;");
 }
 
 #[test]
-fn r1_holds_in_every_lane() {
+fn r1_applies_to_every_lane() {
     check("2025-11-26 04:00:30", "A.US 1m +ext {0, -, -, 1}", "2025-11-26 04:00 580 580 580 580 ×0;");
     check("2025-11-26 16:00:30", "A.US 1m +ext {0, -, -, 1}", "2025-11-26 16:00 1300 1300 1300 1300 ×0;");
     check("2025-11-26 16:00:30", "A.US 1m {0, -, -, 1}", "2025-11-26 15:59 1299 1301 1298 1300 ×10;");
     check("2025-11-27 20:10:30", "A.US 60m +all {0, -, -, 1}", "2025-11-27 20:00 100 111 99 110 ×100;");
     check("2025-11-27 20:00:30", "A.US 60m +all {0, -, -, 1}", "2025-11-27 20:00 100 100 100 100 ×0;");
-    // On the half day the regular hours end at 13:00.
+    // On a half day, regular hours end at 13:00.
     check("2025-11-28 12:59:30", "A.US 1m {0, -, -, 1}", "2025-11-28 12:59 1119 1119 1119 1119 ×0;");
     check("2025-11-28 13:00:00", "A.US 1m {0, -, -, 1}", "2025-11-28 12:59 1119 1121 1118 1120 ×10;");
 }
@@ -145,7 +146,7 @@ fn r2_a_closing_candle_is_hidden_until_its_tail_is_over() {
     check("2025-12-22 16:10:00", last, "2025-12-22 16:00 430 432 429 431 ×10;");
     check("2025-12-22 16:10:00", "5.HK 120m {0, -, -, 1}", "2025-12-22 15:00 370 432 369 431 ×610;");
     check("2025-12-22 16:10:00", "5.HK 60m {0, -, -, 1}", "2025-12-22 16:00 430 432 429 431 ×10;");
-    // The half day's tail shares the last bucket of its morning.
+    // On a half day, the closing candle is in the last bucket of the morning.
     check("2025-12-24 12:09:59", "5.HK 60m {0, -, -, 1}", "2025-12-24 11:30 220 251 219 250 ×300;");
     check("2025-12-24 12:10:00", "5.HK 60m {0, -, -, 1}", "2025-12-24 11:30 220 252 219 251 ×310;");
     check("2026-11-12 15:09:59", "600000.SH 1m {0, -, -, 1}", "2026-11-12 14:59 339 341 338 340 ×10;");
@@ -153,7 +154,7 @@ fn r2_a_closing_candle_is_hidden_until_its_tail_is_over() {
 }
 
 #[test]
-fn r3_a_day_that_is_not_over_is_built_of_the_minutes_that_are_complete() {
+fn r3_an_unfinished_day_is_folded_from_complete_minutes() {
     let day = "5.HK day {0, -, -, 2}";
     let monday = "2025-12-22 100 902 99 900 ×90000;";
     check("2025-12-22 00:00:00", day, "error: 5.HK is known, but has no candles");
@@ -167,7 +168,7 @@ fn r3_a_day_that_is_not_over_is_built_of_the_minutes_that_are_complete() {
     check("2025-12-24 12:10:00", "5.HK day {0, -, -, 1}", "2025-12-24 100 902 99 900 ×90000;");
     check("2026-11-12 15:09:59", "600000.SH day {0, -, -, 1}", "2026-11-12 100 341 99 340 ×2400;");
     check("2026-11-12 15:10:00", "600000.SH day {0, -, -, 1}", "2026-11-12 100 902 99 900 ×90000;");
-    // Regular hours only: pre-market trades are in no day.
+    // Days contain only regular hours, without pre-market trades.
     check("2025-11-28 09:31:20", "A.US day {0, -, -, 1}", "2025-11-28 910 912 909 911 ×10;");
     check("2025-11-28 09:30:20", "A.US day [20251128, -]", "");
     check("2025-11-28 12:59:59", "A.US day {0, -, -, 1}", "2025-11-28 910 1120 909 1119 ×2090;");
@@ -175,7 +176,7 @@ fn r3_a_day_that_is_not_over_is_built_of_the_minutes_that_are_complete() {
 }
 
 #[test]
-fn r3_longer_spans_hold_the_stored_days_before_and_the_minutes_of_today() {
+fn r3_longer_spans_combine_stored_days_and_minutes() {
     for (period, stamp) in
         [("week", "2025-12-22"), ("month", "2025-12-01"), ("quarter", "2025-10-01"), ("year", "2025-01-01")]
     {
@@ -188,7 +189,7 @@ fn r3_longer_spans_hold_the_stored_days_before_and_the_minutes_of_today() {
 }
 
 #[test]
-fn r3_minutes_replace_a_finished_day_until_its_candle_is_stored() {
+fn r3_minutes_replace_a_missing_daily_candle() {
     let (monday, tuesday) = ("2025-12-22 100 902 99 900 ×90000;", "2025-12-23 100 432 99 431 ×3310;");
     for clock in [AsOf::Replay, AsOf::Live] {
         let check = |now: &str, question: &str, expected: &str| {
@@ -222,12 +223,12 @@ fn r3_minutes_replace_a_finished_day_until_its_candle_is_stored() {
 }
 
 #[test]
-fn by_the_machines_clock_all_stored_candles_are_known() {
+fn a_live_clock_shows_all_stored_candles() {
     let live = |now: &str, question: &str| numbered_shop().ask_as_of(AsOf::Live, now, question, describe);
     assert_eq!(live("2025-12-22 09:30:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 09:30 100 102 99 101 ×10;");
     assert_eq!(live("2025-12-22 16:00:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 16:00 430 432 429 431 ×10;");
-    // A day that is not over is built from minutes, if there are any; before the first one, the
-    // stored candle is served.
+    // A day that is not over is folded from its minutes. Before the first minute, the stored candle
+    // is served.
     let day = "5.HK day {0, -, -, 1}";
     assert_eq!(live("2025-12-22 09:29:59", day), "2025-12-22 100 902 99 900 ×90000;");
     assert_eq!(live("2025-12-22 09:31:20", day), "2025-12-22 100 103 99 102 ×20;");
@@ -235,9 +236,8 @@ fn by_the_machines_clock_all_stored_candles_are_known() {
     assert_eq!(live("2025-12-23 09:31:20", "5.HK week {0, -, -, 1}"), "2025-12-22 100 902 99 102 ×90020;");
 }
 
-/// The world without future data: later candles, of the running minute all but the open, the
-/// closing candle whose tail is not over, the day that is not over, and actions that are not
-/// effective.
+/// Removes all future data: later candles, everything but the open of a running minute, a closing
+/// candle whose tail is not over, an unfinished day, and actions that are not effective yet.
 fn cut(world: &World, venue: &Venue, now: Timestamp) -> World {
     let today = venue.zone().date(now);
     let unfinished = unfinished_day(venue, now).map(|day| venue.zone().midnight(day));
@@ -257,7 +257,7 @@ pub(crate) fn shop_of(world: &World, security: &Symbol, cut: Cut) -> Shop {
     shop
 }
 
-/// In the hours of a day of the world, around all the instants at which something becomes known.
+/// Returns a random instant within the data, close to the instants at which candles become visible.
 pub(crate) fn busy_now(rng: &mut Rng, venue: &Venue, world: &World) -> Timestamp {
     let after = *rng.pick(&[0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3600]);
     let all: Vec<i64> = world.minutes.iter().chain(&world.days).map(|c| c.time.0).collect();
@@ -269,7 +269,7 @@ pub(crate) fn busy_now(rng: &mut Rng, venue: &Venue, world: &World) -> Timestamp
     }
 }
 
-/// All queries about a security except its candles, as text.
+/// Formats the answers to all other kinds of queries about a security.
 fn surroundings(shop: &Shop, security: &Symbol, as_of: AsOf) -> String {
     let venue = venue(security.market());
     let reader = &mut shop.store.reader().unwrap();
@@ -290,7 +290,7 @@ fn surroundings(shop: &Shop, security: &Symbol, as_of: AsOf) -> String {
     [has, covered, quote, states, series].join("\n")
 }
 
-/// The candles of a query, or the error.
+/// Returns the candles of a query, or the error.
 fn query_all(shop: &Shop, query: &history::Query, as_of: AsOf) -> Result<Vec<Candle>, String> {
     match shop.candles(query, as_of) {
         Ok(answer) => Ok(answer.candles.iter().collect()),
@@ -336,11 +336,12 @@ fn deleting_future_data_changes_no_answer() {
             }
         }
     }
-    // A test of empty answers alone would prove little.
+    // Guards against a test that only compares empty answers.
     assert!(answered > 2000 && cached > 50, "{answered} {cached}");
 }
 
-/// A plan that cached pages can answer has the same answer.
+/// Checks that the page cache gives the expected answer. Returns `false` if it cannot answer the
+/// plan, or if the answer is empty.
 fn check_page_cache(
     page_cache: &PageCache<Plain>,
     shop: &Shop,
@@ -385,7 +386,7 @@ fn the_last_price_comes_from_minutes_until_the_day_closes() {
     };
     for (local, wanted) in [
         ("2025-12-21 12:00", None),
-        // Of the running minute, the open is known.
+        // Only the open of the running minute is visible.
         ("2025-12-23 09:31:30", Some(101)),
         ("2025-12-23 12:30", Some(250)),
         ("2025-12-23 20:00", Some(900)),

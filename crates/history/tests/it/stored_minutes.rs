@@ -1,10 +1,10 @@
-//! Stored candles for the engine that fills orders: against a plain filter over everything.
+//! Compares the stored candles for the trading engine with a plain filter over all candles.
 
 use market::{Candle, Candles, Market, Price, Session, Timestamp};
 
 use crate::common::{COARSE, Cut, Rng, Shop, at, candle, date, days, minutes, symbol};
 
-/// Distinct prices, so that no candle equals another.
+/// Gives every candle a distinct price and volume.
 fn distinct(candles: Candles) -> Candles {
     (1..).zip(candles.iter()).map(|(n, one)| candle(one.time, one.session, 10_000 * n, n)).collect()
 }
@@ -88,14 +88,14 @@ fn the_mark_is_the_newest_minute_of_any_lane() {
         let found = shop.history.last_minute(&snapshot, &security, at(Market::Us, local)).unwrap();
         assert_eq!(close(found), expected, "{local}");
     }
-    // After-hours trades are not the intraday close, and neither are those of another day.
+    // Neither after-hours trades nor those of another day affect the intraday close.
     let of_day = |day: &str| shop.history.intraday_close(&snapshot, &security, date(day)).unwrap();
     assert_eq!(of_day("2026-03-18"), Some(Price(4_000_000)));
     assert_eq!((of_day("2026-03-17"), of_day("2026-03-19"), of_day("2026-03-21")), (None, None, None));
 }
 
 #[test]
-fn the_closing_auction_is_the_intraday_close_of_hong_kong() {
+fn the_closing_auction_sets_the_hong_kong_close() {
     let (shop, security) = (Shop::new(), symbol("700.HK"));
     let all: Candles = (1..)
         .zip(["2026-03-18 15:59", "2026-03-18 16:00", "2026-03-19 09:30"])
@@ -112,7 +112,7 @@ fn the_closing_auction_is_the_intraday_close_of_hong_kong() {
 }
 
 #[test]
-fn the_close_before_a_date_is_that_of_the_last_stored_day() {
+fn close_before_returns_the_last_stored_day() {
     let (shop, security) = (Shop::new(), symbol("700.HK"));
     let days = distinct(days(Market::Hk, "2024-01-02", "2026-03-31"));
     shop.stock(&security, &Candles::default(), &days, Cut { block_rows: 100, page_rows: 16 });
@@ -126,7 +126,7 @@ fn the_close_before_a_date_is_that_of_the_last_stored_day() {
         let expected = days.iter().rfind(|one| one.time < midnight).map(|one| one.close);
         assert_eq!(close(day), expected, "{day}");
     }
-    // Corporate actions do not change traded prices.
+    // Corporate actions do not change the stored prices.
     let split = market::Action {
         split: market::adjust::Amount::parse("5").unwrap(),
         ..market::Action::none(date("2026-03-18"))
@@ -139,7 +139,7 @@ fn the_close_before_a_date_is_that_of_the_last_stored_day() {
 }
 
 #[test]
-fn a_day_without_a_daily_candle_closes_with_its_last_regular_minute() {
+fn the_last_regular_minute_replaces_a_missing_daily_close() {
     let (shop, security) = (Shop::new(), symbol("AAPL.US"));
     let minutes: Candles = (1..)
         .zip([
@@ -151,7 +151,7 @@ fn a_day_without_a_daily_candle_closes_with_its_last_regular_minute() {
         ])
         .map(|(n, (local, session))| candle(at(Market::Us, local), session, n * 1_000_000, 10))
         .collect();
-    // The daily file ends with the 17th, and rounds the prices of the minutes.
+    // The daily file ends on the 17th, and its close differs from that of the minutes.
     let days: Candles =
         [candle(at(Market::Us, "2026-03-17"), Session::Intraday, 9_000_000, 10)].into_iter().collect();
     shop.stock(&security, &minutes, &days, COARSE);
@@ -182,7 +182,7 @@ fn options_are_read_like_any_other_security() {
 }
 
 #[test]
-fn a_window_reads_its_blocks_alone_and_a_mark_one_block_a_lane() {
+fn reads_touch_only_the_needed_blocks() {
     let (shop, security) = (Shop::new(), symbol("A.US"));
     let all = distinct(minutes(Market::Us, "2025-06-02", "2025-06-06"));
     shop.stock(&security, &all, &Candles::default(), Cut { block_rows: 50, page_rows: 10 });

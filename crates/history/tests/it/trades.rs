@@ -1,4 +1,4 @@
-//! Single trades: import, queries under a clock, thresholds from the days before, candles built
+//! Single trades: import, queries at an instant, thresholds from earlier days, and candles built
 //! from trades.
 
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::common::{Shop, at, symbol, venue};
 const HEADER: &str = "symbol,time,price,volume,direction,type\n";
 const SMALL: Sizes = Sizes { flush_rows: 2, block_rows: 4096 };
 
-/// `09:30:00 10.0 100 up` for each line, of 700.HK on a day.
+/// Formats trades of 700.HK on a day from lines such as `09:30:00 10.0 100 up`.
 fn table(day: &str, lines: &str) -> String {
     let mut text = HEADER.to_owned();
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -28,7 +28,7 @@ fn hk() -> Symbol {
     symbol("700.HK")
 }
 
-/// All trades that are stored of 700.HK.
+/// Lists all stored trades of 700.HK.
 fn stored(shop: &Shop) -> Vec<String> {
     let mut reader = shop.store.reader().unwrap();
     let as_of = AsOf::Live(at(Market::Hk, "2030-01-01"));
@@ -53,7 +53,7 @@ fn import(shop: &Shop, name: &str, text: &str, options: &Options, sizes: Sizes) 
 }
 
 #[test]
-fn the_last_file_replaces_a_second_and_the_same_file_changes_nothing() {
+fn a_later_file_replaces_the_trades_of_a_second() {
     let shop = Shop::new();
     let first = table("2026-03-18", "09:30:00 10 100\n09:30:00 10 100\n09:30:01 11 100");
     let report = import(&shop, "a.csv", &first, &Options::default(), Sizes::default());
@@ -80,8 +80,9 @@ fn the_last_file_replaces_a_second_and_the_same_file_changes_nothing() {
 }
 
 #[test]
-fn a_file_committed_in_several_flushes_is_stored_as_in_one() {
-    // Seven trades alike in each second: more rows than are read at a time, so that a flush ends within a second.
+fn trades_do_not_depend_on_the_flush_size() {
+    // Seven identical trades per second, and more rows than one batch of the reader, so that a
+    // flush ends within a second.
     let clock =
         |second: usize| format!("{:02}:{:02}:{:02}", 10 + second / 3600, second / 60 % 60, second % 60);
     let lines: String = (0..6000).map(|row| format!("{} 10 100\n", clock(row / 7))).collect();
@@ -140,13 +141,13 @@ fn flow(shop: &Shop, now: &str) -> Result<(usize, String), HistoryError> {
         shop.history.capital_distribution(&mut reader, &hk(), Floors::NONE, ClassShares::default(), as_of)?;
     let net = capital.capital_in.sum().0 - capital.capital_out.sum().0;
     let last = flow.lines.last().map(|(_, total)| *total).unwrap_or_default();
-    // The invariant of the specification.
+    // Invariant of the specification: net inflow equals the last point of the capital flow.
     assert_eq!(net, last.0, "{now}");
     Ok((flow.lines.len(), last.text().to_string()))
 }
 
 #[test]
-fn the_flow_ends_at_now_and_the_day_is_the_last_that_has_opened() {
+fn capital_flow_uses_the_last_day_that_has_opened() {
     let shop = Shop::new();
     let text = table("2026-03-17", "10:00:00 10 100 up")
         + table(
@@ -177,7 +178,7 @@ fn the_flow_ends_at_now_and_the_day_is_the_last_that_has_opened() {
     assert_eq!(times, [at(Market::Hk, "2026-03-18 09:20").0, at(Market::Hk, "2026-03-18 09:30").0]);
 }
 
-/// Inflow by size, with thresholds from the trades stored before: `large medium small`.
+/// Returns the inflow as `large medium small`, with thresholds from earlier trades.
 fn inflow(shop: &Shop, now: &str, shares: ClassShares) -> String {
     let mut reader = shop.store.reader().unwrap();
     let as_of = AsOf::Live(at(Market::Hk, now));
@@ -187,15 +188,16 @@ fn inflow(shop: &Shop, now: &str, shares: ClassShares) -> String {
 }
 
 #[test]
-fn thresholds_follow_from_twenty_days_else_all_before_else_the_day() {
+fn thresholds_fall_back_to_all_trades_and_then_to_the_day() {
     let shop = Shop::new();
     let today = table("2026-03-18", "09:30:00 1 50 up\n09:30:01 1 20 up\n09:30:02 1 10 up");
     import(&shop, "today.csv", &today, &Options::default(), Sizes::default());
     let standard = ClassShares::default();
-    // The day so far: 50 of 80 reaches both shares.
+    // Without earlier days, the current day is used: the amount 50 of 80 exceeds both shares.
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "50.000 0.000 30.000");
     assert_eq!(inflow(&shop, "2026-03-18 09:30:00", standard), "50.000 0.000 0.000");
-    // All days before, though long ago and few: 40 of 100 is large, 20 medium.
+    // All earlier days are used, even if they are few and long ago: of 100, an amount of 40 is
+    // large and 20 is medium.
     let old = table(
         "2025-12-01",
         "09:30:00 1 40 up\n09:30:01 1 20 up\n09:30:02 1 20 up\n09:30:03 1 10 up\n09:30:04 1 10 down",
@@ -209,7 +211,7 @@ fn thresholds_follow_from_twenty_days_else_all_before_else_the_day() {
     let many = |amount: i64| -> String {
         (0..1000).map(|at| format!("10:{:02}:{:02} 1 {amount} up\n", at / 60, at % 60)).collect()
     };
-    // The 13th of February is the twentieth trading day before, the 12th is too early.
+    // 13 February is the twentieth trading day before; 12 February is outside the window.
     import(&shop, "far.csv", &table("2026-02-12", &many(60)), &Options::default(), Sizes::default());
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "0.000 0.000 80.000");
     import(&shop, "near.csv", &table("2026-02-13", &many(15)), &Options::default(), Sizes::default());
@@ -221,9 +223,9 @@ fn thresholds_follow_from_twenty_days_else_all_before_else_the_day() {
 }
 
 #[test]
-fn all_earlier_trades_count_over_any_number_of_days() {
+fn sparse_trades_use_all_earlier_days() {
     let shop = Shop::new();
-    // One trade of 500 long ago, then one of 1 on each of more than 250 days.
+    // One trade of 500 long ago, then one trade of 1 on each of more than 250 days.
     let mut text = table("2024-12-02", "10:00:00 1 500 up");
     let (from, through) = ("2024-12-03".parse().unwrap(), "2026-03-17".parse().unwrap());
     let later: Vec<String> =
@@ -235,17 +237,17 @@ fn all_earlier_trades_count_over_any_number_of_days() {
     import(&shop, "sparse.csv", &text, &Options::default(), Sizes::default());
     let today = table("2026-03-18", "09:30:00 1 500 up\n09:30:01 1 300 up\n09:30:02 1 1 up");
     import(&shop, "today.csv", &today, &Options::default(), Sizes::default());
-    // 500 alone is more than 55 % of the amounts stored before.
+    // 500 is more than 55% of all earlier amounts.
     let standard = ClassShares::default();
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "500.000 0.000 301.000");
-    // With shares whose thresholds are not stored, the query computes them: 90 % are reached among
-    // those of 1.
+    // The thresholds for other shares are not stored, so the query computes them: 90% is reached
+    // among the trades of 1.
     let other = ClassShares { large: 30, medium: 90 };
     assert_eq!(inflow(&shop, "2026-03-18 17:00", other), "500.000 301.000 0.000");
 }
 
 #[test]
-fn candles_are_built_from_all_trades_of_the_days_that_a_file_changes() {
+fn candles_are_built_from_all_trades_of_changed_days() {
     let shop = Shop::new();
     let build = Options { build_candles: true, ..Options::default() };
     import(
@@ -273,7 +275,8 @@ fn candles_are_built_from_all_trades_of_the_days_that_a_file_changes() {
         ["09:30 10.0 12.0 10.0 12.0 200", "09:31 11.0 11.0 11.0 11.0 100", "16:00 10.5 10.5 10.5 10.5 300"]
     );
     assert_eq!(line("700.HK/1d"), ["00:00 10.0 12.0 10.0 10.5 650"]);
-    // The same file with the option is another import, and builds candles that are already stored.
+    // The same file with the option is a different import. It builds candles that are already
+    // stored.
     let report = import(
         &shop,
         "a.csv",
@@ -299,7 +302,7 @@ fn a_security_without_trades_is_refused() {
     assert!(matches!(shop.history.has_trades(&mut reader, &hk(), as_of), Err(HistoryError::NoTrades(_))));
     let tomorrow = AsOf::Live(at(Market::Hk, "2026-03-19 10:00"));
     shop.history.has_trades(&mut reader, &hk(), tomorrow).unwrap();
-    // Below the floor of an account nothing is served.
+    // An account with a later floor is served nothing.
     let floors = Floors { minute: Some("2026-03-20".parse().unwrap()), ..Floors::NONE };
     let cut = shop.history.capital_flow(&mut reader, &hk(), floors, tomorrow);
     assert!(matches!(cut, Err(HistoryError::NoTrades(_))));

@@ -1,5 +1,5 @@
-//! Helpers for the tables of `rules_*.rs`: text in, text out. Wall-clock times are converted by
-//! jiff's own zoned arithmetic, so no table is checked with the code under test.
+//! Helpers for the tables of `rules_*.rs`, with text as input and output. Local times are converted
+//! by jiff, so that no table is checked with the code under test.
 #![allow(dead_code, unreachable_pub, reason = "every test file takes its own part of this module")]
 
 use std::sync::OnceLock;
@@ -51,7 +51,8 @@ pub fn zone(market: Market) -> TimeZone {
     }
 }
 
-/// `2026-03-18 09:30`, `2026-03-18 16:08:37` or a bare date (midnight), on the market's wall clock.
+/// Parses `2026-03-18 09:30`, `2026-03-18 16:08:37` or a bare date (midnight) in the market's local
+/// time.
 pub fn at(market: Market, local: &str) -> Timestamp {
     let text = if local.len() == 10 { format!("{local} 00:00") } else { local.to_owned() };
     let wall: DateTime = text.parse().unwrap_or_else(|_| panic!("{local:?} is no wall clock reading"));
@@ -63,18 +64,18 @@ fn format(market: Market, at: Timestamp, form: &str) -> String {
     instant.to_zoned(zone(market)).strftime(form).to_string()
 }
 
-/// The wall clock at an instant: `2026-03-18 09:30`.
+/// Formats the local time at an instant: `2026-03-18 09:30`.
 pub fn local(market: Market, at: Timestamp) -> String {
     format(market, at, "%Y-%m-%d %H:%M")
 }
 
-/// The time of day alone: `09:30`.
+/// Formats the local time of day: `09:30`.
 pub fn clock(market: Market, at: Timestamp) -> String {
     format(market, at, "%H:%M")
 }
 
-/// The minute candle of a trade, by A3 and A4: the minute it happens in, or the closing minute if
-/// it is in the closing tail. The crate itself gets finished minutes only.
+/// Returns the slot and the stamp of the one-minute candle of a trade, by rules A3 and A4: its own
+/// minute, or the closing minute if it is in the closing tail.
 pub fn print(market: Market, when: Timestamp) -> Option<(Slot, Timestamp)> {
     let venue = venue(market);
     if let Some(slot) = venue.slot(when) {
@@ -90,8 +91,8 @@ pub fn print(market: Market, when: Timestamp) -> Option<(Slot, Timestamp)> {
     Some((venue.slot(closing)?, closing))
 }
 
-/// The stamp of the candle of `period` that holds a trade (minute class) or a trading day (day
-/// class).
+/// Returns the stamp of the `period` candle that contains a trade (minute periods) or a trading day
+/// (daily and longer periods).
 pub fn stamp(market: Market, period: Period, when: &str) -> Option<Timestamp> {
     let when = at(market, when);
     match period {
@@ -106,7 +107,7 @@ pub fn stamp(market: Market, period: Period, when: &str) -> Option<Timestamp> {
     }
 }
 
-/// A candle whose content does not matter.
+/// Returns a candle with arbitrary content.
 pub fn flat(time: Timestamp, session: Session) -> Candle {
     let price = Price(10_000_000);
     Candle {
@@ -121,8 +122,8 @@ pub fn flat(time: Timestamp, session: Session) -> Candle {
     }
 }
 
-/// A fully traded day, overnight to close. The closing minute of a tail has turnover but no volume,
-/// so that it is visible in a fold.
+/// Returns all minutes of a trading day in all sessions. A closing minute has turnover but no
+/// volume, so that it can be recognized in a fold.
 pub fn full_day(market: Market, day: &str) -> Candles {
     let day = venue(market).day(date(day)).expect("a trading day");
     let mut candles = Candles::default();
@@ -141,20 +142,21 @@ pub fn only(candles: &Candles, session: Session) -> Candles {
     candles.iter().filter(|candle| candle.session == session).collect()
 }
 
-/// Minutes after midnight as `HH:MM`; those of the eve's evening as its own clock shows them.
+/// Formats minutes after midnight as `HH:MM`. Negative minutes are shown as the local time of the
+/// previous evening.
 pub fn wall(minute: i32) -> String {
     let shown = if minute <= 0 { minute + 1440 } else { minute };
     let shown = if minute == 0 { 0 } else { shown };
     format!("{:02}:{:02}", shown / 60, shown % 60)
 }
 
-/// `O H L C` with three decimals.
+/// Formats `O H L C` with three decimals.
 pub fn prices(candle: &Candle) -> String {
     let Candle { open, high, low, close, .. } = candle;
     format!("{} {} {} {}", open.text(3), high.text(3), low.text(3), close.text(3))
 }
 
-/// A candle from `O H L C`.
+/// Parses a candle from `O H L C`.
 pub fn candle(time: Timestamp, prices: &str, volume: i64, turnover: &str) -> Candle {
     let mut column = prices.split_whitespace().map(|text| Price::parse(text).expect("a price"));
     let mut next = || column.next().expect("four prices");

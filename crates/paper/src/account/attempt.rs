@@ -1,6 +1,6 @@
-//! One attempt at a request: decide everything under the account's lock, release the lock, then
-//! wait for the disk. The next request builds on this decision before it is written, and fails with
-//! it.
+//! One attempt at a request: make every decision under the account's lock, release the lock, then
+//! wait for the commit. The next request builds on this decision before it is durable, and fails if
+//! it fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,26 +22,26 @@ use crate::operator_words::Exchanged;
 use crate::service::Paper;
 use crate::snapshot::{self, FORMAT};
 
-/// Minimum number of entries between snapshots. The interval grows with the journal, so that all
-/// snapshots together cost no more than a few readings of it.
+/// Minimum number of entries between snapshots. The interval grows with the journal, so the total
+/// cost of all snapshots stays proportional to the journal's length.
 const SNAPSHOT_AFTER: u64 = 2_000;
-/// From this many entries on, a snapshot takes too long for a request and is written by a
+/// Number of entries from which a snapshot takes too long for a request and is written by a
 /// separate thread.
 const SNAPSHOT_ASIDE: u64 = 10_000;
-/// How long idempotency keys are stored, in seconds of the machine's clock.
+/// Retention of idempotency keys, in seconds of the machine's clock.
 pub(crate) const NAMES_KEPT_S: i64 = 600;
 
 /// Options of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestOptions<'a> {
-    /// The idempotency key of the request.
+    /// Idempotency key.
     pub(crate) name: Option<&'a str>,
-    /// The terms of the order that the request submits.
+    /// Terms of the order that the request submits.
     pub(crate) terms: Option<&'a Terms>,
     pub(crate) audit: Option<Audited>,
-    /// The request changes nothing by itself.
+    /// Whether the request is a read: it writes only what advancing the account produces.
     pub(crate) is_read: bool,
-    /// Store the horizon and the next wake-up even if nothing happened.
+    /// Whether to store the horizon and the next wake-up time even if there are no new entries.
     pub(crate) keeps_head: bool,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct RequestOptions<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Earlier {
     order: Option<OrderId>,
-    /// The entry that created the order.
+    /// Number of the journal entry that created the order.
     entry: Option<u64>,
-    /// Set if it may not be written yet.
+    /// Set if the request may not be durable yet.
     ticket: Option<Ticket>,
 }
 
@@ -59,46 +59,48 @@ pub(crate) struct Earlier {
 #[derive(Debug)]
 pub(crate) enum Work<T> {
     Done(T),
-    /// Only a portion of the catch-up was done; there is more.
+    /// The account is still behind after one portion of the catch-up, so the request was not
+    /// executed.
     Behind(Behind),
 }
 
-/// An account that was advanced to `at` on the way to `to`.
+/// An account that has been advanced to `at` and must reach `to`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behind {
     pub(crate) at: Timestamp,
     pub(crate) to: Timestamp,
 }
 
-/// Result of an attempt that is on the disk.
+/// Result of an attempt whose entries are durable.
 #[derive(Debug)]
 pub(crate) enum Finished<T> {
     Changed(Changed<T>),
     Behind(Behind),
 }
 
-/// A decision. It is valid once it is written.
+/// A decision. It becomes valid once its entries are durable.
 #[derive(Debug)]
 pub(crate) enum Attempt<T> {
     Made {
         made: Work<T>,
         refusal: Option<Refusal>,
         ticket: Option<Ticket>,
-        /// The earlier, possibly unwritten addition that this one builds on.
+        /// The preceding append, possibly not durable yet, that this one builds on.
         before: Option<Ticket>,
         is_void: Arc<AtomicBool>,
-        /// Held until the addition is written, so that reloading the account from its journal waits
-        /// for it.
+        /// Held until the append is durable, so that the slot is not evicted and a reload of the
+        /// account waits for the append.
         place: Arc<AccountSlot>,
     },
-    /// A request with the same idempotency key was made before.
+    /// An earlier request had the same idempotency key.
     Repeated(Earlier),
-    /// The account's horizon is later than the clock of this request.
+    /// The account's horizon is later than the request's clock.
     Ahead(Moment),
 }
 
-/// When something may next happen to an account without a request. Only open orders and grids, and
-/// positions that may be liquidated, need it: everything else is computed on the next read.
+/// Returns when the account must next be advanced without a request. `None` unless the account has
+/// open orders or grids, or positions that may be liquidated: everything else is computed on the
+/// next read.
 fn wake(account: &Account, feed: &StoreFeed<'_>, now: Timestamp) -> Option<Timestamp> {
     let has_open = account.has_open_orders() || account.grids().has_open();
     let is_watched = has_open || account.settings().liquidate;
@@ -108,18 +110,19 @@ fn wake(account: &Account, feed: &StoreFeed<'_>, now: Timestamp) -> Option<Times
     [next_wake(account, feed, now), feed.next_late(account, now)].into_iter().flatten().min()
 }
 
-/// The stored form of a request with an idempotency key: its order, and the entry that created it.
+/// Encodes the stored result of a request with an idempotency key: the order id and the number of
+/// the entry that created it.
 fn answer(order: OrderId, entry: Option<u64>) -> String {
     entry.map_or_else(|| order.to_string(), |entry| format!("{order} {entry}"))
 }
 
-/// Earlier versions stored the order alone.
+/// Decodes the result of [`answer`]. Earlier versions stored the order id without an entry number.
 fn parse_answer(answer: &str) -> (Option<OrderId>, Option<u64>) {
     let (order, entry) = answer.split_once(' ').unwrap_or((answer, ""));
     (order.parse().ok(), entry.parse().ok())
 }
 
-/// The order as submitted in an entry, if that entry submitted it.
+/// Returns the order as submitted if this entry submitted it.
 fn accepted_in(
     id: AccountId,
     row: &JournalEntry,
@@ -136,7 +139,7 @@ fn accepted_in(
 }
 
 impl PaperAccount<'_> {
-    /// Decides a request under the account's lock, and queues the new entries for writing.
+    /// Decides a request under the account's lock and queues the new entries for the next commit.
     pub(super) fn attempt<T>(
         &mut self,
         request: &RequestOptions<'_>,
@@ -162,8 +165,8 @@ impl PaperAccount<'_> {
         let feed = paper.feed_at(self.reader, moment, state.version)?;
         feed.notice(&book.account);
         let engine = Engine::new(&feed, paper.tables());
-        // The book is taken out of its slot. If anything fails, the next request reads the journal
-        // again.
+        // The book has been taken out of its slot. On any error it stays out, and the next request
+        // reloads the journal.
         let portion = paper.portion.advance(&engine, &mut book.account, now);
         let behind = book.account.horizon().filter(|at| *at < now).map(|at| Behind { at, to: now });
         let (mut outcome, made) = match behind {
@@ -178,7 +181,7 @@ impl PaperAccount<'_> {
         let refusal = outcome.refusal.clone();
         let before = book.last_ticket;
         let is_kept = request.keeps_head || !outcome.entries.is_empty();
-        // The rest is due immediately.
+        // An account that is behind is due again immediately.
         let since = behind.map_or(now, |behind| behind.at);
         let wake = if is_kept { feed.checked(wake(&book.account, &feed, since))? } else { None };
         let portion_only = RequestOptions { keeps_head: request.keeps_head, ..RequestOptions::default() };
@@ -194,7 +197,7 @@ impl PaperAccount<'_> {
 }
 
 impl Paper {
-    /// Queues the new entries for writing, if there are any.
+    /// Queues the new entries for the next commit. Returns `None` if there is nothing to write.
     fn enqueue(
         &self,
         id: AccountId,
@@ -226,8 +229,8 @@ impl Paper {
         Ok(Some(ticket))
     }
 
-    /// Waits until an attempt is on the disk. `None` if another process wrote first: everything
-    /// must then be decided again.
+    /// Waits until an attempt is durable. Returns `None` if another process wrote first, and the
+    /// request must be decided again.
     pub(crate) fn finish<T>(
         &self,
         id: AccountId,
@@ -239,7 +242,7 @@ impl Paper {
                 return Ok(Some(Finished::Changed(Changed::Repeated(order))));
             }
             Attempt::Repeated(Earlier { ticket: Some(ticket), .. }) => {
-                // By then the store shows whether it was written.
+                // After the wait, the store shows whether the earlier request was written.
                 self.committer.wait_for(&self.accounts, ticket);
                 return Ok(None);
             }
@@ -268,16 +271,16 @@ impl Paper {
         }
     }
 
-    /// The book at the current head of the journal. Another process may have added to the journal
-    /// or cut it; its additions are pushed to listeners here, before anything that follows from
-    /// them.
+    /// Returns the book at the current journal head. If another process has appended entries or
+    /// truncated the journal, catches up or reloads, and pushes the new entries to listeners before
+    /// any later ones.
     pub(crate) fn current(&self, state: &mut AccountState, id: AccountId) -> Result<Book, PaperError> {
         state.version = None;
         for _ in 0..TRIES_MAX {
             let held = state.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
             let followed = match held {
-                // Ahead of the journal. If another process writes in between, the next addition is
-                // void.
+                // The book is ahead of the journal. If another process writes first, the next
+                // append is void.
                 Some(book) if book.last_ticket.is_some_and(|ticket| !self.committer.is_finished(ticket)) => {
                     return Ok(book);
                 }
@@ -303,8 +306,8 @@ impl Paper {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    /// Loads the book from the journal. Waits for unwritten additions of this process first, so
-    /// that listeners receive them once.
+    /// Loads the book from the journal. Waits for this process's pending appends first, so that
+    /// listeners receive them only once.
     fn loaded(&self, state: &AccountState, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
         if let Some(ticket) = state.last_ticket {
             self.committer.wait_for(&self.accounts, ticket);
@@ -312,8 +315,8 @@ impl Paper {
         state.load(&self.accounts, id)
     }
 
-    /// The order of an earlier request with the same idempotency key, and its ticket if it is not
-    /// written yet.
+    /// Returns the earlier request with the same idempotency key, with its ticket if it is not
+    /// durable yet.
     fn repeated(
         &self,
         book: &Book,
@@ -321,7 +324,7 @@ impl Paper {
         name: &str,
         moment: Moment,
     ) -> Result<Option<Earlier>, PaperError> {
-        // A written one is in the store.
+        // A key whose ticket is finished is looked up in the store instead.
         let is_waiting = |(known, _, ticket): &&(String, OrderId, Ticket)| {
             known == name && !self.committer.is_finished(*ticket)
         };
@@ -336,7 +339,7 @@ impl Paper {
         }))
     }
 
-    /// Why a repeated idempotency key is refused: the order was submitted on other terms.
+    /// Returns a refusal if the idempotency key was used for an order with different terms.
     fn conflict(
         &self,
         book: &Book,
@@ -344,11 +347,12 @@ impl Paper {
         request: &RequestOptions<'_>,
         earlier: &Earlier,
     ) -> Result<Option<Refusal>, PaperError> {
-        // A request that is not written yet is looked up again once it is.
+        // The terms of a pending request are compared on the retry, once it is durable.
         let Some((name, terms)) = request.name.zip(request.terms) else { return Ok(None) };
         let (Some(order), None) = (earlier.order, earlier.ticket) else { return Ok(None) };
         let Some(known) = book.account.order(order) else { return Ok(None) };
-        // The account holds the terms after later replacements or releases.
+        // The account holds the current terms, which replacements may have changed, so compare with
+        // the submitted ones.
         let Some(accepted) = self.accepted(id, known, earlier.entry)? else { return Ok(None) };
         let is_same = has_same_terms(terms, &accepted.terms, accepted.facts.kind);
         let refusal = || {
@@ -359,9 +363,9 @@ impl Paper {
         Ok((!is_same).then(refusal))
     }
 
-    /// An order as it was submitted. The entry number is stored with the request, because under a
-    /// fixed clock one instant may have any number of entries. Without it, the entry is searched
-    /// for.
+    /// Returns an order as submitted. `entry` is the journal entry stored with the idempotency key;
+    /// under a fixed clock one instant may have any number of entries. Without `entry`, scans the
+    /// entries at the instant of submission.
     pub(crate) fn accepted(
         &self,
         id: AccountId,
@@ -388,8 +392,8 @@ impl Paper {
         }
     }
 
-    /// Writes a snapshot when enough entries were added since the last one. Snapshots are only for
-    /// speed: correctness does not depend on them.
+    /// Writes a snapshot if enough entries were appended since the last one. Snapshots only make
+    /// loading faster; correctness does not depend on them.
     fn keep_snapshot(&self, id: AccountId, place: &AccountSlot) {
         let mut cached = place.lock();
         let Some(book) = cached.book.as_mut() else { return };
@@ -400,13 +404,13 @@ impl Paper {
         if book.is_void.load(Ordering::Acquire) {
             return;
         }
-        // Even if it fails, the next attempt is made only after as many entries again.
+        // Advanced before the write, so that a failing snapshot is not retried on every request.
         book.snapshot = number;
         let (accounts, account) = (self.accounts.clone(), book.account.clone());
         let save_snapshot = move || {
             let Some(state) = snapshot::encode(&account) else { return };
-            // If the journal was cut meanwhile, nothing is stored, and the next request notices the
-            // cut.
+            // If the journal was truncated concurrently, the store rejects the snapshot, and the next
+            // request detects the truncation.
             if let Err(error) = accounts.keep_journal_snapshot(id, &head, FORMAT, &state) {
                 tracing::warn!(%error, account = id.0, "cannot keep a snapshot");
             }

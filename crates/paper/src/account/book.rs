@@ -1,4 +1,4 @@
-//! One account in memory: the state of its journal at a given head.
+//! One account in memory: its state at a given journal head.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,15 +12,15 @@ use crate::PaperError;
 use crate::last_pushed::LastPushed;
 use crate::snapshot::{self, FORMAT};
 
-/// How often a decision or a read is retried because another process wrote first.
+/// Maximum number of attempts at a decision or a read when another process writes first.
 pub(crate) const TRIES_MAX: u32 = 8;
 
-/// An account's slot in memory. Work on the account holds the lock.
+/// An account's slot in memory. Every operation on the account holds its lock.
 #[derive(Debug)]
 pub(crate) struct AccountSlot {
     state: Mutex<AccountState>,
     pub(crate) last_pushed: Arc<LastPushed>,
-    /// When the account was last requested, as a sequence number of the service's requests.
+    /// Last use, as a sequence number of the service's requests; for LRU eviction.
     pub(crate) used: AtomicU64,
 }
 
@@ -35,27 +35,28 @@ impl Default for AccountSlot {
 
 impl AccountSlot {
     pub(crate) fn lock(&self) -> MutexGuard<'_, AccountState> {
-        // A thread that panicked has taken the book out, so it is read again.
+        // A thread that panicked had taken the book out, so the next request reloads it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The state behind the lock of an account.
+/// Account state protected by the slot's lock.
 #[derive(Debug)]
 pub(crate) struct AccountState {
-    /// `None` while a request works on it, and after a failure: the journal is then read again.
+    /// `None` while a request works on the book and after a failure, when the journal must be
+    /// reloaded.
     pub(crate) book: Option<Book>,
-    /// Ticket of the last addition, even if its book was dropped.
+    /// Ticket of the last append, even if its book was dropped.
     pub(crate) last_ticket: Option<Ticket>,
-    /// Version of the accounts database, if it was read together with the head for the current
-    /// request.
+    /// Version of the accounts database, if the current request read it together with the journal
+    /// head.
     pub(crate) version: Option<i64>,
     pub(crate) last_pushed: Arc<LastPushed>,
 }
 
 impl AccountState {
-    /// Loads the book from the journal, with the pushes that listeners have not received. `None` if
-    /// the journal was cut meanwhile.
+    /// Loads the book from the journal, with the pushes that listeners have not received. Returns
+    /// `None` if the journal was truncated concurrently.
     pub(crate) fn load(
         &self,
         accounts: &Accounts,
@@ -87,13 +88,13 @@ pub(crate) struct Book {
     pub(crate) account: Account,
     /// `None` before the first entry.
     pub(crate) head: Option<JournalHead>,
-    /// The last entry covered by a snapshot.
+    /// Number of the last entry covered by a snapshot.
     pub(crate) snapshot: u64,
-    /// Ticket of the last addition, which may not be written yet.
+    /// Ticket of the last append, which may not be durable yet.
     pub(crate) last_ticket: Option<Ticket>,
-    /// Idempotency keys of requests that may not be written yet.
+    /// Idempotency keys of requests that may not be durable yet.
     pub(crate) unwritten_names: Vec<(String, OrderId, Ticket)>,
-    /// Set if an addition could not be written: this state is then invalid.
+    /// Set if an append failed, which invalidates this state.
     pub(crate) is_void: Arc<AtomicBool>,
     last_pushed: Arc<LastPushed>,
 }
@@ -111,19 +112,20 @@ impl Book {
         }
     }
 
-    /// Whether `head` belongs to the same journal, with nothing but additions since.
+    /// Returns whether `head` extends this book's head by appends only.
     pub(crate) fn is_behind(&self, head: &JournalHead) -> bool {
         self.head.is_some_and(|known| head.follows(&known))
     }
 
-    /// Whether the stored horizon or wake-up time is out of date.
+    /// Returns whether the stored horizon or wake-up time is out of date.
     pub(crate) fn has_moved(&self, wake: Option<Timestamp>) -> bool {
         self.head.is_some_and(|head| {
             head.wake != wake || self.account.horizon().is_some_and(|horizon| horizon > head.horizon)
         })
     }
 
-    /// Builds the addition to write, and moves the book to the head it will have afterwards.
+    /// Builds the append for an outcome and moves the book to the head that the journal will then
+    /// have.
     pub(crate) fn pending(
         &mut self,
         account: AccountId,
@@ -147,8 +149,8 @@ impl Book {
         Ok(Pending { account, after, entries, horizon, wake, request, audit, pushes, last_pushed, is_void })
     }
 
-    /// Applies the entries up to `head`, and returns the pushes of those after entry `told`. `None`
-    /// if the journal was cut meanwhile: the state is then unusable.
+    /// Applies the entries up to `head`, and returns the pushes of entries after number `report`.
+    /// Returns `None` if the journal was truncated concurrently; the state is then unusable.
     fn follow(
         &mut self,
         accounts: &Accounts,
@@ -184,8 +186,8 @@ impl Book {
         Ok(Some(pushes))
     }
 
-    /// Follows additions of other processes, and returns the pushes that listeners have not
-    /// received. `None` if the journal was cut meanwhile.
+    /// Applies entries appended by other processes, and returns the pushes that listeners have not
+    /// received. Returns `None` if the journal was truncated concurrently.
     pub(crate) fn catch_up(
         &mut self,
         accounts: &Accounts,
@@ -193,7 +195,7 @@ impl Book {
         head: JournalHead,
     ) -> Result<Option<Vec<Push>>, PaperError> {
         let entries = self.account.entries();
-        // Listeners that joined after these entries do not receive them.
+        // Listeners that subscribed after these entries do not receive them.
         let report = self.last_pushed.within(&head).map_or(entries, |report| report.max(entries));
         let Some(pushes) = self.follow(accounts, id, head, report)? else { return Ok(None) };
         self.last_pushed.set(Some(&head));
@@ -201,7 +203,7 @@ impl Book {
     }
 }
 
-/// Reads the next entries of a journal after a number.
+/// Reads and decodes one page of journal entries after number `after`.
 pub(crate) fn read(accounts: &Accounts, id: AccountId, after: u64) -> Result<Vec<Entry>, PaperError> {
     accounts.journal_entries(id, after)?.iter().map(|row| parsed(id, row)).collect()
 }
@@ -212,14 +214,15 @@ pub(crate) fn parsed(id: AccountId, row: &store::JournalEntry) -> Result<Entry, 
         number: row.number,
         source,
     })?;
-    // A copy of another account's journal retains its numbering, so this check holds for it, too.
+    // A copied journal retains its entry numbers, so this check also holds for copies.
     if entry.version > trading::VERSION || entry.number != row.number {
         return Err(PaperError::Foreign { account: id.0, number: row.number, version: entry.version });
     }
     Ok(entry)
 }
 
-/// Reads the whole journal at one head. Retries if it is cut meanwhile.
+/// Reads the whole journal at one head. Retries if it is truncated concurrently. Returns `None` if
+/// there is no journal.
 pub(crate) fn read_all(
     accounts: &Accounts,
     id: AccountId,
@@ -241,15 +244,15 @@ pub(crate) fn read_all(
         if number < head.last_number {
             return Err(PaperError::Short { account: id.0, number });
         }
-        // Entries added meanwhile belong to a later head.
+        // Entries appended during the read belong to a later head.
         all.truncate(usize::try_from(head.last_number).unwrap_or(usize::MAX));
         return Ok(Some((head, all)));
     }
     Err(PaperError::Contended { account: id.0 })
 }
 
-/// Entries in their stored form. Those entered before the first request have no instant, and sort
-/// before all others.
+/// Encodes entries for the store. Entries made before the account's first request have no instant;
+/// they are stored at the zero timestamp and sort first.
 pub(crate) fn written(id: AccountId, entries: &[Entry]) -> Result<Vec<(Timestamp, String)>, PaperError> {
     let write = |entry: &Entry| match serde_json::to_string(entry) {
         Ok(text) => Ok((entry.at.unwrap_or_default(), text)),

@@ -1,10 +1,10 @@
-//! Group commit for journals: while one transaction is being written, further additions gather for
-//! the next. Sixteen clients then wait for the disk about as often as two, even on one account: an
-//! addition may build on one that is not written yet, and fails with it.
+//! Group commit for journals: while one transaction is being written, further appends queue for the
+//! next. Sixteen clients then wait for about as many fsyncs as two, even on one account, because an
+//! append may build on a pending one. If that one fails, both fail.
 //!
-//! The writer wakes the threads whose additions are finished, and only one of the others to write
-//! next. Where several nodes share the database, changes to one account are serialized, and only
-//! those of different accounts share a transaction.
+//! The leader writes the queue, then wakes the threads whose appends are finished and one of the
+//! others as the next leader. If several nodes share the database, changes to one account are
+//! serialized, and only those to different accounts share a transaction.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,10 +19,10 @@ use trading::Push;
 use crate::last_pushed::LastPushed;
 use crate::listener::Listener;
 
-/// Maximum number of additions in one transaction.
+/// Maximum number of appends in one transaction.
 const TOGETHER_MAX: usize = 256;
 
-/// Entries for one journal, and the data written with them.
+/// An append to one journal, with the data written in the same transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) account: AccountId,
@@ -32,15 +32,15 @@ pub(crate) struct Pending {
     pub(crate) wake: Option<Timestamp>,
     pub(crate) request: Option<Named>,
     pub(crate) audit: Option<Audited>,
-    /// Sent to the listener once written.
+    /// Sent to the listener once the append is durable.
     pub(crate) pushes: Vec<Push>,
-    /// Records the last entry that was pushed to listeners.
+    /// Records the last entry pushed to listeners.
     pub(crate) last_pushed: Arc<LastPushed>,
-    /// Set if the write fails: everything decided on top of it is then void.
+    /// Set if the write fails, which voids every decision that builds on this append.
     pub(crate) is_void: Arc<AtomicBool>,
 }
 
-/// A request with an idempotency key.
+/// An idempotency key and the stored result of its request.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) name: String,
@@ -48,7 +48,7 @@ pub(crate) struct Named {
     pub(crate) at: Timestamp,
 }
 
-/// The audit entry of an addition.
+/// Audit entry written with an append.
 #[derive(Clone, Debug)]
 pub(crate) struct Audited {
     pub(crate) event: &'static str,
@@ -73,28 +73,28 @@ impl Pending {
     }
 }
 
-/// Result of one addition.
+/// Result of one append.
 type Outcome = Result<AddOutcome, CommitError>;
 
-/// Why an addition is not known to be written.
+/// Why an append may not have been written.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum CommitError {
-    /// The error of the shared transaction.
+    /// Error of the shared transaction.
     #[error(transparent)]
     Store(Arc<StoreError>),
     #[error("the thread that wrote this has ended in the middle")]
     Lost,
 }
 
-/// Position of an addition in the order of writing.
+/// Position of an append in the commit order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket(u64);
 
 pub(crate) struct Committer {
     listener: Arc<dyn Listener>,
     state: Mutex<State>,
-    /// All tickets below this one are written or have failed. Changed only under the lock of the
-    /// state; readable without it.
+    /// All tickets below this number are written or have failed. Stored only under the `state`
+    /// lock; readable without it.
     finished: AtomicU64,
 }
 
@@ -105,11 +105,11 @@ struct State {
     waiting: Vec<(Ticket, Pending)>,
     done: HashMap<Ticket, Outcome>,
     is_writing: bool,
-    /// Threads that wait while another thread writes.
+    /// Threads that wait while the leader writes.
     sleepers: Vec<Sleeper>,
 }
 
-/// A thread that waits for a ticket.
+/// A thread waiting for a ticket.
 struct Sleeper {
     ticket: Ticket,
     thread: Thread,
@@ -124,9 +124,9 @@ impl Sleeper {
 }
 
 impl State {
-    /// Ends a turn: returns the waiters whose commit has finished, and the next leader, which is
-    /// the waiter with the oldest remaining ticket. It writes if no thread that is already awake
-    /// has started by then.
+    /// Ends a turn. Returns the waiters whose appends have finished, and the next leader: the
+    /// waiter for the oldest remaining ticket. The next leader writes unless a running thread has
+    /// already become the leader.
     fn end_turn(&mut self, finished: u64) -> (Vec<Sleeper>, Option<Sleeper>) {
         let (called, asleep) =
             std::mem::take(&mut self.sleepers).into_iter().partition(|sleeper| sleeper.ticket.0 < finished);
@@ -143,8 +143,7 @@ impl Committer {
         Committer { listener, state: Mutex::default(), finished: AtomicU64::new(0) }
     }
 
-    /// Queues an addition. Call it in the order in which additions build on each other, then
-    /// [`Committer::wait`].
+    /// Queues an append. Callers must enqueue in dependency order, then call [`Committer::wait`].
     pub(crate) fn enqueue(&self, pending: Pending) -> Ticket {
         let mut state = self.lock();
         let ticket = Ticket(state.next);
@@ -153,19 +152,19 @@ impl Committer {
         ticket
     }
 
-    /// Waits until the caller's own addition is on the disk. Writes the queue if no other thread
-    /// does.
+    /// Waits for the caller's append and returns its outcome. Becomes the leader and writes the
+    /// queue if no other thread does.
     pub(crate) fn wait(&self, accounts: &Accounts, ticket: Ticket) -> Outcome {
         let mut state = self.write_until(accounts, ticket);
         state.done.remove(&ticket).unwrap_or(Err(CommitError::Lost))
     }
 
-    /// Whether an addition is written or has failed.
+    /// Returns whether an append is written or has failed.
     pub(crate) fn is_finished(&self, ticket: Ticket) -> bool {
         self.finished.load(Ordering::Acquire) > ticket.0
     }
 
-    /// Waits until an addition of another thread is written or has failed.
+    /// Waits until another thread's append is written or has failed.
     pub(crate) fn wait_for(&self, accounts: &Accounts, ticket: Ticket) {
         drop(self.write_until(accounts, ticket));
     }
@@ -187,7 +186,7 @@ impl Committer {
         state
     }
 
-    /// Sleeps until a turn ends that finished the ticket or made this thread the next leader.
+    /// Sleeps until the leader finishes `ticket` or makes this thread the next leader.
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>, ticket: Ticket) -> MutexGuard<'a, State> {
         let is_called = Arc::<AtomicBool>::default();
         state.sleepers.push(Sleeper { ticket, thread: thread::current(), is_called: is_called.clone() });
@@ -199,7 +198,7 @@ impl Committer {
         self.lock()
     }
 
-    /// Sends pushes to the listener, if there are any.
+    /// Sends pushes to the listener. Does nothing if there are none.
     pub(crate) fn notify(&self, account: AccountId, pushes: &[Push]) {
         if !pushes.is_empty() {
             self.listener.changed(account, pushes);
@@ -207,25 +206,24 @@ impl Committer {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state stays consistent when a thread panics: a turn that ends gives every ticket its
+        // The state stays consistent if a thread panics: dropping a turn gives every ticket an
         // outcome.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One thread's turn to write for all. However it ends, the waiting threads get their outcomes and
-/// continue.
+/// The leader's turn to write the queue. Dropping it, also on a panic, hands out the outcomes and
+/// wakes the waiters.
 struct Turn<'a> {
     committer: &'a Committer,
     together: Vec<(Ticket, Pending)>,
-    /// Outcomes by index in `together`, of the additions that were tried.
+    /// Outcomes of the attempted appends, by index in `together`.
     written: HashMap<usize, Outcome>,
 }
 
 impl Turn<'_> {
     fn write(mut self, accounts: &Accounts) {
-        // An addition that builds on a failed one is not written either, even if it would fit the
-        // journal.
+        // An append that builds on a failed one is void, even if its head matches the journal.
         let (void, good): (Vec<usize>, Vec<usize>) =
             (0..self.together.len()).partition(|place| self.pending(*place).is_some_and(Pending::is_void));
         self.written.extend(void.into_iter().map(|place| (place, Ok(AddOutcome::Stale))));
@@ -235,13 +233,13 @@ impl Turn<'_> {
             if additions.is_empty() { Ok(Vec::new()) } else { accounts.add_to_journals(&additions) };
         match written {
             Ok(outcomes) => self.written.extend(good.into_iter().zip(outcomes.into_iter().map(Ok))),
-            // One of them cannot be written; the others can.
+            // One of the appends is invalid, so write each in its own transaction.
             Err(StoreError::Unfit { .. }) if good.len() > 1 => self.write_each(accounts, &good),
             Err(error) => self.fail(&good, error),
         }
     }
 
-    /// Writes each addition in a separate transaction, until the store fails.
+    /// Writes each append in its own transaction and stops at the first store failure.
     fn write_each(&mut self, accounts: &Accounts, good: &[usize]) {
         for (done, place) in good.iter().enumerate() {
             let Some((_, pending)) = self.together.get(*place) else { continue };
@@ -252,7 +250,7 @@ impl Turn<'_> {
                     .map(|outcomes| outcomes.first().copied().unwrap_or(AddOutcome::Stale)),
             };
             if !matches!(written, Ok(AddOutcome::Added(_))) {
-                // Additions that build on it are in this turn, too.
+                // Appends that build on this one are in the same turn.
                 pending.is_void.store(true, Ordering::Release);
             }
             match written {
@@ -277,8 +275,8 @@ impl Turn<'_> {
         self.written.get(&place).cloned().unwrap_or(Err(CommitError::Lost))
     }
 
-    /// Notifies the listener of a written addition. A listener that panics must not block the other
-    /// threads.
+    /// Notifies the listener of a durable append. Catches panics, so that a faulty listener cannot
+    /// block other threads.
     fn notify(&self, pending: &Pending, head: &JournalHead) {
         let report = catch_unwind(AssertUnwindSafe(|| {
             self.committer.notify(pending.account, &pending.pushes);
@@ -298,8 +296,7 @@ impl Drop for Turn<'_> {
         let outcomes: Vec<Outcome> = (0..self.together.len()).map(|place| self.outcome(place)).collect();
         for ((_, pending), outcome) in self.together.iter().zip(&outcomes) {
             match outcome {
-                // This thread is still the only writer, so listeners are notified in the order of
-                // the journals.
+                // This thread is still the leader, so listeners are notified in journal order.
                 Ok(AddOutcome::Added(head)) => self.notify(pending, head),
                 Ok(AddOutcome::Stale) | Err(_) => pending.is_void.store(true, Ordering::Release),
             }
@@ -312,7 +309,7 @@ impl Drop for Turn<'_> {
         }
         let (called, next) = state.end_turn(committer.finished.load(Ordering::Acquire));
         drop(state);
-        // Wake the next leader first: it writes while the others continue.
+        // Wake the next leader first, so that it writes while the others continue.
         next.iter().chain(&called).for_each(Sleeper::call);
     }
 }

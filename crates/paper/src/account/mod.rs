@@ -1,25 +1,25 @@
-//! One account for the time of a request: [`Paper::at`].
+//! Access to one account for the duration of a request: [`Paper::at`].
 //!
-//! `attempt.rs` decides a request under the account's lock, `book.rs` is the account in memory, and
-//! `commit.rs` writes the decisions of many requests together.
-//! [`PaperAccount::change`] calls them:
+//! `attempt.rs` decides a request under the account's lock, `book.rs` holds the account in memory,
+//! and `commit.rs` writes the decisions of concurrent requests in one transaction.
+//! [`PaperAccount::change`] runs these states:
 //!
 //! ```text
-//!             +------------------- again, at most TRIES_MAX times -------------------+
+//!             +------------------- retry, at most TRIES_MAX times -------------------+
 //!             v                                                                      |
-//!          LOCKED    the account is locked, its book is at the head of the journal   |
+//!          LOCKED    the account is locked; its book is at the journal head          |
 //!             |                                                                      |
 //!             +-- idempotency key known ---> REPEATED --- written ----> ANSWERED     |
 //!             |                                 +------ unwritten: wait for it ------+
-//!             +-- horizon after the clock -> AHEAD: the past ---------> ANSWERED     |
+//!             +-- horizon after the clock -> AHEAD: past state -------> ANSWERED     |
 //!             |                                                                      |
 //!             | advance by one portion; if that is enough, decide                    |
 //!             v                                                                      |
 //!           MADE     unlocked; the book is ahead of the journal, and the next        |
 //!             |      request builds on it                                            |
 //!             |                                                                      |
-//!             | wait for the ticket: one thread writes the decisions of all          |
-//!             +-- another process wrote first ----> VOID, with all that builds on it-+
+//!             | wait for the ticket: the leader commits all queued decisions         |
+//!             +-- another process wrote first ----> VOID, and all dependent appends -+
 //!             +-- the store failed ---------------> VOID -------------> error
 //!             v
 //!          WRITTEN --- only a portion is done ---> LOCKED, or `CatchingUp`
@@ -28,8 +28,8 @@
 //!         ANSWERED   with the result, or with a refusal
 //! ```
 //!
-//! A decision without new entries has no ticket, and waits for the one that it builds on. So does a
-//! refusal: the reason for it may not be written yet.
+//! A decision without new entries has no ticket, and waits for the ticket of the append it builds
+//! on. A refusal waits, too, because its reason may not be durable yet.
 
 mod attempt;
 pub(crate) mod book;
@@ -53,54 +53,54 @@ pub(crate) use attempt::{NAMES_KEPT_S, RequestOptions};
 use book::TRIES_MAX;
 use commit::Audited;
 
-/// Who gives an audited command, and why.
+/// Actor and reason of an audited command.
 #[derive(Clone, Debug)]
 pub struct Audit {
-    /// The kind of change, such as `paper.deposited`.
+    /// Kind of change, such as `paper.deposited`.
     pub event: &'static str,
     pub actor: String,
     pub reason: String,
 }
 
-/// The result of a command.
+/// Result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The order that the command concerned.
+    /// Order that the command created or changed.
     pub order: Option<OrderId>,
-    /// The grid that the command concerned.
+    /// Grid that the command created or changed.
     pub grid: Option<GridId>,
     pub exchanged: Option<Exchanged>,
-    /// Whether an earlier request with the same idempotency key did it.
+    /// Whether this is the result of an earlier request with the same idempotency key.
     pub is_repeated: bool,
 }
 
-/// The result of advancing accounts.
+/// Result of advancing accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Advanced {
     /// Accounts that are still behind.
     pub behind: Vec<AccountId>,
-    /// Accounts that could not be advanced; the log has the reasons.
+    /// Accounts that could not be advanced. The errors are logged.
     pub failed: Vec<AccountId>,
 }
 
-/// An account as of an instant.
+/// An account and its markets as of one instant.
 #[derive(Debug)]
 pub struct Reading<'a> {
     pub account: &'a Account,
     pub view: MarketView<'a>,
 }
 
-/// The result of a request.
+/// Result of a request.
 #[derive(Debug)]
 pub(crate) enum Changed<T> {
     Made(T),
-    /// A request with the same idempotency key concerned this order.
+    /// An earlier request with the same idempotency key created or changed this order.
     Repeated(Option<OrderId>),
-    /// The account's horizon is later than this moment, so that only the past can be shown.
+    /// The account's horizon is later than this moment, so only past state can be returned.
     Ahead(Moment),
 }
 
-/// One account, with what a request about it needs: a reader of the store and a clock.
+/// Handle to one account, with the store reader and the clock of a request.
 pub struct PaperAccount<'a> {
     pub(crate) paper: &'a Paper,
     pub(crate) id: AccountId,
@@ -115,20 +115,21 @@ impl fmt::Debug for PaperAccount<'_> {
 }
 
 impl Paper {
-    /// An account, for one request.
+    /// Returns a handle to an account for one request.
     pub fn at<'a>(&'a self, id: AccountId, reader: &'a mut Reader, clock: &'a dyn Clock) -> PaperAccount<'a> {
         PaperAccount { paper: self, id, reader, clock }
     }
 
-    /// Advances accounts by at most one portion each, and stores when each is due next. All of them
-    /// share the wait for the disk. A failure is logged, and does not affect other accounts.
+    /// Advances each account by at most one portion, and stores when it is due next. All accounts
+    /// share one group commit. A failure is logged and does not affect other accounts.
     pub fn advance(&self, ids: &[AccountId], reader: &mut Reader, clock: &dyn Clock) -> Advanced {
         let request = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
         let mut attempts = Vec::new();
         let mut advanced = Advanced::default();
         for id in ids {
             let attempt = self.at(*id, reader, clock).attempt(&request, |engine, account, now| {
-                // The clock alone does not begin an account.
+                // An account begins with its first request. The background runner must not begin
+                // it.
                 let has_begun = account.began().is_some();
                 Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
             });
@@ -137,7 +138,7 @@ impl Paper {
         for (id, attempt) in attempts {
             match attempt.and_then(|attempt| self.finish(id, attempt)) {
                 Ok(Some(Finished::Behind(_))) => advanced.behind.push(id),
-                // If another process wrote first, the next run finds any work that is left.
+                // If another process wrote first, the next run does the remaining work.
                 Ok(_) => {}
                 Err(error) => {
                     tracing::error!(%error, account = id.0, "cannot advance a paper account");
@@ -150,12 +151,12 @@ impl Paper {
 }
 
 impl PaperAccount<'_> {
-    /// The times of the request for the account in this state.
+    /// Returns the times of the request, given the account's horizon.
     pub(crate) fn moment(&self, account: &Account) -> Moment {
         self.clock.moment(self.id, account.horizon()).not_before(account.horizon())
     }
 
-    /// Opens the account with the given balances. Returns whether it was not open before.
+    /// Opens the account with the given balances. Returns `false` if it was already open.
     pub fn open(&mut self, opening: &Opening) -> Result<bool, PaperError> {
         let id = self.id;
         let opened = self.change(&RequestOptions::default(), |engine, account, now| {
@@ -167,8 +168,8 @@ impl PaperAccount<'_> {
         Ok(matches!(opened, Changed::Made(true)))
     }
 
-    /// Executes a command. `name` is its idempotency key: repeating the key does nothing, and is
-    /// refused for an order on other terms.
+    /// Executes a command. `name` is the idempotency key: a retry with the same key has no effect,
+    /// and is refused if it submits an order with different terms.
     pub fn command(
         &mut self,
         command: &Command,
@@ -178,7 +179,7 @@ impl PaperAccount<'_> {
         self.commands(std::slice::from_ref(command), name, audit)
     }
 
-    /// Executes several commands: all of them, or none.
+    /// Executes several commands atomically.
     pub fn commands(
         &mut self,
         commands: &[Command],
@@ -210,7 +211,8 @@ impl PaperAccount<'_> {
         }
     }
 
-    /// Shows the account as of now, or in the past if the clock is before the account's horizon.
+    /// Reads the account as of now. If the clock is before the account's horizon, reads its past
+    /// state.
     pub fn read<T>(&mut self, look: impl Fn(&Reading<'_>) -> T) -> Result<T, PaperError> {
         let (paper, id) = (self.paper, self.id);
         if paper.only_looks {
@@ -239,8 +241,8 @@ impl PaperAccount<'_> {
         }
     }
 
-    /// Advances an account that has begun to now, in portions, so that the next request has little
-    /// left to do.
+    /// Advances the account to now, in portions, so that the next request has little to do. Does
+    /// nothing before the account's first request.
     pub fn catch_up(&mut self) -> Result<(), PaperError> {
         if self.paper.only_looks {
             return Ok(());
@@ -249,7 +251,7 @@ impl PaperAccount<'_> {
         self.change(&request, |_, _, _| Ok((Outcome::default(), ()))).map(drop)
     }
 
-    /// Changes the account under its account lock, and returns when the change is on the disk.
+    /// Changes the account under its account lock, and returns once the change is durable.
     pub(crate) fn change<T>(
         &mut self,
         request: &RequestOptions<'_>,
@@ -258,8 +260,8 @@ impl PaperAccount<'_> {
         let (paper, id) = (self.paper, self.id);
         let (mut tries, mut portions) = (0, 0);
         while tries < TRIES_MAX {
-            // Reads rarely write, so they take the account lock only for a retry. If it cannot be
-            // taken, the attempt is made without it.
+            // Reads rarely write, so they take the cross-process account lock only on a retry. If
+            // the lock cannot be taken, the attempt proceeds without it.
             let turn = (!request.is_read || tries > 0).then(|| paper.accounts.journal_turn(id).ok());
             let attempt = self.attempt(request, &work)?;
             match paper.finish(id, attempt)? {
@@ -277,7 +279,7 @@ impl PaperAccount<'_> {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    /// The market data as of a moment.
+    /// Returns the market data as of a moment.
     pub(crate) fn feed(&mut self, moment: Moment) -> Result<StoreFeed<'_>, StoreError> {
         self.paper.feed(self.reader, moment)
     }

@@ -1,10 +1,10 @@
-//! Days that have only daily candles.
+//! Coarse days, which have only daily candles.
 
 use trading::{Command, OrderType, Quantity, Setting, Side, Submit, Terms, TimeInForce};
 
 use super::house::{House, Service, at, limit, live, replay};
 
-/// The daily candles of the examples.
+/// Daily candles used by the tests.
 const DAYS: [&str; 2] = ["2026-03-17 297 299 296 298.6 5000000", "2026-03-18 300 310 295 308 9000000"];
 
 fn house(days: &[&str]) -> House {
@@ -25,7 +25,7 @@ fn mark(service: &Service, id: store::AccountId, moment: crate::Moment) -> Strin
 }
 
 #[test]
-fn an_order_of_the_morning_is_filled_at_the_end_of_the_day() {
+fn a_coarse_day_fills_an_order_at_its_end() {
     let house = house(&DAYS);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("09:00"), limit(Side::Buy, 500, "296"));
@@ -49,7 +49,7 @@ fn an_order_of_the_morning_is_filled_at_the_end_of_the_day() {
 }
 
 #[test]
-fn an_open_order_explains_the_last_day_and_not_its_own_day() {
+fn an_open_order_is_explained_by_the_last_coarse_day() {
     let house = house(&DAYS);
     let (id, service) = (house.account("ann"), house.service());
     let text = "700.HK had daily candles only on 2026-03-17; if 2026-03-18 is the same, this order fills once, at the end of \
@@ -68,13 +68,13 @@ fn an_open_order_explains_the_last_day_and_not_its_own_day() {
             [format!("2026-03-18 {}: not filled so far", zoned(clock)), format!("- {text}")]
         );
     }
-    // The result is the same if the day itself is not stored.
+    // The explanation is the same if the current day's candle is not stored.
     let other = House::new(&[]);
     other.import_days("700.HK", &DAYS[..1]);
     let (bob, elsewhere) = (other.account("bob"), other.service());
     let same = elsewhere.submit(bob, replay("09:00"), terms.clone());
     assert_eq!(elsewhere.why(bob, replay("16:09:59"), same), service.why(id, replay("16:09:59"), order));
-    // A minute of today shows that today is not a coarse day.
+    // A minute shows that the current day is not coarse.
     other.import(&["10:00 300 300 299 300 1000"]);
     assert!(elsewhere.why(bob, replay("10:00:59"), same).last().unwrap().ends_with("against the whole day"));
     assert_eq!(elsewhere.why(bob, replay("10:01"), same).len(), 4);
@@ -106,7 +106,7 @@ fn an_account_with_an_open_order_is_due_at_the_end_of_the_day() {
 }
 
 #[test]
-fn a_clock_that_jumps_over_days_fills_each_order_on_its_day() {
+fn a_clock_jump_fills_on_each_skipped_day() {
     let days = [&DAYS[..], &["2026-03-19 294 300 290 296 9000", "2026-03-20 294 310 290 308 9000"]].concat();
     let house = house(&days);
     let (id, service) = (house.account("ann"), house.service());
@@ -120,8 +120,8 @@ fn a_clock_that_jumps_over_days_fills_each_order_on_its_day() {
 }
 
 #[test]
-fn the_mark_is_the_close_of_the_last_coarse_day_or_of_a_newer_minute() {
-    // A Friday, and a Saturday from a wrong file.
+fn the_mark_is_the_newest_daily_or_minute_close() {
+    // A Friday, and a Saturday from an incorrect file.
     let house = house(&["2026-03-13 290 291 289 290.4 1000", "2026-03-14 1 1 1 1 1000"]);
     let (id, service) = (house.account("ann"), house.service());
     assert_eq!(mark(&service, id, replay("09:00")), "290.4");
@@ -129,14 +129,14 @@ fn the_mark_is_the_close_of_the_last_coarse_day_or_of_a_newer_minute() {
     assert_eq!(mark(&service, id, replay("09:01")), "298.6");
     house.import(&["10:00 301 302 300 301.6 1000"]);
     assert_eq!(mark(&service, id, replay("10:00:30")), "301");
-    // A daily candle of a day with minutes is ignored.
+    // A daily candle is ignored if its day has minutes.
     house.import_days("700.HK", &["2026-03-18 300 310 295 308 9000000"]);
     assert_eq!(mark(&service, id, replay("16:10")), "301.6");
     assert_eq!(mark(&service, id, replay("33:00")), "301.6");
 }
 
 #[test]
-fn a_late_daily_candle_takes_effect_on_arrival_and_later_minutes_fill_nothing() {
+fn a_late_daily_candle_takes_effect_on_arrival() {
     let house = house(&DAYS[..1]);
     let (ids, service) = (["ann", "bob"].map(|name| house.account(name)), house.service());
     let day = service.submit(ids[0], live("09:00"), limit(Side::Buy, 100, "302"));
@@ -147,7 +147,7 @@ fn a_late_daily_candle_takes_effect_on_arrival_and_later_minutes_fill_nothing() 
     house.import_days("700.HK", &DAYS[1..]);
     service.with_reader(|reader| service.paper.advance(&ids[..1], reader, &live("18:30:10")));
     assert!(service.seen(ids[0], live("18:30:20"), orders[0]).starts_with("FilledStatus 100@300.000"));
-    // Minutes of the same day arrive after it.
+    // Minutes of the same day arrive after the daily candle.
     house.import(&["10:00 293 293 292 292 500000", "15:59 293 293 280 291 500000"]);
     service.with_reader(|reader| service.paper.advance(&ids, reader, &live("18:40")));
     assert!(service.seen(ids[0], live("18:41"), low).starts_with("NewStatus"));
@@ -160,12 +160,12 @@ fn a_late_daily_candle_takes_effect_on_arrival_and_later_minutes_fill_nothing() 
 }
 
 #[test]
-fn minutes_that_arrive_after_the_end_of_a_coarse_day_fill_nothing() {
+fn minutes_arriving_after_a_coarse_day_fill_nothing() {
     let house = house(&DAYS);
     let (ids, service) = (["ann", "bob"].map(|name| house.account(name)), house.service());
     let orders = ids.map(|id| service.submit(id, live("09:00"), gtc(limit(Side::Buy, 100, "302"))));
     let low = ids.map(|id| service.submit(id, live("09:00"), gtc(limit(Side::Buy, 100, "294"))));
-    // One account is read when the day ends, the other one when the minutes have arrived.
+    // One account is read at the end of the day, the other after the minutes have arrived.
     assert!(service.seen(ids[0], live("16:10"), orders[0]).starts_with("FilledStatus 100@300.000"));
     house.import(&["10:00 293 293 292 292 500000"]);
     for (id, (order, low)) in ids.into_iter().zip(orders.into_iter().zip(low)) {
@@ -188,7 +188,7 @@ fn a_daily_candle_that_arrives_after_minutes_is_ignored() {
 }
 
 #[test]
-fn an_order_without_candles_names_the_newest_one() {
+fn a_missing_candle_note_names_the_newest_candle() {
     let house = House::new(&["-8:00 305 305 300 305 50000"]);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("09:00"), limit(Side::Buy, 100, "300"));
@@ -199,7 +199,7 @@ fn an_order_without_candles_names_the_newest_one() {
     let missing = "- one-minute candles are missing: newest candle of 700.HK is 2026-03-17 16:00 HKT; this order can fill once \
                    later candles are imported";
     assert_eq!(service.why(id, replay("09:31"), order).last().unwrap(), missing);
-    // Candles beyond the clock are not mentioned.
+    // Candles after the clock are not mentioned.
     house.import(&["10:00 305 305 304 305 50000"]);
     assert_eq!(service.why(id, replay("09:59"), order).last().unwrap(), missing);
     assert!(!service.why(id, replay("10:01"), order).contains(&missing.to_owned()));

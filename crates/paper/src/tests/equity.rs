@@ -4,7 +4,8 @@ use trading::Side;
 use super::house::{House, Service, limit, replay};
 use crate::{Equity, Moment};
 
-/// A fill on the first day; 16:00 of the next is 40:00.
+/// Candles of two days, the first with a fill. Times of the second day are written with 24 hours
+/// added.
 const TWO_DAYS: [&str; 3] =
     ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000", "39:59 310 310 310 310 1000"];
 
@@ -16,7 +17,7 @@ fn left(service: &Service, id: AccountId, moment: Moment) -> u64 {
     service.with_reader(|reader| service.paper.at(id, reader, &moment).equity_left()).unwrap()
 }
 
-/// Dates with the value of the account; a star marks the date that is not over.
+/// Formats each date with its value. A star marks a date that is not over.
 fn describe(equity: &Equity) -> Vec<String> {
     let star = |is_over: bool| if is_over { "" } else { "*" };
     equity
@@ -39,7 +40,7 @@ fn past_days_are_valued_at_closes_and_today_at_market_prices() {
         describe(&curve(&service, id, replay("10:00:30"), 10)),
         ["2026-03-18* 500000.00 = 500000.00 + 0.00"]
     );
-    // 09:00, when the day is over in the US too.
+    // At 09:00 Hong Kong time the day is over in the US, too.
     assert_eq!(describe(&curve(&service, id, replay("32:59:59"), 10))[..], [first.replace("18 ", "18* ")]);
     assert_eq!(
         describe(&curve(&service, id, replay("33:00"), 10)),
@@ -52,16 +53,16 @@ fn past_days_are_valued_at_closes_and_today_at_market_prices() {
         [replay("33:00").as_of.now().0.to_string(), replay("40:00").as_of.now().0.to_string()]
     );
     assert_eq!(describe(&curve(&service, id, replay("40:00"), 1)).len(), 1, "as many dates as are asked for");
-    // No market trades on Saturday and Sunday; the 23rd is a Monday.
+    // Markets are closed on Saturday and Sunday; the 23rd is a Monday.
     let dates: Vec<String> =
         curve(&service, id, replay("130:00"), 10).points.into_iter().map(|point| point.date).collect();
     assert_eq!(dates, ["2026-03-18", "2026-03-19", "2026-03-20", "2026-03-23"]);
-    // Nothing of this was written.
+    // None of these reads advanced the account.
     assert_eq!(service.paper.standing(id).unwrap().horizon, Some(replay("10:00:15").as_of.now()));
 }
 
 #[test]
-fn a_split_of_the_next_morning_does_not_change_the_value_of_a_day() {
+fn a_split_does_not_change_the_previous_days_value() {
     let house = House::new(&TWO_DAYS[..2]);
     house.import(&["39:59 155 155 155 155 1000"]);
     house.import_file("actions.csv", "symbol,ex_date,cash,split\n700.HK,2026-03-19,0,2\n");
@@ -73,10 +74,10 @@ fn a_split_of_the_next_morning_does_not_change_the_value_of_a_day() {
     );
 }
 
-/// 200 shares, 305.6 at the close: the dividend of 4.50 of the next morning, HKD 900, is in the
-/// cash, and no longer in the price.
+/// 200 shares close at 305.6. The next morning's dividend of 4.50 per share, HKD 900, is in the
+/// cash and deducted from the price.
 #[test]
-fn a_dividend_of_the_next_morning_counts_once() {
+fn a_dividend_is_not_counted_twice() {
     let house = House::new(&TWO_DAYS[..2]);
     house.import(&["39:59 301 301 301 301 1000"]);
     house.import_file("actions.csv", "symbol,ex_date,cash\n700.HK,2026-03-19,4.5\n");
@@ -88,9 +89,9 @@ fn a_dividend_of_the_next_morning_counts_once() {
     );
 }
 
-/// Two shares for one and 4.50 for each old one: (305.6 − 4.5) / 2 is the price of a new share.
+/// A 2-for-1 split and a dividend of 4.50 per old share: a new share is worth (305.6 − 4.5) / 2.
 #[test]
-fn a_dividend_and_a_split_of_one_morning_count_once() {
+fn a_dividend_and_a_split_on_one_day_are_not_counted_twice() {
     let house = House::new(&TWO_DAYS[..2]);
     house.import(&["39:59 150 150 150 150 1000"]);
     house.import_file("actions.csv", "symbol,ex_date,cash,split\n700.HK,2026-03-19,4.5,2\n");
@@ -107,13 +108,13 @@ fn a_new_account_is_valued_at_the_built_in_rates() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.bare_account("bob"), house.service());
     let equity = curve(&service, id, replay("40:00"), 10);
-    // A million, and USD 100,000 at 7.8.
+    // HKD 1,000,000, and USD 100,000 at 7.8.
     assert_eq!(describe(&equity), ["2026-03-19* 1780000.00 = 1780000.00 + 0.00"]);
     assert_eq!(equity.missing, None);
 }
 
 #[test]
-fn a_date_without_a_rate_is_left_out_and_reported() {
+fn a_date_without_a_rate_is_skipped_and_reported() {
     let house = House::new(&TWO_DAYS);
     house.import_file("euro.csv", "symbol,name_en,currency,lot_size,board\n800.HK,Euro,EUR,100,HKEquity\n");
     let (id, service) = (house.account("bob"), house.service());
@@ -125,7 +126,7 @@ fn a_date_without_a_rate_is_left_out_and_reported() {
     assert_eq!((equity.points.len(), equity.missing.as_deref()), (0, Some(missing)));
 }
 
-/// Number of entries read, and of reads of closes from the store.
+/// Returns the number of entries read and the number of store reads for closes.
 fn work(service: &Service, id: AccountId) -> (u64, u64) {
     let log = service.paper.equity_logs.of_account(id);
     let entries = log.lock().unwrap().read();
@@ -142,7 +143,7 @@ fn a_second_request_reads_only_new_entries() {
     house.import_file("days.csv", days);
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     let monday = replay("130:00");
-    // Reading advances the account to Monday and writes its journal entries.
+    // The read advances the account to Monday and appends its journal entries.
     service.read(id, monday, |_| ());
     let entries = service.paper.journal(id).unwrap().len() as u64;
     assert_eq!(left(&service, id, monday), entries);
@@ -155,7 +156,7 @@ fn a_second_request_reads_only_new_entries() {
     }
     assert_eq!(work(&service, id), done, "nothing is new");
     assert!(left(&service, id, monday) < entries);
-    // A day later only the new entries are read.
+    // A day later, only the new entries are read.
     let tuesday = replay("154:00");
     service.read(id, tuesday, |_| ());
     let added = service.paper.journal(id).unwrap().len() as u64 - entries;
@@ -168,7 +169,7 @@ fn a_second_request_reads_only_new_entries() {
 }
 
 #[test]
-fn corrected_candles_count_immediately() {
+fn corrected_candles_take_effect_immediately() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));

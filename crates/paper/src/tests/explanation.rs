@@ -2,7 +2,7 @@ use trading::{Command, OrderId, OrderType, OutsideRth, Quantity, Side, Terms, pa
 
 use super::house::{House, Service, limit, replay};
 
-/// Each step as `event: words`, followed by its rules.
+/// Formats each step as `event: words`, followed by its rules.
 fn describe(service: &Service, id: store::AccountId, order: OrderId) -> Vec<String> {
     let explanation = crate::explanation(&service.paper.journal(id).unwrap(), order).unwrap();
     assert_eq!((explanation.order_id, explanation.symbol.as_str()), (order.to_string(), "700.HK"));
@@ -18,9 +18,9 @@ fn check(found: &[String], expected: &str) {
     assert_eq!(found, expected);
 }
 
-/// G8 of the specification.
+/// Example G8 of the specification.
 #[test]
-fn a_fill_names_its_candle_its_price_its_rule_and_its_charges() {
+fn a_fill_is_explained_with_candle_rule_and_charges() {
     let house = House::new(&[
         "09:59 305 305 305 305 50000",
         "10:01 305.2 306.4 305 306.2 50000",
@@ -58,7 +58,7 @@ fn a_fill_names_its_candle_its_price_its_rule_and_its_charges() {
 }
 
 #[test]
-fn a_rejection_names_its_check_and_its_numbers() {
+fn a_rejection_names_the_failed_check() {
     let house = House::new(&["09:59 305 305 305 305 50000"]);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00"), limit(Side::Buy, 2_000, "305"));
@@ -99,7 +99,7 @@ fn parked_and_held_orders_state_when_they_become_active() {
 }
 
 #[test]
-fn a_market_order_for_all_hours_states_that_it_trades_in_regular_hours() {
+fn a_market_order_notes_its_regular_hours() {
     let house = House::new(&["09:59 305 305 305 305 50000"]);
     house.import_of("AAPL.US", &["23:00 190 190 190 190 9000"]);
     let (id, service) = (house.bare_account("ann"), house.service());
@@ -117,7 +117,7 @@ fn a_market_order_for_all_hours_states_that_it_trades_in_regular_hours() {
 }
 
 #[test]
-fn a_fill_states_the_share_of_the_candle_at_that_time() {
+fn a_fill_states_the_participation_at_that_time() {
     let house = House::new(&["09:59 305 305 305 305 50000", "10:01 305 305 305 305 1990"]);
     let (id, service) = (house.account("ann"), house.service());
     let share = trading::Share::parse("0.25").unwrap();

@@ -7,7 +7,7 @@ use trading::{
 use super::house::{House, MACHINE, Service, at, live, replay};
 use crate::{GridQuery, GridSort, Travel, grid_explanation, grid_history, grid_orders, grids, snapshot};
 
-/// M14 of the specification, followed by a fall of the price.
+/// Example M14 of the specification, followed by a fall in price.
 const M14: [&str; 4] = [
     "09:59 300 300 300 300 50000",
     "10:01 300.4 306.2 300 306 80000",
@@ -38,7 +38,7 @@ fn submit(base: &str) -> Command {
     Command::SubmitGrid(Box::new(SubmitGrid { symbol, settlement_currency: None, rule: rule(base) }))
 }
 
-/// An account that holds 500 shares.
+/// Creates an account that holds 500 shares.
 fn holder(house: &House, service: &Service, name: &str) -> AccountId {
     let id = house.account(name);
     let cost = parse_price("300").unwrap();
@@ -55,7 +55,7 @@ fn start(house: &House, service: &Service) -> (AccountId, GridId) {
     (id, done.grid.unwrap())
 }
 
-/// `Performing 306, 1 of them`
+/// Formats a grid's status, base and trigger count, such as `Performing 306, 1 of them`.
 fn seen(service: &Service, id: AccountId, grid: GridId, clock: &str) -> String {
     service.read(id, replay(clock), |reading| match reading.account.grid(grid) {
         Some(grid) => format!("{} {}, {} of them", grid.status, plain_price(grid.base), grid.trigger_times),
@@ -107,13 +107,13 @@ fn a_late_candle_triggers_a_grid_on_arrival() {
     assert_eq!(base("10:03").0, "300");
     house.import(&M14[1..2]);
     assert_eq!(base("10:03:10").0, "300", "not in a second that has passed");
-    // The account holds nothing, so nothing can be sold.
+    // The account holds no shares, so the grid cannot sell.
     let asleep = Some(SleepingReason::Position);
     assert_eq!(base("10:03:20"), ("306".to_owned(), asleep, at("10:03:11")));
 }
 
 #[test]
-fn an_order_of_a_grid_names_its_grid_and_level() {
+fn a_grid_order_names_its_grid_and_level() {
     let house = House::new(&M14);
     let service = house.service();
     let (id, grid) = start(&house, &service);
@@ -172,7 +172,7 @@ fn a_sleeping_grid_states_the_reason() {
 }
 
 #[test]
-fn lists_are_cut_into_pages_newest_first() {
+fn lists_are_paged_newest_first() {
     let house = House::new(&M14);
     let service = house.service();
     let (id, first) = start(&house, &service);

@@ -1,4 +1,4 @@
-//! A folder with candles and accounts, and services over it.
+//! Test fixture: a data directory with candles and accounts, and services over it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use trading::{Command, Currency, Money, OrderId, OrderType, Quantity, Side, Tabl
 
 use crate::{Done, Listener, Moment, Opening, Paper, PaperError, Reading};
 
-/// 2026-03-18, 00:00 in Hong Kong.
+/// 2026-03-18 00:00 in Hong Kong.
 const MIDNIGHT: i64 = 1_773_792_000 - 8 * 3_600;
 pub(super) const MACHINE: Timestamp = Timestamp(1_790_000_000);
 
@@ -18,7 +18,7 @@ pub(super) struct House {
     pub(super) dir: tempfile::TempDir,
 }
 
-/// A time of the day in Hong Kong.
+/// Parses a time of day in Hong Kong on 2026-03-18. Hours of 24 or more are on later days.
 pub(super) fn at(clock: &str) -> Timestamp {
     let parts: Vec<i64> = clock.split(':').map(|part| part.parse().unwrap()).collect();
     let [hours, minutes, seconds] = [0, 1, 2].map(|part| parts.get(part).copied().unwrap_or(0));
@@ -34,7 +34,8 @@ pub(super) fn live(clock: &str) -> Moment {
 }
 
 impl House {
-    /// With candles of 700.HK, such as `10:01 305.2 305.8 305 305.6 50000`.
+    /// Creates a data directory with candles of 700.HK, such as `10:01 305.2 305.8 305 305.6
+    /// 50000`.
     pub(super) fn new(candles: &[&str]) -> House {
         let house = House { dir: tempfile::tempdir().unwrap() };
         let path = house.dir.path().join("securities.csv");
@@ -62,14 +63,14 @@ impl House {
         run_import(self.dir.path(), path);
     }
 
-    /// Daily candles, such as `2026-03-18 300 310 295 308 9000000`.
+    /// Imports daily candles, such as `2026-03-18 300 310 295 308 9000000`.
     pub(super) fn import_days(&self, symbol: &str, candles: &[&str]) {
         let row = |candle: &&str| format!("{symbol},{}\n", candle.replace(' ', ","));
         let rows: String = candles.iter().map(row).collect();
         self.import_file("days.csv", &format!("symbol,date,open,high,low,close,volume\n{rows}"));
     }
 
-    /// Any other file.
+    /// Imports any other file.
     pub(super) fn import_file(&self, name: &str, text: &str) {
         let path = self.dir.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -80,7 +81,7 @@ impl House {
         Accounts::open(self.dir.path(), MACHINE).unwrap()
     }
 
-    /// An account with half a million.
+    /// Creates an account with HKD 500,000.
     pub(super) fn account(&self, name: &str) -> AccountId {
         let id = self.bare_account(name);
         let service = self.service();
@@ -94,7 +95,7 @@ impl House {
         id
     }
 
-    /// An account that no operator has opened.
+    /// Creates an account that no operator has opened.
     pub(super) fn bare_account(&self, name: &str) -> AccountId {
         let accounts = self.accounts();
         let id = accounts.take_id().unwrap();
@@ -128,7 +129,7 @@ impl House {
         id
     }
 
-    /// A service like that of a separate process.
+    /// Creates a service that shares nothing but the store with others, like a separate process.
     pub(super) fn service(&self) -> Service {
         let heard = Arc::<Mutex<Vec<String>>>::default();
         let listener = Arc::new(Log(heard.clone()));
@@ -147,7 +148,8 @@ impl Listener for Log {
     }
 }
 
-/// A push in words: `7 FilledStatus 200@305.200`, and `7 grid Performing 306` of a grid.
+/// Formats a push, such as `7 FilledStatus 200@305.200` for an order or `7 grid Performing 306` for
+/// a grid.
 pub(super) fn describe(id: AccountId, push: &trading::Push) -> String {
     let push = match push {
         trading::Push::Order(push) => push,
@@ -200,7 +202,7 @@ impl Service {
         self.with_reader(|reader| self.paper.at(id, reader, &moment).read(look)).unwrap()
     }
 
-    /// Status, quantity and price of an order, and the cash of the account.
+    /// Formats an order's status, executed quantity and price, and the account's cash.
     pub(super) fn seen(&self, id: AccountId, moment: Moment, order: OrderId) -> String {
         self.read(id, moment, |reading| {
             let order = reading.account.order(order).unwrap();
@@ -210,7 +212,7 @@ impl Service {
         })
     }
 
-    /// Each step of an order as `local: words`, followed by its rules.
+    /// Formats each step of an order as `local: words`, followed by its rules.
     pub(super) fn why(&self, id: AccountId, moment: Moment, order: OrderId) -> Vec<String> {
         let look = |seen: &crate::Seen<'_>| crate::explained(seen, order).unwrap();
         let explanation = self.with_reader(|reader| self.paper.at(id, reader, &moment).look(look)).unwrap();
@@ -221,13 +223,13 @@ impl Service {
         lines.collect()
     }
 
-    /// The pushes since the last call.
+    /// Returns the pushes since the last call.
     pub(super) fn heard(&self) -> Vec<String> {
         std::mem::take(&mut self.heard.lock().unwrap())
     }
 }
 
-/// A limit order of 700.HK.
+/// Returns the terms of a limit order for 700.HK.
 pub(super) fn limit(side: Side, quantity: i64, price: &str) -> Terms {
     let symbol = "700.HK".parse().unwrap();
     let terms = Terms::new(symbol, side, OrderType::Limit, Quantity::whole(quantity));

@@ -15,7 +15,7 @@ fn a_late_candle_takes_effect_on_arrival() {
         service.seen(id, live("10:02:10"), order).starts_with("NewStatus"),
         "not in a second that has passed"
     );
-    // The background runner is due again for it.
+    // The late candle makes the account due again.
     service.with_reader(|reader| service.paper.advance(&[id], reader, &live("10:02:10")));
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:02:11")));
     assert!(service.seen(id, live("10:02:30"), order).starts_with("FilledStatus 200@305.200"));
@@ -25,12 +25,12 @@ fn a_late_candle_takes_effect_on_arrival() {
 }
 
 #[test]
-fn a_late_candle_takes_effect_once_in_the_same_second_for_all_accounts() {
+fn a_late_candle_fills_all_accounts_at_the_same_instant() {
     let house = House::new(&FIRST);
     let (ids, service) = (["ann", "bob"].map(|name| house.account(name)), house.service());
     let orders = ids.map(|id| service.submit(id, live("10:00:15"), limit(Side::Buy, 400, "306.00")));
     house.import(&["10:01 305.2 305.8 305 305.6 2000"]);
-    // One account is read when the candle arrives, the other one much later.
+    // One account is read when the candle arrives, the other much later.
     for clock in ["10:02:10", "10:02:11", "10:02:12", "10:02:40"] {
         service.seen(ids[0], live(clock), orders[0]);
     }
@@ -40,7 +40,7 @@ fn a_late_candle_takes_effect_once_in_the_same_second_for_all_accounts() {
             fills.iter().map(|fill| (fill.at, fill.quantity.to_string())).collect::<Vec<_>>()
         })
     });
-    // A tenth of the volume, once.
+    // A tenth of the volume is filled, only once.
     assert_eq!(fills[0], [(at("10:02:11"), "200".to_owned())]);
     assert_eq!(fills[0], fills[1]);
 }
@@ -61,7 +61,7 @@ fn a_candle_that_is_a_day_late_fills_an_open_order() {
 }
 
 #[test]
-fn under_a_replay_clock_a_past_candle_fills_nothing_when_imported() {
+fn a_candle_imported_under_a_replay_clock_fills_nothing() {
     let house = House::new(&FIRST);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));

@@ -1,4 +1,4 @@
-//! The service over a small store: fills over stored candles, persistence, notifications.
+//! Tests of the service over a small store: fills from stored candles, persistence, notifications.
 
 mod coarse;
 mod equity;

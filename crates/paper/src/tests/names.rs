@@ -15,7 +15,7 @@ fn a_request_with_an_idempotency_key_is_executed_once() {
     let first = service.named(id, replay("10:00:15"), &command, "one").unwrap();
     let again = service.named(id, replay("10:00:16"), &command, "one").unwrap();
     assert_eq!((again.order, first.is_repeated, again.is_repeated), (first.order, false, true));
-    // Another process knows the key, too, for ten minutes of the machine's clock.
+    // Another process also finds the key, for ten minutes of the machine's clock.
     let elsewhere = house.service();
     assert_eq!(elsewhere.named(id, replay("10:00:17"), &command, "one").unwrap().order, first.order);
     let later = Moment { machine: market::Timestamp(MACHINE.0 + 601), ..replay("10:00:18") };
@@ -48,11 +48,11 @@ fn an_idempotency_key_used_for_other_terms_is_refused() {
             assert_eq!(error.to_string(), refused);
         }
     }
-    // The same terms, written differently, with a field that is ignored in Hong Kong.
+    // The same terms with a different spelling, and a field that is ignored in Hong Kong.
     let outside_rth = Some(trading::OutsideRth::AnyTime);
     let same = Terms { outside_rth, ..limit(Side::Buy, 200, "300") };
     assert_eq!(submit(&elsewhere, same, "10:00:17").unwrap(), first);
-    // The terms as submitted count, not those of a later replacement.
+    // The submitted terms are compared, not those of a later replacement.
     let changes = Box::new(Changes {
         quantity: Quantity::whole(300),
         price: Some(parse_price("299.00").unwrap()),
@@ -64,7 +64,7 @@ fn an_idempotency_key_used_for_other_terms_is_refused() {
         let error = submit(&elsewhere, limit(Side::Buy, quantity, price), "10:00:19").unwrap_err();
         assert_eq!(error.to_string(), refused);
     }
-    // Neither created an order.
+    // Neither request created an order.
     assert_eq!(service.read(id, replay("10:01"), |reading| reading.account.orders().len()), 1);
     assert!(
         !service
@@ -78,7 +78,7 @@ fn an_idempotency_key_used_for_other_terms_is_refused() {
 fn the_entry_number_is_stored_with_the_idempotency_key() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
-    // A fixed clock: everything happens at one instant.
+    // Under a fixed clock, everything happens at one instant.
     let now = replay("10:00:15");
     let command = Command::submit(limit(Side::Buy, 200, "300.00"));
     let orders: Vec<_> = ["one", "two", "three"]
@@ -100,9 +100,9 @@ fn the_entry_number_is_stored_with_the_idempotency_key() {
     }
 }
 
-/// A rejected order has a number, too.
+/// A rejected order also has an order number.
 #[test]
-fn the_idempotency_key_of_a_rejected_order_is_bound_to_its_terms() {
+fn a_rejected_orders_key_is_bound_to_its_terms() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let large = Command::submit(limit(Side::Buy, 200_000, "300.00"));
@@ -114,7 +114,7 @@ fn the_idempotency_key_of_a_rejected_order_is_bound_to_its_terms() {
 }
 
 #[test]
-fn a_refused_request_may_be_repeated_with_the_same_key() {
+fn a_refused_request_may_be_retried_with_its_key() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let wrong = Command::submit(limit(Side::Buy, 250, "300.00"));

@@ -3,11 +3,11 @@ use trading::{Changes, Command, Currency, Money, Quantity, Side, figures, parse_
 use super::house::{House, Service, limit, replay};
 use crate::{FlowQuery, PaperError};
 
-/// G1 of the specification.
+/// Example G1 of the specification.
 const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
 
 #[test]
-fn a_limit_order_fills_over_stored_candles() {
+fn a_limit_order_fills_from_stored_candles() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -30,7 +30,7 @@ fn a_limit_order_fills_over_stored_candles() {
 }
 
 #[test]
-fn prices_of_an_account_have_three_decimals_regardless_of_its_quotes() {
+fn account_prices_have_three_decimals() {
     let house = House::new(&["10:01 305 305 305 305 1000", "10:02 305.2 305.2 305.2 305.2 50000"]);
     house.import_file("decimals.csv", "symbol,decimals\n700.HK,2\n");
     let (id, service) = (house.account("ann"), house.service());
@@ -45,7 +45,7 @@ fn prices_of_an_account_have_three_decimals_regardless_of_its_quotes() {
 }
 
 #[test]
-fn advancing_in_one_jump_equals_advancing_by_seconds() {
+fn advancing_in_one_step_equals_advancing_by_seconds() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());
     let orders = [ann, bob].map(|id| service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00")));
@@ -66,7 +66,7 @@ fn advancing_in_one_jump_equals_advancing_by_seconds() {
 }
 
 #[test]
-fn a_cancel_at_the_instant_of_a_fill_comes_after_it() {
+fn a_cancel_at_the_instant_of_a_fill_is_refused() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -81,7 +81,7 @@ fn a_cancel_at_the_instant_of_a_fill_comes_after_it() {
 }
 
 #[test]
-fn a_replace_takes_effect_and_a_refused_one_changes_nothing() {
+fn a_refused_replace_changes_nothing() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
@@ -97,19 +97,19 @@ fn a_replace_takes_effect_and_a_refused_one_changes_nothing() {
 }
 
 #[test]
-fn nothing_is_lost_when_a_process_is_killed() {
+fn a_killed_process_loses_nothing() {
     let house = House::new(&G1);
     let id = house.account("ann");
     let service = house.service();
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
-    // As after a killed process.
+    // Skip all destructors, as if the process were killed.
     std::mem::forget(service);
     let service = house.service();
     assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
 }
 
 #[test]
-fn an_account_is_equal_after_its_snapshot_is_dropped() {
+fn an_account_without_its_snapshot_is_equal() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let filled = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -157,12 +157,12 @@ fn cash_flows_are_read_from_the_journal() {
     assert_eq!(names.last().unwrap(), "Deposit 500000.00");
     assert!(names.contains(&"BuyStock -61040.00".to_owned()), "{names:?}");
     assert_eq!(names.iter().filter(|name| name.starts_with("Fee ")).count(), 6, "{names:?}");
-    // A page takes the newest flows, and reads no further.
+    // A page contains the newest flows, and no more entries are read than needed.
     for most in 0..=flows.len() {
         let page = FlowQuery { most, ..query.clone() };
         assert_eq!(found(&page).flows, flows[..most]);
     }
-    // A filter by symbol returns the flows of that symbol only.
+    // The symbol filter returns only that symbol's flows.
     for (symbol, count) in [("700.HK", 7), ("1700.HK", 0)] {
         let of_symbol = found(&FlowQuery { symbol: symbol.parse().ok(), ..query.clone() });
         assert_eq!(of_symbol.flows.len(), count, "{symbol}");
@@ -174,7 +174,7 @@ fn cash_flows_are_read_from_the_journal() {
 }
 
 #[test]
-fn an_account_that_was_not_opened_begins_with_the_defaults() {
+fn an_unopened_account_begins_with_the_defaults() {
     let house = House::new(&G1);
     let (id, service) = (house.bare_account("ann"), house.service());
     let cash = service.read(id, replay("10:00"), |reading| {

@@ -1,4 +1,4 @@
-//! Limits on the work of one account: it is advanced in portions, and a request waits for a few of
+//! Work limits of one account: it is advanced in portions, and a request waits for only a few of
 //! them.
 
 use market::{Date, Market, Venues};
@@ -12,7 +12,7 @@ use super::house::{House, Service, at, limit, replay};
 use crate::portion::Portion;
 use crate::{Advanced, Moment, PaperError, explained, grid_explanation};
 
-/// Twenty minutes, each moving up or down.
+/// Returns twenty minutes that alternately rise and fall.
 fn candles() -> Vec<String> {
     let minute = |number: usize| {
         let (open, close) = if number.is_multiple_of(2) { (300, 301) } else { (301, 300) };
@@ -45,7 +45,7 @@ fn grid() -> Command {
     Command::SubmitGrid(Box::new(SubmitGrid { symbol, settlement_currency: None, rule }))
 }
 
-/// An account with five grids.
+/// Creates an account with five grids.
 fn gridder(house: &House, service: &Service, name: &str) -> AccountId {
     let id = house.account(name);
     let position = Command::EnterPosition {
@@ -68,7 +68,7 @@ fn entries(service: &Service, id: AccountId) -> usize {
     service.paper.journal(id).unwrap().len()
 }
 
-/// Base and triggers of each grid, and the number of entries.
+/// Formats the base and trigger count of each grid, and the number of journal entries.
 fn state(service: &Service, id: AccountId, moment: Moment) -> Vec<String> {
     service.read(id, moment, |reading| {
         let grids = reading.account.grids().iter();
@@ -81,7 +81,7 @@ const SMALL: Portion =
     Portion { limit: AdvanceLimit { entries: 4, candles: 200_000 }, each_request: 2, replayed: 100 };
 
 #[test]
-fn a_busy_account_delays_no_other_and_ends_in_the_same_state() {
+fn a_busy_account_does_not_delay_others() {
     let house = house();
     let mut service = house.service();
     let (hog, other) = (gridder(&house, &service, "hog"), gridder(&house, &service, "other"));
@@ -94,7 +94,8 @@ fn a_busy_account_delays_no_other_and_ends_in_the_same_state() {
     let heard = service.heard();
     assert!(heard.iter().any(|line| line.contains("FilledStatus")), "{heard:?}");
     assert!(service.paper.due(at("10:30"), 9).unwrap().contains(&hog), "it goes on in the next turn");
-    // One instant has triggers and orders of each of the five grids, and fills.
+    // One instant triggers all five grids, and has their orders and fills, so it may exceed the
+    // limit.
     let (mut turns, mut before) = (1, entries(&service, hog));
     loop {
         let advanced = advance(&service, &[hog], now);
@@ -112,7 +113,7 @@ fn a_busy_account_delays_no_other_and_ends_in_the_same_state() {
 }
 
 #[test]
-fn a_request_waits_for_a_few_portions_and_then_reports_progress() {
+fn a_request_reports_progress_after_a_few_portions() {
     let house = house();
     let mut service = house.service();
     let id = gridder(&house, &service, "hog");
@@ -129,7 +130,7 @@ fn a_request_waits_for_a_few_portions_and_then_reports_progress() {
         entries(&service, id) - before <= 2 * (SMALL.limit.entries + 60),
         "finished portions are written"
     );
-    // A refused request submits nothing.
+    // A request that fails with `CatchingUp` submits nothing.
     let order = Command::submit(limit(Side::Buy, 100, "290.00"));
     assert!(matches!(service.command(id, now, &order), Err(PaperError::CatchingUp { .. })));
     let tries = (0..100).take_while(|_| ask(&service).is_err()).count();
@@ -144,20 +145,20 @@ fn a_request_waits_for_a_few_portions_and_then_reports_progress() {
         0
     );
     service.command(id, now, &order).unwrap();
-    // A command line waits for all of it.
+    // A command line waits for the whole catch-up.
     let mut patient = house.service();
     patient.paper.portion = Portion { each_request: u32::MAX, ..SMALL };
     assert_eq!(state(&patient, other, now).len(), 6);
 }
 
-/// A good-til-canceled limit order far below the market.
+/// Returns the terms of a good-til-canceled limit order far below the market.
 fn good_til_canceled(symbol: &str, price: &str) -> Terms {
     let terms = Terms::new(symbol.parse().unwrap(), Side::Buy, OrderType::Limit, Quantity::whole(100));
     let time_in_force = TimeInForce::GoodTilCanceled;
     Terms { price: Some(parse_price(price).unwrap()), time_in_force, ..terms }
 }
 
-/// 10:00 on the given number of days before the 18th.
+/// Returns 10:00 on the given number of days before the 18th.
 fn days_before(days: i64) -> Moment {
     replay(&format!("{}:00", 10 - 24 * days))
 }
@@ -165,13 +166,13 @@ fn days_before(days: i64) -> Moment {
 #[test]
 fn a_portion_is_limited_by_scanned_candles_even_without_events() {
     let house = house();
-    // An hour of the day after.
+    // An hour of minutes on the next day.
     let later: Vec<String> = (0..60).map(|minute| format!("34:{minute:02} 300 301 300 300 50000")).collect();
     house.import(&later.iter().map(String::as_str).collect::<Vec<_>>());
     let mut service = house.service();
     let id = house.account("ann");
     service.submit(id, replay("10:00:20"), good_til_canceled("700.HK", "250.00"));
-    // More than the cost of a day without candles, and less than that of the hour.
+    // More than the cost of a day without candles, and less than the cost of that hour.
     service.paper.portion = Portion {
         limit: AdvanceLimit { entries: 1_000, candles: 150 },
         each_request: 1,
@@ -188,13 +189,13 @@ fn a_portion_is_limited_by_scanned_candles_even_without_events() {
 fn an_account_without_open_orders_crosses_years_in_one_request() {
     let house = house();
     let (id, service) = (house.account("ann"), house.service());
-    // Since 2022-01-04.
+    // 2022-01-04.
     let began = days_before(1_534);
     service.read(id, began, |reading| assert_eq!(reading.account.began(), Some(began.as_of.now())));
     let now = replay("10:30");
     let seen = service.read(id, now, |reading| (reading.account.horizon(), reading.account.entries()));
     assert_eq!(seen.0, Some(at("10:30")));
-    // A position alone has rolls, and no candles to scan.
+    // An account with only a position has daily rolls, but no candles to scan.
     let position = Command::EnterPosition {
         symbol: "700.HK".parse().unwrap(),
         quantity: Quantity::whole(500),
@@ -206,7 +207,7 @@ fn an_account_without_open_orders_crosses_years_in_one_request() {
 }
 
 #[test]
-fn days_without_minutes_cost_little_however_many_symbols_are_watched() {
+fn days_without_minutes_cost_little() {
     let house = House::new(&[]);
     let symbols: Vec<String> = (1..=12).map(|number| format!("{number}.HK")).collect();
     let rows: String = symbols.iter().map(|symbol| format!("{symbol},A,HKD,100,HKEquity\n")).collect();
@@ -220,7 +221,7 @@ fn days_without_minutes_cost_little_however_many_symbols_are_watched() {
         .flat_map(|date| symbols.iter().map(move |symbol| format!("{symbol},{date},30,31,29,30,9000000\n")));
     let rows: String = rows.collect();
     house.import_file("days.csv", &format!("symbol,date,open,high,low,close,volume\n{rows}"));
-    // From 2026-01-06 to 2026-03-20.
+    // 2026-01-06 to 2026-03-20.
     let (first, last) = (days_before(71), days_before(-2));
     let mut service = house.service();
     let accounts = ["ann", "bob"].map(|name| house.account(name));
@@ -246,7 +247,7 @@ fn days_without_minutes_cost_little_however_many_symbols_are_watched() {
 }
 
 #[test]
-fn a_part_of_the_journal_gives_the_same_explanation_as_all_of_it() {
+fn a_partial_journal_read_gives_the_same_explanation() {
     let house = house();
     let service = house.service();
     let id = gridder(&house, &service, "ann");

@@ -3,7 +3,7 @@ use trading::{OrderType, OutsideRth, Quantity, Side, Submit, Terms, parse_price}
 use super::house::{House, limit, replay};
 use crate::{Preview, Verdict};
 
-/// The verdict; price, amount and charges; the cash before and after.
+/// Formats the verdict; price, amount and charges; and the cash before and after.
 fn describe(preview: &Preview) -> String {
     let reason = preview.reason.as_ref().map(|reason| format!(" `{}`", reason.words)).unwrap_or_default();
     let cost = preview.cost.as_ref().map(|cost| {
@@ -24,7 +24,7 @@ fn a_preview_shows_the_outcome_and_writes_nothing() {
             })
             .unwrap()
     };
-    // G1 of the specification: the reserve.
+    // The reserve in example G1 of the specification.
     let plain = preview(&limit(Side::Buy, 200, "306.00"));
     assert_eq!(describe(&plain), "Accepted 306.000 61200.00 + 84.77 500000.00→438715.23");
     assert_eq!(
@@ -45,7 +45,7 @@ fn a_preview_shows_the_outcome_and_writes_nothing() {
         "{}",
         describe(&large)
     );
-    // The reserve of a market order: 305 × 1.05, up to the tick.
+    // The reserve price of a market order: 305 × 1.05, rounded up to the tick.
     let at_market = Terms { order_type: OrderType::Market, price: None, ..limit(Side::Buy, 100, "306.00") };
     assert_eq!(describe(&preview(&at_market)), "Accepted 320.400 32040.00 + 52.08 500000.00→467907.92");
     assert!(service.read(id, replay("10:00:20"), |reading| reading.account.orders().is_empty()));

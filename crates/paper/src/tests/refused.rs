@@ -30,7 +30,7 @@ fn a_refused_command_leaves_an_unused_account_unchanged() {
             assert_eq!((standing.entries, standing.horizon), (entries, None), "{actual}");
         }
     }
-    // The account may still be opened, and begins with the first accepted request.
+    // The account can still be opened, and begins with the first accepted request.
     service.command(bare, replay("10:00"), &withdraw(1_000)).unwrap();
     let order = service.submit(bare, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
     assert_eq!(service.seen(bare, replay("10:00:20"), order), "NewStatus 0@- 999000.00");
@@ -38,7 +38,7 @@ fn a_refused_command_leaves_an_unused_account_unchanged() {
 }
 
 #[test]
-fn a_changed_security_counts_from_the_next_command_on() {
+fn a_changed_security_affects_the_next_command() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let submit = |quantity| {
@@ -51,13 +51,13 @@ fn a_changed_security_counts_from_the_next_command_on() {
     house.import_file("securities.csv", &row(250));
     submit(250).unwrap();
     assert_eq!(words(submit(200)), "quantity must be a multiple of 250");
-    // An unrelated import creates a new version, too.
+    // An unrelated import also creates a new version of the store.
     house.import(&["10:02 305.6 305.8 305 305.6 50000"]);
     submit(250).unwrap();
 }
 
 #[test]
-fn a_rate_of_another_process_counts_from_the_next_command_on() {
+fn a_rate_from_another_process_affects_the_next_command() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let euro: Currency = "EUR".parse().unwrap();
@@ -86,7 +86,7 @@ fn a_rate_of_another_process_counts_from_the_next_command_on() {
 }
 
 #[test]
-fn several_commands_are_executed_all_or_none() {
+fn several_commands_are_atomic() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -102,7 +102,7 @@ fn several_commands_are_executed_all_or_none() {
     assert!(refused.starts_with("participation must be above 0"), "{refused}");
     let capped = |clock| service.read(id, replay(clock), |reading| reading.account.settings().participation);
     assert_eq!(capped("10:02").map(|share| share.to_string()).as_deref(), Some("0.1"));
-    // Market events up to then remain.
+    // Market events up to that instant remain.
     assert!(service.seen(id, replay("10:02"), order).starts_with("FilledStatus"));
     let audited = || {
         let filter = store::AuditFilter { limit: 100, ..store::AuditFilter::default() };
@@ -127,7 +127,7 @@ fn a_text_that_is_too_long_is_refused_before_writing() {
     let terms = trading::Terms { remark: "a\u{1b}[2J".to_owned(), ..limit(Side::Buy, 200, "300.00") };
     let actual = words(service.command(id, replay("10:00:15"), &Command::submit(terms)));
     assert_eq!(actual, "remark has control characters");
-    // An empty key is no key.
+    // An empty key is treated as no key.
     let ids = [0, 1].map(|_| service.named(id, replay("10:00:15"), &order, "").unwrap().order);
     assert_ne!(ids[0], ids[1]);
     let adjust = |letters: usize| {
@@ -139,7 +139,7 @@ fn a_text_that_is_too_long_is_refused_before_writing() {
 }
 
 #[test]
-fn amounts_and_quantities_at_their_limits_are_booked_or_refused() {
+fn amounts_above_their_limits_are_refused() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let run = |command: &Command| service.command(id, replay("10:00:15"), command);
@@ -158,7 +158,7 @@ fn amounts_and_quantities_at_their_limits_are_booked_or_refused() {
             break;
         }
     }
-    // A quadrillion is the maximum; sums stay far below the capacity of the type.
+    // The maximum is 10^15; sums stay far below the capacity of the type.
     assert_eq!(deposit("10000000000000").unwrap_err(), "amount is too large");
     let usd = service.read(id, replay("10:00:15"), |reading| reading.account.cash(Currency::USD).to_string());
     assert_eq!(usd, "990000000000000.01");

@@ -11,7 +11,7 @@ use crate::{Clock, Moment};
 const CANDLES: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
 
 #[test]
-fn changes_of_one_process_are_seen_and_pushed_by_another() {
+fn changes_by_one_process_are_pushed_by_another() {
     let house = House::new(&CANDLES);
     let id = house.account("ann");
     let (here, there) = (house.service(), house.service());
@@ -32,7 +32,7 @@ fn changes_of_one_process_are_seen_and_pushed_by_another() {
 }
 
 #[test]
-fn concurrent_changes_of_two_processes_lose_nothing() {
+fn concurrent_changes_by_two_processes_are_all_stored() {
     let house = House::new(&CANDLES);
     let id = house.account("ann");
     let services = [house.service(), house.service()];
@@ -44,7 +44,7 @@ fn concurrent_changes_of_two_processes_lose_nothing() {
             scope.spawn(move || {
                 barrier.wait();
                 for _ in 0..10 {
-                    // A contended request fails, and is retried.
+                    // A contended request fails and is retried.
                     while service.command(id, replay("10:00"), deposit).is_err() {}
                 }
             });
@@ -70,7 +70,7 @@ impl Clock for Ticking {
 }
 
 #[test]
-fn of_two_concurrent_requests_the_one_served_second_has_the_later_time() {
+fn concurrent_requests_have_increasing_times() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     service.read(id, replay("10:00"), |_| ());
@@ -114,8 +114,8 @@ fn only_accounts_with_possible_events_are_due() {
     let service = house.service();
     let order = service.submit(ids[0], replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.read(ids[1], replay("10:00:15"), |_| ());
-    // The first minute that could take effect. Nothing can happen to the others, one of which has
-    // not begun.
+    // The first account is due at the first minute that could fill its order. No event can occur on
+    // the other two; one of them has had no request.
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:01")));
     assert_eq!(service.paper.due(at("10:00:59"), 10).unwrap(), []);
     assert_eq!(service.paper.due(at("10:01"), 10).unwrap(), [ids[0]]);
@@ -130,14 +130,14 @@ fn only_accounts_with_possible_events_are_due() {
 }
 
 #[test]
-fn the_horizon_of_an_account_with_open_orders_is_persistent() {
+fn the_horizon_with_open_orders_is_persistent() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "200.00"));
     service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("10:05")));
     let elsewhere = house.service();
     assert_eq!(elsewhere.paper.standing(id).unwrap().horizon, Some(at("10:05")));
-    // This needed no entry, and other processes continue there.
+    // Advancing the horizon appended no entry, and other processes continue from it.
     let entries = elsewhere.paper.journal(id).unwrap().len();
     elsewhere.submit(id, replay("10:06"), limit(Side::Buy, 100, "200.00"));
     service.submit(id, replay("10:07"), limit(Side::Buy, 100, "200.00"));
@@ -145,7 +145,7 @@ fn the_horizon_of_an_account_with_open_orders_is_persistent() {
 }
 
 #[test]
-fn following_pushes_changes_of_another_process() {
+fn following_pushes_changes_by_another_process() {
     let house = House::new(&CANDLES);
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
     there.paper.follow(id).unwrap();
@@ -162,7 +162,7 @@ fn following_pushes_changes_of_another_process() {
 }
 
 #[test]
-fn watching_an_unloaded_account_pushes_later_changes_of_another_process() {
+fn watching_an_unloaded_account_pushes_later_changes() {
     let house = House::new(&CANDLES);
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
     here.submit(id, replay("10:00:10"), limit(Side::Buy, 100, "200.00"));
@@ -177,14 +177,14 @@ fn watching_an_unloaded_account_pushes_later_changes_of_another_process() {
 fn the_first_listener_receives_no_earlier_entries() {
     let house = House::new(&CANDLES);
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
-    // Read first, so that the account is in memory there.
+    // The read loads the account in the second process.
     there.read(id, replay("10:00"), |_| ());
     here.submit(id, replay("10:00:10"), limit(Side::Buy, 100, "300.00"));
     let actual = ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0));
     let first = there.paper.watch(id).unwrap();
     there.paper.follow(id).unwrap();
     assert_eq!(there.heard(), Vec::<String>::new());
-    // A second listener takes nothing from the first.
+    // A second listener does not affect the first.
     here.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
     let second = there.paper.watch(id).unwrap();
     there.paper.follow(id).unwrap();
@@ -209,7 +209,7 @@ fn listeners_receive_every_change_once_in_journal_order() {
                 barrier.wait();
                 for _ in 0..5 {
                     let order = Command::submit(limit(Side::Buy, 100, "300.00"));
-                    // A contended request fails, and is retried.
+                    // A contended request fails and is retried.
                     let done = loop {
                         if let Ok(done) = service.command(id, replay("10:00:15"), &order) {
                             break done;

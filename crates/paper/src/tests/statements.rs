@@ -6,7 +6,8 @@ use trading::{Currency, Side};
 use super::house::{House, MACHINE, Service, at, limit, replay};
 use crate::{FlowQuery, Moment, StatementDocument, StatementId, StatementList, Travel};
 
-/// A fill on Wednesday the 18th; 16:00 of Thursday is 40:00, nine in the morning of Sunday 105:00.
+/// Candles with a fill on Wednesday the 18th. Hours count on from that day: 16:00 on Thursday is
+/// 40:00, and 09:00 on Sunday is 105:00.
 const TWO_DAYS: [&str; 3] =
     ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000", "39:59 310 310 310 310 1000"];
 
@@ -30,7 +31,7 @@ fn daily(day: i8) -> StatementId {
     StatementId { kind: StatementKind::Daily, date: Date::constant(2026, 3, day) }
 }
 
-/// The stored text.
+/// Returns the stored content of a daily statement.
 fn text(service: &Service, id: AccountId, day: i8) -> Option<String> {
     let found = service.paper.stored_statement(id, daily(day), Timestamp(i64::MAX)).unwrap();
     found.map(|text| String::from_utf8(text).unwrap())
@@ -47,13 +48,13 @@ fn traded(house: &House) -> (AccountId, Service) {
 }
 
 #[test]
-fn statements_are_made_on_request_up_to_the_clock() {
+fn statements_are_created_up_to_the_clock() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     assert_eq!(list(&service, id, replay("32:59:59")), "");
     assert_eq!(list(&service, id, replay("33:00")), "18");
     assert_eq!(list(&service, id, replay("105:00")), "20 19 18");
-    // An earlier clock lists the statements of that time.
+    // An earlier clock lists only the statements created by then.
     assert_eq!(list(&service, id, replay("57:00")), "19 18");
     assert_eq!(service.paper.stored_statement(id, daily(20), at("57:00")).unwrap(), None);
     let first = document(&service, id, 18);
@@ -73,13 +74,13 @@ fn statements_are_made_on_request_up_to_the_clock() {
 }
 
 #[test]
-fn a_statement_never_changes_once_made() {
+fn a_stored_statement_never_changes() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     list(&service, id, replay("57:00"));
     let before = text(&service, id, 19);
     house.import(&["39:59 320 320 320 320 1000"]);
-    // Another process lists the same, and continues with current data.
+    // Another process lists the same statements, and continues with current data.
     let elsewhere = house.service();
     assert_eq!(list(&elsewhere, id, replay("105:00")), "20 19 18");
     assert_eq!(text(&elsewhere, id, 19), before);
@@ -88,7 +89,7 @@ fn a_statement_never_changes_once_made() {
 }
 
 #[test]
-fn a_rewind_removes_the_statements_made_after_it() {
+fn a_rewind_removes_later_statements() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     list(&service, id, replay("105:00"));
@@ -96,14 +97,14 @@ fn a_rewind_removes_the_statements_made_after_it() {
     service.paper.rewind(id, at("33:00"), &travel("first try")).unwrap();
     assert_eq!(list(&service, id, replay("33:00")), "18");
     assert_eq!(text(&service, id, 19), None);
-    // New events are in the next statement, and the remaining one is unchanged.
+    // New events appear in the next statement; the remaining one is unchanged.
     service.submit(id, replay("33:30"), limit(Side::Sell, 100, "300.00"));
     assert_eq!(list(&service, id, replay("57:00")), "19 18");
     assert_eq!(text(&service, id, 18), first);
     let second = document(&service, id, 19);
     assert_eq!(second.stock_trade_sums[0].trades[0].direction, "Sell");
     assert_eq!(second.account_balance_sum.account_balances[0].begin_amount, "438875.25");
-    // After a reset there are no statements until the account begins anew.
+    // After a reset there are no statements until the next request begins the account.
     service.paper.reset(id, &travel("second try")).unwrap();
     assert_eq!(list(&service, id, replay("105:00")), "");
     service.read(id, replay("34:00"), |_| ());
@@ -111,7 +112,7 @@ fn a_rewind_removes_the_statements_made_after_it() {
 }
 
 #[test]
-fn a_copy_of_an_account_has_separate_statements() {
+fn a_fork_has_separate_statements() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     list(&service, id, replay("57:00"));
@@ -124,7 +125,7 @@ fn a_copy_of_an_account_has_separate_statements() {
 }
 
 #[test]
-fn looking_at_statements_shows_the_same_and_writes_nothing() {
+fn looking_at_statements_writes_nothing() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     let standing = service.paper.standing(id).unwrap();
@@ -141,7 +142,7 @@ fn looking_at_statements_shows_the_same_and_writes_nothing() {
     assert_eq!(list(&service, id, moment), "20 19 18");
     let stored = [20, 19, 18].map(|day| text(&service, id, day).map(String::into_bytes));
     assert_eq!(shown, stored);
-    // A stored statement is shown verbatim.
+    // A stored statement is returned verbatim.
     let seen =
         service.with_reader(|reader| service.paper.at(id, reader, &moment).look_at_statements(&ALL)).unwrap();
     assert_eq!(days(&seen.listed), "20 19 18");
@@ -153,7 +154,7 @@ fn looking_at_statements_shows_the_same_and_writes_nothing() {
 }
 
 #[test]
-fn reads_of_a_command_line_show_the_same_and_write_nothing() {
+fn command_line_reads_write_nothing() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     let mut quiet = house.service();
@@ -174,7 +175,7 @@ fn reads_of_a_command_line_show_the_same_and_write_nothing() {
     let shown = all(&quiet);
     assert_eq!((service.paper.standing(id).unwrap(), text(&service, id, 18)), (standing, None));
     assert_eq!(all(&quiet), shown);
-    // A read after a change shows it.
+    // A read after a change includes the change.
     quiet.submit(id, replay("10:00:30"), limit(Side::Buy, 100, "290.00"));
     assert_eq!(quiet.read(id, replay("10:00:30"), |reading| reading.account.orders().len()), 2);
     let other = House::new(&TWO_DAYS);
@@ -184,7 +185,7 @@ fn reads_of_a_command_line_show_the_same_and_write_nothing() {
 }
 
 #[test]
-fn the_background_makes_due_statements_without_advancing_accounts() {
+fn due_statements_are_created_without_advancing_accounts() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     let none = AccountId(0);
@@ -197,7 +198,7 @@ fn the_background_makes_due_statements_without_advancing_accounts() {
     assert_eq!(text(&service, id, 18), None);
     assert_eq!(service.paper.standing(id).unwrap().horizon, Some(at("10:00:15")));
     assert!(make(replay("105:00")).is_empty(), "its journal has not come so far");
-    // An event occurs, so the account is advanced to now.
+    // The background runner advances the account.
     service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("58:00")));
     assert_eq!(make(replay("58:00")), [id]);
     assert!(text(&service, id, 18).is_some() && text(&service, id, 19).is_some());

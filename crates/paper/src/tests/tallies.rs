@@ -12,20 +12,20 @@ fn date(text: &str) -> Date {
     text.parse().unwrap()
 }
 
-/// The given day in March; the day before is a trading day.
+/// Returns the days to tally on the given day in March. The day before must be a trading day.
 fn days(today: &str) -> TallyDays {
     let today = date(today);
     let ends = vec![date("2026-02-27"), today.yesterday().unwrap()];
     TallyDays { today, ends, orders_from: date("2026-02-01") }
 }
 
-/// Tallies accounts at a time of the 18th, or later: `34:00` is ten o'clock on the 19th.
+/// Tallies accounts at a time on the 18th or later: `34:00` is 10:00 on the 19th.
 fn tally(service: &Service, ids: &[AccountId], clock: &str, today: &str) {
     let moment = replay(clock);
     service.with_reader(|reader| service.paper.tally(ids, &days(today), reader, &moment)).unwrap();
 }
 
-/// The stored assets of an account as of a day, and the orders of the month up to then.
+/// Formats the stored assets of an account as of a day, and the month's order count up to that day.
 fn known(house: &House, id: AccountId, day: &str) -> String {
     let (accounts, day) = (house.accounts(), date(day));
     let assets = accounts.paper_assets_as_of(id, day).unwrap();
@@ -36,16 +36,17 @@ fn known(house: &House, id: AccountId, day: &str) -> String {
 }
 
 #[test]
-fn the_value_of_an_account_is_its_cash_and_positions_at_the_end_of_the_day() {
+fn a_tally_values_cash_and_positions_at_the_end_of_the_day() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
     tally(&service, &[id], "24:00", "2026-03-19");
-    // 438,875.25 and 200 at the last price, 305.6. The account was empty at the end of February.
+    // Cash of 438,875.25, and 200 shares at the last price, 305.6. The account was empty at the end
+    // of February.
     assert_eq!(known(&house, id, "2026-03-18"), "2026-03-18 HKD 4999952500; 1");
     assert_eq!(known(&house, id, "2026-03-17"), "; 0");
-    // Events of the 19th do not count for the 18th, however late the tally.
+    // Events of the 19th do not affect the 18th, no matter how late the tally runs.
     let deposit = Command::Deposit { currency: Currency::USD, amount: Money::whole(7) };
     service.command(id, replay("33:00"), &deposit).unwrap();
     tally(&service, &[id], "34:00", "2026-03-19");
@@ -64,11 +65,11 @@ fn an_idle_account_is_tallied_without_advancing_it() {
     let before = heads();
     tally(&service, &[ann, bob, stranger], "34:00", "2026-03-19");
     assert_eq!(heads(), before, "nothing is written to a journal");
-    // The order was filled in the meantime; bob has money but has not begun.
+    // The order was filled in the meantime; bob has money but has had no request.
     assert_eq!(known(&house, ann, "2026-03-18"), "2026-03-18 HKD 4999952500; 1");
     assert_eq!(known(&house, bob, "2026-03-18"), "; 0");
     assert_eq!(known(&house, stranger, "2026-03-18"), "; 0");
-    // Each is tallied for the day, and due again on the next.
+    // Both accounts are tallied for the day, and due again on the next day.
     let due = |today| service.paper.untallied(date(today), AccountId(i64::MIN), 10).unwrap();
     assert_eq!((due("2026-03-19"), due("2026-03-20")), (vec![], vec![ann, bob]));
     assert_eq!(service.paper.untallied(date("2026-03-20"), ann, 10).unwrap(), [bob]);
@@ -77,7 +78,7 @@ fn an_idle_account_is_tallied_without_advancing_it() {
 }
 
 #[test]
-fn the_same_tally_again_changes_nothing() {
+fn a_repeated_tally_changes_nothing() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -91,7 +92,7 @@ fn the_same_tally_again_changes_nothing() {
 }
 
 #[test]
-fn a_fill_after_midnight_in_hong_kong_counts_on_its_booking_day() {
+fn a_fill_after_midnight_is_counted_on_its_booking_day() {
     let house = House::new(&G1);
     house.import_of("AAPL.US", &["23:00 190 190 190 190 9000", "24:31 190 191 189 190 9000"]);
     let (id, service) = (house.bare_account("ann"), house.service());
@@ -110,12 +111,12 @@ fn a_fill_after_midnight_in_hong_kong_counts_on_its_booking_day() {
     assert_eq!(orders(), [0, 0], "the level of the 19th does not change in the course of the day");
     tally(&service, &[id], "58:00", "2026-03-20");
     assert_eq!(orders(), [1, 0]);
-    // It was paid from the dollars: 1,900 and 1.03 of charges, and the shares are worth 1,900.
+    // The purchase was paid in USD: 1,900 and 1.03 of charges. The shares are worth 1,900.
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 10000000000, 2026-03-19 USD 999989700; 1");
 }
 
 #[test]
-fn a_rewind_removes_later_tallies_and_the_next_tally_recomputes_them() {
+fn a_rewind_removes_later_tallies() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     assert_eq!(service.read(id, replay("09:30"), |reading| reading.account.began()), Some(at("09:30")));
@@ -128,8 +129,8 @@ fn a_rewind_removes_later_tallies_and_the_next_tally_recomputes_them() {
     let travel = |name| Travel { name, actor: "operator", reason: "a test", machine: MACHINE };
     service.paper.rewind(id, at("30:00"), &travel("a day")).unwrap();
     assert!(house.accounts().version().unwrap() > version);
-    // The 18th was over by then. Its orders are counted again: a New York order may have been
-    // filled after midnight.
+    // The 18th was over by then. Its order count is recomputed, because an order in New York may
+    // have been filled after midnight.
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-18 HKD 4999952500; 0");
     assert!(!service.paper.is_tallied(id, date("2026-03-20")).unwrap());
     tally(&service, &[id], "58:00", "2026-03-20");
@@ -143,7 +144,7 @@ fn a_rewind_removes_later_tallies_and_the_next_tally_recomputes_them() {
 }
 
 #[test]
-fn a_request_tallies_within_its_limit_and_the_job_does_the_rest() {
+fn a_tally_over_the_request_limit_is_left_to_the_job() {
     let house = House::new(&G1);
     let (ann, bob) = (house.account("ann"), house.account("bob"));
     let mut service = house.service();
@@ -153,7 +154,7 @@ fn a_request_tallies_within_its_limit_and_the_job_does_the_rest() {
         let days = days("2026-03-19");
         service.with_reader(|reader| service.paper.at(id, reader, &at).tally_within_request(&days)).unwrap()
     };
-    // The fill is in the journal of ann, and not yet in that of bob.
+    // The fill is in ann's journal, but not in bob's yet.
     for id in [ann, bob] {
         service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     }
@@ -177,7 +178,7 @@ fn a_request_tallies_within_its_limit_and_the_job_does_the_rest() {
 }
 
 #[test]
-fn a_journal_of_several_pages_is_tallied_as_one() {
+fn a_journal_of_several_pages_is_tallied_completely() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     service.read(id, replay("10:00"), |_| ());

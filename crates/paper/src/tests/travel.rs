@@ -13,7 +13,7 @@ fn travel(name: &str) -> Travel<'_> {
 }
 
 #[test]
-fn a_past_account_equals_its_journal_cut_there() {
+fn a_past_account_equals_its_truncated_journal() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -46,20 +46,20 @@ fn a_rewind_archives_the_removed_entries() {
     let again = service.paper.rewind(id, at("10:00:00"), &travel("first try"));
     assert!(matches!(again, Err(PaperError::NameTaken(_))), "{again:?}");
     service.paper.rewind(id, at("10:00:00"), &travel("second try")).unwrap();
-    // The idempotency key of a removed request is free again.
+    // The idempotency key of a removed request can be used again.
     assert!(!service.named(id, replay("10:00:15"), &command, "one").unwrap().is_repeated);
     let cuts = service.paper.cuts(id).unwrap();
     assert_eq!(cuts.iter().map(|cut| cut.name.as_str()).collect::<Vec<_>>(), ["first try", "second try"]);
 }
 
 #[test]
-fn a_reset_preserves_the_opening_of_the_account() {
+fn a_reset_preserves_the_opening_balances() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     let standing = service.paper.reset(id, &travel("reset")).unwrap();
     assert_eq!((standing.entries, standing.horizon), (2, None));
-    // It begins anew, possibly at an earlier time.
+    // The account begins again, possibly at an earlier time.
     let orders = service.read(id, replay("09:00"), |reading| {
         assert_eq!(reading.account.began(), Some(at("09:00")));
         reading.account.orders().len()
@@ -77,7 +77,7 @@ fn order_numbers_are_not_reused_after_a_rewind_or_a_reset() {
     assert_eq!(["10:00:15", "10:00:20", "10:00:25"].map(|clock| submit(&service, clock)), [1, 2, 3]);
     let elsewhere = house.service();
     service.paper.rewind(id, at("10:00:20"), &travel("one")).unwrap();
-    // The first two still exist and are found by number, and so are those after the gap.
+    // The first two orders still exist and are found by number, as are those after the gap.
     assert_eq!(submit(&elsewhere, "10:00:21"), 4);
     assert_eq!(submit(&service, "10:00:22"), 5);
     let found = |number: u64| {
@@ -93,7 +93,7 @@ fn order_numbers_are_not_reused_after_a_rewind_or_a_reset() {
     assert_eq!(submit(&elsewhere, "10:00:15"), 6);
     service.paper.reset(id, &travel("three")).unwrap();
     service.paper.reset(id, &travel("four")).unwrap();
-    // A new process knows the same numbers.
+    // A new process continues with the same numbers.
     assert_eq!(submit(&house.service(), "10:00:15"), 7);
 }
 
@@ -136,7 +136,7 @@ fn a_fork_is_independent_of_its_source() {
 }
 
 #[test]
-fn orders_of_a_fork_have_ids_of_the_new_account() {
+fn forked_orders_have_ids_of_the_new_account() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
     service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -146,7 +146,7 @@ fn orders_of_a_fork_have_ids_of_the_new_account() {
     let mut ids = Vec::new();
     for id in [ann, bob] {
         service.submit(id, replay("10:00:20"), limit(Side::Buy, 100, "300.00"));
-        // Once read from the journal by another process, and once in memory.
+        // Read the account from memory, and in another process from the journal.
         for service in [&service, &house.service()] {
             let found: Vec<OrderId> = service.read(id, replay("10:03"), |reading| {
                 reading.account.orders().iter().map(|order| order.id).collect()
@@ -220,7 +220,7 @@ fn concurrent_reads_and_rewinds_see_only_valid_states() {
 }
 
 #[test]
-fn entries_after_a_rewind_are_pushed_although_their_numbers_were_used() {
+fn entries_with_reused_numbers_are_pushed_after_a_rewind() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let _watched = service.paper.watch(id).unwrap();
@@ -230,7 +230,7 @@ fn entries_after_a_rewind_are_pushed_although_their_numbers_were_used() {
     }
     service.heard();
     service.paper.rewind(id, at("10:00:05"), &travel("x")).unwrap();
-    // Another process is the first to write.
+    // Another process writes first.
     house.service().submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
     service.paper.follow(id).unwrap();
     assert_eq!(service.heard(), ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0)));
@@ -246,7 +246,7 @@ fn entries_after_a_rewind_by_another_process_are_pushed() {
         service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
     }
     service.heard();
-    // Both the cut and the new entries are older than the next follow.
+    // Both the truncation and the new entries precede the next follow.
     elsewhere.paper.rewind(id, at("10:00:05"), &travel("x")).unwrap();
     for _ in 0..3 {
         elsewhere.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));

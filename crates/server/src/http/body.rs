@@ -1,6 +1,6 @@
-//! Reads the body of a request: in full from callers with recently used credentials, little before
-//! authentication, and nothing if no endpoint would read it. The memory for bodies is limited
-//! (`kit/bodies.rs`). A body that is a file is written to disk (`receive.rs`).
+//! Reads request bodies: in full if the credentials were used recently, up to a small limit before
+//! authentication, and not at all if no endpoint reads the body. Memory for bodies is limited
+//! (`kit/bodies.rs`). File uploads are written to disk (`receive.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,27 +25,27 @@ use crate::workers::Share;
 
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 const BODY_MAX: usize = 256 << 10;
-/// Longest body before authentication. Slightly more than the longest form or client registration,
-/// so that their endpoints can refuse longer ones with their own message.
+/// Maximum body size before authentication, in bytes. Slightly above the limits for forms and
+/// client registrations, so that those endpoints can refuse an oversized body with their own error.
 const STRANGERS_BODY_MAX: usize = 72 << 10;
-/// Bytes of a too large body that are read and dropped: a client that is still writing when the
-/// connection is closed may never see the refusal.
+/// Maximum number of bytes of an oversized body to read and discard. If the connection closes while
+/// the client is still writing, the client may never see the refusal.
 const DROPPED_MAX: usize = 4 << 20;
 
-/// A request that was read completely.
+/// A request whose body has been read completely.
 #[derive(Debug)]
 pub(super) struct WholeRequest {
     pub(super) parts: Parts,
     pub(super) body: Bytes,
-    /// The queue in which it waits for a worker thread.
+    /// The caller whose worker queue the request joins, with its concurrency limit.
     pub(super) share: Share,
-    /// Counts the body against the memory limits until it is dropped.
+    /// Reservations against the body memory limits, released on drop.
     pub(super) held: Vec<Held>,
-    /// The body as a file, on endpoints that take one.
+    /// The uploaded file, on endpoints that accept one.
     pub(super) arriving: Option<Arriving>,
 }
 
-/// How much of a body to read into memory.
+/// How much of a body is read into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyLimit {
     All,
@@ -63,7 +63,7 @@ impl BodyLimit {
     }
 }
 
-/// Reads the whole request, unless it is too large or takes too long.
+/// Reads the whole request. Fails if the body is too large or too slow.
 pub(super) async fn read(
     request: Request<Incoming>,
     way: &RouteMatch,
@@ -81,7 +81,7 @@ pub(super) async fn read(
         return Ok(WholeRequest { parts, body: Bytes::new(), share, held: Vec::new(), arriving: None });
     }
     let declared = body.size_hint().lower();
-    // A client that sends `Expect: 100-continue` is refused before it sends the body.
+    // A client that sends `Expect: 100-continue` can be refused before it sends the body.
     if declared > BODY_MAX as u64 && (declared > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT)) {
         return Err(Problem::too_large(BODY_MAX));
     }
@@ -97,14 +97,14 @@ pub(super) async fn read(
     Ok(WholeRequest { parts, body, share, held, arriving: None })
 }
 
-/// Reads and drops the body of a refused request, unless it is long or the client waits for `100
-/// Continue`: a client that is still writing when the connection is closed may never see the
-/// refusal.
+/// Reads and discards the body of a refused request, unless it is long or the client waits for `100
+/// Continue`. If the connection closes while the client is still writing, the client may never see
+/// the refusal.
 pub(super) async fn drop_short(parts: &Parts, body: Incoming) {
     if body.size_hint().lower() > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT) {
         return;
     }
-    // The request is refused even if this fails.
+    // The request is refused in any case, so errors and timeouts are ignored.
     timeout(BODY_WITHIN, gather(body, BodyLimit::Nothing, &mut [])).await.map(drop).ok();
 }
 
@@ -125,16 +125,17 @@ async fn gather(mut body: Incoming, stored: BodyLimit, held: &mut [Held]) -> Res
         }
     }
     match stored {
-        // No endpoint reads it.
+        // No endpoint reads the body.
         BodyLimit::Nothing => Ok(Bytes::new()),
         _ if seen <= stored.bytes() => Ok(bytes.freeze()),
         _ => Err(Problem::too_large(stored.bytes())),
     }
 }
 
-/// How much to read from a caller without recently used credentials. A request without credentials
-/// will be refused, so nothing is read. A valid token counts as credentials. An app key is not
-/// secret, and its signature covers the body, so only little is read.
+/// Returns how much to read from a caller whose credentials were not used recently. Without
+/// credentials the request will be refused, so nothing is read. With a valid token the full body is
+/// read. An app key is not secret, and its signature can only be verified with the body, so the
+/// limit for unauthenticated callers applies.
 async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<BodyLimit, Problem> {
     let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (authorization, app_key) = (text("authorization"), text("x-api-key"));

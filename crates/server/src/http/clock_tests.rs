@@ -1,5 +1,5 @@
-//! All parts of a request see one instant of the market: under a clock that moves on whenever it is
-//! read, a request reads it once.
+//! Tests that a request reads the market clock only once, so that all its parts see the same
+//! instant. The test clock advances on every read.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::tests::{NOW, connect_from, site_under};
 use crate::kit::{Gate, ListenerKind, Site};
 use crate::market_clock::tests::Ticking;
 
-/// Shows the server's clock, besides the caller's instant.
+/// The one endpoint that reads the clock twice: it also returns the server's current time.
 const CLOCK: (&str, &str) = ("GET", "/v1/admin/clock");
 
-/// Sends a request of a new operator, from an address of its own.
+/// Sends a request as a new operator account from a new IP address.
 async fn send(request: &PolicyRequest, symbol: &str, number: u32, site: &Arc<Site>) -> String {
     let named = NewAccount::named(format!("account {number}"), Terms::default());
     let new = NewAccount { role: Role::Operator, ..named };

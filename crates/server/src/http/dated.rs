@@ -1,5 +1,5 @@
-//! Requests of accounts pinned to an API date: newer endpoints and fields are refused or ignored,
-//! and the answer is converted to its older form.
+//! Requests of accounts that are pinned to an older API date. Newer endpoints and fields are
+//! refused or ignored, and the response is converted to the older format.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -12,10 +12,10 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use crate::kit::{Answer, Call, Problem, Row, envelope};
 use crate::versions::Dated;
 
-/// The API date of an answer.
+/// Header with the API date of the response.
 const API_DATE: HeaderName = HeaderName::from_static("x-api-date");
 
-/// Answers a request as of an API date.
+/// Answers a request in the format of an API date.
 pub(super) fn answer(
     dated: Dated,
     row: &Row,
@@ -53,7 +53,7 @@ fn in_form(
     Ok(Answer::from_parts(parts, Full::new(older)))
 }
 
-/// The bytes of a body, which is complete.
+/// Returns the bytes of a fully buffered body.
 pub(super) fn whole(body: Full<Bytes>) -> Bytes {
     let mut body = pin!(body);
     match body.as_mut().poll_frame(&mut Context::from_waker(Waker::noop())) {

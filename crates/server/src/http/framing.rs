@@ -1,5 +1,5 @@
-//! Finds the request heads in the bytes of an HTTP/1 connection, and checks their line ends. It
-//! only tracks where requests begin and end; hyper's parser decides everything else.
+//! Finds request heads in the byte stream of an HTTP/1 connection and validates their line endings.
+//! Only the boundaries of requests are tracked; hyper parses and validates everything else.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,9 +10,9 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::unsent::Held;
 
-/// Bytes of a header line to inspect: enough for the few headers that matter here.
+/// Number of bytes of each header line to inspect; enough for the few headers that affect framing.
 const LINE_KEPT: usize = 64;
-/// Replaces an invalid line end. The parser rejects this byte anywhere in a head.
+/// Byte that replaces an invalid line ending. The parser rejects it anywhere in a head.
 const SPOILT: u8 = 0;
 
 #[derive(Debug)]
@@ -24,44 +24,44 @@ pub(super) struct Framing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Between requests, or inside the head of one.
+    /// Between requests, or inside a request head.
     Head,
-    /// In a body with this many bytes left.
+    /// In a body, with the number of bytes left.
     Body(u64),
     Chunked(Chunk),
-    /// After an upgrade, or after bytes that cannot be tracked: nothing is checked, and the parser
+    /// After an upgrade, or after bytes that cannot be tracked: no further checks, the parser
     /// decides.
     Free,
 }
 
-/// The position in a chunked body.
+/// Position in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chunk {
-    /// In the digits of a chunk length; then in the rest of that line.
+    /// In the chunk length, with the value parsed so far.
     Length(u64),
     LengthLine(u64),
     Data(u64),
-    /// In the line end after a chunk.
+    /// In the line ending after a chunk.
     DataLine,
-    /// In the trailer, with the length of the current line.
+    /// In the trailer section, with the length of the current line.
     Trailer(usize),
 }
 
-/// The kind of a line in a head.
+/// Kind of a line in a request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Another,
     Last,
-    /// It gives the length of the body in an unsupported form. If the parser accepted it, the start
-    /// of the next head would be unknown, so the line is made invalid and the request is refused.
+    /// Gives the body length in an unsupported form. If the parser accepted the line, the start of
+    /// the next head would be unknown, so the line is invalidated and the request is refused.
     Unreadable,
 }
 
-/// The part of a head read so far.
+/// The part of a request head read so far.
 #[derive(Debug)]
 struct Head {
     length: usize,
-    /// The beginning of the current line, in lower case.
+    /// The first bytes of the current line, in lower case.
     line: [u8; LINE_KEPT],
     line_length: usize,
     /// Number of non-empty lines.
@@ -80,28 +80,30 @@ impl Framing {
         Framing { head_max, state: State::Head, head: Head::NEW }
     }
 
-    /// Whether a head has begun and is incomplete. The first one begins with the connection.
+    /// Returns whether a head has begun and is incomplete. The first head begins with the
+    /// connection.
     pub(super) fn is_in_head(&self) -> bool {
         self.state == State::Head && !self.is_between()
     }
 
-    /// Whether the connection is idle between two requests.
+    /// Returns whether the connection is idle between two requests.
     pub(super) fn is_between(&self) -> bool {
         self.state == State::Head && self.head.length == 0 && self.head.last == b'\n'
     }
 
-    /// How many bytes may be read now. A head is not read beyond its limit; the parser then rejects
-    /// it.
+    /// Returns the maximum number of bytes to read next. A head is read only up to its size limit;
+    /// the parser then rejects it.
     pub(super) fn room(&self) -> usize {
         match self.state {
-            // At least one byte, since an empty read would look like the end. The parser rejects a
-            // head that reaches the limit.
+            // At least one byte, because an empty read would look like the end of the stream. The
+            // parser rejects a head that reaches the limit.
             State::Head => self.head_max.saturating_sub(self.head.length).max(1),
             _ => usize::MAX,
         }
     }
 
-    /// Tracks the bytes that were read. Line ends in a head other than CR LF are made invalid.
+    /// Tracks the bytes that were read. Line endings in a head other than CR LF are overwritten
+    /// with an invalid byte.
     pub(super) fn follow(&mut self, bytes: &mut [u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -120,13 +122,13 @@ impl Framing {
         }
     }
 
-    /// Resets after the end of a request.
+    /// Resets the head after the end of a request, and returns the next state.
     fn ended(&mut self) -> State {
         self.head = Head { last: b'\n', ..Head::NEW };
         State::Head
     }
 
-    /// Returns the number of bytes up to the end of the head, or of all of them.
+    /// Processes bytes of a head. Returns their number up to the end of the head, or all of them.
     fn in_head(&mut self, bytes: &mut [u8]) -> usize {
         for (at, byte) in bytes.iter_mut().enumerate() {
             let last = std::mem::replace(&mut self.head.last, *byte);
@@ -156,10 +158,10 @@ impl Framing {
     }
 
     fn line_ended(&mut self) -> Line {
-        // Without the carriage return.
+        // Exclude the carriage return.
         let length = std::mem::take(&mut self.head.line_length).saturating_sub(1);
         if length == 0 {
-            // The parser also ignores empty lines before a request.
+            // Empty lines before a request are ignored, as the parser does.
             return if self.head.lines > 0 { Line::Last } else { Line::Another };
         }
         self.head.lines += 1;
@@ -219,7 +221,8 @@ fn after_length(length: u64) -> Chunk {
     if length == 0 { Chunk::Trailer(0) } else { Chunk::Data(length) }
 }
 
-/// Bytes of a piece, and so the most that may wait for a slow client without being counted.
+/// Size of a body frame in bytes, and so the maximum that a slow client can leave buffered without
+/// it being counted.
 const PIECE: usize = 64 << 10;
 
 #[derive(Debug, Default)]
@@ -268,7 +271,7 @@ mod tests {
     /// A length after so many spaces that the line exceeds [`LINE_KEPT`].
     const LONG_LENGTH: &str = "POST / HTTP/1.1\r\ncontent-length:                                                              0\r\n\r\nGET / HTTP/1.1\n";
 
-    /// Feeds a text in pieces of this size. Returns the resulting text and the state.
+    /// Feeds `text` in chunks of `size` bytes. Returns the resulting text and the framing state.
     fn follow(text: &str, size: usize) -> (String, Framing) {
         let (mut framing, mut seen) = (Framing::new(MAX), Vec::new());
         for piece in text.as_bytes().chunks(size) {
@@ -305,7 +308,7 @@ mod tests {
             ),
             // After an upgrade the bytes are not HTTP.
             ("GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n\n\n", 0),
-            // If it is unclear where the body ends, the request is refused.
+            // If the end of the body is ambiguous, the request is refused.
             ("POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n\n", 2),
             (LONG_LENGTH, 2),
         ] {
@@ -337,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_read_up_to_its_limit_and_a_body_without_one() {
+    fn only_heads_have_a_size_limit() {
         let long = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(2 * MAX));
         let mut framing = Framing::new(MAX);
         let mut given = 0;

@@ -1,5 +1,5 @@
-//! The endpoints of an account, called in this process: for a command line on a local store. There
-//! are no listeners, jobs, rate limits or quotas, and reads write nothing.
+//! Calls an account's endpoints in this process, for the command line on a local store. There are
+//! no listeners, background jobs, rate limits or quotas, and reads write nothing to the store.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,42 +21,43 @@ use crate::kit::{Admitted, Call, Gate, ListenerKind, Permitted, Problem, Request
 use crate::links::Links;
 use crate::market_clock::MarketClock;
 
-/// No request comes from an address.
+/// Placeholder address: in-process requests have no network peer.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// The endpoints over a store that this process has opened.
+/// The account endpoints over a store that this process has opened.
 #[derive(Debug)]
 pub struct InProcess {
     site: Site,
 }
 
-/// A request of an account.
+/// A request made as an account.
 #[derive(Clone, Copy, Debug)]
 pub struct InProcessRequest<'a> {
     pub account: AccountId,
     pub method: &'a str,
-    /// The path with its query.
+    /// Path and query string.
     pub target: &'a str,
     pub body: &'a [u8],
 }
 
-/// The answer to a request.
+/// A successful response.
 #[derive(Clone, Debug)]
 pub struct InProcessAnswer {
-    /// The JSON envelope.
+    /// The JSON response envelope.
     pub body: Bytes,
-    /// Whether an earlier request with the same idempotency key did it.
+    /// Whether this is a retry of a request that was already executed with the same idempotency
+    /// key.
     pub is_repeated: bool,
 }
 
-/// Why a request was refused.
+/// A refused request.
 #[derive(Clone, Debug)]
 pub struct InProcessRefusal {
     pub status: u16,
     pub code: u64,
-    /// The message that a client of a server would get.
+    /// The message that a server would send to the client.
     pub message: String,
-    /// The whole reason, which a server does not send.
+    /// The full reason, which a server would only log.
     pub detail: Option<String>,
 }
 
@@ -73,18 +74,18 @@ impl InProcess {
         InProcess { site: Site::new(Arc::new(core), Links::default()) }
     }
 
-    /// The paper accounts.
+    /// Returns the paper account service.
     pub fn paper(&self) -> &Paper {
         &self.site.core.paper
     }
 
-    /// Answers a request as the endpoint answers its account, whatever API date the account is
-    /// pinned to. Only endpoints that need an account's permit are available.
+    /// Answers a request as the endpoint would, always in the newest format, even if the account is
+    /// pinned to an API date. Only endpoints that require a permit are available.
     pub fn call(&self, request: &InProcessRequest<'_>) -> Result<InProcessAnswer, InProcessRefusal> {
         self.answer(request).map_err(InProcessRefusal::of)
     }
 
-    /// The text of a statement, by its `file_key` in the list.
+    /// Returns the content of a statement by its `file_key` from the statement list.
     pub fn statement(&self, account: AccountId, file_key: &str) -> Result<Vec<u8>, InProcessRefusal> {
         let found =
             self.admitted(account).and_then(|admitted| statement::stored(&self.site, &admitted, file_key));

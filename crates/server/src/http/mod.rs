@@ -1,7 +1,7 @@
-//! The HTTP transport: connections, and the handling of a request from head to answer. A group of
-//! endpoints is a folder with a table of rows, `ROUTES`, and a file for each task. Groups do not
-//! depend on each other and are built on the [`kit`](crate::kit). `routes.rs` joins the tables and
-//! finds the row of a path; `document/` builds the OpenAPI document from them.
+//! The HTTP transport: connections, and request handling from head to response. Each group of
+//! endpoints is a folder with a table of rows, `ROUTES`, and one file per task. Groups do not
+//! depend on each other; they share the [`kit`](crate::kit). `routes.rs` joins the tables and
+//! matches paths to rows; `document/` builds the OpenAPI document from them.
 
 mod account;
 mod admin;
@@ -71,14 +71,13 @@ use routes::{Destination, RouteMatch, Target};
 use strict::{ConnectionState, Strict};
 pub use trade::charge_name;
 
-/// The keep-alive timeout. A head that has begun has less time (`strict.rs`).
+/// Keep-alive timeout between requests. A head that has begun has a shorter one (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// The keep-alive timeout for monitoring, which comes from a near network with few connections.
+/// Keep-alive timeout on the monitoring listener, whose few clients are on a nearby network.
 const WATCHERS_HEAD_WITHIN: Duration = Duration::from_secs(5);
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
-/// How long a request waits for clients to receive enough unsent answers of its account, before it
-/// is refused.
+/// How long a request waits for room in its account's unsent-response buffer before it is refused.
 const ROOM_WITHIN: Duration = Duration::from_secs(10);
 
 /// Serves one HTTP connection, which may be upgraded to a long connection.
@@ -118,15 +117,15 @@ where
     }
 }
 
-/// Answers a request. The answer and its log lines share a trace id. Counts the request, and delays
-/// the answer to a caller with many refusals.
+/// Answers a request, counts it, and delays the response if the caller has many refusals. The
+/// response and its log lines share a trace id.
 async fn answer<S>(request: Request<Incoming>, entrance: Entrance, state: ConnectionState) -> Response<Sent>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let _answering = state.answering();
     let trace = envelope::trace_id();
-    // A trusted proxy carries connections of many accounts and limits them itself.
+    // A trusted proxy carries connections of many accounts and enforces its own connection limit.
     let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
     let (site, peer, unauthenticated) =
         (entrance.site.clone(), entrance.peer, entrance.unauthenticated.clone());
@@ -148,7 +147,8 @@ where
         } else if state.prove(place) {
             unauthenticated.leave();
         } else {
-            // The account has too many open connections: answer this one, then close it.
+            // The account has too many open connections: answer this request, then close the
+            // connection.
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
@@ -160,7 +160,7 @@ where
     let status = answer.status().as_u16();
     let outcome = answer.extensions().get().copied().unwrap_or_else(|| Outcome::of_status(status));
     let bytes = answer.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
-    // The answer to HEAD has no body.
+    // A response to HEAD has no body.
     let (bytes, candles) = if is_head { (0, 0) } else { (bytes.unwrap_or_default(), candles) };
     site.core.metrics.candles(candles);
     let ended = RequestEnd { bytes, candles, account, ..RequestEnd::at(since, outcome) };
@@ -184,13 +184,13 @@ where
     Response::from_parts(head, Sent::new(body, held))
 }
 
-/// Whether an outcome counts as a refusal of the caller.
+/// Returns whether an outcome counts as a refusal for the backoff.
 fn is_refused(outcome: Outcome) -> bool {
     !matches!(outcome, Outcome::Ok | Outcome::Internal | Outcome::TimedOut | Outcome::Away)
 }
 
-/// Delays the answer to a caller with many refusals: the connection is not read before the answer
-/// is sent.
+/// Delays the response to a caller with many refusals. The connection is not read until the
+/// response has been sent.
 async fn back_off(site: &Site, who: Who) {
     let pause = site.core.backoff.refused(who, site.core.uptime());
     if !pause.is_zero() {
@@ -199,8 +199,8 @@ async fn back_off(site: &Site, who: Who) {
     }
 }
 
-/// The answer, and when the request was complete: durations in metrics exclude the time in which
-/// the client sent it.
+/// Returns the response, and the time when the request was complete: request metrics exclude the
+/// time that the client needed to send it.
 async fn answer_way<S>(
     request: Request<Incoming>,
     way: &RouteMatch,
@@ -233,7 +233,7 @@ where
             Err(problem) => problem.answer(),
         }
     };
-    // A person gets every error as a page.
+    // Browser users get errors as HTML pages.
     if let Some((language, site)) = person
         && answer.headers().get(CONTENT_TYPE) == Some(&envelope::JSON)
     {
@@ -244,8 +244,8 @@ where
     (answer, since, noted)
 }
 
-/// The `Accept-Language` of a person who requests a page, or uses a browser for an unknown path.
-/// `None` for programs.
+/// Returns the `Accept-Language` header if the request is for a page, or for an unknown path from a
+/// browser. `None` for programs.
 fn person(request: &Request<Incoming>, way: &RouteMatch, listener_kind: ListenerKind) -> Option<HeaderValue> {
     let none = HeaderValue::from_static("");
     let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
@@ -270,12 +270,12 @@ async fn respond(
     if timeout(ROOM_WITHIN, site.core.unsent.of(share.who).room()).await.is_err() {
         return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
     }
-    // Admission and answers may wait for the disk and must not block the threads that serve
+    // Admission and handlers may block on disk I/O, so they must not run on the threads that serve
     // connections.
     let workers = site.core.workers.clone();
     let reply = workers.submit(share, move || {
         let note = RequestNotes::default();
-        // There was room before the request was queued; other answers may have used it since.
+        // There was room before the request was queued, but other responses may have used it since.
         if site.core.unsent.of(share.who).is_full() {
             return (Problem::from(Refusal::Busy).answer(), note.noted());
         }
@@ -312,7 +312,7 @@ async fn respond(
     }
 }
 
-/// Answers a request that was read completely.
+/// Answers a request that has been read completely.
 fn answer_found(call: &Call<'_>, found: &Destination, site: &Site) -> Result<Answer, Problem> {
     if call.listener_kind == ListenerKind::Internal && !found.row().is_some_and(Row::is_internal) {
         return Err(Problem::not_found());
@@ -343,7 +343,7 @@ fn answer_found(call: &Call<'_>, found: &Destination, site: &Site) -> Result<Ans
     }
 }
 
-/// The same for an endpoint that accepts a token in its URL.
+/// Like [`serve_target`], for endpoints that accept a token in the URL.
 fn serve_addressed(call: &Call<'_>, target: Target, site: &Site) -> Result<Answer, Problem> {
     let Addressed { token, query } = Addressed::of(call)?;
     serve_target(&Call { query: &query, address_token: token.as_ref(), ..*call }, target, site)
@@ -367,8 +367,8 @@ fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem>
     }
 }
 
-/// The query with a counter id rewritten to a symbol, for endpoints that take one. Signatures cover
-/// the query as sent, so this happens after authentication.
+/// Rewrites a `counter_id` in the query to a symbol, on endpoints that take a symbol. Signatures
+/// cover the original query, so this must run after authentication.
 fn counter_query(call: &Call<'_>, row: &Row) -> Result<Option<String>, Problem> {
     if !row.doc.is_some_and(Doc::has_symbol) {
         return Ok(None);

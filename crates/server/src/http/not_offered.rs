@@ -1,38 +1,38 @@
-//! Endpoints that the public SDKs call and Chandler does not offer. The refusal names the missing
-//! feature instead of 404: a program that tests its login by requesting the account's balance would
-//! take a 404 for a failed login.
+//! Endpoints that the public SDKs call but Chandler does not implement. The refusal names the
+//! missing feature instead of returning 404: a program that tests its login by requesting the
+//! account balance would treat a 404 as a failed login.
 
 use access::Scope;
 
 use crate::kit::{Admitted, Problem};
 use crate::refusal::Refusal;
 
-/// A feature that is not offered, and the paths that the SDKs use for it. Once it is implemented,
-/// its row is removed from [`MISSING_FEATURES`] and its endpoints go into the `ROUTES` of a group;
-/// no path is in both.
+/// A feature that is not implemented, and the paths that the SDKs use for it. When it is
+/// implemented, remove its row from [`MISSING_FEATURES`] and add its endpoints to the `ROUTES` of a
+/// group; no path may be in both.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MissingFeature {
-    /// Worded for the refusal: "… are not offered here".
+    /// Plural noun that completes the refusal "… are not offered here".
     pub(super) what: &'static str,
     kind: Kind,
-    /// Methods, separated by spaces, and the path.
+    /// Methods, separated by spaces, and path.
     paths: &'static [(&'static str, &'static str)],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// About a trading account. Programs call these to test whether their login is valid.
+    /// Endpoints about a trading account, which programs call to test their login.
     Trading,
     Other,
 }
 
 impl MissingFeature {
-    /// Whether it is about the caller's account.
+    /// Returns whether the feature is about the caller's trading account.
     pub(super) fn is_trading(&self) -> bool {
         self.kind == Kind::Trading
     }
 
-    /// The scope that credentials need.
+    /// Returns the scope that the credentials need.
     pub(super) fn scope(&self) -> Scope {
         match self.kind {
             Kind::Trading => Scope::Trade,
@@ -49,7 +49,7 @@ const fn feature(what: &'static str, paths: &'static [(&'static str, &'static st
     MissingFeature { what, kind: Kind::Other, paths }
 }
 
-/// From the sources and the binaries of the SDKs for Rust, Python, Node and Go.
+/// Collected from the sources and binaries of the Rust, Python, Node and Go SDKs.
 pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     trading(
         "overviews of US accounts",
@@ -280,7 +280,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     ),
 ];
 
-/// Method, path and feature, one for each method of each path.
+/// Returns method, path and feature for each method of each path.
 pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'static MissingFeature)> {
     MISSING_FEATURES.iter().flat_map(|feature| {
         let of_path = move |(methods, path): &(&'static str, &'static str)| {
@@ -291,8 +291,9 @@ pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'sta
     })
 }
 
-/// Only authenticated callers get this refusal: others learn nothing about the server, and a
-/// program that tests its login with such a path learns whether it works.
+/// Returns the refusal for a feature. Requires an admitted caller: unauthenticated callers learn
+/// nothing about the server, and a program that tests its login with one of these paths learns
+/// whether it is valid.
 pub(super) fn refusal(feature: &MissingFeature, _: &Admitted) -> Problem {
     match feature.kind {
         Kind::Trading => Problem::not_offered(feature.what),

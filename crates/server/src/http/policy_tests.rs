@@ -1,6 +1,6 @@
-//! The access policy. Sends a request for every row with every kind of credentials, by an account
-//! of every role, over a connection like a client's, and compares the outcomes with `policy.txt`,
-//! which documents the policy. `UPDATE_EXPECT=1` rewrites it.
+//! Tests the access policy. Sends a request to every row with every kind of credentials and every
+//! role over a real connection, and compares the outcomes with `policy.txt`, which documents the
+//! policy. Set `UPDATE_EXPECT=1` to rewrite that file.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -32,10 +32,10 @@ plain, operator: accounts of the listener's region. other region: a plain accoun
 Forms are sent without the token of the form.
 ";
 
-/// Scopes in the order of the tables.
+/// Scopes in the order of the tables in `policy.txt`.
 const SCOPES: [&str; 6] = ["none", "quote", "quote or trade", "trade", "account", "operator"];
 
-/// The columns of the tables.
+/// Columns of the tables.
 const ROLES: [(&str, Role, Region); 3] = [
     ("plain", Role::User, Region::Ap),
     ("operator", Role::Operator, Region::Ap),
@@ -50,19 +50,19 @@ enum Credentials {
     /// A token with this scope.
     OAuth(&'static str),
     Session,
-    /// Without the CSRF token that our pages send.
+    /// A browser session without a CSRF token.
     BareSession,
     Address,
 }
 
-/// Whether the credentials are still valid.
+/// Whether the credentials are valid or expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Age {
     Good,
     Expired,
 }
 
-/// The origin of a request.
+/// Where a request comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Outside,
@@ -70,7 +70,7 @@ enum Origin {
     Internal,
 }
 
-/// The rows of the tables.
+/// Rows of the tables.
 const PROOFS: [(&str, Credentials, Age, Origin); 18] = [
     ("signature", Credentials::Signature, Age::Good, Origin::Outside),
     ("bearer", Credentials::Bearer, Age::Good, Origin::Outside),
@@ -92,15 +92,15 @@ const PROOFS: [(&str, Credentials, Age, Origin); 18] = [
     ("expired address", Credentials::Address, Age::Expired, Origin::Outside),
 ];
 
-/// A request to test the policy with.
+/// A request to one row, for testing the policy.
 pub(super) struct PolicyRequest {
     pub(super) method: &'static str,
     pub(super) pattern: &'static str,
-    /// The scope that its row names.
+    /// The scope that the row requires.
     pub(super) scope: String,
 }
 
-/// One for every row, and one for every missing feature.
+/// Returns one request per row and per missing feature.
 fn requests() -> Vec<PolicyRequest> {
     let rows = routes::GROUPS.into_iter().flatten().map(|row| {
         let scope = match row.gate {
@@ -123,8 +123,8 @@ fn requests() -> Vec<PolicyRequest> {
 }
 
 impl PolicyRequest {
-    /// A path and query that are valid, where that is easy, so that only the credentials can be
-    /// refused.
+    /// Returns a path and query that are valid where practical, so that only the credentials can
+    /// cause a refusal.
     pub(super) fn target(&self, token: &str) -> (String, &'static str) {
         let segment = |segment: &str| match segment {
             "{symbol}" => "700.HK".to_owned(),
@@ -156,7 +156,7 @@ impl PolicyRequest {
         }
     }
 
-    /// Form endpoints need their own content type.
+    /// Returns the content type of the body, which is a form for some endpoints.
     fn content_type(&self) -> &'static str {
         let is_form = self.scope == "none" && !self.pattern.ends_with("/register");
         if is_form { "application/x-www-form-urlencoded" } else { "application/json" }
@@ -166,7 +166,7 @@ impl PolicyRequest {
 /// An account and its credentials.
 struct Person {
     created: Created,
-    /// The secret of OAuth or of a browser session, if those are the credentials.
+    /// The OAuth token or session secret; empty for other credentials.
     secret: String,
 }
 
@@ -179,7 +179,7 @@ impl Person {
         site: &Site,
     ) -> Person {
         let (access, now) = (&site.core.access, site.core.machine_now());
-        // Expired credentials were issued so long ago that they expired a second ago.
+        // Expired credentials were issued early enough that they expired one second ago.
         let begun = |life: i64| match age {
             Age::Good => now,
             Age::Expired => Timestamp(now.0 - life - 1),
@@ -200,7 +200,7 @@ impl Person {
         Person { created, secret }
     }
 
-    /// The headers with the credentials of a request.
+    /// Returns the headers that carry the credentials.
     fn headers(
         &self,
         credentials: Credentials,
@@ -244,10 +244,10 @@ impl Person {
     }
 }
 
-/// An OAuth token with a scope, including scopes that clients cannot request yet.
+/// Issues an OAuth token with a scope, including scopes that clients cannot request yet.
 fn oauth(created: &Created, scope: &str, at: Timestamp, site: &Site) -> String {
     let (access, moment) = (&site.core.access, Moment { now: at, uptime: site.core.uptime() });
-    // Registrations are limited by address, so each account has its own.
+    // Registrations are rate-limited by address, so each account uses its own.
     let from = IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + u32::try_from(created.account_id.0).unwrap()));
     let new = NewClient {
         name: Some("policy".to_owned()),
@@ -266,7 +266,7 @@ fn oauth(created: &Created, scope: &str, at: Timestamp, site: &Site) -> String {
     tokens.access_token.expose().to_owned()
 }
 
-/// The outcome of one request.
+/// Sends one request and returns its outcome.
 async fn outcome_of(
     request: &PolicyRequest,
     credentials: Credentials,
@@ -288,7 +288,7 @@ async fn outcome_of(
         Origin::ThisMachine => (ListenerKind::Public, "localhost"),
         Origin::Internal => (ListenerKind::Internal, "chandler.example"),
     };
-    // Each request from outside has its own address, so that refusals of one do not delay another.
+    // Each outside request uses its own address, so that refusals of one do not delay the others.
     let peer = if from == Origin::ThisMachine {
         Ipv4Addr::LOCALHOST
     } else {
@@ -309,7 +309,7 @@ async fn outcome_of(
     let answer = String::from_utf8_lossy(&answer);
     let status = answer.split(' ').nth(1).unwrap();
     let is_refused = ["401", "403"].contains(&status)
-        // The internal listener serves few paths, and two kinds of credentials in one request are
+        // The internal listener serves few paths, and a request with two kinds of credentials is
         // refused.
         || (status == "404" && from == Origin::Internal)
         || (status == "400" && answer.contains("send one"));
@@ -323,7 +323,7 @@ async fn outcome_of(
     }
 }
 
-/// The table of one request: equal lines are merged, and the line of the majority comes last.
+/// Formats the table of one request. Equal lines are merged, and the most frequent line comes last.
 fn matrix(outcomes: &[[String; ROLES.len()]]) -> String {
     let mut lines: Vec<(&[String; ROLES.len()], Vec<&str>)> = Vec::new();
     for (cells, (name, ..)) in outcomes.iter().zip(PROOFS) {

@@ -1,5 +1,5 @@
-//! Receives a body that is a file: only after authentication, in pieces to disk, and never
-//! completely in memory.
+//! Receives a file upload. The caller is authenticated first, and the file is streamed to disk, so
+//! it is never completely in memory.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use crate::kit::{Call, Gate, ListenerKind, Permitted, Problem, RequestNotes, Row
 use crate::refusal::Refusal;
 use crate::workers::Share;
 
-/// Bytes of a file held in memory.
+/// Buffer size in bytes for writing an upload to disk.
 const PIECE: usize = 256 << 10;
 /// Idle timeout of an upload.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// Total timeout: enough for the largest default file over a slow line.
+/// Total timeout of an upload; enough for the default maximum file size over a slow connection.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(2 * 3_600);
 
-/// Reads the request, with its body in a file. The file is removed if the request is refused or its
-/// connection ends.
+/// Reads a request and streams its body to a file. The file is removed if the request is refused or
+/// the connection closes.
 pub(super) async fn read(
     (parts, mut file): (Parts, Incoming),
     way: &RouteMatch,
@@ -63,8 +63,8 @@ pub(super) async fn read(
     Ok(WholeRequest { parts, body, share, held, arriving: Some(arriving) })
 }
 
-/// Authenticates the caller and reserves a place for the file. The complete request is
-/// authenticated again, like every request.
+/// Authenticates the caller and reserves space for the file. The complete request is authenticated
+/// again, like every request.
 fn begin(
     parts: &Parts,
     found: &Destination,
@@ -102,7 +102,7 @@ fn begin(
     Ok(entrance.site.core.intake.receive(name.as_deref(), declared)?)
 }
 
-/// Why a file did not arrive.
+/// Reason why an upload failed.
 enum Ending {
     Slow,
     Cut,

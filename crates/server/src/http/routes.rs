@@ -1,4 +1,4 @@
-//! The router: the rows of all groups, and the search for the row of a request.
+//! The router: joins the rows of all groups and finds the row of a request.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ use crate::kit::{CredentialTerms, Home, PathValue, Row};
 use crate::metrics::Task;
 use crate::pages;
 
-/// The groups of endpoints. SDK endpoints that are not offered are in `not_offered.rs`.
+/// The endpoint groups. SDK endpoints that are not offered are in `not_offered.rs`.
 pub(super) const GROUPS: [&[Row]; 16] = [
     watch::ROUTES,
     document::ROUTES,
@@ -37,13 +37,14 @@ pub(super) const GROUPS: [&[Row]; 16] = [
     udf::ROUTES,
 ];
 
-/// The methods that a row may have, in the order of an `Allow` header.
+/// Methods that a row may have, in the order of the `Allow` header.
 const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
-/// Longest path parameter in bytes, decoded: the longest account name fits, and a token.
+/// Maximum length of a decoded path parameter in bytes. The longest account name and a token both
+/// fit.
 const PARAMETER_MAX: usize = 512;
 const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 
-/// The target of a request.
+/// What serves a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     Row(&'static Row),
@@ -63,12 +64,12 @@ impl Target {
         self.row().map_or(Task::Other, |row| row.task)
     }
 
-    /// Whether the request must be authenticated.
+    /// Returns whether the request must be authenticated.
     pub(super) fn needs_proof(self) -> bool {
         self.row().is_none_or(|row| row.needs_proof())
     }
 
-    /// The credentials that the target accepts.
+    /// Returns the kinds of credentials that the target accepts.
     fn credential_terms(self) -> CredentialTerms {
         match self {
             Target::Row(row) => row.credential_terms(),
@@ -80,19 +81,19 @@ impl Target {
     }
 }
 
-/// The result of routing a request.
+/// Result of routing a request.
 #[derive(Clone, Debug)]
 pub(super) enum Destination {
-    /// With the decoded path parameters.
+    /// An endpoint, with the decoded path parameters.
     Target(Target, Vec<PathValue>),
-    /// `OPTIONS`, with the allowed methods.
+    /// An `OPTIONS` request, with the allowed methods.
     Options(HeaderValue),
     OtherMethod(HeaderValue),
-    /// The endpoint has a new path.
+    /// A path that was renamed to this one.
     Moved(&'static str),
-    /// A WebSocket request.
+    /// A WebSocket upgrade request.
     Upgrade,
-    /// A file of the front end.
+    /// A static file of the front end.
     File,
     Nothing,
 }
@@ -121,13 +122,13 @@ impl Destination {
     }
 }
 
-/// The destination of a request, and its names in metrics and the log.
+/// A request's destination, and its labels for metrics and logs.
 #[derive(Clone, Debug)]
 pub(super) struct RouteMatch {
     pub(super) found: Destination,
     pub(super) task: Task,
-    /// The pattern of the path. An unknown path is not included: a client could make up any number
-    /// of them.
+    /// Path pattern of the matched row. Unknown paths are not recorded, because a client could
+    /// invent any number of them.
     pub(super) route: &'static str,
 }
 
@@ -144,24 +145,24 @@ impl RouteMatch {
         self.found.row()
     }
 
-    /// Whether the path has no endpoint for this method.
+    /// Returns whether the path has no endpoint for the request's method.
     pub(super) fn has_no_endpoint_for_method(&self) -> bool {
         matches!(self.found, Destination::Nothing | Destination::Options(_) | Destination::OtherMethod(_))
     }
 
-    /// Whether the path has no endpoint for any method.
+    /// Returns whether the path has no endpoint for any method.
     pub(super) fn is_unknown_path(&self) -> bool {
         matches!(self.found, Destination::Nothing)
     }
 }
 
-/// The targets of one path, by method.
+/// The targets of a path by method.
 struct PathTargets {
     path: &'static str,
     targets: Vec<(&'static str, Target)>,
 }
 
-/// All paths. A literal path wins over one with a parameter.
+/// Matches paths to targets. A literal segment takes precedence over a parameter.
 struct Router {
     numbers: matchit::Router<usize>,
     places: Vec<PathTargets>,
@@ -185,15 +186,15 @@ impl Router {
         if let Some(place) = self.places.iter_mut().find(|place| place.path == path) {
             return place.targets.push((method, target));
         }
-        // Fails if another pattern matches the same paths; a test finds such a table.
+        // Insertion fails if another pattern matches the same paths. A test detects such conflicts.
         if self.numbers.insert(path, self.places.len()).is_ok() {
             self.places.push(PathTargets { path, targets: vec![(method, target)] });
         }
     }
 
     fn place(&'static self, path: &str) -> Option<(&'static PathTargets, Vec<PathValue>)> {
-        // A client whose base URL ends in a slash sends two at the front. The signature covers the
-        // path as sent.
+        // A client whose base URL ends with a slash sends two leading slashes. Only the lookup
+        // ignores them, because the signature covers the path as sent.
         let path = format!("/{}", path.trim_start_matches('/'));
         let found = self.numbers.at(&path).ok()?;
         let values = found.params.iter().map(|(name, value)| Some((name, decoded(value)?)));
@@ -221,7 +222,7 @@ pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
         Some((_, target)) => {
             RouteMatch { found: Destination::Target(*target, values), task: target.task(), route: place.path }
         }
-        // The path has endpoints for other methods.
+        // The path has endpoints only for other methods.
         None => {
             let there = place.targets.iter().map(|(method, _)| *method);
             RouteMatch { found: without_target(method, there), task: Task::Other, route: place.path }
@@ -229,7 +230,8 @@ pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
     }
 }
 
-/// The destination of a method without an endpoint, on a path that has others.
+/// Returns the destination of a method that has no endpoint on a path with endpoints for other
+/// methods.
 fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Clone) -> Destination {
     let mut allow: Vec<&str> = Vec::new();
     for known in METHODS.into_iter().filter(|known| there.clone().any(|method| method == *known)) {
@@ -243,8 +245,8 @@ fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Cl
     if method == Method::OPTIONS { Destination::Options(allow) } else { Destination::OtherMethod(allow) }
 }
 
-/// Percent-decodes a path parameter. `None` if an escape is malformed or the result is not UTF-8. A
-/// plus stays a plus: it is a space only in query strings.
+/// Percent-decodes a path parameter. Returns `None` if an escape is malformed or the result is not
+/// UTF-8. A plus is not decoded to a space, unlike in query strings.
 fn decoded(value: &str) -> Option<String> {
     let is_byte = |rest: &str| {
         rest.as_bytes().first_chunk::<2>().is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
@@ -256,25 +258,28 @@ fn decoded(value: &str) -> Option<String> {
     (text.len() <= PARAMETER_MAX).then(|| text.into_owned())
 }
 
-/// Whether the path has a GET endpoint that accepts a token in its URL.
+/// Returns whether the path has a GET endpoint that accepts a token in its URL. Browsers may call
+/// such endpoints from other origins.
 pub(super) fn is_open_to_other_sites(path: &str) -> bool {
     way(&Method::GET, path).row().is_some_and(|row| row.takes_token_in_address())
 }
 
-/// Whether the path is for programs, which expect JSON even if the path does not exist.
+/// Returns whether the path belongs to the API, whose clients expect JSON errors even for unknown
+/// paths.
 pub(super) fn is_of_programs(path: &str) -> bool {
     path.trim_start_matches('/').split('/').next().is_some_and(|root| PROGRAM_ROOTS.contains(root))
 }
 
-/// The first segments of the paths for programs, offered or not. A path of one segment has nothing
-/// below it.
+/// First segments of all API paths, including those not offered. Single-segment paths are excluded,
+/// because nothing is below them.
 static PROGRAM_ROOTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
     let rows = GROUPS.into_iter().flatten().filter(|row| row.task != Task::Page).map(|row| row.path);
     let paths = rows.chain(not_offered::paths().map(|(_, path, _)| path));
     paths.filter_map(|path| Some(path.strip_prefix('/')?.split_once('/')?.0)).collect()
 });
 
-/// The method for metrics and the log. Unusual ones are `other`: a client may send any word.
+/// Returns the method for metrics and logs. Unusual methods become `other`, because a client may
+/// send any token.
 pub(super) fn known_method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| method == *known).unwrap_or("other")

@@ -1,9 +1,9 @@
-//! Path matching, and rules for the route tables.
+//! Tests for path matching, and consistency checks of the route tables.
 
 use super::*;
 
-/// The destination of a request as text: the pattern of its path and the values of its parameters,
-/// the allowed methods, or nothing.
+/// Returns the destination of a request as text: its path pattern and parameter values, the allowed
+/// methods, or `nothing`.
 fn found(method: &str, path: &str) -> String {
     let way = way(&Method::from_bytes(method.as_bytes()).unwrap(), path);
     match way.found {
@@ -21,7 +21,7 @@ fn found(method: &str, path: &str) -> String {
 }
 
 #[test]
-fn a_path_is_found_by_its_method_however_many_slashes_it_begins_with() {
+fn extra_leading_slashes_are_ignored() {
     for (method, path, wanted) in [
         ("GET", "/v1/socket/token", "/v1/socket/token"),
         ("HEAD", "//v1/socket/token", "/v1/socket/token"),
@@ -40,7 +40,7 @@ fn a_path_is_found_by_its_method_however_many_slashes_it_begins_with() {
 }
 
 #[test]
-fn a_segment_in_braces_matches_any_text_up_to_the_limit() {
+fn a_path_parameter_matches_text_up_to_the_limit() {
     let at = |name: &str| found("GET", &format!("/v1/securities/{name}/actions"));
     let is = |value: &str| format!("/v1/securities/{{symbol}}/actions {value}");
     assert_eq!(at("7"), is("7"));
@@ -55,7 +55,7 @@ fn a_segment_in_braces_matches_any_text_up_to_the_limit() {
 }
 
 #[test]
-fn a_path_has_as_many_parameters_as_it_names() {
+fn a_path_may_have_several_parameters() {
     let path = "/v1/ai/agents/a%201/conversations/b/messages/c/continue";
     let Destination::Target(_, values) = way(&Method::POST, path).found else { panic!("{path}") };
     let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -75,7 +75,7 @@ fn no_two_rows_conflict_and_every_method_is_known() {
         assert!(path.starts_with('/'), "{path}");
         let whole = |segment: &str| segment.starts_with('{') && segment.ends_with('}') && segment.len() > 2;
         assert!(path.split('/').all(|segment| !segment.contains(['{', '}']) || whole(segment)), "{path}");
-        // No row was dropped because another pattern matches the same paths.
+        // The row was not dropped in favor of another pattern that matches the same paths.
         let found = way(&Method::from_bytes(method.as_bytes()).unwrap(), path).row().unwrap();
         assert_eq!((found.method, found.path), (*method, *path));
     }
@@ -99,7 +99,7 @@ fn a_missing_feature_is_listed_once_and_not_served() {
 }
 
 #[test]
-fn paths_for_programs_are_known_by_their_first_segment() {
+fn api_paths_are_recognized_by_their_first_segment() {
     let roots: Vec<&str> = PROGRAM_ROOTS.iter().copied().collect();
     assert_eq!(roots, [".well-known", "content", "files", "oauth2", "quote", "udf", "v1", "v2", "v3"]);
     for (path, is) in [
@@ -114,7 +114,7 @@ fn paths_for_programs_are_known_by_their_first_segment() {
 }
 
 #[test]
-fn a_path_that_has_moved_leads_to_the_new_one_with_any_method() {
+fn a_moved_path_reports_the_new_path_for_any_method() {
     for (old, new) in moved::MOVED {
         assert!(rows().all(|row| row.path != *old) && rows().any(|row| row.path == *new), "{old}");
         for method in METHODS.into_iter().chain(["HEAD", "OPTIONS", "PATCH"]) {
@@ -125,11 +125,11 @@ fn a_path_that_has_moved_leads_to_the_new_one_with_any_method() {
 }
 
 #[test]
-fn the_page_about_http_names_every_missing_feature() {
+fn the_http_page_lists_every_missing_feature() {
     let page = include_str!("../../../../docs/http.md");
     let (_, section) = page.split_once("\n## Not offered\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
-    // The last cell of each row after the table header.
+    // The last cell of each row below the table header.
     let cells = section.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once("| ")).skip(1);
     let named: BTreeSet<&str> = cells.flat_map(|(_, cell)| cell.split(", ")).collect();
     let missing: BTreeSet<&str> = not_offered::MISSING_FEATURES.iter().map(|feature| feature.what).collect();
@@ -137,7 +137,7 @@ fn the_page_about_http_names_every_missing_feature() {
 }
 
 #[test]
-fn a_literal_path_wins_over_a_parameter_in_either_table() {
+fn a_literal_segment_takes_precedence_over_a_parameter() {
     let what = |path: &str| match way(&Method::GET, path).target() {
         Some(Target::NotOffered(feature)) => Some(feature.what),
         _ => None,
@@ -160,12 +160,12 @@ fn a_literal_path_wins_over_a_parameter_in_either_table() {
 }
 
 #[test]
-fn the_described_parameters_of_candles_are_the_accepted_ones() {
+fn the_documented_candle_parameters_match_the_parser() {
     let document: serde_json::Value = serde_json::from_slice(document::openapi()).unwrap();
     let parameters = &document["paths"]["/v1/quote/history-candlesticks"]["get"]["parameters"];
     let described: BTreeSet<&str> =
         parameters.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    // A counter id is read as a symbol, before names are checked.
+    // `counter_id` is rewritten to a symbol before the names are checked.
     assert_eq!(described, quote::parameters::KNOWN.into_iter().chain(["counter_id"]).collect());
 }
 
@@ -173,7 +173,7 @@ fn the_described_parameters_of_candles_are_the_accepted_ones() {
 fn an_unknown_path_is_not_used_as_the_route() {
     assert_eq!(way(&Method::GET, "/nothing.js").route, "-");
     assert_eq!(way(&Method::HEAD, "//v1/quota").route, "/v1/quota");
-    // With another method, the route is the pattern of the path.
+    // With a method that has no endpoint, the route is still the path pattern.
     assert_eq!(way(&Method::PUT, "/v1/admin/accounts/alice").route, "/v1/admin/accounts/{name}");
 }
 

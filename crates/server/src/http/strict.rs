@@ -1,9 +1,10 @@
-//! The stream under an HTTP connection, with checks that hyper does not make: a head must be
-//! complete within seconds and within its size limit, its lines must end in CR LF, and a write to a
-//! client that reads nothing times out.
+//! The stream under an HTTP connection, with checks that hyper does not do: a head must be complete
+//! within a few seconds and within its size limit, its lines must end in CR LF, and a write times
+//! out if the client does not read.
 //!
-//! It tracks the framing only to know which bytes are a head. It never answers itself: an invalid
-//! line end is replaced, so that the parser rejects it, and a head is not read beyond its limit.
+//! The stream tracks the framing only to know which bytes belong to a head, and never sends
+//! responses of its own. An invalid line ending is overwritten so that hyper's parser rejects it,
+//! and a head is not read beyond its limit.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -20,35 +21,36 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::framing::Framing;
 use crate::places::Place;
 
-/// The time for a head, from its first byte; for the first head, from the start of the connection.
+/// Timeout for a request head, from its first byte. For the first head, from the start of the
+/// connection.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
-/// The idle timeout between requests of an unauthenticated connection.
+/// Idle timeout between requests on an unauthenticated connection.
 const UNPROVEN_IDLE_MAX: Duration = Duration::from_secs(10);
-/// The write timeout: how long a client may read nothing while an answer waits.
+/// Write timeout: how long a client may read nothing while a response is pending.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// Bytes of one read.
+/// Maximum number of bytes per read.
 const READ_SIZE: usize = 8192;
 
-/// State that the HTTP service shares with the stream below it.
+/// Connection state shared by the HTTP service and the stream below it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ConnectionState(Arc<SharedState>);
 
 #[derive(Debug, Default)]
 struct SharedState {
-    /// The connection slot of the account that was authenticated on this connection.
+    /// Connection slot of the account that authenticated on this connection.
     place: Mutex<Option<Place>>,
     is_proved: AtomicBool,
-    /// Whether a request is being answered, in which case the client is not idle.
+    /// Whether a request is being answered; the connection is not idle then.
     is_answering: AtomicBool,
 }
 
-/// Marks a request as being answered until it is dropped.
+/// Marks the connection as answering a request until the guard is dropped.
 #[derive(Debug)]
 pub(super) struct AnsweringGuard(ConnectionState);
 
 impl ConnectionState {
-    /// Marks the connection as authenticated. Returns whether its account has a slot for it to stay
-    /// open.
+    /// Marks the connection as authenticated if the account has a free connection slot. Returns
+    /// whether the connection may stay open.
     pub(super) fn prove(&self, place: impl FnOnce() -> Option<Place>) -> bool {
         let mut taken = self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.is_none() {
@@ -58,7 +60,8 @@ impl ConnectionState {
         taken.is_some()
     }
 
-    /// The same for a connection that counts for no account, such as a proxy's.
+    /// Marks the connection as authenticated without taking a slot, for connections such as a
+    /// proxy's that belong to no account.
     pub(super) fn prove_without_place(&self) {
         self.0.is_proved.store(true, Ordering::Relaxed);
     }
@@ -92,7 +95,7 @@ pub(super) struct Strict<S> {
     writing: Deadline,
 }
 
-/// A timeout that starts when it is first polled.
+/// A timeout that starts at the first poll.
 #[derive(Debug, Default)]
 struct Deadline(Option<Pin<Box<Sleep>>>);
 
@@ -101,7 +104,7 @@ impl Deadline {
         self.0 = None;
     }
 
-    /// Whether the time is over, counted from the first call.
+    /// Returns whether `within` has passed since the first call.
     fn is_over(&mut self, within: Duration, cx: &mut Context<'_>) -> bool {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + within)));
         sleep.as_mut().poll(cx).is_ready()
@@ -109,18 +112,18 @@ impl Deadline {
 }
 
 impl<S> Strict<S> {
-    /// `head_max`: the most bytes of a head.
+    /// Wraps a stream. `head_max` is the size limit of a head in bytes.
     pub(super) fn new(inner: S, head_max: usize, state: ConnectionState) -> Strict<S> {
         let (reading, writing) = (Deadline::default(), Deadline::default());
         Strict { inner, framing: Framing::new(head_max), state, reading, writing }
     }
 
-    /// The inner stream, for a connection that was upgraded.
+    /// Returns the inner stream, for an upgraded connection.
     pub(super) fn into_inner(self) -> S {
         self.inner
     }
 
-    /// The current read timeout; `None` if another one applies.
+    /// Returns the current read timeout, or `None` if this stream enforces none.
     fn patience(&self) -> Option<Duration> {
         if self.framing.is_in_head() {
             return Some(HEAD_WITHIN);
@@ -162,7 +165,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
                 return match this.patience() {
                     Some(within) if this.reading.is_over(within, cx) => Poll::Ready(Err(timed_out())),
                     Some(_) => Poll::Pending,
-                    // The next timeout starts from zero.
+                    // No timeout applies now, so the next one starts from zero.
                     None => {
                         this.reading.clear();
                         Poll::Pending
@@ -172,7 +175,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
             Poll::Ready(result) => result?,
         }
         this.framing.follow(read.filled_mut());
-        // The timeout of a head starts with its first byte.
+        // A head's timeout starts with its first byte.
         if !this.framing.is_in_head() || !was_in_head {
             this.reading.clear();
         }
@@ -226,18 +229,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_times_out_after_five_seconds_and_an_idle_unauthenticated_connection_after_ten() {
+    async fn slow_heads_and_idle_unauthenticated_connections_time_out() {
         for (sent, proved, closed_after) in [
-            // Nothing, or half a head: five seconds from the start of the connection.
+            // No bytes or an incomplete head: five seconds from the start of the connection.
             ("", false, Some(5)),
             ("GET / HT", false, Some(5)),
             ("GET / HT", true, Some(5)),
             // A complete request, then silence.
             ("GET / HTTP/1.1\r\n\r\n", false, Some(10)),
             ("GET / HTTP/1.1\r\n\r\n", true, None),
-            // Half of the next one.
+            // An incomplete second head.
             ("GET / HTTP/1.1\r\n\r\nGE", true, Some(5)),
-            // The timeout of a body is in `body.rs`.
+            // Body timeouts are enforced in `body.rs`.
             ("POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n12345", false, None),
         ] {
             let (near, mut far) = tokio::io::duplex(1 << 10);
@@ -278,12 +281,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_is_not_read_times_out_after_thirty_seconds() {
+    async fn a_write_times_out_if_the_client_does_not_read() {
         let (near, mut far) = tokio::io::duplex(16);
         let mut strict = Strict::new(near, 1 << 10, ConnectionState::default());
         let begun = Instant::now();
         let writing = tokio::spawn(async move { strict.write_all(&[7; 64]).await });
-        // Reading a little resets the timeout.
+        // Reading some bytes resets the timeout.
         tokio::time::sleep(20 * SECOND).await;
         far.read_exact(&mut [0; 8]).await.unwrap();
         assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_unauthenticated_client_is_not_disconnected_during_an_answer() {
+    async fn no_idle_timeout_applies_during_an_answer() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
         let state = ConnectionState::default();
         let mut strict = Strict::new(near, 1 << 10, state.clone());
@@ -300,7 +303,7 @@ mod tests {
         let work = async {
             tokio::time::sleep(40 * SECOND).await;
             drop(answering);
-            // The write wakes the task, as an answer would.
+            // The write wakes the reading task, as a response would.
             far.write_all(b"\r\n").await.unwrap();
             tokio::time::sleep(60 * SECOND).await;
         };
@@ -322,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_takes_one_slot_of_an_account_and_returns_it() {
+    fn a_connection_takes_one_account_slot_until_dropped() {
         let places = Places::new(1, 0);
         let (one, two) = (ConnectionState::default(), ConnectionState::default());
         assert!(one.prove(|| places.try_take(7)) && one.prove(|| places.try_take(7)));

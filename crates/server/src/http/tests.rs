@@ -1,4 +1,4 @@
-//! Timeouts of a connection, with a paused clock that advances when all tasks wait.
+//! Connection timeouts, tested with a paused clock that advances when all tasks are idle.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub(crate) fn site() -> (Arc<Site>, tempfile::TempDir) {
     site_with("")
 }
 
-/// A site with these candles, given as rows of a file.
+/// Creates a site whose store contains candles from these CSV rows.
 pub(super) fn site_with(rows: &str) -> (Arc<Site>, tempfile::TempDir) {
     site_under(Arc::new(|| history::AsOf::Live(NOW)), rows)
 }
 
-/// The same under a clock of the market.
+/// Like [`site_with`], with a given market clock.
 pub(crate) fn site_under(market: MarketClock, rows: &str) -> (Arc<Site>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
@@ -51,12 +51,13 @@ pub(crate) fn site_under(market: MarketClock, rows: &str) -> (Arc<Site>, tempfil
     (Arc::new(Site::new(Arc::new(core), Links::default())), dir)
 }
 
-/// The client end of a served connection.
+/// Serves a connection and returns its client end.
 fn connect(site: &Arc<Site>, listener_kind: ListenerKind) -> DuplexStream {
     connect_from("127.0.0.1:50000".parse().unwrap(), None, listener_kind, site)
 }
 
-/// The same from an address, through a listener for one region or for all.
+/// Like [`connect`], from a given address and through a listener for one region, or for all with
+/// `None`.
 pub(super) fn connect_from(
     peer: SocketAddr,
     region: Option<access::Region>,
@@ -87,7 +88,7 @@ pub(super) fn connect_from(
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_connections_time_out_soonest_on_the_internal_listener() {
+async fn idle_timeouts_are_shorter_on_the_internal_listener() {
     let (site, _dir) = site();
     let (half, whole) = ("GET /healthz HTTP/1.1\r\nhost: x\r\n", "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
     for (listener_kind, silence) in [(ListenerKind::Public, 10), (ListenerKind::Internal, 5)] {
@@ -142,14 +143,13 @@ async fn a_stalled_upload_times_out_and_leaves_no_file() {
     assert_eq!(std::fs::read_dir(dir.path().join("uploads")).unwrap().count(), 0);
 }
 
-/// The row declares the required credentials; this test checks for every row that its handler
-/// enforces them.
+/// Each row declares its required credentials; this test checks that every handler enforces them.
 #[tokio::test]
-async fn every_row_that_needs_credentials_refuses_unauthenticated_callers() {
+async fn unauthenticated_requests_are_refused_on_every_row() {
     let (site, _dir) = site();
     let mut tried = 0;
     for row in routes::GROUPS.into_iter().flatten().filter(|row| row.needs_proof()) {
-        // In a path with a token, this is a token that does not exist.
+        // For a path with a token, this is a token that does not exist.
         let path: Vec<&str> = row
             .path
             .split('/')
@@ -170,7 +170,7 @@ async fn every_row_that_needs_credentials_refuses_unauthenticated_callers() {
     assert!(tried > 50, "{tried} rows");
 }
 
-/// The answer to a browser that opens a one-time link.
+/// Returns the response to a browser that opens a one-time link.
 async fn open_link(site: &Arc<Site>, peer: &str, token: &access::Secret) -> String {
     let mut far = connect_from(peer.parse().unwrap(), None, ListenerKind::Public, site);
     let request = format!(
@@ -194,7 +194,7 @@ async fn a_one_time_link_works_only_from_this_machine() {
     Arc::get_mut(&mut site).unwrap().has_sign_in_links = true;
     let local = site.core.access.local_account(&access::Actor::Operator, NOW).unwrap();
     let token = site.core.access.issue_sign_in_link(local.id, "/", &access::Actor::Operator, NOW).unwrap();
-    // Refused from other machines, whatever host they name.
+    // Other machines are refused, whatever `Host` header they send.
     for peer in ["192.0.2.9:50000", "[2001:db8::9]:50000", "[::ffff:192.0.2.9]:50000"] {
         let answer = open_link(&site, peer, &token).await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{peer}: {answer}");
@@ -203,7 +203,7 @@ async fn a_one_time_link_works_only_from_this_machine() {
             "{peer}: {answer}"
         );
     }
-    // None of that has used it up.
+    // None of the refused requests has used up the link.
     assert!(open_link(&site, HERE, &token).await.starts_with("HTTP/1.1 303 "));
     assert!(open_link(&site, HERE, &token).await.starts_with("HTTP/1.1 403 "));
 }

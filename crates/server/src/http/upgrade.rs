@@ -1,5 +1,5 @@
-//! The upgrade from HTTP to a WebSocket, on any path. The path may name a gateway; the query names
-//! the client's dialect.
+//! Upgrades HTTP to WebSocket, on any path. The path may name a gateway, and the query the client's
+//! protocol dialect.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -19,7 +19,8 @@ use crate::kit::envelope::Problem;
 use crate::kit::fields;
 use crate::link::{self, GatewayKind, Opening, Program, Transport};
 
-/// The only supported framing, codec and platform, which are also the defaults.
+/// Names and values of the only supported protocol version, codec and platform, which are also the
+/// defaults.
 const DIALECT: [(&str, &str); 3] = [("version", "1"), ("codec", "1"), ("platform", "9")];
 
 pub(super) fn is_wanted(request: &Request<Incoming>) -> bool {
@@ -31,7 +32,8 @@ fn has_token(request: &Request<Incoming>, name: HeaderName, token: &str) -> bool
     values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(token))
 }
 
-/// `S` is the stream under the connection.
+/// Answers an upgrade request and serves the connection. `S` is the stream under the HTTP
+/// connection.
 pub(super) fn answer<S>(mut request: Request<Incoming>, entrance: Entrance) -> Answer
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -50,7 +52,7 @@ where
     let upgrading = hyper::upgrade::on(&mut request);
     let Entrance { hub, shutdown, tasks, place, peer, region, unauthenticated, .. } = entrance;
     tasks.spawn(async move {
-        // The client may have disconnected before the upgrade.
+        // The client may have disconnected before the upgrade completed.
         let Ok(upgraded) = upgrading.await else { return };
         if let Ok(parts) = upgraded.downcast::<TokioIo<Strict<S>>>() {
             let opening = match wrong_dialect {
@@ -74,15 +76,15 @@ where
     response
 }
 
-/// SDKs on the Rust core send `Accept-Language`, and unlike browsers neither `User-Agent` nor
-/// `Origin`.
+/// Detects the client program. SDKs on the Rust core send `Accept-Language` but, unlike browsers,
+/// neither `User-Agent` nor `Origin`.
 fn program(headers: &HeaderMap) -> Program {
     let has = |name: HeaderName| headers.contains_key(name);
     if has(ACCEPT_LANGUAGE) && !has(USER_AGENT) && !has(ORIGIN) { Program::CoreSdk } else { Program::Other }
 }
 
-/// The error in the dialect of the query. It is sent over the WebSocket, where the client expects
-/// it.
+/// Returns an error message if the query requests an unsupported dialect. The error is sent over
+/// the WebSocket, where the client expects it.
 fn wrong_dialect(query: &str) -> Option<String> {
     let wrong = DIALECT.iter().find(|(name, only)| fields::values(query, name).any(|value| value != *only));
     wrong.map(|(name, only)| format!("{name} is not {only}"))

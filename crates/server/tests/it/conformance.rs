@@ -1,9 +1,10 @@
-//! Every JSON answer in these tests is validated against the OpenAPI document of the server that
-//! sent it: it must be described, with all of the described fields and no others. So is the body of
-//! every accepted request.
+//! Validates every JSON response in these tests against the server's OpenAPI document: the endpoint
+//! must be documented, and the response must have all documented fields and no others. The body of
+//! every accepted request is validated too.
 //!
 //! Only the few keywords that the document uses are implemented here, because a complete validator
-//! takes a minute to build (`docs/decisions/0008-openapi-from-the-code.md`); `e2e/python` uses one.
+//! takes a minute to build (`docs/decisions/0008-openapi-from-the-code.md`). `e2e/python` uses a
+//! complete one.
 
 use std::sync::LazyLock;
 
@@ -13,7 +14,7 @@ use crate::support::Response;
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::from_slice(server::openapi()).unwrap());
 
-/// Validates an answer. The request is as it was sent.
+/// Validates a response. `request` is the raw request as sent.
 #[track_caller]
 pub(crate) fn check(request: &[u8], response: &Response) {
     let request = String::from_utf8_lossy(request);
@@ -26,12 +27,12 @@ pub(crate) fn check(request: &[u8], response: &Response) {
     {
         panic!("{method} {path} was answered, and /openapi.json does not allow it: {complaint}\n{sent}");
     }
-    // The form of an older interface date is not the described one.
+    // The document does not describe responses in the format of an older API date.
     if response.header("x-api-date").is_some() {
         return;
     }
     let is_json = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
-    // A range of JSON is not JSON, and compressed bodies have their own tests.
+    // A byte range of a JSON body is not valid JSON, and compressed bodies have their own tests.
     let is_whole = response.status != 206 && response.header("content-encoding").is_none();
     let length = response.header("content-length").and_then(|length| length.parse::<usize>().ok());
     let body = length.and_then(|length| response.body.get(..length)).unwrap_or(&response.body);
@@ -49,7 +50,7 @@ pub(crate) fn check(request: &[u8], response: &Response) {
 
 fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), String> {
     fits(described(method, path, status)?, answer, "", Unknown::Fault)?;
-    // A refusal in the usual form has a code, and every code is in the table.
+    // A refusal in the usual format has a code, and every code is in the table.
     let table = DOCUMENT["info"]["description"].as_str().unwrap_or_default();
     match answer["code"].as_u64().filter(|_| status >= 400) {
         Some(code) if !table.contains(&format!("\n| {status} | {code} |")) => {
@@ -59,7 +60,8 @@ fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), Str
     }
 }
 
-/// To JSON Schema 1000.0 is an integer. Answers must not contain it: SDKs do not parse it as one.
+/// Converts numbers such as 1000.0, which JSON Schema accepts as integers. Responses must not
+/// contain them, because SDKs do not parse them as integers.
 fn with_integers(value: Value) -> Value {
     match value {
         Value::Number(number) => match number.to_string().strip_suffix(".0").map(str::parse::<i64>) {
@@ -74,8 +76,8 @@ fn with_integers(value: Value) -> Value {
     }
 }
 
-/// Validates the body of a request, except for mirrors: they accept fields in several spellings, as
-/// SDKs write them.
+/// Validates a request body, except for mirrored commands, which accept fields in several
+/// spellings.
 fn held_body(method: &str, path: &str, head: &str, body: &str) -> Result<(), String> {
     let Some(operation) = operation(method, path) else { return Ok(()) };
     let Some(forms) = operation.get("requestBody").map(|body| &body["content"]) else { return Ok(()) };
@@ -98,10 +100,10 @@ fn held_body(method: &str, path: &str, head: &str, body: &str) -> Result<(), Str
     fits(schema, &value, "", Unknown::AsDescribed)
 }
 
-/// The schema of an answer.
+/// Returns the schema of a response.
 fn described(method: &str, path: &str, status: u16) -> Result<&'static Value, String> {
     let Some(operation) = operation(method, path) else {
-        // A refusal for an unknown path has the form of all refusals.
+        // The refusal for an unknown path has the common format.
         let problem = &DOCUMENT["components"]["schemas"]["Problem"];
         return if status < 400 { Err("it is not described".to_owned()) } else { Ok(problem) };
     };
@@ -114,7 +116,7 @@ fn described(method: &str, path: &str, status: u16) -> Result<&'static Value, St
         .ok_or_else(|| "it is not described as JSON".to_owned())
 }
 
-/// The operation of a path: a literal path wins over one with a parameter.
+/// Finds the operation of a path. A literal segment takes precedence over a parameter.
 fn operation(method: &str, path: &str) -> Option<&'static Value> {
     let is_it =
         |(wanted, there): (&str, &str)| wanted == there || (wanted.starts_with('{') && !there.is_empty());
@@ -132,16 +134,16 @@ fn named(reference: &str) -> &'static Value {
     DOCUMENT.pointer(reference.trim_start_matches('#')).unwrap_or_else(|| panic!("{reference}"))
 }
 
-/// How to treat a field that is not described.
+/// How to treat a field that is not in the schema.
 #[derive(Clone, Copy)]
 enum Unknown {
-    /// An error: for answers.
+    /// Always an error; used for responses.
     Fault,
-    /// An error if the schema says so: other requests may have fields that are ignored.
+    /// An error only if the schema forbids it, because some requests ignore unknown fields.
     AsDescribed,
 }
 
-/// Whether a value matches a schema, or the first mismatch.
+/// Checks a value against a schema. Returns the first mismatch as an error.
 fn fits(schema: &'static Value, value: &Value, at: &str, unknown: Unknown) -> Result<(), String> {
     if let Value::Bool(anything) = schema {
         return if *anything { Ok(()) } else { Err(format!("{at}: {value} is not described")) };
@@ -197,8 +199,8 @@ fn fits(schema: &'static Value, value: &Value, at: &str, unknown: Unknown) -> Re
     Ok(())
 }
 
-/// Checks the fields of an object. One that is not described is an error, unless fields may have
-/// any name.
+/// Checks the fields of an object. A field that is not in the schema is an error, unless the schema
+/// allows any name.
 fn fields_fit(
     rules: &'static Map<String, Value>,
     value: &Value,
@@ -237,7 +239,7 @@ fn has_format(name: &str, value: &Value) -> bool {
         "int32" => value.as_i64().is_none_or(|number| i32::try_from(number).is_ok()),
         "uint8" => value.as_i64().is_none_or(|number| u8::try_from(number).is_ok()),
         "uint32" => value.as_i64().is_none_or(|number| u32::try_from(number).is_ok()),
-        // JSON has one kind of number, so every number matches.
+        // JSON has one number type, so every number matches.
         "double" => true,
         "int64" => !value.is_u64() || value.is_i64(),
         "uint" | "uint64" => !value.is_i64() || value.is_u64(),
@@ -246,7 +248,7 @@ fn has_format(name: &str, value: &Value) -> bool {
 }
 
 #[test]
-fn an_accepted_but_undescribed_request_is_found() {
+fn an_undocumented_request_body_is_detected() {
     let set = |body: &str| held_body("POST", "/v1/admin/accounts/ann", "", body);
     assert_eq!(set(r#"{"level": null, "connections": 3}"#), Ok(()));
     for body in [r#"{"connections": null}"#, r#"{"level": "3"}"#, r#"{"name": "eve"}"#, "[]", "{"] {
@@ -265,7 +267,7 @@ fn an_accepted_but_undescribed_request_is_found() {
 }
 
 #[test]
-fn an_undescribed_answer_is_found() {
+fn an_undocumented_answer_is_detected() {
     let me = json!({"account": "ann", "role": "user", "csrf": null, "store": null});
     let ask =
         |data: &Value| held("GET", "/v1/me", 200, &json!({"code": 0, "message": "success", "data": data}));
@@ -279,14 +281,14 @@ fn an_undescribed_answer_is_found() {
     }
     assert!(ask(&json!({"account": "ann", "role": "user"})).is_err());
     assert!(ask(&Value::Null).is_err());
-    // Formats of days and instants are checked.
+    // The formats of dates and timestamps are checked.
     let token = |at: &str| {
         let data = json!({"token": "x", "expired_at": at});
         held("GET", "/v1/token/refresh", 200, &json!({"code": 0, "message": "success", "data": data}))
     };
     assert_eq!(token("2026-11-15T02:00:00Z"), Ok(()));
     assert!(token("tomorrow").is_err());
-    // A refusal needs no listed status; a success does.
+    // A refusal may have an undocumented status; a success may not.
     let refusal = json!({"code": 404, "message": "not found", "data": null});
     assert_eq!(held("GET", "/v1/me", 404, &refusal), Ok(()));
     assert_eq!(held("GET", "/nowhere", 404, &refusal), Ok(()));

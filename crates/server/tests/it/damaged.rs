@@ -1,5 +1,5 @@
-//! Databases that are truncated, emptied or changed while a server runs: requests for lost data
-//! fail, never with another answer, and the process never ends.
+//! Databases that are truncated, emptied or modified while a server is running. Requests for lost
+//! data must fail instead of returning wrong data, and the process must not exit.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -14,7 +14,7 @@ fn unlimited() -> Terms {
     Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() }
 }
 
-/// Without a cache, every request is read from the file.
+/// Returns settings without a cache, so that every request reads the file.
 fn without_cache() -> Settings {
     Settings { cache_bytes: 0, ..Settings::default() }
 }
@@ -29,7 +29,7 @@ fn question(symbol: &str, period: i32, count: i32) -> quote::SecurityHistoryCand
     }
 }
 
-/// Sends a few requests. Failed ones are returned as the code of the refusal.
+/// Sends several requests. A refused request is returned as its error code.
 async fn ask_all(client: &mut Client) -> Vec<Result<SecurityCandlestickResponse, u64>> {
     let mut answers = Vec::new();
     for symbol in ["700.HK", "AAPL.US", "600519.SH"] {
@@ -49,7 +49,8 @@ async fn reasons(server: &Running) -> (u16, Vec<String>) {
     (answer.status, reasons.iter().map(|reason| reason.as_str().unwrap().to_owned()).collect())
 }
 
-/// Truncates or refills the file in place: readers have it open.
+/// Overwrites the file with the first `length` bytes of `bytes`, in place because readers have it
+/// open.
 fn cut(path: &Path, bytes: &[u8], length: usize) {
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(0).unwrap();
@@ -57,7 +58,7 @@ fn cut(path: &Path, bytes: &[u8], length: usize) {
 }
 
 #[tokio::test]
-async fn truncated_candles_cause_errors_and_do_not_end_the_process() {
+async fn truncated_candles_cause_errors_without_a_crash() {
     let server = Running::start_with(without_cache()).await;
     let mut client = server.signed_in(&server.account("ann", unlimited())).await;
     let expected = ask_all(&mut client).await;
@@ -84,7 +85,7 @@ async fn truncated_candles_cause_errors_and_do_not_end_the_process() {
 async fn truncated_accounts_make_the_server_not_ready() {
     let server = Running::start().await;
     let ann = server.account("ann", unlimited());
-    // The WAL is merged into the database when the last connection closes.
+    // The WAL is checkpointed into the database when the last connection closes.
     let server = Running::start_in(server.stop().await, Settings::default()).await;
     assert_eq!(server.get("/v1/socket/token", &ann).await.status, 200);
     assert_eq!(reasons(&server).await, (200, Vec::new()));
@@ -110,7 +111,7 @@ async fn a_flipped_bit_in_the_directory_affects_only_its_series() {
     let dir = server.stop().await;
     let path = dir.path().join("candles.db");
     let bytes = fs::read(&path).unwrap();
-    // The row of 600519.SH in the table of securities: its decimals follow the symbol.
+    // The first occurrence of the symbol is in the table of securities.
     let at = bytes.windows(9).position(|word| word == b"600519.SH").unwrap();
     let mut flipped = bytes.clone();
     flipped[at + 3] ^= 1;

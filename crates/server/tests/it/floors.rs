@@ -1,5 +1,4 @@
-//! Where the history of accounts begins: by the server's setting or by the account's own, the same
-//! on every transport.
+//! History floors, set by the server or per account. They must be the same on every transport.
 
 use std::fmt::Write;
 
@@ -15,8 +14,8 @@ use crate::support::{Running, import_files};
 
 const PUBLISHED: &str = "2004-06-01";
 
-/// A store with days and minutes of Hong Kong on both sides of the published floors; 9.HK has none
-/// after them.
+/// Serves a store with daily and minute candles in Hong Kong before and after the published floors.
+/// 9.HK has none after them.
 async fn serve(floors: &str) -> Running {
     let dir = tempfile::tempdir().unwrap();
     let venues = Venues::built_in().unwrap();
@@ -43,7 +42,8 @@ async fn serve(floors: &str) -> Running {
     Running::start_in(dir, Settings { floors: floors.parse().unwrap(), ..Settings::default() }).await
 }
 
-/// The first local date of each answer with candles, over every transport that has them.
+/// Returns the local date of the first candle in each response, on every transport that serves
+/// candles.
 async fn firsts(server: &Running, account: &Created) -> Vec<(&'static str, String)> {
     let zone = Venues::built_in().unwrap().of(market::Market::Hk).zone().clone();
     let local = |at: i64| zone.date(market::Timestamp(at)).to_string();
@@ -52,7 +52,7 @@ async fn firsts(server: &Running, account: &Created) -> Vec<(&'static str, Strin
     let days = http("/v1/quote/history-candlesticks?symbol=700.HK&period=day&after=1990-01-01&count=1").await;
     found.push(("http", local(days["data"]["candlesticks"][0]["timestamp"].as_i64().unwrap())));
     let chart = http("/udf/history?symbol=700.HK&resolution=1D&from=1&to=1900000000").await;
-    // Charts have days at midnight UTC.
+    // UDF timestamps of daily candles are midnight UTC.
     found.push(("udf", local(chart["t"][0].as_i64().unwrap())));
     let mut client = server.signed_in(account).await;
     let latest = SecurityCandlestickRequest {
@@ -68,7 +68,7 @@ async fn firsts(server: &Running, account: &Created) -> Vec<(&'static str, Strin
 }
 
 #[tokio::test]
-async fn every_transport_begins_at_the_floor_of_the_account() {
+async fn every_transport_starts_at_the_account_floor() {
     let server = serve("published").await;
     let own = |floors: &str| Terms { floors: Some(floors.parse().unwrap()), ..Terms::default() };
     for (name, terms, first) in [
@@ -82,7 +82,7 @@ async fn every_transport_begins_at_the_floor_of_the_account() {
             assert_eq!(found, first, "{transport} of {name}");
         }
     }
-    // The server's setting applies to accounts without floors.
+    // The server's setting applies to accounts without floors of their own.
     let open = serve("none").await;
     let (erin, frank) = (open.account("erin", Terms::default()), open.account("frank", own("published")));
     for (transport, found) in firsts(&open, &erin).await {
@@ -94,7 +94,7 @@ async fn every_transport_begins_at_the_floor_of_the_account() {
 }
 
 #[tokio::test]
-async fn ranges_of_minutes_are_refused_below_the_floor_of_the_account() {
+async fn minute_ranges_below_the_floor_are_refused() {
     let server = serve("published").await;
     let account = server.account("ann", Terms::default());
     let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&start=2022-09-26&end=2022-09-28";
@@ -112,9 +112,10 @@ async fn ranges_of_minutes_are_refused_below_the_floor_of_the_account() {
     assert_eq!(server.get(path, &account).await.status, 400);
 }
 
-/// An answer that is read in ranges is cached briefly: not longer than the account may see it.
+/// A response that is read in byte ranges is cached briefly, but not beyond a change of the
+/// account's floors.
 #[tokio::test]
-async fn a_cached_range_answer_ends_with_its_floor() {
+async fn a_floor_change_invalidates_cached_ranges() {
     let server = serve("published").await;
     let terms = |floors: &str| Terms { floors: Some(floors.parse().unwrap()), ..Terms::default() };
     let account = server.account("ann", terms("none"));
@@ -126,7 +127,7 @@ async fn a_cached_range_answer_ends_with_its_floor() {
         let piece = server.http("GET", path, &head, b"").await;
         assert_eq!(piece.status, 206);
         let text = String::from_utf8(piece.body).unwrap();
-        // One line more for the header.
+        // One extra line for the header.
         assert_eq!(text.lines().count(), days + 1, "{floors}: {text}");
     }
 }

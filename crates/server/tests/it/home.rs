@@ -1,5 +1,5 @@
-//! The store of a test's server: in the folder of the test. The nodes tests have a file of this
-//! name with the same items, for PostgreSQL.
+//! The store location for test servers: the test's temporary directory. The `nodes` tests have a
+//! file of the same name with the same items for PostgreSQL.
 
 use std::path::Path;
 

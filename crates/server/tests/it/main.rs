@@ -1,4 +1,4 @@
-//! The whole server in process: bytes in, bytes out, on loopback.
+//! Integration tests of the whole server in process, over loopback sockets.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod commands;

@@ -1,4 +1,4 @@
-//! The connection limit: it counts open connections, not idle listeners.
+//! The connection limit, which counts open connections and not idle listeners.
 
 use access::Region;
 use server::Settings;
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::support::{PATIENCE, Response, Running};
 
-/// The number of slots of the internal listener.
+/// Number of connection slots of the internal listener.
 const WATCHERS: usize = 64;
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn idle_listeners_take_no_slot() {
 async fn a_connection_without_a_slot_is_served_once_one_is_free() {
     let server = Running::start_with(Settings { connections_max: 1, ..Settings::default() }).await;
     let mut link = server.websocket().await;
-    // One is accepted and waits, one is in the system's backlog.
+    // One connection is accepted and waits for a slot, the other is in the kernel's backlog.
     let waiting = async || server.http("GET", "/healthz", "", b"").await.status;
     let answers = async { tokio::join!(waiting(), waiting()) };
     tokio::pin!(answers);
@@ -53,7 +53,7 @@ async fn an_internal_connection_that_waits_for_a_slot_is_served() {
     let mut late = TcpStream::connect(server.internal.unwrap()).await.unwrap();
     let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
     late.write_all(request).await.unwrap();
-    // The server has accepted it by the time it answers another request.
+    // When another request is answered, the server has accepted the waiting connection.
     assert_eq!(server.http("GET", "/healthz", "", b"").await.status, 200);
     drop(with_slot.pop());
     let mut bytes = Vec::new();

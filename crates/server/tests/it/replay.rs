@@ -1,5 +1,5 @@
-//! Under a set clock no transport shows the future: for every request, a server of the whole store
-//! answers like one of a copy without everything after now.
+//! Replay: with a set clock, no transport may return future data. For every request, a server with
+//! the whole store must answer like one with a copy that ends at the current time.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,19 +15,19 @@ use wire::quote::{
 
 use crate::support::{Client, OVERNIGHT, Running, TransportLabel, import_files};
 
-/// Securities with minutes and days of three days; the last one begins on the third.
+/// Securities with minute and daily candles of three days. The last one starts on the third day.
 const SECURITIES: [(&str, &str); 4] =
     [("9.HK", "2026-11-11"), ("Q.US", "2026-11-11"), ("600001.SH", "2026-11-11"), ("LATE.US", "2026-11-13")];
 const LAST: &str = "2026-11-13";
-/// The end of regular hours of a full day, in minutes after midnight, and whether there is a
-/// closing candle ten minutes before.
+/// End of regular hours on a full day in minutes after midnight, and whether a closing candle
+/// exists ten minutes before it.
 const ENDS: [(market::Market, i64, bool); 3] = [
     (market::Market::Hk, 16 * 60 + 10, true),
     (market::Market::Us, 16 * 60, false),
     (market::Market::Cn, 15 * 60 + 10, true),
 ];
 
-/// A store in a folder: complete, or only what a set clock shows.
+/// Fills a store in `dir`: completely, or only with the data visible at `now`.
 fn store(dir: &Path, now: Option<Timestamp>) {
     let venues = Venues::built_in().unwrap();
     let mut minutes = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
@@ -80,7 +80,7 @@ fn store(dir: &Path, now: Option<Timestamp>) {
     import_files(dir, &paths);
 }
 
-/// A server of such a store, and an operator who may see all of it.
+/// Starts a server with this store and an operator who may see all of it.
 async fn serve(now: Option<Timestamp>) -> (Running, Created) {
     let dir = tempfile::tempdir().unwrap();
     store(dir.path(), now);
@@ -95,7 +95,7 @@ async fn serve(now: Option<Timestamp>) -> (Running, Created) {
     (server, account)
 }
 
-/// The requests of all HTTP interfaces.
+/// Returns requests to all HTTP interfaces.
 fn addresses(name: &str, now: Timestamp) -> Vec<String> {
     let mut all = Vec::new();
     for period in ["1m", "5m", "15m", "60m", "240m", "day", "week", "month", "quarter", "year"] {
@@ -121,12 +121,12 @@ fn addresses(name: &str, now: Timestamp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_server_of_a_whole_store_answers_like_one_without_the_future() {
+async fn no_transport_returns_future_data() {
     let (whole, ann) = serve(None).await;
     let mut client = whole.enter(TransportLabel::Tcp, &ann, &[("need_over_night_quote", "true")]).await;
-    // Hong Kong, where the close is 10 minutes after the mainland's: before the open, in the first
-    // minute, in the second, over lunch, at the close, in the closing auction, after it; then the
-    // same in New York, and the night before the last day.
+    // In Hong Kong: before the open, in the first minute, in the second, during lunch, at the
+    // close, in the closing auction, and after it, where the close is ten minutes after the
+    // mainland's. The same in New York, and the night before the last day.
     for now in [
         "2026-11-11T12:00:00-05:00",
         "2026-11-12T09:29:59+08:00",
@@ -169,8 +169,8 @@ async fn a_server_of_a_whole_store_answers_like_one_without_the_future() {
     }
 }
 
-/// Latest and history candles, from columns and from pages, which the second request finds in the
-/// cache.
+/// Compares latest and history candles, from columns and from pages. The second request finds the
+/// pages in the cache.
 async fn same_candles(client: &mut Client, other: &mut Client, name: &str, now: &str) {
     for (period, adjust_type, trade_session) in [1, 15, 60, 1000, 2000]
         .into_iter()
@@ -196,10 +196,11 @@ async fn same_candles(client: &mut Client, other: &mut Client, name: &str, now: 
 }
 
 #[tokio::test]
-async fn in_the_second_minute_quotes_and_days_have_one_minute_and_an_open() {
+async fn quotes_and_days_include_the_open_of_the_current_minute() {
     let (server, ann) = serve(None).await;
     server.set_now("2026-11-12T09:31:20+08:00".parse::<jiff::Timestamp>().unwrap().as_second());
-    // The first minute opened at 100, reached 103 and 98, and traded 7; the second opened at 101.
+    // The first minute opened at 100, reached 103 and 98, and has a volume of 7. The second opened
+    // at 101.
     let prices = ["101.000", "100.000", "103.000", "98.000", "700.000"].map(str::to_owned);
     assert_eq!(quote(&server, &ann, "9.HK").await, (prices, 7));
     let day = server.get("/v1/quote/history-candlesticks?symbol=9.HK&period=day&count=1", &ann).await.json();
@@ -211,10 +212,10 @@ async fn in_the_second_minute_quotes_and_days_have_one_minute_and_an_open() {
 }
 
 #[tokio::test]
-async fn by_the_machines_clock_stored_data_is_visible_and_the_current_day_is_built_from_minutes() {
+async fn a_live_clock_shows_all_stored_data() {
     let dir = tempfile::tempdir().unwrap();
     store(dir.path(), None);
-    // Only days, including that of the 12th, which a feed has sent during the day.
+    // Only daily candles, including an unfinished one of the 12th, as a live feed would send it.
     let days = "symbol,time,open,high,low,close,volume,turnover\n\
                 8.HK,2026-11-11,50,60,40,55,1000,5.5\n8.HK,2026-11-12,55,65,45,58,2000,6.5\n";
     let path = dir.path().join("only-days.csv");
@@ -225,7 +226,7 @@ async fn by_the_machines_clock_stored_data_is_visible_and_the_current_day_is_bui
     server.set_now("2026-11-12T09:31:20+08:00".parse::<jiff::Timestamp>().unwrap().as_second());
     let ann = server.account("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
     // The second minute is stored completely, so it is visible: it reached 104, closed at 102 and
-    // traded 8.
+    // has a volume of 8.
     let made = ["102.000", "100.000", "104.000", "98.000", "700.000"].map(str::to_owned);
     assert_eq!(quote(&server, &ann, "9.HK").await, (made, 15));
     let stored = ["58.000", "55.000", "65.000", "45.000", "55.000"].map(str::to_owned);
@@ -238,7 +239,7 @@ async fn by_the_machines_clock_stored_data_is_visible_and_the_current_day_is_bui
     }
 }
 
-/// Last price, open, high, low and previous close of a security, and its volume.
+/// Returns a security's last price, open, high, low and previous close, and its volume.
 async fn quote(server: &Running, account: &Created, name: &str) -> ([String; 5], i64) {
     let mut client = server.signed_in(account).await;
     let quotes: QuoteResponse =

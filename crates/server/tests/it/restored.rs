@@ -1,4 +1,4 @@
-//! A restore needs a stopped server, which answers from the restored store when it starts again.
+//! Restoring a backup: the server must be stopped, and serves the restored store after it restarts.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn restore(from: &Path, store: &Path) -> Result<(), BackupError> {
     restore.run(&mut on).map(drop)
 }
 
-/// A file with a week of days of 5.HK at a price.
+/// Writes a file with a week of daily candles of 5.HK at one price.
 fn week(dir: &Path, price: u32) -> PathBuf {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     for day in 9..=13 {
@@ -39,7 +39,7 @@ fn week(dir: &Path, price: u32) -> PathBuf {
     path
 }
 
-/// The last close of 5.HK.
+/// Returns the last close of 5.HK.
 async fn close(server: &Running, client: &mut Client) -> String {
     server.noticed().await;
     let dates = DateRequest { start_date: "20261109".to_owned(), end_date: "20261113".to_owned() };
@@ -55,7 +55,7 @@ async fn close(server: &Running, client: &mut Client) -> String {
 }
 
 #[tokio::test]
-async fn a_server_must_stop_for_a_restore_and_then_serves_the_restored_store() {
+async fn a_stopped_server_is_restored_and_restarted() {
     let server = Running::start().await;
     let files = tempfile::tempdir().unwrap();
     let backup = files.path().join("backup");
@@ -72,7 +72,7 @@ async fn a_server_must_stop_for_a_restore_and_then_serves_the_restored_store() {
     assert_eq!(close(&server, client).await, "60.000");
 
     let dir = server.stop().await;
-    // A thread in the middle of a background job may finish a little later.
+    // A background thread may still hold the store for a short time.
     while let Err(error) = restore(&backup, dir.path()) {
         let is_open = matches!(
             error,

@@ -1,4 +1,4 @@
-//! A server with a small market, and clients that send raw bytes to it.
+//! Test support: a server with a small market, and clients that send raw bytes to it.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -22,9 +22,9 @@ use wire::{Limits, Packet};
 
 use crate::{conformance, home};
 
-/// The usual rights, and overnight hours.
+/// The default rights and the overnight right.
 pub(crate) const OVERNIGHT: &str = "HK,US,US_OVERNIGHT,CN,SG";
-/// Sunday; the last trading day is the 13th.
+/// A Sunday; the last trading day is Friday the 13th.
 pub(crate) const NOW: Timestamp = Timestamp(1_794_708_000);
 /// A generous timeout, so that a bug fails a test instead of hanging it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -49,12 +49,12 @@ impl Running {
         Running::start_with(Settings::default()).await
     }
 
-    /// Ports are always chosen by the system.
+    /// Starts a server on the test market. The system always chooses the ports.
     pub(crate) async fn start_with(settings: Settings) -> Running {
         Running::start_in(filled(), settings).await
     }
 
-    /// A server of an existing folder, as after a restart.
+    /// Starts a server on an existing directory, as after a restart.
     pub(crate) async fn start_in(dir: tempfile::TempDir, settings: Settings) -> Running {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let settings = Settings { listen: any, tcp: any, ..settings };
@@ -74,7 +74,8 @@ impl Running {
         let task = tokio::spawn(server.run(async {
             stopped.await.ok();
         }));
-        // Account commands run in parallel to the server, through their own connection.
+        // Tests change accounts through a separate connection to the database, while the server
+        // runs.
         let access = home::access(dir.path(), machine_now());
         let stop = Some(stop);
         Running {
@@ -92,7 +93,7 @@ impl Running {
         }
     }
 
-    /// Stops the server, waits for it, and returns the folder.
+    /// Stops the server, waits for it to exit, and returns its directory.
     pub(crate) async fn stop(mut self) -> tempfile::TempDir {
         self.stop.take().unwrap().send(()).unwrap();
         timeout(PATIENCE, &mut self.task).await.unwrap().unwrap();
@@ -104,40 +105,41 @@ impl Running {
         self.access.create(&new, &Actor::Operator, machine_now()).unwrap()
     }
 
-    /// The same with the given rights, such as `HK,US_OVERNIGHT` or `none`.
+    /// Creates an account with the given rights, such as `HK,US_OVERNIGHT` or `none`.
     pub(crate) fn account_with(&self, name: &str, rights: &str, terms: Terms) -> Created {
         let new = NewAccount { rights: rights.parse().unwrap(), ..NewAccount::named(name, terms) };
         self.access.create(&new, &Actor::Operator, machine_now()).unwrap()
     }
 
-    /// From now on the market clock counts as the machine's, and not as set.
+    /// Makes the market clock a live clock instead of a replay clock from now on.
     pub(crate) fn go_live(&self) {
         self.is_live.store(true, Ordering::Relaxed);
     }
 
-    /// The current time of both clocks.
+    /// Returns the current time of both clocks.
     pub(crate) fn present(&self) -> Present {
         Present { market: Timestamp(self.market_now.load(Ordering::Relaxed)), machine: machine_now() }
     }
 
-    /// `GET path` with a bearer token.
+    /// Sends `GET path` with a bearer token.
     pub(crate) async fn get(&self, path: &str, account: &Created) -> Response {
         let head = format!("authorization: Bearer {}\r\n", account.access_token.expose());
         self.http("GET", path, &head, b"").await
     }
 
-    /// `POST path` with a bearer token and a JSON body.
+    /// Sends `POST path` with a bearer token and a JSON body.
     pub(crate) async fn post(&self, path: &str, account: &Created, body: &str) -> Response {
         let head = format!("authorization: Bearer {}\r\n", account.access_token.expose());
         self.http("POST", path, &head, body.as_bytes()).await
     }
 
-    /// One request on a new connection. `head` has further header lines, each with its line end.
+    /// Sends one request on a new connection. `head` contains further header lines, each with its
+    /// line ending.
     pub(crate) async fn http(&self, method: &str, path: &str, head: &str, body: &[u8]) -> Response {
         self.http_to(self.addresses.http, method, path, head, body).await
     }
 
-    /// The same through one of the other listeners.
+    /// Like [`Running::http`], through the listener at `address`.
     pub(crate) async fn http_to(
         &self,
         address: SocketAddr,
@@ -158,7 +160,7 @@ impl Running {
         Response::parse(&request, &bytes)
     }
 
-    /// A raw request on a new connection that it closes.
+    /// Sends a raw request on a new connection, which the request itself must close.
     pub(crate) async fn raw(&self, request: &str) -> Response {
         let mut stream = TcpStream::connect(self.addresses.http).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -184,7 +186,7 @@ impl Running {
         self.websocket_with(address, path, "").await
     }
 
-    /// The same with further header lines, each with its line end.
+    /// Opens a WebSocket with further header lines, each with its line ending.
     pub(crate) async fn websocket_with(&self, address: SocketAddr, path: &str, head: &str) -> Client {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!(
@@ -206,7 +208,7 @@ impl Running {
         self.tcp_with(&wire::HANDSHAKE).await
     }
 
-    /// A TCP connection with a given handshake.
+    /// Opens a TCP connection with a given handshake.
     pub(crate) async fn tcp_with(&self, handshake: &[u8]) -> Client {
         let mut stream = TcpStream::connect(self.addresses.tcp).await.unwrap();
         stream.write_all(handshake).await.unwrap();
@@ -220,7 +222,7 @@ impl Running {
         }
     }
 
-    /// A connection that has signed in with the given metadata.
+    /// Opens a connection and signs in with the given metadata.
     pub(crate) async fn enter(
         &self,
         transport: TransportLabel,
@@ -233,8 +235,8 @@ impl Running {
         client
     }
 
-    /// Changes the terms of an account, and waits until the server has noticed: a version check of
-    /// the databases is reused for half a millisecond.
+    /// Changes an account's terms and waits until the server has noticed. The server caches a
+    /// version check of the databases for half a millisecond.
     pub(crate) async fn change_terms(&self, account: &Created, terms: &Terms) {
         assert!(
             self.access.change_terms(account.account_id, terms, &Actor::Operator, self.present()).unwrap()
@@ -242,33 +244,34 @@ impl Running {
         self.noticed().await;
     }
 
-    /// Waits until the server has noticed changes of another process.
+    /// Waits until the server has noticed changes made by another process.
     pub(crate) async fn noticed(&self) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 
-    /// Sets the market's clock, in Unix seconds.
+    /// Sets the market clock, in Unix seconds.
     pub(crate) fn set_now(&self, now: i64) {
         self.market_now.store(now, Ordering::Relaxed);
     }
 
-    /// Open and allowed connections, as reported to clients before they connect.
+    /// Returns the number of open connections and the limit, as reported to clients before they
+    /// connect.
     pub(crate) async fn slots(&self, account: &Created) -> (u64, u64) {
         let answer = self.get("/v1/socket/token", account).await.json();
         let number = |name: &str| answer["data"][name].as_u64().unwrap_or_else(|| panic!("{answer}"));
         (number("online"), number("limit"))
     }
 
-    /// Waits for this number of connections: a server notices a disconnect with a delay.
+    /// Waits until `online` connections are open. The server notices a disconnect with a delay.
     pub(crate) async fn until_online(&self, account: &Created, online: u64) {
-        // Not with `slots`: each call there creates a one-time password, and their number per
+        // Not `slots`, because it creates a one-time password on each call, and their number per
         // account is limited.
         let is = async || self.get("/v1/connections", account).await.json()["data"]["online"] == online;
         let until = async { while !is().await {} };
         timeout(PATIENCE, until).await.expect("the number of connections within the time allowed");
     }
 
-    /// A WebSocket that has signed in as a quote client does.
+    /// Opens a WebSocket and signs in as a quote client does.
     pub(crate) async fn signed_in(&self, account: &Created) -> Client {
         let otp = self.one_time_password(account).await;
         let mut client = self.websocket().await;
@@ -277,7 +280,7 @@ impl Running {
     }
 }
 
-/// The market clock: fixed by the test, until the test goes live.
+/// The market clock: a replay clock until the test makes it a live clock.
 struct SetClock {
     now: Arc<AtomicI64>,
     is_live: Arc<AtomicBool>,
@@ -302,7 +305,7 @@ impl MarketTime for SetClock {
     }
 }
 
-/// The two transports of a long connection.
+/// The two transports of long connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TransportLabel {
     WebSocket,
@@ -311,12 +314,12 @@ pub(crate) enum TransportLabel {
 
 pub(crate) const TRANSPORTS: [TransportLabel; 2] = [TransportLabel::WebSocket, TransportLabel::Tcp];
 
-/// A parsed HTTP answer.
+/// A parsed HTTP response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
-    /// Values of `set-cookie`, verbatim: the head is in lower case.
+    /// Values of `set-cookie`, verbatim. `head` is in lower case.
     pub(crate) cookies: Vec<String>,
     /// The value of `location`, verbatim.
     pub(crate) location: Option<String>,
@@ -324,7 +327,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Parses the answer to a request, and validates it against the OpenAPI document.
+    /// Parses the response to a request and validates it against the OpenAPI document.
     #[track_caller]
     pub(crate) fn parse(request: &[u8], bytes: &[u8]) -> Response {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a whole head");
@@ -371,14 +374,14 @@ fn unchunked(mut rest: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A client of the long connection that sends exactly the given bytes.
+/// A long-connection client that sends exactly the given bytes.
 pub(crate) struct Client<S = TcpStream> {
     pub(crate) stream: S,
     pub(crate) websocket: bool,
     pub(crate) next_id: u32,
 }
 
-/// What a client reads.
+/// The next item that a client has read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Read {
     Packet(Packet<'static>),
@@ -390,7 +393,7 @@ pub(crate) enum Read {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
-    /// A masked frame, as clients must send them.
+    /// Sends a masked frame, as clients must.
     pub(crate) async fn frame(&mut self, first: u8, payload: &[u8]) {
         let mut bytes = vec![first];
         match payload.len() {
@@ -414,12 +417,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.stream.write_all(bytes).await.unwrap();
     }
 
-    /// A packet, framed for the transport.
+    /// Sends a packet in the framing of the transport.
     pub(crate) async fn send(&mut self, packet: &[u8]) {
         if self.websocket { self.frame(0x82, packet).await } else { self.raw(packet).await }
     }
 
-    /// Sends a request without waiting for its answer. Returns its id.
+    /// Sends a request without waiting for the response. Returns its id.
     pub(crate) async fn request(&mut self, command: u8, body: &impl prost::Message) -> u32 {
         let id = self.next_id;
         self.next_id += 1;
@@ -427,7 +430,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         id
     }
 
-    /// The next packet, which must be a response: id, and status, code and text if it is a refusal.
+    /// Reads the next packet, which must be a response. Returns its id and its body, or status,
+    /// code and message of a refusal.
     pub(crate) async fn response(&mut self) -> (u32, Result<Vec<u8>, (u8, u64, String)>) {
         let packet = self.packet().await;
         let Packet::Response { id, status, body, .. } = packet else { panic!("{packet:?}") };
@@ -438,13 +442,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         (id, Err((status as u8, error.code, error.msg)))
     }
 
-    /// Whether the connection still answers.
+    /// Returns whether the connection still answers requests.
     pub(crate) async fn is_alive(&mut self) -> bool {
         self.send(&request(1, 4711, 0, b"alive?")).await;
         self.response().await == (4711, Ok(b"alive?".to_vec()))
     }
 
-    /// Sends a request and decodes the answer, or returns status, code and text of the refusal.
+    /// Sends a request and decodes the response. Returns status, code and message of a refusal as
+    /// the error.
     pub(crate) async fn ask<R: prost::Message + Default>(
         &mut self,
         command: u8,
@@ -477,7 +482,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.ask(2, &wire::control::AuthRequest { token: otp.to_owned(), metadata }).await
     }
 
-    /// The next packet; heartbeats of the server are skipped.
+    /// Reads the next packet. Heartbeats of the server are skipped.
     pub(crate) async fn packet(&mut self) -> Packet<'static> {
         loop {
             match self.read().await {
@@ -488,7 +493,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// The next packet, frame or end.
+    /// Reads the next packet or control frame, or the end of the connection.
     pub(crate) async fn read(&mut self) -> Read {
         timeout(PATIENCE, self.read_now()).await.expect("something within the time allowed")
     }
@@ -531,7 +536,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         Read::Packet(Packet::decode(&bytes, Limits::HIGHEST).unwrap().into_owned())
     }
 
-    /// Reads a close push and everything up to the end. Returns code and reason.
+    /// Reads a close push and everything up to the end of the connection. Returns the code and the
+    /// reason.
     pub(crate) async fn closed(&mut self) -> (i32, String) {
         let Packet::Push { command: 0, body } = self.packet().await else { panic!("no close push") };
         let close = <wire::control::Close as prost::Message>::decode(&*body).unwrap();
@@ -543,15 +549,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 }
 
-/// The bytes of a request.
+/// Encodes a request packet.
 pub(crate) fn request(command: u8, id: u32, timeout_ms: u16, body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     Packet::Request { command, id, timeout_ms, body: body.into() }.encode(&mut bytes).unwrap();
     bytes
 }
 
-/// Advances all timers by this many seconds. The clock is not left paused: it would advance by
-/// itself while data is in flight through a socket.
+/// Advances all timers by a number of seconds. The clock is resumed afterwards, because a paused
+/// clock advances automatically while data is in flight through a socket.
 pub(crate) async fn pass(seconds: u64) {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(seconds)).await;
@@ -563,7 +569,7 @@ pub(crate) fn machine_now() -> Timestamp {
     Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64)
 }
 
-/// A new folder with the market, which is created once and copied.
+/// Returns a new directory with the test market, which is created once and then copied.
 fn filled() -> tempfile::TempDir {
     static MARKET: OnceLock<Vec<(OsString, Vec<u8>)>> = OnceLock::new();
     let files = MARKET.get_or_init(|| {
@@ -580,8 +586,9 @@ fn filled() -> tempfile::TempDir {
     dir
 }
 
-/// A few weeks of three securities: 700.HK with minutes and days, AAPL.US with minutes of every
-/// session and days, and 600519.SH with only days. 5.HK is known and has no candles.
+/// Fills the test market with a few weeks of three securities: 700.HK with minutes and days,
+/// AAPL.US with minutes of every session and days, and 600519.SH with only days. 5.HK is known but
+/// has no candles.
 fn fill(dir: &Path) {
     let mut minutes = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
     let mut days = minutes.clone();
@@ -622,9 +629,9 @@ fn fill(dir: &Path) {
     import_files(dir, &paths);
 }
 
-/// Imports files of any kind into a folder, also while a server runs.
+/// Imports files of any kind into a store, even while a server is running.
 pub(crate) fn import_files(dir: &Path, paths: &[PathBuf]) {
-    // Files of tests may correct each other.
+    // Test files may correct each other.
     import_with(dir, paths, Options { replace: true, ..Options::default() });
 }
 

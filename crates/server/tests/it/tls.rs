@@ -1,4 +1,4 @@
-//! TLS on the listeners of HTTP and WebSocket, with certificates created for each test.
+//! TLS on the HTTP and WebSocket listeners, with certificates created for each test.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::support::{Client, PATIENCE, Response, Running, pass};
 
 const NAME: &str = "candles.example.com";
 
-/// A self-signed certificate and its key, in a folder.
+/// The files of a self-signed certificate and its key.
 struct Pair {
     files: TlsFiles,
     certificate: CertificateDer<'static>,
@@ -38,7 +38,7 @@ impl Pair {
         Settings { tls: Some(self.files.clone()), ..Settings::default() }
     }
 
-    /// Replaces both files by new ones.
+    /// Replaces both files with a new pair.
     fn renew(&mut self) {
         self.certificate = write(&self.files);
     }
@@ -51,7 +51,7 @@ fn write(files: &TlsFiles) -> CertificateDer<'static> {
     made.cert.der().clone()
 }
 
-/// A client that trusts only this certificate.
+/// Connects as a client that trusts only this certificate.
 async fn connect(at: SocketAddr, trusted: &CertificateDer<'static>) -> std::io::Result<TlsStream<TcpStream>> {
     connect_with(at, trusted, rustls::DEFAULT_VERSIONS).await
 }
@@ -75,7 +75,7 @@ async fn connect_with(
     timeout(PATIENCE, TlsConnector::from(Arc::new(config)).connect(name, stream)).await.unwrap()
 }
 
-/// One request; the connection stays open.
+/// Sends one request and leaves the connection open.
 async fn get(stream: &mut TlsStream<TcpStream>, path: &str, head: &str) -> Response {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {NAME}\r\n{head}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -181,7 +181,7 @@ async fn a_websocket_carries_long_answers_over_tls() {
         count: 1000,
         ..Default::default()
     };
-    // Many concurrent answers, read late, so that the connection has to buffer.
+    // Many concurrent responses that are read late, so that the connection has to buffer them.
     for _ in 0..40 {
         client.request(19, &minutes).await;
     }
@@ -195,7 +195,7 @@ async fn a_websocket_carries_long_answers_over_tls() {
 }
 
 #[tokio::test]
-async fn a_renewed_certificate_is_used_for_new_connections_while_old_ones_stay() {
+async fn a_renewed_certificate_applies_to_new_connections() {
     let mut pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
     let before = pair.certificate.clone();
@@ -210,13 +210,13 @@ async fn a_renewed_certificate_is_used_for_new_connections_while_old_ones_stay()
 }
 
 #[tokio::test]
-async fn changed_files_are_noticed_without_a_signal() {
+async fn changed_certificate_files_are_reloaded() {
     let mut pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
-    // Once it serves, it watches the files as well.
+    // Once the server accepts connections, it also watches the files.
     connect(server.addresses.http, &pair.certificate).await.unwrap();
     pair.renew();
-    // A file of another length has changed, whatever its modification time.
+    // A different length counts as a change, whatever the modification time.
     let mut text = std::fs::read_to_string(&pair.files.certificate).unwrap();
     text.push_str("\n\n");
     std::fs::write(&pair.files.certificate, text).unwrap();
@@ -227,7 +227,7 @@ async fn changed_files_are_noticed_without_a_signal() {
 }
 
 #[tokio::test]
-async fn a_broken_pair_leaves_the_old_one_in_use() {
+async fn a_broken_certificate_pair_is_not_loaded() {
     let mut pair = Pair::new();
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let server = Running::start_with(Settings { internal: Some(any), ..pair.settings() }).await;
@@ -248,7 +248,7 @@ async fn a_broken_pair_leaves_the_old_one_in_use() {
     connect(server.addresses.http, &pair.certificate).await.unwrap();
 }
 
-/// The error of a server with an invalid pair.
+/// Starts a server with an invalid pair and returns the error.
 async fn refused(certificate: &Path, key: &Path) -> String {
     let dir = tempfile::tempdir().unwrap();
     store::Store::open(dir.path(), store::Access::Write { now: crate::support::NOW }).unwrap();
@@ -265,7 +265,7 @@ async fn refused(certificate: &Path, key: &Path) -> String {
 }
 
 #[tokio::test]
-async fn an_invalid_pair_is_refused_at_startup_with_a_message() {
+async fn an_invalid_certificate_pair_is_refused_at_startup() {
     let (one, other) = (Pair::new(), Pair::new());
     let (certificate, key) = (&one.files.certificate, &one.files.key);
     let text = refused(certificate, &other.files.key).await;
@@ -286,7 +286,7 @@ async fn an_invalid_pair_is_refused_at_startup_with_a_message() {
 }
 
 #[tokio::test]
-async fn clients_that_are_silent_or_do_not_use_tls_are_closed() {
+async fn clients_without_a_tls_handshake_are_closed() {
     let pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
     let at = server.addresses.http;
@@ -299,10 +299,10 @@ async fn clients_that_are_silent_or_do_not_use_tls_are_closed() {
     let mut noise = TcpStream::connect(at).await.unwrap();
     noise.write_all(&[0; 64]).await.unwrap();
     let mut rest = Vec::new();
-    // Closed or reset.
+    // The server closes or resets the connection.
     timeout(PATIENCE, noise.read_to_end(&mut rest)).await.unwrap().ok();
     assert!(rest.is_empty(), "{rest:?}");
-    // Silent from the beginning, and within a ClientHello.
+    // One client is silent from the start, the other stops in the middle of a ClientHello.
     let (mut silent, mut slow) =
         (TcpStream::connect(at).await.unwrap(), TcpStream::connect(at).await.unwrap());
     slow.write_all(&[0x16, 0x03, 0x01, 0x02]).await.unwrap();
@@ -316,7 +316,7 @@ async fn clients_that_are_silent_or_do_not_use_tls_are_closed() {
 }
 
 #[tokio::test]
-async fn pages_and_programs_get_https_addresses() {
+async fn links_use_https() {
     let pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
     let mut stream = connect(server.addresses.http, &pair.certificate).await.unwrap();

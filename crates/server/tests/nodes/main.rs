@@ -1,5 +1,5 @@
-//! The whole server on PostgreSQL: the same as with a store in a folder, and two nodes on one
-//! database.
+//! Integration tests of the whole server on PostgreSQL: tests shared with `it`, and tests with two
+//! nodes on one database.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(dead_code, reason = "the suite with a folder uses the rest")]
 
@@ -11,8 +11,8 @@ mod home;
 #[path = "../it/support.rs"]
 mod support;
 
-// The same as with a folder. Tests that change the files of the folder directly, or that need a
-// change of another process immediately, are left out.
+// Tests shared with `it`. Tests that modify store files directly, or that need another process's
+// change immediately, are excluded.
 #[path = "../it/link/broken.rs"]
 mod broken;
 #[path = "../it/http/connections.rs"]

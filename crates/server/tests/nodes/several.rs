@@ -9,7 +9,7 @@ use wire::{Packet, control, quote, trade};
 use crate::home;
 use crate::support::{Client, Running};
 
-/// A second node on the database of another.
+/// Starts a second node on the database of another node.
 async fn beside(one: &Running) -> Running {
     let dir = tempfile::tempdir().unwrap();
     home::join(dir.path(), one.dir.path());
@@ -27,7 +27,7 @@ fn one_connection() -> Terms {
 }
 
 #[tokio::test]
-async fn a_client_signs_in_at_another_node_than_its_passwords_and_reconnects_at_the_first() {
+async fn a_session_can_move_between_nodes() {
     let one = Running::start().await;
     let two = beside(&one).await;
     let account = one.account("ann", one_connection());
@@ -38,8 +38,8 @@ async fn a_client_signs_in_at_another_node_than_its_passwords_and_reconnects_at_
     assert_eq!(one.slots(&account).await, (1, 1));
     let (status, code, _) = one.websocket().await.try_sign_in(&otp, &[]).await.unwrap_err();
     assert_eq!((status, code), (5, 401_004), "it was used");
-    // The client reconnects to the other node, which takes over its slot; the old connection is
-    // closed by its node.
+    // The client reconnects to the other node, which takes over the slot. The first node closes the
+    // old connection.
     let mut second = one.tcp().await;
     let resumed = reconnect(&mut second, &answer.session_id).await;
     assert_eq!((resumed.online, resumed.limit), (1, 1));
@@ -59,7 +59,7 @@ async fn ask(client: &mut Client, of: &str) -> Result<quote::SecurityCandlestick
 }
 
 #[tokio::test]
-async fn sixty_requests_are_answered_over_both_nodes_and_a_security_is_charged_once() {
+async fn rate_limit_and_quota_are_shared_between_nodes() {
     let one = Running::start().await;
     let two = beside(&one).await;
     let account = one.account("ann", Terms::default());
@@ -77,7 +77,7 @@ async fn sixty_requests_are_answered_over_both_nodes_and_a_security_is_charged_o
 }
 
 #[tokio::test]
-async fn connections_of_both_nodes_are_listed_and_closed_at_either() {
+async fn either_node_lists_and_closes_all_connections() {
     let one = Running::start().await;
     let two = beside(&one).await;
     let account = one.account("ann", Terms::default());
@@ -110,7 +110,7 @@ async fn listener(node: &Running, account: &Created) -> Client {
     client
 }
 
-/// The status in the next push.
+/// Returns the order status in the next push.
 async fn status(client: &mut Client) -> String {
     let packet = client.packet().await;
     let Packet::Push { command: 18, body } = packet else { panic!("{packet:?}") };
@@ -120,7 +120,7 @@ async fn status(client: &mut Client) -> String {
 }
 
 #[tokio::test]
-async fn an_order_of_one_node_is_pushed_at_the_other_and_cancelled_there() {
+async fn an_order_is_pushed_and_cancelled_on_another_node() {
     let one = Running::start().await;
     let two = beside(&one).await;
     let account = one.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });

@@ -1,4 +1,4 @@
-//! A store that moves from a directory to a server and back is the same at every end.
+//! Moves between a directory and a server: all copies of the store are identical.
 
 use market::Timestamp;
 use store::{Access, Accounts, Move, MoveError, Place, Security, Store, StoreError};
@@ -7,7 +7,7 @@ use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::moving::{content, findings, moving};
 
-/// A store in a directory, with some data of every kind.
+/// Creates a store in a directory, with data of every kind.
 fn in_a_directory(dir: &Place) -> Accounts {
     let store = Store::open(dir, Access::Write { now: NOW }).unwrap();
     for number in 1..700 {
@@ -39,7 +39,7 @@ fn moving_to_a_server_and_back_preserves_everything() {
     assert_eq!(first, second);
     assert_eq!(content(&back), content(&from));
     assert_eq!(findings(&back), 0);
-    // Ids continue at each end, including those of the audit, which a server takes from a sequence.
+    // Ids continue in each store, including audit ids, which PostgreSQL takes from a sequence.
     let [there, back] = [&there, &back].map(|place| Accounts::open(place, NOW).unwrap());
     for accounts in [&accounts, &there, &back] {
         add(accounts, "late").unwrap();
@@ -52,7 +52,7 @@ fn moving_to_a_server_and_back_preserves_everything() {
 }
 
 #[test]
-fn a_move_from_a_server_blocks_changes_of_accounts() {
+fn a_move_from_a_server_blocks_account_changes() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(&home);
     put(&Store::open(&from, Access::Write { now: NOW }).unwrap(), &minutes("700.HK"), &[], &[block(1, 4)]);
@@ -115,14 +115,14 @@ fn a_failed_target_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_change_despite_the_lock_is_detected_at_the_end_of_a_move() {
+fn a_change_during_a_move_is_detected_at_the_end() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(&home);
     put(&Store::open(&from, Access::Write { now: NOW }).unwrap(), &minutes("700.HK"), &[], &[block(1, 4)]);
     add(&Accounts::open(&from, NOW).unwrap(), "ann").unwrap();
     let to = Place::from(dir.path().join("there"));
     let copied = moving(&from, &to).unwrap();
-    // No lock on candles is held while the rest takes its time.
+    // No lock on candles is held between the copy and the finish.
     let idle = format!(
         "select count(*) from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace \
          where n.nspname = '{}'",
@@ -135,7 +135,7 @@ fn a_change_despite_the_lock_is_detected_at_the_end_of_a_move() {
 }
 
 #[test]
-fn a_move_that_lost_its_lease_changes_nothing_more() {
+fn a_move_without_its_lease_stops() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(dir.path().join("from"));
     let accounts = in_a_directory(&from);
@@ -156,7 +156,7 @@ fn a_move_that_lost_its_lease_changes_nothing_more() {
 }
 
 #[test]
-fn a_store_can_be_moved_to_a_role_that_owns_nothing() {
+fn a_store_can_be_moved_without_owning_the_tables() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(dir.path().join("from"));
     in_a_directory(&from);
@@ -166,7 +166,7 @@ fn a_store_can_be_moved_to_a_role_that_owns_nothing() {
     let server = home.on_server();
     let [candles, accounts] = ["candles", "accounts"].map(|part| server.schema(part));
     let role = format!("mover_{candles}");
-    // As in the documentation about scaling.
+    // The grants are those that the documentation about scaling recommends.
     let grants = format!(
         "create role {role} login; grant usage on schema {candles}, {accounts} to {role}; \
          grant select, insert, update, delete on all tables in schema {candles}, {accounts} to {role}; \
@@ -209,7 +209,7 @@ fn a_database_without_its_first_migration_has_no_accounts() {
     let to = Place::from(&home);
     drop(Accounts::open(&to, NOW).unwrap());
     assert!(Accounts::is_there(&to).unwrap());
-    // As a process leaves it that was stopped after creating the ledger.
+    // A process that is stopped after creating the migration table leaves this state.
     let server = home.on_server();
     let ledger = format!(
         "create table kept as table {0}.migration with no data; drop schema {0} cascade; create schema {0}; \
@@ -223,7 +223,7 @@ fn a_database_without_its_first_migration_has_no_accounts() {
 }
 
 #[test]
-fn an_incomplete_target_is_reported_as_such() {
+fn an_incomplete_target_is_reported() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(dir.path().join("from"));
     in_a_directory(&from);

@@ -1,5 +1,5 @@
-//! The PostgreSQL engine against a real server. These tests access private items, so they are a
-//! module of the crate: `engine/postgres/mod.rs` includes this file.
+//! Tests the PostgreSQL engine against a real server. The tests access private items, so
+//! `engine/postgres/mod.rs` includes this file as a module.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ use crate::engine::{Db, Fault, Role, Row};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A schema for one test, dropped at the end.
+/// A schema for one test, dropped with it.
 struct Place {
     address: Address,
     _schema: harness::Place,
@@ -31,18 +31,18 @@ impl Place {
         Place::with("")
     }
 
-    /// With a pool smaller than an address may request.
+    /// Sets a pool size that may be less than an address can request.
     fn with_pool(pool: usize, parameters: &str) -> Place {
         let mut place = Place::with(parameters);
         place.address.pool = pool;
         place
     }
 
-    /// `parameters` in the form `&pool=8`.
+    /// Creates the schema. `parameters` is appended to the URL, in the form `&pool=8`.
     fn with(parameters: &str) -> Place {
         let schema = harness::server().place();
         let place = Place { address: parsed(&format!("{}{parameters}", schema.url())), _schema: schema };
-        // Twice: it may exist already.
+        // Creating the schema twice must succeed.
         place.connection(Role::Writer).create_schema().unwrap();
         place.connection(Role::Writer).create_schema().unwrap();
         place
@@ -56,7 +56,7 @@ impl Place {
         Connection::new(self.server(Pace::Usual), role)
     }
 
-    /// With a table of numbers and names.
+    /// Creates a table of numbers and names.
     fn table(&self) -> Connection {
         let db = self.connection(Role::Writer);
         db.script("create table thing (id bigint primary key, name text); create index on thing (name)")
@@ -69,7 +69,7 @@ fn parsed(text: &str) -> Address {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The same database and schema at another port of this machine, optionally with another user.
+/// Returns an address with the same database and schema, but another user and port on this machine.
 fn elsewhere(place: &Place, user: &str, port: u16, parameters: &str) -> Address {
     let text = place.address.to_string();
     let (_, rest) = text.split_once('@').unwrap();
@@ -145,7 +145,7 @@ fn terminate(place: &Place, of: &str) {
     place.connection(Role::Reader).each(&text, &[], &mut |_| Ok(ControlFlow::Continue(()))).unwrap();
 }
 
-/// Waits for a condition. The deadline only matters if the test fails.
+/// Waits for a condition. The deadline is only reached if the test fails.
 fn until(mut is: impl FnMut() -> bool) {
     let end = Instant::now() + 20 * SECOND;
     while !is() {
@@ -252,7 +252,7 @@ fn a_reader_sees_one_state_and_cannot_write() {
     assert_eq!(count(&reader), 1);
     assert!(matches!(trouble(add(&reader, 2, "two")), Trouble::NoRights { .. }));
     assert!(matches!(trouble(reader.begin(true)), Trouble::Misuse(_)));
-    // The server enforces it for a writer in a read-only transaction.
+    // A writer in a read-only transaction is refused by the server.
     db.begin(false).unwrap();
     assert!(matches!(trouble(add(&db, 2, "two")), Trouble::ReadOnly { .. }));
     db.rollback().unwrap();
@@ -279,12 +279,12 @@ fn a_transaction_with_a_failed_statement_is_not_committed() {
 }
 
 #[test]
-fn a_failure_after_the_last_row_read_is_not_committed() {
+fn a_query_that_fails_after_the_last_row_read_is_rolled_back() {
     let place = Place::new();
     let db = place.table();
     db.begin(true).unwrap();
     add(&db, 1, "one").unwrap();
-    // It fails at its hundred thousandth row, long after reading was stopped.
+    // The query fails at its 100,000th row, long after reading was stopped.
     let question = "select 1 / (100000 - i) from generate_series(1, 100000) i";
     db.each(question, &[], &mut |_| Ok(ControlFlow::Break(()))).unwrap();
     assert!(matches!(trouble(db.commit()), Trouble::Aborted));
@@ -360,7 +360,7 @@ fn many_rows_are_stored_in_a_pipeline() {
     assert_eq!(db.run_all(insert, &all).unwrap(), 300);
     assert_eq!(number(&db, "select sum(length(body))::bigint from block").unwrap(), 300 * 60_000);
     assert_eq!(db.run_all(insert, &[]).unwrap(), 0);
-    // One of them exists already: none of the others is stored.
+    // One of the rows already exists, so none is stored.
     let (new, old) = ([Value::Int(1_000), Value::Null], [Value::Int(7), Value::Null]);
     all = vec![&new, &old];
     assert_eq!(trouble(db.run_all(insert, &all)).code(), Some("23505"));
@@ -411,7 +411,7 @@ fn session_settings_override_the_servers_defaults() {
         ("client_encoding", "UTF8"),
         ("client_connection_check_interval", "5s"),
     ] {
-        // The name of a schema with a digit in it needs no quotes: it is lowercase.
+        // A schema name in lower case needs no quotes, even with digits.
         assert_eq!(setting(&db, name), value, "{name}");
     }
     db.begin(false).unwrap();
@@ -430,7 +430,7 @@ fn session_settings_override_the_servers_defaults() {
 }
 
 #[test]
-fn a_server_is_checked_for_rights_and_role() {
+fn a_servers_privileges_and_role_are_checked() {
     let place = Place::new();
     let found = place.server(Pace::Usual).check(Need::Write).unwrap();
     assert!(found.version >= 150_000 && found.has_schema && found.checks_pages.is_some(), "{found:?}");
@@ -465,7 +465,7 @@ fn a_server_is_checked_for_rights_and_role() {
     let denied = trouble(number(&poor, "select count(*) from thing"));
     assert!(matches!(&denied, Trouble::NoRights { reason } if reason.contains("table thing")), "{denied:?}");
     assert!(denied.to_string().contains("`grant select, insert, update, delete on all tables"), "{denied}");
-    // The schema exists, so the right to create it is not needed.
+    // The schema exists, so the privilege to create it is not needed.
     poor.create_schema().unwrap();
     drop(poor);
     admin.script(&format!("drop owned by {role}; drop role {role}")).unwrap();
@@ -525,7 +525,7 @@ fn an_unreachable_server_fails_all_threads_but_one_immediately() {
     let away = server.check(Need::Read).unwrap_err();
     assert!(matches!(&away, Trouble::Away { at, .. } if *at == format!("127.0.0.1:{free}")), "{away:?}");
 
-    // It accepts connections and sends nothing.
+    // A server that accepts connections and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = elsewhere(&place, "u", silent.local_addr().unwrap().port(), "&connect_timeout=1");
     let server = Server::open(&address, Schema::Candles, Pace::Quick).unwrap();
@@ -547,7 +547,7 @@ fn an_unreachable_server_fails_all_threads_but_one_immediately() {
             });
         }
     });
-    // First a pool of them, then one at a time.
+    // At first as many attempts as the pool has connections, then one at a time.
     let taken = taken.load(Ordering::SeqCst);
     assert!(taken <= 16 + 8, "{taken}");
 }
@@ -623,7 +623,7 @@ fn a_broken_connection_is_replaced_only_outside_a_transaction() {
     let db = place.table();
     let admin = Place::new();
     for _ in 0..20 {
-        // Without waiting for the client to notice the end.
+        // The client may not have noticed yet that the connection is closed.
         terminate(&admin, "breaks");
         assert_eq!(number(&db, "select 7").unwrap(), 7);
     }
@@ -639,7 +639,8 @@ fn a_broken_connection_is_replaced_only_outside_a_transaction() {
     );
     assert!(matches!(trouble(db.commit()), Trouble::Aborted));
     assert_eq!(count(&db), 0);
-    // Known to be closed before the commit is sent: nothing is in doubt.
+    // The connection is closed before the commit is sent, so the transaction is certainly not
+    // committed.
     db.begin(true).unwrap();
     add(&db, 1, "one").unwrap();
     terminate(&admin, "breaks");
@@ -657,7 +658,7 @@ fn a_broken_connection_is_replaced_in_a_pool_of_one() {
     db.begin(true).unwrap();
     terminate(&admin, "breaks-alone");
     until(|| backends(&admin, "breaks-alone") == 0);
-    // It does not wait for itself, which would end in an error.
+    // Reconnecting must not wait for the pool's only connection, which would time out.
     assert_ne!(backend(&db), before);
     db.commit().unwrap();
 }
@@ -678,13 +679,13 @@ fn a_migration_that_waits_for_a_table_does_not_block_others() {
     db.make_ledger().unwrap();
     let admin = Place::new();
     let is_waiting = "select count(*) from pg_stat_activity where application_name = 'migrates' and wait_event_type = 'Lock'";
-    // A long-running query of a server.
+    // A long-running query of another server.
     old.begin(false).unwrap();
     assert_eq!(count(&old), 0);
     let done = thread::scope(|scope| {
         let migrating = scope.spawn(move || migrate(&db, &[STEP], market::Timestamp(0)));
         until(|| number(&admin.connection(Role::Reader), is_waiting).unwrap() > 0);
-        // Another query, which must complete while the first goes on.
+        // Another query must complete while the first one is running.
         let quick = Connection::new(place.server(Pace::Quick), Role::Reader);
         assert_eq!(count(&quick), 0);
         assert!(!migrating.is_finished());
@@ -717,7 +718,8 @@ fn a_statement_is_prepared_again_after_its_table_has_changed() {
     assert_eq!(columns(&db), 3);
     other.script("alter table thing drop column more").unwrap();
     db.begin(false).unwrap();
-    // The query that is sent with `BEGIN` cannot be repeated; the second time it succeeds.
+    // The query is sent together with `BEGIN` and cannot be retried. It succeeds in the next
+    // transaction.
     let actual = db.each("select * from thing", &[], &mut |_| Ok(ControlFlow::Continue(())));
     db.rollback().unwrap();
     assert_eq!(trouble(actual).code(), Some("0A000"));
@@ -738,7 +740,7 @@ fn more_statements_than_the_cache_holds_can_be_used() {
 }
 
 #[test]
-fn a_lock_timeout_is_reported_as_such() {
+fn a_lock_timeout_is_reported() {
     let place = Place::new();
     let db = place.table();
     add(&db, 1, "one").unwrap();
@@ -752,7 +754,7 @@ fn a_lock_timeout_is_reported_as_such() {
 }
 
 #[test]
-fn a_deadlock_has_its_own_error() {
+fn a_deadlock_is_reported_as_a_conflict() {
     let place = Place::new();
     let db = place.table();
     add(&db, 1, "one").unwrap();
@@ -795,7 +797,7 @@ fn a_warning_at_commit_makes_its_outcome_unknown() {
 }
 
 #[test]
-fn a_worker_of_another_runtime_can_run_queries() {
+fn queries_can_run_inside_another_tokio_runtime() {
     let place = Place::new();
     let db = place.table();
     let ask = move || {
@@ -892,11 +894,11 @@ fn a_commit_whose_response_is_lost_has_an_unknown_outcome() {
         between.cut();
         let (actual, db) = commit.join().unwrap();
         assert!(matches!(actual, Trouble::Lost { .. }), "{actual:?}");
-        // It can continue immediately.
+        // The connection can be used again immediately.
         between.set(PASS);
         assert_eq!(count(&db), 1);
         add(&db, 2, "two").unwrap();
-        // The same for a single statement.
+        // The outcome of a single statement is unknown as well.
         between.set(MUTE);
         let alone = scope.spawn(move || (trouble(add(&db, 3, "three")), db));
         until(|| count(&admin) == 3);
@@ -905,7 +907,7 @@ fn a_commit_whose_response_is_lost_has_an_unknown_outcome() {
         assert!(matches!(actual, Trouble::Lost { .. }), "{actual:?}");
         between.set(PASS);
         assert_eq!(count(&db), 3);
-        // A query is repeated instead.
+        // A query is retried instead.
         between.set(MUTE);
         let request = scope.spawn(move || count(&db));
         between.set(PASS);
@@ -935,7 +937,7 @@ fn a_cut_network_does_not_block_forever() {
         "{actual:?}"
     );
     db.rollback().unwrap();
-    // The idle connections are closed: the next query fails within the connect timeout.
+    // The idle connections are closed, so the next query fails within the connect timeout.
     let actual = trouble(number(&other, "select 7"));
     assert!(
         matches!(&actual, Trouble::Away { reason, .. } if reason == "no answer within 1 s"),
@@ -971,7 +973,7 @@ fn changes_are_notified_and_polled() {
         .unwrap()
     };
     let next = || receiver.recv_timeout(20 * SECOND).unwrap();
-    // Far longer than the test, so that changes are only seen by notification.
+    // The polling interval is far longer than the test, so changes are only seen by notification.
     let watching = watch(Duration::from_secs(3_600));
     assert_eq!([next(), next()], ["listening", "number 5"]);
     assert_eq!(watching.listens(), Some(true));
@@ -981,13 +983,13 @@ fn changes_are_notified_and_polled() {
     db.run("select pg_notify($1, '6')", &[Value::Text(&channel)]).unwrap();
     db.commit().unwrap();
     assert_eq!([next(), next()], ["notice 6", "number 6"]);
-    // The end of a connection is noticed by itself, and missed changes are polled.
+    // A closed connection is noticed immediately, and missed changes are polled after reconnecting.
     let admin = Place::new();
     db.run("update counter set value = 7", &[]).unwrap();
     terminate(&admin, "watches");
     assert_eq!([next(), next(), next()], ["away", "listening", "number 7"]);
     watching.stop();
-    // Without notifications.
+    // Changes are polled if there are no notifications.
     let watching = watch(Duration::from_millis(20));
     assert_eq!([next(), next()], ["listening", "number 7"]);
     db.run("update counter set value = 8", &[]).unwrap();

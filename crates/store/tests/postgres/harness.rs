@@ -1,6 +1,6 @@
-//! A PostgreSQL server for the tests of one binary: started on first use, on loopback, in a
-//! temporary folder, and stopped when the binary ends, however it ends. Tests of other crates
-//! include this file by its path.
+//! A PostgreSQL server for the tests of one binary. It is started on first use, on loopback and in
+//! a temporary folder, and stopped when the binary ends, even if it is killed. Tests of other
+//! crates include this file by path.
 
 #![allow(dead_code, reason = "whoever includes it uses a part of it")]
 
@@ -15,14 +15,14 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The server of this binary.
+/// Returns the server of this binary, and starts it on the first call.
 pub(crate) fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(Server::start)
 }
 
-/// Creates a server, runs it until standard input ends, and removes it. Standard input is a pipe
-/// whose other end only the tests hold: it ends when they do, even if they are killed.
+/// Shell script that creates a server, runs it until stdin is closed, and removes it. Stdin is a
+/// pipe whose other end is held only by the tests, so it is closed when they end or are killed.
 const KEEPER: &str = r#"
 set -u
 bin=$1 dir=$2 port=$3
@@ -58,7 +58,7 @@ leave
 pub(crate) struct Server {
     port: u16,
     bin: PathBuf,
-    /// Closing it stops the server. Never written to.
+    /// Closing this pipe stops the server. Nothing is written to it.
     _open: ChildStdin,
     _keeper: Child,
 }
@@ -67,7 +67,7 @@ impl Server {
     fn start() -> Server {
         let bin = programs().unwrap_or_else(|why| panic!("{why}"));
         let mut actual = String::new();
-        // Another process may take the same free port.
+        // Another process may take the free port first.
         for _ in 0..5 {
             match Server::start_in(&bin) {
                 Ok(server) => return server,
@@ -82,7 +82,8 @@ impl Server {
         let port = free_port();
         let mut keeper = Command::new("/bin/sh");
         keeper.args(["-c", KEEPER, "keeper"]).arg(bin).arg(&dir).arg(port.to_string());
-        // Its own process group, so that Ctrl-C only reaches the tests, whose end stops it.
+        // A separate process group, so that Ctrl-C only reaches the tests. The server stops when
+        // they end.
         keeper.current_dir("/").process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some((uid, gid)) = ordinary_user() {
             chown(&dir, Some(uid), Some(gid)).unwrap();
@@ -102,18 +103,18 @@ impl Server {
         self.port
     }
 
-    /// The folder of its programs.
+    /// Returns the folder of the server's programs.
     pub(crate) fn programs(&self) -> &Path {
         &self.bin
     }
 
-    /// A place in its first database for one test.
+    /// Returns unused schemas in the default database, for one test.
     pub(crate) fn place(&'static self) -> Place {
         Place { server: self, database: "postgres".to_owned(), prefix: next_prefix(), is_own: false }
     }
 
-    /// A database for one test, created with the given options: `encoding 'LATIN1' template
-    /// template0`.
+    /// Creates a database for one test. `terms` are options of `create database`, such as `encoding
+    /// 'LATIN1' template template0`.
     pub(crate) fn database(&'static self, terms: &str) -> Place {
         let prefix = next_prefix();
         let database = format!("own_{prefix}");
@@ -121,13 +122,13 @@ impl Server {
         Place { server: self, database, prefix, is_own: true }
     }
 
-    /// Runs statements as the owner of the server, and returns the rows of the last one, with
-    /// columns separated by `|`.
+    /// Runs statements as the superuser, and returns the rows of the last one, with columns
+    /// separated by `|`.
     pub(crate) fn sql(&self, database: &str, statements: &str) -> Result<String, String> {
         let mut psql = Command::new(self.bin.join("psql"));
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"]);
         psql.args(["-p", &self.port.to_string(), "-d", database, "-c", statements]);
-        // Ignores the environment of the user who runs the tests.
+        // Environment variables of the user must not affect the tests.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
             psql.env_remove(name);
         }
@@ -139,22 +140,22 @@ impl Server {
     }
 }
 
-/// Schemas of one test, dropped with it.
+/// The schemas of one test, dropped with it.
 pub(crate) struct Place {
     server: &'static Server,
     database: String,
     prefix: String,
-    /// Whether the database belongs to this test only.
+    /// Whether the database was created for this test.
     is_own: bool,
 }
 
 impl Place {
-    /// In the form of `--store`.
+    /// Returns the URL for `--store`.
     pub(crate) fn url(&self) -> String {
         self.url_of("postgres", self.server.port, "")
     }
 
-    /// The same for another user and port, with further parameters: `&pool=4`.
+    /// Returns the URL for another user and port, with further parameters such as `&pool=4`.
     pub(crate) fn url_of(&self, user: &str, port: u16, parameters: &str) -> String {
         let (database, prefix) = (&self.database, &self.prefix);
         format!("postgres://{user}@127.0.0.1:{port}/{database}?schema={prefix}{parameters}")
@@ -168,7 +169,7 @@ impl Place {
         &self.database
     }
 
-    /// The schema of `candles` or of `accounts`.
+    /// Returns the schema of a part, `candles` or `accounts`.
     pub(crate) fn schema(&self, part: &str) -> String {
         format!("{}_{part}", self.prefix)
     }
@@ -181,7 +182,7 @@ impl Place {
             .unwrap_or_else(|why| panic!("{statements}: {why}"))
     }
 
-    /// The same without a schema, for the whole database.
+    /// Runs statements in the database, without a schema in the search path.
     pub(crate) fn database_sql(&self, statements: &str) -> Result<String, String> {
         self.server.sql(&self.database, statements)
     }
@@ -192,8 +193,8 @@ impl Drop for Place {
         let statements = if self.is_own {
             format!("drop database if exists {} with (force)", self.database)
         } else {
-            // A failed test may have left a transaction open; the schema then stays until the
-            // server is removed.
+            // A failed test may have left a transaction open. In that case the schema remains until
+            // the server is removed.
             let schemas = ["candles", "accounts"].map(|part| self.schema(part)).join(", ");
             format!(
                 "set client_min_messages to error; set lock_timeout to '5s'; drop schema if exists {schemas} cascade"
@@ -209,7 +210,7 @@ impl fmt::Debug for Place {
     }
 }
 
-/// The folder of the server's programs, of the newest installed version.
+/// Returns the folder of the server's programs, of the newest installed version.
 fn programs() -> Result<PathBuf, String> {
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = debian
@@ -238,7 +239,7 @@ fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// The user to run the server as if the tests run as root, which PostgreSQL refuses.
+/// Returns the user that runs the server if the tests run as root, which PostgreSQL refuses.
 fn ordinary_user() -> Option<(u32, u32)> {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return None;

@@ -1,5 +1,5 @@
-//! The location of a test's store: its own schemas on the server of this binary. The SQLite suite
-//! has a file of this name with the same interface.
+//! The location of a test's store: separate schemas on this binary's server. The SQLite suite has a
+//! file of the same name and interface.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::harness;
 /// Whether rows are sealed and counted, so that a check detects changes that bypassed the store.
 /// PostgreSQL has page checksums instead.
 pub(crate) const SEALED: bool = false;
-/// How long the locks of a killed process may remain: until its lease expires.
+/// Maximum time for which the locks of a killed process remain, until its lease expires.
 pub(crate) const HELD_ON: Duration = Duration::from_secs(30);
 
-/// The digests of the last migrations that the baselines replaced, of candles and accounts.
+/// Digests of the last migrations before the baselines, of candles and accounts.
 pub(crate) const LAST_STEPS: [&str; 2] = [
     "6db345e657632fb5c0c071302b05479cb0163076d4c36e5f8ff38cb5d5eabe6e",
     "6e2330d3b47d5eb3753fe1ec0947270ef7de40e1fa86645db6c34dbbbb686d86",
@@ -28,7 +28,7 @@ impl Home {
         Home(harness::server().place())
     }
 
-    /// In a separate database, created with these options of `create database`.
+    /// Creates a separate database. `terms` are options of `create database`.
     pub(crate) fn in_database(terms: &str) -> Home {
         Home(harness::server().database(terms))
     }
@@ -37,35 +37,35 @@ impl Home {
         &self.0
     }
 
-    /// The place as passed to another process.
+    /// Returns the URL of the store, to be passed to another process.
     pub(crate) fn text(&self) -> String {
         self.0.url()
     }
 
-    /// Runs statements in `candles` or `accounts`, bypassing the store; nothing is checked.
+    /// Runs statements in `candles` or `accounts`, bypassing the store and all constraints.
     pub(crate) fn damage(&self, part: &str, statements: &str) {
         self.0.sql(part, &format!("set session_replication_role to replica; {statements}"));
     }
 
-    /// The number that a statement returns.
+    /// Returns the number that a statement selects.
     pub(crate) fn number(&self, part: &str, statement: &str) -> i64 {
         self.0.sql(part, statement).parse().unwrap()
     }
 
-    /// Creates a table of another program in the place of the store.
+    /// Creates another program's table in the store's schema.
     pub(crate) fn put_another_program(&self, part: &str) {
         let schema = self.0.schema(part);
         self.0.database_sql(&format!("create schema {schema}")).unwrap();
         self.damage(part, "create table theirs (x bigint)");
     }
 
-    /// Records a migration of a later release that this program must not run with.
+    /// Records a migration of a later release that this program is not compatible with.
     pub(crate) fn put_later_step(&self, part: &str) {
         self.put_step(part, 900, 900);
     }
 
-    /// Records a migration of a later release, and the oldest schema that a program may know to run
-    /// with it.
+    /// Records a migration of a later release. `oldest` is the lowest schema version that a
+    /// compatible program must know.
     pub(crate) fn put_step(&self, part: &str, version: i64, oldest: i64) {
         let values = format!("({version}, 'later', '\\x00', 0, {oldest})");
         self.damage(
@@ -79,7 +79,7 @@ impl Home {
         self.damage(part, &format!("update migration set digest = '\\x{hex}' where version > 0"));
     }
 
-    /// Moves one part of a store to the place of the other.
+    /// Renames one part of a store to the other.
     pub(crate) fn rename(&self, part: &str, other: &str) {
         let [from, to] = [part, other].map(|part| self.0.schema(part));
         self.0

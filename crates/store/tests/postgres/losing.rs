@@ -1,5 +1,5 @@
-//! Lost connections and lost responses: a request that was not sent succeeds after reconnecting,
-//! one without a response is reported as unknown, and nothing is done twice.
+//! Lost connections and lost responses: a request that was not sent succeeds after reconnecting, a
+//! request without a response has an unknown outcome, and nothing is done twice.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -11,7 +11,7 @@ use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::wire::{Mode, Wire};
 
-/// A home, and the same place through a proxy.
+/// Returns a home, a proxy to its server, and the home's address through the proxy.
 fn over_a_wire() -> (Home, Wire, Place) {
     let home = Home::new();
     let wire = Wire::to(home.on_server().server().port());
@@ -19,8 +19,8 @@ fn over_a_wire() -> (Home, Wire, Place) {
     (home, wire, place)
 }
 
-/// Repeats an attempt until the server is reachable again: a failed connection attempt is cached
-/// for a moment.
+/// Retries until the server is reachable again. Failed connection attempts are cached for a short
+/// time.
 fn once_it_is_back<T>(mut attempt: impl FnMut() -> Result<T, StoreError>) -> T {
     let begun = Instant::now();
     loop {
@@ -80,13 +80,13 @@ fn a_connection_broken_during_a_check_is_not_damage() {
         None
     });
     assert!(matches!(lost, Err(StoreError::Away { .. })), "{lost:?}");
-    // Before the first query it only reconnects.
+    // Before its first query, a check reconnects.
     wire.reset();
     assert_eq!(reader.check_tables(Depth::Full).unwrap(), []);
 }
 
 #[test]
-fn an_unreachable_server_has_its_own_error_and_is_reconnected() {
+fn an_unreachable_server_is_reported_and_reconnected() {
     let (_home, wire, place) = over_a_wire();
     let accounts = Accounts::open(&place, NOW).unwrap();
     let ann = add(&accounts, "ann").unwrap();
@@ -103,13 +103,14 @@ fn an_unreachable_server_has_its_own_error_and_is_reconnected() {
 }
 
 #[test]
-fn a_charge_whose_response_was_lost_is_never_made_twice() {
+fn a_charge_with_a_lost_response_is_not_repeated() {
     let (home, wire, place) = over_a_wire();
     let accounts = Accounts::open(&place, NOW).unwrap();
     let ann = add(&accounts, "ann").unwrap();
     for round in 1..=5_u32 {
         let of = symbol(&format!("{round}.HK"));
-        // Everything is prepared and connected, so that only the response to the charge is lost.
+        // The connection is open and the statements are prepared, so that only the response to the
+        // charge is lost.
         accounts.account(ann).unwrap();
         wire.set(Mode::Mute);
         let spend = || accounts.spend(ann, "2025-11", &of, 10, (NOW, NOW));
@@ -133,11 +134,11 @@ fn a_charge_whose_response_was_lost_is_never_made_twice() {
 }
 
 #[test]
-fn a_batch_whose_connection_was_lost_is_stored_entirely_or_not_at_all() {
+fn a_batch_with_a_lost_connection_is_atomic() {
     let (_home, wire, place) = over_a_wire();
     let store = Store::open(&place, Access::Write { now: NOW }).unwrap();
     let series = minutes("700.HK");
-    // In the middle: nothing is stored.
+    // The connection is lost inside the batch, so nothing is stored.
     let mut writer = store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
     batch.replace_blocks(&series, &[], &[block(1, 2)]).unwrap();
@@ -147,7 +148,8 @@ fn a_batch_whose_connection_was_lost_is_stored_entirely_or_not_at_all() {
     batch.commit().unwrap_err();
     drop(writer);
     assert_eq!(store.reader().unwrap().snapshot().unwrap().all_series().unwrap(), []);
-    // At the end: all or nothing, and the outcome is reported as unknown.
+    // The connection is lost during the commit, so all or nothing is stored, and the outcome is
+    // reported as unknown.
     let mut writer = store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
     batch.replace_blocks(&series, &[], &[block(1, 2), block(3, 4)]).unwrap();
@@ -172,7 +174,7 @@ fn a_writer_that_lost_its_lease_cannot_commit() {
     let mut batch = late.begin().unwrap();
     batch.replace_blocks(&minutes("700.HK"), &[], &[block(1, 2)]).unwrap();
     batch.commit().unwrap();
-    // It was suspended for so long that another writer has taken over.
+    // The writer was suspended for so long that another one has taken the lease.
     home.damage("candles", "update lease set holder = 'somebody else', until_us = 9000000000000000");
     let lost = late.begin().map(|mut batch| {
         batch

@@ -1,6 +1,5 @@
-//! Tests of the store on PostgreSQL: the same files as on SQLite, with the same names, each in its
-//! own schemas on a server that this binary starts. Tests specific to servers are in the other
-//! files.
+//! Tests of the store on PostgreSQL: the shared files of the SQLite suite, and tests specific to
+//! servers. Each test has separate schemas on a server that this binary starts.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
@@ -9,7 +8,7 @@ mod fixture;
 mod harness;
 mod home;
 
-// For every engine.
+// Shared by all engines.
 #[path = "../suite/accounts.rs"]
 mod accounts;
 #[path = "../suite/actions.rs"]
@@ -47,7 +46,7 @@ mod transactions;
 #[path = "../suite/watchlists.rs"]
 mod watchlists;
 
-// For servers only.
+// Specific to servers.
 mod between;
 mod losing;
 mod nodes;

@@ -1,5 +1,5 @@
-//! Several servers on one database, each with a local copy of candles: all see each import, and
-//! serve cached symbols while the database is unreachable.
+//! Several servers on one database, each with a local copy of candles. All of them see each import,
+//! and serve cached symbols while the database is unreachable.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use store::{Access, CopyLoad, CopySettings, NewBlock, Place, Series, Store, Stor
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::wire::{Mode, Wire};
 
-/// A server with its cache.
+/// A server and its local copy.
 struct Node {
     store: Store,
     _cache: tempfile::TempDir,
@@ -28,7 +28,7 @@ impl Node {
         self.store.copy_load().unwrap()
     }
 
-    /// Queries symbols, and waits until the copy has them.
+    /// Queries symbols, and waits until they are in the local copy.
     fn hold(&self, symbols: &[&str]) {
         let mut reader = self.store.reader().unwrap();
         for text in symbols {
@@ -37,7 +37,7 @@ impl Node {
         self.store.settle_copy();
     }
 
-    /// Newest first.
+    /// Returns the bodies of all blocks of a series, newest first.
     fn bodies(&self, series: &Series) -> Result<String, StoreError> {
         let mut all = Vec::new();
         self.store.reader()?.view().bodies_back(series, market::Timestamp(i64::MAX), |body| {
@@ -53,7 +53,7 @@ fn written(home: &Home) -> Store {
 }
 
 #[test]
-fn an_import_reaches_every_server_by_itself_and_atomically() {
+fn an_import_reaches_every_server_atomically() {
     let home = Home::new();
     let store = written(&home);
     let all = ["1.HK", "2.HK", "3.HK"].map(minutes);
@@ -71,7 +71,7 @@ fn an_import_reaches_every_server_by_itself_and_atomically() {
         batch.commit().unwrap();
         let committed = Instant::now();
         let version = store.reader().unwrap().version().unwrap();
-        // Without a query: by notification or polling.
+        // The copies update without a query, by notification or polling.
         for node in &nodes {
             while node.load().version < version {
                 assert!(committed.elapsed() < Duration::from_secs(10), "it never came");
@@ -108,9 +108,9 @@ fn a_replaced_state_is_readable_in_an_open_snapshot() {
     assert_eq!(snapshot.version().unwrap(), 1);
     drop(snapshot);
     assert_eq!(node.bodies(&series).unwrap(), "5..=19 0..=4");
-    // They are not part of the store any more.
+    // The retired bodies are no longer part of the store.
     assert_eq!(store.reader().unwrap().check(store::Depth::Full, |_, _, _| None).unwrap(), []);
-    // After the retention, the next import removes them.
+    // When their retention is over, the next import removes them.
     assert_eq!(home.number("candles", "select count(*) from block_body"), 4);
     home.damage("candles", "update retired_body set at_us = at_us - 700000000");
     drop(store.writer().unwrap());
@@ -119,7 +119,7 @@ fn a_replaced_state_is_readable_in_an_open_snapshot() {
 }
 
 #[test]
-fn a_server_without_the_database_serves_cached_symbols() {
+fn a_disconnected_server_serves_cached_symbols() {
     let home = Home::new();
     let store = written(&home);
     for text in ["1.HK", "2.HK"] {
@@ -176,7 +176,7 @@ fn a_copy_of_a_recreated_database_is_not_used() {
     assert_eq!(second.bodies(&minutes("1.HK")).unwrap(), "0..=4");
 }
 
-/// Data that is read by one statement, or by several.
+/// The series is long enough to need several statements.
 #[test]
 fn long_series_are_read_completely() {
     let home = Home::new();
@@ -194,7 +194,7 @@ fn long_series_are_read_completely() {
         node.store.settle_copy();
     }
     assert_eq!(node.load().misses, 1);
-    // Each body was fetched once for the first query, and at most once for the copy.
+    // Each body was fetched once for the first query, and at most once more for the copy.
     assert!(node.load().blocks_fetched <= 2 * 700, "{}", node.load().blocks_fetched);
     let mut reader = node.store.reader().unwrap();
     let snapshot = reader.snapshot_of(&series.symbol).unwrap();

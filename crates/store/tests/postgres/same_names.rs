@@ -1,11 +1,10 @@
-//! Both engines must pass the same tests: every file of the suite runs on both, except those
-//! specific to one of them.
+//! Checks that both engines run the same tests, except for files that are specific to one of them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files in `tests/suite` that are specific to SQLite files, and why.
+/// Files in `tests/suite` that are specific to SQLite, with the reason.
 const OF_FILES: [(&str, &str); 10] = [
     ("home", "where a test has its store"),
     ("backup", "a server has backups of its own"),
@@ -23,7 +22,7 @@ fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-/// The modules of a binary, each with its `path` attribute.
+/// Returns the modules of a binary, each with its `path` attribute.
 fn modules(main: &str) -> BTreeSet<(String, Option<String>)> {
     let mut path = None;
     let mut found = BTreeSet::new();
@@ -38,7 +37,7 @@ fn modules(main: &str) -> BTreeSet<(String, Option<String>)> {
 }
 
 #[test]
-fn every_file_of_the_suite_runs_on_both_engines_under_one_name() {
+fn every_shared_file_runs_on_both_engines() {
     let here = modules(&fs::read_to_string(tests().join("postgres/main.rs")).unwrap());
     let there = modules(&fs::read_to_string(tests().join("suite/main.rs")).unwrap());
     let own: BTreeSet<&str> = OF_FILES.iter().map(|(name, _)| *name).collect();
@@ -50,7 +49,7 @@ fn every_file_of_the_suite_runs_on_both_engines_under_one_name() {
     let shared: BTreeSet<(String, Option<String>)> =
         here.into_iter().filter(|(_, path)| path.is_some()).collect();
     assert_eq!(shared, wanted);
-    // No file is missing from both.
+    // Every file belongs to a binary.
     let files: BTreeSet<String> = fs::read_dir(tests().join("suite"))
         .unwrap()
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
@@ -59,7 +58,6 @@ fn every_file_of_the_suite_runs_on_both_engines_under_one_name() {
     assert_eq!(files, there.into_iter().map(|(name, _)| name).collect());
 }
 
-/// A shared test must not be disabled on one engine.
 #[test]
 fn no_shared_test_is_disabled_on_one_engine() {
     let own: BTreeSet<&str> = OF_FILES.iter().map(|(name, _)| *name).collect();

@@ -1,5 +1,5 @@
-//! Unsuitable servers and databases: each has its own error, in one line, and the attempt leaves
-//! nothing behind.
+//! Unsuitable servers and databases: each has a specific error of one line, and a failed attempt
+//! leaves nothing behind.
 
 use store::{Access, Accounts, Place, Store, StoreError};
 
@@ -9,12 +9,12 @@ use crate::harness;
 
 const WRITE: Access = Access::Write { now: NOW };
 
-/// The errors of both parts of a store when opened for writing.
+/// Opens both parts of a store for writing, and returns their errors.
 fn refusals(place: &Place) -> [StoreError; 2] {
     [Store::open(place, WRITE).unwrap_err(), Accounts::open(place, NOW).unwrap_err()]
 }
 
-/// One line that contains these words, and nothing of a store in the database.
+/// Checks that both errors are one line with these words, and that no schema was created.
 fn check(home: &Home, place: &Place, words: &str, is_it: impl Fn(&StoreError) -> bool) {
     for error in refusals(place) {
         assert!(is_it(&error), "{error:?}");
@@ -49,13 +49,13 @@ fn a_missing_database_is_refused() {
 #[test]
 fn a_port_without_a_server_is_unreachable() {
     let home = Home::new();
-    // Port 1 has no listener.
+    // No process listens on port 1.
     let place = home.on_server().url_of("postgres", 1, "").parse().unwrap();
     check(&home, &place, "127.0.0.1:1", |error| matches!(error, StoreError::Away { .. }));
 }
 
 #[test]
-fn a_role_without_the_right_to_create_is_refused() {
+fn a_role_without_the_create_privilege_is_refused() {
     let home = Home::new();
     let role = format!("guest_{}", prefix(&home));
     home.on_server().database_sql(&format!("create role {role} login")).unwrap();
@@ -94,7 +94,7 @@ fn an_exhausted_pool_is_distinguished_from_an_unreachable_server() {
 }
 
 #[test]
-fn defaults_of_a_database_have_no_effect() {
+fn database_defaults_have_no_effect() {
     let home = Home::in_database("");
     let name = home.on_server().database_sql("select current_database()").unwrap();
     for setting in [
@@ -117,7 +117,7 @@ fn defaults_of_a_database_have_no_effect() {
 }
 
 #[test]
-fn stores_of_different_names_in_one_database_are_independent() {
+fn stores_in_one_database_are_independent() {
     let (one, other) = (Home::new(), Home::new());
     let (here, there) = (Accounts::open(&one, NOW).unwrap(), Accounts::open(&other, NOW).unwrap());
     add(&here, "ann").unwrap();
@@ -126,7 +126,7 @@ fn stores_of_different_names_in_one_database_are_independent() {
 }
 
 #[test]
-fn an_unsupported_text_is_refused_and_has_no_other_effect() {
+fn an_unsupported_text_is_refused() {
     let home = Home::new();
     let accounts = Accounts::open(&home, NOW).unwrap();
     let error = add(&accounts, "a\0b").unwrap_err();
@@ -134,15 +134,16 @@ fn an_unsupported_text_is_refused_and_has_no_other_effect() {
     add(&accounts, "ann").unwrap();
 }
 
-/// A migration that only adds allows programs of the previous schema; one that removes does not.
+/// A migration that only adds columns or tables is compatible with programs of the previous schema;
+/// one that removes them is not.
 #[test]
-fn a_later_migration_decides_which_programs_may_continue() {
+fn a_later_migration_sets_the_oldest_compatible_program() {
     let home = Home::new();
     let store = Store::open(&home, WRITE).unwrap();
     put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
     let known = home.number("candles", "select max(version) from migration");
     home.put_step("candles", known + 1, known);
-    // Programs that have it open continue, and new ones can open it.
+    // Programs that have the store open can continue, and others can open it.
     put(&store, &minutes("700.HK"), &[], &[block(3, 4)]);
     for access in [Access::Read, WRITE] {
         let again = Store::open(&home, access).unwrap();
@@ -159,7 +160,7 @@ fn a_later_migration_decides_which_programs_may_continue() {
 }
 
 #[test]
-fn the_server_of_these_tests_is_suitable() {
+fn the_test_server_has_a_supported_version() {
     let version: u32 = harness::server().sql("postgres", "show server_version_num").unwrap().parse().unwrap();
     assert!(
         version >= 150_000,

@@ -1,4 +1,4 @@
-//! State shared by several processes: two of them on one database get the results of a single one.
+//! State shared by several processes: two nodes on one database behave like a single one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +15,7 @@ use crate::fixture::{Home, NOW};
 
 const SIXTY: RateAsk = RateAsk { requests: 60, within: Duration::from_secs(30), calls: 1 };
 
-/// A node of a database.
+/// A server node on the shared database.
 struct Node {
     accounts: Accounts,
 }
@@ -39,7 +39,7 @@ fn is_admitted(decision: &RateDecision) -> bool {
 }
 
 #[test]
-fn concurrent_requests_at_all_nodes_are_admitted_exactly_up_to_the_limit() {
+fn concurrent_requests_are_admitted_exactly_up_to_the_limit() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -63,7 +63,7 @@ fn concurrent_requests_at_all_nodes_are_admitted_exactly_up_to_the_limit() {
     assert_eq!(times.count(SIXTY.within), 60);
     let wait = times.wait(&SIXTY);
     assert!(wait > Duration::from_secs(20) && wait <= SIXTY.within, "{wait:?}");
-    // Times are sorted, and none is ahead of the clock.
+    // Times are sorted, newest first, and none is ahead of the clock.
     assert!(times.times_us.is_sorted_by(|one, other| one >= other) && times.times_us[0] <= times.now_us);
 }
 
@@ -97,7 +97,7 @@ fn no_window_exceeds_the_limit_during_continuous_requests() {
 }
 
 #[test]
-fn a_weighted_request_is_admitted_entirely_or_not_at_all() {
+fn a_weighted_request_is_admitted_atomically() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     let ann = add(&node.accounts, "ann").unwrap();
@@ -109,7 +109,7 @@ fn a_weighted_request_is_admitted_entirely_or_not_at_all() {
     assert!(!is_admitted(&take(1)));
     let times = node.shared().rate_times(ann).unwrap();
     assert_eq!(times.times_us.len(), 60);
-    // The largest possible rule: its times are stored out of line.
+    // With the largest possible rule, PostgreSQL stores the times out of line (TOAST).
     let large = RateAsk { requests: 10_000, within: Duration::from_secs(3_600), calls: 9_000 };
     let bob = add(&node.accounts, "bob").unwrap();
     assert!(is_admitted(&node.shared().take_rate(bob, &large).unwrap()));
@@ -133,7 +133,7 @@ fn a_changed_rule_applies_to_earlier_requests() {
 
 /// A commit that waits for a lost standby would prevent a node from resuming.
 #[test]
-fn a_resuming_node_waits_for_neither_disk_nor_standby() {
+fn a_resuming_node_commits_asynchronously() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     let ann = add(&node.accounts, "ann").unwrap();
@@ -172,7 +172,7 @@ fn an_account_lock_blocks_only_the_same_paper_account() {
 }
 
 #[test]
-fn calls_of_the_general_rule_are_counted_over_all_nodes() {
+fn calls_are_counted_over_all_nodes() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -185,7 +185,7 @@ fn calls_of_the_general_rule_are_counted_over_all_nodes() {
 }
 
 #[test]
-fn a_clock_that_has_gone_back_blocks_no_calls() {
+fn a_clock_set_back_does_not_block_calls() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     let ann = add(&node.accounts, "ann").unwrap();
@@ -193,7 +193,7 @@ fn a_clock_that_has_gone_back_blocks_no_calls() {
     let take = || node.shared().take_call(ann, each, room).unwrap();
     assert_eq!((take(), take()), (Ok(()), Ok(())));
     assert!(take().is_err());
-    // As on a server whose clock is an hour behind the previous one.
+    // The server's clock is set back by an hour.
     home.damage("accounts", "update call_bucket set full_us = full_us + 3600000000");
     assert_eq!(take(), Ok(()));
     let wait = take().expect_err("it is used up, by the clock of now");
@@ -201,7 +201,7 @@ fn a_clock_that_has_gone_back_blocks_no_calls() {
 }
 
 #[test]
-fn paces_hold_over_all_nodes_and_several_are_atomic() {
+fn pace_limits_are_shared_and_atomic() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let limit = |key, requests| PaceLimit { kind: "test", key, requests, within: Duration::from_secs(60) };
@@ -239,7 +239,7 @@ fn with_slot(outcome: &SlotOutcome) -> (i64, u32) {
 }
 
 #[test]
-fn slots_are_shared_by_all_nodes_and_a_reconnecting_client_frees_its_old_one() {
+fn a_reconnecting_client_frees_its_slot_at_any_node() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -258,14 +258,14 @@ fn slots_are_shared_by_all_nodes_and_a_reconnecting_client_frees_its_old_one() {
     assert_eq!(again.ended, [(first, SlotEnding::Superseded)], "as long as it has the slot");
     nodes[0].shared().leave(first);
     assert!(nodes[0].shared().heartbeat("node 1").unwrap().ended.is_empty());
-    // And once more, at its current node.
+    // The client reconnects once more, at the same node.
     let SlotOutcome::HeldSlot { superseded, .. } = sit(&nodes[1], &slot(ann, 1), 2) else { panic!() };
     assert_eq!(superseded, [id]);
     let listed = nodes[0].shared().slots(Some(ann), 10).unwrap();
     assert_eq!(listed.len(), 2);
     assert!(listed.iter().all(|row| !row.is_here && row.slot.transport == "websocket"));
     assert_eq!(nodes[0].shared().slots(None, 1).unwrap().len(), 1);
-    // An operator at the first node ends a connection of the second.
+    // An operator at the first node closes a connection of the second.
     let ended = listed[0].id;
     assert!(nodes[0].shared().slot(ended).unwrap().is_some());
     assert!(nodes[0].shared().end_slot(ended, SlotEnding::ByOperator).unwrap());
@@ -297,24 +297,24 @@ fn concurrent_sign_ins_get_exactly_the_available_slots() {
 }
 
 #[test]
-fn slots_are_free_after_leaving_and_after_their_node_is_gone() {
+fn slots_are_freed_when_a_client_or_node_leaves() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
     let (id, _) = with_slot(&sit(&nodes[0], &slot(ann, 1), 1));
     nodes[0].shared().leave(id);
-    // Whatever the writing thread has done by now.
+    // The slot is free immediately, even if the background thread has not written the change yet.
     assert_eq!(with_slot(&sit(&nodes[0], &slot(ann, 2), 1)).1, 1);
     assert_eq!(sit(&nodes[1], &slot(ann, 3), 1), SlotOutcome::Taken { online: 1 });
-    // A node without a heartbeat for fifteen seconds.
+    // The node has had no heartbeat for fifteen seconds.
     home.damage("accounts", "update node set seen_us = seen_us - 15000000 where name = 'node 1'");
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 3), 1)).1, 1);
     assert_eq!(nodes[1].shared().heartbeat("node 2").unwrap().nodes, 1);
-    // It was only cut off: its connections count again.
+    // The node was only disconnected, so its connections count again.
     assert!(!nodes[0].shared().heartbeat("node 1").unwrap().has_joined);
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
-    // After ten minutes, its row and its connections are removed, and it joins again with the
-    // connections it has.
+    // After ten minutes the node's row and connections are removed. It joins again with its current
+    // connections.
     home.damage("accounts", "update node set seen_us = seen_us - 700000000 where name = 'node 1'");
     nodes[1].shared().sweep(NOW).unwrap();
     assert_eq!(home.number("accounts", "select count(*) from seat"), 1);
@@ -327,7 +327,7 @@ fn slots_are_free_after_leaving_and_after_their_node_is_gone() {
 }
 
 #[test]
-fn a_silent_connection_yields_its_slot_to_one_at_another_node() {
+fn a_silent_connection_loses_its_slot_to_another_node() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -340,7 +340,7 @@ fn a_silent_connection_yields_its_slot_to_one_at_another_node() {
 }
 
 #[test]
-fn a_password_is_valid_once_at_any_node_and_not_used_up_without_a_free_slot() {
+fn a_password_is_used_only_once_and_only_with_a_free_slot() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -375,7 +375,7 @@ fn a_password_is_valid_once_at_any_node_and_not_used_up_without_a_free_slot() {
     let got_in = outcomes.iter().filter(|outcome| matches!(outcome, SlotOutcome::HeldSlot { .. })).count();
     assert_eq!(got_in, 1, "{outcomes:?}");
     assert!(nodes[0].shared().issued_password(&hash).unwrap().is_none());
-    // An account has a limited number: the oldest are removed.
+    // The number of passwords per account is limited, and the oldest are removed.
     for number in 0..5_u8 {
         let new = NewPassword { hash: &[number; 32], account: ann, caller: b"" };
         nodes[0].shared().issue_password(&new, 3).unwrap();
@@ -401,7 +401,7 @@ fn a_signature_is_valid_once_over_all_nodes() {
         assert_eq!(home.number("accounts", &back), 1);
     };
     assert_eq!(take(0, &fingerprint), SignatureOutcome::New);
-    // By the database's clock, whatever the nodes' clocks are.
+    // The age is measured by the database's clock, not by the nodes' clocks.
     pass(300);
     let age = |outcome| match outcome {
         SignatureOutcome::Used(age_s) => age_s,
@@ -413,7 +413,7 @@ fn a_signature_is_valid_once_over_all_nodes() {
     pass(601);
     nodes[0].shared().sweep(NOW).unwrap();
     assert_eq!(home.number("accounts", "select count(*) from signature"), 0);
-    // A counted use detects that there are too many.
+    // Another signature of the same key exceeds the limit.
     let few = SignatureLimits { each_max: 1, ..limits };
     assert_eq!(take(0, &fingerprint), SignatureOutcome::New);
     fingerprint[0] = 0;
@@ -454,7 +454,7 @@ fn guard_decisions_are_serialized() {
 }
 
 #[test]
-fn the_gateway_of_a_client_is_known_at_every_node_for_a_day() {
+fn a_clients_gateway_is_known_at_every_node_for_a_day() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     assert_eq!(nodes[0].shared().recall_client(&[5; 16]).unwrap(), None);

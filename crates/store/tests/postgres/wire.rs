@@ -1,4 +1,4 @@
-//! A TCP proxy to the server that can be cut, for both sides.
+//! A TCP proxy to the server that can interrupt connections.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What happens to the traffic.
+/// How the proxy treats traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Mode {
     Pass,
-    /// Closes open connections, and new ones immediately.
+    /// Closes open connections, and closes new ones immediately.
     Refuse,
     /// Drops bytes in both directions and leaves connections open, like a stopped server.
     Silent,
@@ -44,7 +44,7 @@ impl Shared {
 }
 
 impl Wire {
-    /// A proxy to a port of this machine. Its threads end with the process.
+    /// Starts a proxy to a port of this machine. Its threads end with the process.
     pub(crate) fn to(port: u16) -> Wire {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let here = listener.local_addr().unwrap().port();
@@ -78,7 +78,7 @@ impl Wire {
         }
     }
 
-    /// Closes open connections; new ones work.
+    /// Closes open connections. New connections work.
     pub(crate) fn reset(&self) {
         self.shared.close_all();
     }
@@ -91,7 +91,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Shared, is_back: bool) 
             continue;
         }
         if is_back && shared.is(Mode::Mute) {
-            // The server has responded, so it has executed the request, but the response is lost.
+            // The server has responded, so the request was executed, but the response is lost.
             break;
         }
         if to.write_all(&bytes[..count]).is_err() {

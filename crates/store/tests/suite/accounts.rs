@@ -98,12 +98,12 @@ fn names_are_unique_and_a_refused_account_leaves_nothing() {
     assert!(matches!(&error, StoreError::Taken { name } if name == "alice"), "{error:?}");
     assert_eq!(accounts.accounts().unwrap().len(), 1);
     assert_eq!(accounts.version().unwrap(), version);
-    // The id of the refused account is lost; the next account is still added.
+    // The id of the refused account is skipped.
     assert_eq!(add(&accounts, "bob").unwrap(), AccountId(3));
 }
 
 #[test]
-fn an_account_is_revoked_once_and_the_time_stays() {
+fn an_account_is_revoked_only_once() {
     let home = Home::new();
     let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
@@ -174,7 +174,7 @@ fn a_security_is_counted_once_a_month() {
     assert_eq!(spend(alice, MONTH, "AAPL.US"), Spend::Charged { used: 2 });
     assert_eq!(spend(alice, MONTH, "5.HK"), Spend::Refused { used: 2 });
     assert_eq!(spend(alice, MONTH, "AAPL.US"), Spend::Free);
-    // Neither another month nor another account is affected.
+    // Other months and other accounts are not affected.
     assert_eq!(spend(alice, "2025-12", "5.HK"), Spend::Charged { used: 1 });
     assert_eq!(spend(bob, MONTH, "5.HK"), Spend::Charged { used: 1 });
 
@@ -215,7 +215,7 @@ fn an_unknown_account_cannot_spend() {
     );
 }
 
-/// Spends `count` symbols from `from` on, and returns how many were charged.
+/// Charges `count` symbols, beginning with `from`. Returns how many were charged.
 fn spend_many(accounts: &Accounts, id: AccountId, from: u32, count: u32, limit: u32) -> usize {
     (from..from + count)
         .map(|ticker| symbol(&format!("{ticker}.HK")))
@@ -225,7 +225,7 @@ fn spend_many(accounts: &Accounts, id: AccountId, from: u32, count: u32, limit: 
 }
 
 #[test]
-fn threads_on_their_own_and_on_shared_connections_are_granted_exactly_the_quota() {
+fn threads_are_granted_exactly_the_quota() {
     const LIMIT: u32 = 40;
     let home = Home::new();
     let shared = open(&home);
@@ -307,7 +307,7 @@ fn accounts_are_created_once_by_concurrent_opens() {
 }
 
 #[test]
-fn accounts_change_while_an_import_holds_the_writer() {
+fn accounts_can_change_during_an_import() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let batch = writer.begin().unwrap();
@@ -340,7 +340,7 @@ fn rights_are_granted_with_their_times_and_withdrawn() {
 }
 
 #[test]
-fn every_change_leaves_a_row_in_the_audit() {
+fn every_change_is_audited() {
     let home = Home::new();
     let accounts = open(&home);
     let (id, other) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
@@ -391,7 +391,7 @@ fn day(text: &str) -> market::Date {
 }
 
 #[test]
-fn a_days_total_is_the_latest_report_with_the_rates_of_its_day() {
+fn reported_assets_use_the_rates_of_their_day() {
     let home = Home::new();
     let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
@@ -410,14 +410,15 @@ fn a_days_total_is_the_latest_report_with_the_rates_of_its_day() {
         holdings.into_iter().map(|one| (one.currency, one.amount, one.rate)).collect::<Vec<_>>()
     };
     assert_eq!(as_of("2025-11-03"), []);
-    // Before the first reported rate the built-in one is used.
+    // Before the first reported rate, the built-in rate is used.
     let early = [asset("2025-11-02", "USD", 4)];
     assert_eq!(accounts.put_reported_assets(&early, "HKD", &note(NOW)).unwrap(), AssetReportOutcome::Done);
     assert_eq!(as_of("2025-11-03"), [("USD".to_owned(), 4, Some(780_000_000))]);
     let fourth = [("HKD".to_owned(), 6, None), ("USD".to_owned(), 5, Some(7))];
     assert_eq!((as_of("2025-11-04"), as_of("2025-11-05")), (fourth.to_vec(), fourth.to_vec()));
     assert_eq!(as_of("2025-12-31"), [("USD".to_owned(), 9, Some(8))]);
-    // A report with one inconvertible amount writes nothing, neither rows nor a version.
+    // A report with an amount that cannot be converted writes nothing, and does not raise the
+    // version.
     let version = accounts.version().unwrap();
     let unrated = [asset("2025-11-07", "HKD", 1), asset("2025-11-02", "EUR", 1)];
     assert_eq!(
@@ -428,7 +429,7 @@ fn a_days_total_is_the_latest_report_with_the_rates_of_its_day() {
 }
 
 #[test]
-fn orders_of_a_range_add_counts_and_single_orders() {
+fn reported_orders_are_counted_over_a_range() {
     let home = Home::new();
     let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
@@ -482,7 +483,7 @@ fn a_level_change_is_recorded_by_the_first_process() {
 }
 
 #[test]
-fn a_decision_sees_the_transactions_state_and_writes_nothing_if_it_fails() {
+fn a_failed_decision_writes_nothing() {
     #[derive(Debug)]
     struct No;
     impl From<StoreError> for No {
@@ -515,7 +516,7 @@ fn a_decision_sees_the_transactions_state_and_writes_nothing_if_it_fails() {
 }
 
 #[test]
-fn old_audit_rows_are_pruned_and_that_is_recorded() {
+fn pruning_old_audit_rows_is_recorded() {
     let home = Home::new();
     let accounts = open(&home);
     for at in [10, 20, 30] {
@@ -528,13 +529,13 @@ fn old_audit_rows_are_pruned_and_that_is_recorded() {
     assert_eq!(accounts.prune_audit(Timestamp(30), (Timestamp(40), "operator")).unwrap(), 2);
     assert_eq!(events(), [(40, "audit.pruned".to_owned()), (30, "login.refused".to_owned())]);
     assert_eq!(accounts.prune_audit(Timestamp(30), (Timestamp(50), "operator")).unwrap(), 0);
-    // Future rows are not pruned, so this terminates.
+    // Rows at or after the current time are not pruned, so pruning terminates.
     assert_eq!(accounts.prune_audit(Timestamp(i64::MAX), (Timestamp(40), "operator")).unwrap(), 1);
     assert_eq!(events().len(), 2);
 }
 
 #[test]
-fn an_account_cannot_fill_the_audit_by_its_own_actions() {
+fn an_accounts_audit_rows_are_rate_limited() {
     let home = Home::new();
     let accounts = open(&home);
     let (id, other) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
@@ -549,7 +550,7 @@ fn an_account_cannot_fill_the_audit_by_its_own_actions() {
     assert!(matches!(refused, StoreError::TooOften { retry_after_s: 3_540, .. }), "{refused:?}");
     deny(other, &theirs, 60).unwrap();
     deny(id, "operator", 60).unwrap();
-    // Its own sign-out, and actions of others, are always recorded.
+    // Sign-outs, and actions by others, are always recorded.
     accounts.note(Some(id), "logout", &AuditNote { at: Timestamp(61), actor: &mine, reason: "" }).unwrap();
     let late = deny(id, &mine, 3_599).unwrap_err();
     assert!(matches!(late, StoreError::TooOften { retry_after_s: 1, .. }), "{late:?}");

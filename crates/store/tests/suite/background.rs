@@ -1,4 +1,4 @@
-//! Background jobs of a server: the lock, expiry, and version polling.
+//! Background jobs of a server: the job lock, expiry, and version polling.
 
 use market::Timestamp;
 use store::{Accounts, AuditFilter, ClientRow, CodeRow, NewDevice, NewTokens, Redemption, Renewal};
@@ -33,13 +33,13 @@ fn a_version_reader_sees_commits_of_others() {
     assert_eq!(people.version().unwrap(), before.1);
     add(&accounts, "ann").unwrap();
     assert!(people.version().unwrap() > before.1);
-    // An audit row changes no account.
+    // An audit row does not change the version.
     let version = people.version().unwrap();
     accounts.note(None, "login.refused", &note(NOW)).unwrap();
     assert_eq!(people.version().unwrap(), version);
 }
 
-/// One row of each kind that expires, all at [`NOW`].
+/// Adds one row of each kind that expires, all expiring at [`NOW`].
 fn one_of_each(accounts: &Accounts) {
     let ann = add(accounts, "ann").unwrap();
     let begun = Timestamp(NOW.0 - 100);
@@ -104,7 +104,7 @@ fn expired_rows_are_removed_after_their_retention() {
     let version = accounts.version().unwrap();
     let at = |after_s: i64| Timestamp(NOW.0 + after_s);
     assert_eq!(accounts.remove_expired(at(-1)).unwrap(), 0, "nothing has expired");
-    // The browser session and the replaced token of the key, which have no retention.
+    // Browser sessions and replaced API tokens have no retention.
     assert_eq!(accounts.remove_expired(at(0)).unwrap(), 2);
     assert_eq!(accounts.remove_expired(at(600)).unwrap(), 0);
     assert!(accounts.device(&[3; 32]).unwrap().is_some(), "its client is told that it is late");
@@ -123,7 +123,7 @@ fn expired_rows_are_removed_after_their_retention() {
 }
 
 #[test]
-fn the_oldest_audit_rows_are_pruned_first_and_that_is_recorded() {
+fn the_oldest_audit_rows_are_pruned_first() {
     let store = fresh();
     let accounts = Accounts::open(&store.home, NOW).unwrap();
     for at in [10, 20, 30] {
@@ -137,6 +137,6 @@ fn the_oldest_audit_rows_are_pruned_first_and_that_is_recorded() {
     let rows = accounts.audit(&AuditFilter { limit: 10, ..AuditFilter::default() }).unwrap();
     let rows: Vec<_> = rows.iter().map(|row| (row.at.0, row.actor.as_str(), row.event.as_str())).collect();
     assert_eq!(rows, [(40, "service", "audit.pruned"), (30, "operator", "login.refused")]);
-    // Future rows are not pruned.
+    // Rows at or after the current time are not pruned.
     assert_eq!(prune(i64::MAX, 40), 1);
 }

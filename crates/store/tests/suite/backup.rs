@@ -27,7 +27,7 @@ pub(crate) fn note() -> AuditNote<'static> {
     accounts::note(NOW)
 }
 
-/// A store with two blocks, an account and a key.
+/// Returns a store with two blocks, an account and a key.
 pub(crate) fn filled() -> (Fresh, Accounts) {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4), block(5, 8)]);
@@ -37,7 +37,7 @@ pub(crate) fn filled() -> (Fresh, Accounts) {
     (fresh, accounts)
 }
 
-/// The same with its backup, in a separate folder.
+/// Returns a filled store, and its backup in a separate folder.
 pub(crate) fn saved() -> (Fresh, Accounts, tempfile::TempDir) {
     let (from, accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
@@ -66,7 +66,7 @@ pub(crate) fn replace(from: &Path, store: &Path) -> Result<Restored, BackupError
     Restore { existing: Existing::Replace, ..restore(from, store) }.run(&mut on)
 }
 
-/// Every block of a store with its bytes, as text.
+/// Returns every block of a store with its bytes, as text.
 pub(crate) fn content(dir: &Path) -> String {
     let store = Store::open(dir, store::Access::Read).unwrap();
     let mut reader = store.reader().unwrap();
@@ -145,18 +145,18 @@ fn a_backup_and_a_restored_store_are_private_to_the_owner() {
 }
 
 #[test]
-fn a_backup_is_of_one_commit_during_imports_and_account_changes() {
+fn a_backup_is_consistent_during_imports() {
     let (from, accounts) = filled();
     let series = minutes("5.HK");
-    // Enough for a copy of several steps.
+    // Enough data that the copy takes several steps.
     let wide = |at: i64| store::NewBlock { bytes: vec![9; 100_000], ..block(at, at) };
     put(&from.store, &series, &[], &(0..300).map(wide).collect::<Vec<_>>());
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("backup");
     let before = content_of_series(from.home.path());
     let mut steps = 0;
-    // One writer for all of it, as in an import: when it ends it would wait for the copy, to
-    // checkpoint the log.
+    // One writer for all batches, as in an import. Dropping it would wait for the copy, because it
+    // checkpoints the WAL.
     let mut writer = from.store.writer().unwrap();
     let mut watch = |progress: Progress| {
         if progress.stage == Stage::Copy && progress.part == Part::Candles {
@@ -231,14 +231,14 @@ fn an_existing_folder_is_never_written_to() {
 }
 
 #[test]
-fn a_flipped_bit_in_any_file_is_found_and_nothing_is_restored() {
+fn a_flipped_bit_in_any_file_prevents_a_restore() {
     let (_from, _accounts, dir) = saved();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     for name in names(&to) {
         let path = to.join(&name);
         let whole = fs::read(&path).unwrap();
         let places = [0, whole.len() / 3, whole.len() / 2, whole.len() - 1];
-        // Every byte of the manifest, which is short.
+        // Every byte of the manifest is changed, because it is short.
         let all = 0..if name == "MANIFEST.json" { whole.len() } else { 0 };
         for place in places.into_iter().chain(all) {
             let mut bent = whole.clone();
@@ -268,7 +268,7 @@ fn a_flipped_bit_in_any_file_is_found_and_nothing_is_restored() {
 }
 
 #[test]
-fn no_name_in_a_manifest_escapes_the_backup() {
+fn a_manifest_cannot_name_files_outside_the_backup() {
     let (_from, _accounts, dir) = saved();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     let path = to.join("MANIFEST.json");
@@ -278,7 +278,7 @@ fn no_name_in_a_manifest_escapes_the_backup() {
     {
         fs::write(&path, whole.replacen("candles.db", name, 1)).unwrap();
         let error = restore(&to, &back).run(&mut on).unwrap_err();
-        // The name alone is rejected: the digest of the manifest is not even checked.
+        // The name is rejected before the manifest's digest is checked.
         assert!(
             matches!(&error, BackupError::Manifest { reason, .. } if reason.contains("unknown variant")),
             "{error:?}"
@@ -288,7 +288,7 @@ fn no_name_in_a_manifest_escapes_the_backup() {
 }
 
 #[test]
-fn a_manifest_of_a_later_format_is_distinguished_from_a_wrong_one() {
+fn a_newer_manifest_is_distinguished_from_an_invalid_one() {
     let (_from, _accounts, dir) = saved();
     let to = dir.path().join("backup");
     for (text, is_newer) in [

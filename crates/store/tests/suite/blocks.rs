@@ -3,12 +3,12 @@ use store::{BLOCK_BYTES_MAX, BlockEntry, Lane, NewBlock, Series, StoreError, Tai
 
 use crate::fixture::{block, fresh, minutes, put, spans, symbol};
 
-/// 10..=19, 20..=29, a hole, 40..=49, 50..=59: ten rows each.
+/// Returns blocks of ten rows each: 10..=19, 20..=29, a gap, 40..=49, 50..=59.
 fn directory() -> [NewBlock; 4] {
     [block(10, 19), block(20, 29), block(40, 49), block(50, 59)]
 }
 
-/// A table of queries against that directory.
+/// Runs queries against the blocks of [`directory`] and compares the results.
 fn check<T>(
     ask: impl Fn(&View, &Series, T) -> Vec<BlockEntry>,
     table: impl IntoIterator<Item = (T, &'static str)>,
@@ -18,7 +18,7 @@ fn check<T>(
     let fresh = fresh();
     let series = minutes("700.HK");
     put(&fresh.store, &series, &[], &directory());
-    // Neighbours on both sides, to detect a walk beyond its series.
+    // Adjacent series, to detect a scan past the end of the series.
     put(&fresh.store, &minutes("699.HK"), &[], &[block(0, 100)]);
     put(&fresh.store, &Series { lane: Lane::Extended, ..series.clone() }, &[], &[block(0, 100)]);
     put(&fresh.store, &Series { grain: Grain::Minute15, ..series.clone() }, &[], &[block(0, 100)]);
@@ -41,7 +41,7 @@ fn a_window_finds_the_blocks_it_overlaps() {
             ((None, None), "10..=19 20..=29 40..=49 50..=59"),
             ((Some(10), Some(60)), "10..=19 20..=29 40..=49 50..=59"),
             ((Some(15), Some(16)), "10..=19"),
-            // Half-open: the end is exclusive, the last stamp of a block is inclusive.
+            // The window's end is exclusive, and a block's last stamp is inclusive.
             ((Some(19), Some(20)), "10..=19"),
             ((Some(19), Some(21)), "10..=19 20..=29"),
             ((Some(20), Some(40)), "20..=29"),
@@ -65,7 +65,7 @@ fn a_window_finds_the_blocks_it_overlaps() {
 }
 
 #[test]
-fn walking_back_counts_only_blocks_wholly_before_the_point() {
+fn a_backward_scan_counts_only_rows_of_earlier_blocks() {
     let ask = |view: &View, series: &Series, (until, rows): (i64, usize)| {
         view.blocks_back(series, Timestamp(until), rows).unwrap()
     };
@@ -75,7 +75,7 @@ fn walking_back_counts_only_blocks_wholly_before_the_point() {
             ((60, 1), "50..=59"),
             ((60, 10), "50..=59"),
             ((60, 11), "40..=49 50..=59"),
-            // The block that spans the point is additional to the wanted rows.
+            // A block that spans the point is returned in addition to the wanted rows.
             ((59, 10), "40..=49 50..=59"),
             ((55, 1), "40..=49 50..=59"),
             ((55, 0), "50..=59"),
@@ -94,7 +94,7 @@ fn walking_back_counts_only_blocks_wholly_before_the_point() {
 }
 
 #[test]
-fn walking_forward_is_the_mirror_image() {
+fn a_forward_scan_counts_only_rows_of_later_blocks() {
     let ask = |view: &View, series: &Series, (from, rows): (i64, usize)| {
         view.blocks_forward(series, Timestamp(from), rows).unwrap()
     };
@@ -157,7 +157,7 @@ fn bytes_are_read_back_unchanged() {
 }
 
 #[test]
-fn a_missing_block_is_an_error_and_never_empty() {
+fn a_missing_block_is_an_error() {
     let fresh = fresh();
     let mut reader = fresh.store.reader().unwrap();
     let never = BlockEntry {
@@ -209,7 +209,7 @@ fn a_commit_to_another_series_does_not_change_the_version() {
 }
 
 #[test]
-fn an_emptied_series_is_removed_and_its_ids_and_versions_are_never_reused() {
+fn ids_and_versions_of_an_emptied_series_are_not_reused() {
     let fresh = fresh();
     let series = minutes("700.HK");
     let first = put(&fresh.store, &series, &[], &[block(1, 2)]);
@@ -224,7 +224,7 @@ fn an_emptied_series_is_removed_and_its_ids_and_versions_are_never_reused() {
 }
 
 #[test]
-fn blocks_that_would_break_the_directory_are_refused() {
+fn invalid_blocks_are_refused() {
     let reversed = NewBlock { first: Timestamp(70), last: Timestamp(69), ..block(70, 70) };
     let large = NewBlock { bytes: vec![0; BLOCK_BYTES_MAX + 1], ..block(70, 70) };
     let table = [
@@ -255,7 +255,7 @@ fn blocks_that_would_break_the_directory_are_refused() {
 }
 
 #[test]
-fn a_block_is_removed_only_from_its_own_series() {
+fn a_block_of_another_series_is_not_removed() {
     let fresh = fresh();
     let entries = put(&fresh.store, &minutes("700.HK"), &[], &directory());
     put(&fresh.store, &minutes("701.HK"), &[], &directory());
@@ -303,7 +303,7 @@ fn series_are_listed_by_symbol_grain_and_lane() {
     assert_eq!(names(snapshot.all_series().unwrap())[0], "700.HK/60m");
 }
 
-/// The roll-up of minutes and the imported candles of the same period are two independent series.
+/// Rolled-up minutes and imported candles of the same period are two independent series.
 #[test]
 fn a_roll_up_and_a_coarse_file_are_separate() {
     let fresh = fresh();
@@ -341,7 +341,7 @@ fn an_invalid_series_is_refused() {
 }
 
 #[test]
-fn the_sums_of_a_store_are_those_of_its_series_and_reads_are_counted() {
+fn totals_are_summed_and_block_reads_counted() {
     let fresh = fresh();
     assert_eq!(fresh.store.reader().unwrap().view().totals().unwrap(), Totals::default());
     put(&fresh.store, &minutes("700.HK"), &[], &directory());

@@ -3,9 +3,9 @@ use store::{BlockEntry, Depth, FINDINGS_MAX, Series};
 
 use crate::fixture::{Fresh, SEALED, block, fresh, minutes, put};
 
-/// Damages a store of two series by statements that a working program never runs, and compares the
-/// findings as text: first those of an engine that seals and counts rows, then those of every
-/// engine.
+/// Damages a store of two series with statements that a working program never runs, and compares
+/// the findings. `by_seals` are expected only from an engine that seals and counts rows, `expected`
+/// from every engine.
 fn check(damage: &str, by_seals: &[&str], expected: &[&str]) {
     let fresh = two_series();
     fresh.home.damage("candles", damage);
@@ -23,7 +23,7 @@ fn two_series() -> Fresh {
 }
 
 #[test]
-fn a_sound_store_has_no_findings_and_every_block_is_shown_once() {
+fn a_sound_store_has_no_findings() {
     let fresh = two_series();
     for depth in [Depth::Quick, Depth::Full] {
         let mut seen = Vec::new();
@@ -38,7 +38,7 @@ fn a_sound_store_has_no_findings_and_every_block_is_shown_once() {
 }
 
 #[test]
-fn a_problem_that_the_caller_finds_in_a_block_is_reported_with_its_place() {
+fn a_problem_found_by_the_caller_is_reported_with_its_block() {
     let fresh = two_series();
     let wrong = |_: &Series, entry: &BlockEntry, _: &[u8]| {
         (entry.first == Timestamp(10)).then(|| "its checksum is wrong".to_owned())
@@ -57,8 +57,8 @@ fn an_entry_without_a_body_is_found() {
     );
 }
 
-/// Importing the files again repairs it, so it is damage in a block, as long as each block is in a
-/// series.
+/// A missing body can be repaired by importing the files again, so it is reported as damage in a
+/// block if every block belongs to a series.
 #[test]
 fn a_missing_body_is_damage_in_its_block() {
     for (damage, in_blocks) in [
@@ -105,7 +105,7 @@ fn overlapping_entries_are_found() {
 }
 
 #[test]
-fn an_entry_of_no_series_is_found() {
+fn an_entry_without_a_series_is_found() {
     check(
         "delete from series where symbol = 'AAPL.US'",
         &[
@@ -132,7 +132,7 @@ fn ids_that_would_be_assigned_twice_are_found() {
 }
 
 #[test]
-fn one_unreadable_value_does_not_hide_the_rest() {
+fn an_unreadable_value_does_not_hide_other_findings() {
     let fresh = two_series();
     fresh.home.damage(
         "candles",
@@ -146,7 +146,7 @@ fn one_unreadable_value_does_not_hide_the_rest() {
 }
 
 #[test]
-fn findings_of_a_badly_damaged_store_are_bounded() {
+fn the_number_of_findings_is_bounded() {
     let fresh = two_series();
     fresh.home.damage(
         "candles",

@@ -1,5 +1,5 @@
-//! Damages every table in turn, including future ones: the damage is reported, hides nothing else,
-//! and a restore repairs it.
+//! Damages every table in turn, including tables of future migrations. The damage is reported,
+//! hides no other findings, and is repaired by a restore.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -11,7 +11,7 @@ use store::{Access, Accounts, Depth, Existing, Finding, MoveError, Restore, Scop
 use crate::backup::{add, backup, filled, on, restore};
 use crate::fixture::{Fresh, NOW, block, fresh, minutes, put};
 
-/// A table with its keys and columns, as recorded by the database.
+/// A table with its keys and columns, from the database schema.
 #[derive(Debug)]
 struct Table {
     name: String,
@@ -29,8 +29,8 @@ fn tables(conn: &Connection) -> Vec<Table> {
     statement.query_map([], read).unwrap().map(Result::unwrap).collect()
 }
 
-/// Adds a row to every sealed table, by its column types, so that tables of later migrations are
-/// covered too.
+/// Adds a row to every sealed table, based on its column types, so that tables of later migrations
+/// are covered as well.
 fn fill(path: &Path) {
     let conn = Connection::open(path).unwrap();
     conn.execute_batch("pragma foreign_keys = off").unwrap();
@@ -55,7 +55,7 @@ fn fill(path: &Path) {
     store::seal_as_it_is(path).unwrap();
 }
 
-/// Accounts with a row in every table, and their backup.
+/// Returns accounts with a row in every table, and their backup.
 fn accounts_with_backup() -> (Fresh, tempfile::TempDir) {
     let (from, accounts) = filled();
     drop(accounts);
@@ -76,7 +76,7 @@ fn check_candles(dir: &Path) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
 }
 
-/// Breaks the seal of the first row of a table; returns the expected finding.
+/// Breaks the seal of a table's first row. Returns the expected finding.
 fn break_a_seal(conn: &Connection, table: &Table) -> String {
     let Table { name, keys, .. } = table;
     let first = format!("select {keys} from {name} order by {keys} limit 1");
@@ -115,7 +115,7 @@ fn a_damaged_row_is_reported_with_its_table_and_key() {
             for actual in &all {
                 assert!(found.contains(actual), "{actual}: {found:#?}");
             }
-            // Nothing else is reported, and nothing is hidden.
+            // There are no other findings, and earlier ones are still reported.
             assert_eq!(found.len(), whole.len() + all.len(), "{actual}: {found:#?}");
         }
         assert!(all.len() >= 6, "{all:?}");
@@ -123,7 +123,7 @@ fn a_damaged_row_is_reported_with_its_table_and_key() {
 }
 
 #[test]
-fn a_damaged_key_that_is_not_text_is_reported_lossily() {
+fn a_damaged_key_with_invalid_utf8_is_reported() {
     let (from, _dir) = accounts_with_backup();
     let conn = Connection::open(from.home.path().join("accounts.db")).unwrap();
     conn.execute_batch("update exchange_rate set currency = cast(x'ff41' as text)").unwrap();
@@ -131,7 +131,7 @@ fn a_damaged_key_that_is_not_text_is_reported_lossily() {
     assert_eq!(found, ["a row of table exchange_rate is not as it was written: \u{fffd}A x"]);
 }
 
-/// Changes that a disk or a careless edit may make to a table.
+/// Returns statements with the damage that a disk or a careless edit may cause.
 fn damages(table: &Table) -> Vec<String> {
     let name = &table.name;
     let mut all = vec![format!("delete from {name}")];
@@ -145,7 +145,7 @@ fn damages(table: &Table) -> Vec<String> {
 }
 
 #[test]
-fn accounts_are_restored_whatever_is_damaged_in_them() {
+fn any_damage_to_accounts_can_be_restored() {
     let (from, dir) = accounts_with_backup();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let path = store.join("accounts.db");
@@ -176,7 +176,7 @@ fn accounts_are_restored_whatever_is_damaged_in_them() {
         assert!(accounts.account_named("ann").unwrap().is_some(), "{damage}");
     }
     assert!(done > 150, "{done}");
-    // Also with a backup of the damaged accounts, which a restore makes by default.
+    // By default, a restore also makes a backup of the damaged accounts.
     connect().execute("update account set name = name || '7'", []).unwrap();
     Restore { scope: Scope::Accounts, existing: Existing::Replace, ..restore(&to, store) }
         .run(&mut on)
@@ -238,7 +238,7 @@ fn the_list_of_sealed_tables_is_not_trusted() {
 }
 
 #[test]
-fn a_missing_row_is_detected_in_accounts_too_large_to_verify_on_open() {
+fn a_missing_row_is_detected_in_large_accounts() {
     let (from, _dir) = accounts_with_backup();
     let (dir, path) = (from.home.path(), from.home.path().join("accounts.db"));
     let conn = Connection::open(&path).unwrap();
@@ -263,7 +263,7 @@ fn a_missing_row_is_detected_in_accounts_too_large_to_verify_on_open() {
     }
 }
 
-/// The files of a database on the disk.
+/// Returns the contents of a database file and its WAL.
 fn files(dir: &Path, name: &str) -> [Option<Vec<u8>>; 2] {
     ["", "-wal"].map(|ending| fs::read(dir.join(format!("{name}{ending}"))).ok())
 }
@@ -276,7 +276,7 @@ fn reading_an_emptied_database_leaves_its_log_unchanged() {
     let accounts = Accounts::open(dir, NOW).unwrap();
     fs::write(dir.join("secret.key"), [7; 32]).unwrap();
     add(&accounts, "ann");
-    // A reader prevents a checkpoint of the log.
+    // A reader prevents a checkpoint of the WAL.
     let mut reader = fresh.store.reader().unwrap();
     let snapshot = reader.snapshot().unwrap();
     snapshot.all_series().unwrap();

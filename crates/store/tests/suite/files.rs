@@ -45,7 +45,7 @@ fn writing_creates_the_directories_and_opening_again_changes_nothing() {
 }
 
 #[test]
-fn a_directory_that_is_a_file_is_named_in_the_error() {
+fn a_file_in_place_of_the_directory_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
     std::fs::write(&path, "x").unwrap();
@@ -58,7 +58,7 @@ fn a_directory_that_is_a_file_is_named_in_the_error() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_directory_that_cannot_be_made_is_an_error() {
+fn a_directory_that_cannot_be_created_is_an_error() {
     let error = Store::open(Path::new("/proc/store"), WRITE).unwrap_err();
     assert!(matches!(error, StoreError::Io { what: "create the directory", .. }), "{error:?}");
 }
@@ -97,7 +97,7 @@ fn damage_in_the_middle_of_the_file_is_found_by_a_check() {
         file.seek(SeekFrom::Start(page as u64 * 4_096)).unwrap();
         file.write_all(&[0x5a; 200]).unwrap();
     }
-    // Opening may already detect it, or else the check must.
+    // Opening may already detect the damage; otherwise the check must.
     let findings = match fresh.store.reader() {
         Ok(mut reader) => reader.check(store::Depth::Full, |_, _, _| None).unwrap().len(),
         Err(error) => usize::from(matches!(error, StoreError::Damaged { .. })),
@@ -117,7 +117,7 @@ fn an_interrupted_creation_is_completed() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_owner_may_read_the_files_of_accounts() {
+fn account_files_are_private_to_the_owner() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     let accounts = Accounts::open(&home, NOW).unwrap();
@@ -129,7 +129,7 @@ fn only_the_owner_may_read_the_files_of_accounts() {
 }
 
 #[test]
-fn pages_of_replaced_blocks_are_used_again() {
+fn pages_of_replaced_blocks_are_reused() {
     let fresh = fresh();
     let series = minutes("700.HK");
     let large = |at: i64| NewBlock { bytes: vec![1; 100_000], ..block(at, at) };
@@ -140,12 +140,12 @@ fn pages_of_replaced_blocks_are_used_again() {
         ids = put(&fresh.store, &series, &ids, &[large(1), large(2)]).iter().map(|entry| entry.id).collect();
         sizes.push(std::fs::metadata(candles(&fresh)).unwrap().len());
     }
-    // The first replacements are written before the old blocks are free.
+    // The first replacement grows the file, because it is written before the old blocks are freed.
     assert_eq!(sizes[1], sizes[5], "{sizes:?}");
 }
 
 #[test]
-fn reported_file_sizes_are_right() {
+fn file_sizes_are_reported() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[NewBlock { bytes: vec![1; 100_000], ..block(1, 1) }]);
     let sizes = fresh.store.file_sizes();

@@ -5,7 +5,7 @@ pub(crate) use crate::home::{HELD_ON, Home, SEALED};
 
 pub(crate) const NOW: Timestamp = Timestamp(1_763_200_000);
 
-/// A store in a temporary place.
+/// A store in a temporary location.
 pub(crate) struct Fresh {
     pub(crate) store: Store,
     pub(crate) home: Home,
@@ -30,7 +30,7 @@ pub(crate) fn margin(text: &str, im: &str, mm: &str, fm: &str) -> Margin {
     Margin { symbol: symbol(text), im: factor(im), mm: factor(mm), fm: factor(fm) }
 }
 
-/// A block of one row per unit of time, whose bytes identify it.
+/// Returns a block with one row per unit of time. Its bytes are the text `first..=last`.
 pub(crate) fn block(first: i64, last: i64) -> NewBlock {
     let rows = u32::try_from(last - first + 1).unwrap();
     NewBlock {
@@ -41,7 +41,7 @@ pub(crate) fn block(first: i64, last: i64) -> NewBlock {
     }
 }
 
-/// Puts blocks into a series in a separate commit.
+/// Puts blocks into a series, in a separate commit.
 pub(crate) fn put(store: &Store, series: &Series, removed: &[i64], added: &[NewBlock]) -> Vec<BlockEntry> {
     let mut writer = store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -50,7 +50,7 @@ pub(crate) fn put(store: &Store, series: &Series, removed: &[i64], added: &[NewB
     entries
 }
 
-/// Entries as `first..=last`, for readable comparisons.
+/// Formats entries as `first..=last`.
 pub(crate) fn spans(entries: &[BlockEntry]) -> String {
     let all: Vec<String> =
         entries.iter().map(|entry| format!("{}..={}", entry.first.0, entry.last.0)).collect();

@@ -1,5 +1,5 @@
 //! The location of a test's store: a directory with SQLite files. The PostgreSQL suite has a file
-//! of this name with the same interface.
+//! of the same name and interface.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use store::Place;
 
 /// Whether rows are sealed and counted, so that a check detects changes that bypassed the store.
 pub(crate) const SEALED: bool = true;
-/// How long the locks of a killed process may remain.
+/// Maximum time for which the locks of a killed process remain.
 pub(crate) const HELD_ON: Duration = Duration::ZERO;
 
-/// The digests of the last migrations that the baselines replaced, of candles and accounts.
+/// Digests of the last migrations before the baselines, of candles and accounts.
 pub(crate) const LAST_STEPS: [&str; 2] = [
     "c0afb906c460b769ff61de735e676bc3e92694137ed7e38fa081319c44eea0fc",
     "312a529ee50f42fdcd1ebeb7b44df4975d359f2090ba8b712bd32c621f4bc498",
@@ -31,28 +31,28 @@ impl Home {
         self.0.path()
     }
 
-    /// The place as passed to another process.
+    /// Returns the URL of the store, to be passed to another process.
     pub(crate) fn text(&self) -> String {
         Place::from(self).to_string()
     }
 
-    /// Runs statements in `candles` or `accounts`, bypassing the store; nothing is checked.
+    /// Runs statements in `candles` or `accounts`, bypassing the store and foreign keys.
     pub(crate) fn damage(&self, part: &str, statements: &str) {
         let conn = self.connection(part);
         conn.execute_batch(&format!("pragma foreign_keys = off; {statements}")).unwrap();
     }
 
-    /// The number that a statement returns.
+    /// Returns the number that a statement selects.
     pub(crate) fn number(&self, part: &str, statement: &str) -> i64 {
         self.connection(part).query_row(statement, [], |row| row.get(0)).unwrap()
     }
 
-    /// Creates a table of another program in the place of the store.
+    /// Creates another program's table in the store's database.
     pub(crate) fn put_another_program(&self, part: &str) {
         self.damage(part, "create table theirs (x bigint)");
     }
 
-    /// Records a migration of a later release that this program must not run with.
+    /// Records a migration of a later release that this program is not compatible with.
     pub(crate) fn put_later_step(&self, part: &str) {
         self.damage(
             part,
@@ -65,7 +65,7 @@ impl Home {
         self.damage(part, &format!("update migration set digest = x'{hex}'"));
     }
 
-    /// Moves one part of a store to the place of the other.
+    /// Renames one part of a store to the other.
     pub(crate) fn rename(&self, part: &str, other: &str) {
         let [from, to] = [part, other].map(|part| self.path().join(format!("{part}.db")));
         std::fs::rename(from, to).unwrap();

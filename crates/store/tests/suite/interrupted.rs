@@ -1,5 +1,5 @@
-//! A store whose creation was killed: the same command works when repeated, and a reader gets the
-//! right error.
+//! A store whose creation was killed: retrying the command succeeds, and a reader gets the right
+//! error.
 
 use std::fs;
 use std::path::Path;
@@ -14,26 +14,27 @@ const WRITE: Access = Access::Write { now: NOW };
 /// Files with their contents.
 type Files = Vec<(String, Vec<u8>)>;
 
-/// The files of a folder, as found after a power cut.
+/// Returns the files of a folder, as found after a power failure.
 fn image(dir: &Path) -> Files {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
     entries.map(|path| (name(&path), fs::read(&path).unwrap())).collect()
 }
 
-/// Folders as a kill during the creation of a database leaves them: before it has any page, with
-/// pages to be rolled back, before its tables, and with tables that only the log has.
+/// Returns the states in which a kill may leave a new database: without pages, with pages to be
+/// rolled back, without tables, with tables only in the WAL, and complete.
 fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> {
     let mut images =
         vec![("nothing", Vec::new()), ("an empty file", vec![(database.to_owned(), Vec::new())])];
-    // SQLite before there is a log: the journal has the old state, then pages are written.
+    // Before SQLite switches to WAL, it writes the old state to a rollback journal and then the
+    // pages.
     let dir = tempfile::tempdir().unwrap();
     let conn = Connection::open(dir.path().join(database)).unwrap();
     conn.execute_batch("pragma page_size = 4096; pragma cache_size = 1; begin immediate; create table a (x)")
         .unwrap();
     images.push(("a journal", image(dir.path())));
     for number in 0..40 {
-        // More than the cache holds, so pages are written to the file before the commit.
+        // Exceeds the page cache, so that pages are written to the file before the commit.
         conn.execute_batch(&format!("create table t{number} (x)")).unwrap();
         conn.execute("insert into a values (zeroblob(20000))", []).unwrap();
     }
@@ -44,13 +45,13 @@ fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> 
     );
     assert!(spilled.iter().any(|(name, bytes)| name == database && bytes.len() > 8_192));
     images.push(("a hot journal", spilled.clone()));
-    // The same with an empty file: nothing was written yet.
+    // The journal exists, but no page has been written yet.
     let mut empty = spilled;
     empty.iter_mut().filter(|(name, _)| name == database).for_each(|(_, bytes)| bytes.clear());
     images.push(("a journal beside an empty file", empty));
     conn.execute_batch("rollback").unwrap();
     drop(conn);
-    // Only the header, with and without a transaction begun after it.
+    // The database has only a header, with and without an open transaction.
     let dir = tempfile::tempdir().unwrap();
     let conn = Connection::open(dir.path().join(database)).unwrap();
     conn.execute_batch("pragma page_size = 4096; pragma journal_mode = wal").unwrap();
@@ -60,7 +61,7 @@ fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> 
     images.push(("a transaction in the log", image(dir.path())));
     conn.execute_batch("rollback").unwrap();
     drop(conn);
-    // Everything, in the log only: with the log's index, and without it, as after a power cut.
+    // The complete database, copied while a reader has it open.
     let dir = tempfile::tempdir().unwrap();
     let reader = {
         create(dir.path());
@@ -80,7 +81,7 @@ fn put_down(files: &[(String, Vec<u8>)]) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_store_whose_creation_was_killed_is_created_by_the_same_command() {
+fn an_interrupted_store_creation_can_be_retried() {
     let create = |dir: &Path| drop(Store::open(dir, WRITE).unwrap());
     for (what, files) in images("candles.db", create) {
         // A reader reports that there is no store, and creates nothing.
@@ -100,7 +101,7 @@ fn a_store_whose_creation_was_killed_is_created_by_the_same_command() {
 }
 
 #[test]
-fn accounts_whose_creation_was_killed_are_created_by_the_same_command() {
+fn an_interrupted_account_creation_can_be_retried() {
     let create = |dir: &Path| drop(Accounts::open(dir, NOW).unwrap());
     for (what, files) in images("accounts.db", create) {
         let dir = put_down(&files);
@@ -111,7 +112,7 @@ fn accounts_whose_creation_was_killed_are_created_by_the_same_command() {
 }
 
 #[test]
-fn opening_read_only_detects_an_interruption_and_changes_nothing() {
+fn a_read_only_open_reports_an_interrupted_creation() {
     let create = |dir: &Path| drop(Store::open(dir, WRITE).unwrap());
     let hot = images("candles.db", create).into_iter().find(|(what, _)| *what == "a hot journal").unwrap().1;
     let dir = put_down(&hot);
@@ -128,7 +129,7 @@ fn opening_read_only_detects_an_interruption_and_changes_nothing() {
 fn a_reader_rolls_back_an_interrupted_change() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9)]);
-    // A backup's database has no log; another tool was killed while changing it.
+    // A backup's database has no WAL. Another tool was killed while changing it.
     let conn = Connection::open(fresh.store.path().unwrap()).unwrap();
     conn.execute_batch("pragma journal_mode = delete; pragma cache_size = 1; begin immediate").unwrap();
     for number in 0..40 {

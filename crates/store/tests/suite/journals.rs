@@ -1,4 +1,4 @@
-//! The journals of paper accounts: appended in order, by one process at a time, and only changed by
+//! The journals of paper accounts: appended in order, by one process at a time, and changed only by
 //! a rewind.
 
 use std::sync::Barrier;
@@ -28,7 +28,7 @@ pub(crate) fn open() -> (Home, Accounts, AccountId) {
     (home, accounts, ann)
 }
 
-/// Adds to one journal.
+/// Appends entries to one journal.
 pub(crate) fn write(
     accounts: &Accounts,
     id: AccountId,
@@ -61,7 +61,7 @@ pub(crate) fn texts(accounts: &Accounts, id: AccountId) -> String {
 }
 
 #[test]
-fn entries_are_numbered_in_order_and_read_from_any_number_on() {
+fn entries_are_numbered_and_read_from_a_given_number() {
     let (_dir, accounts, ann) = open();
     assert_eq!(accounts.journal_head(ann).unwrap(), None);
     let first = added(write(&accounts, ann, None, &[(0, "a"), (5, "b")]));
@@ -154,14 +154,14 @@ fn an_addition_must_match_every_field_of_the_head() {
         audit: None,
     };
     let mut head = added(write(&accounts, ann, None, &[(0, "a")]));
-    // From none to none, to one, to another, and back to none.
+    // The wake time changes from none to a value, to another value, and back to none.
     for wake in [None, Some(at(7)), Some(at(8)), None] {
         let others = [
             JournalHead { revision: head.revision + 1, ..head },
             JournalHead { last_number: head.last_number + 1, ..head },
             JournalHead { horizon: at(2), ..head },
             JournalHead { wake: Some(at(9)), ..head },
-            // None if there is one.
+            // A value if the head has none, and none if it has a value.
             JournalHead { wake: head.wake.is_none().then(|| at(6)), ..head },
         ];
         for other in others {
@@ -210,7 +210,7 @@ fn concurrent_additions_are_stored_exactly_once() {
 }
 
 #[test]
-fn an_idempotency_key_is_stored_with_its_entries_for_a_time() {
+fn an_idempotency_key_expires() {
     let (_dir, accounts, ann) = open();
     let bob = add(&accounts, "bob").unwrap();
     let request = NamedRequest { name: "r1", answer: "order 1", at: NOW };
@@ -227,7 +227,7 @@ fn an_idempotency_key_is_stored_with_its_entries_for_a_time() {
     let ask = |id, name, after: i64| accounts.journal_request(id, name, Timestamp(after)).unwrap();
     assert_eq!(ask(ann, "r1", NOW.0 - 600).as_deref(), Some("order 1"));
     assert_eq!([ask(ann, "r1", NOW.0), ask(ann, "r2", 0), ask(bob, "r1", 0)], [None, None, None]);
-    // A stale addition leaves no trace.
+    // A stale addition does not store its idempotency key.
     let stale = Addition { request: Some(NamedRequest { name: "r2", ..request }), ..addition };
     assert_eq!(accounts.add_to_journals(&[stale]).unwrap(), [AddOutcome::Stale]);
     assert_eq!(ask(ann, "r2", 0), None);
@@ -237,7 +237,7 @@ fn an_idempotency_key_is_stored_with_its_entries_for_a_time() {
 }
 
 #[test]
-fn a_snapshot_has_one_format_and_can_be_discarded() {
+fn a_snapshot_of_another_format_is_ignored() {
     let (_dir, accounts, ann) = open();
     let head = added(write(&accounts, ann, None, &[(0, "a")]));
     write(&accounts, ann, Some(head), &[(1, "b")]);
@@ -263,7 +263,7 @@ fn a_rewind_archives_the_removed_entries_under_a_name() {
     assert_eq!(accounts.numbers_used(ann).unwrap(), 7);
     assert_eq!(texts(&accounts, ann), "1 a");
     assert_eq!(accounts.journal_snapshot(ann, "v1").unwrap(), None);
-    // A snapshot of the removed part is rejected, even when the journal is as long again.
+    // A snapshot of the removed part is rejected, even if the journal reaches that length again.
     assert!(!accounts.keep_journal_snapshot(ann, &head, "v1", b"state").unwrap());
     assert_eq!(accounts.journal_snapshot(ann, "v1").unwrap(), None);
     let cuts = accounts.journal_cuts(ann).unwrap();
@@ -274,12 +274,12 @@ fn a_rewind_archives_the_removed_entries_under_a_name() {
     );
     let stored = accounts.journal_cut_entries(ann, "before lunch", 0).unwrap();
     assert_eq!(stored.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["b", "c"]);
-    // Numbers continue after the remaining entries, and the name is taken.
+    // Numbering continues after the remaining entries, and the name is taken.
     let now = added(write(&accounts, ann, Some(now), &[(4, "d")]));
     assert_eq!(texts(&accounts, ann), "1 a, 2 d");
     let again = Rewind { after: now, ..rewind };
     assert_eq!(accounts.rewind_journal(&again).unwrap(), RewindOutcome::NameTaken);
-    // Assigned numbers stay used, whatever is removed.
+    // Assigned numbers remain used, whatever is removed.
     for (name, numbers_used, highest) in [("two", 3, 7), ("three", 12, 12)] {
         let after = accounts.journal_head(ann).unwrap().unwrap();
         let lower = Rewind { after, name, numbers_used, ..rewind };

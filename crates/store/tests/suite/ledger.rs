@@ -38,7 +38,7 @@ fn row(import_id: ImportId, line: u64, symbol: Option<&str>) -> QuarantineRow {
 }
 
 #[test]
-fn a_record_follows_its_import_to_the_end() {
+fn an_import_record_is_updated_until_the_end() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -83,7 +83,7 @@ fn a_record_follows_its_import_to_the_end() {
 }
 
 #[test]
-fn an_earlier_import_is_found_by_content_and_options_and_the_last_one_counts() {
+fn the_last_import_of_a_file_with_the_same_options_is_found() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -102,7 +102,7 @@ fn an_earlier_import_is_found_by_content_and_options_and_the_last_one_counts() {
 }
 
 #[test]
-fn an_import_whose_process_died_is_interrupted_when_the_next_writer_starts() {
+fn the_next_writer_marks_a_dead_import_as_interrupted() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -141,7 +141,7 @@ fn progress_of_an_unknown_import_is_refused() {
 }
 
 #[test]
-fn the_parts_of_a_series_add_up_to_its_source() {
+fn ranges_of_one_import_are_merged() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -238,7 +238,7 @@ fn cut(batch: &Batch<'_>) -> QuarantineRow {
 }
 
 #[test]
-fn the_last_import_is_the_one_that_was_started_last() {
+fn the_last_import_is_the_most_recently_started() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -252,7 +252,7 @@ fn the_last_import_is_the_one_that_was_started_last() {
 }
 
 #[test]
-fn the_ledger_and_the_quarantine_are_read_a_page_at_a_time() {
+fn the_ledger_and_the_quarantine_are_paged() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -318,7 +318,7 @@ fn import_changes_are_stored_in_order_until_they_are_undone() {
 }
 
 #[test]
-fn a_symbol_is_removed_with_everything_that_refers_to_it() {
+fn a_symbol_is_removed_with_all_references() {
     let fresh = fresh();
     let (series, day) = (minutes("700.HK"), market::Date::constant(2024, 1, 2));
     let mut writer = fresh.store.writer().unwrap();
@@ -330,7 +330,7 @@ fn a_symbol_is_removed_with_everything_that_refers_to_it() {
     batch.add_import_trades(id, &series.symbol, 1, Timestamp(1), Timestamp(2)).unwrap();
     batch.commit().unwrap();
     let mut batch = writer.begin().unwrap();
-    // It has candles, so it is not bare.
+    // The security has candles, so it is not removed.
     batch.remove_bare_security(&series.symbol).unwrap();
     assert!(batch.security(&series.symbol).unwrap().is_some());
     batch.remove_series(&series).unwrap();

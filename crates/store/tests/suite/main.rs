@@ -1,13 +1,12 @@
-//! Tests of the store on SQLite, in a directory. Tests for every engine are in the files that
-//! `tests/postgres` also runs, each test with its store from `fixture::fresh` or in a `Home`; tests
-//! specific to SQLite files are in the others.
+//! Tests of the store on SQLite. Shared tests, which `tests/postgres` also runs, create their store
+//! with `fixture::fresh` or in a `Home`; the other files are specific to SQLite.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 mod fixture;
 mod home;
 
-// For every engine.
+// Shared by all engines.
 mod accounts;
 mod actions;
 mod background;
@@ -27,7 +26,7 @@ mod trades;
 mod transactions;
 mod watchlists;
 
-// For files only.
+// Specific to SQLite.
 mod backup;
 mod damaged;
 mod files;

@@ -3,7 +3,7 @@ use store::Change;
 use crate::fixture::{fresh, margin, symbol};
 
 #[test]
-fn factors_are_read_and_replaced_by_symbol() {
+fn margin_factors_are_replaced_by_symbol() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -25,12 +25,12 @@ fn factors_are_read_and_replaced_by_symbol() {
     assert_eq!(snapshot.margins().unwrap(), [hsbc.clone(), tencent]);
     assert_eq!(snapshot.margin(&symbol("5.HK")).unwrap(), Some(hsbc));
     assert_eq!(snapshot.margin(&symbol("AAPL.US")).unwrap(), None);
-    // Factors alone create no security.
+    // Factors do not create a security.
     assert!(snapshot.securities().unwrap().is_empty());
 }
 
 #[test]
-fn only_a_real_change_of_factors_raises_the_version() {
+fn unchanged_factors_do_not_raise_the_version() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut versions = Vec::new();

@@ -1,4 +1,4 @@
-//! Moving a store: the target is the same store, or no store at all.
+//! Moving a store: the target is a complete copy, or not a store.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ pub(crate) fn moving(from: &Place, to: &Place) -> Result<Copied, MoveError> {
     interrupted(from, to, usize::MAX)
 }
 
-/// The same, stopped after some steps.
+/// Like [`moving`], but stops after `steps` steps.
 fn interrupted(from: &Place, to: &Place, steps: usize) -> Result<Copied, MoveError> {
     let mut left = steps;
     Move { from, to, now: NOW }.run(&mut |_| {
@@ -23,14 +23,14 @@ fn interrupted(from: &Place, to: &Place, steps: usize) -> Result<Copied, MoveErr
     })
 }
 
-/// The number of findings in a store.
+/// Returns the number of findings in a store.
 pub(crate) fn findings(place: &Place) -> usize {
     let store = Store::open(place, Access::Read).unwrap();
     let tables = store.reader().unwrap().check(Depth::Full, |_, _, _| None).unwrap().len();
     tables + Accounts::look(place).unwrap().check(Depth::Full).unwrap().len()
 }
 
-/// All blocks of a store with their bytes, and all audit rows, as text.
+/// Returns all blocks with their bytes, accounts and audit rows of a store, as text.
 pub(crate) fn content(place: &Place) -> String {
     let store = Store::open(place, Access::Read).unwrap();
     let mut reader = store.reader().unwrap();
@@ -56,7 +56,7 @@ pub(crate) fn content(place: &Place) -> String {
     text
 }
 
-/// A store with two blocks and an account.
+/// Returns a store with two blocks and an account.
 pub(crate) fn filled() -> (Fresh, Accounts) {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4), block(5, 8)]);
@@ -69,7 +69,7 @@ fn place(fresh: &Fresh) -> Place {
     (&fresh.home).into()
 }
 
-/// A store with several rows of every kind.
+/// Returns a store with several rows of every kind.
 pub(crate) fn full() -> (Fresh, Accounts) {
     let (fresh, accounts) = filled();
     for number in 1..60 {
@@ -95,7 +95,7 @@ fn a_moved_store_has_the_same_blocks_accounts_and_numbers() {
     assert_eq!(content(&to), content(&from_place));
     assert_eq!(findings(&to), 0);
     let there = Accounts::open(&to, NOW).unwrap();
-    // Numbers continue.
+    // Ids continue in both stores.
     assert_eq!(there.take_id().unwrap(), accounts.take_id().unwrap());
     for accounts in [&there, &accounts] {
         add(accounts, "late").unwrap();
@@ -106,7 +106,7 @@ fn a_moved_store_has_the_same_blocks_accounts_and_numbers() {
 }
 
 #[test]
-fn an_interrupted_move_resumes_and_is_not_a_store_until_it_is_done() {
+fn an_interrupted_move_can_be_resumed() {
     let (from, _accounts) = full();
     let from = place(&from);
     let before = content(&from);
@@ -127,7 +127,7 @@ fn an_interrupted_move_resumes_and_is_not_a_store_until_it_is_done() {
         assert!(matches!(refused, StoreError::HalfMoved { .. }), "{stop}: {refused:?}");
         let refused = Accounts::open(&to, NOW).unwrap_err();
         assert!(matches!(refused, StoreError::HalfMoved { .. }), "{stop}: {refused:?}");
-        // Stopped once more, a little later.
+        // The move is stopped a second time.
         let again = interrupted(&from, &to, 2).unwrap_err();
         assert!(matches!(again, MoveError::Stopped), "{again:?}");
         let copied = moving(&from, &to).unwrap();
@@ -140,7 +140,7 @@ fn an_interrupted_move_resumes_and_is_not_a_store_until_it_is_done() {
 }
 
 #[test]
-fn a_move_that_was_compared_and_not_finished_is_finished_by_the_next() {
+fn an_unfinished_move_is_finished_by_the_next_one() {
     let (from, _accounts) = filled();
     let (from, home) = (place(&from), Home::new());
     let to = Place::from(&home);
@@ -161,14 +161,14 @@ fn a_move_never_mixes_with_existing_data() {
     assert!(matches!(refused, MoveError::NotEmpty { .. }), "{refused:?}");
     let refused = moving(&from, &from).unwrap_err();
     assert!(matches!(refused, MoveError::Same { .. }), "{refused:?}");
-    // A part of another move.
+    // The target has a part of another move.
     let home = Home::new();
     let to = Place::from(&home);
     assert!(matches!(interrupted(&other, &to, 5), Err(MoveError::Stopped)));
     let refused = moving(&from, &to).unwrap_err();
     assert!(matches!(refused, MoveError::Other { .. }), "{refused:?}");
     assert!(refused.to_string().contains(&other.to_string()), "{refused}");
-    // A store that was emptied has a raised version.
+    // The target has a security, although no candles.
     let emptied = fresh();
     let mut writer = emptied.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -184,7 +184,7 @@ fn a_move_never_mixes_with_existing_data() {
 }
 
 #[test]
-fn a_changed_source_does_not_resume_a_move() {
+fn a_move_is_not_resumed_if_the_source_has_changed() {
     let (from, accounts) = full();
     for of_candles in [true, false] {
         let home = Home::new();
@@ -232,7 +232,7 @@ fn a_store_in_use_by_a_server_is_not_moved() {
 }
 
 #[test]
-fn a_store_without_accounts_is_moved_too() {
+fn a_store_without_accounts_can_be_moved() {
     let from = fresh();
     put(&from.store, &minutes("700.HK"), &[], &[block(1, 4)]);
     let home = Home::new();
@@ -246,7 +246,7 @@ fn a_store_without_accounts_is_moved_too() {
 }
 
 #[test]
-fn a_move_with_differing_ends_is_not_finished() {
+fn a_move_with_differing_copies_is_not_finished() {
     let (from, _accounts) = filled();
     let home = Home::new();
     let (source, target) = (place(&from), Place::from(&home));

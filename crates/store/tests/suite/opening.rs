@@ -1,4 +1,4 @@
-//! Opening a store: an existing one is unchanged, another program's database is refused and
+//! Opening a store: an existing store is unchanged, and another program's database is refused and
 //! unchanged.
 
 use std::sync::Barrier;
@@ -17,7 +17,7 @@ fn a_reader_does_not_create_an_absent_store() {
         let error = Store::open(&home, access).unwrap_err();
         assert!(matches!(error, StoreError::Absent { .. }), "{error:?}");
     }
-    // Nothing else of it is created either.
+    // The readers left nothing behind: the store is new.
     let store = Store::open(&home, WRITE).unwrap();
     assert_eq!(store.reader().unwrap().snapshot().unwrap().version().unwrap(), 0);
 }
@@ -33,7 +33,7 @@ fn opening_again_changes_nothing() {
 }
 
 #[test]
-fn a_current_store_opens_for_writing_while_another_writes() {
+fn a_store_can_be_opened_for_writing_during_an_import() {
     let fresh = fresh();
     let _writer = fresh.store.writer().unwrap();
     Store::open(&fresh.home, WRITE).unwrap();
@@ -48,7 +48,7 @@ fn a_store_is_created_once_by_concurrent_opens() {
             start.wait();
             match Store::open(&home, WRITE) {
                 Ok(_) => 1,
-                // Another thread is creating it.
+                // Another thread is creating the store.
                 Err(StoreError::Busy { .. }) => 0,
                 Err(other) => panic!("{other:?}"),
             }
@@ -72,7 +72,7 @@ fn another_programs_database_is_refused() {
     home.put_another_program("accounts");
     let error = Accounts::open(&home, NOW).unwrap_err();
     assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
-    // Their data is unchanged, and nothing of ours was added.
+    // The other program's data is unchanged, and none of our tables were added.
     for part in ["candles", "accounts"] {
         assert_eq!(home.number(part, "select count(*) from theirs"), 0);
     }
@@ -126,9 +126,9 @@ fn a_store_older_than_the_baseline_is_refused_and_unchanged() {
     }
 }
 
-/// The last steps before the baselines led to the same schemas.
+/// The last migrations before the baselines led to the same schemas.
 #[test]
-fn a_store_that_was_migrated_step_by_step_opens() {
+fn a_store_migrated_before_the_baseline_opens() {
     let fresh = fresh();
     drop(Accounts::open(&fresh.home, NOW).unwrap());
     for (part, digest) in ["candles", "accounts"].into_iter().zip(LAST_STEPS) {
@@ -140,7 +140,7 @@ fn a_store_that_was_migrated_step_by_step_opens() {
 }
 
 #[test]
-fn neither_database_opens_in_place_of_the_other() {
+fn swapped_databases_are_refused() {
     let home = Home::new();
     drop(Accounts::open(&home, NOW).unwrap());
     home.rename("accounts", "candles");

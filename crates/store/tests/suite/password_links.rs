@@ -1,4 +1,4 @@
-//! Links that set a password, and revocation of all but the last account of a role.
+//! Password links, and revocation of accounts except the last one of a role.
 
 use market::Timestamp;
 use store::{
@@ -22,7 +22,7 @@ fn events(accounts: &Accounts, id: AccountId) -> Vec<String> {
 }
 
 #[test]
-fn a_link_sets_one_password_and_ends_with_any_change_of_it() {
+fn a_link_is_valid_until_the_password_changes() {
     let (_dir, accounts) = fresh();
     let (ann, bob) = (add(&accounts, "ann").unwrap(), add(&accounts, "bob").unwrap());
     assert_eq!(accounts.password_link(ann).unwrap(), None);
@@ -77,7 +77,7 @@ fn a_link_can_be_withdrawn_and_a_revoked_account_has_none() {
 }
 
 #[test]
-fn the_last_account_of_a_role_stays() {
+fn the_last_account_of_a_role_cannot_be_revoked() {
     let (_dir, accounts) = fresh();
     let operator = |name: &str| {
         let id = accounts.take_id().unwrap();

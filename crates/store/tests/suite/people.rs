@@ -24,7 +24,7 @@ fn fresh() -> (Home, Accounts) {
 }
 
 #[test]
-fn a_password_is_set_replaced_and_removed_and_each_is_recorded() {
+fn password_changes_are_audited() {
     let (_dir, accounts) = fresh();
     let id = account(&accounts, "ann");
     assert_eq!(accounts.person("ann").unwrap().unwrap().password, None);
@@ -59,7 +59,7 @@ fn a_session_lasts_until_it_expires_or_is_ended() {
 }
 
 #[test]
-fn a_new_password_or_revocation_ends_only_the_accounts_own_sessions() {
+fn a_new_password_or_revocation_ends_the_accounts_sessions() {
     let (_dir, accounts) = fresh();
     let (ann, bob) = (account(&accounts, "ann"), account(&accounts, "bob"));
     for (id, mark) in [(ann, 1), (ann, 2), (bob, 3)] {
@@ -74,7 +74,7 @@ fn a_new_password_or_revocation_ends_only_the_accounts_own_sessions() {
 }
 
 #[test]
-fn a_password_changed_meanwhile_begins_no_session() {
+fn an_outdated_password_begins_no_session() {
     let (_dir, accounts) = fresh();
     let id = account(&accounts, "ann");
     accounts.set_password(id, Some("new"), &note(NOW)).unwrap();
@@ -86,7 +86,7 @@ fn a_password_changed_meanwhile_begins_no_session() {
 }
 
 #[test]
-fn an_account_has_twenty_sessions_and_one_more_ends_the_oldest() {
+fn the_oldest_session_ends_after_twenty() {
     let (home, accounts) = fresh();
     let id = account(&accounts, "ann");
     accounts.set_password(id, Some("hash"), &note(NOW)).unwrap();
@@ -139,7 +139,7 @@ fn a_one_time_link_signs_in_once_at_its_server_until_it_expires() {
     );
     accounts.revoke(id, &note(NOW)).unwrap();
     assert_eq!(open(2, "here", 3, NOW), LinkOutcome::Unknown);
-    // An expired link is reported as late for a day; then it is removed.
+    // An expired link is reported as expired for a day, and then removed.
     let left = || home.number("accounts", "select count(*) from sign_in_link");
     let day_after = Timestamp(LATER.0 + 86_400);
     accounts.remove_expired(Timestamp(day_after.0 - 1)).unwrap();

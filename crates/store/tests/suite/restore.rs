@@ -36,7 +36,7 @@ fn an_existing_store_is_replaced_only_on_request_and_backed_up() {
     let stored = restored.previous.unwrap();
     assert_eq!(content(&stored), new);
 
-    // And back again.
+    // The previous store can be restored as well.
     let back = Restore {
         now: Timestamp(LATER.0 + 1),
         existing: Existing::ReplaceAndForget,
@@ -51,7 +51,7 @@ fn an_existing_store_is_replaced_only_on_request_and_backed_up() {
 }
 
 #[test]
-fn a_store_that_a_server_has_open_is_not_replaced() {
+fn a_store_opened_by_a_server_cannot_be_replaced() {
     let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     drop(accounts);
@@ -69,7 +69,7 @@ fn a_store_that_a_server_has_open_is_not_replaced() {
 }
 
 #[test]
-fn a_database_that_another_process_has_open_is_not_replaced() {
+fn a_database_opened_by_another_process_is_not_replaced() {
     let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     add(&accounts, "bea");
@@ -105,7 +105,7 @@ fn account_numbers_are_never_reused_after_a_restore() {
 }
 
 #[test]
-fn accounts_revoked_since_the_backup_stay_revoked_and_ended_sessions_stay_ended() {
+fn accounts_revoked_since_the_backup_stay_revoked() {
     let (from, accounts) = filled();
     let store = from.home.path();
     let bea = add(&accounts, "bea");
@@ -125,7 +125,7 @@ fn accounts_revoked_since_the_backup_stay_revoked_and_ended_sessions_stay_ended(
 }
 
 #[test]
-fn a_number_assigned_to_two_accounts_ends_the_sessions_of_both() {
+fn an_id_assigned_to_two_accounts_ends_the_sessions() {
     let (from, accounts) = filled();
     let store = from.home.path();
     let dir = tempfile::tempdir().unwrap();
@@ -189,14 +189,14 @@ fn the_key_may_be_stored_elsewhere_and_must_match() {
     with(&right).unwrap();
     assert_eq!(fs::read(back.join("secret.key")).unwrap(), [7; 32]);
 
-    // In place, the existing key must match.
+    // When a store is replaced, its existing key must match.
     replace(&to, from.home.path()).unwrap();
     fs::write(from.home.path().join("secret.key"), [8; 32]).unwrap();
     assert!(matches!(replace(&to, from.home.path()), Err(BackupError::OtherKey { .. })));
 }
 
 #[test]
-fn a_store_without_accounts_has_a_backup_without_them() {
+fn a_store_without_accounts_can_be_backed_up() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
     let dir = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ fn a_store_without_accounts_has_a_backup_without_them() {
 }
 
 #[test]
-fn a_restore_fails_during_an_import_and_does_not_disturb_it() {
+fn a_restore_fails_during_an_import() {
     let (from, _accounts, dir) = saved();
     let to = dir.path().join("backup");
     let old = content(from.home.path());
@@ -266,7 +266,7 @@ fn an_unreadable_store_is_not_replaced_in_place() {
 }
 
 #[test]
-fn a_restore_ends_logins_and_single_use_credentials_but_not_api_keys() {
+fn a_restore_ends_logins_but_not_api_keys() {
     let (from, accounts) = filled();
     let ann = accounts.account_named("ann").unwrap().unwrap().id;
     let end = Timestamp(NOW.0 + 1_000);

@@ -13,7 +13,7 @@ use store::{
 use crate::backup::{LATER, add, backup, content, filled, names, on, replace, restore, saved};
 use crate::fixture::{Fresh, NOW, block, minutes, put};
 
-/// A store that was changed since its backup, and the folder with the backup.
+/// Returns a store that was changed since its backup, and the folder with the backup.
 fn gone_on() -> (Fresh, tempfile::TempDir) {
     let (from, accounts, dir) = saved();
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
@@ -25,14 +25,15 @@ fn has_bea(store: &Path) -> bool {
     Accounts::open(store, NOW).unwrap().account_named("bea").unwrap().is_some()
 }
 
-/// The files of a folder, without those that come and go with every connection, and locks.
+/// Returns the files of a folder, except for locks and files that exist only while a connection is
+/// open.
 fn lasting(dir: &Path) -> Vec<String> {
     let is_passing = |name: &String| ["-wal", "-shm", ".lock"].iter().any(|ending| name.ends_with(ending));
     names(dir).into_iter().filter(|name| !is_passing(name)).collect()
 }
 
 #[test]
-fn a_stop_before_the_candles_are_live_leaves_the_store_unchanged() {
+fn a_stopped_restore_changes_nothing_at_any_step() {
     let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (there, new) = (lasting(store), content(store));
@@ -64,7 +65,7 @@ fn a_stop_before_the_candles_are_live_leaves_the_store_unchanged() {
 }
 
 #[test]
-fn a_stop_just_before_going_live_leaves_an_empty_folder_empty() {
+fn a_stopped_restore_leaves_an_empty_folder_empty() {
     let (_from, dir) = gone_on();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     let mut watch = |progress: Progress| match progress.stage {
@@ -101,10 +102,10 @@ fn a_store_older_than_the_baseline_is_not_backed_up() {
 }
 
 #[test]
-fn a_restore_that_fails_while_going_live_reports_it_and_can_be_repeated() {
+fn a_restore_that_fails_halfway_can_be_repeated() {
     let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    // The mark cannot be removed.
+    // A folder in place of the marker file, so that the marker cannot be removed.
     fs::create_dir(store.join("restore.unfinished")).unwrap();
     let error = replace(&to, store).unwrap_err();
     let BackupError::Half { previous: Some(stored), .. } = &error else { panic!("{error:?}") };
@@ -118,17 +119,17 @@ fn a_restore_that_fails_while_going_live_reports_it_and_can_be_repeated() {
     let restored = replace(&to, store).unwrap();
     assert!(!has_bea(store));
     assert_eq!(content(store), content(&to));
-    // The backup from before the first restore still exists, though both began in one second.
+    // The backup made by the first restore still exists, although both began within one second.
     assert_ne!(restored.previous.as_ref(), Some(stored));
     assert!(content(stored).contains("5.HK"));
 }
 
 #[test]
-fn a_store_is_refused_after_a_kill_between_the_databases_until_the_restore_is_repeated() {
+fn a_half_restored_store_is_refused() {
     let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    // The same files as after a kill at that moment: accounts live, candles not, the mark, and the
-    // staged files.
+    // The state after a kill between the databases: the accounts are replaced but not the candles,
+    // and the marker and the staged files exist.
     let accounts = Restore { scope: Scope::Accounts, existing: Existing::Replace, ..restore(&to, store) };
     accounts.run(&mut on).unwrap();
     fs::create_dir(store.join("restore.partial")).unwrap();
@@ -149,7 +150,7 @@ fn a_store_is_refused_after_a_kill_between_the_databases_until_the_restore_is_re
 }
 
 #[test]
-fn a_backup_is_never_opened_as_a_store() {
+fn a_backup_is_never_restored_over() {
     let (from, dir) = gone_on();
     let to = dir.path().join("backup");
     let manifest = Manifest::read(&to).unwrap();
@@ -172,7 +173,7 @@ fn a_backup_is_never_opened_as_a_store() {
 }
 
 #[test]
-fn a_trailing_separator_in_a_path_changes_nothing() {
+fn a_trailing_separator_in_a_path_is_ignored() {
     let (from, dir) = gone_on();
     for name in ["one/", "two//", "three/."] {
         backup(from.home.path(), &dir.path().join(name)).unwrap();
@@ -185,7 +186,7 @@ fn a_trailing_separator_in_a_path_changes_nothing() {
 }
 
 #[test]
-fn a_backup_may_be_in_the_stores_folder_but_not_under_a_reserved_name() {
+fn a_backup_cannot_have_a_reserved_name() {
     let (from, accounts) = filled();
     drop(accounts);
     let store = from.home.path();
@@ -212,7 +213,7 @@ fn a_backup_may_be_in_the_stores_folder_but_not_under_a_reserved_name() {
 }
 
 #[test]
-fn leftovers_of_any_database_are_found_before_the_first_goes_live() {
+fn leftover_files_are_found_before_anything_is_replaced() {
     let (_from, dir) = gone_on();
     let to = dir.path().join("backup");
     for (index, name) in
@@ -238,7 +239,7 @@ fn a_restore_removes_only_leftovers_of_killed_restores() {
         fs::create_dir(store.join(name)).unwrap();
         fs::write(store.join(name).join("candles.db"), "half").unwrap();
     }
-    // An import is running, so nothing may be touched without the lock.
+    // During an import, the lock is not available and nothing is removed.
     let writer = from.store.writer().unwrap();
     replace(&to, store).unwrap_err();
     assert!(store.join(left).exists());
@@ -249,7 +250,7 @@ fn a_restore_removes_only_leftovers_of_killed_restores() {
 }
 
 #[test]
-fn two_restores_within_a_second_back_up_what_each_has_replaced() {
+fn restores_within_one_second_make_separate_backups() {
     let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let stored: Vec<_> = (0..3).map(|_| replace(&to, store).unwrap().previous.unwrap()).collect();
@@ -261,7 +262,7 @@ fn two_restores_within_a_second_back_up_what_each_has_replaced() {
 }
 
 #[test]
-fn accounts_without_candles_are_backed_up_and_replaced_too() {
+fn accounts_without_candles_are_backed_up_and_replaced() {
     let (from, dir) = gone_on();
     let to = dir.path().join("backup");
     let bare = dir.path().join("bare");
@@ -282,10 +283,10 @@ fn accounts_without_candles_are_backed_up_and_replaced_too() {
     drop(from);
 }
 
-/// Only root can change the owner of a folder, so this only tests something as root.
+/// Changing the owner of a folder requires root, so this test does nothing for other users.
 #[cfg(unix)]
 #[test]
-fn files_restored_by_root_belong_to_the_owner_of_the_folder() {
+fn files_restored_by_root_belong_to_the_folders_owner() {
     use std::os::unix::fs::{MetadataExt, chown};
     const OTHER_USER: u32 = 54_321;
     let (_from, dir) = gone_on();
@@ -295,7 +296,7 @@ fn files_restored_by_root_belong_to_the_owner_of_the_folder() {
         return;
     }
     restore(&to, &back).run(&mut on).unwrap();
-    // The accounts were not opened yet, so their lock file does not exist.
+    // The accounts have not been opened yet, so their lock file does not exist.
     let stored = replace(&to, &back).unwrap().previous.unwrap();
     let saved = back.join("saved");
     Backup { store: &back, to: &saved, key: KeyFile::Include, chandler: "1", now: NOW }

@@ -10,7 +10,7 @@ use crate::backup::{backup, filled, on, restore};
 use crate::fixture::{Fresh, NOW, block, fresh, margin, minutes, put};
 use crate::{journals, statements, topics, trades, watchlists};
 
-/// A store with candles, a key and one account.
+/// Returns a store with candles, a key and one account.
 fn with_account() -> (Fresh, Accounts, AccountId) {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 4)]);
@@ -20,7 +20,7 @@ fn with_account() -> (Fresh, Accounts, AccountId) {
     (fresh, accounts, ann)
 }
 
-/// Replaces a store by a backup, and opens its accounts again.
+/// Replaces a store with a backup, and opens its accounts again.
 fn put_back(accounts: Accounts, from: &Path, store: &Path) -> Accounts {
     drop(accounts);
     Restore { existing: Existing::ReplaceAndForget, ..restore(from, store) }.run(&mut on).unwrap();
@@ -28,7 +28,7 @@ fn put_back(accounts: Accounts, from: &Path, store: &Path) -> Accounts {
 }
 
 #[test]
-fn numbers_assigned_by_a_journal_since_the_backup_stay_used() {
+fn numbers_assigned_since_the_backup_stay_used() {
     let (fresh, accounts, ann) = with_account();
     let bob = add(&accounts, "bob").unwrap();
     let head = journals::added(journals::write(&accounts, ann, None, &[(0, "a"), (0, "b")]));
@@ -40,7 +40,8 @@ fn numbers_assigned_by_a_journal_since_the_backup_stay_used() {
     journals::added(journals::write(&accounts, ann, Some(head), &[(1, "c")]));
     journals::added(journals::write(&accounts, cyd, None, &[(0, "y"), (1, "z")]));
     let accounts = put_back(accounts, &to, dir);
-    // Each number took an entry. Bob's journal is unchanged, and Cyd's no longer exists.
+    // Any entry may have assigned a number, so as many numbers are marked as used. Bob's journal has
+    // not changed, and Cyd's no longer exists.
     let used = |accounts: &Accounts| [ann, bob, cyd].map(|id| accounts.numbers_used(id).unwrap());
     assert_eq!(used(&accounts), [3, 0, 2]);
     let head = accounts.journal_head(ann).unwrap();
@@ -68,7 +69,7 @@ fn factors_survive_backup_and_restore() {
 }
 
 #[test]
-fn a_backup_has_the_statements() {
+fn statements_survive_backup_and_restore() {
     let (fresh, accounts, ann) = with_account();
     let head = statements::journal(&accounts, ann, statements::made_at(20));
     statements::put_days(&accounts, ann, head, None, &[17]);
@@ -83,7 +84,7 @@ fn a_backup_has_the_statements() {
 }
 
 #[test]
-fn a_backup_has_the_topics_and_no_number_is_reused() {
+fn topics_survive_backup_and_restore() {
     let (fresh, accounts, ann) = with_account();
     let stored = topics::write(&accounts, ann, "Kept", &["700.HK"], 0);
     let reply = topics::added(topics::answer(&accounts, ann, stored.id, None));
@@ -114,7 +115,7 @@ fn trades_survive_backup_and_restore() {
 }
 
 #[test]
-fn a_backup_has_the_lists_and_no_number_is_reused() {
+fn watchlists_survive_backup_and_restore() {
     let (fresh, accounts, ann) = with_account();
     watchlists::create(&accounts, ann, "kept", &["700.HK", "AAPL.US"]);
     let stored = accounts.watchlists(ann).unwrap();

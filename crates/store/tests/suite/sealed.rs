@@ -1,4 +1,4 @@
-//! Changes of the file that bypass the store, by a disk or another tool: a result is the same as
+//! Changes to the file that bypass the store, by the disk or another tool. A result is the same as
 //! before, or an error.
 
 use std::fs;
@@ -18,7 +18,8 @@ fn days(text: &str) -> Series {
     Series { grain: Grain::Day, ..minutes(text) }
 }
 
-/// Two securities with several blocks each; bodies so short that the tail covers them.
+/// Returns a store with two securities of several blocks each. The bodies are so short that the
+/// tail contains them.
 fn filled() -> Fresh {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9), block(10, 19), block(30, 39)]);
@@ -57,7 +58,7 @@ fn filled() -> Fresh {
     fresh
 }
 
-/// The results of all queries of the store, as one text.
+/// Returns the results of all queries as one text.
 fn answer(dir: &Path) -> Result<String, StoreError> {
     let store = Store::open(dir, store::Access::Read)?;
     let mut reader = store.reader()?;
@@ -65,7 +66,7 @@ fn answer(dir: &Path) -> Result<String, StoreError> {
     let mut text = format!("{:?}\n{:?}\n", snapshot.securities()?, snapshot.totals()?);
     text += &format!("{:?}\n", snapshot.margins()?);
     let infos = snapshot.all_series()?;
-    // Versions only matter to caches.
+    // Versions only matter to caches, so they are not compared.
     text += &infos
         .iter()
         .map(|info| format!("{} {} {}\n", info.series, info.rows, info.blocks))
@@ -161,7 +162,8 @@ const TABLES: [(&str, &str); 9] = [
     ("sealed_table", "name"),
 ];
 
-/// Removes every row, changes every value, and copies every value to every other row.
+/// Returns statements that delete every row, change every value, and copy every value to every
+/// other row.
 fn tamperings(conn: &Connection) -> Vec<String> {
     let mut all = Vec::new();
     for (table, key) in TABLES {
@@ -189,7 +191,7 @@ fn tamperings(conn: &Connection) -> Vec<String> {
                 }
             }
         }
-        // Swaps two rows except for their keys: in one column, and in all of them, including the
+        // Swaps two rows except for their keys, in one column and in all columns, including the
         // seals.
         let rest: Vec<&str> =
             columns.iter().map(String::as_str).filter(|column| !key.contains(column)).collect();
@@ -217,7 +219,7 @@ fn tamperings(conn: &Connection) -> Vec<String> {
 }
 
 #[test]
-fn no_statement_of_another_tool_changes_a_result() {
+fn no_edit_by_another_tool_changes_a_result() {
     let fresh = filled();
     let expected = answer(fresh.home.path()).unwrap();
     let copy = Copy::of(&fresh);
@@ -243,7 +245,7 @@ fn no_statement_of_another_tool_changes_a_result() {
     assert!(done > 200 && refused > 100, "{done} changes, {refused} refused");
 }
 
-/// All rows of all tables that results depend on.
+/// Returns all rows of all tables that results depend on.
 fn dump(conn: &Connection) -> Vec<String> {
     let mut rows = Vec::new();
     for (table, key) in TABLES {
@@ -257,7 +259,7 @@ fn dump(conn: &Connection) -> Vec<String> {
     rows
 }
 
-/// Bits of a file, the same ones in every run. `SEED` selects others.
+/// Returns random bits of a file, the same in every run unless `SEED` is set.
 pub(crate) fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let mut state: u64 = seed.unwrap_or(11);
@@ -267,7 +269,7 @@ pub(crate) fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     };
-    // Most of a small file is empty.
+    // Most of a small file is empty, so only nonzero bytes are used.
     let used: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();
     (0..count).map(|_| (used[next() as usize % used.len()], 1 << (next() % 8))).collect()
 }
@@ -309,7 +311,7 @@ fn a_damaged_row_is_not_overwritten() {
 }
 
 #[test]
-fn any_tool_can_read_and_write_the_file() {
+fn other_tools_can_read_and_write_the_file() {
     let fresh = filled();
     let conn = Connection::open(fresh.store.path().unwrap()).unwrap();
     let rows: i64 = conn.query_row("select count(*) from block_index", [], |row| row.get(0)).unwrap();
@@ -323,7 +325,7 @@ fn any_tool_can_read_and_write_the_file() {
 }
 
 #[test]
-fn a_damaged_journal_head_is_reported_as_damage_and_not_as_stale() {
+fn a_damaged_journal_head_is_not_reported_as_stale() {
     for damage in ["revision = 7", "wake = 1", "seal = 0"] {
         let (home, accounts, ann) = journals::open();
         let head = journals::added(journals::write(&accounts, ann, None, &[(0, "a")]));

@@ -3,7 +3,7 @@ use store::{Change, DatedFigures, FIGURES_MAX, Security, StoreError};
 
 use crate::fixture::{block, fresh, minutes, put, symbol};
 
-/// Figures with some fields set.
+/// Returns figures with some fields set.
 fn figures(from: &str) -> DatedFigures {
     DatedFigures {
         from: from.parse().unwrap(),
@@ -39,7 +39,7 @@ fn tencent() -> Security {
 }
 
 #[test]
-fn a_security_is_read_back_field_by_field() {
+fn all_fields_of_a_security_are_read_back() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -56,7 +56,7 @@ fn a_security_is_read_back_field_by_field() {
 }
 
 #[test]
-fn a_security_has_figures_of_a_thousand_days_at_most() {
+fn the_number_of_dated_figures_is_limited() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -66,7 +66,7 @@ fn a_security_has_figures_of_a_thousand_days_at_most() {
 }
 
 #[test]
-fn a_new_record_replaces_the_whole_old_one() {
+fn a_new_record_replaces_the_old_one_entirely() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -77,7 +77,7 @@ fn a_new_record_replaces_the_whole_old_one() {
 }
 
 #[test]
-fn candles_of_an_unknown_symbol_create_its_security() {
+fn storing_candles_creates_the_security() {
     let fresh = fresh();
     put(&fresh.store, &minutes("5.HK"), &[], &[block(1, 2)]);
     let mut reader = fresh.store.reader().unwrap();
@@ -111,7 +111,7 @@ fn every_kind_of_security_is_read_back() {
 }
 
 #[test]
-fn more_decimals_than_a_price_has_are_refused() {
+fn too_many_decimals_are_refused() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let error = writer.begin().unwrap().put_security(&Security { decimals: 7, ..tencent() }).unwrap_err();
@@ -120,7 +120,7 @@ fn more_decimals_than_a_price_has_are_refused() {
 }
 
 #[test]
-fn only_a_real_change_raises_the_version() {
+fn an_unchanged_security_does_not_raise_the_version() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut version = 0;

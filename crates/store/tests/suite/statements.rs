@@ -17,7 +17,7 @@ fn date(day: i64) -> Date {
     format!("2026-03-{day:02}").parse().unwrap()
 }
 
-/// The time at which the statement of a day is made: some second of the next day.
+/// Returns the time at which a day's statement is made: a second of the next day.
 pub(crate) fn made_at(day: i64) -> Timestamp {
     Timestamp(1_000_000 + day * DAY_S)
 }
@@ -87,7 +87,7 @@ fn statements_are_listed_newest_first_and_read_back_unchanged() {
     assert_eq!(accounts.statement(ann, key).unwrap(), Some((made_at(18), b"of 18".to_vec())));
     let bob = add(&accounts, "bob").unwrap();
     assert_eq!(accounts.statement(bob, key).unwrap(), None);
-    // The journal has reached the next statement.
+    // The journal has reached the time of the next statement.
     assert_eq!(accounts.statement_due(ann).unwrap(), Some(made_at(20)));
     assert_eq!(accounts.accounts_with_statements_due(AccountId(0), 10).unwrap(), [ann]);
     assert!(put_days(&accounts, ann, head, Some(19), &[20]));
@@ -124,7 +124,7 @@ fn a_rewind_removes_statements_made_after_it() {
     let RewindOutcome::Done(now) = accounts.rewind_journal(&rewind).unwrap() else { panic!() };
     assert_eq!(listed(&accounts, ann, all()), ["2026-03-18", "2026-03-17"]);
     assert_eq!(accounts.statement_due(ann).unwrap(), None, "they are looked for anew");
-    // Statements of the removed part are rejected, those that follow from the rest are not.
+    // Statements of the removed entries are rejected, but not those of the remaining journal.
     assert!(!put_days(&accounts, ann, head, Some(18), &[19]));
     assert!(put_days(&accounts, ann, now, Some(18), &[19]));
 }

@@ -1,4 +1,4 @@
-//! Topics and replies: they share ids, and all accounts can read them unless they are hidden.
+//! Topics and replies: they share ids, and are readable by all accounts unless they are hidden.
 
 use std::sync::Barrier;
 use std::thread;
@@ -100,7 +100,7 @@ fn a_topic_is_read_back_unchanged_and_lists_are_newest_first() {
 }
 
 #[test]
-fn the_decision_sees_earlier_topics_and_a_refusal_writes_nothing() {
+fn a_refused_topic_writes_nothing() {
     let Hall { accounts, ann, bo, .. } = &hall();
     for seconds in 0..12 {
         write(accounts, *ann, "", &["700.HK"], seconds);
@@ -124,7 +124,7 @@ fn the_decision_sees_earlier_topics_and_a_refusal_writes_nothing() {
     assert_eq!(seen, (2..12).rev().map(at).collect::<Vec<_>>());
     let own = TopicList::Of { author: *ann, kind: None };
     assert_eq!(accounts.topics(&own, ALL).unwrap().len(), 12);
-    // The unused id goes to the next topic.
+    // The refused topic's id is used for the next one.
     assert_eq!(write(accounts, *bo, "", &[], 13).id, TopicId(13));
     let long = "x".repeat(300_000);
     let unfit = accounts.add_topic(&NewTopic { body: &long, ..new }, |_| Ok::<_, StoreError>(()));
@@ -132,11 +132,11 @@ fn the_decision_sees_earlier_topics_and_a_refusal_writes_nothing() {
 }
 
 #[test]
-fn of_two_concurrent_writers_the_second_sees_the_first() {
+fn concurrent_writers_see_each_others_topics() {
     let Hall { home, accounts, ann, .. } = &hall();
     let start = Barrier::new(2);
     let attempt = || {
-        // With its own connection, like another process.
+        // A separate connection, like another process.
         let accounts = Accounts::open(home, NOW).unwrap();
         let new = NewTopic {
             author: *ann,
@@ -162,7 +162,7 @@ fn of_two_concurrent_writers_the_second_sees_the_first() {
 }
 
 #[test]
-fn replies_are_to_a_topic_or_to_one_of_its_replies_and_are_counted_there() {
+fn replies_are_counted_at_their_parent() {
     let Hall { accounts, ann, bo, .. } = &hall();
     let topic = write(accounts, *ann, "", &[], 0).id;
     let other = write(accounts, *ann, "", &[], 1).id;
@@ -171,7 +171,8 @@ fn replies_are_to_a_topic_or_to_one_of_its_replies_and_are_counted_there() {
     let nested = added(answer(accounts, *ann, topic, Some(first.id)));
     let deeper = added(answer(accounts, *bo, topic, Some(nested.id)));
     assert_eq!((nested.reply_to, deeper.reply_to), (Some(first.id), Some(nested.id)));
-    // A reply of another topic, a missing topic, and the id of a topic instead of a reply.
+    // A reply in another topic, a topic's id in place of a reply's, a missing topic, and a reply's
+    // id in place of a topic's.
     assert_eq!(answer(accounts, *bo, other, Some(first.id)), ReplyOutcome::NoReply);
     assert_eq!(answer(accounts, *bo, topic, Some(ReplyId(topic.0))), ReplyOutcome::NoReply);
     assert_eq!(answer(accounts, *bo, TopicId(99), None), ReplyOutcome::NoTopic);
@@ -198,7 +199,7 @@ fn replies_are_to_a_topic_or_to_one_of_its_replies_and_are_counted_there() {
 }
 
 #[test]
-fn an_account_counts_once_in_the_views_of_a_topic() {
+fn views_are_counted_once_per_account() {
     let Hall { accounts, ann, bo, .. } = &hall();
     let topic = write(accounts, *ann, "", &[], 0).id;
     for reader in [*bo, *bo, *ann] {
@@ -208,14 +209,14 @@ fn an_account_counts_once_in_the_views_of_a_topic() {
 }
 
 #[test]
-fn hidden_topics_and_replies_are_visible_only_to_their_authors_until_restored() {
+fn hidden_posts_are_visible_only_to_their_authors() {
     let Hall { accounts, ann, bo, .. } = &hall();
     let topic = write(accounts, *ann, "", &["700.HK"], 0).id;
     let reply = added(answer(accounts, *bo, topic, None)).id;
     let nested = added(answer(accounts, *bo, topic, Some(reply))).id;
     let hide = |id: i64| accounts.set_topic_visibility(id, Some("advertising"), &note(at(50))).unwrap();
     let show = |id: i64| accounts.set_topic_visibility(id, None, &note(at(60))).unwrap();
-    // A reply: neither listed nor counted for others.
+    // A hidden reply is neither listed nor counted for others.
     assert!(matches!(hide(nested.0), VisibilityOutcome::Changed(TopicTarget::Reply(_))));
     assert!(matches!(hide(nested.0), VisibilityOutcome::Unchanged(_)));
     let counts = || {
@@ -229,7 +230,7 @@ fn hidden_topics_and_replies_are_visible_only_to_their_authors_until_restored() 
     assert_eq!(answer(accounts, *ann, topic, Some(nested)), ReplyOutcome::NoReply);
     assert!(matches!(show(nested.0), VisibilityOutcome::Changed(_)));
     assert_eq!(counts(), (2, 2, 1, 2));
-    // A topic.
+    // A hidden topic is listed only for its author.
     assert!(matches!(hide(topic.0), VisibilityOutcome::Changed(TopicTarget::Topic(_))));
     let hidden = accounts.topic(topic).unwrap().unwrap().hidden.unwrap();
     assert_eq!((hidden.at, hidden.reason.as_str()), (at(50), "advertising"));

@@ -1,4 +1,4 @@
-//! Days of single trades: their blocks, their links, and their check.
+//! Days of single trades: their blocks and references, and the check of both.
 
 use std::ops::ControlFlow;
 
@@ -19,7 +19,7 @@ pub(crate) fn put(store: &Store, day: &str, stored: usize, blocks: &[(i64, i64)]
     batch.commit().unwrap();
 }
 
-/// The days of a symbol up to one, newest first, with the bytes of their blocks.
+/// Returns the days of a symbol through `through`, newest first, with the bytes of their blocks.
 pub(crate) fn days(store: &Store, through: &str, limit: u32) -> Result<Vec<String>, StoreError> {
     let mut reader = store.reader()?;
     let snapshot = reader.snapshot()?;
@@ -67,7 +67,7 @@ fn days_are_read_back_newest_first_with_their_blocks() {
 }
 
 #[test]
-fn the_first_blocks_of_a_day_may_be_retained() {
+fn the_first_blocks_of_a_day_can_be_retained() {
     let fresh = filled();
     put(&fresh.store, "2026-03-18", 1, &[(20, 24), (25, 40)]);
     assert_eq!(days(&fresh.store, "2026-03-18", 1).unwrap(), ["2026-03-18 31 10..=19 20..=24 25..=40"]);
@@ -83,7 +83,7 @@ fn the_first_blocks_of_a_day_may_be_retained() {
 }
 
 #[test]
-fn sizes_are_stored_until_an_earlier_day_changes() {
+fn a_change_of_an_earlier_day_invalidates_sizes() {
     let fresh = filled();
     let sizes = TradeSizes { large_percent: 30, medium_percent: 55, large_from: 7, medium_from: 5 };
     let mut writer = fresh.store.writer().unwrap();

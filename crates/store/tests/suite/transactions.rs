@@ -39,7 +39,7 @@ fn a_batch_with_a_failed_change_cannot_be_committed() {
 }
 
 #[test]
-fn readers_see_the_last_commit_while_a_batch_is_open() {
+fn readers_do_not_see_an_open_batch() {
     let fresh = fresh();
     let series = minutes("700.HK");
     put(&fresh.store, &series, &[], &[block(1, 2)]);
@@ -55,7 +55,7 @@ fn readers_see_the_last_commit_while_a_batch_is_open() {
 }
 
 #[test]
-fn a_snapshot_stays_the_same_while_others_commit() {
+fn a_snapshot_does_not_see_later_commits() {
     let fresh = fresh();
     let series = minutes("700.HK");
     let old = put(&fresh.store, &series, &[], &[block(1, 2)]);
@@ -72,7 +72,7 @@ fn a_snapshot_stays_the_same_while_others_commit() {
 }
 
 #[test]
-fn there_is_one_writer_at_a_time() {
+fn only_one_writer_exists_at_a_time() {
     let fresh = fresh();
     let writer = fresh.store.writer().unwrap();
     let busy = fresh.store.clone().writer().unwrap_err();
@@ -86,11 +86,11 @@ fn there_is_one_writer_at_a_time() {
     fresh.store.writer().unwrap();
 }
 
-/// Names the store for the process that is about to be killed.
+/// Environment variable with the store's location, for the process that is killed.
 const DOOMED_PLACE: &str = "STORE_TEST_DOOMED_PLACE";
 
 #[test]
-fn a_killed_writer_leaves_its_commits_a_free_lock_and_no_partial_batch() {
+fn a_killed_writer_leaves_no_partial_batch_and_no_lock() {
     let fresh = fresh();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "transactions::doomed_writer", "--ignored", "--nocapture"])
@@ -116,7 +116,7 @@ fn a_killed_writer_leaves_its_commits_a_free_lock_and_no_partial_batch() {
     assert_eq!(fresh.store.reader().unwrap().check(store::Depth::Full, |_, _, _| None).unwrap(), []);
 }
 
-/// Takes a lock of a killed process: immediately, or when its lease has expired.
+/// Retries until a killed process's lock is released, which may take until its lease expires.
 fn once_it_is_let_go<T>(take: impl Fn() -> Result<T, StoreError>) -> T {
     let killed = Instant::now();
     loop {
@@ -148,11 +148,11 @@ fn doomed_writer() {
     batch.replace_blocks(&minutes("700.HK"), &[], &[block(1, 2)]).unwrap();
     batch.commit().unwrap();
     let mut batch = writer.begin().unwrap();
-    // More than the page cache holds, so that part of it is in the log at the kill.
+    // Exceeds the page cache, so that a part is in the WAL at the kill.
     let large = store::NewBlock { bytes: vec![7; 15 << 20], ..block(3, 4) };
     let second = store::NewBlock { first: market::Timestamp(5), last: market::Timestamp(6), ..large.clone() };
     batch.replace_blocks(&minutes("700.HK"), &[], &[large, second]).unwrap();
     println!("half done");
-    // Until the parent kills us or is gone.
+    // Waits until the parent process kills this one or ends.
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }

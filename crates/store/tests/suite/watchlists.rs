@@ -26,7 +26,7 @@ fn symbols(texts: &[&str]) -> Vec<Symbol> {
     texts.iter().map(|text| symbol(text)).collect()
 }
 
-/// The followed securities and groups of an account, as text.
+/// Returns the followed securities and groups of an account, as text.
 fn describe(lists: &Watchlists) -> String {
     let listed = |all: Vec<&Symbol>| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let mut text = listed(lists.followed.iter().map(|one| &one.symbol).collect());
@@ -61,7 +61,7 @@ pub(crate) fn create(accounts: &Accounts, id: AccountId, name: &str, texts: &[&s
 }
 
 #[test]
-fn lists_retain_their_order_through_every_change() {
+fn lists_retain_their_order() {
     let (home, accounts, ann) = open();
     assert_eq!(accounts.watchlists(ann).unwrap(), Watchlists::default());
     let first = create(&accounts, ann, "first", &["700.HK", "5.HK", "AAPL.US"]);
@@ -107,7 +107,7 @@ fn lists_retain_their_order_through_every_change() {
 }
 
 #[test]
-fn a_change_that_is_refused_writes_nothing() {
+fn a_refused_change_of_a_list_writes_nothing() {
     let (_dir, accounts, ann) = open();
     create(&accounts, ann, "first", &["700.HK"]);
     let before = accounts.watchlists(ann).unwrap();
@@ -133,14 +133,14 @@ fn accounts_do_not_see_each_others_lists() {
 }
 
 #[test]
-fn concurrent_writers_lose_nothing() {
+fn concurrent_list_changes_are_not_lost() {
     let (home, accounts, ann) = open();
     let barrier = Barrier::new(2);
     std::thread::scope(|scope| {
         for region in ["HK", "US"] {
             let (home, barrier) = (&home, &barrier);
             scope.spawn(move || {
-                // Each with its own connections, like two processes.
+                // Separate connections, like two processes.
                 let accounts = Accounts::open(home, NOW).unwrap();
                 barrier.wait();
                 for number in 1..=20 {

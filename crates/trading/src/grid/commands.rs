@@ -1,4 +1,4 @@
-//! Commands of clients on grids. Nothing here changes an account: each returns its events, or a
+//! Client commands on grids. These functions do not change an account; each returns its events or a
 //! refusal.
 
 use market::{Symbol, Timestamp};
@@ -69,7 +69,7 @@ pub(crate) fn replace(
     let security = view.security(&grid.symbol).ok_or_else(|| Refusal::check(1, "no quotes"))?;
     let rule = GridRule::of(request, view.at)?;
     let stays_of_day = [grid.rule.time_in_force, rule.time_in_force] == [GridTimeInForce::Day; 2];
-    // The day is that of the submission.
+    // A day grid still expires on the day of its submission.
     let ends_at = if stays_of_day { grid.ends_at } else { ends_at(view, &grid.symbol, &rule)? };
     check_orders(account, &Grid { rule: rule.clone(), ..grid.clone() }, &security)?;
     check_cancel(account, view, grid)?;
@@ -114,7 +114,7 @@ fn in_status(account: &Account, id: GridId, status: GridStatus) -> Result<(), Re
     if grid.status == status { Ok(()) } else { Err(wrong_status(grid)) }
 }
 
-/// All of its open orders must be cancellable now.
+/// Refuses if the grid has open orders that cannot be cancelled now.
 fn check_cancel(account: &Account, view: &MarketView<'_>, grid: &Grid) -> Result<(), Refusal> {
     let has_orders = !open_orders(account, grid).is_empty();
     match no_cancel(view.venue(grid.market()), view.at).filter(|_| has_orders) {
@@ -125,7 +125,7 @@ fn check_cancel(account: &Account, view: &MarketView<'_>, grid: &Grid) -> Result
     }
 }
 
-/// The quantity of both of its orders must be valid for the security.
+/// Checks that the grid's order quantity is valid for the security, for both sides.
 fn check_orders(account: &Account, grid: &Grid, security: &Security) -> Result<(), Refusal> {
     for side in [Side::Buy, Side::Sell] {
         let price = (grid.sub_order_type(side) == OrderType::Limit).then_some(grid.rule.upper);
@@ -134,7 +134,7 @@ fn check_orders(account: &Account, grid: &Grid, security: &Security) -> Result<(
     Ok(())
 }
 
-/// When a grid expires.
+/// Returns when a grid expires, or `None` if it does not.
 fn ends_at(view: &MarketView<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Option<Timestamp>, Refusal> {
     match rule.time_in_force {
         GridTimeInForce::GoodTilCanceled => Ok(None),
@@ -148,7 +148,7 @@ fn ends_at(view: &MarketView<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Op
 }
 
 impl NewGrid {
-    /// The grid in its initial state.
+    /// Returns the grid in its initial state.
     pub(super) fn as_grid(&self, at: Timestamp) -> Grid {
         Grid {
             id: self.id,

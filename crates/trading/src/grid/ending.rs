@@ -1,5 +1,5 @@
-//! Events of grids without a candle: expiry, and corporate actions that change the meaning of their
-//! prices.
+//! Grid events without a candle: expiry, and suspension by a corporate action, after which the
+//! grid's prices are no longer valid.
 
 use market::{Symbol, Timestamp};
 
@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::words::SuspendReason;
 use crate::work::Work;
 
-/// Ends expired grids, their open orders first.
+/// Ends expired grids, after cancelling their open orders.
 pub(crate) fn expire(work: &mut Work<'_>, at: Timestamp) {
     let due = work.account.grids.open().filter(|grid| grid.ends_at.is_some_and(|end| end <= at));
     let due: Vec<GridId> = due.map(|grid| grid.id).collect();

@@ -8,13 +8,13 @@ use crate::event::{Event, Execution, GridTrigger};
 use crate::order::{OrderId, Since};
 use crate::words::{GridStatus, GridTriggerKind, SleepingReason};
 
-/// History reasons that are not sleeping reasons.
+/// Reasons in a grid's history, in addition to the sleeping reasons.
 const REPLACED: &str = "replaced";
 const BOUND: &str = "bound";
 
 impl Account {
-    /// Applies an event to a grid. Returns whether listeners are notified: not if nothing visible
-    /// changed.
+    /// Applies an event to a grid. Returns whether listeners must be notified, which is `false`
+    /// only if the grid does not exist.
     pub(crate) fn apply_to_grid(&mut self, event: &Event, at: Timestamp) -> bool {
         if let Event::GridSubmitted(new) = event {
             let mut grid = new.as_grid(at);
@@ -61,7 +61,7 @@ impl Account {
         true
     }
 
-    /// An order of a grid was created or filled.
+    /// Updates the grid of an order that was created or filled.
     pub(crate) fn apply_to_grid_of(&mut self, id: OrderId, event: &Event) {
         let Some(origin) = self.by_number(id.number()).and_then(|order| order.grid) else { return };
         let Some(grid) = self.grids.get_mut(origin.grid.number()) else { return };
@@ -79,8 +79,8 @@ impl Account {
     }
 }
 
-/// The trading day of a candle, in days since 1970. Grids do not trade overnight, so all of their
-/// hours lie within one date by the winter time of their market, in any season.
+/// Returns the trading day of a candle, in days since 1970. Grids do not trade overnight, so in
+/// standard time all of their hours fall on one date, in summer as well.
 fn trading_day(market: Market, candle: Timestamp) -> i64 {
     let hours_east = match market {
         Market::Hk | Market::Cn => 8,
@@ -104,13 +104,13 @@ impl Grid {
         self.sleep(trigger.skipped, at);
     }
 
-    /// How often it has triggered on the trading day of a candle: with an order, and without.
+    /// Returns the number of triggers on a candle's trading day: with an order, and skipped.
     pub(super) fn triggers_on(&self, candle: Timestamp) -> (u32, u32) {
         let day = trading_day(self.market(), candle);
         if self.triggered_on == Some(day) { (self.triggers, self.skips) } else { (0, 0) }
     }
 
-    /// Falls asleep, or wakes: adds a history row if that is a change.
+    /// Sets or clears the sleeping reason, and adds a history row if it changed.
     fn sleep(&mut self, reason: Option<SleepingReason>, at: Timestamp) {
         if self.sleeping_reason != reason {
             self.sleeping_reason = reason;
@@ -118,7 +118,8 @@ impl Grid {
         }
     }
 
-    /// A grid that is not watching does not sleep either.
+    /// Sets the status and adds a history row. Clears the sleeping reason, because it applies to
+    /// the previous status.
     fn enter(&mut self, status: GridStatus, reason: &str, at: Timestamp) {
         self.status = status;
         self.sleeping_reason = None;

@@ -1,4 +1,4 @@
-//! Grid ids, and the origin stored with an order of a grid.
+//! Grid ids, and the origin stored with a grid order.
 
 use market::Price;
 use serde::{Deserialize, Serialize};
@@ -7,15 +7,15 @@ use crate::codec;
 use crate::order::OrderId;
 use crate::words::GridTriggerKind;
 
-/// A grid by account and number. It never equals the id of an order: grids are numbered at the
-/// upper end of the range of orders.
+/// A grid's id: account and number. Grid numbers use the upper end of the range of order numbers,
+/// so a grid id never equals an order id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GridId(OrderId);
 
 const FIRST: u64 = 900_000_000;
 
 impl GridId {
-    /// The `number`-th grid of an account, from 1.
+    /// Returns the id of an account's grid number `number`, counted from 1.
     pub fn of(account: u64, number: u64) -> GridId {
         GridId(OrderId::of(account, FIRST.saturating_add(number)))
     }
@@ -24,7 +24,7 @@ impl GridId {
         self.0.account()
     }
 
-    /// 0 if the id is not that of a grid.
+    /// Returns the grid's number, or 0 if the id is not that of a grid.
     pub fn number(self) -> u64 {
         self.0.number().saturating_sub(FIRST)
     }
@@ -46,15 +46,15 @@ impl std::str::FromStr for GridId {
 
 codec::serde_as_text!(GridId);
 
-/// The grid that created an order, and the price at which it did.
+/// The grid that created an order, and the price that triggered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridOrigin {
     pub grid: GridId,
     pub kind: GridTriggerKind,
-    /// The triggering price: the level, the open after a gap, the bound that was left.
+    /// Triggering price: the level, the open after a gap, or the crossed bound.
     #[serde(with = "codec::price")]
     pub price: Price,
-    /// The base before it.
+    /// Base before the trigger.
     #[serde(with = "codec::price")]
     pub base: Price,
 }

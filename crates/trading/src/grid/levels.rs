@@ -1,4 +1,4 @@
-//! The levels of a grid: where its next sale and its next purchase are triggered.
+//! Grid levels: the prices that trigger the next sale and the next purchase.
 
 use market::Price;
 
@@ -8,19 +8,19 @@ use crate::tables::Ticks;
 use crate::terms::{PERCENT_WHOLE, Percent};
 use crate::view::MarketView;
 
-/// The next sale is triggered at `up`, the next purchase at `down`.
+/// The prices that trigger the next sale (`up`) and the next purchase (`down`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
     pub up: Price,
     pub down: Price,
 }
 
-/// One step from a base, exact: in units of `10^-14`, since a price has six decimals and a
-/// percentage of it eight more.
+/// Scale of exact step arithmetic in units of `10^-14`: a price has six decimals, and a percentage
+/// adds eight.
 const EXACT: i128 = PERCENT_WHOLE as i128;
 
 impl GridStep {
-    /// The distance from a base to the next level above it, and to the next one below it.
+    /// Returns the exact distance from a base to the next level above and below.
     fn exact(self, base: Price) -> (i128, i128) {
         let share = |percent: Percent| i128::from(base.0) * i128::from(percent.units());
         match self {
@@ -29,15 +29,15 @@ impl GridStep {
         }
     }
 
-    /// The levels before they are rounded to the tick, rounded to the millionth nearer to the base:
-    /// a candle that stays within them reaches neither level, whatever the ticks of its day.
+    /// Returns the levels before rounding to the tick, rounded to the millionth towards the base. A
+    /// candle within them reaches neither level, regardless of the day's tick sizes.
     pub(crate) fn inner(self, base: Price) -> Levels {
         let (up, down) = self.exact(base);
         let base = i128::from(base.0) * EXACT;
         Levels { up: price((base + up).div_euclid(EXACT)), down: price(-(down - base).div_euclid(EXACT)) }
     }
 
-    /// The levels on the tick: up is rounded up, down is rounded down.
+    /// Returns the levels on the tick: `up` is rounded up, `down` is rounded down.
     pub(crate) fn levels(self, base: Price, ticks: &Ticks) -> Levels {
         let (up, down) = self.exact(base);
         let base = i128::from(base.0) * EXACT;
@@ -45,7 +45,7 @@ impl GridStep {
         Levels { up: ticks.up(price(above)), down: ticks.down(price((base - down).div_euclid(EXACT))) }
     }
 
-    /// How many steps lie between a base and a price; at least one.
+    /// Returns the number of steps between a base and a price, at least one.
     pub(crate) fn count(self, base: Price, price: Price) -> i64 {
         let (up, down) = self.exact(base);
         let away = i128::from(price.0 - base.0) * EXACT;
@@ -59,7 +59,7 @@ fn price(units: i128) -> Price {
 }
 
 impl Grid {
-    /// The next levels, by the ticks of a day.
+    /// Returns the next levels, using the current day's tick sizes.
     pub fn levels(&self, view: &MarketView<'_>) -> Levels {
         let ticks = view.ticks(&self.symbol, self.facts.kind, view.date(self.market()));
         self.rule.step.levels(self.base, ticks)

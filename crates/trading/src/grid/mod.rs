@@ -1,9 +1,9 @@
 //! Grid trading: a strategy that watches a symbol and creates sub-orders at its levels.
 //!
-//! `rule` has the parameters of a client and their checks, `levels` the arithmetic of steps,
-//! `state` a grid, `fold` applies events to it, `profit` computes realised profit. `commands` has
-//! the commands of clients, `step` the effect of a candle, `sub_order` the creation of an order by
-//! a trigger, `ending` the effects of the clock and of corporate actions.
+//! `rule` has the client's parameters and their checks, `levels` the step arithmetic, and `state`
+//! the grid itself. `fold` applies events to a grid, and `profit` computes its realised profit.
+//! `commands` implements client commands, `step` the effect of a candle, `sub_order` the creation
+//! of an order by a trigger, and `ending` expiry and the effect of corporate actions.
 
 mod commands;
 mod ending;

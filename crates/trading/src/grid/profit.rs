@@ -1,4 +1,4 @@
-//! The realised profit of a grid: fills matched first in, first out, without charges.
+//! Realised profit of a grid: fills matched first in, first out, without charges.
 
 use market::Price;
 use serde::{Deserialize, Serialize};
@@ -9,19 +9,19 @@ use crate::money::{Fraction, Money};
 use crate::quantity::Quantity;
 use crate::words::Side;
 
-/// A part of a grid's position: bought and not sold yet, or, if negative, sold and not bought back.
+/// A lot of a grid's position: bought and not sold yet or, if negative, sold and not bought back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridLot {
     pub quantity: Quantity,
-    /// Its total cost or proceeds, positive.
+    /// Total cost or proceeds, as a positive amount.
     pub amount: Money,
 }
 
 impl GridLot {
-    /// Removes a part, and returns its cost or proceeds.
+    /// Removes part of the lot, and returns its cost or proceeds.
     fn take(&mut self, part: Quantity) -> Money {
         let whole = i128::from(self.quantity.abs().units()).max(1);
-        // Exact unless there was a split: an amount is a price times the quantity.
+        // Exact unless there was a split, because an amount is a price times the quantity.
         let taken =
             Money::from_units(div_round(self.amount.units().saturating_mul(part.units().into()), whole));
         self.amount -= taken;
@@ -31,7 +31,7 @@ impl GridLot {
 }
 
 impl Grid {
-    /// Books a fill of one of its orders.
+    /// Books a fill of one of the grid's orders.
     pub(super) fn book(&mut self, side: Side, quantity: Quantity, price: Price) {
         let is_buy = side.is_buy();
         if is_buy {
@@ -58,7 +58,7 @@ impl Grid {
         }
     }
 
-    /// Applies a split: the quantity changes, the cost does not.
+    /// Applies a split: the quantities change, but not the cost.
     pub(super) fn change_shares(&mut self, ratio: Fraction) {
         let (above, below) = ratio.parts();
         for lot in &mut self.lots {

@@ -1,4 +1,4 @@
-//! Pushes of a grid: one message for each change of its status, its sleeping reason or its base.
+//! Grid pushes: one message for each change of status, sleeping reason or base.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -8,7 +8,7 @@ use super::state::Grid;
 use crate::money::Currency;
 use crate::words::{GridStatus, SleepingReason, SuspendReason};
 
-/// The content of `gridtrading_order`, as values.
+/// Content of a `gridtrading_order` message.
 #[derive(Clone, Debug)]
 pub struct GridPush {
     pub id: GridId,
@@ -16,7 +16,7 @@ pub struct GridPush {
     pub status: GridStatus,
     pub suspend_reason: Option<SuspendReason>,
     pub sleeping_reason: Option<SleepingReason>,
-    /// The current base; the submitted one is in the rule.
+    /// Current base. The submitted base is in `rule`.
     pub base: Price,
     pub rule: GridRule,
     pub settlement_currency: Currency,

@@ -1,4 +1,4 @@
-//! The rule of a grid: as submitted by a client, and in its checked form.
+//! The rule of a grid: as submitted by a client, and after validation.
 
 use market::{Price, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub struct GridRuleInput {
     pub support_shortsell: Option<bool>,
     pub rth: Option<i64>,
     pub time_in_force: Option<i64>,
-    /// Unix seconds; 0 is none.
+    /// Unix seconds. 0 is treated as absent.
     pub expire_time: Option<i64>,
 }
 
@@ -48,9 +48,9 @@ pub struct GridRule {
     #[serde(with = "codec::price")]
     pub lower: Price,
     pub step: GridStep,
-    /// The quantity of one trigger.
+    /// Order quantity per trigger.
     pub quantity: Quantity,
-    /// The maximum position after a buy and the minimum position after a sale.
+    /// Maximum position after a buy and minimum position after a sale.
     pub upper_quantity: Quantity,
     pub lower_quantity: Quantity,
     pub upper_event: BoundEvent,
@@ -68,12 +68,12 @@ pub struct GridRule {
     pub support_shortsell: bool,
     pub hours: GridHours,
     pub time_in_force: GridTimeInForce,
-    /// Only with `GoodTilDate`.
+    /// Set only with `GoodTilDate`.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::instant_option")]
     pub expire_time: Option<Timestamp>,
 }
 
-/// The distance of a level from the base.
+/// Distance between a level and the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GridStep {
@@ -90,7 +90,7 @@ pub enum GridStep {
 }
 
 impl GridStep {
-    /// `trigger_price_type`.
+    /// Returns the `trigger_price_type`.
     pub fn code(self) -> i32 {
         match self {
             GridStep::Spread { .. } => 1,
@@ -99,7 +99,7 @@ impl GridStep {
     }
 }
 
-/// Maximum depth level from which a sub-order takes its limit, on either side.
+/// Maximum depth level for the limit price of a sub-order, on either side.
 const DEPTH_MAX: i64 = 5;
 /// Maximum time to expiry, in seconds.
 const EXPIRY_MAX: i64 = 366 * 86_400;
@@ -117,8 +117,8 @@ fn wrong(text: impl Into<String>) -> Refusal {
 }
 
 impl GridRule {
-    /// Checks that all required fields are present and in range, and that all relations hold. `now`
-    /// is for the expiry of the grid.
+    /// Validates a submitted rule: required fields, ranges, and the relations between fields. The
+    /// expiry must be after `now`.
     pub fn of(request: &GridRuleInput, now: Timestamp) -> Result<GridRule, Refusal> {
         let step = step(request)?;
         let hours = GridHours::from_code(request.rth.unwrap_or(0));

@@ -17,7 +17,7 @@ use crate::orders::index_of;
 use crate::quantity::Quantity;
 use crate::words::{GridStatus, SleepingReason, SuspendReason};
 
-/// Maximum number of open grids of an account.
+/// Maximum number of open grids per account.
 pub(crate) const OPEN_MAX: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,48 +27,48 @@ pub struct Grid {
     pub symbol: Symbol,
     pub facts: Facts,
     pub settlement_currency: Currency,
-    /// As submitted, or last replaced.
+    /// The rule as submitted or last replaced.
     pub rule: GridRule,
     pub status: GridStatus,
     pub suspend_reason: Option<SuspendReason>,
     pub sleeping_reason: Option<SleepingReason>,
-    /// The price from which its next levels are computed.
+    /// Price from which the next levels are computed.
     #[serde(with = "codec::price")]
     pub base: Price,
-    /// The base before its last trigger, and the one set by that trigger.
+    /// Base before the last trigger, and the one set by that trigger.
     #[serde(with = "codec::price_option")]
     pub base_before: Option<Price>,
     #[serde(with = "codec::price_option")]
     pub base_after: Option<Price>,
-    /// When it was submitted, restarted or replaced: decides which candles it watches.
+    /// When the grid was submitted, restarted or replaced. Only later candles can trigger it.
     pub since: Since,
-    /// The stamp of the last candle that affected it.
+    /// Stamp of the last candle that affected the grid.
     #[serde(with = "codec::instant_option")]
     pub last_candle: Option<Timestamp>,
-    /// When it expires.
+    /// Expiry time. `None` if the grid does not expire.
     #[serde(with = "codec::instant_option")]
     pub ends_at: Option<Timestamp>,
     #[serde(with = "codec::instant")]
     pub created_at: Timestamp,
     #[serde(with = "codec::instant")]
     pub updated_at: Timestamp,
-    /// Triggers that created an order.
+    /// Number of triggers that created an order.
     pub trigger_times: u64,
-    /// The trading day of its last trigger, and the number of triggers on that day: with an order,
-    /// and without.
+    /// Trading day of the last trigger, and the number of triggers on that day: with an order, and
+    /// skipped.
     #[serde(default)]
     pub(super) triggered_on: Option<i64>,
     #[serde(default)]
     pub(super) triggers: u32,
     #[serde(default)]
     pub(super) skips: u32,
-    /// Its orders, oldest first, including the closing one.
+    /// The grid's orders, oldest first, including the closing order.
     pub orders: Vec<OrderId>,
     pub bought: Quantity,
     pub sold: Quantity,
     /// Realised profit: fills matched first in, first out, without charges.
     pub profit: Money,
-    /// Its position, bought or sold short, oldest first.
+    /// The grid's open lots, long or short, oldest first.
     pub lots: Vec<GridLot>,
     /// Oldest first.
     pub history: Vec<GridHistoryRow>,
@@ -77,13 +77,13 @@ pub struct Grid {
 /// One row of a grid's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridHistoryRow {
-    /// From 1.
+    /// Counts from 1.
     pub number: u64,
     #[serde(with = "codec::instant")]
     pub at: Timestamp,
     pub status: GridStatus,
     pub suspend_reason: Option<SuspendReason>,
-    /// Why: the sleeping reason, `bound` or `replaced`; often empty.
+    /// The sleeping reason, `bound` or `replaced`. Empty for other changes.
     pub reason: String,
 }
 
@@ -92,7 +92,7 @@ impl Grid {
         self.symbol.market()
     }
 
-    /// Not ended.
+    /// Returns whether the grid has not ended.
     pub fn is_open(&self) -> bool {
         !self.status.is_final()
     }
@@ -101,17 +101,17 @@ impl Grid {
         self.status == GridStatus::Performing
     }
 
-    /// The net quantity it has bought. A split changes it like a position.
+    /// Returns the net quantity bought, adjusted for splits.
     pub fn built(&self) -> Quantity {
         self.lots.iter().map(|lot| lot.quantity).sum::<Quantity>().or_zero()
     }
 }
 
-/// The grids of an account, oldest first. Copies of an account share them.
+/// The grids of an account, oldest first. Clones of an account share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grids {
     all: Vec<Arc<Grid>>,
-    /// Numbers of those that have not ended, ascending.
+    /// Numbers of the grids that have not ended, ascending.
     open: Vec<u64>,
 }
 
@@ -128,7 +128,7 @@ impl Grids {
         self.all.iter().map(Arc::as_ref)
     }
 
-    /// Those that have not ended.
+    /// Returns the grids that have not ended.
     pub fn open(&self) -> impl Iterator<Item = &Grid> {
         self.open.iter().filter_map(|number| self.get(*number))
     }
@@ -157,12 +157,12 @@ impl Grids {
         self.all.push(Arc::new(grid));
     }
 
-    /// Must be called when a grid has ended.
+    /// Removes a grid from the open list. Must be called when the grid has ended.
     pub(crate) fn close(&mut self, number: u64) {
         self.open.retain(|open| *open != number);
     }
 
-    /// Applies a split of a symbol to the positions of its grids.
+    /// Applies a symbol's split to the positions of its grids.
     pub(crate) fn change_shares(&mut self, symbol: &Symbol, ratio: Fraction) {
         let is_meant = |grid: &&mut Arc<Grid>| grid.symbol == *symbol && !grid.lots.is_empty();
         for grid in self.all.iter_mut().filter(is_meant) {

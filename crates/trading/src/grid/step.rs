@@ -1,5 +1,5 @@
-//! The effect of a candle on a grid: which levels it certainly reached, in which order, and the
-//! trigger at each.
+//! The effect of a candle on a grid: which levels the candle certainly reached, in which order, and
+//! the trigger at each.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -15,11 +15,11 @@ use crate::sessions::trades_in;
 use crate::words::{BoundEvent, GridTriggerKind, Side, SleepingReason};
 use crate::work::Work;
 
-/// Maximum number of levels that one candle may trigger, besides a gap.
+/// Maximum number of levels that one candle may trigger, in addition to a gap.
 const LEVELS_MAX: usize = 20;
 
-/// Applies the candles of an instant, which are in rounds, to the watching grids: in each round by
-/// number.
+/// Applies an instant's candles to the watching grids, round by round, and within a round in order
+/// of grid number.
 pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbol, EffectiveCandle)]) {
     if !work.account.grids.has_open() {
         return;
@@ -37,8 +37,8 @@ pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbo
     }
 }
 
-/// Levels are reached minute by minute, so a coarse day triggers nothing. The grids that watched it
-/// fall asleep with the reason.
+/// Puts the grids that watched a coarse day to sleep. A daily candle does not show the order in
+/// which levels were reached, so it triggers nothing.
 fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, EffectiveCandle)]) {
     for (_, symbol, effective) in
         round.iter().filter(|(.., effective)| effective.is_day() && effective.candle.volume > 0)
@@ -60,8 +60,8 @@ fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, E
     }
 }
 
-/// Whether a grid considers a candle. Auctions, daily candles and overnight candles do not count,
-/// and each candle counts once, even if it arrives again.
+/// Returns whether a candle can affect a grid. Auction, daily and overnight candles cannot, and a
+/// candle that arrives again is ignored.
 fn watches(grid: &Grid, effective: &EffectiveCandle) -> bool {
     let candle = &effective.candle;
     grid.is_watching()
@@ -73,7 +73,7 @@ fn watches(grid: &Grid, effective: &EffectiveCandle) -> bool {
 }
 
 impl GridRule {
-    /// The bound that a price has left, and its event.
+    /// Returns the bound that a price has crossed, and the configured action.
     fn left(&self, price: Price) -> Option<(Price, BoundEvent)> {
         match price {
             price if price > self.upper => Some((self.upper, self.upper_event)),
@@ -107,7 +107,8 @@ impl Turn<'_, '_> {
         self.leg();
     }
 
-    /// Puts the grid to sleep: it creates no more orders. Recorded once.
+    /// Puts the grid to sleep, so that it creates no orders. Records nothing if the reason is
+    /// unchanged.
     fn sleep(&mut self, reason: SleepingReason) {
         let Some(grid) = self.work.account.grid(self.id) else { return };
         if grid.sleeping_reason != Some(reason) {
@@ -116,9 +117,9 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Why it may not trigger. Triggers with an order and triggers without have the same limit,
-    /// counted separately: skipped triggers do not reduce the orders of a grid, but both take a
-    /// journal entry.
+    /// Returns why the grid may not trigger, if so. Triggers with an order and skipped triggers
+    /// have the same limit but separate counts: skipped triggers do not reduce the number of
+    /// orders, but both take a journal entry.
     fn spent(&self, is_skipped: bool) -> Option<SleepingReason> {
         let account = &*self.work.account;
         if account.is_full() {
@@ -130,14 +131,15 @@ impl Turn<'_, '_> {
         (count >= account.settings.limits.grid_triggers).then_some(SleepingReason::Triggers)
     }
 
-    /// The base, the rule, and the levels by the ticks of the candle's day.
+    /// Returns the base, the rule, and the levels for the tick sizes of the candle's day.
     fn look(&self) -> Option<(Price, GridRule, Levels)> {
         let grid = self.work.account.grid(self.id)?;
         let ticks = self.work.tables.ticks.of(&grid.symbol, grid.facts.kind, self.effective.day);
         Some((grid.base, grid.rule.clone(), grid.rule.step.levels(grid.base, ticks)))
     }
 
-    /// The open is at or beyond a level: one trigger at the open, for all the steps it jumped over.
+    /// If the open is at or beyond a level, triggers once at the open, for all the steps in the
+    /// gap.
     fn gap(&mut self) {
         let Some((base, rule, levels)) = self.look() else { return };
         let open = self.effective.candle.open;
@@ -181,10 +183,10 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Moves the base, and creates an order unless a limit of the account prevents it. Returns
-    /// whether it may trigger; otherwise it sleeps.
+    /// Moves the base, and creates an order unless the account cannot place it. If the grid may not
+    /// trigger, puts it to sleep and returns `false`.
     fn trigger(&mut self, kind: GridTriggerKind, side: Side, quantity: Quantity, price: Price) -> bool {
-        // Skip the work if the grid may not trigger either way.
+        // Skip the work if the grid may trigger neither with an order nor without.
         if let (Some(reason), Some(_)) = (self.spent(false), self.spent(true)) {
             self.sleep(reason);
             return false;
@@ -213,7 +215,7 @@ impl Turn<'_, '_> {
         true
     }
 
-    /// A bound was left: cancels its open orders, sells its position and ends it.
+    /// Ends a grid that has crossed a bound: cancels its open orders and sells its position.
     fn close(&mut self, bound: Price) {
         let Some(grid) = self.work.account.grid(self.id) else { return };
         for event in cancellations(self.work.account, grid, BY_BOUND) {

@@ -1,4 +1,4 @@
-//! How a trigger creates an order, and how the open orders of a grid are cancelled with it.
+//! Creates the order of a trigger, and cancels a grid's open orders.
 
 use market::{Market, Price};
 
@@ -18,7 +18,7 @@ use crate::verdict::{Failure, check_account};
 use crate::view::MarketView;
 use crate::words::{GridHours, GridOrderType, OrderStatus, OrderType, OutsideRth, Side, SleepingReason};
 
-/// The reason text with which the open orders of a grid are cancelled.
+/// Cancellation reasons of a grid's open orders.
 pub(crate) const BY_CANCEL: &str = "grid canceled";
 pub(crate) const BY_REPLACE: &str = "grid replaced";
 pub(super) const BY_EXPIRY: &str = "grid expired";
@@ -38,7 +38,7 @@ impl Skip {
         Skip { reason, refusal: Some(refusal) }
     }
 
-    /// An order of this quantity fails a check.
+    /// Maps a failed check to a sleeping reason.
     fn for_refusal(refusal: Refusal) -> Skip {
         let reason = match refusal.check {
             Some(5 | 6) => SleepingReason::Position,
@@ -50,7 +50,7 @@ impl Skip {
 }
 
 impl Grid {
-    /// The lanes its orders trade in.
+    /// Returns the lanes in which the grid's orders trade.
     pub(crate) fn outside_rth(&self) -> OutsideRth {
         match (self.market(), self.rule.hours) {
             (Market::Us, GridHours::Extended) => OutsideRth::AnyTime,
@@ -63,7 +63,7 @@ impl Grid {
         if side.is_buy() { self.rule.buy_depth } else { self.rule.sell_depth }
     }
 
-    /// The order type of this side: a limit order wherever a price is given.
+    /// Returns the order type for a side: a limit order if the rule sets a price.
     pub fn sub_order_type(&self, side: Side) -> OrderType {
         let word = if side.is_buy() { self.rule.buy_type } else { self.rule.sell_type };
         if word == GridOrderType::Market && self.depth(side) == 0 {
@@ -73,8 +73,8 @@ impl Grid {
         }
     }
 
-    /// The terms of an order of this grid. A market order trades in regular hours only, whatever
-    /// hours the grid watches.
+    /// Returns the terms of a grid order. A market order trades in regular hours only, regardless
+    /// of the hours that the grid watches.
     pub(crate) fn terms(&self, side: Side, quantity: Quantity, price: Option<Price>) -> Terms {
         let order_type = if price.is_some() { OrderType::Limit } else { OrderType::Market };
         let outside_rth = match self.outside_rth() {
@@ -86,7 +86,7 @@ impl Grid {
     }
 }
 
-/// The order of a trigger, or why it is skipped.
+/// Returns the order of a trigger, or why the trigger is skipped.
 pub(super) fn of_trigger(
     account: &Account,
     view: &MarketView<'_>,
@@ -102,7 +102,7 @@ pub(super) fn of_trigger(
     let price = match grid.depth(side) {
         0 if grid.sub_order_type(side) == OrderType::Market => None,
         0 => Some(origin.price),
-        // Some ticks below a price of few ticks there is no valid price.
+        // At a very low price, the depth may fall below zero: the minimum is one tick.
         level => Some(depth_price(mark, level, side, ticks).max(ticks.tick(mark))),
     };
     let terms = grid.terms(side, quantity, price);
@@ -115,7 +115,7 @@ pub(super) fn of_trigger(
     }
 }
 
-/// Checks the limits on the account's current position: open orders do not count.
+/// Checks the quantity limits against the account's current position, ignoring open orders.
 fn check_limits(account: &Account, grid: &Grid, side: Side, quantity: Quantity) -> Result<(), Skip> {
     let held = account.held(&grid.symbol);
     let rule = &grid.rule;
@@ -139,8 +139,8 @@ fn check_limits(account: &Account, grid: &Grid, side: Side, quantity: Quantity) 
     }
 }
 
-/// The market order that closes a grid's position, as far as the account still holds it and can
-/// sell it; `None` if nothing is left.
+/// Returns the market order that closes a grid's position, limited to the quantity that the account
+/// can still sell. Returns `None` if that is zero.
 pub(super) fn of_close(
     account: &Account,
     view: &MarketView<'_>,
@@ -159,7 +159,7 @@ pub(super) fn of_close(
     born(account, view, Terms { quantity, ..terms }, origin).ok()
 }
 
-/// A day order of the engine.
+/// Creates a day order on behalf of the engine.
 fn born(
     account: &Account,
     view: &MarketView<'_>,
@@ -171,7 +171,7 @@ fn born(
     let placement = place(view.venue(symbol.market()), hours(&terms), view.at).ok_or_else(no_day)?;
     let no_quotes = || Refusal::plain("no quotes");
     let security = view.security_on(symbol, placement.day).ok_or_else(no_quotes)?;
-    // Lots may have changed since, and a gap may be wide.
+    // The lot size may have changed since submission, and a gap may multiply the quantity.
     check_quantity(&account.settings, &terms, &security)?;
     let ticks = view.ticks(symbol, security.kind, placement.day);
     let at_market =
@@ -192,7 +192,7 @@ fn born(
     })
 }
 
-/// The open orders of a grid, ordered by sequence number.
+/// Returns the open orders of a grid, in order of sequence number.
 pub(super) fn open_orders(account: &Account, grid: &Grid) -> Vec<OrderId> {
     let of_grid = account
         .open_orders_of(&grid.symbol)
@@ -202,7 +202,7 @@ pub(super) fn open_orders(account: &Account, grid: &Grid) -> Vec<OrderId> {
     found.into_iter().map(|(_, id)| id).collect()
 }
 
-/// The events that cancel them.
+/// Returns the events that cancel a grid's open orders.
 pub(super) fn cancellations(account: &Account, grid: &Grid, reason: &str) -> Vec<Event> {
     let canceled = |id: OrderId| Event::Canceled { id, reason: Some(reason.to_owned()) };
     open_orders(account, grid).into_iter().map(canceled).collect()

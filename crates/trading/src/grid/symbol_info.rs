@@ -1,4 +1,4 @@
-//! The facts of a security that a client needs to submit a grid.
+//! Security data that a client needs to submit a grid.
 
 use market::{Market, Price, Symbol};
 
@@ -13,21 +13,21 @@ use crate::words::Kind;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridSymbolInfo {
-    /// The known price, if there is one.
+    /// Current price, if known.
     pub last_done: Option<Price>,
     pub lot: Quantity,
     pub currency: Currency,
-    /// Decimals of its printed prices.
+    /// Number of decimals in displayed prices.
     pub decimals: u32,
-    /// Its price steps on the trading date, ascending.
+    /// Tick sizes on the trading date, ascending.
     pub ticks: Vec<TickBand>,
-    /// Whether the client has agreed to the risks of strategies.
+    /// Whether the client has accepted the risks of strategies.
     pub is_granted: bool,
     /// Whether a grid can trade before and after regular hours.
     pub has_extended_hours: bool,
 }
 
-/// The tick size above one price and up to another; the last band has no end.
+/// Tick size for prices above `over` and up to `to`. The last band has no upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickBand {
     pub over: Price,
@@ -35,7 +35,7 @@ pub struct TickBand {
     pub tick: Price,
 }
 
-/// The facts of a security for a grid, or why it allows no grids.
+/// Returns the grid-related data of a security, or a refusal if it does not support grids.
 pub fn grid_symbol_info(
     account: &Account,
     view: &MarketView<'_>,

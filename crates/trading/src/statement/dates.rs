@@ -1,4 +1,4 @@
-//! The booking date of an entry, and when the statement of a date is made.
+//! The booking date of an entry, and the time at which a date's statement is created.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::event::{AcceptedOrder, Entry, Event};
 use crate::feed::Feed;
 use crate::roll::CORPORATE_ACTION;
 
-/// When a date is over in every market: at this second of the next one in Hong Kong. The US trading
-/// day has ended by then.
+/// Second of the next date in Hong Kong at which a date's statement is created. The US trading day
+/// has ended by then.
 const MADE_AT_S: i64 = 9 * 3_600;
 
-/// When the statement of a date is made; `zone` is that of Hong Kong.
+/// Returns when the statement of a date is created. `zone` must be that of Hong Kong.
 pub fn made_at(zone: &Zone, date: Date) -> Timestamp {
     zone.instant(date.tomorrow().unwrap_or(date), MADE_AT_S)
 }
 
-/// The last instant up to `now` at which a statement is made.
+/// Returns the last instant up to `now` at which a statement is created.
 pub fn last_made_at(zone: &Zone, now: Timestamp) -> Timestamp {
     let today = zone.date(now);
     let yesterday = today.yesterday().unwrap_or(today);
@@ -32,12 +32,13 @@ pub(super) struct Dated<'a> {
     pub(super) entry: &'a Entry,
 }
 
-/// A journal by date.
+/// A journal sorted by date.
 #[derive(Debug)]
 pub(super) struct ByDate<'a> {
-    /// Entries of one date retain their order, and so do all entries of one security.
+    /// Sorted by date. Entries with the same date, and all entries of one security, retain their
+    /// order.
     pub(super) entries: Vec<Dated<'a>>,
-    /// The first date of each order, by number.
+    /// First date of each order, by order number.
     pub(super) orders: BTreeMap<u64, Date>,
 }
 
@@ -54,8 +55,8 @@ pub(super) fn by_date<'a>(entries: &'a [Entry], feed: &dyn Feed, began: Timestam
     let mut dated: Vec<Dated<'a>> =
         entries.iter().map(|entry| Dated { date: booking.date(entry), entry }).collect();
     // An account looks up its orders by position, so they must be applied in numerical order. A
-    // Hong Kong order submitted before a New York one, where it is still the day before, is applied
-    // with it, but counts from its own date on.
+    // Hong Kong order submitted before a New York order, whose date is still the previous one, is
+    // applied on that date, but included in statements only from its own date on.
     let mut earliest = None;
     for dated in dated.iter_mut().rev().filter(|dated| created(&dated.entry.event).is_some()) {
         let date = earliest.map_or(dated.date, |earliest: Date| earliest.min(dated.date));
@@ -66,7 +67,7 @@ pub(super) fn by_date<'a>(entries: &'a [Entry], feed: &dyn Feed, began: Timestam
     ByDate { entries: dated, orders: booking.orders }
 }
 
-/// The order that an event creates.
+/// Returns the order that an event creates.
 fn created(event: &Event) -> Option<&AcceptedOrder> {
     match event {
         Event::Accepted(accepted) | Event::Rejected { order: Some(accepted), .. } => Some(accepted),
@@ -78,26 +79,26 @@ struct Booking<'a> {
     feed: &'a dyn Feed,
     zone: &'a Zone,
     began: Timestamp,
-    /// The securities of orders, by number.
+    /// Symbol of each order, by order number.
     symbols: BTreeMap<u64, Symbol>,
-    /// The last date of any entry about a security: an action sets its quantity, so earlier entries
-    /// must stay before it.
+    /// Latest date of any entry of a security. A corporate action sets the quantity, so earlier
+    /// entries must stay before it.
     last: BTreeMap<Symbol, Date>,
     orders: BTreeMap<u64, Date>,
 }
 
 impl Booking<'_> {
-    /// The trading date of the market concerned, or the date in Hong Kong; a later one if the
-    /// statement of that date is already made.
+    /// Returns the statement date of an entry: the trading date of its market or, without a market,
+    /// the date in Hong Kong. If the statement of that date already exists, returns the next open
+    /// date.
     fn date(&mut self, entry: &Entry) -> Date {
         let Some(at) = entry.at else {
-            // Entries from before the first request count at the beginning of the account,
-            // whichever date that is.
+            // Entries made before the first request belong to the account's first date.
             return self.open_date(self.began, Closing::After);
         };
         let symbol = self.symbol(&entry.event);
         let closing = match entry.event {
-            // An operator may enter a position at the exact second at which a statement was made.
+            // An operator may enter a position in the second at which a statement is created.
             Event::PositionEntered { .. } => Closing::Before,
             _ => Closing::After,
         };
@@ -125,7 +126,7 @@ impl Booking<'_> {
         }
     }
 
-    /// The first date whose statement is not made yet at an instant.
+    /// Returns the first date whose statement does not exist yet at an instant.
     fn open_date(&self, at: Timestamp, closing: Closing) -> Date {
         let (date, seconds) = self.zone.local(at);
         let is_yesterday_open = match closing {
@@ -135,7 +136,7 @@ impl Booking<'_> {
         if is_yesterday_open { date.yesterday().unwrap_or(date) } else { date }
     }
 
-    /// The security that an event concerns.
+    /// Returns the security that an event is about.
     fn symbol(&mut self, event: &Event) -> Option<Symbol> {
         if let Some(accepted) = created(event) {
             self.symbols.insert(accepted.id.number(), accepted.terms.symbol.clone());
@@ -154,14 +155,14 @@ impl Booking<'_> {
     }
 }
 
-/// Whether events at the second of a statement come before it.
+/// Whether a statement closes before or after the events in its own second.
 #[derive(Clone, Copy, Debug)]
 enum Closing {
     Before,
     After,
 }
 
-/// Whether an order was ended before the roll of the same instant.
+/// Returns whether an event ended an order before the roll at the same instant.
 fn is_before_roll(event: &Event) -> bool {
     match event {
         Event::Expired { .. } => true,

@@ -1,4 +1,4 @@
-//! The contents of a statement, section by section.
+//! The contents of a statement, by section.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::quantity::Quantity;
 use crate::tables::Fee;
 use crate::words::{AccountType, Side};
 
-/// The period of a statement.
+/// Period of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StatementKind {
     Daily,
@@ -24,7 +24,7 @@ pub enum StatementKind {
 impl StatementKind {
     pub const ALL: [StatementKind; 2] = [StatementKind::Daily, StatementKind::Monthly];
 
-    /// The code in requests and file keys.
+    /// Returns the code used in requests and file keys.
     pub fn number(self) -> u8 {
         match self {
             StatementKind::Daily => 1,
@@ -50,21 +50,21 @@ impl fmt::Display for StatementKind {
     }
 }
 
-/// A date or a month of an account.
+/// A statement of one date or one month.
 #[derive(Clone, Debug)]
 pub struct Statement {
     pub kind: StatementKind,
-    /// Its first and last calendar day; a statement is dated by the last.
+    /// First and last calendar day. A statement is dated by the last.
     pub first: Date,
     pub date: Date,
-    /// By the market's clock.
+    /// Creation time by the market clock.
     pub made_at: Timestamp,
     pub account_type: AccountType,
-    /// The number of the last journal entry by then.
+    /// Number of the last journal entry at that time.
     pub last_entry: u64,
     /// By currency. HKD is always included.
     pub balances: Vec<CashLine>,
-    /// In the order of the journal, within a date.
+    /// By date, and within a date in journal order.
     pub flows: Vec<FlowLine>,
     /// By day and order.
     pub trades: Vec<TradeLine>,
@@ -75,11 +75,11 @@ pub struct Statement {
     pub cash_locks: Vec<CashLock>,
     pub share_locks: Vec<ShareLock>,
     pub interest: Vec<InterestLine>,
-    /// In HKD. `Err` names the currency without a rate.
+    /// Totals in HKD. `Err` names the currency without an exchange rate.
     pub assets: Result<AssetLine, String>,
 }
 
-/// The cash of one currency.
+/// Cash in one currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CashLine {
     pub currency: Currency,
@@ -88,7 +88,7 @@ pub struct CashLine {
     /// All booked amounts, settled or not.
     pub ledger: Money,
     pub settled: Money,
-    /// Reserved for open buys.
+    /// Amount reserved for open buy orders.
     pub reserved: Money,
     /// Debit interest that is not booked yet.
     pub accrued: Money,
@@ -100,7 +100,7 @@ pub struct FlowLine {
     pub flow: CashFlow,
 }
 
-/// The trades of an order on a day.
+/// Trades of one order on one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradeLine {
     pub day: Date,
@@ -110,7 +110,7 @@ pub struct TradeLine {
     pub side: Side,
     pub currency: Currency,
     pub quantity: Quantity,
-    /// Price times quantity, and the product with the multiplier.
+    /// Price times quantity, without and with the multiplier.
     pub(crate) paid: Money,
     pub amount: Money,
     pub(crate) decimals: u32,
@@ -119,7 +119,7 @@ pub struct TradeLine {
 }
 
 impl TradeLine {
-    /// The average, with one decimal more than the security has if needed.
+    /// Returns the average price, with one decimal more than the security has if needed.
     pub fn price(&self) -> Plain {
         let units = price_quotient(
             self.paid.units(),
@@ -133,13 +133,13 @@ impl TradeLine {
         self.fees.iter().map(|fee| fee.amount).sum()
     }
 
-    /// The effect on the cash.
+    /// Returns the effect on cash, after fees.
     pub fn clear(&self) -> Money {
         if self.side.is_buy() { -self.amount - self.fee_total() } else { self.amount - self.fee_total() }
     }
 }
 
-/// A holding at the end, or one that was closed in the period.
+/// A position at the end of the period, or one closed during it.
 #[derive(Clone, Debug)]
 pub struct HoldingLine {
     pub symbol: Symbol,
@@ -149,20 +149,20 @@ pub struct HoldingLine {
     pub begin: Quantity,
     pub change: Quantity,
     pub ledger: Quantity,
-    /// `None` without any price or without a holding: a holding is then valued at cost.
+    /// `None` without a position or if there was never a price. A position is then valued at cost.
     pub close: Option<Price>,
     pub value: Money,
-    /// Of one share; `None` without a holding.
+    /// Cost per share. `None` without a position.
     pub cost: Option<Plain>,
     pub factors: Factors,
 }
 
-/// Why a holding changed.
+/// Why a position changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareChange {
     Buy,
     Sell,
-    /// A split, a consolidation or a bonus.
+    /// A split, a consolidation or a bonus issue.
     Corporate,
     OptionExpiry,
     /// Entered by an operator.
@@ -194,25 +194,25 @@ pub struct CorporateLine {
     pub kind: CorporateKind,
     pub ex_date: Date,
     pub pay_date: Option<Date>,
-    /// The entitled shares, where they are known.
+    /// Number of entitled shares, if known.
     pub entitled: Option<Quantity>,
     pub currency: Currency,
     pub cash: Money,
     pub shares: Quantity,
 }
 
-/// The reserve of an open buy.
+/// Cash reserved for an open buy order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CashLock {
     pub order: OrderId,
     pub symbol: Symbol,
     pub currency: Currency,
-    /// Including fees.
+    /// Amount including fees.
     pub amount: Money,
     pub fees: Money,
 }
 
-/// The quantity reserved for an open sale.
+/// Quantity reserved for an open sell order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareLock {
     pub order: OrderId,
@@ -220,10 +220,11 @@ pub struct ShareLock {
     pub quantity: Quantity,
 }
 
-/// The origin of interest.
+/// Origin of an interest amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InterestKind {
-    /// On a debt, for a number of days, at a yearly rate in millionths, with `year` days.
+    /// Interest on a debt for `days` days, at an annual rate in millionths, with `year` days per
+    /// year.
     Accrued {
         balance: Money,
         days: i64,
@@ -238,16 +239,16 @@ pub struct InterestLine {
     pub date: Date,
     pub currency: Currency,
     pub kind: InterestKind,
-    /// Negative: due or paid.
+    /// Negative, whether accrued or booked.
     pub amount: Money,
 }
 
-/// Everything in HKD, to the cent.
+/// Account totals in HKD, rounded to the cent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssetLine {
     pub ledger: Money,
     pub market_value: Money,
-    /// Receivables less payables.
+    /// Receivables minus payables.
     pub outstanding: Money,
     pub init_margin: Money,
     pub maintenance_margin: Money,

@@ -1,10 +1,10 @@
 //! Statements: the events of an account on a date or in a month, and its state at the end.
 //!
-//! A statement is computed from the journal by booking date, without any state: entries are sorted
-//! by date (`dates.rs`), folded onto an [`Account`](crate::Account) date by date, and each date on
-//! which a market was open or something was booked gets a statement (`reckon.rs`). The statement of
-//! a month is made with the first date after it. `lines.rs` has the types; every amount in them is
-//! exact, so that each equation holds to the last digit.
+//! A statement is computed from the journal by booking date, without stored state. Entries are
+//! sorted by date (`dates.rs`) and folded onto an [`Account`](crate::Account) date by date. Each
+//! date on which a market was open or an amount was booked gets a statement (`reckon.rs`). A
+//! monthly statement is created with the first statement of the next month. `lines.rs` has the
+//! types; all amounts in them are exact, so that every sum matches to the last digit.
 
 mod dates;
 mod lines;

@@ -1,4 +1,4 @@
-//! Folds a journal date by date and makes the statements of each.
+//! Folds a journal date by date and creates the statements of each.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,9 +17,10 @@ use crate::position::Position;
 use crate::tables::Tables;
 use crate::view::{Dates, MarketView};
 
-/// Makes the statements that are due up to an instant, except those of dates before `from`. All of
-/// one date are passed together, the month that ended before it first. Returns the first date that
-/// was not examined; `None` for an account that has not begun.
+/// Creates the statements that are due by `until`, skipping dates before `from`. Calls `notify`
+/// once per date with its daily statement, preceded by the monthly one of a month that ended
+/// before. Returns the first date that was not examined, or `None` if the account has had no
+/// request.
 pub fn statements(
     entries: &[Entry],
     (feed, tables): (&dyn Feed, &Tables),
@@ -43,7 +44,7 @@ pub fn statements(
     };
     let (from, zone) = (from.unwrap_or(first), feed.venue(Market::Hk).zone());
     let mut date = first;
-    // A month that has ended, until it is passed on with the next date.
+    // An ended month, passed on with the next date that has a statement.
     let mut ended: Option<Statement> = None;
     let mut is_month_told = false;
     while made_at(zone, date) <= until {
@@ -72,10 +73,10 @@ pub fn statements(
 /// The date or month being folded.
 pub(super) struct Period {
     pub(super) first: Date,
-    /// The balances before it.
+    /// Balances before the period.
     pub(super) cash: BTreeMap<Currency, Money>,
     pub(super) positions: BTreeMap<Symbol, Position>,
-    /// Its first entry.
+    /// Index of the first entry.
     start: usize,
     pub(super) interest: Vec<InterestLine>,
 }
@@ -96,10 +97,10 @@ struct Clerk<'a> {
     feed: &'a dyn Feed,
     tables: &'a Tables,
     entries: &'a [Entry],
-    /// The entries by date, and how many of them are applied.
+    /// Entries by date, and the number of applied ones.
     dated: &'a [Dated<'a>],
     taken: usize,
-    /// The first date of each order.
+    /// First date of each order.
     orders: &'a BTreeMap<u64, Date>,
     account: Account,
     day: Period,
@@ -129,7 +130,7 @@ impl Clerk<'_> {
         }
     }
 
-    /// Whether a market was open on a date, or something was booked.
+    /// Returns whether a market was open on a date, or an amount was booked.
     fn has_statement(&self, date: Date) -> bool {
         let is_open = |market| self.feed.venue(market).calendar().kind(date).is_some();
         if is_open(Market::Hk) || is_open(Market::Us) {
@@ -140,7 +141,7 @@ impl Clerk<'_> {
         of_date.any(|dated| moves_something(&dated.entry.event))
     }
 
-    /// The first date from `from` on whose statement is due by an instant.
+    /// Returns the first date from `from` on that has a statement due by `until`.
     fn next_statement(&self, from: Date, until: Timestamp) -> Option<Date> {
         let zone = self.feed.venue(Market::Hk).zone();
         std::iter::successors(Some(from), |date| date.tomorrow().ok())
@@ -148,7 +149,7 @@ impl Clerk<'_> {
             .find(|date| self.has_statement(*date))
     }
 
-    /// The statement of the period that ends with a date, as of its end.
+    /// Returns the statement of the period that ends with a date.
     fn statement(&self, kind: StatementKind, date: Date, made_at: Timestamp) -> Statement {
         let period = match kind {
             StatementKind::Daily => &self.day,
@@ -179,8 +180,8 @@ impl Clerk<'_> {
         }
     }
 
-    /// The end of a date: the trading dates of both markets are the last ones up to it, regardless
-    /// of later rolls.
+    /// Returns the market data at the end of a date. The trading date of each market is its last
+    /// one up to `date`, regardless of later rolls.
     fn view(&self, date: Date, at: Timestamp) -> MarketView<'_> {
         let last = |market| self.feed.venue(market).calendar().on_or_before(date).unwrap_or(date);
         let dates = Dates { hk: last(Market::Hk), us: last(Market::Us) };
@@ -193,11 +194,11 @@ pub(super) struct AtEnd<'a> {
     pub(super) account: &'a Account,
     pub(super) view: MarketView<'a>,
     pub(super) date: Date,
-    /// The first date of each order, by number.
+    /// First date of each order, by order number.
     pub(super) orders: &'a BTreeMap<u64, Date>,
 }
 
-/// The line of an entry about interest; `accrued` is its addition to the debt, negative.
+/// Returns the line of an interest entry. `accrued` is the accrued interest, as a negative amount.
 fn interest(dated: &Dated<'_>, accrued: Money) -> Option<InterestLine> {
     let (currency, kind, amount) = match &dated.entry.event {
         Event::InterestAccrued { currency, balance, days, rate_millionths, year } => {
@@ -215,7 +216,7 @@ fn interest(dated: &Dated<'_>, accrued: Money) -> Option<InterestLine> {
     Some(InterestLine { date: dated.date, currency, kind, amount })
 }
 
-/// Whether an event has ledger legs.
+/// Returns whether an event has ledger legs.
 fn moves_something(event: &Event) -> bool {
     matches!(
         event,

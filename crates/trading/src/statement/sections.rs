@@ -73,7 +73,7 @@ pub(super) fn trades(dated: &[Dated<'_>]) -> Vec<TradeLine> {
     lines.into_values().collect()
 }
 
-/// The empty line of an order and a day.
+/// Creates an empty line for an order and a day.
 fn trade(filled: &Execution) -> TradeLine {
     TradeLine {
         day: filled.day,
@@ -159,7 +159,7 @@ fn corporate_line(date: Date, event: &Event) -> Option<CorporateLine> {
     }
 }
 
-/// Open orders with a reserve at the end of the date.
+/// Returns the open orders that have a reserve at the end of the date.
 fn working_orders<'a>(at: &AtEnd<'a>) -> impl Iterator<Item = &'a Order> + use<'a> {
     let (dates, end) = (at.orders, at.date);
     let is_there = move |order: &&Order| {
@@ -192,7 +192,7 @@ pub(super) fn share_locks(at: &AtEnd<'_>) -> Vec<ShareLock> {
     working_orders(at).filter(|order| !order.terms.side.is_buy()).map(lock).collect()
 }
 
-/// The printing facts of a security, which may be sold by now.
+/// Display data of a security, whose position may already be closed.
 #[derive(Clone, Copy)]
 struct Printed {
     currency: Currency,
@@ -258,15 +258,15 @@ fn holding(
     }
 }
 
-/// The close of a date, or the last one before it. An expired option has none, and is valued at
-/// cost.
+/// Returns the close of a date, or the last one before it. `None` for an expired option, which is
+/// valued at cost.
 fn close_of(at: &AtEnd<'_>, symbol: &Symbol) -> Option<Price> {
     let has_ended = option_end(symbol, at.view.feed).is_some_and(|end| end <= at.view.at);
     let next = at.date.tomorrow().ok().filter(|_| !has_ended)?;
     at.view.feed.close_before(symbol, next)
 }
 
-/// Everything in HKD, by the rates of the date.
+/// Returns the account totals in HKD at the date's exchange rates.
 pub(super) fn assets(at: &AtEnd<'_>, holdings: &[HoldingLine]) -> Result<AssetLine, String> {
     let convert = |currency: Currency, amount: Money| -> Result<HkdAmount, String> {
         let rate = match currency {

@@ -15,13 +15,13 @@ pub struct FeeTable {
     charges: Vec<Charge>,
 }
 
-/// Identifies the contents of a table: copies share it.
+/// Identifies the contents of a table. Clones share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FeeTableId(u64);
 
 static TABLES: AtomicU64 = AtomicU64::new(0);
 
-/// All rows of one code of one market, in file order.
+/// All rows with one code in one market, in file order.
 #[derive(Clone, Debug)]
 struct Charge {
     market: Market,
@@ -59,7 +59,7 @@ pub struct Fee {
     pub amount: Money,
 }
 
-/// The inputs of the charges of an order on one trading day, besides its amount and quantity.
+/// Inputs for the charges of an order on one trading day, other than amount and quantity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChargeBasis {
     pub(crate) market: Market,
@@ -69,7 +69,7 @@ pub(crate) struct ChargeBasis {
     pub(crate) plan: FeePlan,
 }
 
-/// The totals of an order on one day.
+/// Totals of an order on one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayTotals {
     pub amount: Money,
@@ -84,7 +84,7 @@ impl DayTotals {
 
 const HEADER: &str = "market,kind,code,group,side,from,base,rate,least,most,round";
 const RATE_DECIMALS: u32 = 10;
-/// A charge of a hundredth of the amount must be a typing error in a percentage.
+/// Maximum rate: 1 % of the amount. A higher one is most likely a misplaced decimal point.
 const AMOUNT_RATE_MAX: i128 = 10i128.pow(RATE_DECIMALS) / 100;
 
 impl FeeTable {
@@ -102,7 +102,7 @@ impl FeeTable {
         self.id
     }
 
-    /// All charges of an order on one day, in table order, zero amounts included.
+    /// Returns all charges of an order on one day in table order, including zero amounts.
     pub(crate) fn charges(
         &self,
         of: ChargeBasis,
@@ -118,13 +118,14 @@ impl FeeTable {
         })
     }
 
-    /// The sum of all charges of an order on one day.
+    /// Returns the sum of all charges of an order on one day.
     pub(crate) fn total(&self, of: ChargeBasis, traded: DayTotals) -> Money {
         self.charges(of, traded).map(|(_, _, amount)| amount).sum()
     }
 
-    /// The charges that a further fill adds: those after it less those before it, so that their sum
-    /// does not depend on how the day was divided. Zero amounts are left out.
+    /// Returns the charges that a further fill adds: the difference between the charges after and
+    /// before it, so that their sum does not depend on how the day was split into fills. Zero
+    /// amounts are omitted.
     pub(crate) fn added(&self, of: ChargeBasis, before: DayTotals, after: DayTotals) -> Vec<Fee> {
         let old: Vec<(&str, Money)> =
             self.charges(of, before).map(|(code, _, amount)| (code, amount)).collect();
@@ -135,7 +136,7 @@ impl FeeTable {
         fees.filter(|fee| !fee.amount.is_zero()).collect()
     }
 
-    /// The position of a code in lists of charges.
+    /// Returns the position of a code in lists of charges.
     pub(crate) fn place(&self, market: Market, code: &str) -> usize {
         let known = self.charges.iter().position(|charge| charge.market == market && charge.code == code);
         known.unwrap_or(self.charges.len())
@@ -194,7 +195,7 @@ fn add_row(charges: &mut Vec<Charge>, row: &Row<'_>) -> Result<(), TableError> {
 }
 
 impl Charge {
-    /// The row of a kind and date; a row that names the kind overrides the general one.
+    /// Returns the row for a kind and date. A row for the specific kind overrides the general one.
     fn row(&self, kind: Kind, day: Date) -> Option<&ChargeRow> {
         let latest = |kind: Option<Kind>| self.rows.iter().rfind(|row| row.kind == kind && row.from <= day);
         latest(Some(kind)).or_else(|| latest(None))
@@ -238,11 +239,11 @@ mod tests {
     ];
 
     proptest! {
-        /// Including bounds, minimum charges and rounding: however the fills of a day are divided
-        /// and ordered, their charges add up to those of its totals, and no charge is ever
+        /// With bounds, minimum charges and rounding, the charges of a day's fills add up to those
+        /// of its totals, regardless of how the fills are split and ordered, and no charge is
         /// refunded.
         #[test]
-        fn the_charges_of_a_day_depend_only_on_its_totals(
+        fn charges_depend_only_on_the_days_totals(
             fills in prop::collection::vec((1..90_000i64, 1..30_000i64), 1..8),
             (day, of, side) in (0..DAYS.len(), 0..KINDS.len(), prop_oneof![Just(Side::Buy), Just(Side::Sell)]),
         ) {

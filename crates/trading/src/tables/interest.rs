@@ -3,13 +3,13 @@ use market::Date;
 use super::rows::{TableError, rows};
 use crate::money::Currency;
 
-/// Yearly interest on debts by currency and date.
+/// Annual interest on debt by currency and date.
 #[derive(Clone, Debug)]
 pub struct InterestTable {
     rows: Vec<(Option<Currency>, Date, Interest)>,
 }
 
-/// A yearly rate in units of `10^-6`, and the days of its year.
+/// An annual rate in units of `10^-6`, and the number of days in its year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
     pub rate_millionths: i64,

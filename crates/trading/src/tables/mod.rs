@@ -1,6 +1,5 @@
-//! The dated tables: ticks, fees, settlement days, interest. Their text is a separate data file,
-//! compiled in as a default and replaceable by an operator; errors in it are refused with file and
-//! line.
+//! The dated tables: ticks, fees, settlement days, interest. They are compiled-in data files that
+//! an operator can replace. Errors are reported with file and line.
 
 mod fees;
 mod interest;
@@ -23,14 +22,14 @@ const FEES: &str = include_str!("../../tables/fees.csv");
 const SETTLEMENT: &str = include_str!("../../tables/settlement.csv");
 const INTEREST: &str = include_str!("../../tables/interest.csv");
 
-/// All tables that the rules use.
+/// All tables used by the rules.
 #[derive(Clone, Debug)]
 pub struct Tables {
     pub ticks: TickTable,
     pub fees: FeeTable,
     pub settlement: SettlementTable,
     pub interest: InterestTable,
-    /// The tax withheld from a dividend, by market.
+    /// Tax withheld from dividends, by market.
     pub dividend_tax: DividendTax,
 }
 
@@ -40,7 +39,7 @@ pub struct DividendTax {
     pub us: Share,
 }
 
-/// The texts of the compiled-in tables, by file name, as a starting point for an operator.
+/// Contents of the compiled-in tables by file name, as a template for operators.
 pub const BUILT_IN: [(&str, &str); 5] = [
     ("ticks.csv", TICKS),
     ("plan.csv", PLAN),
@@ -54,13 +53,13 @@ impl Tables {
         Tables::with(|_| None)
     }
 
-    /// The compiled-in tables, except where `replaced` returns another text for a file name.
+    /// Parses the compiled-in tables, or the replacement that `replaced` returns for a file name.
     pub fn with(replaced: impl Fn(&str) -> Option<String>) -> Result<Tables, TableError> {
         let text = |name: &str, built_in: &str| replaced(name).unwrap_or_else(|| built_in.to_owned());
         Ok(Tables {
             ticks: TickTable::parse("ticks.csv", &text("ticks.csv", TICKS))?,
-            // The price plan first: the broker's rows precede the exchange's in every list of
-            // charges.
+            // The price plan comes first, because the broker's charges precede the exchange's in
+            // every list.
             fees: FeeTable::parse(&[
                 ("plan.csv", &text("plan.csv", PLAN)),
                 ("fees.csv", &text("fees.csv", FEES)),

@@ -5,7 +5,7 @@ use market::{Date, Market};
 
 use crate::decimal::parse_units;
 
-/// An error in a table, and its position.
+/// An error in a table, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}")]
 pub struct TableError {
@@ -14,14 +14,14 @@ pub struct TableError {
     pub problem: String,
 }
 
-/// One row, with its position for errors.
+/// One row, with its position for error messages.
 pub(super) struct Row<'a> {
     pub(super) file: &'a str,
     pub(super) line: usize,
     pub(super) fields: Vec<&'a str>,
 }
 
-/// The rows below a header that must be exactly `header`.
+/// Returns the rows below the header, which must be exactly `header`.
 pub(super) fn rows<'a>(file: &'a str, text: &'a str, header: &str) -> Result<Vec<Row<'a>>, TableError> {
     let mut found = Vec::new();
     let mut has_header = false;
@@ -60,7 +60,7 @@ impl Row<'_> {
         Market::parse(text).ok_or_else(|| self.wrong(format!("{text:?} is not a market")))
     }
 
-    /// A date, or `-` for the beginning of time.
+    /// Parses a date, or `-` for the minimum date.
     pub(super) fn from(&self, text: &str) -> Result<Date, TableError> {
         match text {
             "-" => Ok(Date::MIN),
@@ -72,7 +72,7 @@ impl Row<'_> {
         text.parse().map_err(|_| self.wrong(format!("{text:?} is not a {what}")))
     }
 
-    /// A decimal that is not negative, in units of `10^-scale`.
+    /// Parses a non-negative decimal in units of `10^-scale`.
     pub(super) fn decimal(&self, what: &str, text: &str, scale: u32) -> Result<i128, TableError> {
         match parse_units(text, scale) {
             Ok((units, true)) if units >= 0 => Ok(units),

@@ -3,7 +3,7 @@ use market::{Date, Market, Venue};
 use super::rows::{TableError, rows};
 use crate::words::Kind;
 
-/// How many trading days after a trade its money and shares settle.
+/// Number of trading days after a trade at which its money and shares settle.
 #[derive(Clone, Debug)]
 pub struct SettlementTable {
     rows: Vec<SettlementRow>,
@@ -42,8 +42,8 @@ impl SettlementTable {
         Ok(SettlementTable { rows: found })
     }
 
-    /// The settlement date of a trade on `day`. Rows that name the kind override those for every
-    /// kind.
+    /// Returns the settlement date of a trade on `day`. Rows for the specific kind override the
+    /// general ones.
     pub fn date(&self, venue: &Venue, kind: Kind, day: Date) -> Date {
         let latest = |kind: Option<Kind>| {
             self.rows

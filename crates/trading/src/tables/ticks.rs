@@ -5,20 +5,20 @@ use market::{DECIMALS_MAX, Date, Market, Price, Symbol};
 use super::rows::{Row, TableError, rows};
 use crate::words::Kind;
 
-/// Price steps by market, kind of security and date. A band includes its upper end (Hong Kong:
-/// 500.00 still steps 0.2) or its lower one (US: 1.00 already steps 0.01).
+/// Tick sizes by market, kind of security and date. A band includes either its upper end (Hong
+/// Kong: the tick at 500.00 is still 0.2) or its lower end (US: the tick at 1.00 is already 0.01).
 #[derive(Clone, Debug)]
 pub struct TickTable {
-    /// Of single securities. They override those of their kind.
+    /// Ticks of single securities, which override those of their kind.
     own: BTreeMap<Symbol, Eras>,
-    /// By market and kind; those without a kind apply to every security of the market.
+    /// Ticks by market and kind. Those without a kind apply to every security of the market.
     shared: BTreeMap<(Market, Option<Kind>), Eras>,
 }
 
 /// Ascending by date.
 type Eras = Vec<(Date, Ticks)>;
 
-/// The securities that rows apply to.
+/// The securities that a row applies to.
 #[derive(Clone, Debug)]
 enum For {
     Every,
@@ -26,7 +26,7 @@ enum For {
     Symbol(Symbol),
 }
 
-/// The bands of one security at one date, ascending, without gaps.
+/// Price bands of one security on one date, ascending and without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticks {
     bands: Vec<Band>,
@@ -47,7 +47,7 @@ enum End {
 }
 
 const HEADER: &str = "market,for,from,over,to,tick,includes";
-/// Represents an open upper end.
+/// Marks a band without an upper end.
 const OPEN: i64 = i64::MAX;
 
 impl TickTable {
@@ -78,7 +78,7 @@ impl TickTable {
         Ok(TickTable { own, shared })
     }
 
-    /// The steps of a security on a trading date.
+    /// Returns the ticks of a security on a trading date.
     pub fn of(&self, symbol: &Symbol, kind: Kind, date: Date) -> &Ticks {
         let of =
             |kind: Option<Kind>| self.shared.get(&(symbol.market(), kind)).and_then(|eras| at(eras, date));
@@ -87,12 +87,12 @@ impl TickTable {
     }
 }
 
-/// The steps that apply on a date.
+/// Returns the ticks that apply on a date.
 fn at(eras: &Eras, date: Date) -> Option<&Ticks> {
     eras.iter().rfind(|(from, _)| *from <= date).map(|(_, ticks)| ticks)
 }
 
-/// For a market without any table. Parsing ensures that no traded market lacks one.
+/// Used for a market without a table. Parsing ensures that every traded market has one.
 static NO_TICKS: Ticks = Ticks { bands: Vec::new(), includes: End::Lower };
 
 type ReadRow = ((Market, For), Date, Band, End);
@@ -143,7 +143,7 @@ impl Ticks {
         Ok(())
     }
 
-    /// The step of a price. The first band extends downwards and the last one upwards.
+    /// Returns the tick size at a price. The first band extends downwards and the last one upwards.
     pub fn tick(&self, price: Price) -> Price {
         let is_within = |band: &&Band| match self.includes {
             End::Upper => price.0 <= band.to,
@@ -153,7 +153,7 @@ impl Ticks {
         Price(band.map_or(1, |band| band.tick))
     }
 
-    /// Its bands, ascending: lower price, upper price if any, step.
+    /// Returns the bands in ascending order: lower price, upper price if any, tick size.
     pub fn bands(&self) -> impl Iterator<Item = (Price, Option<Price>, Price)> + '_ {
         let shown =
             |band: &Band| (Price(band.over), (band.to != OPEN).then_some(Price(band.to)), Price(band.tick));
@@ -164,13 +164,13 @@ impl Ticks {
         price.0 % self.tick(price).0 == 0
     }
 
-    /// The nearest price on the table that is not above `price`.
+    /// Returns the highest price on a tick that is not above `price`.
     pub fn down(&self, price: Price) -> Price {
         let tick = self.tick(price).0;
         Price(price.0 - price.0.rem_euclid(tick))
     }
 
-    /// The nearest price on the table that is not below `price`.
+    /// Returns the lowest price on a tick that is not below `price`.
     pub fn up(&self, price: Price) -> Price {
         let tick = self.tick(price).0;
         match price.0.rem_euclid(tick) {

@@ -1,9 +1,9 @@
-//! Days that have a daily candle and no one-minute candles: the worked examples and all decided
-//! questions.
+//! Coarse days, which have a daily candle but no one-minute candles: the worked examples, and cases
+//! that the specification leaves open.
 
 use crate::common::{check, play};
 
-/// HK lot 100, no fees, no volume cap, as in the examples.
+/// Hong Kong lots of 100, no fees and no volume limit, as in the examples.
 const GIVEN: &str = "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
         day 2026-03-18
@@ -18,7 +18,7 @@ fn coarse(script: &str) {
 }
 
 #[test]
-fn dc1_a_market_order_of_the_evening_before_fills_at_the_open() {
+fn dc1_a_market_order_from_the_evening_before_fills_at_the_open() {
     coarse(
         "day 2026-03-17
         17:00 buy 500 700.HK MO
@@ -35,7 +35,7 @@ fn dc1_a_market_order_of_the_evening_before_fills_at_the_open() {
 }
 
 #[test]
-fn dc2_a_limit_that_the_day_went_through_fills_at_the_limit() {
+fn dc2_a_crossed_limit_fills_at_the_limit() {
     coarse(
         "09:00 buy 500 700.HK LO 296
         > 09:00:00 #1 WaitToNew
@@ -46,7 +46,7 @@ fn dc2_a_limit_that_the_day_went_through_fills_at_the_limit() {
 }
 
 #[test]
-fn dc3_a_limit_that_the_day_touched_needs_the_setting() {
+fn dc3_a_touched_limit_fills_only_with_the_setting() {
     coarse(
         "09:00 buy 500 700.HK LO 295
         > 09:00:00 #1 WaitToNew
@@ -65,7 +65,7 @@ fn dc3_a_limit_that_the_day_touched_needs_the_setting() {
 }
 
 #[test]
-fn dc4_an_order_submitted_at_the_opening_is_too_late() {
+fn dc4_an_order_submitted_at_the_opening_does_not_fill() {
     coarse(
         "09:29:59 buy 100 700.HK LO 305
         > 09:29:59 #1 WaitToNew
@@ -80,7 +80,7 @@ fn dc4_an_order_submitted_at_the_opening_is_too_late() {
 }
 
 #[test]
-fn dc5_an_order_triggered_inside_the_day_fills_on_the_next_one() {
+fn dc5_an_order_triggered_inside_the_day_fills_on_the_next() {
     coarse(
         "day 2026-03-19
         daily 700.HK 308.6 309.4 305 306 9000000
@@ -112,7 +112,7 @@ fn dc6_an_open_below_the_limit_fills_at_the_open() {
 }
 
 #[test]
-fn dc7_a_market_order_takes_a_share_of_the_day_and_the_rest_expires() {
+fn dc7_a_market_order_fills_a_share_of_the_day() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -134,7 +134,7 @@ fn dc7_a_market_order_takes_a_share_of_the_day_and_the_rest_expires() {
 
 #[test]
 fn dc8_a_day_with_one_minute_is_not_coarse() {
-    // A minute without volume and the closing auction count as minutes.
+    // A minute without volume and the closing auction also count as minutes.
     for minute in ["14:00 299 299 298 298 40000", "10:00 299 299 299 299 0", "16:00 299 299 299 299 40000"] {
         coarse(&format!(
             "candle 700.HK {minute}
@@ -148,7 +148,7 @@ fn dc8_a_day_with_one_minute_is_not_coarse() {
 }
 
 #[test]
-fn a_day_order_triggered_inside_is_released_and_expires_immediately() {
+fn a_day_order_triggered_inside_expires_immediately() {
     coarse(
         "09:00 sell 500 700.HK LIT 309 trigger 309
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -163,7 +163,7 @@ fn a_day_order_triggered_inside_is_released_and_expires_immediately() {
 }
 
 #[test]
-fn a_gap_releases_and_fills_on_the_same_day_after_the_others() {
+fn an_order_released_by_a_gap_fills_after_the_others() {
     coarse(
         "09:00 sell 200 700.HK LIT 299 trigger 299.6
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -182,7 +182,7 @@ fn a_gap_releases_and_fills_on_the_same_day_after_the_others() {
 }
 
 #[test]
-fn counted_touches_need_the_close() {
+fn counted_touches_require_the_close() {
     coarse(
         "09:00 sell 100 700.HK LIT 300 trigger 309 count 2 tif GTC
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -218,7 +218,7 @@ fn a_coarse_day_has_no_auctions() {
         > 16:10:00 #5 CanceledStatus `auction is over`
         > 16:10:00 #4 ExpiredStatus",
     );
-    // As a limit order, one at the low of the day is not crossed.
+    // As a limit order, a limit at the day's low is not crossed.
     coarse(
         "09:05 buy 100 700.HK ALO 295
         > 09:05:00 #1 WaitToNew
@@ -229,7 +229,7 @@ fn a_coarse_day_has_no_auctions() {
 }
 
 #[test]
-fn special_limits_and_odd_lots_treat_the_day_as_a_minute() {
+fn special_limits_and_odd_lots_fill_as_in_a_minute() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -303,7 +303,7 @@ fn the_setting_disables_fills_but_not_the_mark() {
 }
 
 #[test]
-fn a_corporate_action_cancels_at_the_roll_and_the_mark_stays_until_the_end() {
+fn a_corporate_action_cancels_orders_but_leaves_the_mark() {
     coarse(
         "action 700.HK 2026-03-18 split 2
         day 2026-03-17
@@ -319,7 +319,7 @@ fn a_corporate_action_cancels_at_the_roll_and_the_mark_stays_until_the_end() {
 }
 
 #[test]
-fn a_late_daily_candle_takes_effect_on_arrival_and_later_minutes_do_nothing() {
+fn minutes_after_a_late_daily_candle_have_no_effect() {
     check(
         "mark 700.HK 298.6
         daily 700.HK 300 310 295 308 9000000 at 2026-03-18 18:30:05
@@ -375,7 +375,7 @@ fn a_grid_sleeps_through_a_coarse_day_and_wakes_with_a_minute() {
 }
 
 #[test]
-fn daily_candles_and_closing_auctions_are_one_queue() {
+fn daily_candles_and_closing_auctions_share_a_queue() {
     coarse(
         "day 2026-03-17
         daily 5.HK 60 60 60 60 1000
@@ -399,7 +399,7 @@ fn daily_candles_and_closing_auctions_are_one_queue() {
 }
 
 #[test]
-fn a_fill_at_the_end_of_the_day_is_cut_to_the_money() {
+fn a_fill_at_the_end_of_the_day_is_limited_by_funds() {
     check(
         "day 2026-03-17
         daily 700.HK 200 200 200 200 5000000
@@ -453,7 +453,7 @@ fn an_order_for_any_time_fills_from_extended_minutes_and_the_day() {
 }
 
 #[test]
-fn orders_outside_of_regular_hours_never_fill_from_the_day() {
+fn overnight_orders_never_fill_from_the_day() {
     us("09:00 buy 100 AAPL.US LO 195 rth OVERNIGHT
         > 09:00:00 #1 NotReported
         09:00 buy 10 AAPL.US MO rth ANY_TIME
@@ -465,7 +465,7 @@ fn orders_outside_of_regular_hours_never_fill_from_the_day() {
 }
 
 #[test]
-fn an_order_for_any_time_triggered_inside_fills_after_hours_or_expires() {
+fn an_any_time_order_triggered_inside_fills_after_hours() {
     us("candle AAPL.US 16:30 187 187 186 187 4000
         09:00 sell 50 AAPL.US LIT 186.5 trigger 189 rth ANY_TIME
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -495,9 +495,9 @@ fn an_order_released_by_a_premarket_minute_fills_from_the_day() {
 
 #[test]
 fn trailing_orders_follow_only_days_that_may_fill_them() {
-    // The first order sees a day without a release and then a gap below its stop. The second was
-    // submitted at the opening, so the day before its last one moved nothing, and the close of the
-    // last one is 1 below its high.
+    // The first order is not released on the first day, and the next day opens below its stop. The
+    // second order was submitted at the opening, so that day does not move its stop; on the next
+    // day, the close is 1 below the high.
     check(
         "clock US
         day 2026-03-17
@@ -563,7 +563,7 @@ fn half_days_end_early() {
 }
 
 #[test]
-fn an_order_without_a_date_fills_from_minutes_or_daily_candles() {
+fn a_gtc_order_fills_from_minutes_or_daily_candles() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -589,7 +589,7 @@ fn an_order_without_a_date_fills_from_minutes_or_daily_candles() {
 }
 
 #[test]
-fn a_replaced_order_counts_from_its_replacement() {
+fn a_replaced_order_fills_only_after_its_replacement() {
     coarse(
         "day 2026-03-19
         daily 700.HK 300 310 295 308 9000000
@@ -608,7 +608,7 @@ fn a_replaced_order_counts_from_its_replacement() {
 }
 
 #[test]
-fn the_daily_candle_of_a_closed_day_is_ignored() {
+fn a_daily_candle_on_a_non_trading_day_is_ignored() {
     check(
         "day 2026-03-20
         daily 700.HK 297 299 296 298.6 5000000
@@ -623,7 +623,7 @@ fn the_daily_candle_of_a_closed_day_is_ignored() {
 }
 
 #[test]
-fn options_need_minutes_and_settle_by_the_day_of_their_underlying() {
+fn options_need_minutes_but_their_underlying_does_not() {
     check(
         "clock US
         day 2026-03-17
@@ -644,7 +644,7 @@ fn options_need_minutes_and_settle_by_the_day_of_their_underlying() {
 }
 
 #[test]
-fn the_settings_of_older_journals_fill_from_daily_candles() {
+fn settings_of_older_journals_allow_coarse_fills() {
     let player = play("10:00 now");
     let text = serde_json::to_string(&player.entries[0]).unwrap();
     assert!(!text.contains("coarse_fills"), "{text}");

@@ -2,7 +2,7 @@
 
 use crate::common::check;
 
-/// Runs one order that fills completely and immediately on a day, and shows its charges.
+/// Runs one order that fills completely in the first candle of a day, and checks its charges.
 fn order(day: &str, kind: &str, order: &str, price: &str, expected: &str) {
     let of = order.split_whitespace().nth(2).unwrap();
     let (clock, currency, lot) = if of.ends_with(".HK") { ("HK", "HKD", "100") } else { ("US", "USD", "1") };
@@ -28,25 +28,25 @@ fn order(day: &str, kind: &str, order: &str, price: &str, expected: &str) {
 #[test]
 fn hong_kong() {
     let hk = |day, kind, expected| order(day, kind, "buy 200 700.HK", "305.20", expected);
-    // F1
+    // Example F1.
     hk(
         "2026-03-18",
         "equity",
         "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.56 = 84.75",
     );
-    // F2: the minimum settlement charge.
+    // Example F2: the minimum settlement charge.
     hk(
         "2025-03-18",
         "equity",
         "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 84.19",
     );
-    // F4: the old stamp duty and trading fee.
+    // Example F4: the old stamp duty and trading fee.
     hk(
         "2022-10-10",
         "equity",
         "PLATFORM 15.00 · STAMP_DUTY 80.00 · TRADING_FEE 3.05 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 101.79",
     );
-    // F5: funds, warrants and (since 2024-12-21) real estate trusts pay no stamp duty.
+    // Example F5: funds, warrants and, since 2024-12-21, REITs pay no stamp duty.
     let free = "PLATFORM 15.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.56 = 22.75";
     hk("2026-03-18", "etf", free);
     hk("2026-03-18", "warrant", free);
@@ -59,21 +59,21 @@ fn hong_kong() {
 }
 
 #[test]
-fn united_states() {
+fn charges_in_the_us() {
     let sell = |day, expected| order(day, "equity", "sell 100 AAPL.US", "190.00", expected);
-    // F7, F8, F10
+    // Examples F7, F8 and F10.
     sell("2026-03-12", "PLATFORM 1.00 · CLEARING 0.30 · TAF 0.02 = 1.32");
     sell("2026-05-04", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.40 · TAF 0.02 = 1.72");
     sell("2024-01-10", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.16 · TAF 0.02 = 1.48");
     sell("2024-06-03", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.53 · TAF 0.02 = 1.85");
     // The trading activity fee is suspended at the end of 2026.
     sell("2026-10-05", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.40 = 1.70");
-    // F12
+    // Example F12.
     order("2026-05-04", "equity", "buy 100 AAPL.US", "190.00", "PLATFORM 1.00 · CLEARING 0.30 = 1.30");
 }
 
 #[test]
-fn rows_apply_from_their_date_on() {
+fn fee_rows_apply_from_their_date() {
     let hk = |day, expected| order(day, "equity", "sell 200 700.HK", "305.20", expected);
     hk(
         "2023-11-16",
@@ -83,7 +83,7 @@ fn rows_apply_from_their_date_on() {
         "2023-11-17",
         "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 84.19",
     );
-    // No duty before its first row, and no levy of 2022.
+    // There is no stamp duty before the table's first row, and the AFRC levy only starts in 2022.
     hk("2021-07-30", "PLATFORM 15.00 · TRADING_FEE 3.05 · SFC_LEVY 1.65 · SETTLEMENT 2.00 = 21.70");
     let us = |day, expected| order(day, "equity", "sell 100 AAPL.US", "190.00", expected);
     us("2025-05-13", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.53 · TAF 0.02 = 1.85");
@@ -115,7 +115,7 @@ fn charges_have_a_maximum() {
 }
 
 #[test]
-fn an_order_is_charged_once_a_day_however_many_fills_it_has() {
+fn an_order_with_several_fills_is_charged_once_a_day() {
     let fills = |second: &str, expected: &str| {
         check(&format!(
             "candle 700.HK 10:01 300 300 300 300 1000
@@ -131,7 +131,7 @@ fn an_order_is_charged_once_a_day_however_many_fills_it_has() {
             {expected}"
         ));
     };
-    // 60,000 on one day; 30,000 on each of two.
+    // A turnover of 60,000 on one day, and of 30,000 on each of two days.
     fills(
         "candle 700.HK 10:05 300 300 300 300 1000\n10:06 fees #1",
         "> 10:06:00 #1 FilledStatus 100 @ 300.000
@@ -145,10 +145,10 @@ fn an_order_is_charged_once_a_day_however_many_fills_it_has() {
 }
 
 #[test]
-fn options_pay_by_the_contract() {
+fn options_are_charged_per_contract() {
     let of = "AAPL260619C190000.US";
     order("2026-05-04", "option", &format!("buy 3 {of}"), "5.20", "PLATFORM 1.50 · CLEARING 0.08 = 1.58");
-    // The charge on sales is based on the premium: 3 × 100 × 5.20 × 0.0000206 = 0.0321…
+    // The fee on sales is based on the premium: 3 × 100 × 5.20 × 0.0000206 = 0.0321…
     order(
         "2026-05-04",
         "option",

@@ -1,5 +1,5 @@
-//! The worked examples of fills. HK lot 100, date 2026-03-18 unless stated otherwise, standard
-//! fees.
+//! The worked examples of fills. Hong Kong lots of 100, date 2026-03-18 and standard fees, unless
+//! stated otherwise.
 
 use crate::common::{Player, check, play, play_as};
 
@@ -88,7 +88,7 @@ fn g5_a_market_order_takes_a_tenth_of_each_minute() {
 }
 
 #[test]
-fn g7_one_budget_for_all_orders_of_a_candle() {
+fn g7_orders_of_a_candle_share_one_budget() {
     check(
         "candle 700.HK 10:01 50.4 50.6 50.3 50.5 4000; 10:02 50.55 50.7 50.45 50.6 5000
         given cash HKD 500000
@@ -106,7 +106,7 @@ fn g7_one_budget_for_all_orders_of_a_candle() {
 }
 
 #[test]
-fn g8_a_touch_inside_a_candle_releases_at_its_end() {
+fn g8_a_touch_inside_a_candle_releases_an_order_at_its_end() {
     check(
         "mark 700.HK 305.00
         candle 700.HK 10:01 305.2 306.4 305 306.2 50000; 10:02 306.6 306.8 306 306.4 50000
@@ -120,7 +120,7 @@ fn g8_a_touch_inside_a_candle_releases_at_its_end() {
 }
 
 #[test]
-fn g10_market_if_touched() {
+fn g10_a_market_if_touched_order_fills_in_the_next_candle() {
     check(
         "mark 700.HK 305.00
         candle 700.HK 10:01 301 301.2 299.6 300.2 50000; 10:02 299.8 300.4 299 300 50000
@@ -134,7 +134,7 @@ fn g10_market_if_touched() {
 }
 
 #[test]
-fn g11_a_trailing_sale() {
+fn g11_a_trailing_sale_is_released_at_its_stop() {
     check(
         "clock US
         mark AAPL.US 190.00
@@ -158,7 +158,7 @@ fn g11_a_trailing_sale() {
 }
 
 #[test]
-fn g13_the_closing_auction() {
+fn g13_the_closing_auction_fills_at_its_close() {
     check(
         "mark 700.HK 305.00
         candle 700.HK 16:00 305 305 304.6 304.6 900000
@@ -254,7 +254,7 @@ fn g19_a_market_order_waits_for_regular_hours() {
 }
 
 #[test]
-fn g21_not_enough_money() {
+fn g21_insufficient_funds_reject_an_order() {
     check(
         "given cash HKD 61000
         10:00 buy 200 700.HK LO 305.00
@@ -276,7 +276,7 @@ fn g21_not_enough_money() {
     );
 }
 
-/// A Hong Kong limit on a day, and whether it is on the tick.
+/// Checks whether a Hong Kong limit is on the tick on a day.
 fn tick(day: &str, price: &str, expected: &str) {
     let outcome = if expected == "ok" {
         "> 10:00:00 #1 WaitToNew\n> 10:00:00 #1 NewStatus".to_owned()
@@ -287,7 +287,7 @@ fn tick(day: &str, price: &str, expected: &str) {
 }
 
 #[test]
-fn g22_ticks_by_date() {
+fn g22_ticks_depend_on_the_date() {
     tick("2026-09-01", "9.995", "ok");
     tick("2026-09-01", "10.005", "0.01");
     tick("2026-09-01", "20.02", "ok");
@@ -298,12 +298,12 @@ fn g22_ticks_by_date() {
     tick("2026-07-31", "9.995", "0.01");
     tick("2025-08-01", "20.02", "0.05");
     tick("2025-08-01", "20.05", "ok");
-    // More digits than any table has.
+    // More digits than any tick table has.
     tick("2026-09-01", "305.2000000001", "0.2");
 }
 
 #[test]
-fn g23_lots_and_odd_lots() {
+fn g23_an_odd_lot_needs_an_odd_lot_order() {
     check(
         "given position 700.HK 250 300
         10:00 sell 250 700.HK LO 305.00
@@ -351,7 +351,7 @@ fn t4_steps_and_account_numbers_do_not_affect_the_journal() {
         whole.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>(),
         slow.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>()
     );
-    // Entries with the ids of another account.
+    // Entries renumbered to one account.
     let text = |player: &Player, account: u64| -> Vec<String> {
         let entries = player.entries.iter().map(|entry| entry.of_account(account));
         entries.map(|entry| serde_json::to_string(&entry).unwrap()).collect()

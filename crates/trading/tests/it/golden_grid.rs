@@ -31,7 +31,7 @@ const US: &str = "clock US
         given position AAPL.US 100 170";
 
 #[test]
-fn m16_an_open_that_jumps_over_several_levels() {
+fn m16_an_open_beyond_several_levels_triggers_once() {
     let grid = "10:00:15 grid AAPL.US base 170 spread 1 1 quantity 10 price 100 300 hold 10 200";
     check(&format!(
         "{US}

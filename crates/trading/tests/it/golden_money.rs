@@ -6,7 +6,7 @@ use trading::Kind;
 
 /// Buys and sells in complete fills, one per minute.
 #[test]
-fn m1_diluted_and_average_cost() {
+fn m1_diluted_cost_includes_realised_profit() {
     check(
         "clock US
         day 2026-05-04
@@ -59,7 +59,7 @@ fn m1_diluted_and_average_cost() {
 }
 
 #[test]
-fn m2_a_dividend() {
+fn m2_a_dividend_lowers_the_diluted_cost() {
     check(
         "day 2026-05-15
         action 700.HK 2026-05-18 cash 4.50
@@ -73,7 +73,7 @@ fn m2_a_dividend() {
         00:00 flows
         > Dividend 1350.00 HKD 700",
     );
-    // Paid on the pay date, to the holder on the ex-date.
+    // Paid on the pay date to the holder on the ex-date.
     check(
         "day 2026-05-15
         mark 700.HK 310
@@ -96,7 +96,7 @@ fn m2_a_dividend() {
 }
 
 #[test]
-fn m3_a_split() {
+fn m3_a_split_adjusts_the_position_and_cancels_orders() {
     check(
         "day 2026-05-15
         close 700.HK 2026-05-15 310.400
@@ -132,7 +132,7 @@ fn a_consolidation_pays_cash_for_fractional_shares() {
 }
 
 #[test]
-fn m5_rights() {
+fn m5_rights_are_sold_at_their_value() {
     check(
         "day 2026-05-15
         close 700.HK 2026-05-15 15.00
@@ -154,7 +154,7 @@ fn settles(market: Market, day: &str, expected: &str) {
 }
 
 #[test]
-fn m6_and_m7_settlement() {
+fn m6_and_m7_settlement_skips_holidays() {
     settles(Market::Hk, "2026-02-13", "2026-02-20");
     settles(Market::Us, "2024-05-24", "2024-05-29");
     settles(Market::Us, "2024-05-28", "2024-05-29");
@@ -162,7 +162,7 @@ fn m6_and_m7_settlement() {
 }
 
 #[test]
-fn m9_figures_of_a_margin_account() {
+fn m9_margin_account_figures_are_converted() {
     check(
         "mark 700.HK 270
         rate USD 7.8
@@ -187,7 +187,7 @@ fn m9_figures_of_a_margin_account() {
 }
 
 #[test]
-fn m10_a_short_position() {
+fn m10_a_short_position_locks_its_value() {
     check(
         "clock US
         day 2026-05-04
@@ -233,8 +233,8 @@ fn m12_a_sale_settles_two_days_later() {
 }
 
 #[test]
-fn m13_interest_over_a_weekend() {
-    // 3 × 100,000 × 0.068 / 365 = 55.890…, booked with the first roll of April.
+fn m13_interest_accrues_over_a_weekend() {
+    // 3 × 100,000 × 0.068 / 365 = 55.890…, booked at the first roll of April.
     check(
         "day 2026-03-26
         given credit 400000
@@ -255,7 +255,7 @@ fn m13_interest_over_a_weekend() {
     );
 }
 
-/// A test of `history` checks its candles.
+/// The candles are also checked by a test in `history`.
 #[test]
 fn t1_the_mark_of_a_running_minute_is_its_open() {
     check(

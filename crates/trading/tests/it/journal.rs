@@ -1,4 +1,5 @@
-//! The text of a journal. It is durable: every later release must be able to read this text.
+//! The text format of a journal. The format is durable: every later release must be able to read
+//! this text.
 
 use trading::{Account, Entry};
 
@@ -23,7 +24,7 @@ const SCRIPT: &str = "mark 700.HK 305
         day 2026-03-25
         10:00 now";
 
-/// Every event of a grid.
+/// A script with every grid event.
 const GRIDS: &str = "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000; 10:02 305 305 305 305 50000; 10:03 312 312 312 312 50000
         candle 700.HK 10:06 298.4 298.4 298.4 298.4 50000; 10:07 299 299 299 299 50000; 10:08 289 289 289 289 50000

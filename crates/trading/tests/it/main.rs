@@ -1,4 +1,5 @@
-//! The rules of the paper account, as tables that read like the specification, and its properties.
+//! The rules of the paper account as golden tables that follow the specification, and property
+//! tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Fills compared with a second, simple implementation of the rules: one order, one loop over the
+//! Compares fills with a second, simple implementation of the rules: one order, one loop over the
 //! candles.
 
 use market::{Market, Price, Session, Timestamp};
@@ -51,16 +51,17 @@ fn wish() -> impl Strategy<Value = Wish> {
     )
 }
 
-/// The expected fills: stamps, quantities and prices.
+/// Expected fills: stamp, quantity and price of each.
 type Fills = Vec<(i64, i64, i64)>;
 
-/// The condition that an order waits for.
+/// State of the order.
 #[derive(Clone, Copy)]
 enum State {
-    /// For a rise (true) or fall to a level.
+    /// Waits for a rise (`true`) or fall to a level.
     Touch(bool, Price),
     Trail(Price),
-    /// A limit or a market order, since an instant, by the engine.
+    /// A limit or market order, the instant since which it works, and whether the engine released
+    /// it.
     Works(Option<Price>, i64, bool),
 }
 
@@ -118,7 +119,7 @@ fn expected(
     fills
 }
 
-/// The state of an order after a candle, and whether it was released at its open.
+/// Returns the state of an order after a candle, and whether it was released at the open.
 fn after(state: State, wish: &Wish, terms: &Terms, effective: &EffectiveCandle) -> (State, bool) {
     let (candle, buy) = (&effective.candle, wish.side == Side::Buy);
     let works = |limit: Option<Price>| State::Works(limit, effective.at.0, true);
@@ -138,7 +139,7 @@ fn after(state: State, wish: &Wish, terms: &Terms, effective: &EffectiveCandle) 
             let hit = |price: Price, stop: Price| if buy { price >= stop } else { price <= stop };
             let better = if buy { best.min(candle.low) } else { best.max(candle.high) };
             let worse = if buy { candle.high } else { candle.low };
-            // No offset, and everything is on the tick of this table.
+            // There is no offset, and all prices in these tests are on a tick.
             match () {
                 () if hit(candle.open, away(best)) => (works(Some(away(best))), true),
                 () if hit(worse, away(best)) => (works(Some(away(best))), false),
@@ -163,7 +164,7 @@ fn price_in(buy: bool, limit: Option<Price>, effective: &EffectiveCandle) -> Opt
     }
 }
 
-/// When the order expires, by the hours of the two markets on these days.
+/// Returns when the order expires, given the hours of the two markets on these days.
 fn ends(wish: &Wish, terms: &Terms, now: Timestamp) -> i64 {
     if !wish.is_day {
         return i64::MAX;
@@ -232,7 +233,7 @@ proptest! {
 
     #[test]
     fn fills_equal_those_of_a_simple_loop(minutes in minutes(), wish in wish()) {
-        // A corporate action would end the order, so its days are left out.
+        // A corporate action would cancel the order, so days with one are excluded.
         let minutes: Vec<Minute> = minutes.into_iter().filter(|minute| minute.window < 4 || minute.symbol == 2).collect();
         let mut store = store(&minutes);
         store.actions.clear();

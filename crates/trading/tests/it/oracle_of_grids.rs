@@ -1,5 +1,5 @@
-//! Grids compared with a second, simple implementation of the rules: one grid, one loop over the
-//! candles, integers only; and invariants of every trigger.
+//! Compares grids with a second, simple implementation of the rules (one grid, one loop over the
+//! candles, integers only), and checks invariants of every trigger.
 
 use market::{Market, Price, Session, Timestamp};
 use proptest::prelude::*;
@@ -49,7 +49,8 @@ fn wish() -> impl Strategy<Value = Wish> {
 
 const LOT: i64 = 100;
 
-/// In millionths: `up` and `down` are twentieths of a unit, or of a percent.
+/// Returns the expected triggers. Prices are in millionths; `up` and `down` are in twentieths of a
+/// unit or of a percent.
 fn expected(wish: &Wish, candles: &[EffectiveCandle], now: Timestamp) -> Vec<String> {
     let is_us = wish.of == 2;
     let tick = |price: i64| match () {
@@ -57,7 +58,7 @@ fn expected(wish: &Wish, candles: &[EffectiveCandle], now: Timestamp) -> Vec<Str
         () if price <= 100_000_000 => 50_000,
         () => 100_000,
     };
-    // One step from a base, as a fraction over 2,000.
+    // One step from a base, as a numerator over 2,000.
     let step = |base: i64, twentieths: i64| {
         if wish.is_percent { base * twentieths } else { twentieths * 50_000 * 2_000 }
     };
@@ -154,7 +155,7 @@ fn rule(wish: &Wish) -> GridRuleInput {
     }
 }
 
-/// The triggers of the engine, for an account without limits.
+/// Returns the triggers of the engine, for an account without limits.
 fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
     let engine = Engine::new(store, tables());
     let mut account = Account::default();
@@ -178,8 +179,8 @@ fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
     crate::common::triggers(&outcome.entries).into_iter().chain(closed).collect()
 }
 
-/// Makes the candles of a session arrive together, `together` at a time: triggers do not depend on
-/// it.
+/// Makes the candles of a session arrive in groups of `together`, which must not affect the
+/// triggers.
 fn gather(candles: &mut [EffectiveCandle], together: usize) {
     let lane = |effective: &EffectiveCandle| (effective.day, effective.candle.session, effective.is_tail());
     for session in candles.chunk_by_mut(|a, b| lane(a) == lane(b)) {
@@ -211,7 +212,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// 17, and the consequences of account limits, for grids among all other commands of clients.
+    /// Property 17, and the effects of account limits, for grids mixed with all other client
+    /// commands.
     #[test]
     fn triggers_follow_from_the_account(minutes in minutes(), acts in acts_with_grids()) {
         let store = store(&minutes);
@@ -270,7 +272,7 @@ fn check_trigger(account: &Account, trigger: &GridTrigger) -> Result<(), TestCas
     Ok(())
 }
 
-/// The totals of a grid are those of its orders.
+/// Checks that a grid's totals are those of its orders.
 fn check_books(account: &Account, id: GridId) -> Result<(), TestCaseError> {
     let grid = account.grid(id).unwrap();
     let orders =

@@ -1,4 +1,5 @@
-//! Properties of every market and every sequence of commands.
+//! Properties that hold for every market and every sequence of commands, numbered as in the
+//! specification.
 
 use std::collections::BTreeMap;
 
@@ -27,12 +28,12 @@ fn text(entries: &[Entry]) -> Vec<String> {
     entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect()
 }
 
-/// Mostly within trading windows, sometimes at any time of the day.
+/// Generates seconds mostly within trading windows, and sometimes at any time of the day.
 fn seconds() -> impl Strategy<Value = i64> {
     prop_oneof![4 => -60..900i64, 1 => -1800..90_000i64]
 }
 
-/// All pushes to listeners.
+/// Formats all pushes to listeners.
 fn describe(life: &Life) -> Vec<String> {
     life.outcomes.iter().flat_map(|outcome| &outcome.pushes).map(|push| format!("{push:?}")).collect()
 }
@@ -40,8 +41,8 @@ fn describe(life: &Life) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// 1 and 2: additional stops change nothing, and a second run gives the same result; a past
-    /// account is its journal cut at that instant.
+    /// Properties 1 and 2: additional stops change nothing, a second run gives the same result, and
+    /// a past account is the fold of its journal up to that instant.
     #[test]
     fn additional_stops_change_nothing(minutes in minutes(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, seconds()), 0..16)) {
         let store = store(&minutes);
@@ -55,7 +56,8 @@ proptest! {
         prop_assert_eq!(&folded, &whole.account);
         let snapshot: Account = serde_json::from_str(&serde_json::to_string(&whole.account).unwrap()).unwrap();
         prop_assert_eq!(&snapshot, &whole.account);
-        // Advanced only up to a stop, and folded from the whole journal up to there.
+        // Compare an account advanced up to a stop with a fold of the whole journal up to that
+        // stop.
         for stop in stops.iter().filter(|stop| whole.account.began().is_some_and(|began| **stop >= began)) {
             let until: Vec<Timed> = acts.iter().filter(|(window, second, _)| instant(*window, *second) <= *stop).cloned().collect();
             let mut part = live_until(&store, &until, *stop);
@@ -64,8 +66,8 @@ proptest! {
         }
     }
 
-    /// 1: portions of a few entries or candles give the same journal, and cached reserves equal
-    /// computed ones.
+    /// Property 1: portions of a few entries or candles give the same journal, and cached reserves
+    /// equal computed ones.
     #[test]
     fn portions_change_nothing(minutes in minutes(), acts in acts_and_operators(), entries in 1..6usize, candles in 1..600u64) {
         let store = store(&minutes);
@@ -89,7 +91,7 @@ proptest! {
         prop_assert_eq!(&part, &whole);
     }
 
-    /// 3: candles that have not taken effect have no influence.
+    /// Property 3: candles that have not taken effect have no influence.
     #[test]
     fn future_candles_have_no_influence(minutes in minutes(), others in minutes(), acts in acts_and_operators(), window in 0..6usize, second in -600..900i64) {
         let now = instant(window, second);
@@ -99,7 +101,7 @@ proptest! {
         };
         let past: Vec<Minute> = minutes.iter().filter(is_past).cloned().collect();
         let future = |minutes: &[Minute]| minutes.iter().filter(|minute| !is_past(minute)).cloned().collect::<Vec<_>>();
-        // Only the open of the running minute is known: the rest of it may be anything.
+        // Only the open of the running minute is known, so its other values may change.
         let running = |minute: &Minute| Minute { up: minute.up + 3, down: minute.down + 2, close: minute.close + 1, volume: minute.volume + 700, ..minute.clone() };
         let is_running = |minute: &Minute| {
             let (market, start, length) = WINDOWS[minute.window];
@@ -114,7 +116,7 @@ proptest! {
         prop_assert_eq!(one, two);
     }
 
-    /// 4, 5, 6, 7, 9, 10 and 16.
+    /// Properties 4, 5, 6, 7, 9, 10 and 16.
     #[test]
     fn fills_reserves_and_ledgers_add_up(minutes in minutes(), acts in acts()) {
         let store = store(&minutes);
@@ -127,7 +129,7 @@ proptest! {
         check_costs(&store, &life)?;
     }
 
-    /// 8: without credit and shorts there is no debt.
+    /// Property 8: without credit and short sales there is no debt.
     #[test]
     fn no_debt_without_credit(minutes in minutes(), acts in acts(), slippage in 0..20u32) {
         let store = store(&minutes);
@@ -142,9 +144,9 @@ proptest! {
         }
     }
 
-    /// 8: with credit the debt is at most the line whenever an order is accepted.
+    /// Property 8: whenever an order is accepted, the debt is at most the credit line.
     #[test]
-    fn no_debt_beyond_the_credit(minutes in minutes(), acts in acts(), line in 0..400_000i64) {
+    fn debt_never_exceeds_the_credit_line(minutes in minutes(), acts in acts(), line in 0..400_000i64) {
         let store = store(&minutes);
         let engine = Engine::new(&store, tables());
         let life = live_with_credit(&store, &acts, Money::whole(line));
@@ -161,7 +163,7 @@ proptest! {
         prop_assume!(has_bought);
     }
 
-    /// 14: a limit order fills no later with a looser touch and no cap.
+    /// Property 14: with a looser touch setting and no volume limit, a limit order fills no later.
     #[test]
     fn looser_settings_fill_no_later(minutes in minutes(), which in 0..3usize, buy in any::<bool>(), lots in 1..4i64, price in -15..15i64) {
         let store = store(&minutes);
@@ -177,7 +179,8 @@ proptest! {
         }
     }
 
-    /// 15: the estimated quantity is accepted, and one lot more is not; also for short sales.
+    /// Property 15: the estimated quantity is accepted, and one lot more is not, also for short
+    /// sales.
     #[test]
     fn an_estimate_is_exact(cash in 0..2_000_000i64, price in 1..4000i64, credit in prop_oneof![Just(0i64), 1..500_000i64], us in any::<bool>(), at_market in any::<bool>(), short in any::<bool>()) {
         let mut store = Store::default();
@@ -218,7 +221,8 @@ proptest! {
     }
 }
 
-/// 4: stamps after acceptance, prices within the candle, never worse than the limit.
+/// Property 4: fills are stamped after acceptance, and prices are within the candle and never worse
+/// than the limit.
 fn check_fills(life: &Life) -> Result<(), TestCaseError> {
     let mut account = Account::default();
     let mut gaps: BTreeMap<OrderId, Timestamp> = BTreeMap::new();
@@ -237,7 +241,7 @@ fn check_fills(life: &Life) -> Result<(), TestCaseError> {
                     order.since.at().0 < bar.time.0 + 480 || gaps.get(&filled.id) == Some(&bar.time)
                 }
                 Since::Client(at) => bar.time > at,
-                // An order released at the open of a candle may be filled from all of it.
+                // An order released at the open of a candle may be filled from the whole candle.
                 Since::Engine(at) => bar.time >= at || gaps.get(&filled.id) == Some(&bar.time),
             };
             prop_assert!(is_after, "{filled:?} {:?}", order.since);
@@ -263,7 +267,7 @@ fn check_fills(life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// 5: one budget for all orders of a candle; whole lots.
+/// Property 5: all orders of a candle share one budget, and fill in whole lots.
 fn check_budgets(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     let mut taken: BTreeMap<(Symbol, i64), Quantity> = BTreeMap::new();
     for (_, filled) in fills(&life.entries) {
@@ -280,7 +284,8 @@ fn check_budgets(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// 6 and 9: legs sum to zero, cash and holdings are their sums, and fees those of the orders.
+/// Properties 6 and 9: legs sum to zero, cash and positions are their sums, and fees equal those of
+/// the orders.
 fn check_ledger(life: &Life) -> Result<(), TestCaseError> {
     let mut cash: BTreeMap<Currency, Money> = BTreeMap::new();
     let mut stock: BTreeMap<Symbol, Quantity> = BTreeMap::new();
@@ -331,8 +336,8 @@ fn check_ledger(life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// 5, 10 and 16: states follow their table, nothing happens after a final state, and pushes are the
-/// rows of the history.
+/// Properties 5, 10 and 16: status transitions are valid, a final status is never left, and pushes
+/// match the history rows.
 fn check_states(life: &Life) -> Result<(), TestCaseError> {
     use OrderStatus::*;
     let pushes = life.outcomes.iter().flat_map(|outcome| &outcome.pushes);
@@ -389,7 +394,7 @@ fn check_states(life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// 9: a limit buy costs at most its reserve on one trading day.
+/// Property 9: on one trading day, a limit buy costs at most its reserve.
 fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     let engine = Engine::new(store, tables());
     let mut account = Account::default();
@@ -414,7 +419,7 @@ fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// 7: reserves are never negative, and disappear with the orders.
+/// Property 7: reserves are never negative, and disappear with their orders.
 fn check_reserves(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     let engine = Engine::new(store, tables());
     let mut account = Account::default();

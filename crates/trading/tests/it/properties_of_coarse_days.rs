@@ -1,4 +1,4 @@
-//! Properties of days that have only daily candles.
+//! Properties of coarse days, which have only daily candles.
 
 use market::Timestamp;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn text(entries: &[Entry]) -> Vec<String> {
     entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect()
 }
 
-/// The ends of all days that have a daily candle.
+/// Returns the ends of all days that have a daily candle.
 fn ends(days: &[Daily]) -> Vec<Timestamp> {
     let end = |day: &Daily| {
         let of = symbol(["700.HK", "5.HK", "AAPL.US"][day.shape.symbol]);
@@ -26,8 +26,8 @@ fn ends(days: &[Daily]) -> Vec<Timestamp> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// One step, many steps and a stop at and around the end of each day give the same result, and
-    /// so does the journal cut anywhere.
+    /// One step, many steps, and stops at and around the end of each day give the same result, and
+    /// so does a fold of the journal up to any instant.
     #[test]
     fn additional_stops_change_nothing_on_coarse_days(minutes in minutes(), days in days(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, -1800..90_000i64), 0..8)) {
         let store = store_with_days(&minutes, &days);
@@ -44,11 +44,11 @@ proptest! {
         }
     }
 
-    /// Until a day has ended, its daily candle may be anything, or absent.
+    /// Until a day has ended, its daily candle has no effect.
     #[test]
     fn a_daily_candle_is_unknown_before_the_end(minutes in minutes(), days in days(), acts in acts_with_grids()) {
         let with = store_with_days(&minutes, &days);
-        // The same minutes, and no daily candle.
+        // The same minutes, without daily candles.
         let mut without = with.clone();
         for candles in without.candles.values_mut() {
             candles.retain(|effective| !effective.is_day());
@@ -59,8 +59,8 @@ proptest! {
         prop_assert_eq!(live_until(&with, &until, now), live_until(&without, &until, now));
     }
 
-    /// Daily candles fill at their end, within their prices, only orders from before their opening,
-    /// each once, and never with the setting off.
+    /// Daily candles fill at the end of the day, within their prices, and only orders from before
+    /// the opening. Each order fills once, and never if the setting is off.
     #[test]
     fn daily_candles_fill_once_at_the_end(minutes in minutes(), days in days(), acts in acts_and_operators()) {
         let store = store_with_days(&minutes, &days);
@@ -75,7 +75,8 @@ proptest! {
             let order = life.account.order(filled.id).unwrap();
             prop_assert!(order.submitted_at <= filled.candle.time);
             prop_assert_eq!(order.fills.iter().filter(|fill| fill.candle == filled.candle.time).count(), 1);
-            // An odd lot fills at its limit. Slippage may leave the range.
+            // An odd lot fills at its limit, which may be outside the range, as may a price with
+            // slippage.
             let is_inside = filled.candle.low <= filled.price && filled.price <= filled.candle.high;
             let is_odd_at_limit = filled.rule == FillRule::OddLot && order.terms.price == Some(filled.price);
             prop_assert!(is_inside || is_odd_at_limit || life.account.settings().slippage_ticks > 0);

@@ -9,7 +9,7 @@ use trading::{
 
 use crate::common::{Store, at, date, symbol, tables};
 
-/// A fill of an unknown order: it still moves cash and shares.
+/// Creates a fill of an unknown order, which still moves cash and shares.
 fn fill(number: u64, change: i64, price: i64) -> Entry {
     let price = Price(price * 10_000);
     let bar = Bar {
@@ -39,7 +39,7 @@ fn fill(number: u64, change: i64, price: i64) -> Entry {
     Entry { version: VERSION, number, at: Some(Timestamp(0)), event: Event::Filled(Box::new(filled)) }
 }
 
-/// A dividend of `cents` on the holding.
+/// Creates a dividend of `cents` on the position.
 fn dividend(number: u64, cents: i64, period: u64) -> Entry {
     let day = date("2026-03-19");
     let dividend = Dividend {
@@ -65,10 +65,11 @@ fn minus(a: Fraction, b: Fraction) -> Fraction {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// 13: the average lies between the opening fills, and both costs differ by the realised gain
-    /// and the dividends. A change of 0 represents a dividend, in hundredths per share.
+    /// Property 13: the average cost lies between the prices of the opening fills, and the diluted
+    /// cost differs from it by the realised profit and the dividends. A change of 0 stands for a
+    /// dividend, in cents per share.
     #[test]
-    fn costs_agree(trades in prop::collection::vec((-9..9i64, 1..3000i64), 1..10)) {
+    fn average_and_diluted_cost_agree(trades in prop::collection::vec((-9..9i64, 1..3000i64), 1..10)) {
         let of = symbol("AAPL.US");
         let mut account = Account::default();
         let (mut realised, mut opened): (Fraction, Vec<i64>) = (Fraction::ZERO, Vec::new());
@@ -83,7 +84,7 @@ proptest! {
             let average = account.position(&of).map_or(Fraction::ZERO, |position| position.average);
             account.apply(&fill(index as u64 + 1, change, price));
             let closing = if before.signum() * change.signum() < 0 { change.abs().min(before.abs()) * change.signum() } else { 0 };
-            // (price - average) × the closed quantity, reversed for shorts.
+            // (price - average) × the closed quantity, with the opposite sign for shorts.
             realised = realised.plus(product(minus(Fraction::whole(i128::from(price) * 10_000), average), -closing));
             if before + closing == 0 {
                 (realised, opened) = (Fraction::ZERO, Vec::new());
@@ -103,7 +104,7 @@ proptest! {
         }
     }
 
-    /// 11: a dividend does not change the value when the price falls by it.
+    /// Property 11: a dividend does not change the value if the price falls by the same amount.
     #[test]
     fn dividends_preserve_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 200..100_000i64, cash in 1..200i64) {
         let of = symbol("700.HK");
@@ -132,11 +133,12 @@ proptest! {
         prop_assert_eq!(before, net(&account, after));
     }
 
-    /// 11: splits, bonus shares and rights do not change the value at the reference price, to a
-    /// cent.
+    /// Property 11: splits, bonus shares and rights do not change the value at the reference price
+    /// by more than a cent.
     #[test]
     fn actions_preserve_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 100..100_000i64, which in 0..6usize, rights_price in 1..90i64) {
-        // Text, new shares for a number of old ones, and rights for one old share (1 / r).
+        // Script text, number of new shares per `old` old ones, and the number of old shares per
+        // right.
         let (text, new, old, rights) = [
             ("split 5".to_owned(), 5, 1, 0),
             ("split 0.1".to_owned(), 1, 10, 0),
@@ -163,7 +165,7 @@ proptest! {
         let cash = cents(account.cash(Currency::HKD));
         let held = i128::from(account.held(&of).units() / 10_000);
         let (shares, close, rights) = (i128::from(shares), i128::from(close), i128::from(rights));
-        // Everything in cents, multiplied by the denominators of the reference price.
+        // All values are in cents, multiplied by the denominator of the reference price.
         let (before, after, unit) = if rights > 0 {
             let paid = i128::from(cents_of(&text));
             let unit = rights + 1;
@@ -175,7 +177,7 @@ proptest! {
     }
 }
 
-/// Cents as a decimal.
+/// Formats cents as a decimal.
 fn decimal(cents: i64) -> String {
     let sign = if cents < 0 { "-" } else { "" };
     format!("{sign}{}.{:02}", cents.abs() / 100, cents.abs() % 100)
@@ -186,7 +188,7 @@ fn cents(amount: Money) -> i128 {
     text.parse().unwrap()
 }
 
-/// The price at the end of an action's text, in cents.
+/// Returns the price at the end of an action's text, in cents.
 fn cents_of(text: &str) -> i64 {
     text.rsplit(' ').next().unwrap().replace('.', "").parse().unwrap()
 }

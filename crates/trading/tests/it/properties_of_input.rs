@@ -1,4 +1,4 @@
-//! No command panics, whatever its numbers, and a refused command changes nothing.
+//! No input makes a command panic, and a refused command changes nothing.
 
 use market::{Date, Market, Price, Timestamp};
 use proptest::prelude::*;
@@ -88,14 +88,14 @@ prop_compose! {
     }
 }
 
-/// Usually in range, sometimes far out of it.
+/// Generates a code that is usually in range, and sometimes far out of range.
 fn code(usual: &'static [i64]) -> impl Strategy<Value = Option<i64>> {
     let far = one_of(&[i64::MIN, -6, -1, 0, 3, 7, i64::MAX]);
     prop::option::weighted(0.9, prop_oneof![6 => one_of(usual), 1 => far])
 }
 
 prop_compose! {
-    /// Around a price of 100, or with any price.
+    /// Generates a rule around a price of 100, or with arbitrary prices.
     fn rule()(
         is_wild in prop::bool::weighted(0.2),
         prices in (price(), price(), price(), price(), price()),
@@ -210,7 +210,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_panics(commands in prop::collection::vec((0..3600i64, command()), 1..30)) {
+    fn no_command_panics(commands in prop::collection::vec((0..3600i64, command()), 1..30)) {
         let store = store();
         let engine = Engine::new(&store, tables());
         let mut account = Account::default();

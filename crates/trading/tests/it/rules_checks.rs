@@ -4,7 +4,7 @@ use trading::{Command, OrderType, OutsideRth, Quantity, Side, Terms, TimeInForce
 
 use crate::common::{check, date, play, symbol};
 
-/// Submits an order of a rich account at 10:00 and checks the result.
+/// Submits an order at 10:00 from an account with ample funds, and checks the result.
 fn order(order: &str, expected: &str) {
     let clock = if order.contains(".US") { "clock US\n" } else { "" };
     let expected = match expected.strip_prefix("rejected ") {
@@ -34,7 +34,7 @@ fn order(order: &str, expected: &str) {
 
 #[test]
 fn the_first_failing_check_is_reported() {
-    // Each line fixes the mistake of the line above it.
+    // Each line fixes the mistake of the preceding line.
     order("buy 300150 NONE.HK TSMAMT tif GTC", "symbol not tradable");
     order("buy 300150 700.HK TSMAMT tif GTC", "order type not support");
     order("buy 300150 700.HK SLO tif GTC", "submitted_price required");
@@ -51,7 +51,7 @@ fn the_first_failing_check_is_reported() {
 }
 
 #[test]
-fn check_1_the_symbol() {
+fn check_1_refuses_untradable_symbols() {
     order("buy 100 NONE.HK LO 1", "symbol not tradable");
     order("buy 100 600519.SH LO 1", "symbol not tradable");
     order("buy 1 .DJI.US LO 1", "symbol not tradable");
@@ -61,7 +61,7 @@ fn check_1_the_symbol() {
 }
 
 #[test]
-fn check_2_the_type() {
+fn check_2_refuses_unsupported_order_types() {
     for order_type in ["ELO", "AO", "ALO", "ODD", "SLO", "TSMAMT", "TSMPCT"] {
         order(&format!("buy 10 AAPL.US {order_type} 190"), "order type not support");
     }
@@ -82,7 +82,7 @@ fn check_2_the_type() {
 }
 
 #[test]
-fn check_3_the_fields() {
+fn check_3_refuses_invalid_fields() {
     order("buy 100 700.HK LO", "submitted_price required");
     order("buy 100 700.HK SLO", "submitted_price required");
     order("buy 100 700.HK LO 0", "submitted_price must be above 0");
@@ -105,7 +105,7 @@ fn check_3_the_fields() {
 }
 
 #[test]
-fn checks_5_and_6_the_quantity() {
+fn checks_5_and_6_refuse_invalid_quantities() {
     order("buy 150 700.HK LO 305", "quantity must be a multiple of 100");
     order("buy 100 2800.HK LO 20", "quantity must be a multiple of 500");
     order("buy 1.5 AAPL.US LO 190", "quantity must be a multiple of 1");
@@ -117,7 +117,7 @@ fn checks_5_and_6_the_quantity() {
 }
 
 #[test]
-fn fractional_quantities() {
+fn fractional_quantities_need_the_setting() {
     let with = |order: &str, expected: &str| {
         check(&format!(
             "clock US\nmark AAPL.US 190\ngiven cash USD 100000\ngiven set fractional on\n10:00 {order}\n{expected}"
@@ -146,7 +146,7 @@ fn fractional_quantities() {
 }
 
 #[test]
-fn check_7_the_tick() {
+fn check_7_refuses_prices_off_the_tick() {
     order("buy 100 700.HK LO 305.1", "price must be a multiple of 0.2");
     order("buy 100 700.HK LIT 306 trigger 306.1", "price must be a multiple of 0.2");
     order("buy 100 700.HK TSLPAMT amount 1 offset 0 monitor 306.1", "price must be a multiple of 0.2");
@@ -166,7 +166,7 @@ fn check_7_the_tick() {
 }
 
 #[test]
-fn checks_8_and_9_the_mark() {
+fn checks_8_and_9_compare_prices_with_the_mark() {
     order("buy 100 700.HK LO 2745", "price must be a multiple of 2");
     order("buy 100 700.HK LO 2746", "price too far from 305");
     order("buy 100 700.HK LO 2744", "ok");
@@ -181,7 +181,7 @@ fn checks_8_and_9_the_mark() {
 }
 
 #[test]
-fn checks_10_and_11_money_and_holdings() {
+fn checks_10_and_11_reject_insufficient_funds_and_holdings() {
     order("buy 300000 700.HK LO 400", "rejected insufficient funds");
     order("sell 1000 5.HK LO 50", "ok");
     order("sell 1100 5.HK LO 50", "rejected insufficient holdings");
@@ -190,8 +190,8 @@ fn checks_10_and_11_money_and_holdings() {
 }
 
 #[test]
-fn check_12_the_margin() {
-    // A debt of 70,000 against shares of 100,000: net assets of 30,000 lie below both margins.
+fn check_12_rejects_orders_below_the_margin() {
+    // A debt of 70,000 and shares worth 100,000: net assets of 30,000 are below both margins.
     check(
         "mark 700.HK 100
         rate USD 7.8
@@ -231,7 +231,7 @@ fn a_missing_rate_refuses_short_sales_and_figures() {
 }
 
 #[test]
-fn settings_are_checked() {
+fn invalid_settings_are_refused() {
     check(
         "10:00 given set participation 0
         > refused 602001 `participation must be above 0: write off for no cap`
@@ -268,7 +268,7 @@ fn cash_is_exchanged_at_the_stored_rate() {
 }
 
 #[test]
-fn a_text_for_wrong_times_has_a_detail() {
+fn a_time_in_force_refusal_has_a_detail() {
     let mut player = play("mark 700.HK 305\nmark AAPL.US 190\ngiven cash HKD 500000");
     let now = player.instant("10:00");
     let buy = |of: &str, order_type| Terms::new(symbol(of), Side::Buy, order_type, Quantity::whole(100));

@@ -2,8 +2,8 @@
 
 use crate::common::{Player, check, play};
 
-/// Half a million and 500 shares of a stock at 300, with a grid of 1 up and down between 290 and
-/// 310.
+/// Runs a grid with steps of 1 between 290 and 310, on an account with HKD 500,000 and 500 shares
+/// at 300.
 fn check_candles(options: &str, candles: &str, expected: &str) {
     check(&format!(
         "mark 700.HK 300
@@ -18,9 +18,9 @@ fn check_candles(options: &str, candles: &str, expected: &str) {
 }
 
 #[test]
-fn levels_are_rounded_away_from_the_base_to_the_tick() {
-    // 305.2 plus 1.5 % is 309.778, minus 1.5 % is 300.622, in steps of 0.2; 499.9 plus half a
-    // percent crosses a band.
+fn levels_are_rounded_away_from_the_base() {
+    // With ticks of 0.2: 305.2 plus 1.5 % is 309.778, and minus 1.5 % is 300.622. 499.8 plus 0.3
+    // crosses into the next tick band.
     let levels = |base: &str, step: &str| {
         let mut player = play(&format!(
             "mark 700.HK 300
@@ -44,7 +44,7 @@ fn only_the_path_to_the_nearer_extreme_triggers() {
         ("300 300.8 299 300", bought),
         ("300.4 301.4 298.8 300", sold),
         ("299.6 301.4 299 300", bought),
-        // Equally near to both: down.
+        // Equal distances: the path goes down first.
         ("300 301.2 298.8 300", bought),
         ("300 300.8 299.2 300", "> base 300"),
     ] {
@@ -53,9 +53,9 @@ fn only_the_path_to_the_nearer_extreme_triggers() {
 }
 
 #[test]
-fn after_a_gap_levels_continue_from_the_open() {
-    // The new base is the open, so of the levels 302.4 and 303.4 only the first is reached; on the
-    // tick of 0.2.
+fn levels_after_a_gap_start_from_the_open() {
+    // The new base is the open, so the next levels are 302.4 and 303.4, and only the first is
+    // reached. The tick is 0.2.
     check_candles(
         "",
         "10:01 301.4 302.6 301 302 50000",
@@ -74,7 +74,7 @@ fn after_a_gap_levels_continue_from_the_open() {
 
 #[test]
 fn a_rounded_level_counts_at_least_one_step() {
-    // 0.01 % of 300 is 0.03; the level is 300.2, and an open of 300.2 lies six such steps away.
+    // 0.01 % of 300 is 0.03. The level is 300.2, so an open of 300.2 is six steps away.
     let script = |option: &str| {
         format!(
             "mark 700.HK 300
@@ -106,7 +106,7 @@ fn one_candle_triggers_at_most_twenty_levels() {
     );
     let found = triggers(&player);
     assert_eq!((found.len(), found[19].as_str()), (20, "320 Sell 100 level"));
-    // The rest is a gap at the next open.
+    // The remaining levels are a gap at the next open.
     let mut player = player;
     player.line("10:03 now");
     assert_eq!(triggers(&player)[20..], ["330 Sell 100 gap"]);
@@ -114,7 +114,7 @@ fn one_candle_triggers_at_most_twenty_levels() {
 
 #[test]
 fn a_grid_ignores_running_empty_and_auction_candles() {
-    // The running minute, one without volume, the closing auction.
+    // The running minute, one without volume, and the closing auction.
     check(
         "mark 700.HK 300
         candle 700.HK 10:00 302 302 302 302 50000; 10:01 302 302 302 302 0; 16:00 305 305 305 305 50000
@@ -128,7 +128,7 @@ fn a_grid_ignores_running_empty_and_auction_candles() {
 
 #[test]
 fn candles_that_arrive_together_are_applied_in_sequence() {
-    // Each candle is within reach only after the previous one has moved the base.
+    // Each candle is relevant only after the previous one has moved the base.
     check_candles(
         "",
         "10:01 300 301 300 301 50000 late 10:05; 10:02 300.8 300.8 300 300 50000 late 10:05; \
@@ -141,7 +141,7 @@ fn candles_that_arrive_together_are_applied_in_sequence() {
 }
 
 #[test]
-fn a_grid_outside_of_its_bounds_sleeps_until_triggered() {
+fn a_grid_outside_its_bounds_sleeps_until_triggered() {
     check_candles(
         "",
         "10:01 310.2 310.4 310 310 50000; 10:02 289 295 289 295 50000; 10:03 300 300.4 299.6 300 50000; \
@@ -150,7 +150,7 @@ fn a_grid_outside_of_its_bounds_sleeps_until_triggered() {
         > 301 Sell 100 level
         > base 301",
     );
-    // Within the bounds but beyond the last level, nothing happens.
+    // Between the last level and the bound, nothing is triggered.
     check_candles(
         "",
         "10:01 309.4 312 309.4 311 50000",
@@ -161,7 +161,7 @@ fn a_grid_outside_of_its_bounds_sleeps_until_triggered() {
 
 #[test]
 fn a_grid_sells_its_position_at_a_bound() {
-    // Two purchases, one of them filled; then the price falls through.
+    // Two purchases, one of them filled, then the price falls below the bound.
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 300 300 299 299 50000; 10:02 298.8 299 298.4 298.6 50000; 10:03 298.4 298.4 298 298 50000; \
@@ -194,7 +194,7 @@ fn a_grid_sells_its_position_at_a_bound() {
 }
 
 #[test]
-fn a_candle_that_leaves_a_bound_closes_the_grid_and_cancels_its_orders() {
+fn a_candle_that_crosses_a_bound_closes_the_grid() {
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 308.6 310.2 308.6 310.2 50000; 10:02 305 305 305 305 50000
@@ -215,7 +215,7 @@ fn a_candle_that_leaves_a_bound_closes_the_grid_and_cancels_its_orders() {
         11:00 position 700.HK
         > 700.HK 500 available 500 cost 300.000 init 500",
     );
-    // An extreme on the bound is not beyond it.
+    // An extreme equal to the bound does not cross it.
     check_candles("events 2 2", "10:01 309.8 310 309.8 310 50000", "> 309.8 Sell 100 gap\n> base 309.8");
 }
 
@@ -239,10 +239,10 @@ fn position_limits_skip_the_order_and_move_the_base() {
     assert_eq!(skipped(held, "hold 300 700", down), "299 Buy 200 level");
     assert_eq!(skipped(held, "hold 300 600", down), "299 Buy 200 level asleep: position");
     assert_eq!(skipped("", "hold 100 700", up), "301 Sell 200 level asleep: position");
-    // 60,000 plus charges suffice for one step; a jump over two is skipped completely.
+    // The cash covers 60,000 plus charges for one step. A gap of two steps is skipped entirely.
     assert_eq!(skipped("", "hold 100 700", down), "299 Buy 200 level");
     assert_eq!(skipped("", "hold 100 700 multiple", "298 298 298 298"), "298 Buy 400 gap asleep: funds");
-    // Open sales reserve the shares.
+    // Open sell orders reserve the shares.
     let sold = "given position 700.HK 500 300
             09:59 sell 400 700.HK LO 390";
     assert_eq!(skipped(sold, "hold 100 700", up), "301 Sell 200 level asleep: holdings");
@@ -250,8 +250,8 @@ fn position_limits_skip_the_order_and_move_the_base() {
 }
 
 #[test]
-fn an_order_of_an_invalid_quantity_is_skipped() {
-    // The lot has changed by then, and a jump over very many steps exceeds 3,000 lots.
+fn a_trigger_with_an_invalid_quantity_is_skipped() {
+    // The lot size changes after submission, or a gap of many steps exceeds 3,000 lots.
     let triggered =
         |script: &str| triggers(&play(&format!("mark 700.HK 300\n{script}\nday 2026-03-19\n16:00 now")));
     let lots = "lot 700.HK 300 from 2026-03-19
@@ -293,8 +293,8 @@ fn a_grid_wakes_with_its_next_order() {
 }
 
 #[test]
-fn types_and_prices_of_sub_orders() {
-    // Depending on the type: at the trigger price, or some ticks from the price known then.
+fn sub_orders_use_the_types_and_prices_of_the_rule() {
+    // Depending on the type: at the trigger price, or a number of ticks from the current price.
     for (options, candle, expected) in [
         (
             "up GMO",
@@ -345,7 +345,7 @@ fn types_and_prices_of_sub_orders() {
 }
 
 #[test]
-fn a_limit_from_the_depth_is_one_tick_at_least() {
+fn a_depth_limit_is_at_least_one_tick() {
     // Four ticks below 0.0004 is 0.
     let mut player = play(
         "clock US
@@ -383,7 +383,7 @@ fn extended_hours_are_watched_on_request() {
 16:00:00 #1 ExpiredStatus";
     assert_eq!(found("rth 0"), regular);
     assert_eq!(found("rth 1"), regular);
-    // A limit order trades there; a market order waits for the opening.
+    // A limit order trades in extended hours; a market order waits for the opening.
     assert_eq!(
         found("rth 2 up GTG"),
         "08:02:00 grid 1 Performing 171
@@ -405,7 +405,7 @@ fn extended_hours_are_watched_on_request() {
 }
 
 #[test]
-fn profit_is_matched_first_in_first_out_and_without_charges() {
+fn profit_is_matched_first_in_first_out() {
     // Bought 100 at 299 and 100 at 298; sold 100 at 300 and 100 at 302.
     check(
         "mark 700.HK 300

@@ -1,11 +1,12 @@
-//! The effects of clients, the clock and corporate actions on a grid, and the checks of its rule.
+//! The effects of client commands, the clock and corporate actions on a grid, and the checks of its
+//! rule.
 
 use crate::common::{check, play};
 
 const GRID: &str = "base 300 spread 1 1 quantity 100 price 290 310 hold 100 2000 up GTG down GTG";
 
 #[test]
-fn a_suspended_grid_watches_nothing_and_leaves_its_orders_open() {
+fn a_suspended_grid_leaves_its_orders_open() {
     check(&format!(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000; 10:03 301.2 305 301 305 50000; 10:05 305 305 305 305 50000
@@ -91,8 +92,9 @@ fn operations_are_refused_in_invalid_states() {
 }
 
 #[test]
-fn a_grid_for_the_day_ends_with_continuous_trading() {
-    // Its last trigger is at the very end, and the resulting order expires with it.
+fn a_day_grid_ends_with_continuous_trading() {
+    // The last trigger is at the end of the session, and its order is cancelled as the grid
+    // expires.
     check(&format!(
         "mark 700.HK 300
         candle 700.HK 15:59 300 301 300 300 50000; 16:00 305 305 305 305 50000
@@ -108,8 +110,8 @@ fn a_grid_for_the_day_ends_with_continuous_trading() {
         > 1 Performing
         > 2 Expired"
     ));
-    // A grid submitted after the close belongs to the next trading day; a replace does not change
-    // its expiry.
+    // A grid submitted after the close belongs to the next trading day. A replacement does not
+    // change its expiry.
     check(&format!(
         "mark 700.HK 300
         16:00 grid 700.HK {GRID} tif 0
@@ -132,7 +134,7 @@ fn a_grid_for_the_day_ends_with_continuous_trading() {
 }
 
 #[test]
-fn a_grid_with_an_expiry_ends_there_even_while_suspended() {
+fn a_suspended_grid_expires() {
     check(&format!(
         "mark 700.HK 300
         10:00 grid 700.HK {GRID} tif 6 until 10:30:30
@@ -145,7 +147,7 @@ fn a_grid_with_an_expiry_ends_there_even_while_suspended() {
 }
 
 #[test]
-fn a_corporate_action_suspends_it() {
+fn a_corporate_action_suspends_a_grid() {
     check(&format!(
         "day 2026-05-15
         mark 700.HK 300
@@ -175,8 +177,8 @@ fn a_corporate_action_suspends_it() {
 }
 
 #[test]
-fn the_position_of_a_grid_follows_a_split() {
-    // 100 shares bought for 29,880 are 200 when they are sold at the bound, for 27,600.
+fn a_split_adjusts_a_grids_position() {
+    // 100 shares bought for 29,880 become 200, which are sold at the bound for 27,600.
     check(&format!(
         "day 2026-05-15
         mark 700.HK 300
@@ -207,7 +209,7 @@ fn the_position_of_a_grid_follows_a_split() {
 }
 
 #[test]
-fn a_grid_is_not_cancelled_while_its_orders_cannot_be() {
+fn a_grid_is_not_cancelled_in_the_no_cancel_period() {
     check(&format!(
         "mark 700.HK 300
         candle 700.HK 15:59 300 301 300 300 50000
@@ -226,7 +228,7 @@ fn a_grid_is_not_cancelled_while_its_orders_cannot_be() {
 }
 
 #[test]
-fn several_grids_of_a_symbol_are_processed_by_number() {
+fn grids_of_one_symbol_are_processed_by_number() {
     check(&format!(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000
@@ -262,7 +264,7 @@ fn the_questionnaire_is_required_if_the_setting_is_on() {
     ));
 }
 
-/// The refusal of a rule, if any: of repeated words, the last one applies.
+/// Returns the refusal of a rule, if any. If a word is repeated, the last one applies.
 fn refused(of: &str, words: &str) -> String {
     let mut player =
         play("mark 700.HK 300\nmark AAPL.US 300\nsecurity HSI.HK index lot 1\nmark HSI.HK 20000");
@@ -271,7 +273,7 @@ fn refused(of: &str, words: &str) -> String {
 }
 
 #[test]
-fn accepted_and_refused_rules() {
+fn invalid_rules_are_refused() {
     for (words, expected) in [
         ("", "taken"),
         ("base 290", "10:00:00 grid 1 Performing 290"),
@@ -317,7 +319,7 @@ fn accepted_and_refused_rules() {
 }
 
 #[test]
-fn securities_that_allow_grids() {
+fn untradable_securities_refuse_grids() {
     assert_eq!(refused("AAPL.US", "quantity 1"), "taken");
     assert_eq!(refused("AAPL.US", "quantity 0.5"), "refused 602001 `quantity must be a multiple of 1`");
     assert_eq!(refused("AAPL.US in USD", ""), "taken");

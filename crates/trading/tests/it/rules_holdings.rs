@@ -5,8 +5,8 @@ use trading::{Account, Entry};
 use crate::common::{check, play};
 
 #[test]
-fn an_action_on_a_holiday_waits_for_the_next_roll() {
-    // The market is closed from 2026-02-17 to 19.
+fn an_action_on_a_holiday_is_applied_at_the_next_roll() {
+    // The market is closed from 2026-02-17 to 2026-02-19.
     check(
         "day 2026-02-16
         mark 700.HK 305
@@ -24,8 +24,8 @@ fn an_action_on_a_holiday_waits_for_the_next_roll() {
 
 #[test]
 fn actions_of_one_day_are_combined_in_one_formula() {
-    // (10 - 0.50 + 0.2 × 6) / 1.3 = 8.2307…: 0.2 × 2.2307 × 1000 = 446.15 for the rights, 100 bonus
-    // shares.
+    // (10 - 0.50 + 0.2 × 6) / 1.3 = 8.2307…: the rights are worth 0.2 × 2.2307 × 1000 = 446.15, and
+    // there are 100 bonus shares.
     check(
         "day 2026-05-15
         close 700.HK 2026-05-15 10
@@ -44,7 +44,7 @@ fn actions_of_one_day_are_combined_in_one_formula() {
 }
 
 #[test]
-fn a_dividend_of_an_old_holding_does_not_lower_a_new_cost() {
+fn a_dividend_of_an_earlier_holding_does_not_lower_the_cost() {
     check(
         "day 2026-05-15
         action 700.HK 2026-05-18 cash 4.50 paid 2026-05-20
@@ -88,7 +88,7 @@ fn a_dividend_of_an_old_holding_does_not_lower_a_new_cost() {
 }
 
 #[test]
-fn dividends_of_one_ex_date_are_paid_each_on_its_own_date() {
+fn dividends_with_one_ex_date_are_paid_on_their_pay_dates() {
     check(
         "day 2026-05-15
         action 700.HK 2026-05-18 cash 1 paid 2026-05-22
@@ -127,7 +127,7 @@ fn a_dividend_is_rounded_once() {
 }
 
 #[test]
-fn interest_on_us_dollars_uses_a_year_of_360_days() {
+fn usd_interest_uses_a_year_of_360_days() {
     // 10,000 × 0.068 / 360 = 1.8888…
     check(
         "day 2026-03-24
@@ -144,7 +144,7 @@ fn interest_on_us_dollars_uses_a_year_of_360_days() {
 }
 
 #[test]
-fn a_lot_changes_on_a_date() {
+fn a_lot_change_applies_from_its_date() {
     check(
         "lot 700.HK 500 from 2026-03-19
         given cash HKD 500000
@@ -163,7 +163,7 @@ fn a_lot_changes_on_a_date() {
 
 #[test]
 fn an_unchanged_price_stays_valid_under_a_new_tick_table() {
-    // 9.995 is on the tick from 2026-08-03 on, 20.05 until 2025-08-03.
+    // 9.995 is on the tick from 2026-08-03 on, and 20.05 until 2025-08-03.
     check(
         "day 2025-08-01
         given cash HKD 500000
@@ -186,8 +186,8 @@ fn an_unchanged_price_stays_valid_under_a_new_tick_table() {
 
 #[test]
 fn check_12_rejects_an_order_that_cash_would_cover() {
-    // HKD debt without a credit line, with dollars to spend: there is enough cash, but not enough
-    // margin.
+    // A debt in HKD without a credit line, and dollars to spend: there is enough cash, but not
+    // enough margin.
     check(
         "clock US
         day 2026-05-04
@@ -202,7 +202,7 @@ fn check_12_rejects_an_order_that_cash_would_cover() {
 }
 
 #[test]
-fn the_estimate_of_a_short_position_and_its_cover() {
+fn an_estimate_includes_a_short_position() {
     check(
         "clock US
         day 2026-05-04

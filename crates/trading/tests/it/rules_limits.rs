@@ -1,10 +1,10 @@
-//! Limits on the resources of one account: open orders, triggers of grids, journal entries.
+//! Resource limits of one account: open orders, grid triggers, journal entries.
 
 use trading::{Event, SleepingReason};
 
 use crate::common::{Player, check, play, triggers};
 
-/// The output of a line, as one text.
+/// Executes a line and returns its output joined with semicolons.
 fn said(player: &mut Player, line: &str) -> String {
     player.line(line).join("; ")
 }
@@ -12,7 +12,7 @@ fn said(player: &mut Player, line: &str) -> String {
 const FULL: &str = "refused 602001 `at most 4 orders may be open: cancel some first`";
 
 #[test]
-fn orders_of_every_kind_count_while_they_are_open() {
+fn open_orders_of_every_kind_are_counted() {
     let mut player = play(
         "mark 700.HK 300
         given cash HKD 10000000
@@ -35,7 +35,7 @@ fn orders_of_every_kind_count_while_they_are_open() {
 }
 
 #[test]
-fn the_checks_of_an_order_come_before_the_limit_of_open_orders() {
+fn order_checks_precede_the_open_order_limit() {
     let mut player = play(
         "mark 700.HK 300
         given cash HKD 10000000
@@ -56,7 +56,7 @@ fn the_default_is_a_thousand_open_orders() {
 }
 
 #[test]
-fn a_grid_creates_no_order_beyond_the_limit_of_open_orders() {
+fn a_grid_respects_the_open_order_limit() {
     let player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 303 300 303 50000
@@ -84,7 +84,7 @@ fn limits_are_settings_within_bounds() {
     }
 }
 
-/// Rising candles on two days that cross more levels of a grid than the limit of two triggers a day.
+/// Rising candles on two days that cross more levels than the limit of two triggers per day.
 const GRID: &str = "mark 700.HK 300
     candle 700.HK 10:01 300 301 300 301 50000; 10:02 301 302 301 302 50000; 10:03 302 303 302 303 50000; \
      10:04 303 304 303 304 50000
@@ -95,7 +95,7 @@ const GRID: &str = "mark 700.HK 300
     day 2026-03-18";
 
 #[test]
-fn triggers_of_a_grid_are_limited_per_day() {
+fn grid_triggers_are_limited_per_day() {
     check(&format!(
         "{GRID}
         10:00 grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 2000 up GTG down GTG
@@ -140,8 +140,8 @@ fn a_grid_at_its_limit_still_closes_at_a_bound() {
 }
 
 #[test]
-fn skipped_triggers_do_not_count_against_those_with_an_order() {
-    // It may not sell, so the rise creates no orders. The fall does.
+fn skipped_triggers_are_counted_separately() {
+    // The grid may not sell, so only the fall creates orders.
     let player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 301 50000; 10:02 301 302 301 302 50000; 10:03 302 303 302 303 50000; \
@@ -164,8 +164,8 @@ fn skipped_triggers_do_not_count_against_those_with_an_order() {
 }
 
 #[test]
-fn the_journal_entries_of_grids_are_bounded() {
-    // Every candle moves a step up or down, so that each would trigger each grid.
+fn grid_journal_entries_are_bounded() {
+    // Each candle moves by one step, so that it would trigger every grid.
     let minute = |number: usize| {
         let (open, close) = if number.is_multiple_of(2) { ("300", "301") } else { ("301", "300") };
         format!("candle 700.HK {:02}:{:02} {open} 301 300 {close} 50000", 10 + number / 60, number % 60)
@@ -182,7 +182,7 @@ fn the_journal_entries_of_grids_are_bounded() {
 }
 
 #[test]
-fn a_full_journal_refuses_new_commands_and_open_orders_continue() {
+fn a_full_journal_refuses_new_commands() {
     let mut player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000; 10:03 296 296 289 290 50000
@@ -193,8 +193,8 @@ fn a_full_journal_refuses_new_commands_and_open_orders_continue() {
     );
     let entries = player.entries.len();
     player.line(&format!("10:00 given set journal_entries {}", entries + 1));
-    // It may have more entries than the limit, which was lowered: the text shows the account's
-    // count.
+    // After the limit is lowered, the journal may exceed it. The text shows the actual number of
+    // entries.
     player.line("10:00 given set journal_entries 2");
     let full = format!("refused 602001 `the journal of this account is full, it has {} entries", entries + 2);
     for line in [

@@ -1,11 +1,11 @@
-//! Reserves, cuts, shorts, credit, replacing, forced selling.
+//! Reserves, partial fills, short sales, credit, replacements, forced liquidation.
 
 use crate::common::check;
 
 #[test]
-fn a_market_buy_in_a_fast_market_is_cut() {
-    // Reserved at 210 (200 × 1.05): 1,000 shares and 8.00 fees. The open is 250: 840 × 250 + 6.72 =
-    // 210,006.72.
+fn a_market_buy_is_limited_by_funds() {
+    // Reserved at 210 (200 × 1.05): 1,000 shares and fees of 8.00. The open is 250, so 840 shares
+    // fit: 840 × 250 + 6.72 = 210,006.72.
     check(
         "clock US
         day 2026-05-04
@@ -22,7 +22,7 @@ fn a_market_buy_in_a_fast_market_is_cut() {
         > 10:02:00 #1 PartialWithdrawal `insufficient funds`
         > USD C 1.28 F 0.00 settling -210006.72 withdraw 1.28",
     );
-    // Whole lots, and nothing if no lot fits.
+    // Fills are whole lots, and the order is cancelled if not even one lot fits.
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 340 340 340 340 100000
@@ -36,9 +36,9 @@ fn a_market_buy_in_a_fast_market_is_cut() {
 }
 
 #[test]
-fn a_new_day_costs_a_new_platform_fee() {
-    // The account has exactly the reserve of the order. On the second day the rest would cost 15.00
-    // more.
+fn the_platform_fee_is_charged_per_day() {
+    // The cash equals the order's reserve. On the second day, the remaining quantity would cost
+    // 15.00 more.
     check(
         "candle 700.HK 10:01 300 300 300 300 1000
         given cash HKD 60082.62
@@ -65,7 +65,7 @@ fn a_new_day_costs_a_new_platform_fee() {
         00:00 cash HKD
         > HKD C 30133.82 F 30048.82 (fees 48.82) settling -29948.80 withdraw 85.00",
     );
-    // Filled at the limit on both days, 15.02 is missing on the second.
+    // Filled at the limit on both days, the order is 15.02 short on the second.
     check(
         "candle 700.HK 10:01 300 300 300 300 1000
         given cash HKD 60082.62
@@ -84,9 +84,9 @@ fn a_new_day_costs_a_new_platform_fee() {
 }
 
 #[test]
-fn covering_a_short_position() {
-    // 10,000 + 18,998.28 of the sale. Covering frees its own 19,000; buying power of 498.28 covers
-    // the margin of four more.
+fn a_buy_covers_a_short_position_first() {
+    // Cash of 10,000 plus 18,998.28 from the sale. Covering frees the 19,000 locked for the short
+    // position; buying power of 498.28 covers the margin of four more shares.
     check(
         "clock US
         day 2026-05-04
@@ -127,10 +127,10 @@ fn a_short_sale_needs_buying_power() {
             {expected}"
         ));
     };
-    // 199 × 100 × 0.5 + 1.44 + 0.41 …; 200 would need 10,000 and fees.
+    // 199 × 100 × 0.5 + 1.44 + 0.41 …; 200 shares would need 10,000 plus fees.
     sale(199, "> 10:00:00 #1 WaitToNew\n> 10:00:00 #1 NewStatus");
     sale(200, "> 10:00:00 #1 RejectedStatus `insufficient funds`");
-    // A cash account, or one with shorts off, sells nothing that it does not hold.
+    // A cash account, or one with short sales disabled, cannot sell shares that it does not hold.
     for setting in ["type cash", "short_us off"] {
         check(&format!(
             "clock US
@@ -145,7 +145,7 @@ fn a_short_sale_needs_buying_power() {
 }
 
 #[test]
-fn dividends_are_paid_by_the_short() {
+fn a_short_position_pays_dividends() {
     check(
         "clock US
         day 2026-05-04
@@ -167,9 +167,9 @@ fn dividends_are_paid_by_the_short() {
 }
 
 #[test]
-fn credit_lends_across_currencies() {
-    // 1,000 USD of cash and 39,000 HKD of credit, of which 3,900 HKD are used by another currency:
-    // 54 shares by cash. Buying power is 3,900 HKD, or 500 USD: the margin of 49 shares and their
+fn credit_is_shared_across_currencies() {
+    // USD 1,000 of cash and HKD 39,000 of credit, of which another currency uses HKD 3,900: enough
+    // cash for 54 shares. Buying power is HKD 3,900, or USD 500: the margin of 49 shares and their
     // fees.
     check(
         "clock US
@@ -277,7 +277,8 @@ fn replacing() {
         10:05 replace #1 400
         > refused 602001 `order is FilledStatus`",
     );
-    // A new sequence number and a new instant: the running minute does not fill it.
+    // A replacement gets a new sequence number and a new instant, so the running minute does not
+    // fill it.
     check(
         "candle 700.HK 10:01 304 304 304 304 1000; 10:02 304 304 304 304 1000
         given cash HKD 100000
@@ -299,7 +300,7 @@ fn replacing() {
 }
 
 #[test]
-fn replacing_waiting_orders() {
+fn conditional_and_held_orders_can_be_replaced() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 310 310 308 310 1000; 10:03 309.8 310 304 304 10000
@@ -329,9 +330,9 @@ fn replacing_waiting_orders() {
 }
 
 #[test]
-fn forced_selling() {
-    // A debt of 80,000: at 100 the shares are worth 100,000 and net assets are 20,000; fm 0.25
-    // requires 25,000.
+fn liquidation_starts_below_the_forced_margin() {
+    // With a debt of 80,000 and shares worth 100,000 at a price of 100, net assets are 20,000. The
+    // forced margin factor of 0.25 requires 25,000.
     check(
         "mark 700.HK 120
         rate USD 7.8
@@ -353,7 +354,7 @@ fn forced_selling() {
 }
 
 #[test]
-fn options_at_expiry() {
+fn options_are_settled_in_cash_at_expiry() {
     check(
         "clock US
         day 2026-06-19
@@ -393,7 +394,7 @@ fn options_at_expiry() {
 
 #[test]
 fn an_option_that_cannot_be_settled_is_valued_at_cost() {
-    // No minute of the underlying on the last day.
+    // The underlying has no minute on the last day.
     check(
         "clock US
         day 2026-06-18
@@ -414,7 +415,7 @@ fn an_option_that_cannot_be_settled_is_valued_at_cost() {
 }
 
 #[test]
-fn a_late_candle_takes_effect_on_arrival_and_an_overtaken_one_never() {
+fn an_overtaken_late_candle_never_takes_effect() {
     check(
         "candle 700.HK 10:01 300 300 300 300 1000 late 10:05; 10:02 301 301 301 301 1000 late 10:05; 10:03 302 302 302 302 1000 late 10:07; 10:04 303 303 303 303 1000 late 10:06
         given cash HKD 500000
@@ -429,7 +430,7 @@ fn a_late_candle_takes_effect_on_arrival_and_an_overtaken_one_never() {
 }
 
 #[test]
-fn deposits_have_at_most_two_decimals_and_need_a_rate() {
+fn a_deposit_needs_a_rate_and_at_most_two_decimals() {
     check(
         "rate SGD 5.8
         10:00 given cash HKD 0.004

@@ -3,9 +3,9 @@
 use crate::common::{check, play, symbol};
 
 #[test]
-fn orders_of_all_symbols_are_in_one_queue() {
-    // 16:10 in Hong Kong is 04:10 in New York: a closing auction and a premarket minute take effect
-    // together.
+fn orders_of_all_symbols_share_one_queue() {
+    // 16:10 in Hong Kong is 04:10 in New York, so a closing auction and a premarket minute take
+    // effect at the same instant.
     check(
         "candle 700.HK 16:00 305 305 304.6 304.6 900000
         candle AAPL.US 04:09 190 190.2 189.9 190.1 4000
@@ -25,7 +25,7 @@ fn orders_of_all_symbols_are_in_one_queue() {
 }
 
 #[test]
-fn a_special_limit_order_uses_one_candle_even_if_two_arrive_together() {
+fn a_special_limit_order_uses_only_one_candle() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 306 306 306 306 9000 late 10:05; 10:02 304 304 304 304 9000 late 10:05
@@ -40,8 +40,8 @@ fn a_special_limit_order_uses_one_candle_even_if_two_arrive_together() {
 
 #[test]
 fn fills_precede_releases_expiries_and_the_roll() {
-    // The last minute of the evening: a fill, a release inside the candle, the expiry of both, the
-    // roll with its action, and only then the reports.
+    // The last minute of the evening: a fill, a release inside the candle, the expiry of both
+    // orders, the roll with its corporate action, and only then the reports.
     check(
         "clock US
         day 2026-05-04
@@ -82,7 +82,7 @@ fn fills_precede_releases_expiries_and_the_roll() {
 }
 
 #[test]
-fn the_budget_is_shared_by_buys_and_sells_in_the_order_of_their_numbers() {
+fn buys_and_sells_share_the_budget_in_sequence() {
     check(
         "candle 700.HK 10:01 305 305 304 304 4000
         given cash HKD 500000
@@ -156,7 +156,7 @@ fn a_repeated_candle_fills_no_order_twice() {
         10:00:15 buy 400 700.HK LO 306
         10:02",
     );
-    // Another process noticed it a minute later.
+    // Another process recorded the candle a minute later.
     let again = player.instant("10:03");
     let candles = player.store.candles.get_mut(&symbol("700.HK")).unwrap();
     candles.last_mut().unwrap().at = again;

@@ -1,11 +1,11 @@
-//! Candles without an effect on an account's orders are skipped, and no others.
+//! Only candles that cannot affect an account's orders are skipped.
 
 use crate::common::check;
 
 #[test]
 fn a_skipped_price_range_fills_an_order_activated_later() {
-    // Several days are advanced in one call: candles far from the first order are near the second,
-    // which was still held.
+    // Several days are advanced in one call. Candles far from the first order are close to the
+    // second, which is still held.
     check(
         "mark 700.HK 305
         candle 700.HK 10:03 305 306 304 305 30000; 10:05 305 306 304 305 30000

@@ -1,4 +1,4 @@
-//! Sessions, auctions, time in force.
+//! Sessions, auctions and time in force.
 
 use crate::common::check;
 
@@ -41,7 +41,7 @@ fn parked_orders_are_reported_when_their_session_opens() {
 }
 
 #[test]
-fn us_lanes_and_their_ends() {
+fn us_orders_expire_at_the_end_of_their_lane() {
     check(
         "clock US
         day 2026-05-04
@@ -129,7 +129,7 @@ fn half_days_end_early() {
 }
 
 #[test]
-fn no_order_is_changed_around_an_auction() {
+fn orders_cannot_be_changed_around_an_auction() {
     check(
         "given cash HKD 500000
         09:05 buy 100 700.HK LO 300
@@ -152,7 +152,7 @@ fn no_order_is_changed_around_an_auction() {
 }
 
 #[test]
-fn good_til_orders() {
+fn good_til_date_orders_expire_on_their_date() {
     check(
         "given cash HKD 500000
         10:00 buy 100 700.HK LO 200 tif GTD until 2026-03-22
@@ -208,7 +208,7 @@ fn good_til_orders_remain_open_overnight() {
 }
 
 #[test]
-fn the_times_in_force_of_each_type() {
+fn unsupported_times_in_force_are_refused() {
     let refused = |order: &str| {
         let clock = if order.contains(".US") { "clock US\n" } else { "" };
         check(&format!(
@@ -228,9 +228,9 @@ fn the_times_in_force_of_each_type() {
 }
 
 #[test]
-fn the_auction_order() {
-    // Before 09:20 it is for the opening auction; the unfilled rest is cancelled, and never takes
-    // part in the closing auction.
+fn an_auction_order_joins_only_one_auction() {
+    // Before 09:20, the order joins the opening auction. Its unfilled quantity is cancelled, and
+    // never joins the closing auction.
     check(
         "mark 700.HK 305
         candle 700.HK 09:30 306 306 305 305 3000; 09:31 305 305 305 305 50000; 16:00 304 304 304 304 90000
@@ -254,7 +254,7 @@ fn the_auction_order() {
         > 09:00:00 #3 NewStatus
         > 09:31:00 #3 CanceledStatus `auction is over`",
     );
-    // No volume, no auction.
+    // Without volume there is no auction.
     check(
         "mark 700.HK 305
         candle 700.HK 09:30 306 306 306 306 0
@@ -269,9 +269,9 @@ fn the_auction_order() {
 }
 
 #[test]
-fn the_auction_limit_order() {
-    // Equality is enough in the auction, and the same candle is tested as a limit after the auction
-    // failed.
+fn an_auction_limit_order_becomes_a_limit_order() {
+    // An equal price is sufficient in the auction. If the auction does not fill the order, the same
+    // candle is tested against it as a limit order.
     check(
         "candle 700.HK 09:30 301 302 299 300 60000
         given cash HKD 500000
@@ -285,8 +285,8 @@ fn the_auction_limit_order() {
         > 09:31:00 #1 FilledStatus 100 @ 301.000
         > 09:31:00 #2 FilledStatus 100 @ 300.000",
     );
-    // From 09:20 on it waits for the closing auction; without a date it is a limit afterwards, even
-    // if it was replaced.
+    // From 09:20 on, the order waits for the closing auction. A good-til-canceled order is a limit
+    // order afterwards, even if it was replaced.
     check(
         "candle 700.HK 09:30 300 302 299 300 60000; 10:01 300 302 299 300 60000; 16:00 303 303 303 303 9000
         given cash HKD 500000
@@ -307,7 +307,7 @@ fn the_auction_limit_order() {
         10:00
         > 09:31:00 #2 FilledStatus 100 @ 301.000",
     );
-    // No candle at the opening: a limit from 09:31 on.
+    // Without a candle at the opening, it is a limit order from 09:31 on.
     check(
         "candle 700.HK 09:31 299 302 299 300 60000
         given cash HKD 500000
@@ -320,7 +320,7 @@ fn the_auction_limit_order() {
 }
 
 #[test]
-fn special_limit_and_odd_lot() {
+fn a_special_limit_order_uses_its_first_candle() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 305 305 305 305 0; 10:02 305 306 304 305 3000; 10:03 303 306 303 305 30000
@@ -350,7 +350,7 @@ fn special_limit_and_odd_lot() {
 }
 
 #[test]
-fn held_orders() {
+fn held_orders_are_checked_when_their_delay_ends() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:05 305 306 304 305 30000
@@ -392,7 +392,7 @@ fn an_account_never_moves_back_in_time() {
 }
 
 #[test]
-fn todays_orders_are_history_after_the_roll() {
+fn todays_orders_change_at_the_roll() {
     check(
         "clock US
         day 2026-05-04
@@ -412,7 +412,7 @@ fn todays_orders_are_history_after_the_roll() {
 }
 
 #[test]
-fn an_order_ended_by_a_candle_at_a_roll_belongs_to_the_day_before() {
+fn a_candle_at_a_roll_ends_orders_on_the_previous_day() {
     check(
         "clock US
         day 2026-05-04

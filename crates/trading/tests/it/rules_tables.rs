@@ -1,4 +1,4 @@
-//! Invalid tables are refused with file and line; input that is not a number is refused.
+//! Invalid tables are refused with file and line, and so is input that is not a number.
 
 use trading::{Money, Percent, Quantity, Rate, Share, Tables, parse_price};
 
@@ -13,7 +13,7 @@ fn refused(file: &str, text: &str, expected: &str) {
 const TICKS: &str = "market,for,from,over,to,tick,includes\n";
 
 #[test]
-fn tick_tables() {
+fn invalid_tick_tables_are_refused() {
     let wrong = |rows: &str, expected: &str| refused("ticks.csv", &format!("{TICKS}{rows}"), expected);
     let us = "US,*,-,0,-,0.01,lower";
     wrong(
@@ -45,7 +45,7 @@ fn tick_tables() {
 }
 
 #[test]
-fn a_symbol_may_have_separate_ticks() {
+fn a_symbol_may_override_ticks() {
     let (_, text) = trading::tables::BUILT_IN[0];
     let narrow = "US,AAPL.US,2027-11-01,0,1,0.0001,lower\nUS,AAPL.US,2027-11-01,1,-,0.005,lower\n";
     let tables = Tables::with(|name| (name == "ticks.csv").then(|| format!("{text}{narrow}"))).unwrap();
@@ -59,7 +59,7 @@ fn a_symbol_may_have_separate_ticks() {
 }
 
 #[test]
-fn other_tables() {
+fn other_invalid_tables_are_refused() {
     let fees = |row: &str, expected: &str| {
         let text = format!("market,kind,code,group,side,from,base,rate,least,most,round\n{row}");
         refused("fees.csv", &text, expected);
@@ -97,7 +97,7 @@ fn other_tables() {
 }
 
 #[test]
-fn options_settle_the_next_day_even_when_shares_took_two() {
+fn options_settle_the_next_day() {
     let settles = |kind: trading::Kind, day: &str| {
         tables().settlement.date(venues().of(market::Market::Us), kind, date(day)).to_string()
     };
@@ -107,7 +107,7 @@ fn options_settle_the_next_day_even_when_shares_took_two() {
 }
 
 #[test]
-fn numbers_of_requests() {
+fn request_numbers_are_validated() {
     let nines = "9".repeat(40);
     for word in ["NaN", "inf", "-inf", "1e3", "1E+2", "0x1", "", " 1", "1_000", "１"] {
         assert!(Quantity::parse(word).is_err(), "{word:?}");

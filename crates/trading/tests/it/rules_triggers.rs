@@ -3,7 +3,7 @@
 use crate::common::check;
 
 #[test]
-fn a_gap_releases_at_the_open_and_is_tested_in_the_same_candle() {
+fn a_gap_releases_an_order_at_the_open() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 307 308 306 307 50000
@@ -28,7 +28,7 @@ fn a_gap_releases_at_the_open_and_is_tested_in_the_same_candle() {
 }
 
 #[test]
-fn equality_triggers_but_the_mark_does_not() {
+fn an_equal_price_triggers_but_the_mark_does_not() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 305 306 304 304 50000; 10:02 304 304 303 303.4 50000
@@ -49,7 +49,7 @@ fn equality_triggers_but_the_mark_does_not() {
 }
 
 #[test]
-fn several_touches_need_the_close() {
+fn several_touches_require_the_close() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 307 308 304 305 50000; 10:02 307 308 304 306 50000; 10:03 306 306 306 306 50000
@@ -63,7 +63,7 @@ fn several_touches_need_the_close() {
 }
 
 #[test]
-fn checks_of_the_account_wait_for_the_release() {
+fn account_checks_run_at_the_release() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 305 306 304 304 50000
@@ -79,8 +79,8 @@ fn checks_of_the_account_wait_for_the_release() {
 }
 
 #[test]
-fn trailing_by_percent_and_for_a_buy() {
-    // 305 + 1 % = 308.05; after a low of 300 it is 303.
+fn a_buy_may_trail_by_percent() {
+    // 305 + 1 % = 308.05; after a low of 300, the stop is 303.
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 305 306 300 300.2 50000; 10:02 300.2 303 300 303 50000; 10:03 303 304 302 303 50000
@@ -111,8 +111,9 @@ fn a_close_below_the_new_stop_releases() {
 }
 
 #[test]
-fn a_trailing_order_watches_from_its_monitor_price_on() {
-    // Touched inside a candle: it watches from the next one on, starting at the monitor price.
+fn a_trailing_order_tracks_from_its_monitor_price() {
+    // If the monitor price is reached inside a candle, tracking starts with the next candle, at the
+    // monitor price.
     check(
         "clock US
         mark AAPL.US 190
@@ -126,7 +127,7 @@ fn a_trailing_order_watches_from_its_monitor_price_on() {
         > 10:04:00 #1 NewStatus RELEASED
         > 10:04:00 #1 FilledStatus 100 @ 190.000 RELEASED",
     );
-    // A gap: from the open, in the same candle.
+    // After a gap, tracking starts at the open of the same candle.
     check(
         "clock US
         mark AAPL.US 190
@@ -140,7 +141,7 @@ fn a_trailing_order_watches_from_its_monitor_price_on() {
         10:02 detail #1
         > #1 TSLPAMT Day RTH_ONLY NewStatus price 191 0 of 100 at 0 fees 0.00",
     );
-    // At the mark itself: immediately.
+    // At the current mark, tracking starts immediately.
     check(
         "clock US
         mark AAPL.US 190
@@ -188,7 +189,7 @@ fn depth_levels_are_ticks_from_the_mark() {
 }
 
 #[test]
-fn conditional_orders_in_the_closing_auction() {
+fn a_closing_auction_releases_conditional_orders() {
     check(
         "mark 700.HK 305
         candle 700.HK 15:59 305 305 305 305 9000; 16:00 307 307 306 306 90000
@@ -213,7 +214,7 @@ fn conditional_orders_in_the_closing_auction() {
 }
 
 #[test]
-fn lanes_of_conditional_orders() {
+fn conditional_orders_watch_only_their_lanes() {
     check(
         "clock US
         mark AAPL.US 190
@@ -230,7 +231,7 @@ fn lanes_of_conditional_orders() {
 }
 
 #[test]
-fn slippage_and_reserves_of_market_orders() {
+fn slippage_applies_to_market_fills() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 305 306 304 304 50000
@@ -247,7 +248,7 @@ fn slippage_and_reserves_of_market_orders() {
 }
 
 #[test]
-fn a_trailing_order_of_an_option_is_released_as_a_limit() {
+fn a_trailing_option_order_is_released_as_a_limit() {
     check(
         "clock US
         mark AAPL260619C190000.US 5

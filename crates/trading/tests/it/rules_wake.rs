@@ -1,4 +1,4 @@
-//! When an account is due again.
+//! When an account is next due.
 
 use trading::next_wake;
 
@@ -20,15 +20,15 @@ fn an_open_order_is_due_each_minute_of_its_market() {
     let script = "given cash HKD 500000\n10:00:15 buy 100 700.HK LO 300 tif GTC";
     check(script, "10:00:15", "2026-03-18T02:01:00Z");
     check(script, "10:01:00", "2026-03-18T02:02:00Z");
-    // Over lunch, and in the closing auction.
+    // Across the lunch break, and in the closing auction.
     check(script, "12:00:00", "2026-03-18T05:01:00Z");
     check(script, "16:00:00", "2026-03-18T08:10:00Z");
-    // The roll of the next day comes before its first minute.
+    // The next day's roll precedes its first minute.
     check(script, "16:10:00", "2026-03-18T16:00:00Z");
 }
 
 #[test]
-fn a_held_order_is_due_at_its_time_and_a_position_at_the_roll() {
+fn a_held_order_is_due_at_the_end_of_its_delay() {
     check("given cash HKD 500000\n08:00 buy 100 700.HK LO 300 held 08:30", "08:00", "2026-03-18T00:30:00Z");
     check("given position AAPL.US 10 100\n10:00 now", "10:00", "2026-03-19T00:00:00Z");
 }

@@ -1,5 +1,5 @@
 //! Statements: the example of the specification line by line, booking dates, and every equation
-//! over random sessions, recomputed here from the raw journal.
+//! over random sessions, recomputed from the raw journal.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use trading::{
 use crate::common::{Store, at, date, symbol, tables, venues};
 use crate::world::{acts_and_operators, live, minutes, store};
 
-/// All statements made by an instant.
+/// Returns all statements created by an instant.
 fn made(entries: &[Entry], store: &Store, from: Option<Date>, until: Timestamp) -> Vec<Statement> {
     let mut all = Vec::new();
     statements(entries, (store, tables()), from, until, &mut |together| {
@@ -62,7 +62,7 @@ fn hk(local: &str) -> Timestamp {
     at(Market::Hk, local)
 }
 
-/// The numbers of a statement, one per line.
+/// Formats the numbers of a statement, one per line.
 fn shown(statement: &Statement) -> String {
     let mut lines = vec![format!("{} {} made {}", statement.kind, statement.date, statement.made_at)];
     for line in &statement.balances {
@@ -111,7 +111,7 @@ fn shown(statement: &Statement) -> String {
     lines.join("\n")
 }
 
-/// G1 of the specification, and the days after it.
+/// Creates the store of example G1 in the specification, and the days after it.
 fn first_example() -> Store {
     let mut store = Store::default();
     let tencent = symbol("700.HK");
@@ -128,7 +128,7 @@ fn buy(name: &str, quantity: i64, price: &str) -> Command {
 }
 
 #[test]
-fn the_example_of_the_specification() {
+fn statements_match_the_specification_example() {
     let store = first_example();
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000)]);
     client.act(hk("2026-03-18 10:00:15"), buy("700.HK", 200, "306"));
@@ -164,7 +164,7 @@ assets 499995.25 = 438875.25 + 61120.00, outstanding 0.00"
 }
 
 #[test]
-fn a_date_has_a_statement_from_nine_on_the_next_morning() {
+fn a_statement_is_created_at_nine_the_next_morning() {
     let store = first_example();
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000)]);
     client.act(hk("2026-03-18 10:00:15"), buy("700.HK", 200, "306"));
@@ -195,7 +195,7 @@ fn operator_entries_on_a_weekend_have_a_separate_statement() {
     client.advance(hk("2026-03-20 10:00"));
     let deposit = Command::Deposit { currency: Currency::USD, amount: Money::whole(5) };
     client.act(hk("2026-03-21 08:00"), deposit);
-    // The statement of Friday is made at this exact second; the position is not in it.
+    // Friday's statement is created in this exact second, and does not include the position.
     let entered = |quantity| Command::EnterPosition {
         symbol: symbol("AAPL.US"),
         quantity: Quantity::whole(quantity),
@@ -215,7 +215,7 @@ fn operator_entries_on_a_weekend_have_a_separate_statement() {
     let expected =
         [("2026-03-20", 1, ""), ("2026-03-21", 1, "10"), ("2026-03-22", 0, "5"), ("2026-03-23", 0, "")];
     assert_eq!(found, expected.map(|(date, flows, changes)| (date.to_owned(), flows, changes.to_owned())));
-    // No rate for dollars: the totals are missing, with the reason.
+    // Without a USD rate, the totals are missing, and the error names the reason.
     assert_eq!(
         all[1].assets.as_ref().unwrap_err(),
         "no rate for USD: report one with `chandler account rates USD RATE --day 2026-03-21`"
@@ -223,7 +223,7 @@ fn operator_entries_on_a_weekend_have_a_separate_statement() {
 }
 
 #[test]
-fn a_month_is_made_with_the_first_date_after_it_and_is_the_sum_of_its_dates() {
+fn a_monthly_statement_is_created_with_the_next_date() {
     let store = first_example();
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000)]);
     client.act(hk("2026-03-18 10:00:15"), buy("700.HK", 200, "306"));
@@ -240,7 +240,8 @@ fn a_month_is_made_with_the_first_date_after_it_and_is_the_sum_of_its_dates() {
     assert_eq!((month.flows.len(), month.trades.len()), (8, 1));
     assert_eq!(month.balances[0].begin, Money::ZERO);
     assert_eq!(month.balances[0].ledger.exact_text().to_string(), "438875.25");
-    // The result is the same from any starting date.
+    // A later start skips earlier dates. The monthly statement belongs to the first date after the
+    // month.
     for from in ["2026-03-20", "2026-04-01", "2026-04-02"] {
         let later = made(&client.entries, &store, Some(date(from)), hk("2026-04-03 09:00"));
         let months = later.iter().filter(|statement| statement.kind == StatementKind::Monthly).count();
@@ -250,15 +251,15 @@ fn a_month_is_made_with_the_first_date_after_it_and_is_the_sum_of_its_dates() {
 }
 
 #[test]
-fn orders_of_two_markets_count_on_their_own_dates() {
+fn orders_are_booked_on_their_markets_dates() {
     let mut store = first_example();
     store.rates.push((Currency::USD, date("2026-01-02"), trading::Rate::parse("7.8").unwrap()));
     let apple = symbol("AAPL.US");
     store.add(&apple, at(Market::Us, "2026-03-18 14:01"), &["190", "190", "189", "190", "50000"], None);
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000), (Currency::USD, 10_000)]);
     client.advance(hk("2026-03-18 12:00"));
-    // It is Thursday in Hong Kong and Wednesday in New York: the second order has an earlier date
-    // than the first.
+    // It is Thursday in Hong Kong and Wednesday in New York, so the second order has an earlier
+    // date than the first.
     let mut terms = Terms::new(symbol("700.HK"), Side::Buy, OrderType::Limit, Quantity::whole(100));
     terms.price = Some(market::Price::parse("300").unwrap());
     terms.time_in_force = TimeInForce::GoodTilCanceled;
@@ -280,7 +281,7 @@ fn orders_of_two_markets_count_on_their_own_dates() {
 }
 
 #[test]
-fn stopping_returns_the_next_date() {
+fn a_stopped_run_returns_the_next_date() {
     let store = first_example();
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000)]);
     client.act(hk("2026-03-18 10:00:15"), buy("700.HK", 200, "306"));
@@ -304,7 +305,7 @@ fn stopping_returns_the_next_date() {
     assert_eq!(stranger, None);
 }
 
-/// The effect of an entry on the cash, by currency.
+/// Returns the effect of an entry on cash, by currency.
 fn cash_of(entry: &Entry) -> Vec<(Currency, Money)> {
     match &entry.event {
         Event::Deposited { currency, amount }
@@ -326,7 +327,7 @@ fn cash_of(entry: &Entry) -> Vec<(Currency, Money)> {
     }
 }
 
-/// The effect of an entry on a holding.
+/// Returns the effect of an entry on a position.
 fn shares_of(entry: &Entry) -> Option<(Symbol, Quantity)> {
     match &entry.event {
         Event::PositionEntered { symbol, change, .. } => Some((symbol.clone(), *change)),
@@ -338,7 +339,7 @@ fn shares_of(entry: &Entry) -> Option<(Symbol, Quantity)> {
     }
 }
 
-/// The equations within one statement.
+/// Checks the equations within one statement.
 fn check_sums(statement: &Statement) -> Result<(), TestCaseError> {
     for line in &statement.balances {
         prop_assert_eq!(line.begin + line.change, line.ledger);
@@ -376,7 +377,8 @@ fn check_sums(statement: &Statement) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Each statement begins where the previous one ended, and all of them together equal the journal.
+/// Checks that each statement starts where the previous one ended, and that all of them together
+/// equal the journal.
 fn check_chain(entries: &[Entry], days: &[&Statement]) -> Result<(), TestCaseError> {
     let mut cash: BTreeMap<Currency, Money> = BTreeMap::new();
     let mut shares: BTreeMap<Symbol, Quantity> = BTreeMap::new();

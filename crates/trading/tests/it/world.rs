@@ -1,4 +1,4 @@
-//! Random markets and random clients, and accounts that are run through them.
+//! Random markets and clients, and accounts that are run through them.
 
 use market::{Candle, Market, Price, Timestamp, Turnover};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use trading::{
 use crate::common::{Store, at, date, symbol, tables, venues};
 
 const SYMBOLS: [&str; 3] = ["700.HK", "5.HK", "AAPL.US"];
-/// Minutes with candles: an opening, a closing auction, a US morning.
+/// Periods with candles: market, local start and length in minutes.
 pub(crate) const WINDOWS: [(Market, &str, i64); 6] = [
     (Market::Hk, "2026-03-18 09:30", 12),
     (Market::Hk, "2026-03-18 15:52", 9),
@@ -20,7 +20,7 @@ pub(crate) const WINDOWS: [(Market, &str, i64); 6] = [
     (Market::Us, "2026-03-19 09:30", 6),
 ];
 
-/// The position and shape of a candle, in ticks around 100.
+/// Position and shape of a candle, in ticks around 100.
 #[derive(Clone, Debug)]
 pub(crate) struct Minute {
     pub(crate) symbol: usize,
@@ -69,7 +69,7 @@ pub(crate) enum Act {
     },
 }
 
-/// An act at a second of one of the windows, from shortly before it on.
+/// A window, a second relative to its start (possibly negative), and the action.
 pub(crate) type Timed = (usize, i64, Act);
 
 pub(crate) fn minutes() -> impl Strategy<Value = Vec<Minute>> {
@@ -88,8 +88,7 @@ pub(crate) fn minutes() -> impl Strategy<Value = Vec<Minute>> {
     prop::collection::vec(minute, 20..70)
 }
 
-/// A daily candle of a symbol on 18 or 19 March, and whether the minutes of its regular hours
-/// remain.
+/// A daily candle of a symbol on 18 or 19 March, and whether its minutes in regular hours remain.
 #[derive(Clone, Debug)]
 pub(crate) struct Daily {
     pub(crate) shape: Minute,
@@ -114,7 +113,8 @@ pub(crate) fn days() -> impl Strategy<Value = Vec<Daily>> {
     prop::collection::vec(daily, 1..6)
 }
 
-/// A store with some days that have a daily candle, most of them without minutes in regular hours.
+/// Creates a store in which some days have a daily candle, most of them without minutes in regular
+/// hours.
 pub(crate) fn store_with_days(minutes: &[Minute], days: &[Daily]) -> Store {
     let is_dropped = |minute: &&Minute| {
         let (market, start, length) = WINDOWS[minute.window];
@@ -142,12 +142,12 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Timed>> {
     timed(0, 1)
 }
 
-/// With operator commands on credit, settings, cash and positions.
+/// Generates actions that include operator commands on credit, settings, cash and positions.
 pub(crate) fn acts_and_operators() -> impl Strategy<Value = Vec<Timed>> {
     timed(1, 1)
 }
 
-/// Mostly grids.
+/// Generates actions that are mostly on grids.
 pub(crate) fn acts_with_grids() -> impl Strategy<Value = Vec<Timed>> {
     timed(0, 8)
 }
@@ -285,7 +285,7 @@ fn command(act: &Act) -> Command {
     }
 }
 
-/// The bits of `kind` select the options.
+/// Creates a rule whose options are selected by the bits of `kind`.
 fn grid_rule(base: i64, step: i64, lots: i64, kind: u8) -> GridRuleInput {
     let has = |bit: u8| kind & bit != 0;
     let word = |is_limit: bool| Some(if is_limit { "GLO" } else { "GMO" }.to_owned());
@@ -320,20 +320,20 @@ pub(crate) fn end() -> Timestamp {
     at(Market::Us, "2026-03-20 04:00")
 }
 
-/// The result of a run.
+/// Result of a run.
 pub(crate) struct Life {
     pub(crate) account: Account,
     pub(crate) entries: Vec<Entry>,
     pub(crate) outcomes: Vec<Outcome>,
 }
 
-/// Executes commands in the order of their instants, with additional stops in between.
+/// Executes commands in order of time, with additional stops in between.
 pub(crate) fn live(store: &Store, acts: &[Timed], settings: &[Setting], stops: &[Timestamp]) -> Life {
     let prepared: Vec<Command> = settings.iter().map(|setting| Command::Set(*setting)).collect();
     live_prepared(store, acts, prepared, stops)
 }
 
-/// Without shorts, and with a credit line.
+/// Like [`live`], without short sales and with a credit line.
 pub(crate) fn live_with_credit(store: &Store, acts: &[Timed], line: Money) -> Life {
     let prepared = vec![Command::Set(Setting::ShortUs(false)), Command::SetCredit(line)];
     live_prepared(store, acts, prepared, &[])
@@ -390,7 +390,7 @@ pub(crate) fn live_until(store: &Store, acts: &[Timed], now: Timestamp) -> Accou
     account
 }
 
-/// The preparations of [`live`], then commands, without advancing beyond the last of them.
+/// Prepares an account like [`live`], then executes commands, without advancing past the last one.
 fn live_with(engine: &Engine<'_>, acts: &[Timed]) -> Account {
     let mut account = Account::default();
     let prepare = |account: &mut Account, command: Command| {

@@ -12,7 +12,7 @@ pub struct Error {
 #[derive(Clone, PartialEq, ::prost::Message)]
 #[prost(skip_debug)]
 pub struct AuthRequest {
-    /// The one-time password that HTTP hands out.
+    /// The one-time password from `GET /v1/socket/token`.
     #[prost(string, tag = "1")]
     pub token: ::prost::alloc::string::String,
     #[prost(btree_map = "string, string", tag = "2")]
@@ -58,7 +58,7 @@ pub struct ReconnectResponse {
     #[prost(uint32, tag = "4")]
     pub online: u32,
 }
-/// The only push of this family; the connection ends behind it.
+/// The only push of this family. The server closes the connection after it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Close {
     #[prost(enumeration = "close::Code", tag = "1")]
@@ -120,7 +120,7 @@ pub mod close {
         }
     }
 }
-/// Request and response alike; a response carries the request's bytes back.
+/// Request and response. The response returns the bytes of the request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Heartbeat {
     /// Unix milliseconds.

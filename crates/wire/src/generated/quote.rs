@@ -23,7 +23,7 @@ pub struct QuoteProfileResponse {
     pub quote_level: ::prost::alloc::string::String,
     #[prost(int32, tag = "3")]
     pub subscribe_limit: i32,
-    /// Securities a month.
+    /// Maximum number of distinct securities per month.
     #[prost(int32, tag = "4")]
     pub history_candlestick_limit: i32,
     #[prost(message, repeated, tag = "5")]
@@ -31,7 +31,7 @@ pub struct QuoteProfileResponse {
     #[prost(message, optional, tag = "6")]
     pub quote_level_detail: ::core::option::Option<QuoteLevelDetail>,
 }
-/// Neither number may be zero: clients stop working on it.
+/// Neither number may be zero: clients would then never send a request.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -221,7 +221,7 @@ pub struct StaticInfoResponse {
     #[prost(message, repeated, tag = "1")]
     pub secu_static_info: ::prost::alloc::vec::Vec<StaticInfo>,
 }
-/// What was imported about a security; the rest is empty.
+/// Static data of a security. Fields that were not imported are empty.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -256,7 +256,7 @@ pub struct StaticInfo {
     pub eps_ttm: ::prost::alloc::string::String,
     #[prost(string, tag = "14")]
     pub bps: ::prost::alloc::string::String,
-    /// Dividend a share and no ratio, despite the name.
+    /// Dividend per share; not a ratio, despite the name.
     #[prost(string, tag = "15")]
     pub dividend_yield: ::prost::alloc::string::String,
     /// 1 option, 2 warrant.
@@ -722,7 +722,7 @@ pub struct Candlestick {
     pub volume: i64,
     #[prost(string, tag = "6")]
     pub turnover: ::prost::alloc::string::String,
-    /// Unix seconds of its beginning.
+    /// Start of the candle, in Unix seconds.
     #[prost(int64, tag = "7")]
     pub timestamp: i64,
     /// 0 regular, 1 pre, 2 post, 3 overnight.
@@ -897,7 +897,7 @@ pub struct CapitalFlowResponse {
     #[prost(message, repeated, tag = "2")]
     pub capital_flow_lines: ::prost::alloc::vec::Vec<CapitalFlowLine>,
 }
-/// The total since the open, not the minute's own amount.
+/// Cumulative since the open, not per minute.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -1327,7 +1327,7 @@ impl AdjustType {
         }
     }
 }
-/// In answers and pushes. Requests select with a plain number, 0 for intraday and 100 for all.
+/// Used in responses and pushes. Requests select sessions with a number: 0 for intraday, 100 for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum TradeSession {

@@ -3,7 +3,7 @@ use access::{Grant, NewClient, OAuthError, PresentedClient, grant_type};
 use super::*;
 
 #[test]
-fn a_client_without_grant_types_may_do_what_its_addresses_allow() {
+fn default_grant_types_follow_from_the_redirect_addresses() {
     let house = house();
     let client = &house.client.client;
     assert_eq!(client.id.len(), 36);
@@ -42,7 +42,7 @@ fn invalid_metadata_is_refused() {
 }
 
 #[test]
-fn a_client_uses_the_grants_it_has_registered_for_and_no_other() {
+fn a_client_may_only_use_its_registered_grant_types() {
     let house = house();
     let grant_types = Some(vec![grant_type::CODE.to_owned()]);
     let codes = register(house.access(), &NewClient { grant_types, ..usual() });
@@ -68,7 +68,7 @@ fn a_client_uses_the_grants_it_has_registered_for_and_no_other() {
 }
 
 #[test]
-fn a_client_with_a_secret_needs_it_and_one_without_must_not_have_one() {
+fn confidential_clients_need_their_secret_and_public_ones_have_none() {
     let house = house();
     for method in ["client_secret_post", "client_secret_basic"] {
         let client = register(house.access(), &NewClient { auth_method: Some(method.to_owned()), ..usual() });
@@ -90,7 +90,7 @@ fn a_client_with_a_secret_needs_it_and_one_without_must_not_have_one() {
 }
 
 #[test]
-fn the_registration_token_opens_its_own_client_alone() {
+fn a_registration_token_is_valid_for_its_client_only() {
     let house = house();
     let other = register(house.access(), &usual());
     let (id, token) = (house.client.client.id.as_str(), house.client.registration_token.expose());
@@ -105,13 +105,13 @@ fn the_registration_token_opens_its_own_client_alone() {
 }
 
 #[test]
-fn removing_a_client_ends_everything_it_was_given() {
+fn removing_a_client_revokes_its_tokens_and_codes() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let (device, code) = (house.start(), house.code(house.ap, ""));
     house.approve(&device, house.ap);
     let (id, token) = (house.client.client.id.as_str(), house.client.registration_token.expose());
-    // By another process.
+    // Unregistered by another process.
     assert!(house.fresh.other().unregister_client(id, token, NOW).unwrap());
     assert!(crate::fixture::bearer(house.access(), tokens.access_token.expose()).is_err());
     assert_eq!(error(house.refresh(tokens.refresh_token.expose(), MOMENT)), "invalid_client");
@@ -130,7 +130,7 @@ impl House {
 }
 
 #[test]
-fn one_address_registers_twenty_clients_an_hour() {
+fn an_address_may_register_twenty_clients_an_hour() {
     let house = house();
     let ask =
         |from: &str, seconds| house.access().register_client(&usual(), from.parse().unwrap(), later(seconds));
@@ -149,8 +149,8 @@ fn one_address_registers_twenty_clients_an_hour() {
 #[test]
 fn when_the_table_is_full_unapproved_clients_are_evicted() {
     let house = house();
-    // A client with tokens and one with a pending device stay; the others are inserted with SQL,
-    // which is faster.
+    // A client with tokens and one with a pending device must stay. The others are inserted with
+    // SQL, which is faster.
     house.tokens(house.ap);
     let waiting = register(house.access(), &usual());
     let device = house.access().start_device(&credentials(&waiting), "", HERE, MOMENT).unwrap();
@@ -185,7 +185,7 @@ fn an_approved_client_is_not_evicted_for_a_day_after_its_last_token() {
     house.access().revoke_token(&house.credentials(), tokens.access_token.expose(), NOW).unwrap();
     let path = house.fresh.dir.path().join("accounts.db");
     let database = rusqlite::Connection::open(&path).unwrap();
-    // All others are in use; whether their tokens are valid does not matter.
+    // All other clients are in use; whether their tokens are valid does not matter.
     let fill = format!(
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
          insert into oauth_client

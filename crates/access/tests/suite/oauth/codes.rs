@@ -26,7 +26,7 @@ fn an_authorization_code_is_redeemed_for_tokens_once() {
 }
 
 #[test]
-fn a_denial_is_sent_back_to_the_client() {
+fn a_denial_is_reported_to_the_client() {
     let house = house();
     let query = format!("response_type=code&client_id={}&state=s", house.client.client.id);
     let request = house.access().check_authorization(&query).unwrap();
@@ -38,7 +38,7 @@ fn a_denial_is_sent_back_to_the_client() {
 }
 
 #[test]
-fn a_code_that_is_used_twice_ends_its_tokens() {
+fn using_a_code_twice_revokes_its_tokens() {
     let house = house();
     let code = house.code(house.ap, "");
     let tokens = house.redeem(&code, MOMENT).unwrap();
@@ -52,7 +52,7 @@ fn a_code_that_is_used_twice_ends_its_tokens() {
 }
 
 #[test]
-fn of_concurrent_redemptions_of_one_code_one_gets_tokens_and_they_end() {
+fn concurrent_redemptions_of_a_code_revoke_its_tokens() {
     let house = house();
     let code = house.code(house.ap, "");
     let issued: usize = std::thread::scope(|scope| {
@@ -74,7 +74,7 @@ fn a_code_expires_after_two_minutes() {
 }
 
 #[test]
-fn a_code_is_good_for_its_client_its_address_and_its_region_alone() {
+fn a_code_is_bound_to_its_client_address_and_region() {
     let house = house();
     let other = register(house.access(), &usual());
     let code = house.code(house.us, "");
@@ -90,12 +90,12 @@ fn a_code_is_good_for_its_client_its_address_and_its_region_alone() {
     for unknown in ["", "unknown", &code.to_lowercase(), &"x".repeat(10_000)] {
         assert_eq!(error(house.redeem(unknown, MOMENT)), "invalid_grant");
     }
-    // None of that has used it up.
+    // None of these attempts has consumed the code.
     redeem(&house.credentials(), Some(BACK), Some(Region::Us)).unwrap();
 }
 
 #[test]
-fn pkce_is_verified_when_used_and_not_required() {
+fn pkce_is_optional_but_verified_if_used() {
     let house = house();
     let challenged = format!("&code_challenge={CHALLENGE}&code_challenge_method=S256");
     let plain = format!("&code_challenge={VERIFIER}");
@@ -115,7 +115,7 @@ fn pkce_is_verified_when_used_and_not_required() {
 }
 
 #[test]
-fn a_client_with_one_address_need_not_name_it() {
+fn a_client_with_one_address_may_omit_it() {
     let house = house();
     let query = format!("response_type=code&client_id={}", house.client.client.id);
     let request = house.access().check_authorization(&query).unwrap();
@@ -150,7 +150,7 @@ fn a_loopback_redirect_may_use_any_port() {
 }
 
 #[test]
-fn without_a_known_client_and_address_there_is_no_redirect() {
+fn an_unknown_client_or_address_gets_no_redirect() {
     let house = house();
     let id = &house.client.client.id;
     for query in [

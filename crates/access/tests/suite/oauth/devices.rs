@@ -7,7 +7,7 @@ use super::*;
 const PAIR: [Option<Region>; 2] = [Some(Region::Ap), Some(Region::Us)];
 
 #[test]
-fn a_device_waits_for_approval_and_gets_tokens_of_the_accounts_region() {
+fn an_approved_device_gets_tokens_of_the_account_region() {
     let house = house();
     for (account, prefix) in [(house.ap, "ap_"), (house.us, "us_")] {
         let device = house.start();
@@ -40,7 +40,7 @@ fn a_code_is_accepted_in_any_case_and_spacing() {
 }
 
 #[test]
-fn unknown_expired_and_decided_codes_have_one_answer() {
+fn unknown_expired_and_decided_codes_get_the_same_answer() {
     let house = house();
     let (late, decided) = (house.start(), house.start());
     assert!(house.access().decide_device(decided.user_code.expose(), house.ap, false, NOW).unwrap());
@@ -60,7 +60,7 @@ fn unknown_expired_and_decided_codes_have_one_answer() {
 }
 
 #[test]
-fn a_denied_device_and_an_expired_one_get_their_errors() {
+fn denied_and_expired_devices_get_distinct_errors() {
     let house = house();
     let (denied, late) = (house.start(), house.start());
     house.access().decide_device(denied.user_code.expose(), house.ap, false, NOW).unwrap();
@@ -70,14 +70,14 @@ fn a_denied_device_and_an_expired_one_get_their_errors() {
         assert_eq!(error(house.poll(&late, poller, later(600))), "expired_token");
         assert_eq!(error(house.poll(&denied, poller, later(600))), "expired_token");
     }
-    // An approval does not help a code that has expired meanwhile.
+    // Approval does not help a code that has expired.
     let slow = house.start();
     house.approve(&slow, house.ap);
     assert_eq!(error(house.poll(&slow, None, later(600))), "expired_token");
 }
 
 #[test]
-fn a_poller_that_is_too_fast_must_slow_down_and_the_other_need_not() {
+fn each_poller_has_its_own_interval() {
     let house = house();
     let device = house.start();
     for poller in PAIR {
@@ -90,13 +90,13 @@ fn a_poller_that_is_too_fast_must_slow_down_and_the_other_need_not() {
     assert_eq!(error(house.poll(&device, PAIR[1], later(15))), "authorization_pending");
     assert_eq!(error(house.poll(&device, PAIR[0], later(16))), "slow_down", "ten seconds from now on");
     assert_eq!(error(house.poll(&device, PAIR[0], later(31))), "authorization_pending");
-    // Once it is approved there is no wait.
+    // An approved device gets its tokens without waiting.
     house.approve(&device, house.ap);
     house.poll(&device, PAIR[0], later(32)).unwrap();
 }
 
 #[test]
-fn after_one_of_the_pair_has_the_tokens_the_other_waits_and_a_replay_is_refused() {
+fn after_redemption_the_other_poller_stays_pending() {
     let house = house();
     let device = house.start();
     house.approve(&device, house.us);
@@ -110,7 +110,7 @@ fn after_one_of_the_pair_has_the_tokens_the_other_waits_and_a_replay_is_refused(
 }
 
 #[test]
-fn of_concurrent_polls_one_gets_tokens() {
+fn one_of_several_concurrent_polls_gets_tokens() {
     let house = house();
     let device = house.start();
     house.approve(&device, house.ap);
@@ -135,7 +135,7 @@ fn of_concurrent_polls_one_gets_tokens() {
 }
 
 #[test]
-fn a_device_code_is_its_clients_alone() {
+fn a_device_code_is_bound_to_its_client() {
     let house = house();
     let other = register(house.access(), &usual());
     let device = house.start();
@@ -150,7 +150,7 @@ fn a_device_code_is_its_clients_alone() {
 }
 
 #[test]
-fn at_a_listener_of_another_region_a_device_stays_pending() {
+fn a_device_stays_pending_at_a_listener_of_another_region() {
     let house = house();
     let device = house.start();
     house.approve(&device, house.us);
@@ -160,7 +160,7 @@ fn at_a_listener_of_another_region_a_device_stays_pending() {
 }
 
 #[test]
-fn an_account_that_is_revoked_between_approval_and_poll_gives_nothing() {
+fn a_device_of_a_revoked_account_gets_no_tokens() {
     let house = house();
     let device = house.start();
     house.approve(&device, house.ap);
@@ -183,7 +183,7 @@ fn unknown_scopes_are_refused() {
 }
 
 #[test]
-fn a_client_has_a_hundred_devices_and_an_address_sixty_beginnings() {
+fn pending_devices_are_limited_by_client_and_address() {
     let house = house();
     let start = |last: u8, seconds| {
         let from = IpAddr::from([192, 0, 2, last]);
@@ -197,12 +197,12 @@ fn a_client_has_a_hundred_devices_and_an_address_sixty_beginnings() {
         start(2, 0).unwrap();
     }
     assert_eq!(error(start(2, 0)), "temporarily_unavailable");
-    // Expired ones do not count any more.
+    // Expired devices are no longer counted.
     start(3, 600).unwrap();
 }
 
 #[test]
-fn decided_devices_do_not_count() {
+fn decided_devices_do_not_count_as_pending() {
     let house = house();
     let start = |number: u8| {
         let from = IpAddr::from([192, 0, 2, number / 50]);
@@ -240,7 +240,7 @@ fn the_oldest_device_is_evicted_once_it_has_waited_a_minute() {
     let new = start(9, 61).unwrap();
     assert_eq!((waits(&oldest), waits(&second), waits(&new)), (false, true, true));
     assert_eq!(error(start(9, 61)), "temporarily_unavailable");
-    // Those of another client are not affected.
+    // Devices of other clients are unaffected.
     let other = register(house.access(), &usual());
     house.access().start_device(&credentials(&other), "", HERE, later(61)).unwrap();
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::fixture::{PRESENT, bearer};
 
 #[test]
-fn a_connection_ends_with_the_tokens_it_signed_on_with() {
+fn a_connection_ends_when_its_tokens_are_revoked() {
     let house = house();
     let (tokens, other) = (house.tokens(house.ap), house.tokens(house.ap));
     let enter = |tokens: &Tokens| {
@@ -20,14 +20,14 @@ fn a_connection_ends_with_the_tokens_it_signed_on_with() {
     house.fresh.other().revoke_token(&house.credentials(), tokens.refresh_token.expose(), NOW).unwrap();
     assert!(matches!(may(mine.caller), Err(Refusal::Revoked)));
     may(its.caller).unwrap();
-    // Its session is void as well, and that of the other client is not.
+    // Its session is also invalid, but not that of the other client.
     let resumed = house.access().resume(mine.session.id.expose(), None, NOW);
     assert!(matches!(resumed, Err(Denial::TokenInvalid(_))), "{resumed:?}");
     let resumed = house.access().resume(its.session.id.expose(), None, NOW).unwrap();
     assert!(resumed.caller.is_oauth());
 }
 
-/// Signs a connection on with a token at a time.
+/// Signs on a connection with a token at a given time.
 fn enter_at(house: &House, token: &str, moment: Moment) -> Result<access::SignedOn, Denial> {
     let header = format!("Bearer {token}");
     let caller = crate::fixture::identify(house.access(), &[("authorization", &header)], moment.now)?;
@@ -36,7 +36,7 @@ fn enter_at(house: &House, token: &str, moment: Moment) -> Result<access::Signed
 }
 
 #[test]
-fn sessions_end_with_the_token_however_often_they_are_resumed() {
+fn resuming_does_not_extend_a_session_beyond_its_token() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let end = tokens.expires_in;
@@ -49,7 +49,7 @@ fn sessions_end_with_the_token_however_often_they_are_resumed() {
     }
     let late = house.access().resume(open.session.id.expose(), None, later(end).now);
     assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
-    // The open connection was signed on in time.
+    // The open connection signed on before the expiry, so it may continue.
     let demand = Demand::Open { caller: &open.caller };
     house.access().admit(demand, PRESENT.market).map(drop).unwrap();
     // A refresh issues new tokens, which allow new sessions.
@@ -60,7 +60,7 @@ fn sessions_end_with_the_token_however_often_they_are_resumed() {
 }
 
 #[test]
-fn a_family_of_which_all_tokens_have_expired_signs_nothing_on() {
+fn an_expired_family_cannot_sign_on() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let open = enter_at(&house, tokens.access_token.expose(), MOMENT).unwrap();
@@ -86,11 +86,11 @@ fn a_password_does_not_outlive_the_token_it_was_issued_for() {
 }
 
 #[test]
-fn a_sign_in_is_as_old_as_its_first_tokens_and_the_oldest_is_evicted() {
+fn refreshing_does_not_change_the_age_of_a_sign_in() {
     let house = house();
     let mut oldest = house.tokens(house.ap);
     let others: Vec<_> = (1..100).map(|number| sign_in_from(&house, number)).collect();
-    // Refreshed until its first tokens are gone.
+    // Refresh until the first tokens have been deleted.
     let mut seconds = 100;
     for _ in 0..130 {
         seconds += 20;
@@ -110,7 +110,7 @@ fn a_sign_in_is_as_old_as_its_first_tokens_and_the_oldest_is_evicted() {
 }
 
 #[test]
-fn the_hundred_and_first_sign_in_ends_the_oldest() {
+fn the_101st_sign_in_evicts_the_oldest() {
     let house = house();
     let oldest = house.tokens(house.ap);
     for number in 1..100 {
@@ -131,8 +131,8 @@ fn register_from(house: &House, number: i64) -> Registered {
     house.access().register_client(&usual(), from(number), MOMENT).unwrap()
 }
 
-/// Another client that acts for the account, `number` seconds later. The operator decides, because
-/// of the rate limit of an owner.
+/// Signs in another client for the account, `number` seconds later. The operator approves it,
+/// because of the rate limit for owners.
 fn sign_in_from(house: &House, number: i64) -> Tokens {
     let (client, moment) = (register_from(house, number), later(number));
     let device = house.access().start_device(&credentials(&client), "", from(number), moment).unwrap();
@@ -143,7 +143,7 @@ fn sign_in_from(house: &House, number: i64) -> Tokens {
 }
 
 #[test]
-fn an_owner_sees_who_acts_for_them_and_can_end_it() {
+fn an_owner_can_list_and_end_sign_ins() {
     let house = house();
     let (tokens, _) = (house.tokens(house.ap), house.tokens(house.us));
     let sign_ins = house.access().sign_ins(house.ap, NOW).unwrap();
@@ -160,7 +160,7 @@ fn an_owner_sees_who_acts_for_them_and_can_end_it() {
 }
 
 #[test]
-fn expired_rows_are_removed_as_new_ones_are_inserted() {
+fn inserting_rows_deletes_expired_ones() {
     let house = house();
     house.tokens(house.ap);
     house.code(house.ap, "");
@@ -184,7 +184,7 @@ fn expired_rows_are_removed_as_new_ones_are_inserted() {
 }
 
 #[test]
-fn a_family_that_is_refreshed_without_end_stays_small() {
+fn a_repeatedly_refreshed_family_stays_bounded() {
     let house = house();
     let mut tokens = house.tokens(house.ap);
     for number in 1..150 {
@@ -197,7 +197,7 @@ fn a_family_that_is_refreshed_without_end_stays_small() {
 }
 
 #[test]
-fn no_oauth_secret_is_printed_or_stored_in_clear() {
+fn oauth_secrets_are_not_printed_or_stored_in_plaintext() {
     let house = house();
     let confidential = register(
         house.access(),

@@ -1,4 +1,4 @@
-//! OAuth through the public interface and a real database: every error, and everything that is used
+//! OAuth through the public API with a real database: every error, and credentials that are used
 //! twice, late, by another client or at a listener of another region.
 
 mod clients;
@@ -53,7 +53,7 @@ fn register(access: &Access, new: &NewClient) -> Registered {
     access.register_client(new, HERE, MOMENT).unwrap()
 }
 
-/// `seconds` later, on both clocks.
+/// Returns the moment `seconds` after the start, on both clocks.
 fn later(seconds: i64) -> Moment {
     let uptime = START + Duration::from_secs(seconds.try_into().unwrap());
     Moment { now: Timestamp(NOW.0 + seconds), uptime }
@@ -96,7 +96,7 @@ impl House {
         self.access().redeem(&self.credentials(), &grant, serves, moment)
     }
 
-    /// A code for the usual authorization request of an SDK, with more parameters.
+    /// Obtains a code with the usual authorization request of an SDK and additional parameters.
     fn code(&self, account: AccountId, more: &str) -> String {
         let query = format!(
             "response_type=code&client_id={}&state=s&redirect_uri={BACK}{more}",
@@ -111,7 +111,7 @@ impl House {
         self.access().redeem(&self.credentials(), &with_code(code), None, moment)
     }
 
-    /// Tokens of an account, with the fewest calls.
+    /// Obtains tokens for an account with as few calls as possible.
     fn tokens(&self, account: AccountId) -> Tokens {
         let device = self.start();
         self.approve(&device, account);
@@ -127,7 +127,7 @@ impl House {
         )
     }
 
-    /// How often an event is in the audit.
+    /// Returns the number of audit rows for an event.
     fn audited(&self, event: &str) -> usize {
         let filter = AuditFilter { event: Some(event), limit: 1_000, ..AuditFilter::default() };
         self.access().audit(&filter).unwrap().len()
@@ -148,7 +148,7 @@ fn parameter(url: &str, name: &str) -> Option<String> {
     found.map(|(_, value)| value.to_owned())
 }
 
-/// The error code, which clients act on.
+/// Returns the error code that clients see.
 #[track_caller]
 fn error<T>(result: Result<T, OAuthError>) -> &'static str {
     match result {

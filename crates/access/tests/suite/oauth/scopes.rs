@@ -7,7 +7,7 @@ use crate::fixture::{bearer, symbol};
 
 const SCOPES: [Scope; 4] = [Scope::Quote, Scope::Trade, Scope::Account, Scope::Operator];
 
-/// The scopes that a caller is admitted with, and why not with the others.
+/// Lists the scopes that a caller is admitted to, and the reasons for refusing the others.
 fn describe(access: &Access, caller: &Caller) -> String {
     let actual = SCOPES.map(|scope| match access.admit_within(caller, scope, Freshness::Fresh, NOW) {
         Ok(_) => scope.as_str().to_owned(),
@@ -19,7 +19,7 @@ fn describe(access: &Access, caller: &Caller) -> String {
 }
 
 #[test]
-fn the_credentials_of_an_account_have_all_scopes() {
+fn account_credentials_have_all_scopes() {
     let fresh = fresh();
     let caller = |name: &str, role| {
         let new = NewAccount { role, ..NewAccount::named(name, Terms::default()) };
@@ -29,7 +29,7 @@ fn the_credentials_of_an_account_have_all_scopes() {
     let (user, operator) = (caller("alice", Role::User), caller("olga", Role::Operator));
     assert_eq!(describe(&fresh.access, &user), "quote trade account role");
     assert_eq!(describe(&fresh.access, &operator), "quote trade account operator");
-    // A token in a URL may be seen by others.
+    // A token in a URL may be seen by others, so it has fewer scopes.
     assert_eq!(describe(&fresh.access, &user.in_address()), "quote - - role");
     assert_eq!(describe(&fresh.access, &operator.in_address()), "quote - - address");
     fresh.other().revoke(operator.account(), &Actor::Operator, "", NOW).unwrap();
@@ -38,7 +38,7 @@ fn the_credentials_of_an_account_have_all_scopes() {
 }
 
 #[test]
-fn an_oauth_client_has_the_scopes_of_its_token_and_is_no_operator() {
+fn an_oauth_client_has_only_the_scopes_of_its_token() {
     let house = house();
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("olga", Terms::default()) };
     let operator = house.access().create(&new, &Actor::Operator, NOW).unwrap().account_id;
@@ -62,7 +62,7 @@ fn an_oauth_client_has_the_scopes_of_its_token_and_is_no_operator() {
 }
 
 #[test]
-fn candles_and_connections_are_not_for_a_token_without_their_scope() {
+fn candles_and_connections_need_a_scope() {
     let house = house();
     let (access, tokens) = (house.access(), house.tokens(house.ap));
     let path = house.fresh.dir.path().join("accounts.db");
@@ -91,8 +91,8 @@ fn candles_and_connections_are_not_for_a_token_without_their_scope() {
     assert!(matches!(otp, Err(Denial::ScopeMissing)), "{otp:?}");
 }
 
-/// Connections that sign on with a token of one scope, and those that resume its session, have that
-/// scope alone.
+/// Connections that sign on with a token of one scope have only that scope, and so have those that
+/// resume the session.
 #[test]
 fn a_connection_has_the_scopes_of_its_token() {
     let house = house();
@@ -114,7 +114,7 @@ fn a_connection_has_the_scopes_of_its_token() {
 }
 
 #[test]
-fn a_permit_for_a_scope_has_the_level_and_records_a_new_one_when_spent() {
+fn spending_a_scope_permit_records_a_new_level() {
     let fresh = fresh();
     let caller = fresh.caller("alice", Terms { level: Level::new(3), ..Terms::default() });
     let permit = || fresh.access.admit_within(&caller, Scope::Account, Freshness::Fresh, NOW).unwrap();

@@ -9,18 +9,18 @@ fn ask_at(house: &House, token: &str, seconds: i64) -> Result<access::Caller, De
 }
 
 #[test]
-fn an_access_token_is_good_for_thirty_days() {
+fn an_access_token_is_valid_for_thirty_days() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let token = tokens.access_token.expose();
     assert_eq!(ask_at(&house, token, 2_591_999).unwrap().account(), house.ap);
     assert!(matches!(ask_at(&house, token, 2_592_000), Err(Denial::TokenExpired(_))));
-    // Another process, and one started later, needs only the files.
+    // Another process needs only the files of the store.
     assert_eq!(bearer(&house.fresh.other(), token).unwrap().account(), house.ap);
 }
 
 #[test]
-fn an_oauth_token_is_good_as_bearer_only_and_its_signature_is_ignored() {
+fn an_oauth_token_is_accepted_only_as_bearer() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let (token, at) = (tokens.access_token.expose(), NOW.0.to_string());
@@ -52,12 +52,12 @@ fn a_token_without_the_scope_gets_scope_missing() {
 }
 
 #[test]
-fn a_refresh_gives_new_tokens_that_live_as_long_again() {
+fn a_refresh_issues_tokens_with_a_full_lifetime() {
     let house = house();
     let first = house.tokens(house.us);
     let second = house.refresh(first.refresh_token.expose(), later(2_000_000)).unwrap();
     let third = house.refresh(second.refresh_token.expose(), later(4_000_000)).unwrap();
-    // Clients decode these claims: a paper account, from when, and until when.
+    // Clients decode these claims: the paper channel, the issue time and the expiry.
     let describe = |life_s| {
         let (id, iat) = (house.us.0, later(4_000_000).now.0);
         let subject = format!(r#"{{\"account_channel\":\"lb_papertrading\",\"member_id\":\"{id}\"}}"#);
@@ -67,7 +67,7 @@ fn a_refresh_gives_new_tokens_that_live_as_long_again() {
     assert_eq!(claims(third.access_token.expose(), "us_"), describe(ACCESS_TOKEN_LIFE_S));
     assert_eq!(claims(third.refresh_token.expose(), "us_rt_"), describe(REFRESH_TOKEN_LIFE_S));
     assert_eq!(ask_at(&house, third.access_token.expose(), 4_000_000).unwrap().account(), house.us);
-    // An access token survives the refresh: another process may still use it.
+    // An old access token survives the refresh, because another process may still use it.
     ask_at(&house, first.access_token.expose(), 2_000_001).unwrap();
     assert_eq!(
         error(house.refresh(third.refresh_token.expose(), later(4_000_000 + 5_184_000))),
@@ -78,7 +78,7 @@ fn a_refresh_gives_new_tokens_that_live_as_long_again() {
 }
 
 #[test]
-fn a_client_that_refreshes_only_once_its_access_token_has_expired_is_not_too_late() {
+fn a_refresh_succeeds_after_the_access_token_has_expired() {
     let house = house();
     let first = house.tokens(house.ap);
     let expired = later(first.expires_in + 1);
@@ -86,7 +86,7 @@ fn a_client_that_refreshes_only_once_its_access_token_has_expired_is_not_too_lat
     assert!(matches!(request, Err(Denial::TokenExpired(_))), "{request:?}");
     let second = house.refresh(first.refresh_token.expose(), expired).unwrap();
     ask_at(&house, second.access_token.expose(), first.expires_in + 1).unwrap();
-    // A refresh token lasts thirty days longer than its access token.
+    // A refresh token expires thirty days after its access token.
     let last = later(expired.now.0 - NOW.0 + 5_184_000 - 1);
     house.refresh(second.refresh_token.expose(), last).unwrap();
 }
@@ -99,14 +99,14 @@ fn a_refresh_can_be_repeated_within_a_minute() {
     let lost = house.refresh(old, later(100)).unwrap();
     let again = house.refresh(old, later(160)).unwrap();
     assert_ne!(lost.refresh_token.expose(), again.refresh_token.expose());
-    // Both answers can be used afterwards.
+    // The tokens of both responses remain usable.
     house.refresh(again.refresh_token.expose(), later(1_000)).unwrap();
     house.refresh(lost.refresh_token.expose(), later(1_000)).unwrap();
     assert_eq!(house.audited("tokens.revoked"), 0);
 }
 
 #[test]
-fn reusing_a_replaced_token_later_ends_the_whole_family() {
+fn reusing_a_replaced_refresh_token_revokes_the_family() {
     let house = house();
     let (first, other) = (house.tokens(house.ap), house.tokens(house.ap));
     let second = house.refresh(first.refresh_token.expose(), later(100)).unwrap();
@@ -124,7 +124,7 @@ fn reusing_a_replaced_token_later_ends_the_whole_family() {
 }
 
 #[test]
-fn concurrent_refreshes_all_get_tokens_of_one_family() {
+fn concurrent_refreshes_get_tokens_of_the_same_family() {
     let house = house();
     let first = house.tokens(house.ap);
     let pairs: Vec<_> = std::thread::scope(|scope| {
@@ -140,7 +140,7 @@ fn concurrent_refreshes_all_get_tokens_of_one_family() {
 }
 
 #[test]
-fn an_account_refreshes_a_hundred_times_in_ten_minutes() {
+fn an_account_may_refresh_a_hundred_times_in_ten_minutes() {
     let house = house();
     let mut tokens = house.tokens(house.ap);
     for _ in 0..100 {
@@ -153,7 +153,7 @@ fn an_account_refreshes_a_hundred_times_in_ten_minutes() {
 }
 
 #[test]
-fn a_refresh_token_is_good_for_its_client_and_its_region_alone() {
+fn a_refresh_token_is_bound_to_its_client_and_region() {
     let house = house();
     let other = register(house.access(), &usual());
     let tokens = house.tokens(house.us);
@@ -171,7 +171,7 @@ fn a_refresh_token_is_good_for_its_client_and_its_region_alone() {
 }
 
 #[test]
-fn a_revoked_account_refreshes_nothing() {
+fn a_revoked_account_cannot_refresh() {
     let house = house();
     let tokens = house.tokens(house.ap);
     house.access().revoke(house.ap, &Actor::Operator, "", NOW).unwrap();
@@ -180,7 +180,7 @@ fn a_revoked_account_refreshes_nothing() {
 }
 
 #[test]
-fn revoking_either_token_ends_both_in_every_process() {
+fn revoking_either_token_revokes_both() {
     let house = house();
     for pick in
         [|tokens: &Tokens| tokens.refresh_token.clone(), |tokens: &Tokens| tokens.access_token.clone()]
@@ -193,14 +193,14 @@ fn revoking_either_token_ends_both_in_every_process() {
             assert!(matches!(bearer(house.access(), token.expose()), Err(Denial::TokenInvalid(_))));
         }
         assert_eq!(error(house.refresh(second.refresh_token.expose(), MOMENT)), "invalid_grant");
-        // Repeating it is no error.
+        // Revoking again is not an error.
         house.access().revoke_token(&house.credentials(), pick(&second).expose(), NOW).unwrap();
     }
     assert_eq!(house.audited("tokens.revoked"), 2);
 }
 
 #[test]
-fn a_client_revokes_only_its_own_tokens_and_unknown_ones_are_ignored() {
+fn a_client_can_revoke_only_its_own_tokens() {
     let house = house();
     let other = register(house.access(), &usual());
     let tokens = house.tokens(house.ap);

@@ -47,7 +47,7 @@ fn pending(account: AccountId, after: Option<JournalHead>, text: &str) -> Pendin
 }
 
 #[test]
-fn additions_of_many_threads_are_all_written_each_once() {
+fn concurrent_appends_are_each_written_once() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let ids: Vec<AccountId> = (0..16).map(|number| add(&accounts, &format!("account {number}"))).collect();
@@ -74,7 +74,7 @@ fn additions_of_many_threads_are_all_written_each_once() {
 }
 
 #[test]
-fn an_addition_to_a_stale_head_is_reported_and_void() {
+fn an_append_to_a_stale_head_is_void() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
@@ -87,7 +87,7 @@ fn an_addition_to_a_stale_head_is_reported_and_void() {
 }
 
 #[test]
-fn an_addition_may_follow_an_unwritten_one_and_fails_with_it() {
+fn an_append_fails_with_the_pending_one_it_builds_on() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
@@ -105,12 +105,12 @@ fn an_addition_may_follow_an_unwritten_one_and_fails_with_it() {
 }
 
 #[test]
-fn an_addition_after_a_failed_one_is_never_written() {
+fn an_append_after_a_failed_one_is_not_written() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
     let head = |revision, last_number| Some(JournalHead { revision, last_number, horizon: NOW, wake: None });
-    // Another process added one entry, so the second addition would fit its journal.
+    // Another process appends one entry, so the second append's head matches the journal.
     let theirs = pending(ann, None, "theirs");
     accounts.add_to_journals(&[theirs.addition()]).unwrap();
     let first = pending(ann, None, "a");
@@ -125,7 +125,7 @@ fn an_addition_after_a_failed_one_is_never_written() {
 }
 
 #[test]
-fn an_unwritable_addition_fails_only_with_its_successors() {
+fn an_invalid_append_fails_only_its_successors() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, bob, committer) = (add(&accounts, "ann"), add(&accounts, "bob"), committer());
@@ -163,12 +163,12 @@ fn a_listener_that_panics_does_not_block_writers() {
 }
 
 #[test]
-fn two_hundred_threads_waiting_for_shared_tickets_are_all_woken() {
+fn all_waiters_for_shared_tickets_are_woken() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
     let head = |number| JournalHead { revision: number, last_number: number, horizon: NOW, wake: None };
-    // More than fit into two turns.
+    // More than two turns can write.
     let tickets: Vec<Ticket> = (0..600)
         .map(|number| {
             let after = (number > 0).then(|| head(number));
@@ -210,7 +210,7 @@ fn a_writer_that_panics_wakes_its_waiters_and_the_next_leader() {
     let turn = Turn { committer: &committer, together, written: HashMap::new() };
     let rest = committer.enqueue(pending(bob, None, "b"));
     thread::scope(|scope| {
-        // The first waiter for the rest is not the thread that enqueued it.
+        // The first waiter for `rest` is not the thread that owns its outcome.
         let other = scope.spawn(|| committer.wait_for(&accounts, rest));
         until_asleep(&committer, 1);
         let of_lost = scope.spawn(|| committer.wait(&accounts, lost));
@@ -230,7 +230,7 @@ fn a_writer_that_panics_wakes_its_waiters_and_the_next_leader() {
     assert!(!committer.lock().is_writing);
 }
 
-/// Waits until `count` threads sleep.
+/// Waits until `count` threads are asleep.
 fn until_asleep(committer: &Committer, count: usize) {
     while committer.lock().sleepers.len() < count {
         thread::yield_now();

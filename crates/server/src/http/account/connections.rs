@@ -1,5 +1,5 @@
-//! The long connections of an account, which its owner may list and close. Operators may list and
-//! close those of every account.
+//! Lists and closes an account's long connections. Operators may list and close those of every
+//! account.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::links::{ConnectionInfo, TransportKind};
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
 
-/// The parameter value that means all accounts.
+/// Value of the `account` parameter that selects all accounts.
 const ALL: &str = "all";
 
 pub(super) const LIST: Doc = Doc::new(Tag::Account, "connections", "The open long connections of an account")
@@ -120,12 +120,12 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
         me.as_operator(site)?;
         ClosedBy::Operator
     };
-    // The audit entry is written first, so that nothing happens without a record.
+    // The audit entry is written first, so that no connection is closed without a record.
     site.core
         .access
         .note_closed(id, connection.account, &Actor::Account(me.account().id), site.core.machine_now())
         .map_err(Problem::from_access)?;
-    // It may have closed since.
+    // The connection may have closed in the meantime.
     if connection.is_here {
         site.links.close(id, by);
     } else {
@@ -138,15 +138,15 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
     Ok(envelope::success(ClosedConnection { id: id.to_string() }))
 }
 
-/// The account whose connections are requested; `None` for all accounts.
+/// Returns the account whose connections are requested, or `None` for all accounts.
 fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
     let Some(name) = call.parameter_of("account") else { return Ok(Some(me.permit.account().clone())) };
-    // An account may be named `all`; for an operator the word means every account.
+    // An account may be named `all`. For operators, `all` always means every account.
     let is_all = name == ALL && me.account().role == Role::Operator;
     if name == me.account().name && !is_all {
         return Ok(Some(me.permit.account().clone()));
     }
-    // Only operators may learn whether such an account exists.
+    // Only operators may learn whether an account exists.
     me.as_operator(site)?;
     if name == ALL {
         return Ok(None);
@@ -155,7 +155,7 @@ fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Accou
     account.map(|account| Some(Arc::new(account))).ok_or_else(Problem::not_found)
 }
 
-/// A connection to this server or another node.
+/// An open connection to this server or to another node.
 #[derive(Debug)]
 struct OpenConnection {
     id: ConnectionId,
@@ -182,7 +182,7 @@ impl From<SharedConnection> for OpenConnection {
     }
 }
 
-/// The connections of an account, or of all accounts, on every node.
+/// Returns the connections of an account, or of all accounts if `of` is `None`, on every node.
 fn open_connections(of: Option<AccountId>, site: &Site) -> Result<Vec<OpenConnection>, Problem> {
     let shared = site.core.access.connections(of).map_err(Problem::from_access)?;
     Ok(match shared {

@@ -1,4 +1,4 @@
-//! `GET /v1/me`: the signed-in account, and the CSRF token for the scripts of the pages.
+//! `GET /v1/me`: the signed-in account, and the CSRF token for page scripts.
 
 use access::Role;
 use schemars::JsonSchema;
@@ -36,7 +36,8 @@ struct Identity {
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (account, who) = (admitted.account(), admitted.who());
     QueryParameters::parse(call.query, &[])?;
-    // Only browser sessions need a CSRF token: browsers send no other credentials automatically.
+    // Browsers attach only the session cookie automatically, so other credentials need no CSRF
+    // token.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
     let store = (account.role == Role::Operator).then(|| lifting::store_name(site.core.store.place()));
     Ok(envelope::success(Identity {

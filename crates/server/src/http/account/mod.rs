@@ -1,4 +1,4 @@
-//! Endpoints of an account about itself: its identity, rights, usage, and open sessions.
+//! Endpoints for an account's own data: identity, rights, usage, and open sessions.
 
 mod connections;
 mod me;
@@ -14,7 +14,7 @@ use crate::kit::{Asks, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    // A long connection is for quotes, for orders, or for both.
+    // A long connection can serve quotes, orders, or both, so either scope is enough.
     Row::get("/v1/socket/token", Asks::Program, Scope::Quote, Task::SocketToken, socket_token::answer)
         .or_scope(Scope::Trade)
         .doc(&socket_token::DOC),

@@ -1,4 +1,4 @@
-//! `GET /v1/quote/my-quotes`: the quote packages of an account.
+//! `GET /v1/quote/my-quotes`: an account's quote packages.
 
 use access::{Hold, Right};
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ struct Package {
     end_time: String,
 }
 
-/// The packages of an account, worded for a client that prints them.
+/// Lists the account's packages with names and descriptions that clients print unchanged.
 pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let Admitted { caller, permit } = admitted;
     let wanted = call.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());

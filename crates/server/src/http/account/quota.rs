@@ -1,4 +1,4 @@
-//! The quota of an account, its use, and the reasons: `GET /v1/quota` and `POST /v1/quota/preview`.
+//! An account's quota and usage: `GET /v1/quota` and `POST /v1/quota/preview`.
 
 use std::collections::HashSet;
 
@@ -17,9 +17,9 @@ use crate::quota_document::QuotaDocument;
 use crate::refusal::Refusal;
 use crate::written::Day;
 
-/// Most symbols of a preview; by default the highest level's quota is no larger.
+/// Maximum number of symbols in a preview. By default, the highest level's quota is no larger.
 const PREVIEW_MAX: usize = 3_000;
-/// Characters of an invalid symbol that the answer echoes.
+/// Maximum number of characters of an invalid symbol to echo in the response.
 const ECHO_MAX: usize = 40;
 
 pub(super) const SHOW: Doc = Doc::new(
@@ -80,14 +80,15 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         None => admitted.account().id,
     };
     site.core.tally(id, admitted.caller.as_of).map_err(Problem::from_paper)?;
-    // Spending the permit records a change of level, which the answer then shows.
+    // Spending the permit records a level change, so that the response includes it.
     site.core.access.spend(admitted.permit, site.core.machine_now()).map_err(Refusal::from)?;
     let now = admitted.caller.now();
     let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;
     Ok(envelope::success(QuotaDocument::of(&quota.ok_or_else(Problem::not_found)?, now)))
 }
 
-/// Only an operator may read another account's month, or learn whether it exists.
+/// Returns the id of the named account. Only operators may read another account's quota, or learn
+/// whether the account exists.
 fn whose(name: &str, me: &Admitted, site: &Site) -> Result<access::AccountId, Problem> {
     if name == me.account().name {
         return Ok(me.account().id);
@@ -97,8 +98,8 @@ fn whose(name: &str, me: &Admitted, site: &Site) -> Result<access::AccountId, Pr
     account.map(|account| account.id).ok_or_else(Problem::not_found)
 }
 
-/// The cost of these securities. Spends nothing, and does not count against the rate of history
-/// requests.
+/// Returns the quota cost of a list of securities. Charges nothing, and does not count against the
+/// history rate limit.
 pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let Admitted { caller, permit } = admitted;
     let Preview { symbols } = call.json()?;
@@ -129,7 +130,7 @@ pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     }))
 }
 
-/// The symbols of a preview, by the outcome that a request for each would have.
+/// Symbols of a preview, grouped by the outcome of requesting each of them.
 #[derive(Default)]
 struct SortedSymbols {
     good: Vec<Symbol>,

@@ -1,5 +1,5 @@
-//! The programs that hold OAuth tokens of an account, which its owner may list and revoke. A
-//! program may list them too, and revoke only its own access.
+//! Lists and revokes the programs that hold OAuth tokens for an account. The owner may revoke any
+//! of them; a program may list all of them but revoke only its own access.
 
 use access::{Actor, Caller, SignIn};
 use schemars::JsonSchema;
@@ -60,7 +60,8 @@ pub(super) fn list(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answ
     Ok(envelope::success(SignIns { sign_ins }))
 }
 
-/// Another account's sign-in gets the same 404 as one that does not exist.
+/// Revokes a program's access. Another account's sign-in gets the same 404 as one that does not
+/// exist.
 pub(super) fn end(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (account, who) = (admitted.account(), admitted.who());
     let (id, by) = (call.path_value("id"), Actor::Account(account.id));

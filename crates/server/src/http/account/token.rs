@@ -1,4 +1,4 @@
-//! `GET /v1/token/refresh`: a new access token for an API key, before the old one expires.
+//! `GET /v1/token/refresh`: issues a new access token for an API key before the old one expires.
 
 use access::RenewError;
 use market::Timestamp;
@@ -49,7 +49,8 @@ pub(super) fn refresh(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answe
     }))
 }
 
-/// The requested expiry, if any. Fractions of a second are dropped.
+/// Parses the requested expiry, or returns `None` if it is absent. Fractions of a second are
+/// dropped.
 fn wanted(query: &str) -> Result<Option<Timestamp>, Problem> {
     let mut values = fields::values(query, "expired_at");
     let Some(text) = values.next() else { return Ok(None) };
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expiry_is_an_instant_or_absent() {
+    fn only_valid_expiry_times_are_accepted() {
         let seconds = |query: &str| wanted(query).ok().map(|at| at.map(|at| at.0));
         assert_eq!(seconds(""), Some(None));
         assert_eq!(seconds("other=1"), Some(None));

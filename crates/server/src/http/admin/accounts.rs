@@ -1,4 +1,4 @@
-//! `/v1/admin/accounts` and `/v1/admin/accounts/{name}`: the accounts, and the settings of one.
+//! `/v1/admin/accounts` and `/v1/admin/accounts/{name}`: lists accounts, and reads or changes one.
 
 use access::{Account, Level, ParseRateRuleError, TermsChange};
 use market::{Date, ParseFloorsError};
@@ -13,7 +13,7 @@ use crate::quota_document::{QuotaDocument, RightDocument, rights};
 use crate::refusal::Refusal;
 use crate::written::Instant;
 
-/// Most accounts in one answer.
+/// Maximum number of accounts per response.
 const ACCOUNTS_MAX: u32 = 10_000;
 
 pub(super) const AS_IT_IS_NOW: &[AnswerDoc] =
@@ -162,7 +162,7 @@ impl AdminTermsChange {
     const FIELDS: &str = "level (1 to 6, or null), quota (a number, or null), rate (as text, or null), connections (a number), \
         floors (as text, or null), read_only (true or false), api_date (a date, or null), unlimited (true or false) and was (as text)";
 
-    /// The change, which must not be empty.
+    /// Converts to a [`TermsChange`]. Fails if no field is set.
     fn terms(self) -> Result<TermsChange, String> {
         let nothing = AdminTermsChange { was: self.was.clone(), ..AdminTermsChange::default() };
         if self == nothing {

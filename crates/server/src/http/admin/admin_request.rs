@@ -1,5 +1,5 @@
-//! One request of an operator, and code shared by the files of this group. The command line does
-//! the same on the store's machine.
+//! An operator request, and code shared by the operator endpoints. The command line offers the same
+//! operations on the store's machine.
 
 use access::{AccessError, Account, Actor, Present};
 use history::AsOf;
@@ -16,7 +16,7 @@ use crate::kit::whole_numbers::without_zero_fractions;
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::refusal::Refusal;
 
-/// Most rows of a list, and the default.
+/// Maximum and default number of rows in a list.
 pub(super) const ROWS_MAX: u32 = 1_000;
 
 pub(super) const NAME: Parameter = Parameter::path("name", "The account's name or number");
@@ -24,10 +24,10 @@ pub(super) const ACCOUNT: Parameter =
     Parameter::query("account", Kind::Text, "The account's name or number").required();
 pub(super) const LIMIT: Parameter =
     Parameter::query("limit", Kind::Between(1, ROWS_MAX), "At most so many rows").or(Word::Number(ROWS_MAX));
-/// The refusals of endpoints that name an account.
+/// Refusals of endpoints with an account name in the path.
 pub(super) const WRONG_OR_UNKNOWN: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND];
 
-/// One request of one operator.
+/// An operator's request.
 pub(super) struct AdminRequest<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) site: &'a Site,
@@ -37,7 +37,7 @@ pub(super) struct AdminRequest<'a> {
 }
 
 impl<'a> AdminRequest<'a> {
-    /// For a caller already admitted as an operator.
+    /// Creates the request. The caller must already be admitted as an operator.
     pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> AdminRequest<'a> {
         let as_of = by.caller.as_of;
         let present = site.core.present(as_of);
@@ -46,9 +46,9 @@ impl<'a> AdminRequest<'a> {
 }
 
 impl AdminRequest<'_> {
-    /// The body of a change. `fields` lists the expected fields for the error message.
+    /// Decodes the request body. `fields` lists the expected fields for the error message.
     pub(super) fn change<T: DeserializeOwned>(&self, fields: &str) -> Result<T, Problem> {
-        // Through a map, because serde would also accept an array for a struct.
+        // Decode to a map first: serde would also accept an array for a struct.
         let fields_sent =
             serde_json::from_slice::<Map<String, Value>>(&without_zero_fractions(self.call.body));
         fields_sent.and_then(|sent| serde_json::from_value(Value::Object(sent))).map_err(|error| {
@@ -70,7 +70,7 @@ impl AdminRequest<'_> {
         self.named(&name.ok_or_else(|| wrong("name the account: ?account=NAME"))?)
     }
 
-    /// An integer of the query.
+    /// Parses an integer query parameter; `None` if it is absent.
     pub(super) fn whole(&self, name: &str) -> Result<Option<i64>, Problem> {
         let parse = |text: String| text.parse().map_err(|_| wrong(&format!("{name} is not a number")));
         self.call.parameter_of(name).map(parse).transpose()
@@ -83,7 +83,8 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Errors that the operator can fix are reported in full; the others are internal.
+/// Converts an error to a response. Errors that the operator can fix are reported in full; all
+/// others are internal.
 pub(super) fn problem(error: AccessError) -> Problem {
     match error {
         error @ (AccessError::Terms(_) | AccessError::Report(_) | AccessError::Name { .. }) => {
@@ -100,7 +101,7 @@ pub(super) fn wrong(text: &str) -> Problem {
     Refusal::BadQuery(text.to_owned()).into()
 }
 
-/// A time in JSON: Unix seconds as a number, or a date or instant as text.
+/// Parses a JSON timestamp: Unix seconds as a number, or a date or instant as a string.
 pub(super) fn instant(value: Option<Value>) -> Result<Option<Timestamp>, Problem> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -114,22 +115,21 @@ pub(super) fn written(text: &str) -> Result<Timestamp, Problem> {
     access::parse_instant(text).map_err(|error| wrong(&error.to_string()))
 }
 
-/// Deserializes a field that is present, where null is a value. An absent field gets the default,
-/// `None`.
+/// Deserializes a nullable field: `Some(None)` for null. An absent field gets the default, `None`.
 pub(super) fn null_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     field: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(field).map(Some)
 }
 
-/// Like `null_or`, for a field that cannot be null.
+/// Deserializes a field that must not be null. An absent field gets the default, `None`.
 pub(super) fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     field: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(field).map(Some)
 }
 
-/// An absent field stays unchanged, so the schema shows no default.
+/// Hides the default in the schema, because an absent field leaves the value unchanged.
 pub(super) fn has_no_default<T>(_: &T) -> bool {
     true
 }

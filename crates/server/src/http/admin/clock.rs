@@ -1,4 +1,4 @@
-//! `GET` and `POST /v1/admin/clock`: reads the market's clock, and moves a stopped one forward.
+//! `GET` and `POST /v1/admin/clock`: reads the market clock, and moves a stopped clock forward.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub(super) const STEP: Doc = Doc::new(Tag::Admin, "adminStepClock", "Moves a clo
     .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])])
     .refuses(&[BAD_REQUEST]);
 
-/// 2100-01-01. A clock never goes back, so a typo must not move it beyond every end.
+/// 2100-01-01, exclusive. The clock cannot go back, so the limit catches typos in the year.
 const CLOCK_END: Timestamp = Timestamp(4_102_444_800);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -54,7 +54,7 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     }
     let core = &site.core;
     core.market_clock().step_to(to).map_err(|error| wrong(&error.to_string()))?;
-    // Wakes the jobs that process accounts up to the new time, without waiting for a request.
+    // Wake the jobs that process accounts up to the new time, instead of waiting for a request.
     core.listeners.sooner().notify_one();
     core.paper_levels.tally_soon();
     core.statements_due.notify_one();

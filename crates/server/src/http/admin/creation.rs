@@ -1,4 +1,5 @@
-//! `POST /v1/admin/accounts`: creates an account and returns its credentials once.
+//! `POST /v1/admin/accounts`: creates an account. This is the only response that contains its
+//! credentials.
 
 use access::{NewAccount, Region, Rights, Role, Terms, TermsChange};
 use schemars::JsonSchema;
@@ -52,7 +53,7 @@ impl AdminNewAccount {
 
     fn account(self) -> Result<NewAccount, Problem> {
         let AdminNewAccount { name, role, region, packages, terms } = self;
-        // Browsers remove such path segments, so the account could not be addressed.
+        // Browsers remove `.` and `..` path segments, so the account could not be addressed.
         if matches!(name.as_str(), "." | "..") {
             return Err(wrong("a name of dots alone cannot stand in an address: choose another one"));
         }
@@ -77,7 +78,7 @@ impl AdminNewAccount {
     }
 }
 
-/// The terms of a new account: the defaults with these changes.
+/// Returns the default terms with `change` applied.
 fn terms_of(change: TermsChange) -> Terms {
     let TermsChange { level, quota, rate, connections, floors, read_only, api_date } = change;
     let usual = Terms::default();
@@ -97,7 +98,7 @@ impl AdminRequest<'_> {
         let new = self.change::<AdminNewAccount>(AdminNewAccount::FIELDS)?.account()?;
         let access = &self.site.core.access;
         let created = access.create(&new, &self.by, self.present.machine).map_err(problem)?;
-        // Record its level now, not with its first request.
+        // Record the account's level now instead of at its first request.
         access.settle(created.account_id, &self.by, self.present).map_err(problem)?;
         Ok(AdminCreated {
             account: self.described(&self.named(&new.name)?)?,

@@ -1,5 +1,5 @@
 //! `/v1/admin/accounts/{name}/revoke` and `/v1/admin/accounts/{name}/password-link`: revokes an
-//! account, and creates the link with which its owner sets a password.
+//! account, and creates a link with which the owner can set a password.
 
 use access::Revocation;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Problem, paths};
 use crate::written::Instant;
 
-/// Longest reason of a revocation, which the audit stores in full.
+/// Maximum length of a revocation reason in characters. The audit stores the full text.
 const REASON_CHARS_MAX: usize = 200;
 const _: () = assert!(REASON_CHARS_MAX == 200, "the description of the field says so");
 

@@ -1,4 +1,4 @@
-//! `/v1/admin/levels`: the ladder of levels, and the settings of one.
+//! `/v1/admin/levels`: lists the levels, and changes the settings of one.
 
 use access::{Level, Step, StepChange};
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! Operator endpoints: list, create and revoke accounts, grant and withdraw rights, report assets
-//! and orders for levels, hide topics, read the audit. The command line does the same on the
-//! store's machine.
+//! and orders for levels, hide topics, read the audit log. The command line offers the same
+//! operations on the store's machine.
 
 mod accounts;
 mod admin_request;

@@ -1,5 +1,5 @@
 //! Operator endpoints for paper accounts: deposits and withdrawals, positions, settings, and the
-//! whole journal. Each change is a journal entry of the account and an audit row.
+//! full journal. Each change writes an entry to the account's journal and a row to the audit log.
 
 use access::{Account, Actor};
 use market::Timestamp;
@@ -16,7 +16,7 @@ use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::written::Instant;
 
-/// Longest reason or archive name, in characters.
+/// Maximum length of a reason or an archive name, in characters.
 const TEXT_MAX: usize = 256;
 
 const NOW: &[AnswerDoc] = &[AnswerDoc::ok("The account as it is now", &[data::<PaperAccount>()])];
@@ -55,7 +55,7 @@ const fn change(id: &'static str, summary: &'static str) -> Doc {
     Doc::new(Tag::Admin, id, summary).parameters(&[NAME]).answers(NOW).refuses(WRONG_OR_UNKNOWN)
 }
 
-/// One operator request about one account.
+/// An operator's request about a paper account.
 pub(super) struct Desk<'a> {
     call: &'a Call<'a>,
     site: &'a Site,
@@ -249,7 +249,7 @@ impl<'a> Desk<'a> {
         if settings.is_empty() {
             return Err(wrong(SETTINGS));
         }
-        // All are checked before the first is set.
+        // Check every setting before changing any.
         for one in &settings {
             trading::Settings::check(*one).map_err(|refusal| wrong(&refusal.text))?;
         }
@@ -285,7 +285,7 @@ impl<'a> Desk<'a> {
         Ok(standing_of(&account, &standing))
     }
 
-    /// The body; an empty one counts as an object without fields.
+    /// Decodes the request body. An empty body means an object without fields.
     fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let read = if self.call.body.is_empty() { serde_json::from_str("{}") } else { self.call.object() };
         read.map_err(|error| wrong(&format!("the body cannot be decoded: {error}")))
@@ -296,7 +296,8 @@ impl<'a> Desk<'a> {
         Ok(Travel { name, actor: &self.by, reason, machine })
     }
 
-    /// Defaults to the machine's time.
+    /// Returns the archive name of a removed part. Defaults to a name derived from the machine's
+    /// time.
     fn cut_name(&self, name: Option<String>) -> Result<String, Problem> {
         let core = &self.site.core;
         match name.filter(|name| !name.is_empty()) {
@@ -320,7 +321,7 @@ impl<'a> Desk<'a> {
         self.shown()
     }
 
-    /// Applies all of them, or none.
+    /// Applies all commands or none.
     fn commands(&self, event: &'static str, reason: &str, commands: &[Command]) -> Result<(), Problem> {
         let (core, id) = (&self.site.core, self.account.id);
         let (reason, done) = (text("reason", reason)?, commands.iter().map(paper::in_words));
@@ -367,7 +368,7 @@ fn standing_of(account: &Account, standing: &Standing) -> PaperAccount {
     }
 }
 
-/// `None` for the zero timestamp.
+/// Converts a timestamp, or returns `None` if it is zero.
 fn moment(at: Timestamp) -> Option<Instant> {
     (at > Timestamp::default()).then(|| Instant::utc(at))
 }
@@ -387,8 +388,8 @@ fn money(value: &Value) -> Result<Money, Problem> {
     decimal("amount", value, Money::parse)
 }
 
-/// Text or a whole number: a JSON number with a fraction may have lost digits in binary floating
-/// point.
+/// Parses a decimal from a string or an integer. A JSON number with a fraction may have lost digits
+/// in binary floating point, so it is refused.
 fn decimal<T>(
     field: &str,
     value: &Value,
@@ -405,7 +406,7 @@ fn decimal<T>(
 const SETTINGS: &str = "the settings are participation, touch, slippage_ticks, market_reserve, account_type, fees, cost, \
     fractional, short, short_us, short_hk, liquidate, grid_questionnaire, coarse_fills, open_orders, grid_triggers and journal_entries";
 
-/// `short` sets both markets.
+/// Parses a setting. `short` returns one setting per market, all others return one.
 fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
     let refused = || wrong(&format!("{value} is no value of {name}"));
     let word = || value.as_str().ok_or_else(refused);

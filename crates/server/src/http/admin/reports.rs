@@ -1,5 +1,5 @@
-//! `/v1/admin/reported-assets`, `/v1/admin/reported-orders` and `/v1/admin/rates`: assets, orders
-//! and exchange rates that levels are computed from, reported and read by operators.
+//! `/v1/admin/reported-assets`, `/v1/admin/reported-orders` and `/v1/admin/rates`: operators report
+//! and read the assets, orders and exchange rates from which levels are computed.
 
 use access::{AccessError, ReportError, Table};
 use hyper::header::CONTENT_TYPE;
@@ -65,7 +65,7 @@ pub(super) const REPORT_RATES: Doc =
         .answers(TAKEN)
         .refuses(&[BAD_REQUEST]);
 
-/// The kinds of reports that operators send.
+/// The kinds of reports that operators can submit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     Assets,
@@ -73,7 +73,7 @@ pub(super) enum Report {
     Rates,
 }
 
-/// Rows of a report as sent.
+/// The rows of a report as submitted, before validation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rows {
@@ -210,8 +210,8 @@ impl AdminRequest<'_> {
         Ok(RatesRows { rows: rows.into_iter().map(row).collect() })
     }
 
-    /// Stores a report completely or not at all. The body is JSON, or the CSV that the command line
-    /// also accepts.
+    /// Stores all rows of a report or none. The body is JSON, or CSV in the format of the command
+    /// line.
     pub(super) fn report(&self, report: Report) -> Result<Reported, Problem> {
         let columns: &[&str] = match report {
             Report::Rates => &["currency", "day", "rate"],
@@ -243,7 +243,7 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Converts JSON rows to a table. Amounts must be text or whole numbers: a JSON number with a
+/// Converts JSON rows to a table. Amounts must be strings or integers: a JSON number with a
 /// fraction may have lost digits in binary floating point.
 fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String> {
     let mut table = Table::new(columns);

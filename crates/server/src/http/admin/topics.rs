@@ -1,5 +1,5 @@
-//! `/v1/admin/topics`: lists and hides topics and replies. The number of a reply is accepted
-//! wherever that of a topic is.
+//! `/v1/admin/topics`: lists, hides and restores topics and replies. A reply id is accepted
+//! wherever a topic id is.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, Word, data};
 use crate::written::Instant;
 
-/// Pages beyond the last are empty; beyond this one they are refused.
+/// Highest page number. Pages between the last one and this limit are empty; higher numbers are
+/// refused.
 const PAGES_MAX: u32 = 1_000_000;
 const ID: Parameter = Parameter::path("id", "The number of a topic or a reply");
 
@@ -117,7 +118,7 @@ impl AdminRequest<'_> {
         outcome(self.site.core.community.restore(self.post()?, (by.0, &by.1)))
     }
 
-    /// The number in the path. A non-number is not found.
+    /// Parses the id in the path. Returns 404 if it is not a number.
     fn post(&self) -> Result<i64, Problem> {
         let text = self.call.path_value("id");
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -125,7 +126,8 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Repeating an action is not an error.
+/// Converts the outcome to a response. Hiding a hidden post or restoring a visible one is not an
+/// error.
 fn outcome(done: Result<VisibilityOutcome, SocialError>) -> Result<WrittenPost, Problem> {
     match done.map_err(failed)? {
         VisibilityOutcome::Changed(target) | VisibilityOutcome::Unchanged(target) => {

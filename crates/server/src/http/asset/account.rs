@@ -62,7 +62,7 @@ struct FrozenFee {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
-    // SDKs know three currencies; the command line takes every one that has a rate.
+    // SDKs support three currencies; the command line accepts every currency that has a rate.
     let requested =
         if admitted.who().is_in_process() { query.word("currency")? } else { query.currency()? };
     let report = trader.read(|reading| report(reading.account, &reading.view, requested))?;

@@ -1,4 +1,4 @@
-//! `GET /v1/asset/cashflow`: movements of cash, newest first.
+//! `GET /v1/asset/cashflow`: cash movements, newest first.
 
 use market::Timestamp;
 use paper::{FlowQuery, FoundFlows};
@@ -29,7 +29,7 @@ pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Movements of
     .answers(&[AnswerDoc::ok("The movements", &[data::<Flows>()])])
     .refuses(REFUSALS);
 
-/// The balance type of these movements; stocks and funds have none.
+/// Balance type "cash". Stock and fund movements are not recorded.
 const CASH: u32 = 1;
 const OUT: u32 = 1;
 const IN: u32 = 2;
@@ -59,7 +59,7 @@ struct Flow {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
-    // One SDK uses other parameter names.
+    // One SDK sends `start_at` and `end_at` instead of `start_time` and `end_time`.
     let from = bound(&query, ["start_time", "start_at"], Timestamp::default())?;
     let through = bound(&query, ["end_time", "end_at"], Timestamp(i64::MAX))?;
     if from > through {
@@ -81,7 +81,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Flows { list }))
 }
 
-/// One bound of the range. Both are required; 0 leaves this one open.
+/// Parses one bound of the time range. The parameter is required; 0 means unbounded, which returns
+/// `open`.
 fn bound(query: &Query, names: [&'static str; 2], open: Timestamp) -> Result<Timestamp, Problem> {
     let [name, _] = names;
     if names.iter().all(|name| query.get(name).is_none()) {

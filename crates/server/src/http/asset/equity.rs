@@ -1,4 +1,4 @@
-//! `GET /v1/asset/equity`: the account's value at the end of each day. No SDK sends it.
+//! `GET /v1/asset/equity`: the account's value at the end of each day. No SDK calls this endpoint.
 
 use paper::Equity;
 
@@ -23,7 +23,7 @@ pub(super) const EQUITY: Doc = Doc::new(
 .refuses(REFUSALS);
 
 pub(super) const DAYS_DEFAULT: u32 = 366;
-/// About eight years.
+/// Maximum number of calendar days, about eight years.
 pub(super) const DAYS_MAX: u32 = 3_000;
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
@@ -38,13 +38,14 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(equity))
 }
 
-/// Journal entries that cost as much of the rate as one request.
+/// Number of journal entries that count as one more request against the rate limit.
 const ENTRIES_EACH: u64 = 5_000;
 const DAYS_EACH: u32 = 1_000;
-/// Of a window of 30 requests.
+/// Upper bound of the extra requests charged; the rate limit is 30 requests per window.
 const FURTHER_MAX: u64 = 20;
 
-/// The cost of a request beyond itself, by the entries that had to be read for it.
+/// Returns the number of extra requests to charge for a request that read `entries` journal
+/// entries.
 pub(super) fn further_requests(entries: u64) -> u32 {
     u32::try_from((entries / ENTRIES_EACH).min(FURTHER_MAX)).unwrap_or(0)
 }
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_that_are_read_cost_more_of_the_rate() {
+    fn reading_many_entries_counts_as_more_requests() {
         for (entries, further) in [(0, 0), (4_999, 0), (5_000, 1), (12_000, 2), (u64::MAX, 20)] {
             assert_eq!(further_requests(entries), further, "{entries} entries");
         }

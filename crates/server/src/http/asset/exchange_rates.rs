@@ -1,4 +1,4 @@
-//! `GET /v1/asset/exchange_rates`: the exchange rates used to convert assets.
+//! `GET /v1/asset/exchange_rates`: the exchange rates that convert assets.
 
 use market::{Market, Timestamp};
 use schemars::JsonSchema;
@@ -18,12 +18,12 @@ pub(super) const EXCHANGE_RATES: Doc =
         )])
         .refuses(REFUSALS);
 
-/// Currencies to list if they have a rate.
+/// Currencies that are listed if they have a rate.
 const CURRENCIES: [&str; 8] = ["HKD", "CNH", "CNY", "EUR", "GBP", "JPY", "SGD", "USD"];
-/// The published rows have HKD as base. The official command line converts amounts to USD with the
-/// rows of base USD.
+/// Base currencies of the listed rates. The published API has only HKD. The official command line
+/// needs rates with base USD to convert amounts to USD.
 const BASES: [Currency; 2] = [Currency::HKD, Currency::USD];
-/// A quotient has as many decimals as a reported rate.
+/// Rounds a computed rate to eight decimals, as many as a reported rate has.
 const RATE_UNIT: f64 = 1e8;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -45,7 +45,7 @@ struct ExchangeRate {
     builtin: bool,
 }
 
-/// HKD for one unit.
+/// A currency's rate: HKD per unit.
 struct Known {
     currency: Currency,
     rate: f64,
@@ -63,7 +63,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
 }
 
 fn known(site: &Site, now: Timestamp) -> Result<Vec<Known>, Problem> {
-    // Conversions use the Hong Kong date.
+    // Conversions use the rate of the current date in Hong Kong.
     let today = site.core.history.venues().of(Market::Hk).zone().date(now);
     let mut known = Vec::with_capacity(CURRENCIES.len());
     for currency in CURRENCIES.iter().filter_map(|text| text.parse::<Currency>().ok()) {
@@ -72,7 +72,7 @@ fn known(site: &Site, now: Timestamp) -> Result<Vec<Known>, Problem> {
             continue;
         }
         let rate = site.core.paper.rate(currency, today).map_err(Problem::from_paper)?;
-        // SDKs expect floating-point numbers here. They are not used for conversions.
+        // SDKs expect floating-point numbers here. Conversions use the exact rate instead.
         if let Some((rate, builtin)) = rate
             && let Ok(rate) = rate.to_string().parse()
         {

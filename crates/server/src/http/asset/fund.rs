@@ -1,4 +1,4 @@
-//! `GET /v1/asset/fund`: positions of funds, which are always empty.
+//! `GET /v1/asset/fund`: fund positions. The list is always empty.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,7 +29,8 @@ struct Channel {
 }
 
 pub(super) fn answer(call: &Call<'_>, _: &Site, _: Admitted) -> Result<Answer, Problem> {
-    // Fund symbols are of another kind; none is ever held.
+    // The symbols select funds, and no account holds any, so only the syntax of the query is
+    // checked.
     Query::parse(call.query)?;
     Ok(envelope::success(FundChannels { list: [Channel { account_channel: CHANNEL, fund_info: [] }] }))
 }

@@ -1,4 +1,4 @@
-//! Assets of a paper account: cash, positions, cash movements. One file per endpoint.
+//! Asset endpoints of paper accounts: cash, positions, cash movements. One file per endpoint.
 
 mod account;
 mod cashflow;

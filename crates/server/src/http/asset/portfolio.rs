@@ -1,5 +1,5 @@
-//! `GET /v1/asset/portfolio`: assets and positions with their prices, in one small answer that a
-//! page can poll. No SDK sends it.
+//! `GET /v1/asset/portfolio`: assets and positions with current prices in one small response, for
+//! pages that poll. No SDK calls this endpoint.
 
 use std::collections::BTreeMap;
 

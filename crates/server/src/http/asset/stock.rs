@@ -1,4 +1,4 @@
-//! `GET /v1/asset/stock`: positions of stocks and options.
+//! `GET /v1/asset/stock`: stock and option positions.
 
 use market::Symbol;
 use schemars::JsonSchema;

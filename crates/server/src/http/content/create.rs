@@ -1,4 +1,4 @@
-//! `POST /v1/content/topics`: a new topic.
+//! `POST /v1/content/topics`: creates a topic.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Shared by requests about topics: page, kind and topic parameters, and refusals.
+//! Parameters and refusals shared by the topic endpoints.
 
 use serde_json::Value;
 use social::{Kind, PageOf, SocialError, TextError, TopicId};
@@ -12,17 +12,18 @@ use crate::refusal::Refusal;
 pub(super) const TOPIC_ID: Parameter = Parameter::path("topic_id", "The number of a topic");
 pub(super) const LISTS: &[RefusalDoc] = &[BAD_REQUEST, COMMUNITY_TOO_FAST];
 pub(super) const OF_A_TOPIC: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND, COMMUNITY_TOO_FAST];
-/// Pages beyond the last are empty; beyond this one they are refused.
+/// Highest page number. Pages between the last one and this limit are empty; higher numbers are
+/// refused.
 const PAGES_MAX: u32 = 1_000_000;
 
-/// Page sizes.
+/// Maximum and default page size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     pub(super) most: u32,
     pub(super) otherwise: u32,
 }
 
-/// Unknown parameters are ignored, as SDKs expect.
+/// Parses the page number and page size. Unknown parameters are ignored, as SDKs expect.
 pub(super) fn page(call: &Call<'_>, size: Size) -> Result<PageOf, Problem> {
     let page = number(call, "page", PAGES_MAX, 1)?;
     let limit = number(call, "size", size.most, size.otherwise)?;
@@ -40,18 +41,18 @@ pub(super) fn kind(call: &Call<'_>) -> Result<Option<Kind>, Problem> {
     text.map(|text| Kind::parse(&text)).transpose().map_err(of_text)
 }
 
-/// The topic in the path. An invalid number is not found.
+/// Parses the topic id in the path. Returns 404 if it is not a number.
 pub(super) fn topic(call: &Call<'_>) -> Result<TopicId, Problem> {
     number_of(call.path_value("topic_id")).map(TopicId).ok_or_else(|| problem(SocialError::NoTopic))
 }
 
-/// The number of a topic or a reply.
+/// Parses the id of a topic or a reply.
 pub(super) fn number_of(text: &str) -> Option<i64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
 }
 
-/// Refuses images instead of dropping them silently.
+/// Refuses a post with images instead of silently dropping them.
 pub(super) fn no_images(images: Option<&[Value]>) -> Result<(), Problem> {
     if images.is_some_and(|images| !images.is_empty()) { Err(of_text(TextError::Images)) } else { Ok(()) }
 }

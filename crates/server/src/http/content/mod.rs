@@ -1,4 +1,4 @@
-//! The community: topics about securities, and replies to them. The paths without a version are
+//! Community endpoints: topics about securities, and replies to them. Paths without `/v1` are
 //! aliases.
 
 mod create;
@@ -13,7 +13,8 @@ use access::Scope;
 use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
-/// Reading topics needs the scope for quotes; reading one's own and writing need the account scope.
+/// Reading topics needs the quote scope. Listing one's own topics and posting need the account
+/// scope.
 pub(super) const ROUTES: &[Row] = &[
     get("/v1/content/topics/mine", Scope::Account, topics::mine).doc(&topics::MINE),
     get("/content/topics/mine", Scope::Account, topics::mine).doc(&topics::MINE_ALIAS),

@@ -1,4 +1,4 @@
-//! Who may post: an account that has been opened, holds something, and is not read-only.
+//! Checks who may post: the account must be opened, hold assets, and not be read-only.
 
 use trading::Money;
 
@@ -8,7 +8,7 @@ const READ_ONLY: &str = "this account is read-only: its operator lets it read to
 const NOTHING_HELD: &str = "only an opened account that holds assets may write topics and replies: open /portfolio, or ask for \
     /v1/asset/account once";
 
-/// Checks without opening the account.
+/// Refuses an account that may not post. Does not open the account.
 pub(super) fn check(site: &Site, admitted: &Admitted) -> Result<(), Problem> {
     let account = admitted.account();
     if account.terms.read_only {

@@ -1,4 +1,4 @@
-//! `/v1/content/topics/{topic_id}/comments`: the replies to a topic, and a new one.
+//! `/v1/content/topics/{topic_id}/comments`: lists the replies to a topic, and creates one.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! Topics and replies in the form of the SDKs. The core SDKs need numbers for counts; the Go SDK
-//! declares them as text and fails on a number.
+//! Topics and replies in the JSON format of the SDKs. Most SDKs expect counts as numbers, but the
+//! Go SDK declares them as strings and fails on a number.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use social::{Hiding, ReplyRow, TopicRow};
 use crate::kit::doc::described_only;
 use crate::kit::{Call, Site};
 
-/// User agent of Go's `net/http`, which the Go SDK does not change.
+/// Prefix of the `User-Agent` header of Go's `net/http`, which the Go SDK does not override.
 const GO: &str = "Go-http-client";
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -163,10 +163,10 @@ struct TopicCard {
     hidden: bool,
 }
 
-/// The response format of one client.
+/// The response format for one client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape<'a> {
-    /// The path prefix of the public URL.
+    /// Path prefix of the server's public URL.
     base: &'a str,
     counts_as_text: bool,
 }
@@ -268,7 +268,7 @@ impl<'a> Shape<'a> {
         if self.counts_as_text { TopicCount::Text(number.to_string()) } else { TopicCount::Number(number) }
     }
 
-    /// The URL of a topic's page.
+    /// Returns the URL of a topic's page.
     fn address(self, row: &TopicRow) -> String {
         format!("{}/topics/{}", self.base, row.id.0)
     }

@@ -1,4 +1,4 @@
-//! Lists of topics, and one of them.
+//! Lists topics, and returns a single topic.
 
 use social::Listing;
 

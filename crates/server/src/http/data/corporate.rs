@@ -1,5 +1,5 @@
 //! `GET /v1/quote/dividends`, `…/details` and `GET /v1/quote/company-act`: stored corporate actions
-//! in the form of the SDKs. Fields that are not stored, such as record dates, are empty.
+//! in the JSON format of the SDKs. Fields that are not stored, such as record dates, are empty.
 
 use market::adjust::Amount;
 use market::{Date, DateSpan, Symbol};
@@ -13,9 +13,9 @@ use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-/// Most actions in an answer; the latest win.
+/// Maximum number of actions per response. Older actions are omitted.
 const ACTIONS_MAX: usize = 2_000;
-/// An action counts as recent for this many days.
+/// Number of days after the ex-date in which an action is marked as recent.
 const RECENT_DAYS: i64 = 30;
 
 const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "As 700.HK").required();
@@ -87,14 +87,14 @@ struct CompanyAct {
     live: (),
 }
 
-/// One part of an action: its kind, and its description.
+/// One part of a corporate action, such as its dividend or its split.
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
     kind: &'static str,
     words: String,
 }
 
-/// Stored actions of a security with a past ex-date, the latest first, and the data to describe
+/// A security's stored actions whose ex-date has passed, newest first, with the data to describe
 /// them.
 struct PastActions {
     symbol: Symbol,
@@ -172,7 +172,7 @@ fn cash_words(stored: &StoredAction, currency: &str) -> String {
     format!("Cash dividend of {} {currency} a share", stored.action.cash)
 }
 
-/// The parts of an action.
+/// Splits an action into its dividend, split, bonus and rights parts.
 fn parts(stored: &StoredAction, currency: &str) -> Vec<Part> {
     let action = &stored.action;
     let part = |is_there: bool, kind: &'static str, words: String| is_there.then_some(Part { kind, words });
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_action_is_listed_in_as_many_parts_as_it_has() {
+    fn an_action_is_split_into_its_parts() {
         let amount = |text: &str| Amount::parse(text).unwrap();
         let action = Action {
             ex_date: "2026-06-01".parse().unwrap(),

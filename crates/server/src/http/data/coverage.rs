@@ -1,5 +1,6 @@
-//! Coverage: stored data compared with the calendar. A letter for each security and day, and the
-//! gaps of one security. An account sees its own markets after its floors, an operator everything.
+//! Coverage: stored data compared with the trading calendar, as one letter per security and day,
+//! and as a list of one security's gaps. An account sees its own markets after its history floors;
+//! an operator sees everything.
 
 use history::{AsOf, DayCoverage, DayState, Gap, GapReason, HistoryError};
 use market::{Date, DayKind, Floors, Market, Symbol, Zone};
@@ -22,7 +23,7 @@ use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};
 
-/// The longest quarter.
+/// Maximum number of days per request: the longest quarter.
 const DAYS_MAX: u32 = 92;
 pub(super) const DAYS_DEFAULT: u32 = 91;
 const ROWS_MAX: u32 = 100;
@@ -167,12 +168,12 @@ pub(super) fn rows(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     }))
 }
 
-/// One date for all markets: Hong Kong's, as for quota months.
+/// Returns the current date in Hong Kong, which applies to all markets, as for quota months.
 pub(super) fn today(site: &Site, caller: &Caller) -> Date {
     site.core.history.venues().of(Market::Hk).zone().date(caller.now())
 }
 
-/// The index at which a page begins.
+/// Returns the index of the page's first security.
 fn first_place(named: &QueryParameters, order: Order, found: &[&ListedSecurity]) -> Result<usize, Refusal> {
     let Some(text) = named.get("after") else { return Ok(0) };
     match order {
@@ -210,8 +211,8 @@ fn coverage_rows(
     })
 }
 
-/// The letters that may be shown. Before the floor of days nothing is expected; before the floor of
-/// minutes only the daily candle decides.
+/// Masks the letters that the account may not see. Before the daily floor no data is expected;
+/// before the minute floor only the daily candle matters.
 fn shown(
     letters: &str,
     symbol: &Symbol,
@@ -246,7 +247,8 @@ fn shown(
     Ok(letters.chars().zip(dates).enumerate().map(letter).collect())
 }
 
-/// `None` if no day of the range has trades.
+/// Returns `t` for each day with trades and a dot for the others, or `None` if no day in the range
+/// has trades.
 fn trade_letters((start, end): (Date, Date), traded: &[TradeDay]) -> Option<String> {
     let has_trades = |date: Date| traded.iter().any(|traded| traded.day == date);
     let dates = std::iter::successors(Some(start), |date| date.tomorrow().ok());
@@ -255,7 +257,7 @@ fn trade_letters((start, end): (Date, Date), traded: &[TradeDay]) -> Option<Stri
     letters.contains('t').then_some(letters)
 }
 
-/// The first of `days` days up to `end`.
+/// Returns the first of the `days` days that end with `end`.
 pub(super) fn earlier(end: Date, days: u32) -> Result<Date, Refusal> {
     let span = jiff::Span::new().days(i64::from(days.saturating_sub(1)));
     end.checked_sub(span).map_err(|_| Refusal::BadQuery(format!("there are no {days} days before {end}")))
@@ -289,7 +291,7 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         Err(HistoryError::UnknownSecurity(_)) => return Err(Problem::not_found()),
         found => found.map_err(Refusal::from)?,
     };
-    // The number of trades of an unfinished day is not known.
+    // The number of trades is unknown until the day is over.
     let trades = |date: Date| match traded.iter().find(|traded| traded.day == date) {
         None => Some(0),
         Some(traded) => (traded.last <= as_of.now()).then_some(traded.rows),
@@ -319,7 +321,7 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     }))
 }
 
-/// A day before the floor of minutes.
+/// Removes the minute candles of a day before the minute floor.
 fn without_minutes(day: &DayCoverage) -> DayCoverage {
     DayCoverage { expected: 0, stored: 0, extended: 0, gaps: Vec::new(), ..day.clone() }
 }
@@ -331,8 +333,8 @@ fn described(day: &DayCoverage, trades: Option<u64>, zone: &Zone) -> CoverageDay
         minutes: gap.minutes,
         reason: gap.reason.as_str(),
     };
-    // Gaps that make the day partial come first: a thinly traded security has a gap without trades
-    // every few minutes.
+    // Gaps that make the day partial are listed first: a thinly traded security has a gap without
+    // trades every few minutes.
     let mut gaps: Vec<&Gap> = day.gaps.iter().collect();
     gaps.sort_by_key(|gap| gap.reason == GapReason::NoTrades);
     CoverageDay {

@@ -1,4 +1,5 @@
-//! Shares and per-share figures of a security, and the ratios that follow from them and the last price: those of command 26.
+//! A security's share counts and per-share figures, and the ratios computed from them and the last
+//! price. The ratios are the ones that command 26 returns.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -73,7 +74,7 @@ struct SecurityFigures {
 }
 
 impl StoredFigures {
-    /// The figures of a security as of the day that it was read for.
+    /// Copies the figures of a security, which are as of the date it was read for.
     pub(super) fn of(security: &Security) -> StoredFigures {
         StoredFigures {
             total_shares: security.total_shares,
@@ -107,7 +108,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     }))
 }
 
-/// The row of command 26 for this account. It is empty for a security without a price.
+/// Runs command 26 for one security. The row is empty if the security has no price.
 fn indexes(security: &Security, site: &Site, admitted: &Admitted) -> Result<Row, Refusal> {
     let request = CalcIndexesRequest {
         symbols: vec![security.symbol.as_str().to_owned()],

@@ -1,4 +1,4 @@
-//! The origin of candles, and the rows that imports rejected, for operators.
+//! Operator endpoints for the import ledger and the rows that imports rejected.
 
 use market::Symbol;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -18,7 +18,7 @@ use crate::written::Instant;
 
 const ROWS_MAX: u32 = 200;
 const ROWS_DEFAULT: u32 = 50;
-/// Most characters of a rejected row in an answer.
+/// Maximum number of characters of a rejected row in a response.
 const TEXT_MAX: usize = 500;
 
 pub(super) const LIST: Doc = Doc::new(Tag::Admin, "imports", "The ledger of imports, newest first")
@@ -107,7 +107,7 @@ pub(super) fn list(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
     Ok(envelope::success(Imports { imports: imports.iter().map(Import::of).collect(), next }))
 }
 
-/// Splits the result of a query for one row more than `limit`: the rows, and whether there is a
+/// Truncates the result of a query for `limit` + 1 rows. Returns the rows, and whether there is a
 /// next page.
 fn page<T>(mut rows: Vec<T>, limit: u32) -> (Vec<T>, bool) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -121,9 +121,9 @@ fn failed(error: StoreError) -> Problem {
     Refusal::Internal.into()
 }
 
-/// An import of the ledger as JSON, the same over HTTP and on the command line.
+/// Returns an import ledger entry as JSON, in the same format over HTTP and on the command line.
 pub fn import_document(record: &ImportRecord) -> Value {
-    // Cannot fail: the fields are texts and numbers.
+    // Cannot fail: all fields are strings and numbers.
     serde_json::to_value(Import::of(record)).unwrap_or_default()
 }
 
@@ -154,7 +154,8 @@ pub(super) fn quarantine(call: &Call<'_>, site: &Site, admitted: Admitted) -> Re
     let named = QueryParameters::parse(call.query, &["import", "symbol", "limit", "after"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let after = named.id("after")?.unwrap_or(0);
-    // A row may have been rejected for its symbol, so an invalid symbol is searched for unchanged.
+    // A row may have been rejected because of its symbol, so an invalid symbol is looked up
+    // unchanged.
     let plain =
         |text: &str| text.parse().map_or_else(|_| text.to_owned(), |symbol: Symbol| symbol.to_string());
     let symbol = named.get("symbol").map(plain);

@@ -1,5 +1,5 @@
 //! `GET /v1/inventory`: the stored data, one row per security: its series and their start, the last
-//! price, and the missing days. The command line lists its own store by the same rules.
+//! price, and the missing days. The command line lists a local store by the same rules.
 
 use history::{AsOf, History, HistoryError};
 use market::{Date, FloorTable, Floors, Market, Symbol};
@@ -23,9 +23,9 @@ use crate::written::Day;
 
 const ROWS_MAX: u32 = 200;
 const ROWS_DEFAULT: u32 = 50;
-/// Most securities that may be skipped; more than any market has.
+/// Maximum value of `offset`; larger than the number of securities in any market.
 const OFFSET_MAX: u32 = 10_000_000;
-// Every row of a page is compared with the calendar.
+// Guarantees that one request can compare every row of a page with the calendar.
 const _: () = assert!(ROWS_MAX as usize <= COUNTED_MAX);
 
 pub(super) const LIST: Doc = Doc::new(Tag::Candles, "inventory", "What is stored, a row for each security")
@@ -151,7 +151,7 @@ fn stored(
             let market = one.symbol.market();
             let view = SecurityView {
                 floors: sight.floors(market),
-                // A price is a quote, so operators need the right as well.
+                // A price is a quote, so operators need the quote right as well.
                 price_floors: admitted.permit.holds(market.into()).then(|| of_account.of(market)),
                 start: days.0,
                 as_of: sight.as_of,
@@ -162,13 +162,13 @@ fn stored(
     })
 }
 
-/// The part of a security's data that the caller may see.
+/// The part of a security's data that is visible to the caller.
 #[derive(Clone, Copy, Debug)]
 struct SecurityView {
     floors: Floors,
-    /// `None` if the price is hidden.
+    /// Floors for the last price; `None` if the price is hidden.
     price_floors: Option<Floors>,
-    /// The day of the first letter.
+    /// The date of the first coverage letter.
     start: Date,
     as_of: AsOf,
 }
@@ -218,7 +218,7 @@ impl StoredSecurity {
     }
 }
 
-/// The securities of a store, for a program that has it open.
+/// The inventory of a local store, for programs that opened it themselves.
 #[derive(Debug)]
 pub struct StoreInventory<'a> {
     history: &'a History,
@@ -236,43 +236,43 @@ impl<'a> StoreInventory<'a> {
     ) -> Result<StoreInventory<'a>, HistoryError> {
         let directory = Directory::read(reader, history, as_of)?;
         let end = history.venues().of(Market::Hk).zone().date(as_of.now());
-        // The calendar may begin within the range.
+        // The start may lie before the earliest representable date; the range is then one day.
         let days = (earlier(end, DAYS_DEFAULT).unwrap_or(end), end);
         let expected = ExpectedDays::of(history, days, as_of);
         Ok(StoreInventory { history, as_of, directory, days, expected })
     }
 
-    /// Whether no security has candles.
+    /// Returns whether no security has candles.
     pub fn is_empty(&self) -> bool {
         self.directory.is_empty()
     }
 
-    /// The symbols that match a text, best first, restricted to a market if one is given; all by
-    /// symbol for an empty text.
+    /// Returns the symbols that match `query`, best match first. An empty query matches all, sorted
+    /// by symbol. `market` restricts the result to one market.
     pub fn matches(&self, query: &str, market: Option<Market>) -> Vec<&Symbol> {
         let is_wanted = |symbol: &Symbol| market.is_none_or(|wanted| wanted == symbol.market());
         self.directory.matches(query, is_wanted).into_iter().map(|one| &one.symbol).collect()
     }
 
-    /// Ranking of a security's gaps: missing days, then partial days, then days since its last
-    /// candle.
+    /// Returns the sort key of a security's gaps: missing days, then partial days, then days since
+    /// the last candle.
     pub fn gaps(&self, reader: &mut Reader, symbol: &Symbol) -> Result<(u32, u32, u32), HistoryError> {
         let letters = self.expected.letters(reader, symbol)?;
         Ok(DayCounts::of(&letters, HiddenDays::default()).gaps())
     }
 
-    /// A security as JSON, in the form of `/v1/inventory`.
+    /// Returns a security as JSON, in the format of `/v1/inventory`.
     pub fn document(&self, reader: &mut Reader, symbol: &Symbol) -> Result<Value, HistoryError> {
         let Some(one) = self.directory.find(symbol) else {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         };
         let letters = self.expected.letters(reader, symbol)?;
-        // The command line shows all stored data, without floors.
+        // The command line shows all stored data, so no floors apply.
         let floors = FloorTable::NONE.of(symbol.market());
         let (start, as_of) = (self.days.0, self.as_of);
         let view = SecurityView { floors, price_floors: Some(floors), start, as_of };
         let report = StoredSecurity::of(one, &letters, view, self.history, reader)?;
-        // Cannot fail: the fields are texts and numbers.
+        // Cannot fail: all fields are strings and numbers.
         Ok(serde_json::to_value(report).unwrap_or_default())
     }
 }

@@ -1,4 +1,4 @@
-//! Selects and orders securities for lists, and decides what an account may see of them.
+//! Selects and sorts securities for lists, and restricts them to the data that an account may see.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Site};
 use crate::refusal::Refusal;
 
-/// Longest search text; company names are shorter.
+/// Maximum length of the search text, in characters. Company names are shorter.
 const QUERY_MAX: usize = 64;
 const MARKETS: [&str; Market::ALL.len()] = ["HK", "US", "CN"];
 
@@ -30,17 +30,17 @@ pub(super) const ORDER: Parameter = Parameter::query(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Symbol,
-    /// Most missing days first, then most partial days. A list that separates the days after a
-    /// security's end ranks those last.
+    /// Most missing days first, then most partial days. Lists that count the days after a
+    /// security's last candle separately sort by those last.
     Worst,
 }
 
-/// The requested list.
+/// The filter and sort order of a list request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listing<'a> {
     pub(super) query: &'a str,
     pub(super) market: Option<Market>,
-    /// `None` if not given.
+    /// Sort order; `None` if the request has none.
     pub(super) order: Option<Order>,
 }
 
@@ -64,7 +64,8 @@ impl<'a> Listing<'a> {
         Ok(Listing { query, market: market.transpose()?, order: order.transpose()? })
     }
 
-    /// The matching visible securities, best match first, or by symbol if an order is given.
+    /// Returns the matching securities that are visible to the account: best match first, or by
+    /// symbol if the request has a sort order.
     pub(super) fn found<'d>(&self, directory: &'d Directory, sight: &Sight<'_>) -> Vec<&'d ListedSecurity> {
         let is_wanted = |symbol: &Symbol| {
             let market = symbol.market();
@@ -78,8 +79,8 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// The part of the store that an account may see: its own markets after its floors; everything for
-/// an operator.
+/// The part of the store that is visible to an account: its own markets after its history floors,
+/// or everything for an operator.
 #[derive(Debug)]
 pub(super) struct Sight<'a> {
     permit: &'a Permit,
@@ -90,7 +91,7 @@ pub(super) struct Sight<'a> {
 
 impl<'a> Sight<'a> {
     pub(super) fn of(admitted: &'a Admitted, site: &Site) -> Sight<'a> {
-        // A program that acts for an operator may lack the scope.
+        // A program acting for an operator may lack the operator scope.
         let is_operator = admitted.account().role == Role::Operator && admitted.as_operator(site).is_ok();
         let floors = if is_operator { FloorTable::NONE } else { site.core.floors_of(admitted.account()) };
         Sight { permit: &admitted.permit, is_operator, floors, as_of: admitted.caller.as_of }
@@ -109,12 +110,12 @@ impl<'a> Sight<'a> {
     }
 }
 
-/// Number of days at the start of a range that are before the floors.
+/// Number of days at the start of a range that lie before the history floors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HiddenDays {
-    /// Before the floor of days: hidden entirely.
+    /// Days before the daily floor, which are hidden entirely.
     pub(super) all: usize,
-    /// Before the floor of minutes: minutes are hidden.
+    /// Days before the minute floor, whose minute candles are hidden.
     pub(super) minutes: usize,
 }
 
@@ -128,16 +129,16 @@ impl HiddenDays {
     }
 }
 
-/// The visible days of a range, counted.
+/// Counts of the visible days in a range.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DayCounts {
-    /// Days without candles before a day that has some.
+    /// Days without candles that are followed by a day with candles.
     pub(super) missing: u32,
     pub(super) partial: u32,
-    /// Days without candles at the end of the range. If the range ends today, the days since the
-    /// last candle.
+    /// Days without candles at the end of the range. If the range ends today, the number of trading
+    /// days since the last candle.
     pub(super) after_last: u32,
-    /// All but those of `after_last`.
+    /// All expected days except those in `after_last`.
     pub(super) expected: u32,
 }
 
@@ -149,7 +150,7 @@ impl DayCounts {
             if is(DayState::Missing) {
                 counts.after_last += 1;
             } else if is(DayState::Complete) || is(DayState::Partial) {
-                // A later candle exists, so these days were gaps.
+                // A later candle exists, so the days counted so far are gaps.
                 let gaps = std::mem::take(&mut counts.after_last);
                 counts.missing += gaps;
                 counts.expected += gaps + 1;
@@ -159,21 +160,23 @@ impl DayCounts {
         counts
     }
 
-    /// For a map of days, where each day without a candle is missing.
+    /// Returns the sort key for coverage maps, which count every day without a candle as missing.
     pub(super) fn holes(self) -> Badness {
         (self.missing + self.after_last, self.partial, 0)
     }
 
-    /// For a list that separates the days after a security's end.
+    /// Returns the sort key for lists that count the days after a security's last candle
+    /// separately.
     pub(super) fn gaps(self) -> Badness {
         (self.missing, self.partial, self.after_last)
     }
 }
 
-/// Sort key of the worst: the higher, the worse.
+/// Sort key for gaps; higher is worse.
 pub(super) type Badness = (u32, u32, u32);
 
-/// Sorts the worst first. Returns how many are not yet compared with the calendar; those come last.
+/// Sorts the securities with the most gaps first. Securities not yet compared with the calendar
+/// come last; returns their number.
 pub(super) fn worst_first(
     found: &mut Vec<&ListedSecurity>,
     days: (Date, Date),
@@ -200,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_described_markets_are_all_markets() {
+    fn the_documented_markets_are_complete() {
         assert_eq!(Market::ALL.map(Market::as_str), MARKETS);
     }
 
@@ -216,13 +219,13 @@ mod tests {
         assert_eq!(counts(Floors::NONE), (2, 2, 5));
         let (day, minute) = (Some(date("2026-11-10")), Some(date("2026-11-12")));
         assert_eq!(counts(Floors { day, minute }), (1, 1, 4));
-        // A floor before the range hides nothing, one after it everything.
+        // A floor before the range hides nothing; a floor after the range hides everything.
         assert_eq!(counts(Floors { day: Some(date("2004-06-01")), minute: None }), (2, 2, 5));
         assert_eq!(counts(Floors { day: Some(date("2027-01-01")), minute: None }), (0, 0, 0));
     }
 
     #[test]
-    fn days_after_the_last_candle_are_no_gaps() {
+    fn days_after_the_last_candle_are_not_gaps() {
         for (letters, expected) in [
             ("cmc-m.m", (1, 0, 2, 3)),
             ("mmm", (0, 0, 3, 0)),

@@ -1,5 +1,5 @@
-//! `GET /v1/quote/market-status`: whether markets are trading, by their calendars. The opening
-//! auction counts as closed, because no candle covers it.
+//! `GET /v1/quote/market-status`: whether each market is trading, according to its calendar. The
+//! opening auction is reported as closed, because no candle covers it.
 
 use market::{Market, Session, Timestamp, Venue};
 use schemars::JsonSchema;
@@ -48,10 +48,11 @@ pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     Ok(envelope::success(MarketStatus { market_time: Market::ALL.into_iter().map(row).collect() }))
 }
 
-/// The SDKs' code for the state of a market.
+/// Returns the SDKs' code for a market's state.
 fn status(venue: &Venue, now: Timestamp) -> i32 {
     let is_us = venue.market() == Market::Us;
-    // In other markets, the closing phase only exists for candles stamped late.
+    // Only Hong Kong has a closing auction. Elsewhere the closing phase only accepts late
+    // timestamps.
     if venue.market() == Market::Hk && venue.closing(now).is_some() {
         return 107;
     }
@@ -68,7 +69,7 @@ fn status(venue: &Venue, now: Timestamp) -> i32 {
     }
 }
 
-/// Whether regular hours are interrupted and resume later the same day.
+/// Returns whether `now` is in a break after which regular hours resume on the same day.
 fn is_break(venue: &Venue, now: Timestamp) -> bool {
     let (date, seconds) = venue.zone().local(now);
     if venue.calendar().kind(date).is_none() {
@@ -89,7 +90,7 @@ mod tests {
     #[test]
     fn the_status_follows_the_calendar() {
         let venues = Venues::built_in().unwrap();
-        // Friday, 13 November 2026, and the Saturday after it.
+        // Friday, 13 November 2026, and the following Saturday.
         for (market, clock, wanted) in [
             (Market::Hk, "2026-11-13 09:29", 108),
             (Market::Hk, "2026-11-13 09:30", 105),

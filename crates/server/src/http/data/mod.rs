@@ -1,5 +1,5 @@
-//! Stored data: securities, coverage, and imports. None of it is history, so it costs no quota.
-//! Figures that need a price count as a call of command 26.
+//! Endpoints for stored data: securities, coverage, and imports. They return no history, so they
+//! cost no quota. Figures that need a price count as a call of command 26.
 
 mod corporate;
 mod coverage;
@@ -69,5 +69,5 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&imports::QUARANTINE),
 ];
 
-/// The ratios of a security are those of command 26, and count as that.
+/// A security's ratios come from command 26 and count as a call of it.
 const CALC_INDEXES: Task = Task::of_command(command::CALC_INDEXES);

@@ -1,5 +1,5 @@
-//! Securities: search by code and name, the facts of one, and its corporate actions. None of it is history, so it costs neither quota nor
-//! calls.
+//! Security search by code or name, and a security's facts and corporate actions. These endpoints
+//! return no history, so they cost neither quota nor calls.
 
 use access::{Demand, Permit};
 use history::{AsOf, HistoryError};
@@ -20,7 +20,7 @@ use crate::kit::{Admitted, Answer, Call};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};
 
-/// The longest search text; names of companies are shorter.
+/// Maximum length of the search text, in characters. Company names are shorter.
 const QUERY_MAX: usize = 64;
 const FOUND_MAX: u32 = 50;
 const FOUND_DEFAULT: u32 = 20;
@@ -159,7 +159,8 @@ pub(super) fn search(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (found, more) = directory.search(typed, |symbol| permit.holds(symbol.market().into()), limit);
     let securities = found.into_iter().map(listed).collect();
-    // Without a result, the page must tell an account without rights from a store without candles.
+    // If there are no results, the page must distinguish an account without rights from an empty
+    // store.
     let store_is_empty = directory.is_empty();
     Ok(envelope::success(FoundSecurities { securities, more, store_is_empty }))
 }
@@ -173,7 +174,7 @@ fn listed(one: &ListedSecurity) -> FoundSecurity {
     }
 }
 
-/// A security of the path that is known and may be looked at.
+/// Returns the security in the path. Fails if it is unknown or the account may not see it.
 pub(super) fn found(
     call: &Call<'_>,
     site: &Site,
@@ -184,7 +185,7 @@ pub(super) fn found(
     visible(&symbol, site, admitted)
 }
 
-/// A security that is known and may be looked at.
+/// Returns a security. Fails if it is unknown or the account may not see it.
 pub(super) fn visible(
     symbol: &Symbol,
     site: &Site,
@@ -210,7 +211,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     let today = venue.zone().date(now);
     let mut segments: Vec<&Segment> = venue.full_hours(today).iter().collect();
     segments.retain(|segment| segment.session != Session::Overnight || permit.overnight());
-    // Overnight hours come last, beginning with the evening before the trading day.
+    // Overnight hours start on the evening before the trading day, and are listed last.
     segments.sort_by_key(|segment| (segment.session == Session::Overnight, segment.start));
     let market = security.symbol.market();
     let history = &site.core.history;
@@ -251,7 +252,8 @@ fn capital_flow(site: &Site, symbol: &Symbol, as_of: AsOf) -> Result<CapitalFlow
     }
 }
 
-/// What the market's clock has come to: of a day that has not ended, no day candle.
+/// Returns a security's series as of the market clock. The daily candle of an unfinished day is not
+/// included.
 fn known_series(
     reader: &mut Reader,
     venue: &Venue,
@@ -263,7 +265,7 @@ fn known_series(
     all.filter_map(|info| history::known_part(&snapshot, venue, info, as_of).transpose()).collect()
 }
 
-/// What is rolled up from minutes is left out: it is no data of its own.
+/// Returns the series that were imported from files. Series rolled up from minutes are omitted.
 fn stored(series: &[SeriesInfo], venue: &Venue, now: Timestamp) -> Vec<StoredCandles> {
     let from_files = series.iter().filter(|info| !Grain::ROLLED_UP.contains(&info.series.grain));
     let seen = from_files.filter(|info| info.series.lane == Lane::Regular && info.first <= now);
@@ -289,7 +291,8 @@ fn hours(segment: &Segment) -> SecuritySession {
     }
 }
 
-/// Those that have become effective; of very many, the latest.
+/// Returns the corporate actions whose ex-date has been reached. If there are too many, the oldest
+/// are omitted.
 pub(super) fn actions(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (security, _) = found(call, site, &admitted)?;
     let symbol = &security.symbol;

@@ -1,7 +1,6 @@
-//! `GET /v1/quote/get_security_list`: the securities of a category. The only one is `Overnight`.
-//!
-//! It contains US securities with stored candles of overnight hours that are visible at the
-//! market's clock. The store has no other information about overnight trading.
+//! `GET /v1/quote/get_security_list`: the securities in a category. The only category is
+//! `Overnight`: US securities with stored overnight candles that are visible at the market clock.
+//! The store has no other information about overnight trading.
 
 use market::Market;
 use schemars::JsonSchema;
@@ -17,7 +16,7 @@ use crate::kit::{Admitted, Answer, Call, Site, codes};
 use crate::versions::Dated;
 
 const CATEGORY: &str = "Overnight";
-/// Limits of page numbers and sizes.
+/// Upper bounds and default of the page number and page size.
 const PAGE_MAX: u32 = 1_000_000;
 const SIZE_MAX: u32 = 1_000;
 const SIZE_DEFAULT: u32 = 100;
@@ -82,13 +81,13 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::json(200, body))
 }
 
-/// Whether the account is pinned to a date before 2024-09-11, when answers had a security's names
-/// in all languages. Later answers have only the requested language.
+/// Returns whether the account is pinned to an API date before 2024-09-11. Older responses contain
+/// a security's names in all languages, newer ones only the requested language.
 fn has_all_names(admitted: &Admitted) -> bool {
     admitted.dated().is_some_and(Dated::has_names_in_all_languages)
 }
 
-/// A page of the list: its offset and its length.
+/// Offset and length of a page.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     skipped: usize,
@@ -101,7 +100,7 @@ fn paged(directory: &Directory, names: ListedNames, page: Page) -> SecurityList 
     SecurityList { list, total: Some(overnight(directory).count()) }
 }
 
-/// By symbol.
+/// Returns the US securities with overnight candles, sorted by symbol.
 fn overnight(directory: &Directory) -> impl Iterator<Item = &ListedSecurity> {
     let is_of_it = |one: &&ListedSecurity| one.has_overnight && one.symbol.market() == Market::Us;
     directory.behind(None).iter().filter(is_of_it)
@@ -127,8 +126,8 @@ impl SecurityNames {
     }
 }
 
-/// Unlike elsewhere, the default without the header is simplified Chinese, as this list has always
-/// had.
+/// Parses `Accept-Language`. Unlike in other endpoints, the default is simplified Chinese, which
+/// this list has always returned.
 fn language(call: &Call<'_>) -> Language {
     let header = call.header("accept-language").filter(|header| !header.trim().is_empty());
     header.map_or(Language::ZhCn, Language::preferred)
@@ -149,7 +148,7 @@ fn category(call: &Call<'_>) -> Result<(), Problem> {
     if is_known { Ok(()) } else { Err(unknown("category", &text, CATEGORY)) }
 }
 
-/// `None` for the whole list.
+/// Parses the page parameters. `None` means the whole list.
 fn page(call: &Call<'_>) -> Result<Option<Page>, Problem> {
     let (page, size) = (number(call, "page", PAGE_MAX)?, number(call, "size", SIZE_MAX)?);
     if page.is_none() && size.is_none() {

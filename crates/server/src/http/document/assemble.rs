@@ -1,4 +1,4 @@
-//! Builds the OpenAPI 3.1 document from the rows and their descriptions.
+//! Builds the OpenAPI 3.1 document from the route rows and their documentation.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::kit::doc::refusals::{FAILED, FORBIDDEN, OTHERWISE, TRACE_ID, UNAUTHEN
 use crate::kit::doc::{AnswerDoc, Doc, HeaderDoc, Media, Parameter, RefusalDoc, Tag};
 use crate::kit::{Row, counter};
 
-/// The two schema generators: in answers all fields are required; in requests, those without a
+/// Two schema generators: in responses all fields are required, in requests only those without a
 /// default.
 struct Assembly {
     read: SchemaGenerator,
@@ -85,7 +85,8 @@ impl Assembly {
         }
         if !doc.body.is_empty() {
             let content = content(doc.body, &mut self.read);
-            // A command that is not offered is refused with any body, so none is required.
+            // A command that is not offered is refused whatever the body is, so no body is
+            // required.
             put("requestBody", json!({"required": doc.tag != Tag::NotOffered, "content": content}));
         }
         put("responses", self.answers(row, doc));
@@ -119,7 +120,7 @@ impl Assembly {
         response.into()
     }
 
-    /// A reference to the refusal, which is described once under its name.
+    /// Returns a reference to the refusal, which is defined once in the document's components.
     fn refusal(&mut self, refusal: &RefusalDoc) -> Value {
         if !self.responses.contains_key(refusal.name) {
             let schema = (refusal.shape)(&mut self.written);
@@ -146,15 +147,15 @@ impl Assembly {
     }
 }
 
-/// A parameter, followed by its alternative if it is a symbol. Then neither is required, because
-/// OpenAPI cannot express "one of the two".
+/// Returns the parameter. A symbol is followed by its alternative, `counter_id`, and neither is
+/// required then, because OpenAPI cannot express "one of the two".
 fn with_counter_id(parameter: &Parameter) -> impl Iterator<Item = Parameter> {
     let is_symbol = parameter.is_symbol();
     let own = Parameter { is_required: parameter.is_required && !is_symbol, ..*parameter };
     std::iter::once(own).chain(is_symbol.then_some(Parameter::COUNTER_ID))
 }
 
-/// Adds `counter_id` to the schema of a request body that has a symbol.
+/// Adds `counter_id` to a request body schema that contains a symbol.
 fn add_counter_id(schema: &mut Value) {
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
     let Some(symbol) = properties.get("symbol") else { return };

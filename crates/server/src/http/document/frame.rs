@@ -1,4 +1,4 @@
-//! The parts of the document besides the endpoints: title, tags and security schemes.
+//! The fixed parts of the OpenAPI document: title, tags and security schemes.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::kit::Row;
 use crate::kit::codes::CODES;
 use crate::kit::doc::{Credentials, Doc, Tag};
 
-/// Ends with the header of the table of refusals.
+/// Introduction in Markdown, which ends with the header of the refusals table.
 const DESCRIPTION: &str = include_str!("description.md");
 
 const TAGS: [Tag; 11] = [
@@ -80,11 +80,11 @@ fn about(tag: Tag) -> Option<&'static str> {
     })
 }
 
-/// The security schemes that a row accepts; any one is enough.
+/// Returns the security schemes that a row accepts; any one of them is sufficient.
 pub(super) fn security(row: &Row, doc: &Doc) -> Value {
     let bearer = json!({"bearer": []});
     let signed = json!({"appKey": [], "accessToken": [], "timestamp": [], "signature": []});
-    // A token in the path is described as a path parameter.
+    // A token in the path is documented as a path parameter.
     let is_in_path = row.path.contains("{token}");
     match doc.credentials {
         Credentials::Registration => json!([{"registrationToken": []}]),
@@ -103,12 +103,13 @@ pub(super) fn security(row: &Row, doc: &Doc) -> Value {
     }
 }
 
-/// Whether the row needs authentication. Monitoring needs it except from this machine.
+/// Returns whether the row needs authentication. Monitoring endpoints do, except for requests from
+/// this machine.
 fn is_proved(row: &Row) -> bool {
     row.needs_proof() || row.takes_session()
 }
 
-/// The default security of the document.
+/// Returns the document's default security schemes.
 pub(super) fn usual_security() -> Value {
     json!([{"bearer": []}, {"appKey": [], "accessToken": [], "timestamp": [], "signature": []}])
 }

@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the OpenAPI description, for client generators. It is built from the rows
-//! and their descriptions at the first request. `GET /v1/versions`: the changes of the interface.
+//! `GET /openapi.json`: the OpenAPI document for client generators, built from the route rows and
+//! their documentation on the first request. `GET /v1/versions`: the API changelog.
 
 mod assemble;
 mod frame;
@@ -32,7 +32,7 @@ static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
     Bytes::from(assemble::document(rows).to_string())
 });
 
-/// The OpenAPI document, as `GET /openapi.json` returns it.
+/// Returns the OpenAPI document that `GET /openapi.json` serves.
 pub fn openapi() -> &'static [u8] {
     &DOCUMENT
 }

@@ -1,5 +1,5 @@
-//! Compares the document with the rows it is built from. `tests/it/conformance.rs` validates real
-//! answers against it.
+//! Compares the OpenAPI document with the rows it is built from. `tests/it/conformance.rs`
+//! validates actual responses against it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn document() -> Value {
     serde_json::from_slice(openapi()).unwrap()
 }
 
-/// Method, path and description of all endpoints.
+/// Returns the method, path and operation object of every endpoint.
 fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     let mut operations = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
@@ -30,13 +30,13 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     operations
 }
 
-/// The names of an operation's parameters at a location.
+/// Returns the names of an operation's parameters in one location, such as `path` or `query`.
 fn named<'a>(operation: &'a Value, place: &str) -> BTreeSet<&'a str> {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     parameters.filter(|one| one["in"] == place).map(|one| one["name"].as_str().unwrap()).collect()
 }
 
-/// Visits every named value with its name.
+/// Calls `see` with each key and value of all nested objects.
 fn walk<'a>(value: &'a Value, see: &mut impl FnMut(&'a str, &'a Value)) {
     match value {
         Value::Object(fields) => {
@@ -51,7 +51,7 @@ fn walk<'a>(value: &'a Value, see: &mut impl FnMut(&'a str, &'a Value)) {
 }
 
 #[test]
-fn every_row_is_described_and_nothing_else_is() {
+fn the_document_has_exactly_one_operation_per_row() {
     for row in rows() {
         assert!(row.doc.is_some(), "{} {} is not described", row.method, row.path);
     }
@@ -64,7 +64,7 @@ fn every_row_is_described_and_nothing_else_is() {
 }
 
 #[test]
-fn every_reference_resolves_and_every_schema_is_used() {
+fn references_resolve_and_schemas_are_used() {
     let document = document();
     let mut seen = BTreeSet::new();
     walk(&document, &mut |name, value| {
@@ -84,8 +84,8 @@ fn every_reference_resolves_and_every_schema_is_used() {
     assert_eq!(document["openapi"], "3.1.0");
 }
 
-/// The generator would number the second type of a name, and which one is second would depend on
-/// the order of the rows.
+/// The schema generator would append a number to a duplicate name, and the row order would decide
+/// which type gets it.
 #[test]
 fn no_two_types_share_a_name() {
     let document = document();
@@ -109,7 +109,7 @@ fn operations_have_unique_names_and_answers() {
 }
 
 #[test]
-fn the_parameters_of_a_path_are_those_in_its_braces() {
+fn path_parameters_match_the_path_template() {
     let document = document();
     for (method, path, operation) in operations(&document) {
         let braced = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
@@ -142,7 +142,7 @@ fn rate_limit_headers_and_refusals_match_the_row() {
         let mut headers = doc.answers.iter().flat_map(|answer| answer.headers);
         let is_told = headers.any(|header| header.field == "x-ratelimit-limit");
         assert_eq!(is_told, *pace == RowPace::History, "{method} {path}");
-        // Datafeeds report a rate limit in an answer with status 200.
+        // UDF datafeeds report rate limits in a response with status 200.
         let is_limited = !matches!(pace, RowPace::Unlimited | RowPace::Calls);
         if is_limited && doc.tag != Tag::Udf {
             assert!(doc.refusals.iter().any(|refusal| refusal.status == "429"), "{method} {path}");
@@ -150,7 +150,7 @@ fn rate_limit_headers_and_refusals_match_the_row() {
     }
 }
 
-/// One refusal of each kind. The match makes the compiler demand new kinds.
+/// Returns one refusal of each kind. The exhaustive match fails to compile when a kind is added.
 fn refusals() -> Vec<Refusal> {
     let (text, retry_after) = (String::new(), Duration::ZERO);
     let after = |refusal: &Refusal| {
@@ -170,8 +170,8 @@ fn refusals() -> Vec<Refusal> {
             Refusal::NotOffered(_) => Refusal::Away(text.clone()),
             Refusal::Away(_) => Refusal::DiskFull,
             Refusal::DiskFull => Refusal::Internal,
-            // A timed-out request is reported only on long connections and ends the list. `Waits`
-            // is never sent.
+            // `TimedOut` is reported only on long connections and `Waits` is never sent, so the
+            // chain ends with `Internal`.
             Refusal::Internal | Refusal::TimedOut | Refusal::Waits => return None,
         })
     };
@@ -179,7 +179,7 @@ fn refusals() -> Vec<Refusal> {
 }
 
 #[test]
-fn the_table_of_refusals_has_every_code() {
+fn the_refusals_table_lists_every_code() {
     for refusal in refusals() {
         let (status, (_, code)) = (refusal.on_http().to_string(), refusal.on_wire());
         assert!(codes::meaning(&status, code).is_some(), "{status} {code}");
@@ -199,7 +199,7 @@ fn the_table_of_refusals_has_every_code() {
 }
 
 #[test]
-fn the_page_about_http_has_every_code() {
+fn the_http_page_lists_every_code() {
     let page = include_str!("../../../../../docs/http.md");
     let (_, section) = page.split_once("\n## Codes\n").unwrap();
     let section = section.split("\n## ").next().unwrap();

@@ -61,7 +61,7 @@ fn change(
     Ok(envelope::success(Nothing {}))
 }
 
-/// Parses the id of a grid. An invalid one is not found.
+/// Parses a grid id. An invalid id is reported as not found.
 pub(super) fn grid_id(field: &Field) -> Result<GridId, Problem> {
     field.required("order_id")?.parse().map_err(|_| grid_not_found())
 }

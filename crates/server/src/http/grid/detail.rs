@@ -1,4 +1,4 @@
-//! `GET /v1/gridtrading/detail`: one grid with its orders and its history.
+//! `GET /v1/gridtrading/detail`: a grid with its orders and its history.
 
 use paper::{grid_history, grid_orders};
 use schemars::JsonSchema;

@@ -20,13 +20,13 @@ pub(super) const PAGE: Parameter = Parameter::query("page", Kind::AtLeast(1), ""
 pub(super) const LIMIT: Parameter =
     Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Rows of a page").or(Word::Number(ROWS_DEFAULT));
 
-/// The requested page, as offset and length. Pages count from 1.
+/// Parses the page number, which starts at 1, and the page size.
 pub(super) fn page(query: &Query) -> Result<(usize, usize), Problem> {
     let page = query.number("page", (1, PAGES_MAX), 1)?;
     Ok((page as usize, limit(query)?))
 }
 
-/// Most rows of an answer.
+/// Parses the maximum number of rows in the response.
 pub(super) fn limit(query: &Query) -> Result<usize, Problem> {
     Ok(query.number("limit", (1, ROWS_MAX), ROWS_DEFAULT)? as usize)
 }

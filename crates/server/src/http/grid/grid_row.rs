@@ -1,5 +1,5 @@
-//! A grid in the form of the SDKs: all keys present, decimals as text, and an empty text for an
-//! absent value.
+//! A grid in the JSON format of the SDKs: every key is present, decimals are strings, and an absent
+//! value is an empty string.
 
 use market::{Price, Symbol, Zone};
 use schemars::JsonSchema;
@@ -78,7 +78,8 @@ pub(super) struct GridTerms {
 }
 
 impl GridRow {
-    /// Without the name, which is looked up for all rows together.
+    /// Converts a grid. The caller adds the security names, which are looked up for all rows
+    /// together.
     pub(super) fn of(grid: &Grid) -> GridRow {
         GridRow {
             terms: GridTerms::of(grid),
@@ -166,7 +167,7 @@ impl GridTerms {
     }
 }
 
-/// A price as entered; an empty text for none.
+/// Formats a price as it was entered; an empty string for `None`.
 pub(super) fn price_text(price: Option<Price>) -> String {
     price.map(|price| plain_price(price).to_string()).unwrap_or_default()
 }

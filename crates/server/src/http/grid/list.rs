@@ -1,4 +1,4 @@
-//! `/v1/gridtrading/list`: grids by page and filter, or by their ids.
+//! `/v1/gridtrading/list`: lists grids by page and filter, or by id.
 
 use market::Market;
 use paper::{GridQuery, GridSort};
@@ -37,9 +37,9 @@ pub(super) const BY_IDS: Doc = Doc::new(Tag::Trade, "gridOrdersByIds", "Grids by
     .answers(&[AnswerDoc::ok("Those that there are", &[data::<FoundGrids>()])])
     .refuses(REFUSALS);
 
-/// Most ids of one request.
+/// Maximum number of ids per request.
 const IDS_MAX: usize = 100;
-/// Markets that SDKs know; grids exist in the first two.
+/// Market names that SDKs send. Grids exist only in the first two.
 const MARKETS: [&str; 5] = ["HK", "US", "CN", "SG", "Crypto"];
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -63,12 +63,12 @@ pub(super) struct Wanted {
     order_ids: Vec<Field>,
 }
 
-/// Fields that a list can be sorted by.
+/// Sort fields of the list.
 const SORTS: [&str; 4] = ["created_at", "updated_at", "symbol", "total_profit_balance"];
 
-/// The filter and the order; `None` for a market without grids.
+/// Parses the filter and the sort order. `None` if the requested market has no grids.
 fn query_of(query: &Query) -> Result<Option<GridQuery>, Problem> {
-    // SDKs join several values with commas; repeating the parameter means the same.
+    // SDKs join multiple values with commas; repeating the parameter is equivalent.
     let words = query.all("status").flat_map(|text| text.split(',')).filter(|word| !word.is_empty());
     let statuses = words.map(|word| word.parse::<GridStatus>().map_err(|_| unknown("status", word)));
     let statuses = statuses.collect::<Result<Vec<_>, Problem>>()?;
@@ -96,7 +96,7 @@ fn query_of(query: &Query) -> Result<Option<GridQuery>, Problem> {
     Ok(Some(GridQuery { market, statuses, symbol, sort, is_ascending }))
 }
 
-/// `GET /v1/gridtrading/list`.
+/// Handles `GET /v1/gridtrading/list`.
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
@@ -112,7 +112,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Grids { grid_order, has_more }))
 }
 
-/// `POST /v1/gridtrading/list`.
+/// Handles `POST /v1/gridtrading/list`.
 pub(super) fn by_ids(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let wanted: Wanted = body(call)?;
@@ -121,7 +121,7 @@ pub(super) fn by_ids(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     }
     let mut ids: Vec<GridId> = Vec::new();
     for field in &wanted.order_ids {
-        // An invalid id matches nothing.
+        // An invalid id matches no grid.
         let Some(id) = field.text("order_ids")?.and_then(|text| text.parse().ok()) else { continue };
         if !ids.contains(&id) {
             ids.push(id);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_accepts_only_the_values_of_sdks() {
+    fn only_the_sdk_filter_values_are_accepted() {
         let wanted =
             read("status=Performing%2CSuspended&status=Expired&market=HK&sort_order=asc").unwrap().unwrap();
         let all = [GridStatus::Performing, GridStatus::Suspended, GridStatus::Expired];

@@ -1,5 +1,5 @@
-//! Grid orders of paper accounts, in the form of the SDKs. One file per endpoint, or for a few with
-//! the same request.
+//! Grid order endpoints of paper accounts, in the JSON format of the SDKs. One file per endpoint,
+//! or per group of endpoints with the same request.
 //!
 //! [`rule`] parses a rule; the crate `trading` validates it and runs the grid.
 
@@ -25,13 +25,13 @@ use crate::metrics::Task;
 pub(super) const ROUTES: &[Row] = &[
     post("/v1/gridtrading/submit", submit::answer).orders().doc(&submit::SUBMIT),
     post("/v1/gridtrading/replace", replace::answer).orders().doc(&replace::REPLACE),
-    // Not an SDK endpoint.
+    // This endpoint is not part of the SDK API.
     post("/v1/gridtrading/preview", preview::answer).question().doc(&preview::PREVIEW),
     get("/v1/gridtrading/list", list::answer).doc(&list::LIST),
     post("/v1/gridtrading/list", list::by_ids).question().doc(&list::BY_IDS),
     get("/v1/gridtrading/detail", detail::answer).doc(&detail::DETAIL),
     get("/v1/gridtrading/trigger_history_list", triggers::answer).doc(&triggers::TRIGGERS),
-    // Not an SDK endpoint.
+    // This endpoint is not part of the SDK API.
     get("/v1/gridtrading/why", why::answer).paced(RowPace::Journal).doc(&why::WHY),
     post("/v1/gridtrading/cancel", change::cancel).orders().doc(&change::CANCEL),
     post("/v1/gridtrading/suspend", change::suspend).orders().doc(&change::SUSPEND),

@@ -1,5 +1,5 @@
-//! `POST /v1/gridtrading/preview`: the expected result of a grid, without creating it. No SDK sends
-//! it.
+//! `POST /v1/gridtrading/preview`: returns the expected result of a grid without creating it. No
+//! SDK calls this endpoint.
 
 use paper::GridPreview;
 
@@ -22,7 +22,7 @@ pub(super) const PREVIEW: Doc =
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
-    // A read-only account could not submit any grid.
+    // A read-only account cannot submit grids.
     if trader.is_read_only() {
         return Err(Problem::read_only());
     }

@@ -1,5 +1,5 @@
-//! `POST /v1/record/questionnaire`: the client accepts the risks of a strategy. SDKs before 5.3
-//! send it before the first grid.
+//! `POST /v1/record/questionnaire`: records that the client accepts the risks of a strategy. SDKs
+//! before 5.3 call it before the first grid.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! `POST /v1/gridtrading/replace`: replaces the rule of a grid, which continues from the new base
+//! `POST /v1/gridtrading/replace`: replaces a grid's rule. The grid continues from the new base
 //! price.
 
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
-//! `grid_trading_rule` in the form of the SDKs. Invalid enumeration numbers have their own error
-//! code; the engine checks everything else about a rule.
+//! Parses `grid_trading_rule` in the JSON format of the SDKs. An invalid enumeration number has its
+//! own error code; the engine validates everything else.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -49,7 +49,7 @@ pub(super) struct RuleBody {
     expire_time: Field,
 }
 
-/// Parses a rule, which must be an object: serde would also accept an array of the values.
+/// Parses a rule. Takes a map, because serde would also accept an array of the values for a struct.
 pub(super) fn rule(fields: Map<String, Value>) -> Result<GridRuleInput, Problem> {
     let body: RuleBody = serde_json::from_value(Value::Object(fields))
         .map_err(|error| Problem::trade_parameter(format!("grid_trading_rule cannot be read: {error}")))?;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_parsed_in_the_form_of_sdks() {
+    fn a_rule_in_sdk_format_is_parsed() {
         let rule = read(json!({
             "submitted_base_price": "300", "upper_limit_price": 360, "trigger_price_type": 2, "trigger_percent_up": "2.5",
             "trigger_quantity": "100", "upper_limit_event": "2", "trigger_sell_depth": -1, "multiple_trigger": true,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_field_is_named_with_its_code() {
+    fn an_invalid_field_is_reported_with_its_code() {
         for (fields, code, words) in [
             (
                 json!({"trigger_price_type": "two"}),

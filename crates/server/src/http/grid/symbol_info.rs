@@ -1,4 +1,4 @@
-//! `GET /v1/orders/info`: the data about a security that a client needs to create a grid.
+//! `GET /v1/orders/info`: the facts about a security that a client needs to create a grid.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(super) struct SymbolInfo {
     buy_lot_size: String,
     sell_lot_size: String,
     bid_sizes: Vec<BidSize>,
-    // A single object despite its name: an SDK cannot read a list.
+    // A single object despite the plural name: one SDK cannot parse a list here.
     channel_infos: ChannelInfo,
 }
 

@@ -1,4 +1,4 @@
-//! `GET /v1/gridtrading/trigger_history_list`: orders triggered by grids.
+//! `GET /v1/gridtrading/trigger_history_list`: orders that grids have triggered.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Triggers { trigger_orders, has_more }))
 }
 
-/// The current prices, each looked up once.
+/// Current prices by symbol, so that each is looked up only once.
 #[derive(Default)]
 struct Marks<'a>(BTreeMap<&'a Symbol, Option<Price>>);
 
@@ -132,13 +132,13 @@ impl TriggerRow {
     }
 }
 
-/// The limit of an order, or its trigger price.
+/// Returns an order's limit price or, without one, its trigger price.
 pub(super) fn price_of(order: &Order) -> String {
     let price = order.terms.price.or(order.grid.map(|origin| origin.price));
     price.map(|price| exact_price(price, order.facts.decimals).to_string()).unwrap_or_default()
 }
 
-/// The SDKs' number for the side of an order.
+/// Returns the SDKs' number for the side of an order: 1 buy, 2 sell.
 pub(super) fn action(order: &Order) -> i32 {
     if order.terms.side.is_buy() { 1 } else { 2 }
 }

@@ -1,5 +1,5 @@
-//! `GET /v1/gridtrading/why`: explains what happened to a grid, and by which candles. No SDK sends
-//! it.
+//! `GET /v1/gridtrading/why`: explains what happened to a grid and which candles caused it. No SDK
+//! calls this endpoint.
 
 use paper::GridExplanation;
 

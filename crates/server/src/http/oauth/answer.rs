@@ -1,4 +1,4 @@
-//! OAuth answers: JSON objects that must not be cached.
+//! OAuth responses: JSON objects that must not be cached.
 
 use access::OAuthError;
 use hyper::header::{HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -51,7 +51,7 @@ pub(super) fn refused(error: OAuthError) -> Answer {
             500
         }
         OAuthError::Unavailable { .. } => 429,
-        // 400 for all others, which public clients expect even where the standard allows 401.
+        // Public clients expect 400 for all other errors, even where the standard allows 401.
         _ => 400,
     };
     let mut answer = named(status, error.code(), &error.to_string());
@@ -62,7 +62,8 @@ pub(super) fn refused(error: OAuthError) -> Answer {
     answer
 }
 
-/// A client that authenticates with the `Authorization` header gets a `WWW-Authenticate` header.
+/// Refuses a client that authenticated with the `Authorization` header. An invalid client gets a
+/// `WWW-Authenticate` header.
 pub(super) fn refused_basic(error: OAuthError) -> Answer {
     if !matches!(error, OAuthError::InvalidClient(_)) {
         return refused(error);
@@ -70,13 +71,13 @@ pub(super) fn refused_basic(error: OAuthError) -> Answer {
     challenged(named(401, error.code(), &error.to_string()), "Basic realm=\"chandler\"")
 }
 
-/// The refusal of an invalid registration access token.
+/// Refuses an invalid registration access token.
 pub(super) fn not_its_token() -> Answer {
     let text = "the registration token is not that of the client";
     challenged(named(401, "invalid_token", text), "Bearer error=\"invalid_token\"")
 }
 
-/// The refusal of a registration that is not JSON.
+/// Refuses a registration that is not JSON.
 pub(super) fn not_json() -> Answer {
     named(415, "invalid_client_metadata", "a registration is JSON: send content-type: application/json")
 }

@@ -1,5 +1,5 @@
-//! Client authentication: id, and secret if the client has one, in the form or in the
-//! `Authorization` header.
+//! Client authentication: the client id, and the secret if the client has one, in the form or in
+//! the `Authorization` header.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use super::answer::Refusable;
 use super::form::Form;
 use crate::kit::{Call, fields};
 
-/// Far longer than an id and a secret.
+/// Maximum length of the Basic credentials in bytes; much longer than a valid id and secret.
 const HEADER_MAX: usize = 2_048;
 
-/// The id and the secret sent by a client. No `Debug`: it holds a secret.
+/// Client id and secret as sent. Does not implement `Debug`, because it holds a secret.
 pub(super) struct ClientCredentials {
     id: String,
     secret: Option<String>,
@@ -43,18 +43,19 @@ impl ClientCredentials {
     }
 }
 
-/// Whether the client uses the header. Then a refusal needs a header too.
+/// Returns whether the client authenticates with the `Authorization` header. A refusal then needs a
+/// `WWW-Authenticate` header.
 pub(super) fn is_basic(call: &Call<'_>) -> bool {
     basic(call).is_some()
 }
 
-/// The credentials after `Basic`.
+/// Returns the credentials after the `Basic` scheme, or `None` for another scheme.
 fn basic<'a>(call: &'a Call<'_>) -> Option<&'a str> {
     let (scheme, pair) = call.header("authorization")?.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("basic").then_some(pair.trim())
 }
 
-/// Id and secret are form-encoded and then joined (RFC 6749, 2.3.1).
+/// Decodes Basic credentials. Id and secret are form-encoded and then joined (RFC 6749, 2.3.1).
 fn decode(pair: &str) -> Option<ClientCredentials> {
     if pair.len() > HEADER_MAX {
         return None;
@@ -66,8 +67,8 @@ fn decode(pair: &str) -> Option<ClientCredentials> {
 }
 
 fn plain(text: &str) -> Option<String> {
-    // Decoded as the value of a form field. Only an ampersand could end the value, so it is
-    // escaped.
+    // Decode as a form field value. An unescaped ampersand would end the value, so it is escaped
+    // first.
     let field = format!("v={}", text.replace('&', "%26"));
     fields::values(&field, "v").next().map(Cow::into_owned)
 }
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_decoded_as_the_standard_requires() {
+    fn basic_credentials_are_form_decoded() {
         check("id:secret", Some(("id", "secret")));
         check("id:", Some(("id", "")));
         check("a%3Ab:c+d%26e&f=g:h", Some(("a:b", "c d&e&f=g:h")));

@@ -1,4 +1,5 @@
-//! Form bodies: each name once; an empty value counts as absent (RFC 6749, 3.2).
+//! Form bodies. Duplicate names are refused, and an empty value is treated as absent (RFC 6749,
+//! 3.2).
 
 use access::OAuthError;
 use hyper::header::{CONTENT_TYPE, HeaderMap};

@@ -1,6 +1,6 @@
-//! OAuth 2.0 for programs: registration, device authorization, tokens, revocation, metadata. Plain
-//! OAuth JSON, without the envelope of the other answers. The pages for people are in `pages/`; the
-//! rules are in `access::oauth`.
+//! OAuth 2.0 for programs: client registration, device authorization, tokens, revocation, metadata.
+//! Responses are plain OAuth JSON without the usual envelope. The consent pages are in `pages/`;
+//! the OAuth rules are in `access::oauth`.
 
 mod answer;
 mod client;
@@ -31,7 +31,7 @@ pub(super) const ROUTES: &[Row] = &[
     post("/oauth2/revoke", |call, site| Ok(token::revoke(call, site))).doc(&token::REVOKE),
 ];
 
-/// OAuth clients authenticate in the handlers.
+/// OAuth clients authenticate in the handlers, so the rows are open.
 const fn get(path: &'static str, handler: OpenHandler) -> Row {
     Row::open_get(path, Audience::Anyone, Task::OAuth, handler)
 }

@@ -1,4 +1,4 @@
-//! Dynamic client registration (RFC 7591), and its management: read and delete (RFC 7592).
+//! Dynamic client registration (RFC 7591) and client management: read and delete (RFC 7592).
 
 use access::{AUTH_METHODS, NewClient, OAuthError, Registration, SCOPE, grant_type};
 use bytes::Bytes;
@@ -97,14 +97,15 @@ fn auth_methods(schema: &mut Schema) {
 }
 
 pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
-    // CSRF: a page of another site can post a form without a preflight, but not JSON.
+    // Requiring JSON prevents CSRF: a page on another site can post a form without a preflight
+    // request, but not JSON.
     if !is_json(call) {
         return Ok(answer::not_json());
     }
     if call.body.len() > BODY_MAX {
         return Err(OAuthError::InvalidClientMetadata("the body is larger than 65536 bytes"));
     }
-    // The parser's message would quote the input, so it is not included.
+    // The parser's error message would quote the input, so it is omitted.
     let metadata: Metadata = call.object().map_err(|_| {
         OAuthError::InvalidClientMetadata("the body is not a JSON object of texts and lists of texts")
     })?;
@@ -128,7 +129,8 @@ pub(super) fn read(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     let Some(token) = bearer(call) else { return Ok(answer::not_its_token()) };
     let client = site.core.access.registration(call.path_value("client_id"), token)?;
     Ok(match client {
-        // The standard requires the token in the answer (RFC 7592, 3); the client has just sent it.
+        // The response must contain the token (RFC 7592, section 3), which the client has just
+        // sent.
         Some(client) => answer::object(200, &describe(&client, token, call, site)),
         None => answer::not_its_token(),
     })

@@ -182,7 +182,7 @@ fn count(grant: &Grant<'_>, error: Option<&OAuthError>, site: &Site) {
     site.core.metrics.grant(grant, granted);
 }
 
-/// `token_type_hint` is not needed and ignored.
+/// Revokes a token. One lookup finds tokens of both types, so `token_type_hint` is ignored.
 pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
     respond(call, |form, said| {
         let token = form.need("token", "token is missing")?;
@@ -201,7 +201,7 @@ fn respond(call: &Call<'_>, work: impl FnOnce(&Form, &ClientCredentials) -> Refu
     answered.unwrap_or_else(refused)
 }
 
-/// Records a failed client authentication or an invalid grant in the audit, as a refused login.
+/// Records a failed client authentication or an invalid grant in the audit log as a refused login.
 fn note_declined(
     call: &Call<'_>,
     site: &Site,

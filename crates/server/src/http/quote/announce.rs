@@ -1,4 +1,4 @@
-//! `GET /v1/quote/cmd`: clients announce their commands here. Nothing is stored.
+//! `GET /v1/quote/cmd`: accepts a command that a client announces. Nothing is stored.
 
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::envelope::{self, Empty};

@@ -1,5 +1,5 @@
-//! `GET /v1/quote/history-candlesticks`: the history command without an SDK, in several formats,
-//! and with longer answers than the protocol's.
+//! `GET /v1/quote/history-candlesticks`: the history command for clients without an SDK, in several
+//! formats and with longer responses than the binary protocol allows.
 
 use bytes::Bytes;
 use history::{COUNT_MAX, Paged, Paging, Sessions};
@@ -44,7 +44,7 @@ described_only! {
     }
 }
 
-/// An answer without candles, because they would be charged.
+/// A response without candles, because returning them would be charged.
 #[derive(Debug, Serialize)]
 struct UnchargedPage<'a> {
     symbol: &'a str,
@@ -258,8 +258,8 @@ fn reply(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Pr
     Ok(reply)
 }
 
-/// A cached answer of which the account has already fetched a range. It was counted then; the
-/// rights are checked again.
+/// Returns a cached response from which the account has already fetched a byte range. The first
+/// request was counted; rights are checked again.
 fn taken_apart(
     call: &Call<'_>,
     question: &Question,
@@ -304,8 +304,8 @@ fn whole(
     Ok(whole)
 }
 
-/// The answer to `charge=no` if candles would be charged. It is never cached: the next request may
-/// be charged.
+/// Returns the response to `charge=no` if candles would be charged. It is never cached, because the
+/// next request may allow the charge.
 fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let usage = site.core.access.usage(admitted.account().id, admitted.now());
     let usage = usage.map_err(Problem::from_access)?.ok_or_else(Problem::not_found)?;
@@ -324,13 +324,13 @@ fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<An
     }))
 }
 
-/// The cache key: two requests with the same key have the same answer. Tokens have been removed
-/// from the query.
+/// Returns the cache key. Requests with the same key have the same response. Tokens have been
+/// removed from the query before.
 fn key(call: &Call<'_>, format: Format) -> String {
     format!("{} {}", format.name(), call.query)
 }
 
-/// Refuses an answer that counts as more calls than the account's rate limit ever allows.
+/// Refuses a request that counts as more calls than the account's rate limit can ever allow.
 fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), Problem> {
     let allowance =
         site.core.access.allowance(&caller.who, site.core.uptime()).map_err(Problem::from_access)?;
@@ -347,8 +347,7 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
     }
 }
 
-/// Admits a request. `None` if it is answered without candles: they would be charged, and the
-/// request has `charge=no`.
+/// Admits a request. Returns `None` if candles would be charged and the request has `charge=no`.
 fn admit(
     question: &Question,
     format: Format,
@@ -356,7 +355,7 @@ fn admit(
     site: &Site,
 ) -> Result<Option<Work<HistoryCandles>>, Problem> {
     affordable(question, &admitted.caller, site)?;
-    // `route::admit` checks the right to overnight hours, as for a connection that opted in.
+    // `route::admit` checks the overnight right, as for a connection that has opted in.
     let caller = Caller { overnight: question.sessions == Sessions::All, ..admitted.caller };
     let memory = &mut Memory::of(&caller, &admitted.permit);
     let work = route::admit(&site.core, &caller, question.calls(), memory, |context| {

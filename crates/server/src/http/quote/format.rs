@@ -1,4 +1,4 @@
-//! The formats of candles, and content negotiation.
+//! Candle formats and content negotiation.
 
 use std::fmt::Write;
 use std::io::Cursor;
@@ -57,8 +57,8 @@ impl Format {
         })
     }
 
-    /// The format that the `Accept` header prefers; JSON by default. Of two with equal weight, the
-    /// first.
+    /// Returns the format that the `Accept` header prefers, or JSON without one. The first of
+    /// several formats with equal weight wins.
     pub(super) fn accepted(headers: &HeaderMap) -> Result<Format, Problem> {
         let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
         let mut best: Option<(u16, Format)> = None;
@@ -66,7 +66,7 @@ impl Format {
         for range in preferences(lines) {
             any = true;
             let Some(format) = Format::of_range(range.value) else { continue };
-            // A weight that cannot be parsed is ignored.
+            // An invalid weight is ignored.
             let weight = range.weight.unwrap_or(preferences::FULL);
             if weight > best.map_or(0, |(weight, _)| weight) {
                 best = Some((weight, format));
@@ -93,7 +93,7 @@ impl Format {
         }
     }
 
-    /// Candles as the body of an answer; JSON also contains the token of the next page.
+    /// Encodes candles as a response body. JSON also contains the token of the next page.
     pub(super) fn encode(
         self,
         answer: &history::Answer,
@@ -116,8 +116,8 @@ impl Format {
     }
 }
 
-/// The field names of the protocol, and `time` in RFC 3339. Written candle by candle, so that ten
-/// thousand need no JSON tree in memory.
+/// Writes JSON with the field names of the protocol, and `time` in RFC 3339. Candles are written
+/// one at a time, so that ten thousand of them need no JSON tree in memory.
 fn json(answer: &history::Answer, zone: &Zone, next: Option<&str>) -> Result<String, std::fmt::Error> {
     let mut text = String::with_capacity(256 + 240 * answer.candles.len());
     let symbol = Value::from(answer.symbol.as_str());

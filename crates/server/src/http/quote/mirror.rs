@@ -1,4 +1,5 @@
-//! The pull commands over HTTP: the same messages as JSON, the same route, the same refusals.
+//! The pull commands over HTTP: the same messages encoded as JSON, with the same route and
+//! refusals.
 
 use serde_json::{Map, Value};
 use wire::quote;
@@ -16,7 +17,7 @@ const fn mirror(id: &'static str, summary: &'static str, body: &'static [Media])
     Doc::new(Tag::Mirrors, id, summary).body(body).refuses(&[BAD_REQUEST])
 }
 
-/// A command for the prices of one security.
+/// Documents a command that returns prices of one security.
 const fn quotes_of_one(id: &'static str, summary: &'static str, body: &'static [Media]) -> Doc {
     mirror(id, summary, body).refuses(&[BAD_REQUEST, NO_QUOTES])
 }
@@ -119,7 +120,7 @@ pub(super) const OPTION_STRIKES: Doc = not_offered("optionStrikes");
 pub(super) const WARRANT_ISSUERS: Doc = not_offered("warrantIssuers");
 pub(super) const WARRANTS: Doc = not_offered("warrants");
 
-/// Numeric fields, which some clients send as text.
+/// Numeric fields, which some clients send as strings.
 const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];
 
 pub(super) fn answer(
@@ -136,7 +137,7 @@ pub(super) fn answer(
     Ok(envelope::success(data))
 }
 
-/// The JSON object of a body; an absent body counts as an empty object.
+/// Parses the body as a JSON object. An empty body means an empty object.
 fn fields(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     if body.is_empty() {
         return Ok(Map::new());
@@ -151,8 +152,8 @@ fn fields(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
-/// Normalizes variants: a null field counts as absent, names may be in camel case, and numbers may
-/// be text.
+/// Normalizes the variants that clients send: null fields are removed, camel-case names become
+/// snake case, and numeric strings become numbers.
 fn plain(fields: Map<String, Value>) -> Map<String, Value> {
     let mut plainer = Map::new();
     for (name, field) in fields {
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_of_a_field_are_normalized() {
+    fn field_variants_are_normalized() {
         check("", "{}");
         check(r#"{"symbol":"700.HK","date_request":null}"#, r#"{"symbol":"700.HK"}"#);
         check(

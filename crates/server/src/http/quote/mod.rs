@@ -38,7 +38,7 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::TRADING_SESSIONS }>("/quote/markets/trading-sessions").doc(&mirror::TRADING_SESSIONS),
     mirror::<{ command::TRADING_DAYS }>("/quote/markets/trading-days").doc(&mirror::TRADING_DAYS),
     mirror::<{ command::PROFILE }>("/quote/profile").doc(&mirror::PROFILE),
-    // Protocol commands that Chandler does not offer: refused as such, instead of 404.
+    // Protocol commands that Chandler does not offer. They are refused as such instead of with 404.
     mirror::<{ command::OPTION_QUOTE }>("/quote/options/quotes").doc(&mirror::OPTION_QUOTES),
     mirror::<{ command::WARRANT_QUOTE }>("/quote/warrants/quotes").doc(&mirror::WARRANT_QUOTES),
     mirror::<{ command::DEPTH }>("/quote/depth").doc(&mirror::DEPTH),
@@ -51,10 +51,10 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::WARRANT_FILTER }>("/quote/warrants").doc(&mirror::WARRANTS),
 ];
 
-/// The endpoint for people counts as this command.
+/// The candles endpoint counts as the history command.
 const HISTORY: Task = Task::of_command(command::HISTORY);
 
-/// An endpoint for people and pages that runs a command.
+/// Creates the row of a GET endpoint that runs a command, for people and pages.
 const fn own<const COMMAND: u8>(path: &'static str, handler: PermittedHandler) -> Row {
     let pace = match CommandRow::pace_of(COMMAND) {
         Some(pace) => RowPace::of(pace),
@@ -65,7 +65,7 @@ const fn own<const COMMAND: u8>(path: &'static str, handler: PermittedHandler) -
         .paced(pace)
 }
 
-/// A command of the long connection, by its number.
+/// Creates the row that mirrors a long-connection command, by its number.
 const fn mirror<const COMMAND: u8>(path: &'static str) -> Row {
     let task = Task::of_command(COMMAND);
     let pace = match CommandRow::pace_of(COMMAND) {

@@ -1,4 +1,4 @@
-//! The query string of the candles endpoint: parses it into the query that all transports use, and
+//! Parses the query string of the candles endpoint into the query that all transports share, and
 //! creates the token of the next page.
 
 use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
@@ -12,11 +12,11 @@ use crate::command::{PAGED_MAX, calls, period, symbol};
 use crate::kit::fields::{Fields, Names, echo};
 use crate::refusal::Refusal;
 
-/// The range of timestamps in our tokens.
+/// Timestamps allowed in page tokens, in Unix seconds.
 const STAMPS: std::ops::Range<i64> = -100_000_000_000..100_000_000_000;
 
-/// The accepted names. Some are pairs with one meaning: a word for people, and the field name of
-/// the message.
+/// Accepted parameter names. Some parameters have two: a readable name, and the field name of the
+/// protocol message.
 pub(in crate::http) const KNOWN: [&str; 21] = [
     "symbol",
     "period",
@@ -41,18 +41,18 @@ pub(in crate::http) const KNOWN: [&str; 21] = [
     "charge",
 ];
 
-/// The parameters as text, each at most once.
+/// The raw parameters. Duplicates are refused.
 #[derive(Debug)]
 pub(super) struct Parameters {
     fields: Fields,
 }
 
-/// A value, or its refusal. A query that cannot be parsed is refused immediately. A parsed value
-/// that is out of range is a bad parameter of a history request, which is refused after the request
-/// was counted.
+/// A parsed value or its refusal. A query that cannot be parsed is refused immediately. A value
+/// that parses but is out of range is an invalid history request, which is refused only after it
+/// has been counted.
 type Judged<T> = Result<T, Refusal>;
 
-/// The query, and the maximum length of the answer.
+/// The parsed query and the maximum length of the response.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Question {
     pub(super) symbol: Symbol,
@@ -61,17 +61,17 @@ pub(super) struct Question {
     pub(super) sessions: Sessions,
     span: Judged<Span>,
     pub(super) limit: usize,
-    /// Where the previous page ended.
+    /// Position at which the previous page ended.
     pub(super) from: Option<Timestamp>,
     pub(super) format: Option<Format>,
-    /// Whether candles that would be charged are omitted.
+    /// Whether the caller sent `charge=no`: candles that would be charged are omitted.
     pub(super) keeps_quota: bool,
 }
 
 /// The selected candles, in the local time of the security's market.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Span {
-    /// A range of dates, both included.
+    /// A range of dates, both ends inclusive.
     Dates { start: Option<Date>, end: Option<Date> },
     /// A number of candles from an anchor.
     Offset { direction: Direction, anchor: Anchor },
@@ -112,7 +112,7 @@ impl Parameters {
         Ok(Question { from, ..question })
     }
 
-    /// The same query string with the token of the next page.
+    /// Returns the query string with the token of the next page.
     pub(super) fn with_next(&self, token: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         for (name, value) in self.fields.pairs().filter(|(name, _)| *name != "next") {
@@ -121,17 +121,17 @@ impl Parameters {
         query.append_pair("next", token).finish()
     }
 
-    /// The text of a parameter. An empty one counts as absent.
+    /// Returns the value of a parameter. An empty value is treated as absent.
     fn get(&self, name: &str) -> Option<&str> {
         self.fields.get(name)
     }
 
-    /// The first of these names that is present.
+    /// Returns the first of `names` that is present.
     fn first<'a>(&self, names: &[&'a str]) -> Option<&'a str> {
         names.iter().find(|name| self.get(name).is_some()).copied()
     }
 
-    /// One parameter with two names.
+    /// Returns the name and value of a parameter that has two names. Fails if both are present.
     fn either<'a>(&self, names: [&'a str; 2]) -> Result<Option<(&'a str, &str)>, Refusal> {
         let [word, field] = names;
         match (self.get(word), self.get(field)) {
@@ -142,7 +142,8 @@ impl Parameters {
         }
     }
 
-    /// Whether the query is for a range of dates, not for a number of candles from an anchor.
+    /// Returns whether the query selects a range of dates rather than a number of candles from an
+    /// anchor.
     fn by_dates(&self) -> Result<bool, Refusal> {
         let dates = self.first(&["start", "start_date", "end", "end_date"]);
         let point = self.first(&["before", "after", "direction", "date", "minute"]);
@@ -160,7 +161,7 @@ impl Parameters {
         }
     }
 
-    /// The period by its name, or by its protocol number.
+    /// Parses the period from its name or its protocol number.
     fn period(&self) -> Result<Judged<Period>, Refusal> {
         let text = self.get("period").unwrap_or("day");
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -188,8 +189,8 @@ impl Parameters {
         })
     }
 
-    /// The protocol's selector cannot request overnight hours: on a long connection the sign-in
-    /// does.
+    /// Parses the trading sessions. The protocol's `trade_session` cannot request overnight hours;
+    /// on a long connection, the sign-in does.
     fn sessions(&self) -> Result<Sessions, Refusal> {
         Ok(match self.either(["session", "trade_session"])? {
             None | Some(("session", "intraday") | ("trade_session", "0")) => Sessions::Intraday,
@@ -221,7 +222,7 @@ impl Parameters {
             .ok_or_else(|| malformed(format!("{name} {:?} is outside 1 to {PAGED_MAX}", echo(text))))
     }
 
-    /// A date, if it is present.
+    /// Parses a date parameter, if present.
     fn date(&self, found: Option<(&str, &str)>) -> Result<Option<Date>, Refusal> {
         let Some((name, text)) = found else { return Ok(None) };
         date(text).map(Some).ok_or_else(|| {
@@ -229,8 +230,8 @@ impl Parameters {
         })
     }
 
-    /// The anchor from which candles are counted. An invalid period is reported before anything
-    /// about the anchor.
+    /// Parses the anchor from which candles are counted. An invalid period is reported before an
+    /// invalid anchor.
     fn offset(&self, period: &Judged<Period>, zone: &Zone) -> Result<Judged<Span>, Refusal> {
         let period = period.as_ref().copied().unwrap_or(Period::DAY);
         let [before, after] = ["before", "after"].map(|name| self.get(name).map(|text| (name, text)));
@@ -264,7 +265,7 @@ impl Parameters {
             }
         };
         let date = self.date(self.get("date").map(|text| ("date", text)))?;
-        // As in the message, the minute is ignored for days and longer periods.
+        // As in the protocol message, the minute is ignored for daily and longer periods.
         let minute = self.get("minute").filter(|_| period.is_clock()).map(parse_time_of_day).transpose();
         let anchor = minute.map(|minute| Anchor::of(period, date, minute));
         Ok(anchor.map(|anchor| Span::Offset { direction, anchor }).map_err(bad))
@@ -272,7 +273,7 @@ impl Parameters {
 }
 
 impl Question {
-    /// The query for `history`, for an account with these floors.
+    /// Returns the query for `history`, for an account with these floors.
     pub(super) fn query(&self, floors: FloorTable) -> Result<Query, Refusal> {
         let (symbol, floors) = (self.symbol.clone(), floors.of(self.symbol.market()));
         let period = self.period()?;
@@ -285,17 +286,17 @@ impl Question {
         Ok(Query { symbol, period, adjust: self.adjust, sessions: self.sessions, floors, select })
     }
 
-    /// The period, or its refusal.
+    /// Returns the period or its refusal.
     pub(super) fn period(&self) -> Result<Period, Refusal> {
         self.period.clone()
     }
 
-    /// The calls that the answer counts as in the rate window.
+    /// Returns the number of calls that the response counts as in the rate limit.
     pub(super) fn calls(&self) -> u32 {
         calls(self.limit)
     }
 
-    /// The token of the next page, which is valid only for this query.
+    /// Returns the token of the next page, which is valid only for this query.
     pub(super) fn token(&self, at: Timestamp) -> String {
         format!("{:016x}{:08x}", at.0.cast_unsigned(), self.fingerprint(at))
     }
@@ -310,17 +311,17 @@ impl Question {
         })
     }
 
-    /// A checksum of the query's parameters except `limit`. It only catches mistakes: a forged token
-    /// gives access to nothing that could not be requested without it.
+    /// Returns a checksum of the query's parameters except `limit`. It only catches mistakes: a
+    /// forged token gives no access that the caller would not have without it.
     fn fingerprint(&self, at: Timestamp) -> u32 {
         let Question { symbol, period, adjust, sessions, span, .. } = self;
-        // Only has to differ for different queries.
+        // The `Debug` format is sufficient, because it differs for different queries.
         let text = format!("{symbol} {period:?} {adjust:?} {sessions:?} {span:?} {}", at.0);
         crc32fast::hash(text.as_bytes())
     }
 }
 
-/// `2026-11-13` or `20261113`.
+/// Parses a date in the form `2026-11-13` or `20261113`.
 fn date(text: &str) -> Option<Date> {
     match text.as_bytes() {
         [_, _, _, _, b'-', _, _, b'-', _, _] => parse_date(&text.replace('-', "")).ok(),
@@ -328,13 +329,13 @@ fn date(text: &str) -> Option<Date> {
     }
 }
 
-/// Date and minute of a point in time, written as a date, a date with a local time of the market,
-/// or an instant with an offset.
+/// Parses a point in time into a date and minute. Accepts a date, a date with a time in the
+/// market's zone, or an instant with an offset.
 fn point(text: &str, zone: &Zone) -> Option<(Date, Option<i32>)> {
     if let Ok(instant) = text.parse::<jiff::Timestamp>() {
         let (date, seconds) = zone.local(Timestamp(instant.as_second()));
         let minute = i32::try_from(seconds / 60).ok()?;
-        // The other forms cannot express negative years either.
+        // Negative years are refused, as in the other forms.
         return (date.year() >= 0).then_some((date, Some(minute)));
     }
     let Some((day, time)) = text.split_once(['T', ' ']) else {

@@ -5,7 +5,7 @@ fn question(query: &str) -> Result<Question, String> {
     Parameters::parse(query).and_then(|found| found.question(&venues)).map_err(|refusal| refusal.text())
 }
 
-/// Checks the history query that a query string parses to.
+/// Checks that a query string parses to the expected history query.
 #[track_caller]
 fn check(query: &str, means: &str) {
     let question = question(query).unwrap();
@@ -70,7 +70,7 @@ fn a_query_string_parses_to_the_common_query() {
 }
 
 #[test]
-fn a_point_is_a_date_a_time_of_the_market_or_an_instant() {
+fn a_point_is_a_date_a_local_time_or_an_instant() {
     let means = |query: &str, select: &str| {
         check(
             &format!("symbol=700.HK&period=1m&{query}"),
@@ -84,9 +84,9 @@ fn a_point_is_a_date_a_time_of_the_market_or_an_instant() {
     means("after=20261113T0930", "Present of Minute(2026-11-13, 570)");
     means("after=2026-11-13T01:30:00Z", "Present of Minute(2026-11-13, 570)");
     means("after=2026-11-13T09%3A30%3A00%2B08%3A00", "Present of Minute(2026-11-13, 570)");
-    // An unencoded plus is a space, which makes the time invalid.
+    // An unencoded plus is decoded as a space, which makes the time invalid.
     question("symbol=700.HK&after=2026-11-13T09:30:00+08:00").unwrap_err();
-    // As long as a time with seconds, but invalid.
+    // Invalid texts with the length of a time with seconds.
     for time in ["12:30+08", "09:30:1x", "09:30:60", "09:30.00", "0930x:00", "é9:30:0"] {
         let refusal = question(&format!("symbol=700.HK&before=2026-11-13T{time}")).unwrap_err();
         assert!(refusal.contains(" is not a time: write 2026-11-13, 2026-11-13T09:30"), "{time}: {refusal}");
@@ -175,7 +175,7 @@ fn a_token_is_valid_only_for_its_query() {
     {
         assert!(altered(token).is_err(), "{token}");
     }
-    // Well formed, but with a timestamp that we never issue.
+    // Well-formed tokens with timestamps that are never issued.
     assert!(altered(&call.token(Timestamp(i64::MAX))).is_err());
     assert!(altered(&call.token(Timestamp(i64::MIN))).is_err());
 }

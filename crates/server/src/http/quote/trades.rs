@@ -1,5 +1,5 @@
-//! Quotes, trades, capital flow and capital distribution as GET endpoints, for people and for the
-//! chart page: the same commands, the same answers.
+//! GET endpoints for quotes, trades, capital flow and capital distribution, for people and for the
+//! chart page. They run the same commands as the long connection.
 
 use serde_json::{Map, Value};
 use wire::{command, quote};
@@ -86,7 +86,7 @@ pub(super) fn distribution(call: &Call<'_>, site: &Site, admitted: Admitted) -> 
     answer(command::CAPITAL_DISTRIBUTION, of_symbol(&named), site, &admitted)
 }
 
-/// The fields of the message.
+/// Returns the message fields of a request for one symbol.
 fn of_symbol(named: &QueryParameters) -> Map<String, Value> {
     let symbol = named.get("symbol").unwrap_or_default();
     Map::from_iter([("symbol".to_owned(), Value::from(symbol))])

@@ -1,5 +1,5 @@
-//! `GET /v1/statement/download`: a temporary URL from which one statement can be fetched without
-//! other credentials.
+//! `GET /v1/statement/download`: creates a temporary signed URL from which a statement can be
+//! fetched without other credentials.
 
 use access::Download;
 use market::Timestamp;
@@ -50,7 +50,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(DownloadAddress { url }))
 }
 
-/// A statement by its key. Another account's is reported as not found.
+/// Returns a statement and its key. Another account's statement is reported as not found.
 pub(in crate::http) fn stored(
     site: &Site,
     admitted: &Admitted,

@@ -1,4 +1,4 @@
-//! `GET /files/statement/{file}`: a statement, for any holder of its URL.
+//! `GET /files/statement/{file}`: serves a statement to any holder of its signed URL.
 
 use access::{Download, DownloadRefused};
 use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
@@ -32,7 +32,7 @@ pub(super) const FILE: Doc = Doc::new(Tag::Trade, "statementFile", "A statement,
 
 const PDF: HeaderValue = HeaderValue::from_static("application/pdf");
 
-/// The signed part of a URL, with everything that decides the content.
+/// Returns the signed part of a URL, which contains everything that determines the content.
 pub(super) fn signed_path(name: &str, language: &str) -> String {
     format!("/files/statement/{name}?lang={language}")
 }
@@ -41,7 +41,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let (key, language) = checked(call, site)?;
     let core = &site.core;
     let stored = core.with_reader(|reader| core.paper.at(key.account, reader, &**core).statement(key.of));
-    // The statement existed when the URL was created: a rewind has removed it since.
+    // A missing statement was removed by a rewind after the URL was created.
     let text = stored.map_err(Problem::from_paper)?.ok_or_else(Problem::not_found)?;
     let mut answer = match key.format {
         Format::Json => envelope::json(200, text.into()),
@@ -56,9 +56,9 @@ pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     Ok(answer)
 }
 
-/// Verifies a URL. Returns the file and the language that it names.
+/// Verifies a signed URL. Returns the file and the language.
 fn checked(call: &Call<'_>, site: &Site) -> Result<(FileKey, Language), Problem> {
-    // All invalid URLs get the same refusal.
+    // All invalid URLs get the same refusal, so that it reveals nothing.
     let forged = || Problem::download_refused(DownloadRefused::Forged.to_string());
     let query = Query::parse(call.query).map_err(|_| forged())?;
     let key = FileKey::parse_name(call.path_value("file")).ok_or_else(forged)?;
@@ -67,7 +67,8 @@ fn checked(call: &Call<'_>, site: &Site) -> Result<(FileKey, Language), Problem>
     else {
         return Err(forged());
     };
-    // The query must be canonical: nothing added, and no other spelling of a number.
+    // The query must be in canonical form: no extra parameters, and no alternative spellings of
+    // numbers.
     if call.query != format!("lang={language}&expires={}&sig={signature}", expires.0) {
         return Err(forged());
     }

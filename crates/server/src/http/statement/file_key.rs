@@ -1,11 +1,11 @@
-//! Names of a statement file: in the list, and in its download URL.
+//! Identifiers of a statement file: its key in the list, and its name in the download URL.
 
 use access::AccountId;
 use market::Date;
 use paper::StatementId;
 use trading::statement::StatementKind;
 
-/// The form of a file.
+/// File format of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
@@ -25,7 +25,7 @@ impl Format {
     }
 }
 
-/// One file.
+/// Identifies a statement file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct FileKey {
     pub(super) account: AccountId,
@@ -33,11 +33,11 @@ pub(in crate::http) struct FileKey {
     pub(super) format: Format,
 }
 
-/// Longer than any key.
+/// Maximum length of a key or name in bytes; longer than any valid one.
 const LENGTH_MAX: usize = 128;
 
 impl FileKey {
-    /// The name in the list.
+    /// Returns the key shown in the statement list.
     pub(super) fn key(&self) -> String {
         let StatementId { kind, date } = self.of;
         let (kind, date, account) = (kind.number(), digits(date), self.account.0);
@@ -55,7 +55,7 @@ impl FileKey {
         FileKey::of_parts(account, kind, date, format).filter(|key| key.key() == text)
     }
 
-    /// The last segment of its URL.
+    /// Returns the file name in the URL.
     pub(super) fn name(&self) -> String {
         let StatementId { kind, date } = self.of;
         format!("{}-{}-{:08}.{}", self.account.0, kind.number(), digits(date), self.format.as_str())
@@ -77,13 +77,13 @@ impl FileKey {
     }
 }
 
-/// A date as a number, such as 20260318.
+/// Encodes a date as a number such as 20260318.
 pub(super) fn digits(date: Date) -> u32 {
     let number = i32::from(date.year()) * 10_000 + i32::from(date.month()) * 100 + i32::from(date.day());
     u32::try_from(number).unwrap_or_default()
 }
 
-/// The date that a number encodes, if it is valid.
+/// Decodes a number such as 20260318. Returns `None` if it is not a valid date.
 pub(super) fn date_of(digits: u32) -> Option<Date> {
     let year = i16::try_from(digits / 10_000).ok()?;
     let [month, day] = [digits / 100 % 100, digits % 100].map(|part| i8::try_from(part).ok());
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_a_date_only_if_the_day_exists() {
+    fn only_existing_dates_are_decoded() {
         for (number, date) in [(20_260_318, Some("2026-03-18")), (20_240_229, Some("2024-02-29"))] {
             assert_eq!(date_of(number).map(|date| date.to_string()).as_deref(), date);
             assert_eq!(date_of(number).map(digits), Some(number));

@@ -1,4 +1,4 @@
-//! `GET /v1/statement/list`: the statements of the account, newest first.
+//! `GET /v1/statement/list`: an account's statements, newest first.
 
 use market::Date;
 use paper::StatementList;
@@ -32,7 +32,7 @@ pub(super) const LIST: Doc = Doc::new(Tag::Trade, "statements", "Statements of d
 const LIMIT_DEFAULT: u32 = 20;
 const LIMIT_MAX: u32 = 1_000;
 const PAGES_MAX: u32 = 1_000_000;
-/// Smallest valid date: SDKs send 1 for none.
+/// Lower numbers mean no start date: SDKs send 1.
 const DATES_FROM: u32 = 19_000_101;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -59,7 +59,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Statements { list: listed.collect() }))
 }
 
-/// Both forms of the SDKs; pages win if both are given.
+/// Parses the request, either as `limit` or as `page` and `page_size`: SDKs use both. The latter
+/// takes precedence.
 fn parse_request(query: &Query) -> Result<StatementList, Problem> {
     let kind = match query.number("statement_type", (1, 2), 1)? {
         2 => StatementKind::Monthly,

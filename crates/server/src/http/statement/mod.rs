@@ -1,4 +1,4 @@
-//! Statements of paper accounts: the list, download URLs, and the files. One file per endpoint.
+//! Statement endpoints of paper accounts: list, download URLs, and files. One file per endpoint.
 
 mod download;
 mod file;
@@ -13,10 +13,10 @@ use crate::metrics::Task;
 pub(super) use download::stored;
 
 pub(super) const ROUTES: &[Row] = &[
-    // Due statements are computed from the whole journal.
+    // The list computes statements that are due, which reads the whole journal.
     get("/v1/statement/list", list::answer).paced(RowPace::Journal).doc(&list::LIST),
     get("/v1/statement/download", download::answer).paced(RowPace::Trade).doc(&download::DOWNLOAD),
-    // The URL is the only credential: its signature is checked first.
+    // The signed URL is the only credential; the handler verifies it first.
     Row::open_get("/files/statement/{file}", Audience::Anyone, Task::Orders, file::answer).doc(&file::FILE),
 ];
 

@@ -17,7 +17,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let id = query.order()?.ok_or_else(|| missing("order_id"))?;
-    // Attached orders are not offered, so none has this id.
+    // Attached orders are not offered, so no attached order has this id.
     if query.is_true("is_attached") {
         return Err(not_found());
     }

@@ -1,4 +1,4 @@
-//! `GET /v1/trade/order`: one order with its history and charges.
+//! `GET /v1/trade/order`: an order with its history and charges.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         let order = reading.account.order(id);
         Ok(order.map(|order| Detail::of(order, reading.view.tables, language)))
     })?;
-    // Attached orders would have their own details, but are not offered.
+    // Attached orders are not offered, so a request for the details of one finds nothing.
     let mut detail = found.filter(|_| !query.is_true("is_attached")).ok_or_else(not_found)?;
     let names = trader.names([detail.order.security()])?;
     detail.order.name(&names);

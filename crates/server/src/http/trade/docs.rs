@@ -4,10 +4,10 @@ use crate::kit::doc::refusals::{NOT_OFFERED, TRADE_REFUSED, TRADE_TOO_FAST};
 use crate::kit::doc::{Kind, Parameter, RefusalDoc, Word};
 
 pub(super) const REFUSALS: &[RefusalDoc] = &[TRADE_REFUSED, TRADE_TOO_FAST];
-/// Refusals of endpoints that take the terms of an order.
+/// Refusals of endpoints that take order terms.
 pub(super) const TERMS_REFUSALS: &[RefusalDoc] = &[TRADE_REFUSED, TRADE_TOO_FAST, NOT_OFFERED];
 
-/// An SDK feature of order submission, as the refusal names it.
+/// Name of the missing SDK feature in refusals.
 pub(super) const ATTACHED_ORDERS: &str = "attached orders";
 
 pub(super) const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "As 700.HK");

@@ -1,4 +1,4 @@
-//! `GET /v1/trade/estimate/buy_limit`: the quantity that could be bought or sold.
+//! `GET /v1/trade/estimate/buy_limit`: the maximum quantity that could be bought or sold.
 
 use schemars::JsonSchema;
 use serde::Serialize;

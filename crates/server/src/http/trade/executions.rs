@@ -1,4 +1,4 @@
-//! Executions: today's, earlier ones, or both.
+//! Execution lists: today's, earlier ones, or both.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ pub(super) const EXECUTIONS_ALL: Doc = Doc::new(Tag::Trade, "allExecutions", "Ex
     .answers(&[AnswerDoc::ok("A page of them, newest first", &[data::<Page>()])])
     .refuses(REFUSALS);
 
-/// Rows of one page, and of today's executions.
+/// Maximum number of rows per page, and in today's list.
 const PAGE_ROWS: usize = 1_000;
 const PAGES_MAX: u32 = 1_000_000;
 
@@ -58,7 +58,7 @@ pub(super) struct Page {
     trades: Vec<Trade>,
 }
 
-/// The requested days.
+/// The trading days to include.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Days {
     Today,
@@ -66,7 +66,7 @@ enum Days {
     All,
 }
 
-/// `GET /v1/trade/execution/today`.
+/// Handles `GET /v1/trade/execution/today`.
 pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
@@ -75,7 +75,7 @@ pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<
     Ok(envelope::success(Trades { trades }))
 }
 
-/// `GET /v1/trade/execution/history`.
+/// Handles `GET /v1/trade/execution/history`.
 pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
@@ -84,7 +84,7 @@ pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     Ok(envelope::success(found(&trader, &query, (Days::Before, range), start)?))
 }
 
-/// `GET /v3/trade/execution/all`.
+/// Handles `GET /v3/trade/execution/all`.
 pub(super) fn all(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
@@ -94,13 +94,13 @@ pub(super) fn all(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     Ok(envelope::success(found(&trader, &query, (Days::All, (start, end)), first)?))
 }
 
-/// The offset of the requested page.
+/// Returns the offset of the requested page.
 fn page_start(query: &Query) -> Result<usize, Problem> {
     let page = query.number("page", (1, PAGES_MAX), 1)?;
     Ok(PAGE_ROWS.saturating_mul(page.saturating_sub(1) as usize))
 }
 
-/// Newest first, from an offset on.
+/// Returns a page of matching executions, newest first, starting at offset `first`.
 fn found(
     trader: &Trader<'_>,
     query: &Query,

@@ -1,4 +1,4 @@
-//! `GET /v1/trade/order/history`: orders other than today's, by submission time.
+//! `GET /v1/trade/order/history`: orders before today, by submission time.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -19,9 +19,9 @@ pub(super) const HISTORY: Doc =
         .answers(&[AnswerDoc::ok("At most 1,000 orders, newest first", &[data::<History>()])])
         .refuses(REFUSALS);
 
-/// Rows of one answer.
+/// Maximum number of rows per response.
 const ROWS_MAX: usize = 1_000;
-/// Length of the range if one end or both are not given.
+/// Length of the time range in days if `start_at` or `end_at` is missing.
 const DAYS_DEFAULT: i64 = 90;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub(super) struct History {
     orders: Vec<OrderRow>,
 }
 
-/// The time range, both ends included.
+/// Returns the requested time range; both ends are inclusive.
 pub(super) fn range(query: &Query, now: Timestamp) -> Result<(Timestamp, Timestamp), Problem> {
     let (start, end) = (query.time(&["start_at"])?, query.time(&["end_at"])?);
     let days = DAYS_DEFAULT * 86_400;

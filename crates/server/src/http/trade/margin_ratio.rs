@@ -1,4 +1,4 @@
-//! `GET /v1/risk/margin-ratio`: the share of a position that must be covered.
+//! `GET /v1/risk/margin-ratio`: the fraction of a position's value that must be covered.
 
 use market::MarginFactor;
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ pub(super) const MARGIN_RATIO: Doc =
         .answers(&[AnswerDoc::ok("Initial, maintenance and forced selling", &[data::<Ratios>()])])
         .refuses(REFUSALS);
 
-/// A security without stored data gets no credit.
+/// Ratio of a security without stored margin factors: it must be fully covered.
 const WHOLE: &str = "1";
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,5 +1,5 @@
-//! `GET /v1/trade/marks`: the account's marks on a chart of a security: open orders, and fills at
-//! their candles. No SDK sends it.
+//! `GET /v1/trade/marks`: an account's open orders and fills, to be drawn on a security's chart. No
+//! SDK calls this endpoint.
 
 use market::Symbol;
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ pub(super) const MARKS: Doc = Doc::new(
 .answers(&[AnswerDoc::ok("Oldest first", &[data::<ChartMarks>()])])
 .refuses(REFUSALS);
 
-/// Most fills in one answer; the newest win.
+/// Maximum number of fills per response. Older fills are omitted.
 const FILLS_MAX: usize = 1_000;
 
 /// Open orders and fills of a security.
@@ -69,7 +69,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
     let at = trader.now().0.to_string();
-    // Viewing a chart does not open an account.
+    // Viewing a chart must not open a paper account.
     if !trader.has_begun()? {
         let (orders, fills) = (Vec::new(), Vec::new());
         return Ok(envelope::success(ChartMarks { at, entries: 0, orders, fills, fills_omitted: 0 }));
@@ -111,7 +111,7 @@ impl OpenOrder {
             status: order.status().as_str(),
             quantity: order.remaining().to_string(),
             price: text(order.terms.price),
-            // A released order waits only for its limit.
+            // Once triggered, an order waits only for its limit price.
             trigger_price: text(order.terms.trigger_price.filter(|_| order.is_waiting())),
         }
     }

@@ -1,8 +1,8 @@
-//! Orders of paper accounts, in the form of the SDKs. One file per endpoint.
+//! Order endpoints of paper accounts, in the JSON format of the SDKs. One file per endpoint.
 //!
 //! Requests become engine commands ([`json_fields`](crate::kit::json_fields) parses their values),
-//! and the engine's values become rows ([`order_row`]). The crates `trading` and `paper` decide
-//! what an order does.
+//! and the engine's values become rows ([`order_row`]). The crates `trading` and `paper` implement
+//! the order behavior.
 
 mod cancel;
 mod detail;

@@ -1,4 +1,5 @@
-//! An order in the form of the SDKs: all keys present, and an empty text for an absent value.
+//! An order in the JSON format of the SDKs: every key is present, and an absent value is an empty
+//! string.
 
 use market::{Price, Symbol};
 use schemars::JsonSchema;
@@ -49,7 +50,8 @@ pub(super) struct OrderRow {
 }
 
 impl OrderRow {
-    /// Without the name, which is looked up for all rows together.
+    /// Converts an order. The caller adds the security names, which are looked up for all rows
+    /// together.
     pub(super) fn of(order: &Order) -> OrderRow {
         let terms = &order.terms;
         let price = |price: Option<Price>| price_text(price, order.facts.decimals);
@@ -103,7 +105,7 @@ impl OrderRow {
     }
 }
 
-/// A price with at least the decimals of its security; an empty text for none.
+/// Formats a price with at least as many decimals as its security has; an empty string for `None`.
 pub(super) fn price_text(price: Option<Price>, decimals: u32) -> String {
     price.map(|price| exact_price(price, decimals).to_string()).unwrap_or_default()
 }
@@ -116,7 +118,7 @@ pub(super) fn group(group: ChargeGroup, language: Language) -> &'static str {
     in_language(language, en, cn, hk)
 }
 
-/// The name of a charge; the code itself for one that an operator has added.
+/// Returns the name of a charge, or the code itself for charges that operators have added.
 pub(super) fn charge(code: &str, language: Language) -> &str {
     let [en, cn, hk] = match code {
         "COMMISSION" => ["Commission", "佣金", "佣金"],
@@ -135,7 +137,7 @@ pub(super) fn charge(code: &str, language: Language) -> &str {
     in_language(language, en, cn, hk)
 }
 
-/// The same in English, for the command line.
+/// Returns the English name of a charge, for the command line.
 pub fn charge_name(code: &str) -> &str {
     charge(code, Language::En)
 }

@@ -1,5 +1,5 @@
-//! `POST /v1/trade/order/preview`: the expected result and the cost of an order, without submitting
-//! it. No SDK sends it.
+//! `POST /v1/trade/order/preview`: returns the expected result and cost of an order without
+//! submitting it. No SDK calls this endpoint.
 
 use paper::Preview;
 
@@ -25,7 +25,7 @@ pub(super) const PREVIEW: Doc = Doc::new(
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
-    // A read-only account could not submit any order.
+    // A read-only account cannot submit orders.
     if trader.is_read_only() {
         return Err(Problem::read_only());
     }

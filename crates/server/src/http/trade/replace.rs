@@ -63,10 +63,10 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Nothing {}))
 }
 
-/// Refuses another `delayed_until` than the order was submitted with, which an SDK can send.
+/// Refuses a change of `delayed_until`. SDKs may send the original value.
 fn check_time(trader: &Trader<'_>, id: OrderId, field: &Field) -> Result<(), Problem> {
     let Some(named) = field.time("delayed_until")? else { return Ok(()) };
-    // An account that was not opened has no orders, and a refused request must not open it.
+    // An account that is not open has no orders, and a refused request must not open it.
     if !trader.has_begun()? {
         return Err(not_found());
     }

@@ -63,7 +63,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Submitted { order_id }))
 }
 
-/// Parses the order. Withdrawn types are accepted from accounts pinned to an earlier API date.
+/// Parses an order. Order types that were withdrawn are accepted from accounts pinned to an earlier
+/// API date.
 pub(super) fn request(body: &Body, admitted: &Admitted) -> Result<Submit, Problem> {
     let terms = terms(body)?;
     let order_type = terms.order_type.as_str();
@@ -89,7 +90,8 @@ fn terms(body: &Body) -> Result<Terms, Problem> {
     let plain = Terms::new(symbol, side, order_type, quantity);
     Ok(Terms {
         time_in_force,
-        // Some clients send a price with every order type.
+        // Some clients send a price with every order type, so it is ignored where it does not
+        // apply.
         price: price.filter(|_| order_type.has_limit()),
         trigger_price: body.trigger_price.price("trigger_price")?,
         limit_offset: body.limit_offset.price("limit_offset")?,

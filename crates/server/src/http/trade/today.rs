@@ -23,7 +23,7 @@ pub(super) const TODAY: Doc = Doc::new(
 )])
 .refuses(REFUSALS);
 
-/// Most rows of one answer, unless more orders are open.
+/// Maximum number of rows per response, unless more orders are open.
 const ROWS_MAX: usize = 1_000;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub(super) struct Today {
     orders: Vec<OrderRow>,
 }
 
-/// The requested orders of a list.
+/// Filter of an order list.
 #[derive(Debug)]
 pub(super) struct Filter {
     symbol: Option<market::Symbol>,
@@ -42,9 +42,9 @@ pub(super) struct Filter {
     id: Option<OrderId>,
 }
 
-/// Markets that SDKs know; orders exist in the first two.
+/// Market names that SDKs send. Orders exist only in the first two.
 const MARKETS: [&str; 5] = ["HK", "US", "CN", "SG", "Crypto"];
-/// States that SDKs know but no order here has.
+/// Order states that SDKs know but that do not occur here.
 const UNUSED: [&str; 3] = ["ReplacedNotReported", "ProtectedNotReported", "ReplacedStatus"];
 
 impl Filter {
@@ -57,7 +57,7 @@ impl Filter {
         for text in query.all("status").filter(|text| !UNUSED.contains(text)) {
             statuses.push(text.parse().map_err(|_| unknown("status", text))?);
         }
-        // If all requested states are unused, nothing may match: no market has an empty name.
+        // If all requested states are unused, nothing must match. No market has an empty name.
         let finds_none = statuses.is_empty() && query.get("status").is_some();
         Ok(Filter {
             symbol: query.symbol()?,
@@ -97,7 +97,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Today { orders }))
 }
 
-/// Cuts a list, newest first, to `most` rows. Open orders are never cut.
+/// Truncates a list, newest first, to `most` rows. Open orders are never removed.
 fn newest<T>(mut orders: Vec<T>, most: usize, is_open: impl Fn(&T) -> bool) -> Vec<T> {
     let open = orders.iter().filter(|order| is_open(order)).count();
     let mut room = most.saturating_sub(open);

@@ -1,5 +1,5 @@
-//! `GET /v1/trade/order/why`: explains what happened to an order, and by which rules. No SDK sends
-//! it.
+//! `GET /v1/trade/order/why`: explains what happened to an order and which rules caused it. No SDK
+//! calls this endpoint.
 
 use paper::OrderExplanation;
 

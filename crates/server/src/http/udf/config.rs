@@ -1,4 +1,4 @@
-//! `config`: the features of this datafeed.
+//! `config`: the features that this datafeed supports.
 
 use market::Region;
 use schemars::JsonSchema;
@@ -55,7 +55,7 @@ pub(super) fn document() -> UdfConfig {
     }
 }
 
-/// The exchanges that a search can be restricted to, by the suffix of their symbols.
+/// Returns the exchanges that a search can be restricted to, identified by symbol suffix.
 fn exchanges() -> Vec<UdfExchange> {
     let all = UdfExchange { value: "", name: "All", desc: "All exchanges" };
     let of_region = |region: Region| {

@@ -1,4 +1,4 @@
-//! Shared by the requests of the protocol: parameters, and the form of refusals.
+//! Parameters and refusal format shared by the UDF requests.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,13 +62,13 @@ pub(super) const fn udf(id: &'static str, summary: &'static str) -> Doc {
     Doc::new(Tag::Udf, id, summary).refuses(REFUSALS)
 }
 
-/// A required parameter.
+/// Returns a required parameter. Fails if it is absent or empty.
 pub(super) fn required(call: &Call<'_>, name: &str) -> Result<String, Refusal> {
     let found = call.parameter_of(name).filter(|text| !text.is_empty());
     found.ok_or_else(|| Refusal::Malformed(format!("{name} is missing")))
 }
 
-/// An integer, if present.
+/// Parses an integer parameter, or returns `None` if it is absent or empty.
 pub(super) fn number(call: &Call<'_>, name: &str) -> Result<Option<i64>, Refusal> {
     let Some(text) = call.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let wrong = || Refusal::Malformed(format!("{name} {:?} is not a whole number", echo(&text)));

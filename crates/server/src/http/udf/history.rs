@@ -1,4 +1,4 @@
-//! `history`: candles of a time span, or a number of candles before a point.
+//! `history`: candles in a time range, or a number of candles before a point in time.
 
 use std::fmt::Write;
 
@@ -18,8 +18,8 @@ use crate::kit::{Admitted, Answer, Call, Site, allowance};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory};
 
-/// The range of times, 1970 to 2100. Others are clamped: charts request negative times when
-/// scrolled far enough.
+/// Supported times, 1970 to 2100. Other times are clamped: charts request negative times when
+/// scrolled far back.
 const STAMPS: (i64, i64) = (1, 4_102_444_800);
 const DAY: i64 = 86_400;
 
@@ -69,9 +69,9 @@ described_only! {
 struct Question {
     ticker: Ticker,
     period: Period,
-    /// The end, exclusive.
+    /// End of the range, exclusive, in Unix seconds.
     to: i64,
-    /// The start, inclusive; `None` if a number of candles is requested, however old.
+    /// Start of the range, inclusive. `None` if a number of candles is requested, however old.
     from: Option<i64>,
     limit: usize,
 }
@@ -79,7 +79,7 @@ struct Question {
 pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let question = parse(call, site)?;
     let limit = question.limit.min(affordable(&admitted.caller, site)?);
-    // `route::admit` checks the right to overnight hours, as for a connection that opted in.
+    // `route::admit` checks the overnight right, as for a connection that has opted in.
     let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..admitted.caller };
     let zone = site.core.history.venue(&question.ticker.symbol).zone();
     let memory = &mut Memory::of(&caller, &admitted.permit);
@@ -94,8 +94,8 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     let stamps: Vec<i64> = answer.candles.time.iter().map(|at| stamp(*at)).collect();
     let first = question.from.map_or(0, |from| stamps.partition_point(|at| *at < from));
     if first == stamps.len() {
-        // Without candles in the span, the stamp of the newest older candle shows the chart where
-        // to look next.
+        // If the range has no candles, the timestamp of the newest older candle tells the chart
+        // where to continue.
         let body = match stamps.last() {
             Some(older) => json!({"s": "no_data", "nextTime": older}),
             None => json!({"s": "no_data"}),
@@ -107,8 +107,8 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     Ok(envelope::json(200, body.into()))
 }
 
-/// The stamp of a day or a longer period: charts expect midnight UTC of its date, whatever the
-/// market's time zone.
+/// Converts the timestamp of a daily or longer candle. Charts expect midnight UTC of its date,
+/// whatever the market's time zone.
 pub(super) fn day_stamp(midnight: Timestamp, zone: &Zone) -> Timestamp {
     Timestamp(midnight.0.saturating_add(zone.offset(midnight)))
 }
@@ -127,7 +127,8 @@ fn parse(call: &Call<'_>, site: &Site) -> Result<Question, Refusal> {
         })?),
     };
     let (from, limit) = match (countback, from) {
-        // The count wins over the span: otherwise a chart would repeat the request over weekends.
+        // The count takes precedence over the range. Otherwise a chart would repeat the request
+        // over weekends.
         (Some(count), _) => (None, count),
         (None, Some(from)) => {
             let venue = site.core.history.venue(&ticker.symbol);
@@ -138,8 +139,8 @@ fn parse(call: &Call<'_>, site: &Site) -> Result<Question, Refusal> {
     Ok(Question { ticker, period, to, from, limit: limit.clamp(1, PAGED_MAX) })
 }
 
-/// The most candles that the account's rate limit allows in one answer. A chart requests older ones
-/// later.
+/// Returns the maximum number of candles that the account's rate limit allows in one response. A
+/// chart requests older candles later.
 fn affordable(caller: &Caller, site: &Site) -> Result<usize, Problem> {
     let allowance =
         site.core.access.allowance(&caller.who, site.core.uptime()).map_err(Problem::from_access)?;
@@ -147,14 +148,16 @@ fn affordable(caller: &Caller, site: &Site) -> Result<usize, Problem> {
     Ok(calls.saturating_mul(COUNT_MAX).max(1))
 }
 
-/// An upper bound on the candles of a span, which decides how many calls it counts as.
+/// Returns an upper bound on the number of candles in a range, which decides how many calls it
+/// counts as.
 fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &Venue) -> usize {
     let seconds = to.saturating_sub(from).max(0);
     let days = |length: i64| seconds / (length * DAY) + 2;
     let candles = match period {
         Period::Clock(minutes) => {
             let length = i64::from(minutes.get());
-            // The hours of a full day: a span that ends on a half day also contains full days.
+            // Use the hours of a full day, because a range that ends on a half day also contains
+            // full days.
             let hours = venue.full_hours(venue.zone().date(Timestamp(to)));
             let open = hours.iter().filter(|segment| {
                 let lane = history::lane_of(segment.session);
@@ -173,7 +176,8 @@ fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &V
 }
 
 impl Question {
-    /// The query for `history`: a number of candles back from a point, inclusive.
+    /// Returns the query for `history`: `limit` candles back from the last second of the range,
+    /// inclusive.
     fn query(&self, limit: usize, zone: &Zone, floors: FloorTable) -> Query {
         let Ticker { symbol, adjust, sessions } = self.ticker.clone();
         let last = Timestamp(self.to - 1);
@@ -182,7 +186,7 @@ impl Question {
                 let (date, seconds) = zone.local(last);
                 Anchor::Minute(date, i32::try_from(seconds / 60).unwrap_or_default())
             }
-            // Days are stamped with midnight UTC in this protocol.
+            // UDF timestamps of daily candles are midnight UTC.
             Period::Calendar(_) => {
                 let at = jiff::Timestamp::from_second(last.0).unwrap_or_default();
                 Anchor::Day(jiff::tz::Offset::UTC.to_datetime(at).date())
@@ -194,8 +198,8 @@ impl Question {
     }
 }
 
-/// The candles as JSON columns. Prices are numbers here, written from their digits without binary
-/// floating point.
+/// Encodes candles as JSON columns. Prices are JSON numbers, written from their decimal digits
+/// without binary floating point.
 fn table(candles: &Candles, stamps: &[i64], first: usize, decimals: u32) -> Result<String, std::fmt::Error> {
     let rows = stamps.len().saturating_sub(first);
     let mut text = String::with_capacity(64 + 60 * rows);
@@ -233,8 +237,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_candle_bound_of_a_span_is_never_too_low() {
-        // A week in which every minute is traded, for each market.
+    fn the_candle_bound_is_never_too_low() {
+        // A week in which every minute has a trade, in each market.
         let (from, to) = (1_794_182_400, 1_794_787_200);
         for market in [Market::Hk, Market::Us, Market::Cn] {
             let venue = Venue::built_in(market).unwrap();
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_ends_on_a_half_day_is_bounded_by_full_days() {
+    fn a_range_ending_on_a_half_day_uses_full_day_hours() {
         let venue = Venue::built_in(Market::Us).unwrap();
         let (first, half) = (jiff::civil::date(2025, 11, 3), jiff::civil::date(2025, 11, 28));
         assert_ne!(venue.hours(half), venue.full_hours(half));

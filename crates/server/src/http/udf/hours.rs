@@ -5,18 +5,18 @@ use market::{Date, DayKind, Segment, Session, Venue};
 
 const MINUTES_A_DAY: i32 = 1440;
 
-/// The hours of a full day.
+/// Formats the trading hours of a full day.
 pub(super) fn week(venue: &Venue, sessions: Sessions, today: Date) -> String {
     of_segments(venue.full_hours(today), sessions)
 }
 
-/// Weekdays without trading, from the first day with visible minutes: `20261225,20270101`.
+/// Lists weekdays without trading, starting at `from`: `20261225,20270101`.
 pub(super) fn holidays(venue: &Venue, from: Date) -> String {
     let closed = weekdays(venue, from).filter(|date| venue.calendar().kind(*date).is_none());
     closed.map(compact).collect::<Vec<_>>().join(",")
 }
 
-/// Days with unusual hours: `0930-1300:20261127;…`.
+/// Lists days with shortened hours, starting at `from`: `0930-1300:20261127;…`.
 pub(super) fn corrections(venue: &Venue, sessions: Sessions, from: Date) -> String {
     let half = weekdays(venue, from).filter(|date| venue.calendar().kind(*date) == Some(DayKind::Half));
     let report = half.map(|date| format!("{}:{}", of_segments(venue.hours(date), sessions), compact(date)));
@@ -37,16 +37,15 @@ fn of_segments(segments: &[Segment], sessions: Sessions) -> String {
     };
     let mut spans: Vec<(i32, i32)> = Vec::new();
     for segment in segments.iter().filter(|segment| wanted(segment.session)) {
-        // The candle of a closing auction is stamped with the end itself, which a chart would treat
-        // as outside.
+        // The candle of a closing auction has the end itself as its timestamp, which a chart would
+        // treat as outside the session.
         let end = segment.last_minute() + 1;
         match spans.last_mut() {
             Some((_, before)) if *before == segment.start => *before = end,
             _ => spans.push((segment.start, end)),
         }
     }
-    // Hours that begin on the evening before have a start later than the end, which charts
-    // understand.
+    // Hours that begin on the previous evening have a start after their end, which charts accept.
     let clock = |minutes: i32| {
         let minutes = minutes.rem_euclid(MINUTES_A_DAY);
         format!("{:02}{:02}", minutes / 60, minutes % 60)
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_include_lunch_breaks_closing_auctions_and_nights() {
+    fn hours_include_breaks_auctions_and_overnight_sessions() {
         check(Market::Hk, Sessions::Intraday, "0930-1200,1300-1601");
         check(Market::Cn, Sessions::Intraday, "0930-1130,1300-1501");
         check(Market::Us, Sessions::Intraday, "0930-1600");
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_weekdays_and_half_days_are_listed_and_weekends_are_not() {
+    fn holidays_and_half_days_are_listed_without_weekends() {
         let venue = Venue::built_in(Market::Us).unwrap();
         let from = date(2023, 12, 4);
         let holidays = holidays(&venue, from);

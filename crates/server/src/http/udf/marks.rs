@@ -1,4 +1,4 @@
-//! `marks`: corporate actions on the chart.
+//! `marks`: corporate actions to be marked on the chart.
 
 use market::{Action, Period, Session, Timestamp, Venue};
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ use crate::kit::visible::may_see;
 use crate::kit::{Call, Site};
 use crate::refusal::Refusal;
 
-/// Most marks of one answer, the newest; more would cover the chart.
+/// Maximum number of marks per response. Older marks are omitted, since more would cover the chart.
 const MARKS_MAX: usize = 500;
 
 pub(super) const MARKS: Doc = udf("udfMarks", "Corporate actions")
@@ -56,7 +56,7 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ve
         Refusal::Internal
     })?;
     let venue = site.core.history.venue(&ticker.symbol);
-    // An action of a later day has no candle yet.
+    // Actions after today have no candle yet.
     let today = venue.zone().date(caller.now());
     let there = numbered(&actions).filter(|(_, action)| action.ex_date <= today);
     let stamped = there.map(|(number, action)| (number, time(action, period, venue), action));
@@ -68,14 +68,15 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ve
     Ok(marks)
 }
 
-/// Each action with its number among those of its day. The number is part of a mark's id, so it
-/// must not depend on the requested span.
+/// Numbers the actions of each day. The number is part of a mark's id, so it must not depend on the
+/// requested range.
 fn numbered(actions: &[Action]) -> impl Iterator<Item = (usize, &Action)> {
     let days = actions.chunk_by(|one, other| one.ex_date == other.ex_date);
     days.flat_map(|day| day.iter().enumerate())
 }
 
-/// The stamp of the candle that a mark belongs to: the day's, or the first minute's.
+/// Returns the timestamp of the candle that a mark belongs to: the day's candle, or its first
+/// minute.
 fn time(action: &Action, period: Period, venue: &Venue) -> Timestamp {
     let midnight = venue.zone().midnight(action.ex_date);
     let Period::Clock(_) = period else { return super::history::day_stamp(midnight, venue.zone()) };

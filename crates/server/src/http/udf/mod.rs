@@ -1,5 +1,6 @@
 //! TradingView's UDF protocol under `/udf`, for charts that support it. One file per request.
-//! History takes the same route, limits and quota as elsewhere.
+//! History requests take the same route, and have the same limits and quota, as on other
+//! transports.
 //!
 //! UDF clients send undocumented parameters, so unknown ones are ignored instead of refused.
 
@@ -31,7 +32,7 @@ pub(super) const ROUTES: &[Row] = &[
     row("/udf/search", Task::Data, search).paced(RowPace::Search).doc(&search::SEARCH),
     row("/udf/marks", Task::Data, marks).doc(&marks::MARKS),
     row("/udf/history", HISTORY, history).paced(RowPace::History).doc(&history::HISTORY),
-    // For charts that can only be configured with a URL.
+    // For charts whose only setting is a URL, the token is part of the path.
     row("/udf/key/{token}/config", Task::Data, config).doc(&config::CONFIG_BY_KEY),
     row("/udf/key/{token}/time", Task::Data, time).doc(&TIME_BY_KEY),
     row("/udf/key/{token}/symbols", Task::Data, symbols).doc(&symbols::SYMBOLS_BY_KEY),
@@ -44,7 +45,7 @@ const TIME: Doc = udf("udfTime", "The market's time in Unix seconds, as text")
     .answers(&[AnswerDoc::ok(WORDS, &[Media::text("text/plain"), Media::json::<UdfError>()])]);
 const TIME_BY_KEY: Doc = TIME.also("udfTimeByKey", &[TOKEN]);
 
-/// Candles count as the history command.
+/// Candles count as a call of the history command.
 const HISTORY: Task = Task::of_command(wire::command::HISTORY);
 
 const fn row(path: &'static str, task: Task, handler: PermittedHandler) -> Row {
@@ -84,8 +85,8 @@ fn answer(
     Ok(by_language(reply(&admitted).unwrap_or_else(refused)))
 }
 
-/// A page can hardly set the headers of its datafeed's requests; `lang` replaces `accept-language`
-/// there.
+/// Applies the `lang` parameter, which takes precedence over `Accept-Language`: pages often cannot
+/// set headers on datafeed requests.
 fn in_language(call: &Call<'_>, caller: Caller) -> Caller {
     let named = call.parameter_of("lang").filter(|text| !text.is_empty());
     Caller { language: named.map_or(caller.language, |text| Language::preferred(&text)), ..caller }
@@ -95,8 +96,8 @@ fn document(value: &impl Serialize) -> Answer {
     envelope::document(200, value)
 }
 
-/// A refused authentication has its own status; an exceeded rate limit gets 200 like other client
-/// errors.
+/// Converts a refused admission. An authentication failure keeps its status; an exceeded rate limit
+/// gets status 200 like other client errors.
 fn not_let_in(problem: Problem) -> Answer {
     let what = problem.into_parts();
     match what.outcome {
@@ -110,19 +111,19 @@ fn by_language(mut answer: Answer) -> Answer {
     answer
 }
 
-/// A refusal. Client errors get status 200: datafeeds that check the status show only "failed" for
-/// any other, and hide the text. Server errors have their own status.
+/// Converts a refusal. Client errors get status 200, because datafeeds that check the status show
+/// only "failed" for any other and hide the message. Server errors keep their status.
 fn refused(problem: Problem) -> Answer {
     let what = problem.into_parts();
     let status = (what.status < 500).then_some(200);
     refusal_answer(what, status)
 }
 
-/// A refusal in the form of the protocol, with its own status or another.
+/// Returns a refusal in UDF format, with `status` or its own status if `None`.
 fn refusal_answer(what: ProblemParts, status: Option<u16>) -> Answer {
     let body = UdfError { s: "error", errmsg: what.text, code: what.code };
     let mut answer = envelope::document(status.unwrap_or(what.status), &body);
-    // Metrics count the real outcome, whatever the status is.
+    // Metrics count the actual outcome, whatever the status is.
     answer.extensions_mut().insert(what.outcome);
     if let Some((name, value)) = what.header {
         answer.headers_mut().insert(name, value);

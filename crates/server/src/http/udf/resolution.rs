@@ -5,7 +5,7 @@ use market::{Period, Span};
 use super::form::echo;
 use crate::refusal::Refusal;
 
-/// Minutes as a number, longer periods as a number and a letter.
+/// Formats a period: minutes as a number, longer periods as a number and a letter.
 pub(super) fn name(period: Period) -> String {
     match period {
         Period::Clock(minutes) => minutes.get().to_string(),

@@ -1,4 +1,4 @@
-//! `search`: securities by code or name, and their variants (adjustment, trading hours).
+//! `search`: finds securities by code or name, with their variants (adjustment, trading hours).
 
 use market::Symbol;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 /// Maximum and default number of rows.
 const LIMIT_MAX: usize = 100;
 const LIMIT_DEFAULT: usize = 30;
-/// Most securities to search for one variant.
+/// Maximum number of securities to search for a variant.
 const LOOKED_AT_MAX: usize = 1_000;
 const QUERY_CHARS_MAX: usize = 64;
 
@@ -73,7 +73,7 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     rows(&tickers, caller, site)
 }
 
-/// The search text, and the variant after an `@`.
+/// Splits a query into the search text and the variant after `@`.
 fn parts(query: &str) -> (&str, Option<String>) {
     match query.split_once('@') {
         Some((words, manner)) => (words, Some(manner.to_ascii_lowercase())),
@@ -81,8 +81,8 @@ fn parts(query: &str) -> (&str, Option<String>) {
     }
 }
 
-/// With an `@`, only the matching variants are shown. Without one, all variants of the best match
-/// and the plain ones of the others.
+/// Returns whether a variant is listed. A query with `@` lists only matching variants. Otherwise,
+/// all variants of the best match are listed, and only the plain variant of other matches.
 fn is_shown(ticker: &Ticker, manner: Option<&str>, rank: usize) -> bool {
     let name = ticker.to_string();
     let mut words = name.split('@').skip(1);

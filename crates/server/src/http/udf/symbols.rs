@@ -1,4 +1,4 @@
-//! `symbols`: the data about a security that a chart needs before it requests candles.
+//! `symbols`: the facts about a security that a chart needs before it requests candles.
 
 use history::Sessions;
 use market::{Period, Symbol};
@@ -62,12 +62,12 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
     let Visible { widest, floors } = may_see(&ticker.symbol, caller, site)?;
     let security = security(&ticker.symbol, site)?;
     let sessions = match ticker.sessions {
-        // Hours that the account may not see are omitted, as in its candles.
+        // Sessions that the account may not see are omitted, as in its candles.
         Sessions::All => widest,
         sessions => sessions,
     };
     let venue = site.core.history.venue(&ticker.symbol);
-    // Minutes before the floor are not served, so the hours of those days are not needed.
+    // Minutes before the floor are not served, so charts do not need the hours of earlier days.
     let from = floors.minute.unwrap_or_else(|| venue.calendar().first());
     let today = venue.zone().date(caller.now());
     let all = periods(&ticker.symbol, caller, site)?;
@@ -109,7 +109,7 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
     })
 }
 
-/// The periods with candles; all periods for a security without any candle.
+/// Returns the periods that have candles, or all periods if the security has no candles.
 fn periods(symbol: &Symbol, caller: &Caller, site: &Site) -> Result<Vec<Period>, Refusal> {
     let history = &site.core.history;
     let found = site.core.with_reader(|reader| history.periods(reader, symbol, caller.as_of));
@@ -126,7 +126,8 @@ pub(super) fn security(symbol: &Symbol, site: &Site) -> Result<Security, Refusal
     Ok(found.unwrap_or_else(|| Security::new(symbol.clone())))
 }
 
-/// The name in the caller's language, or in another, or the symbol; then the variant.
+/// Returns the security's name and the variant. The name is in the caller's language, falling back
+/// to another language and then to the symbol.
 pub(super) fn description(ticker: &Ticker, security: &Security, language: Language) -> String {
     let name = name_in(security, language).unwrap_or(ticker.symbol.as_str());
     match ticker.manner(language) {
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_name_falls_back_to_another_language_then_to_the_symbol() {
+    fn a_missing_name_falls_back_to_the_symbol() {
         let ticker = Ticker::parse("9001.HK@forward").unwrap();
         let nameless = Security::new(ticker.symbol.clone());
         let named = Security { name_cn: Some("灯港".into()), ..nameless.clone() };

@@ -1,8 +1,8 @@
-//! The name of a security in a chart: its symbol, followed by options after an `@`, for which the
-//! protocol has no parameters.
+//! The ticker of a security in a chart: its symbol, followed by options after `@`, for which the
+//! UDF protocol has no parameters.
 //!
-//! `CNDL.US` is prices as traded in regular hours; `CNDL.US@forward`, `CNDL.US@extended`,
-//! `CNDL.US@forward@all` are variants of it.
+//! `CNDL.US` means unadjusted prices in regular hours; `CNDL.US@forward`, `CNDL.US@extended` and
+//! `CNDL.US@forward@all` are variants.
 
 use std::fmt;
 
@@ -21,20 +21,20 @@ pub(super) struct Ticker {
     pub(super) sessions: Sessions,
 }
 
-/// Longest ticker: a symbol and two options are shorter.
+/// Maximum length of a ticker in bytes. A symbol with two options is shorter.
 const BYTES_MAX: usize = 64;
 const FORWARD: &str = "forward";
 const EXTENDED: &str = "extended";
 const ALL: &str = "all";
 
 impl Ticker {
-    /// Prices as traded, in regular hours.
+    /// Creates the plain variant: unadjusted prices in regular hours.
     pub(super) fn plain(symbol: Symbol) -> Ticker {
         Ticker { symbol, adjust: Adjust::None, sessions: Sessions::Intraday }
     }
 
-    /// Charts put an exchange before the symbol when they save a layout. It is ignored, because the
-    /// symbol has its region.
+    /// Parses a ticker. Charts prepend an exchange when they save a layout; it is ignored, because
+    /// the symbol contains its region.
     pub(super) fn parse(text: &str) -> Result<Ticker, Refusal> {
         if text.len() > BYTES_MAX {
             return Err(Refusal::BadQuery(format!("symbol {:?} is too long", echo(text))));
@@ -60,7 +60,7 @@ impl Ticker {
         Ok(ticker)
     }
 
-    /// All variants of a security, the plain one first. Only US securities have other than regular
+    /// Returns all variants of a security, the plain one first. Only US securities have extended
     /// hours.
     pub(super) fn variants(symbol: &Symbol) -> Vec<Ticker> {
         let sessions: &[Sessions] = match symbol.market() {
@@ -77,7 +77,7 @@ impl Ticker {
         of(Adjust::None).chain(of(Adjust::Forward)).collect()
     }
 
-    /// A description of the variant.
+    /// Describes the variant in a language.
     pub(super) fn manner(&self, language: Language) -> String {
         let pick = |words: [&'static str; 3]| match (language, words) {
             (Language::En, [word, ..]) | (Language::ZhCn, [_, word, _]) | (Language::ZhHk, [.., word]) => {

@@ -267,7 +267,7 @@ impl FirstTrade {
     }
 }
 
-/// Without trailing zeros.
+/// Formats a price without trailing zeros.
 fn plain(price: Price) -> String {
     let text = price.text(DECIMALS_MAX).to_string();
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

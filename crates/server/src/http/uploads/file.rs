@@ -1,4 +1,4 @@
-//! `/v1/uploads`: receives, lists and removes files.
+//! `/v1/uploads`: receives, lists and removes uploaded files.
 
 use super::document::{UploadDocument, UploadsDocument};
 use crate::intake::Upload;
@@ -50,7 +50,7 @@ pub(super) fn list(_: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Pro
     Ok(envelope::success(UploadsDocument { uploads, bytes_max: intake.limit }))
 }
 
-/// Stores the file, which was received completely.
+/// Stores a file that has been received completely.
 pub(super) fn receive(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
     let upload = call.arriving.ok_or_else(Problem::internal)?.finish()?;
     tracing::info!(account = by.account().id.0, bytes = upload.bytes, "a file has arrived to be imported");
@@ -66,7 +66,7 @@ pub(super) fn remove(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer
     Ok(envelope::success(Empty {}))
 }
 
-/// The upload in the path.
+/// Returns the upload named in the path.
 pub(super) fn find(call: &Call<'_>, site: &Site) -> Result<Upload, Problem> {
     Ok(site.core.intake.find(call.path_value("upload"))?)
 }

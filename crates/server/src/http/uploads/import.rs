@@ -1,4 +1,5 @@
-//! `POST /v1/uploads/{upload}/import` and `/stop`: one import at a time.
+//! `POST /v1/uploads/{upload}/import` and `/stop`: starts and stops an import. Only one import runs
+//! at a time.
 
 use access::{Actor, ImportStep};
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! Files that operators upload for import: upload, dry run, import with progress, and undo. The
-//! command line does the same on the store's machine (`chandler import`, `chandler imports
-//! --undo`).
+//! command line offers the same operations on the store's machine (`chandler import`, `chandler
+//! imports --undo`).
 
 mod document;
 mod file;

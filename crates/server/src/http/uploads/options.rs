@@ -1,4 +1,4 @@
-//! Options that override the content of a file, like the flags of `chandler import`.
+//! Import options that override what is detected in a file, like the flags of `chandler import`.
 
 use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
 use history::import::Options;
@@ -50,7 +50,7 @@ pub(super) struct ImportOptions {
     build_candles: bool,
 }
 
-/// The options of a request; the defaults for an empty body.
+/// Parses the options of a request. An empty body means the defaults.
 pub(super) fn of_request(call: &Call<'_>, floors: FloorTable) -> Result<Options, Problem> {
     let sent = if call.body.is_empty() { ImportOptions::default() } else { call.json()? };
     let map = said(sent.map.as_deref(), "map", ColumnMap::parse)?.unwrap_or_default();
@@ -92,7 +92,7 @@ fn grain(text: &str) -> Result<Grain, Problem> {
     grain.ok_or_else(|| wrong(format!("period {text:?}: a file may have 1m, 5m, 15m, 30m, 60m or 1d")))
 }
 
-/// Parses an option that is present and not empty. A page sends empty ones.
+/// Parses an option. Absent and empty values are `None`, because pages send empty ones.
 fn said<T, E: std::fmt::Display>(
     text: Option<&str>,
     name: &str,

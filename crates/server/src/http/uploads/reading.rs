@@ -1,4 +1,4 @@
-//! How a table of candles was parsed, for people to check before they rely on it.
+//! How a candle file was parsed, for the user to review before importing it.
 
 use files::{
     Basis, DateOrder, DecimalMark, JudgedBy, JudgedPeriod, Stamp, SymbolSource, TimesAre, Understood,
@@ -94,8 +94,8 @@ impl FileReading {
     }
 }
 
-/// Rows several minutes apart may be coarse candles or one-minute candles with gaps; this is never
-/// certain.
+/// Returns why the period is a guess, or `None` if it is certain. Rows several minutes apart may be
+/// coarse candles or one-minute candles with gaps, so a coarse period is always a guess.
 fn period_guess(JudgedPeriod { period, by }: JudgedPeriod) -> Option<&'static str> {
     let is_coarse = period.is_clock() && period != Period::MINUTE;
     match by {

@@ -1,4 +1,4 @@
-//! `POST /v1/imports/{import}/undo`: undoes an import, or shows the expected result.
+//! `POST /v1/imports/{import}/undo`: undoes an import, or previews the result.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter, Tag, data, one_of};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::written::Instant;
 
-/// Most series named in an answer; the totals cover all.
+/// Maximum number of series listed in a response. The totals cover all series.
 const SERIES_MAX: usize = 100;
 
 pub(super) const UNDO: Doc =
@@ -86,7 +86,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answe
     Ok(envelope::success(Undone::of(&planned, !request.dry_run, venues)))
 }
 
-/// For the audit: the ledger may contain the full path of a file, of which the name is enough.
+/// Describes an undo for the audit log. Only the file name is included, because the ledger may
+/// contain the full path.
 fn undone(undo: &Undo) -> String {
     let file = Path::new(&undo.import.file).file_name().map(OsStr::to_string_lossy).unwrap_or_default();
     let (removed, restored) = (undo.removed(), undo.restored());

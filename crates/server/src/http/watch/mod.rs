@@ -1,5 +1,5 @@
-//! Monitoring: `/healthz` and `/readyz` for everyone; `/metrics` and `/status` for programs on this
-//! machine, for operators, and for everyone at the internal listener.
+//! Monitoring: `/healthz` and `/readyz` are public; `/metrics` and `/status` are available to
+//! programs on this machine, to operators, and to everyone on the internal listener.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -16,7 +16,7 @@ use crate::kit::{Answer, Audience, Call, Problem, Row, Site, Watcher, envelope};
 use crate::metrics::Task;
 use crate::{facts, metrics};
 
-/// The text format of Prometheus.
+/// Content type of the Prometheus text format.
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 pub(super) const ROUTES: &[Row] = &[
@@ -83,7 +83,8 @@ fn obstacles(schema: &mut Schema) {
     schema.insert("items".to_owned(), json!({"type": "string", "enum": OBSTACLES}));
 }
 
-/// Browsers request an icon with every page. There is none, and they may cache that for a day.
+/// Answers the browser's automatic icon request. There is no icon, and the response may be cached
+/// for a day.
 fn no_icon() -> Answer {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -103,7 +104,7 @@ fn status(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
     Ok(envelope::document(200, &document))
 }
 
-/// Liveness: shows only that the process responds.
+/// Liveness check: only shows that the process responds.
 fn health() -> Answer {
     envelope::plain("ok\n")
 }

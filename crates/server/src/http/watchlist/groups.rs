@@ -1,4 +1,4 @@
-//! `GET /v1/watchlist/groups`: the followed securities of an account, by group.
+//! `GET /v1/watchlist/groups`: an account's followed securities by group.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,8 @@ struct WatchedSecurity {
 pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let lists = site.core.access.watchlists(admitted.account().id).map_err(Problem::from_access)?;
     let language = admitted.caller.language;
-    // Securities with candles are in the memory of a server.
+    // A server has the directory of securities in memory. A single command on a local store would
+    // have to build it first.
     let directory = match admitted.who().is_in_process() {
         true => None,
         false => Some(site.directory(admitted.caller.as_of)?),
@@ -93,7 +94,7 @@ impl WatchlistGroups {
     }
 }
 
-/// The rows of a group: pinned ones first, each part in its own order.
+/// Returns a group's rows: pinned securities first, otherwise in the order of the list.
 fn listed<'a>(
     rows: &HashMap<&Symbol, WatchedSecurity>,
     symbols: impl Iterator<Item = &'a Symbol>,
@@ -126,7 +127,7 @@ pub(super) enum GroupNumber {
 }
 
 impl GroupNumber {
-    /// An invalid number maps to one that no group has.
+    /// Returns the group id. Invalid text maps to an id that no group has.
     pub(super) fn id(&self) -> WatchlistId {
         WatchlistId(match self {
             GroupNumber::Number(number) => *number,
@@ -140,8 +141,8 @@ impl GroupNumber {
 
 const NOBODYS: i64 = 0;
 
-/// The securities of a list without duplicates, in the order of the request. An invalid one refuses
-/// all.
+/// Parses the symbols of a list in request order and removes duplicates. One invalid symbol refuses
+/// the whole list.
 pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Problem> {
     if texts.len() > FOLLOWED_MAX {
         let count = texts.len();
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_number_may_be_a_number_or_text() {
+    fn a_group_id_may_be_a_number_or_a_string() {
         let id = |value: Value| GroupNumber::deserialize(value).map(|number| number.id().0).ok();
         for (value, number) in [
             (json!(1001), Some(1001)),

@@ -1,6 +1,6 @@
-//! Watchlists, in the form of the SDKs. `access` decides what a group may contain; here requests
-//! are parsed, and a newly followed security gets the price visible to the account at the market's
-//! clock.
+//! Watchlist endpoints in the JSON format of the SDKs. `access` decides what a group may contain.
+//! These handlers parse requests, and record the price of a newly followed security that is visible
+//! to the account at the market clock.
 
 mod groups;
 mod update;
@@ -22,8 +22,9 @@ pub(super) const ROUTES: &[Row] = &[
     limited(Row::post(PINNED, Asks::Account, Scope::Quote, Task::Data, update::pin)).doc(&update::PIN),
 ];
 
-/// SDKs sign with a timestamp in seconds, so a client that adds, removes and adds again within one
-/// second sends equal requests, and each must take effect, as with orders.
+/// Restricts a row to its region and the list rate limit, and allows a client to repeat a change.
+/// SDKs sign with a timestamp in seconds, so a client that adds, removes and adds again within a
+/// second sends equal requests, and each must take effect.
 const fn limited(row: Row) -> Row {
     row.own_region_only().paced(RowPace::Lists).orders()
 }

@@ -54,7 +54,7 @@ pub(super) const PIN: Doc =
         .answers(&[AnswerDoc::ok("It is done", &[data::<Empty>()])])
         .refuses(&[BAD_REQUEST, LISTS_TOO_FAST]);
 
-/// Longest name in bytes; the limit in characters is checked when it is parsed.
+/// Maximum length of a name in bytes. The limit in characters is checked when the name is parsed.
 const NAME_BYTES_MAX: usize = 1_024;
 const _: () = assert!(WATCHLIST_NAME_CHARS_MAX * 4 <= NAME_BYTES_MAX);
 
@@ -161,7 +161,7 @@ pub(super) fn pin(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     Ok(envelope::success(Empty {}))
 }
 
-/// Most SDKs send both values in the query, one in the body.
+/// Parses a deletion. Most SDKs send both values in the query, one SDK sends them in the body.
 fn deletion(call: &Call<'_>) -> Result<DeleteBody, Problem> {
     let Some(id) = call.parameter_of("id").filter(|id| !id.is_empty()) else {
         return if call.body.is_empty() { Ok(DeleteBody::default()) } else { call.json() };
@@ -175,7 +175,7 @@ fn deletion(call: &Call<'_>) -> Result<DeleteBody, Problem> {
     Ok(DeleteBody { id: Some(GroupNumber::Text(id)), purge })
 }
 
-/// The name of a group, if given.
+/// Parses a group name. Absent and empty names are `None`.
 fn name(text: Option<&str>) -> Result<Option<WatchlistName>, Problem> {
     match text {
         None | Some("") => Ok(None),
@@ -186,15 +186,15 @@ fn name(text: Option<&str>) -> Result<Option<WatchlistName>, Problem> {
     }
 }
 
-/// The account whose watchlists are changed, unless it is read-only.
+/// Returns the account whose watchlists are changed. Fails if it is read-only.
 fn may_change(admitted: &Admitted) -> Result<access::AccountId, Problem> {
     let account = admitted.account();
     if account.terms.read_only { Err(Problem::read_only()) } else { Ok(account.id) }
 }
 
-/// Securities with the last price that the account may see now. Already followed ones retain their
-/// old price, and need not exist in the store any more. A price takes several reads, so limits and
-/// symbols are checked first.
+/// Returns the securities with the last price that is visible to the account. Securities already
+/// followed keep their old price and need not exist in the store. A price takes several reads, so
+/// limits and symbols are checked first.
 fn priced(
     symbols: Vec<Symbol>,
     group: Option<WatchlistId>,

@@ -15,7 +15,7 @@ fn terms() -> Terms {
 }
 
 #[tokio::test]
-async fn indexes_are_computed_from_candles_and_figures_of_the_security() {
+async fn indexes_are_computed_from_candles_and_figures() {
     let server = Running::start().await;
     let path = server.dir.path().join("shares.csv");
     std::fs::write(&path, "symbol,total_shares,circulating_shares,eps_ttm\n700.HK,2000,1000,2.5\n").unwrap();
@@ -33,9 +33,9 @@ async fn indexes_are_computed_from_candles_and_figures_of_the_security() {
         amplitude: "2.45".to_owned(),
         pe_ttm_ratio: "49.40".to_owned(),
         five_day_change_rate: "4.22".to_owned(),
-        // From 123.25 at 15:55.
+        // The close at 15:55 was 123.25.
         five_minutes_change_rate: "0.20".to_owned(),
-        // A dividend of 3.4 lies between.
+        // The period includes a dividend of 3.4.
         ten_day_change_rate: "12.17".to_owned(),
         ..CalcIndexes::default()
     };
@@ -45,7 +45,7 @@ async fn indexes_are_computed_from_candles_and_figures_of_the_security() {
         let request = indexes(&["9999.HK", "5.HK", "00700.HK", "AAPL261120C200000.US", "x"], all.clone());
         let answer: CalcIndexesResponse = client.ask(26, &request).await.unwrap();
         assert_eq!(answer.security_calc_index, std::slice::from_ref(&wanted));
-        // Only the requested indexes; unknown numbers are ignored.
+        // Only the requested indexes are returned; unknown numbers are ignored.
         let answer: CalcIndexesResponse = client.ask(26, &indexes(&["700.HK"], vec![3, 99])).await.unwrap();
         let one = CalcIndexes {
             symbol: "700.HK".to_owned(),
@@ -61,7 +61,7 @@ async fn indexes_are_computed_from_candles_and_figures_of_the_security() {
 }
 
 #[tokio::test]
-async fn a_request_without_symbols_or_indexes_is_refused_and_rights_apply() {
+async fn a_request_needs_symbols_indexes_and_rights() {
     let server = Running::start().await;
     let account = server.account_with("ann", "CN", terms());
     let mut client = server.signed_in(&account).await;
@@ -80,17 +80,16 @@ async fn a_request_without_symbols_or_indexes_is_refused_and_rights_apply() {
 }
 
 #[tokio::test]
-async fn figures_apply_from_their_day_on_by_the_market_clock() {
+async fn figures_apply_from_their_date_by_the_market_clock() {
     let server = Running::start().await;
     let path = server.dir.path().join("figures.csv");
-    // The first row's dividend is unknown, the second one's is zero.
+    // The dividend is unknown until the third row sets it to zero.
     let rows = "symbol,from,total_shares,eps_ttm,dividend_yield\n700.HK,,1000,,\n\
                 700.HK,2026-11-12,2000,2.5,\n700.HK,2026-11-13,,,0\n700.HK,2026-11-14,9000,9,9\n";
     std::fs::write(&path, rows).unwrap();
     import_files(server.dir.path(), &[path]);
     let account = server.account("ann", terms());
-    // Midnight in Hong Kong between the 11th and the 12th, between the 12th and the 13th, and one
-    // second before the 14th.
+    // Timestamps around the midnights in Hong Kong at which the rows take effect.
     for (now, shares, eps, dividend, value, ratio) in [
         (1_794_412_799, 1_000, "", "", Some(1_000), ""),
         (1_794_412_800, 2_000, "2.5", "", Some(2_000), ""),

@@ -1,5 +1,5 @@
-//! Commands 19 and 27 compared with a direct query of the history: answers from the cache, in pages
-//! or in pieces have the same candles.
+//! Compares commands 19 and 27 with direct history queries. Cached, paged and partial responses
+//! must contain the same candles.
 
 use access::{RateRule, Terms};
 use history::{Adjust, Answer, AsOf, History, Query, Select, Sessions};
@@ -14,7 +14,7 @@ use crate::support::{NOW, OVERNIGHT, Running, TRANSPORTS, TransportLabel, import
 
 const PERIODS: [i32; 18] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 1000, 2000, 3000, 3500, 4000];
 
-/// The same candles without a server.
+/// Queries the history directly, without a server.
 struct Direct {
     history: History,
     reader: Reader,
@@ -141,9 +141,9 @@ async fn the_last_candles_of_a_day_match_the_imported_ones() {
                 }
             )
         );
-        // From the cache this time, and equal.
+        // The second response comes from the cache and must be equal.
         assert_eq!(client.ask::<SecurityCandlestickResponse>(27, &request).await.unwrap(), answer);
-        // An omitted count means ten; the unused sub-message is ignored.
+        // An omitted count means ten, and the unused sub-message is ignored.
         let mut ten = by_offset("700.HK", 1000, OffsetRequest::default());
         ten.date_request = Some(DateRequest { start_date: "nonsense".to_owned(), end_date: String::new() });
         let answer: SecurityCandlestickResponse = client.ask(27, &ten).await.unwrap();
@@ -152,7 +152,7 @@ async fn the_last_candles_of_a_day_match_the_imported_ones() {
 }
 
 #[tokio::test]
-async fn every_period_adjustment_and_session_agrees_with_a_direct_query() {
+async fn every_kind_of_query_matches_a_direct_query() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, unlimited());
     let mut direct = Direct::of(&server);
@@ -205,7 +205,7 @@ async fn sessions_are_included_by_right_and_request() {
 }
 
 #[tokio::test]
-async fn the_number_of_latest_candles_is_as_requested() {
+async fn the_requested_number_of_candles_is_returned() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(0), ..Terms::default() });
     let mut client = server.signed_in(&account).await;
@@ -216,10 +216,10 @@ async fn the_number_of_latest_candles_is_as_requested() {
         ..Default::default()
     };
     for (count, period, expected) in [(1, 1000, 1), (1000, 1000, 24), (1000, 1, 1000), (7, 5, 7)] {
-        // These cost no quota.
+        // Command 19 costs no quota.
         let answer: SecurityCandlestickResponse = client.ask(19, &request(count, period)).await.unwrap();
         assert_eq!((answer.symbol.as_str(), answer.candlesticks.len()), ("700.HK", expected));
-        // The last minute is that of the closing auction, which belongs to no other candle.
+        // The closing auction at 16:00 has a candle of its own in every intraday period.
         let last = if period == 1000 { 1_794_499_200 } else { 1_794_556_800 };
         assert_eq!(answer.candlesticks.last().unwrap().timestamp, last);
     }
@@ -231,7 +231,7 @@ async fn the_number_of_latest_candles_is_as_requested() {
     }
 }
 
-/// Pseudo-random numbers, the same in every run.
+/// A deterministic pseudo-random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -244,7 +244,7 @@ impl Dice {
         choices[self.below(choices.len() as u64) as usize]
     }
 
-    /// A date around those with candles, or none.
+    /// Returns a date near those with candles, or an empty string.
     fn date(&mut self) -> String {
         if self.below(6) == 0 {
             return String::new();
@@ -256,7 +256,7 @@ impl Dice {
 
     fn request(&mut self) -> SecurityHistoryCandlestickRequest {
         let symbol = self.of(&["700.HK", "700.HK", "AAPL.US", "600519.SH"]);
-        // Mostly periods that are stored as such.
+        // Favor periods that are stored directly.
         let period = self.of(&[1, 1, 1, 5, 1000, 1000, 30, 2000]);
         let mut request = if self.below(2) == 0 {
             let minute = match self.below(3) {
@@ -283,8 +283,8 @@ impl Dice {
 }
 
 #[tokio::test]
-async fn random_queries_agree_with_a_direct_query_before_and_after_an_import() {
-    // A small cache, so that pages are evicted.
+async fn random_queries_match_direct_queries() {
+    // The cache sizes include one so small that pages are evicted.
     for cache_bytes in [0, 64 << 10, 16 << 20] {
         let settings = server::Settings { cache_bytes, ..Default::default() };
         let server = Running::start_with(settings).await;
@@ -310,7 +310,7 @@ async fn random_queries_agree_with_a_direct_query_before_and_after_an_import() {
     }
 }
 
-/// Other prices for some days in the middle, and for their minutes.
+/// Writes files that change the prices of some days in the middle, and of their minutes.
 fn corrections(server: &Running) -> [std::path::PathBuf; 2] {
     let venues = Venues::built_in().unwrap();
     let head = "symbol,time,open,high,low,close,volume,turnover\n";

@@ -1,5 +1,5 @@
-//! A coarse file over every transport: what it answers, what it does not, and how later minutes
-//! replace it.
+//! Coarse files on every transport: the periods that they can serve, the periods that they cannot,
+//! and their replacement by one-minute candles.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ fn request(period: i32) -> SecurityHistoryCandlestickRequest {
     }
 }
 
-/// Rows of regular hours, at a distance of `step` minutes.
+/// Returns rows of regular hours, `step` minutes apart.
 fn rows(date: &str, step: usize, volume: usize) -> String {
     let mut text = String::new();
     for minute in (570..720).step_by(step).chain((780..960).step_by(step)) {
@@ -39,7 +39,7 @@ fn import(server: &Running, name: &str, rows: &str) {
 }
 
 #[tokio::test]
-async fn a_coarse_file_answers_its_multiples_until_minutes_come() {
+async fn minutes_replace_a_coarse_file() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
     import(&server, "quarters.csv", &(rows("2026-11-12", 15, 15) + &rows("2026-11-13", 15, 15)));
@@ -62,7 +62,7 @@ async fn a_coarse_file_answers_its_multiples_until_minutes_come() {
     let udf = server.get("/udf/symbols?symbol=9.HK", &account).await.json();
     assert_eq!(udf["supported_resolutions"], json!(["15", "30", "45", "60", "120", "180", "240"]));
     assert_eq!((&udf["has_intraday"], &udf["has_daily"]), (&json!(true), &json!(false)));
-    // Pages of it have no gaps and no duplicates.
+    // Pages of coarse candles have no gaps and no duplicates.
     let path = "/v1/quote/history-candlesticks?symbol=9.HK&period=15m&start=2026-11-12&end=2026-11-13";
     let page = server.get(path, &account).await.json();
     assert_eq!(page["data"]["candlesticks"].as_array().unwrap().len(), 44);

@@ -1,4 +1,4 @@
-//! Commands of an account that is pinned to an interface date, over every transport.
+//! Commands of accounts that are pinned to an API date, on every transport.
 
 use access::Terms;
 use serde_json::json;
@@ -14,7 +14,7 @@ fn pinned(date: &str) -> Terms {
 }
 
 #[tokio::test]
-async fn history_exists_from_its_interface_date_on_and_latest_candles_always() {
+async fn only_history_depends_on_the_api_date() {
     let server = Running::start().await;
     let (early, late) =
         (server.account("ann", pinned("2023-11-02")), server.account("bob", pinned("2023-11-03")));

@@ -1,4 +1,4 @@
-//! Levels, rights and the month of an account during one open connection.
+//! Changes of an account's level, rights and quota month while its connection is open.
 
 use access::{Actor, Created, Level, RateRule, Right, Step, Table, Terms, Validity};
 use market::{Market, Timestamp, Zone};
@@ -9,7 +9,8 @@ use wire::quote::{
 
 use crate::support::{Client, Running, TRANSPORTS};
 
-/// Monday 2026-11-16, midnight in Hong Kong: the next trading day of the small market's Sunday.
+/// Monday 2026-11-16, midnight in Hong Kong: the trading day after the Sunday on which the test
+/// market's clock starts.
 const MONDAY: i64 = 1_794_758_400;
 const SECURITIES: [&str; 3] = ["700.HK", "AAPL.US", "600519.SH"];
 
@@ -32,7 +33,7 @@ fn unlimited() -> Terms {
     Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
-/// Levels whose first two have a quota of one and two securities.
+/// Sets the quotas of the first two levels to one and two securities.
 fn narrow(server: &Running) {
     let step =
         |number, quota, assets| Step { level: Level::new(number).unwrap(), quota, assets, orders: None };
@@ -48,7 +49,7 @@ fn tell_assets(server: &Running, name: &str, day: &str, amount: &str) {
 }
 
 #[tokio::test]
-async fn a_level_that_rises_at_midnight_applies_to_open_connections() {
+async fn a_level_raised_at_midnight_applies_to_open_connections() {
     assert_eq!(Zone::of(Market::Hk).rfc3339(Timestamp(MONDAY)), "2026-11-16T00:00:00+08:00");
     for transport in TRANSPORTS {
         let server = Running::start().await;
@@ -56,7 +57,7 @@ async fn a_level_that_rises_at_midnight_applies_to_open_connections() {
         let account = server.account("ann", unlimited());
         let mut client = server.enter(transport, &account, &[]).await;
         ask(&mut client, SECURITIES[0]).await.unwrap();
-        // Assets of Sunday are part of the last complete trading day only from Tuesday on.
+        // Assets reported for Sunday belong to the last complete trading day only from Tuesday on.
         tell_assets(&server, "ann", "2026-11-15", "10000");
         server.noticed().await;
         server.set_now(MONDAY - 1);
@@ -89,7 +90,7 @@ async fn a_level_that_rises_at_midnight_applies_to_open_connections() {
 }
 
 #[tokio::test]
-async fn a_level_that_fell_is_recorded_by_the_refused_request() {
+async fn a_refused_request_records_a_lower_level() {
     let server = Running::start().await;
     narrow(&server);
     let account = server.account("ann", unlimited());
@@ -117,7 +118,8 @@ async fn an_operators_change_applies_to_the_next_request() {
     let mut client = server.signed_in(&account).await;
     ask(&mut client, SECURITIES[0]).await.unwrap();
     ask(&mut client, SECURITIES[1]).await.unwrap_err();
-    // The level on this Sunday is Friday's, and Thursday was complete before that.
+    // The level on this Sunday is Friday's, which is based on Thursday, the last complete day
+    // before it.
     tell_assets(&server, "ann", "2026-11-12", "10000");
     server.noticed().await;
     ask(&mut client, SECURITIES[1]).await.unwrap();
@@ -127,7 +129,7 @@ async fn an_operators_change_applies_to_the_next_request() {
 }
 
 #[tokio::test]
-async fn the_month_begins_with_nothing_used_at_midnight_in_hong_kong() {
+async fn the_quota_month_starts_at_midnight_in_hong_kong() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(1), ..unlimited() });
     let mut client = server.signed_in(&account).await;
@@ -149,7 +151,7 @@ async fn refusal(client: &mut Client, symbol: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_change_of_a_right_applies_to_the_next_request() {
+async fn a_rights_change_applies_to_the_next_request() {
     for transport in TRANSPORTS {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());

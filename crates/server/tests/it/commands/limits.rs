@@ -1,4 +1,4 @@
-//! The order of refusals: decoding, rate, parameters and symbol, no data, access, quota.
+//! The order of refusals: decoding, rate limit, parameters and symbol, no data, access, quota.
 
 use access::{Actor, RateRule, Right, Terms, Validity};
 use wire::quote::{
@@ -73,7 +73,7 @@ async fn invalid_parameters_are_refused_with_a_message() {
         ),
         (dates(1000, "20261102", "20261101"), "after"),
         (dates(1000, "yesterday", ""), "yesterday"),
-        // The text of the live service, which clients look for.
+        // The message of the live service, which clients match.
         (dates(1, "20200101", "20261101"), "out of minute kline begin date"),
     ];
     for transport in TRANSPORTS {
@@ -87,13 +87,13 @@ async fn invalid_parameters_are_refused_with_a_message() {
     assert_eq!(used(&server, &account), 0);
 }
 
-/// longbridge 0.2 numbers history requests 26.
+/// longbridge 0.2 sends history requests as command 26.
 #[tokio::test]
-async fn a_history_request_with_the_number_26_is_answered_as_27() {
+async fn command_26_is_accepted_for_history_requests() {
     let server = Running::start().await;
     let terms = Terms { rate: Some("8/3600".parse().unwrap()), quota: Some(1), ..Terms::default() };
-    // Symbol, period 1000 and query type 1 with an offset of one candle, or query type 2 with no
-    // dates.
+    // Symbol, period 1000, and either query type 1 with an offset of one candle or query type 2
+    // without dates.
     let head = b"\x0a\x06700.HK\x10\xe8\x07";
     let by_offset = [&head[..], b"\x20\x01\x2a\x02\x20\x01"].concat();
     let by_date = [&head[..], b"\x20\x02\x32\x00"].concat();
@@ -135,12 +135,12 @@ async fn a_history_request_with_the_number_26_is_answered_as_27() {
 }
 
 #[tokio::test]
-async fn refusals_come_in_the_order_of_the_specification() {
+async fn refusals_follow_the_specified_order() {
     let server = Running::start().await;
     let account = server.account_with("ann", "none", Terms { quota: Some(0), ..Terms::default() });
     let mut client = server.signed_in(&account).await;
     let nonsense = History { period: 7, ..days("AAPL261120C200000.US") };
-    // Each of these would also be refused for every later reason.
+    // Each of these requests would also be refused for every later reason.
     assert_eq!(refused(&mut client, &nonsense).await, (7, 301_600));
     assert_eq!(refused(&mut client, &days("9999.HK")).await, (7, 301_600));
     assert_eq!(refused(&mut client, &days("AAPL261120C200000.US")).await, (7, 301_603));
@@ -158,7 +158,7 @@ async fn refusals_come_in_the_order_of_the_specification() {
 }
 
 #[tokio::test]
-async fn the_other_candle_commands_refuse_alike_except_for_rate_and_quota() {
+async fn the_other_candle_commands_refuse_the_same_requests() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", Terms::default());
     let mut client = server.signed_in(&account).await;
@@ -192,7 +192,7 @@ async fn the_other_candle_commands_refuse_alike_except_for_rate_and_quota() {
 }
 
 #[tokio::test]
-async fn the_sixty_first_request_of_an_account_is_refused_on_every_transport() {
+async fn the_rate_limit_is_shared_by_all_transports() {
     let server = Running::start().await;
     let (account, other) = (server.account("ann", Terms::default()), server.account("bob", Terms::default()));
     let mut websocket = server.signed_in(&account).await;
@@ -200,7 +200,7 @@ async fn the_sixty_first_request_of_an_account_is_refused_on_every_transport() {
     let body = r#"{"symbol":"700.HK","period":1000,"query_type":2,"date_request":{}}"#;
     for number in 0..20 {
         assert_eq!(ask(&mut websocket, &days("700.HK")).await, Ok(1));
-        // A request that is refused later has been counted.
+        // Requests that are refused after the rate limit are counted.
         let bad = History { period: 7, ..days("700.HK") };
         let counted = if number % 2 == 0 { days("AAPL.US") } else { bad };
         ask(&mut tcp, &counted).await.ok();
@@ -215,7 +215,7 @@ async fn the_sixty_first_request_of_an_account_is_refused_on_every_transport() {
     }
     let (_, _, text) = ask(&mut websocket, &days("700.HK")).await.unwrap_err();
     assert!(text.contains("60 history requests in 30 s"), "{text}");
-    // Other commands, and other accounts, are not affected.
+    // Other commands and other accounts are not affected.
     websocket.ask::<wire::quote::TradingSessionsResponse>(8, &()).await.unwrap();
     assert_eq!(ask(&mut server.signed_in(&other).await, &days("700.HK")).await, Ok(1));
 }
@@ -232,7 +232,7 @@ async fn the_monthly_quota_counts_each_security_once() {
         }
         let before = if transport == TransportLabel::WebSocket { 0 } else { 2 };
         assert_eq!(used(&server, &account), before);
-        // An answer without candles is charged.
+        // A response without candles is charged.
         let empty = History {
             query_type: 2,
             date_request: Some(DateRequest { start_date: "20300101".to_owned(), end_date: String::new() }),
@@ -248,7 +248,7 @@ async fn the_monthly_quota_counts_each_security_once() {
         let minutes = History { period: 5, adjust_type: 1, trade_session: 100, ..days("AAPL.US") };
         assert_eq!(ask(&mut client, &minutes).await, Ok(1));
         assert_eq!(used(&server, &account), 2);
-        // The profile reports it.
+        // The profile reports the quota.
         let profile: wire::quote::QuoteProfileResponse = client.ask(4, &()).await.unwrap();
         assert_eq!(profile.history_candlestick_limit, 2);
         let package = &profile.quote_level_detail.unwrap().by_market_code["HK"].packages[0];
@@ -257,11 +257,11 @@ async fn the_monthly_quota_counts_each_security_once() {
 }
 
 #[tokio::test]
-async fn the_quota_is_reset_with_a_new_month_in_hong_kong() {
+async fn the_quota_resets_monthly_in_hong_kong_time() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(1), ..Terms::default() });
     let mut client = server.signed_in(&account).await;
-    // 2026-11-30 23:59:59 in Hong Kong, and a second later.
+    // 2026-11-30 23:59:59 in Hong Kong, and one second later.
     server.set_now(1_796_054_399);
     assert_eq!(ask(&mut client, &days("700.HK")).await, Ok(1));
     assert_eq!(refused(&mut client, &days("AAPL.US")).await, (7, 301_607));
@@ -271,7 +271,7 @@ async fn the_quota_is_reset_with_a_new_month_in_hong_kong() {
 }
 
 #[tokio::test]
-async fn of_concurrent_requests_for_the_last_of_the_quota_one_succeeds() {
+async fn concurrent_requests_cannot_exceed_the_quota() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(1), ..Terms::default() });
     let mut client = server.signed_in(&account).await;

@@ -1,4 +1,4 @@
-//! Commands 10, 11 and 18: details of securities, quotes, and the intraday line.
+//! Commands 10, 11 and 18: security details, quotes, and the intraday line.
 
 use access::Terms;
 use wire::quote::{
@@ -12,9 +12,9 @@ fn symbols(symbols: &[&str]) -> SymbolsRequest {
 }
 
 #[tokio::test]
-async fn securities_are_returned_in_the_requested_order_without_duplicates_and_unknown_ones() {
+async fn securities_are_returned_in_request_order() {
     let server = Running::start().await;
-    // Details of a security need no right.
+    // Security details need no quote right.
     let account = server.account_with("ann", "none", Terms::default());
     for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
@@ -90,7 +90,7 @@ async fn a_list_has_one_to_five_hundred_symbols() {
 }
 
 #[tokio::test]
-async fn quotes_are_of_the_last_trading_day() {
+async fn quotes_are_from_the_last_trading_day() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut client = server.signed_in(&account).await;
@@ -123,7 +123,7 @@ async fn us_quotes_include_pre_post_and_overnight_sessions() {
         Some(PrePost {
             last_done: last_done.to_owned(),
             timestamp,
-            // Minute n of the day has a volume of n + 1.
+            // Minute `n` of the day has a volume of `n + 1`.
             volume: (first + 1..=first + count).sum(),
             turnover: format!("{count}000.000"),
             high: "124.990".to_owned(),
@@ -131,7 +131,7 @@ async fn us_quotes_include_pre_post_and_overnight_sessions() {
             prev_close: prev_close.to_owned(),
         })
     };
-    // 480 minutes overnight, 330 before, 390 regular, 240 after.
+    // 480 overnight minutes, 330 pre-market, 390 regular, 240 post-market.
     let (overnight, pre, post) = (
         beside("124.790", 1_794_560_340, 0, 480, "123.500"),
         beside("124.090", 1_794_580_140, 480, 330, "123.500"),
@@ -146,7 +146,7 @@ async fn us_quotes_include_pre_post_and_overnight_sessions() {
         assert_eq!(quote.post_market_quote, post);
         assert_eq!(quote.over_night_quote, overnight);
     }
-    // Without the right, requesting them changes nothing.
+    // Without the right, requesting overnight quotes has no effect.
     let account = server.account("bob", Terms::default());
     let mut client = server.enter(TransportLabel::Tcp, &account, &[("need_over_night_quote", "true")]).await;
     let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
@@ -154,7 +154,7 @@ async fn us_quotes_include_pre_post_and_overnight_sessions() {
 }
 
 #[tokio::test]
-async fn quotes_without_a_right_are_left_out() {
+async fn quotes_without_a_right_are_omitted() {
     let server = Running::start().await;
     let account = server.account_with("ann", "CN", Terms::default());
     let mut client = server.signed_in(&account).await;
@@ -165,7 +165,7 @@ async fn quotes_without_a_right_are_left_out() {
 }
 
 #[tokio::test]
-async fn the_intraday_line_has_the_average_price_so_far() {
+async fn the_intraday_line_has_a_running_average_price() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, Terms::default());
     let mut client =
@@ -180,7 +180,8 @@ async fn the_intraday_line_has_the_average_price_so_far() {
     assert_eq!(answer.symbol, "700.HK");
     // 150 minutes in the morning, 180 in the afternoon, and the close.
     assert_eq!(answer.lines.len(), 331);
-    // Each minute has a turnover of 1000, and volumes are 1, 2, 3: 1000 / 1, 2000 / 3, 3000 / 6.
+    // Each minute has a turnover of 1000 and the volumes are 1, 2, 3, so the averages are 1000 / 1,
+    // 2000 / 3, 3000 / 6.
     let shown: Vec<[&str; 3]> = answer
         .lines
         .iter()
@@ -199,7 +200,7 @@ async fn the_intraday_line_has_the_average_price_so_far() {
     assert!(answer.lines.is_sorted_by_key(|line| line.timestamp));
     let counts = [ask("AAPL.US", 0).await, ask("AAPL.US", 100).await].map(|answer| answer.lines.len());
     assert_eq!(counts, [390, 1440]);
-    // Daily candles alone give no line.
+    // A security with only daily candles has no line.
     assert!(ask("600519.SH", 0).await.lines.is_empty());
     let mut plain = server.signed_in(&account).await;
     let request = IntradayRequest { symbol: "AAPL.US".to_owned(), trade_session: 100 };
@@ -208,10 +209,11 @@ async fn the_intraday_line_has_the_average_price_so_far() {
 }
 
 #[tokio::test]
-async fn before_regular_hours_overnight_and_pre_market_quotes_follow_the_last_close() {
+async fn early_session_quotes_are_relative_to_the_last_close() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, Terms::default());
-    // Monday, 08:00 in New York: overnight hours and four hours of the morning.
+    // Monday, 08:00 in New York: after the overnight session and four hours of the pre-market
+    // session.
     let now = 1_794_834_000;
     server.set_now(now);
     let venues = market::Venues::built_in().unwrap();
@@ -229,7 +231,7 @@ async fn before_regular_hours_overnight_and_pre_market_quotes_follow_the_last_cl
     // Regular and post-market quotes are Friday's.
     assert_eq!((quote.last_done.as_str(), quote.prev_close.as_str()), ("124.500", "123.500"));
     assert_eq!(quote.post_market_quote.as_ref().unwrap().last_done, "124.390");
-    // Only the open of the minute that begins at eight is known, and no volume.
+    // Of the minute that begins at 08:00, only the open is known, without volume.
     for (beside, minutes) in [(&quote.over_night_quote, 480), (&quote.pre_market_quote, 240)] {
         let beside = beside.as_ref().unwrap();
         assert_eq!((beside.last_done.as_str(), beside.prev_close.as_str()), ("130.000", "124.500"));

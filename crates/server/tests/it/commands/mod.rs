@@ -1,4 +1,4 @@
-//! The commands over a long connection, answered from the small market of `support`.
+//! Commands over a long connection, answered from the test market in `support`.
 
 mod calc_indexes;
 mod candles;

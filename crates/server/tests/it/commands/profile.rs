@@ -1,4 +1,4 @@
-//! Commands 4, 8 and 9: the rights of an account, and the trading hours of markets.
+//! Commands 4, 8 and 9: account rights, and trading hours and days of the markets.
 
 use access::{Created, RateRule, Terms};
 use wire::quote::{
@@ -13,7 +13,7 @@ async fn profile(client: &mut Client, language: &str) -> QuoteProfileResponse {
 }
 
 #[tokio::test]
-async fn a_profile_has_the_account_its_quota_and_a_pace_within_its_rate() {
+async fn a_profile_reports_account_quota_and_rate_limit() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK,US", Terms::default());
     for transport in TRANSPORTS {
@@ -44,7 +44,7 @@ async fn no_rate_rule_makes_a_client_wait_forever() {
         let account = server.account(&rate.replace('/', "-"), Terms { rate: Some(rule), ..Terms::default() });
         let answer = profile(&mut server.signed_in(&account).await, "").await;
         assert_eq!(answer.rate_limit.len(), 11);
-        // A limit of 0 stops an SDK forever, a burst of 0 makes it hang.
+        // A limit of 0 stops an SDK forever, and a burst of 0 makes it hang.
         assert!(answer.rate_limit.iter().all(|one| one.limit > 0 && one.burst > 0), "{rate}: {answer:?}");
     }
     let account = server.account("unlimited", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
@@ -53,7 +53,7 @@ async fn no_rate_rule_makes_a_client_wait_forever() {
 }
 
 #[tokio::test]
-async fn packages_and_warnings_are_in_the_language_of_the_request_or_of_the_sign_in() {
+async fn the_language_is_set_by_the_request_or_the_sign_in() {
     let server = Running::start().await;
     let account = server.account_with("ann", "US,US_OVERNIGHT", Terms::default());
     let cases = [
@@ -69,7 +69,8 @@ async fn packages_and_warnings_are_in_the_language_of_the_request_or_of_the_sign
     for (language, wanted, warning) in cases {
         let mut client =
             server.enter(TransportLabel::WebSocket, &account, &[("accept-language", language)]).await;
-        // One client sets it when it signs in, one with the request, and one does both.
+        // The language is set at sign-in by one client, in the request by another, and in both by a
+        // third.
         for answer in [profile(&mut client, "").await, profile(&mut silent, language).await] {
             let detail = answer.quote_level_detail.unwrap();
             let markets: Vec<&str> = detail.by_market_code.keys().map(String::as_str).collect();
@@ -115,7 +116,7 @@ async fn trading_hours_match_the_published_example() {
         ("SG".to_owned(), vec![(900, 1200, 0), (1300, 1700, 0)]),
     ];
     assert_eq!(hours(&server, &account, &[("accept-language", "en")]).await, expected);
-    // Requesting overnight hours is not enough.
+    // Requesting overnight hours is not enough without the right.
     assert_eq!(hours(&server, &account, &[("need_over_night_quote", "true")]).await, expected);
 }
 
@@ -136,10 +137,10 @@ async fn overnight_hours_need_the_right_and_a_request() {
 }
 
 #[tokio::test]
-async fn a_half_day_has_its_own_hours() {
+async fn half_days_have_shorter_hours() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    // 2026-11-27 18:00 in New York is on a half day there; 2026-12-31 10:00 in Hong Kong is on one
+    // 2026-11-27 18:00 in New York is a half day there, and 2026-12-31 10:00 in Hong Kong is one
     // there.
     server.set_now(1_795_820_400);
     let shown = hours(&server, &account, &[]).await;
@@ -155,7 +156,7 @@ fn days(market: &str, beg_day: &str, end_day: &str) -> TradingDaysRequest {
 }
 
 #[tokio::test]
-async fn trading_days_are_inclusive_and_half_days_are_listed_separately() {
+async fn the_trading_day_range_is_inclusive() {
     let server = Running::start().await;
     let account = server.account_with("ann", "none", Terms::default());
     let mut client = server.enter(TransportLabel::Tcp, &account, &[]).await;

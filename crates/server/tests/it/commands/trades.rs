@@ -1,4 +1,4 @@
-//! Commands 17, 24 and 25 over every transport, from a small day of trades.
+//! Commands 17, 24 and 25 on every transport, with a small day of trades.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use wire::quote::{
 
 use crate::support::{OVERNIGHT, Running, TRANSPORTS, import_files, import_with};
 
-/// 2026-11-13, a Friday, the last trading day: 1794533400 is 09:30 in Hong Kong.
+/// 09:30 in Hong Kong on Friday 2026-11-13, the last trading day.
 const OPEN: i64 = 1_794_533_400;
 
 const TRADES: &str = "symbol,time,price,volume,direction,type
@@ -79,8 +79,8 @@ async fn trades_flow_and_distribution_are_the_same_on_every_transport() {
         assert_eq!(line(330), (23_400, "357680.000"));
 
         let found: CapitalDistributionResponse = client.ask(25, &symbol).await.unwrap();
-        // Nothing is stored before this day, so its own turnover is the base: 382320 in total, of
-        // which 247000 alone is more than 55 %.
+        // No earlier day is stored, so the day's own turnover is the base: 382320 in total, of
+        // which the trade of 247000 alone is more than 55 %.
         let sizes = |large: &str, medium: &str, small: &str| {
             Some(CapitalBySize {
                 large: large.to_owned(),
@@ -92,7 +92,7 @@ async fn trades_flow_and_distribution_are_the_same_on_every_transport() {
         assert_eq!(found.capital_out, sizes("0.000", "0.000", "12320.000"));
         assert_eq!(found.timestamp - OPEN, 23_917);
 
-        // The calculated index is the last line of the flow.
+        // The capital flow index equals the last line of the flow.
         let request = CalcIndexesRequest { symbols: vec!["700.HK".to_owned()], calc_index: vec![9] };
         let found: CalcIndexesResponse = client.ask(26, &request).await.unwrap();
         assert_eq!(found.security_calc_index[0].capital_flow, "357680.000");
@@ -137,7 +137,7 @@ async fn trades_in_the_future_are_not_returned() {
     let trades: TradesResponse =
         client.ask(17, &TradesRequest { symbol: "700.HK".to_owned(), count: 1000 }).await.unwrap();
     assert_eq!(trades.trades.len(), 2);
-    // Before the open no trade of the day counts, and no earlier day has trades.
+    // Before the open, no trade of the day is visible, and no earlier day has trades.
     server.set_now(OPEN - 1);
     assert_eq!(client.ask::<CapitalFlowResponse>(24, &symbol).await.unwrap_err().1, 301_603);
     server.set_now(OPEN - 601);
@@ -196,8 +196,8 @@ async fn unanswerable_requests_are_refused_with_their_reason() {
 #[tokio::test]
 async fn warrants_have_trades_and_no_capital_flow() {
     let server = started().await;
-    // By its board, by its kind, by its number; and one in the number range of warrants that is not
-    // one.
+    // Warrants identified by board, by kind and by number, and an equity in the number range of
+    // warrants.
     let names = "symbol,name_en,exchange,currency,lot_size,board,kind\n\
         9101.HK,One,SEHK,HKD,100,HKWarrant,\n9102.HK,Two,SEHK,HKD,100,HKEquity,warrant\n\
         19104.HK,Four,SEHK,HKD,100,HKEquity,equity\n";
@@ -230,7 +230,7 @@ async fn warrants_have_trades_and_no_capital_flow() {
         }
         let answer = server.get(&format!("/v1/quote/capital-flow?symbol={symbol}"), &account).await;
         assert_eq!(answer.status, if is_warrant { 404 } else { 200 }, "{symbol}: {answer:?}");
-        // A page reads this first, to avoid the refusal.
+        // The page reads this state first, to avoid the refusal.
         let facts = server.get(&format!("/v1/securities/{symbol}"), &account).await;
         let state = if is_warrant { "unavailable" } else { "known" };
         assert_eq!(facts.json()["data"]["capital_flow"], state, "{symbol}: {facts:?}");

@@ -1,4 +1,4 @@
-//! A token in the URL: where it is accepted, and where it must not appear.
+//! Access tokens in the URL: where they are accepted, and where they must not appear.
 
 use access::{Actor, AuditFilter, NewAccount, Role, Terms};
 
@@ -30,7 +30,7 @@ async fn candles_accept_a_token_in_the_url() {
         let next = answer.header("link").unwrap();
         assert!(!next.contains("access_token") && !next.contains(&token.to_ascii_lowercase()), "{next}");
     }
-    // The rest of the query is validated as usual, and the error does not contain the token.
+    // The other parameters are validated as usual, and the error does not contain the token.
     let answer = server.http("GET", &format!("{CANDLES}&access_token={token}&limits=3"), "", b"").await;
     assert_eq!((answer.status, answer.json()["code"].as_u64()), (400, Some(301_600)));
     assert!(answer.text().contains("limits") && !answer.text().contains(token), "{}", answer.text());
@@ -87,7 +87,7 @@ async fn no_other_endpoint_accepts_a_token_in_the_url() {
 }
 
 #[tokio::test]
-async fn a_preflight_request_lists_what_other_sites_may_send() {
+async fn a_preflight_lists_the_allowed_methods_and_headers() {
     let server = Running::start().await;
     let head = "origin: https://charts.example.org\r\naccess-control-request-method: GET\r\n\
                 access-control-request-headers: authorization\r\n";

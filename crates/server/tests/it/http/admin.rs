@@ -1,4 +1,4 @@
-//! The endpoints for operators.
+//! The operator endpoints.
 
 use access::{Actor, Created, NewAccount, Role, Terms};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ impl Office {
 }
 
 #[tokio::test]
-async fn every_operator_endpoint_is_refused_to_others() {
+async fn operator_endpoints_are_refused_to_other_accounts() {
     let office = Office::open().await;
     let token = format!("authorization: Bearer {}\r\n", office.ann.access_token.expose());
     for (method, path) in [
@@ -153,7 +153,7 @@ async fn rights_are_granted_with_their_times_and_withdrawn() {
             "from": "2026-10-31T16:00:00Z", "until": "2027-01-15T08:00:00Z",
         })
     );
-    // Eight digits are a date, as on the command line; seconds are a number.
+    // Eight digits in a string are a date, as on the command line; a number is Unix seconds.
     let until = json!({"package": "US_OPTIONS", "until": "20271231"});
     let granted = right(&data(&office.post(path, until).await), "US_OPTIONS");
     assert_eq!((&granted["held"], &granted["until"]), (&json!(true), &json!("2027-12-30T16:00:00Z")));
@@ -259,7 +259,7 @@ async fn reports_are_accepted_as_json_or_csv_and_raise_levels() {
 }
 
 #[tokio::test]
-async fn the_former_paths_of_reports_name_the_new_ones() {
+async fn renamed_report_paths_report_the_new_path() {
     let office = Office::open().await;
     let operator = format!("authorization: Bearer {}\r\n", office.op.access_token.expose());
     let other = format!("authorization: Bearer {}\r\n", office.ann.access_token.expose());
@@ -278,7 +278,7 @@ async fn the_former_paths_of_reports_name_the_new_ones() {
 }
 
 #[tokio::test]
-async fn levels_are_changed_for_all_accounts_and_the_audit_records_who() {
+async fn level_changes_apply_to_all_accounts_and_are_audited() {
     let office = Office::open().await;
     let levels = data(&office.get("/v1/admin/levels").await);
     assert_eq!(levels["levels"][3], json!({"level": 4, "quota": 1000, "assets": 400_000, "orders": 160}));

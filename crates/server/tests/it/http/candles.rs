@@ -1,4 +1,4 @@
-//! Candles for users without an SDK.
+//! The candles endpoint for users without an SDK.
 
 use std::io::{Cursor, Read};
 
@@ -36,7 +36,7 @@ fn times(data: &Value) -> Vec<i64> {
     data["candlesticks"].as_array().unwrap().iter().map(|one| one["timestamp"].as_i64().unwrap()).collect()
 }
 
-/// Status, code and text of a refusal.
+/// Returns status, code and message of a refusal.
 #[track_caller]
 fn refused(answer: &Response) -> (u16, i64, String) {
     let envelope = answer.json();
@@ -45,7 +45,7 @@ fn refused(answer: &Response) -> (u16, i64, String) {
 }
 
 #[tokio::test]
-async fn a_query_in_the_url_is_answered_like_the_mirror() {
+async fn the_get_endpoint_matches_the_mirrored_command() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     for (query, body) in [
@@ -88,7 +88,7 @@ async fn a_query_in_the_url_is_answered_like_the_mirror() {
     assert_eq!(day["candlesticks"][0]["time"], "2026-11-13T00:00:00+08:00");
 }
 
-/// Every candle that a query selects, in pages of `limit`.
+/// Returns the timestamps of all candles that a query selects, fetched in pages of `limit`.
 async fn all(server: &Running, account: &Created, query: &str, limit: usize) -> Vec<i64> {
     let (mut pages, mut next) = (Vec::new(), String::new());
     loop {
@@ -137,7 +137,7 @@ async fn paging_has_no_gaps_and_no_duplicates() {
             assert!(got == extended, "{select} by {limit}: {} of {}", got.len(), extended.len());
         }
     }
-    // A range ends at its bounds in both directions.
+    // A date range ends at its bounds in both directions.
     let zone = venue.zone();
     let of_dates: Vec<i64> = of(&[Session::Intraday])
         .into_iter()
@@ -148,7 +148,7 @@ async fn paging_has_no_gaps_and_no_duplicates() {
         .collect();
     let got = all(&server, &account, &format!("{minute}&start=2026-10-20&end=2026-11-04"), 1_500).await;
     assert!(got == of_dates, "{} of {}", got.len(), of_dates.len());
-    // Folded candles, in pages so short that each begins inside a week or an hour.
+    // Folded candles, in pages so short that each begins in the middle of a week or an hour.
     for (period, limit) in [("week", 1), ("day", 7), ("4h", 3), ("45m", 10)] {
         let query = |select: &str| format!("symbol=AAPL.US&period={period}&adjust=forward&{select}");
         let whole = all(&server, &account, &query("before=2027-01-01"), 10_000).await;
@@ -178,7 +178,7 @@ async fn the_link_header_leads_to_the_next_page() {
 }
 
 #[tokio::test]
-async fn behind_a_proxy_the_link_has_the_public_path() {
+async fn the_link_header_uses_the_public_path() {
     let public_url = Some("http://candles.example.com/api".parse().unwrap());
     let server = Running::start_with(server::Settings { public_url, ..server::Settings::default() }).await;
     let account = server.account("ann", unlimited());
@@ -190,7 +190,7 @@ async fn behind_a_proxy_the_link_has_the_public_path() {
 /// Symbol, time, prices, volume and turnover; prices and turnover in millionths.
 type Row = (String, i64, [i64; 4], i64, i128);
 
-/// Reads a table with the parser of imports.
+/// Parses a file with the import parser.
 fn read_back(name: &str, bytes: &[u8]) -> Vec<Row> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
@@ -209,7 +209,7 @@ fn read_back(name: &str, bytes: &[u8]) -> Vec<Row> {
     rows
 }
 
-/// The same from an Arrow stream, by its columns.
+/// Parses an Arrow stream by its columns.
 fn read_arrow(bytes: &[u8]) -> Vec<Row> {
     let mut rows = Vec::new();
     for batch in arrow_ipc::reader::StreamReader::try_new(Cursor::new(bytes), None).unwrap() {
@@ -276,7 +276,7 @@ async fn every_format_has_the_same_candles() {
     assert_eq!(arrow.header("content-type"), Some("application/vnd.apache.arrow.stream"));
     assert!(read_arrow(&arrow.body) == rows);
 
-    // A parameter overrides the header, so that a URL alone is enough.
+    // A parameter overrides the header, so that a URL alone can select the format.
     for (format, content_type) in [
         ("csv", "text/csv; charset=utf-8; header=present"),
         ("json", "application/json; charset=utf-8"),
@@ -306,7 +306,8 @@ async fn an_answer_without_candles_is_valid_in_every_format() {
     assert!(parquet.body.starts_with(b"PAR1") && parquet.body.ends_with(b"PAR1"));
 }
 
-/// Limit and remaining calls, limit and used securities.
+/// Returns the call limit, the remaining calls, the quota, and the used quota from the response
+/// headers.
 fn describe(answer: &Response) -> [Option<i64>; 4] {
     ["x-ratelimit-limit", "x-ratelimit-remaining", "x-quota-limit", "x-quota-used"]
         .map(|name| answer.header(name).map(|value| value.parse().unwrap()))
@@ -340,13 +341,13 @@ async fn every_history_answer_reports_the_remaining_limits() {
         let wait: u64 = refusal.header("retry-after").unwrap().parse().unwrap();
         assert!((3_500..=3_600).contains(&wait), "{wait}");
     }
-    // Only history is counted, and only its answers report it.
+    // Only history is counted, and only history responses report the limits.
     let other = server.post("/quote/quotes", &account, r#"{"symbol":["700.HK"]}"#).await;
     assert_eq!((other.status, describe(&other)), (200, [None; 4]));
 }
 
 #[tokio::test]
-async fn a_long_answer_counts_as_one_call_per_thousand_begun() {
+async fn a_long_answer_counts_as_one_call_per_thousand_candles() {
     let server = Running::start().await;
     let account = server.account("ann", rate("12/3600"));
     let remaining = |answer: &Response| describe(answer)[1].unwrap();
@@ -355,7 +356,7 @@ async fn a_long_answer_counts_as_one_call_per_thousand_begun() {
     let long = ask(&server, &account, &format!("{minutes}&limit=9000")).await;
     assert_eq!(remaining(&long), 1);
     assert!(times(&data(&long)).len() > 7_000, "as many as there are");
-    // All or nothing, and a refused request is not counted.
+    // A request is counted completely or not at all, and a refused request is not counted.
     let refusal = ask(&server, &account, &format!("{minutes}&limit=2000")).await;
     assert_eq!((refusal.status, remaining(&refusal)), (429, 1));
     assert_eq!(remaining(&ask(&server, &account, &format!("{minutes}&limit=1000")).await), 0);
@@ -395,8 +396,8 @@ async fn refusals_are_the_same_on_every_transport() {
     }
 }
 
-/// The order of refusals is that of the long connection: a parse error comes before the count, an
-/// invalid value after it.
+/// Refusals have the same order as on a long connection: parse errors are refused before the
+/// request is counted, invalid values after.
 #[tokio::test]
 async fn an_invalid_value_is_counted_and_a_parse_error_is_not() {
     let server = Running::start().await;
@@ -428,7 +429,7 @@ async fn a_token_is_required() {
 }
 
 #[tokio::test]
-async fn overnight_hours_need_a_request_and_the_right() {
+async fn overnight_candles_need_a_request_and_the_right() {
     let server = Running::start().await;
     let (may, may_not) =
         (server.account_with("ann", OVERNIGHT, unlimited()), server.account("bob", unlimited()));

@@ -1,4 +1,4 @@
-//! The dashboard of operators: coverage, imports, the quarantine.
+//! The operator dashboard: coverage, imports, and quarantine.
 
 use std::sync::atomic::AtomicBool;
 
@@ -22,11 +22,11 @@ fn data(answer: &Response) -> Value {
 }
 
 #[tokio::test]
-async fn coverage_is_a_letter_per_day_and_paged_by_symbol() {
+async fn coverage_has_a_letter_per_day_and_is_paged_by_symbol() {
     let server = Running::start().await;
     let op = operator(&server);
     let week = data(&server.get("/v1/coverage?days=7", &op).await);
-    // The last days are a weekend after the last complete day.
+    // The last two days are the weekend after the last trading day.
     assert_eq!(
         week,
         json!({
@@ -85,17 +85,17 @@ async fn coverage_shows_which_days_have_trades() {
 }
 
 #[tokio::test]
-async fn the_days_of_one_security_show_gaps_and_their_reasons() {
+async fn gaps_are_listed_with_their_reasons() {
     let server = Running::start().await;
     let op = operator(&server);
-    // Two of three minutes, from half an hour after the open on, of a security without other
-    // candles.
+    // Two of every three minutes, starting half an hour after the open, for a security without
+    // other candles.
     let row =
         |minute: u32| format!("9.HK,2026-11-12T{:02}:{:02}:00+08:00,1,1,1,1,1\n", minute / 60, minute % 60);
     let minutes: String = (600..720).chain(780..960).filter(|minute| minute % 3 != 2).map(row).collect();
     let path = server.dir.path().join("thin.csv");
     std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{minutes}")).unwrap();
-    // Such regular gaps look like another period, unless it is given.
+    // Regular gaps would be detected as a coarser period, so the period is given.
     let mut options = Options::default();
     options.read.period = Some(Grain::Minute);
     import_with(server.dir.path(), &[path], options);
@@ -119,8 +119,8 @@ async fn the_days_of_one_security_show_gaps_and_their_reasons() {
             "/gaps/0",
             json!({"first": "2026-11-12T09:30:00+08:00", "last": "2026-11-12T09:59:00+08:00", "minutes": 30, "reason": "not loaded"}),
         ),
-        // Gaps that could be loaded come before minutes without trades, however late in the day
-        // they are.
+        // Gaps with missing data come before minutes without trades, however late in the day they
+        // are.
         (
             "/gaps/1",
             json!({"first": "2026-11-12T15:59:00+08:00", "last": "2026-11-12T16:00:00+08:00", "minutes": 2, "reason": "not loaded"}),
@@ -152,7 +152,7 @@ async fn the_days_of_one_security_show_gaps_and_their_reasons() {
 }
 
 #[tokio::test]
-async fn the_ledger_is_paged_from_the_newest() {
+async fn the_import_ledger_is_paged_newest_first() {
     let server = Running::start().await;
     let op = operator(&server);
     let all = data(&server.get("/v1/imports", &op).await);
@@ -176,7 +176,7 @@ async fn the_ledger_is_paged_from_the_newest() {
     }
 }
 
-/// Four rows: one is good, three are refused.
+/// Imports four rows, of which three are rejected.
 fn quarantine_some(server: &Running) {
     let path = server.dir.path().join("bad.csv");
     let long = "9".repeat(2_000);
@@ -201,7 +201,7 @@ fn quarantine_some(server: &Running) {
 }
 
 #[tokio::test]
-async fn refused_rows_are_listed_in_order_and_by_import_or_symbol() {
+async fn rejected_rows_are_filtered_by_import_or_symbol() {
     let server = Running::start().await;
     let op = operator(&server);
     assert_eq!(data(&server.get("/v1/quarantine", &op).await), json!({"rows": [], "next": null}));

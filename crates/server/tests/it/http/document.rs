@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::support::{Running, machine_now};
 
-/// The refusal of an unknown parameter lists the known ones, which must be those of the document.
+/// The refusal of an unknown parameter lists the accepted ones, which must match the document.
 #[tokio::test]
-async fn the_accepted_parameters_are_the_described_ones() {
+async fn the_accepted_parameters_match_the_document() {
     let server = Running::start().await;
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("olga", Terms::default()) };
     let operator = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
@@ -29,7 +29,7 @@ async fn the_accepted_parameters_are_the_described_ones() {
         let parameters = operation["parameters"].as_array().into_iter().flatten();
         let described =
             parameters.filter(|one| one["in"] == "query").map(|one| one["name"].as_str().unwrap());
-        // Accepted as a symbol, before names are checked.
+        // `counter_id` is rewritten to a symbol before the names are checked.
         let described: BTreeSet<&str> = described.filter(|name| *name != "counter_id").collect();
         assert_eq!(described, known, "{path}");
         compared += 1;

@@ -1,4 +1,4 @@
-//! The pull commands as JSON.
+//! The pull commands as JSON over HTTP.
 
 use access::Terms;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ async fn the_mirror_answers_like_the_long_connection() {
 }
 
 #[tokio::test]
-async fn a_message_has_several_accepted_spellings() {
+async fn several_spellings_of_a_message_are_accepted() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let plain =
@@ -93,7 +93,7 @@ async fn every_offered_command_has_its_mirror() {
 }
 
 #[tokio::test]
-async fn small_endpoints_that_some_clients_call_exist() {
+async fn small_client_endpoints_exist() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", Terms::default());
     assert_eq!(server.get("/v1/quote/cmd?", &account).await.json()["data"], json!({}));

@@ -5,21 +5,21 @@ use serde_json::Value;
 
 use crate::support::{Response, Running};
 
-/// Every HTTP request of the SDKs for Rust, Python and Go, with placeholders for parameters.
+/// All HTTP requests of the Rust, Python and Go SDKs, with placeholders for parameters.
 const SDK_PATHS: &str = include_str!("sdk-paths.txt");
 
 fn sdk_requests() -> impl Iterator<Item = (&'static str, &'static str)> {
     SDK_PATHS.lines().map(|line| line.split_once(' ').unwrap())
 }
 
-/// Status, code and text.
+/// Returns status, code and message.
 fn describe(answer: &Response) -> (u16, i64, String) {
     let json = answer.json();
     (answer.status, json["code"].as_i64().unwrap(), json["message"].as_str().unwrap().to_owned())
 }
 
 #[tokio::test]
-async fn no_request_of_an_sdk_is_not_found() {
+async fn no_sdk_request_returns_not_found() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
     let head = format!("authorization: Bearer {}\r\n", account.access_token.expose());
@@ -27,7 +27,7 @@ async fn no_request_of_an_sdk_is_not_found() {
     for (method, path) in sdk_requests() {
         let answer = server.http(method, path, &head, b"{}").await;
         if answer.status == 404 {
-            // The endpoint is offered, and the topic does not exist.
+            // The endpoint is offered, but the topic does not exist.
             assert_eq!(describe(&answer).2, "topic not found", "{method} {path}");
             continue;
         }
@@ -40,12 +40,12 @@ async fn no_request_of_an_sdk_is_not_found() {
         assert!(text.contains(" are not offered here"), "{method} {path}: {text}");
         refused += 1;
     }
-    // The number decreases only when an endpoint is added.
+    // This number changes only when an endpoint is implemented.
     assert_eq!(refused, 144);
 }
 
 #[tokio::test]
-async fn a_refusal_names_what_is_not_offered() {
+async fn a_refusal_names_the_missing_feature() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let why = "the sign-in is good, but a paper account does not have this";
@@ -53,7 +53,7 @@ async fn a_refusal_names_what_is_not_offered() {
         ("/v1/sharelists", "shared lists are not offered here".to_owned()),
         ("/v1/quote/short-positions/hk?symbol=700.HK", "short positions are not offered here".to_owned()),
         ("/v1/content/700.HK/news", "news are not offered here".to_owned()),
-        // Programs test their login with these, and must not conclude that it failed.
+        // Programs test their login with these endpoints, and must not conclude that it failed.
         ("/v1/us/assets/overview", format!("overviews of US accounts are not offered here: {why}")),
         ("/v1/dailycoins/query", format!("savings plans are not offered here: {why}")),
     ] {
@@ -62,7 +62,7 @@ async fn a_refusal_names_what_is_not_offered() {
 }
 
 #[tokio::test]
-async fn not_offered_is_answered_only_to_authenticated_clients() {
+async fn missing_features_are_reported_only_after_authentication() {
     let server = Running::start().await;
     for (method, path) in sdk_requests() {
         let answer = server.http(method, path, "authorization: Bearer ap_wrong\r\n", b"{}").await;
@@ -75,7 +75,7 @@ async fn not_offered_is_answered_only_to_authenticated_clients() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_lists_the_allowed_ones_and_unknown_paths_are_not_found() {
+async fn a_wrong_method_lists_the_allowed_methods() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let put = server.http("PUT", "/v1/asset/account", "", b"").await;

@@ -1,5 +1,5 @@
-//! OAuth over HTTP, as clients use it: forms in, plain objects out. The decisions are tested in
-//! `access`; this covers statuses, headers, and the requests of public clients.
+//! OAuth over HTTP as clients use it: form requests, plain JSON responses. The rules are tested in
+//! `access`; these tests cover status codes, headers, and the requests of public clients.
 
 use access::{Actor, Created, NewAccount, Region, Terms};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ const JSON: &str = "content-type: application/json\r\n";
 const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const BACK: &str = "http://localhost:60355/callback";
 
-/// A server, an account, and a client registered as the public one does.
+/// A server, an account, and a client registered like the public client.
 struct House {
     server: Running,
     account: Created,
@@ -71,7 +71,7 @@ impl House {
         answer.json()
     }
 
-    /// The authorization code that a user's consent returns.
+    /// Returns the authorization code that a user's consent produces.
     fn code(&self) -> String {
         let query = format!("response_type=code&client_id={}&state=s&redirect_uri={BACK}", self.id());
         let request = self.server.access.check_authorization(&query).unwrap();
@@ -86,7 +86,7 @@ impl House {
         self.post("/oauth2/token", &fields).await
     }
 
-    /// Status and code of an API call with a token.
+    /// Returns status and code of an API call with these tokens.
     async fn business(&self, tokens: &Value) -> (u16, i64) {
         let head = format!("authorization: Bearer {}\r\n", tokens["access_token"].as_str().unwrap());
         let answer = self.server.http("GET", "/v1/socket/token", &head, b"").await;
@@ -106,7 +106,7 @@ async fn register(server: &Running, metadata: &Value) -> Response {
     server.http("POST", "/oauth2/register", JSON, metadata.to_string().as_bytes()).await
 }
 
-/// Status and error of an answer in the form of the standard.
+/// Returns status and error code of a response in the OAuth error format.
 #[track_caller]
 fn refused(answer: &Response) -> (u16, String) {
     let object = answer.json();
@@ -123,7 +123,7 @@ fn is(answer: &Response, status: u16, error: &str) {
 }
 
 #[tokio::test]
-async fn the_metadata_lists_the_endpoints_under_our_own_address() {
+async fn the_metadata_lists_endpoints_at_the_server_address() {
     let house = House::new().await;
     let answer = house.server.http("GET", "/.well-known/oauth-authorization-server", "", b"").await;
     let metadata = answer.json();
@@ -144,7 +144,7 @@ async fn the_metadata_lists_the_endpoints_under_our_own_address() {
 }
 
 #[tokio::test]
-async fn the_host_header_of_a_client_is_not_repeated() {
+async fn the_host_header_is_not_echoed() {
     let house = House::new().await;
     let ours = house.server.addresses.http;
     for (host, named) in [
@@ -178,7 +178,7 @@ async fn the_host_header_of_a_client_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_registration_has_to_be_json() {
+async fn a_registration_must_be_json() {
     let house = House::new().await;
     let body = br#"{"client_name":"x"}"#;
     for (kind, expected) in [
@@ -234,7 +234,7 @@ async fn the_public_url_appears_in_all_answers() {
 }
 
 #[tokio::test]
-async fn a_registration_has_the_fields_of_the_public_client_and_is_deleted_at_its_address() {
+async fn a_client_is_registered_and_deleted() {
     let house = House::new().await;
     let field =
         |name: &str| house.client[name].as_str().unwrap_or_else(|| panic!("{}", house.client)).to_owned();
@@ -298,7 +298,7 @@ async fn invalid_registrations_are_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_device_flow_as_the_public_client_runs_it() {
+async fn the_device_flow_works_for_the_public_client() {
     let house = House::new().await;
     let device = house.start().await;
     let (code, user_code) = (device["device_code"].as_str().unwrap(), device["user_code"].as_str().unwrap());
@@ -311,7 +311,7 @@ async fn a_device_flow_as_the_public_client_runs_it() {
         complete,
         format!("{base}/oauth2/device/authorize/confirm?user_code={user_code}&client_id={}", house.id())
     );
-    // Two concurrent pollers, and one of them again.
+    // Two concurrent pollers, one of which polls again too soon.
     is(&house.poll(&device, "ap").await, 400, "authorization_pending");
     is(&house.poll(&device, "us").await, 400, "authorization_pending");
     is(&house.poll(&device, "us").await, 400, "slow_down");
@@ -327,7 +327,7 @@ async fn a_device_flow_as_the_public_client_runs_it() {
         (Some("Bearer"), Some(2_592_000))
     );
     assert_eq!(tokens["scope"], "openapi");
-    // The region is the account's, whatever the header says.
+    // The token's region is the account's, whatever the header says.
     assert!(tokens["access_token"].as_str().unwrap().starts_with("ap_"));
     assert!(tokens["refresh_token"].as_str().unwrap().starts_with("ap_rt_"));
     let (_, other) = refused(&house.poll(&device, "ap").await);
@@ -340,7 +340,7 @@ async fn a_device_flow_as_the_public_client_runs_it() {
 }
 
 #[tokio::test]
-async fn a_code_becomes_tokens_and_a_refresh_replaces_them() {
+async fn a_code_is_exchanged_and_tokens_are_refreshed() {
     let house = House::new().await;
     let code = house.code();
     let fields = [
@@ -361,7 +361,7 @@ async fn a_code_becomes_tokens_and_a_refresh_replaces_them() {
 }
 
 #[tokio::test]
-async fn every_invalid_request_has_the_error_of_the_standard() {
+async fn invalid_requests_get_standard_error_codes() {
     let house = House::new().await;
     let id = house.id();
     let wrong: &[(&[(&str, &str)], &str)] = &[
@@ -467,8 +467,8 @@ async fn revoking_a_token_ends_the_sign_in_and_its_connections() {
     is(&house.post("/oauth2/revoke", &theirs).await, 400, "unauthorized_client");
     assert_eq!(house.business(&tokens).await, (401, 401_004));
     assert_eq!(house.business(&other).await, (200, 0));
-    // A version check of the databases is reused for half a millisecond; the requests above took
-    // longer.
+    // The result of a database version check is cached for half a millisecond. The requests above
+    // took longer.
     let answer: Result<TradingSessionsResponse, _> = ended.ask(8, &TradingSessionsResponse::default()).await;
     assert_eq!(answer.unwrap_err().0, 5, "not signed in any more");
     let answer: Result<TradingSessionsResponse, _> = stored.ask(8, &TradingSessionsResponse::default()).await;
@@ -492,7 +492,7 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
         let head = format!("authorization: Bearer {token}\r\n");
         house.server.http(method, path, &head, b"").await
     };
-    // A program sees them too, and which one is its own.
+    // A program sees all sign-ins, and which of them is its own.
     let programs = [&tokens, &other].map(|tokens| tokens["access_token"].as_str().unwrap());
     let seen = ask("GET", "/v1/sign-ins", programs[0]).await.json();
     let own = |current: bool| {
@@ -505,8 +505,8 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
     assert!(sign_ins.iter().all(|one| one["current"] == false), "{sign_ins:?}");
     let (mine, its) = (own(true), own(false));
     assert_eq!(ask("DELETE", &mine, stranger.access_token.expose()).await.status, 404);
-    // It may end its own, and is then unauthenticated; another's and an unknown one are the same to
-    // it.
+    // A program may end only its own sign-in, and is then unauthenticated. Other and unknown
+    // sign-ins get the same refusal.
     for path in [its.as_str(), "/v1/sign-ins/unknown"] {
         let refused = ask("DELETE", path, programs[0]).await;
         assert_eq!((refused.status, &refused.json()["code"]), (403, &json!(403_008)));
@@ -522,7 +522,7 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
 }
 
 #[tokio::test]
-async fn a_listener_of_another_region_does_not_know_the_account() {
+async fn a_listener_for_another_region_refuses_the_account() {
     let any = "127.0.0.1:0".parse().unwrap();
     let regional = vec![(Region::Ap, any), (Region::Us, any)];
     let house = House::with(Settings { regional, ..Settings::default() }, Region::Us).await;
@@ -553,7 +553,7 @@ async fn a_listener_of_another_region_does_not_know_the_account() {
 }
 
 #[tokio::test]
-async fn of_many_requests_with_one_device_code_one_gets_tokens() {
+async fn a_device_code_is_redeemed_only_once() {
     let house = House::new().await;
     let device = house.start().await;
     house.decide(&device, true);
@@ -569,7 +569,7 @@ async fn of_many_requests_with_one_device_code_one_gets_tokens() {
 }
 
 #[tokio::test]
-async fn a_repeated_grant_and_a_wrong_secret_are_in_the_audit() {
+async fn a_reused_code_and_a_wrong_secret_are_audited() {
     let house = House::new().await;
     let code = house.code();
     let fields = [

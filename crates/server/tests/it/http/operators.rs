@@ -1,4 +1,4 @@
-//! Accounts that operators create, change and revoke, and the password links that they issue.
+//! Operators create, change and revoke accounts and issue password links.
 
 use access::{Actor, Created, NewAccount, Role, Terms};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ async fn delete(server: &Running, path: &str, op: &Created) -> Response {
 }
 
 #[tokio::test]
-async fn a_new_accounts_credentials_are_shown_once_and_work() {
+async fn new_account_credentials_are_shown_only_once() {
     let server = Running::start().await;
     let op = operator(&server, "op");
     let body = json!({
@@ -57,7 +57,7 @@ async fn a_new_accounts_credentials_are_shown_once_and_work() {
     let row = &audit["rows"][0];
     assert_eq!((&row["account"], &row["actor_account"]), (&json!("ann"), &json!("op")));
     assert!(!audit.to_string().contains(created["app_secret"].as_str().unwrap()));
-    // Without other fields it has the defaults.
+    // An account created with only a name has the default settings.
     let plain = data(&post(&server, "/v1/admin/accounts", &op, json!({"name": "bob"})).await);
     assert_eq!((&plain["account"]["role"], &plain["account"]["limit"]), (&json!("user"), &json!(100)));
 }
@@ -150,7 +150,7 @@ async fn a_conflicting_change_of_terms_is_refused() {
 }
 
 #[tokio::test]
-async fn an_account_is_revoked_once_and_the_last_operator_never() {
+async fn accounts_are_revoked_except_the_last_operator() {
     let server = Running::start().await;
     let (one, two) = (operator(&server, "one"), operator(&server, "two"));
     let ann = server.account("ann", Terms::default());
@@ -161,7 +161,7 @@ async fn an_account_is_revoked_once_and_the_last_operator_never() {
         data(&post(&server, "/v1/admin/accounts/ann/revoke", &one, json!({"reason": " left us "})).await);
     assert!(revoked["revoked_at"].is_string(), "{revoked}");
     assert_eq!(server.get("/v1/quota", &ann).await.status, 401);
-    // Revoking again changes nothing, with a body or without.
+    // Revoking again changes nothing, with or without a body.
     let again = data(&server.post("/v1/admin/accounts/ann/revoke", &one, "").await);
     assert_eq!(again["revoked_at"], revoked["revoked_at"]);
     let audit = data(&server.get("/v1/admin/audit?account=ann&event=account.revoked", &one).await);
@@ -194,7 +194,7 @@ async fn a_password_link_is_issued_shown_and_withdrawn() {
     assert_eq!(refused(&delete(&server, path, &op).await).0, 404);
     assert_eq!(sign_in().await["link_until"], Value::Null);
     assert_eq!(server.http("GET", link["path"].as_str().unwrap(), "", b"").await.status, 410);
-    // Other accounts cannot issue one, not even for themselves.
+    // Non-operators cannot issue a link, not even for themselves.
     let own = format!("authorization: Bearer {}\r\n", ann.access_token.expose());
     for (method, path) in [
         ("POST", "/v1/admin/accounts"),
@@ -211,7 +211,7 @@ async fn a_password_link_is_issued_shown_and_withdrawn() {
 }
 
 #[tokio::test]
-async fn a_refusal_for_a_limit_gives_advice_only_to_operators() {
+async fn only_operators_get_advice_on_limits() {
     let server = Running::start().await;
     for (name, role) in [("op", Role::Operator), ("ann", Role::User)] {
         let terms = Terms { quota: Some(0), rate: Some("2/30".parse().unwrap()), ..Terms::default() };
@@ -231,7 +231,7 @@ async fn a_refusal_for_a_limit_gives_advice_only_to_operators() {
             assert_eq!(is_told, name == "op", "{text}");
             assert_eq!(text.contains("chandler"), name == "op", "{text}");
         }
-        // The same setting lifts the limits of other calls.
+        // The same setting also lifts the limits of other calls.
         for _ in 0..30 {
             assert_ne!(server.get("/v1/asset/fund", &account).await.status, 429);
         }

@@ -1,4 +1,4 @@
-//! Candles as a file that is read in byte ranges.
+//! Candle files that are read in byte ranges.
 
 use access::{Actor, Created, Right, Terms};
 
@@ -20,7 +20,7 @@ fn rate(text: &str) -> Terms {
 }
 
 #[tokio::test]
-async fn the_ranges_of_an_answer_make_the_whole_and_count_once() {
+async fn byte_ranges_add_up_to_the_answer_and_count_once() {
     let server = Running::start().await;
     let account = server.account("ann", rate("2/3600"));
     let head = ask(&server, &account, "HEAD", "").await;
@@ -42,7 +42,7 @@ async fn the_ranges_of_an_answer_make_the_whole_and_count_once() {
         whole.extend(piece.body);
     }
     assert!(whole.starts_with(b"PAR1") && whole.ends_with(b"PAR1"));
-    // A request for the whole answer counts again.
+    // A request for the whole response counts again.
     let all = ask(&server, &account, "GET", "").await;
     assert_eq!((all.status, all.header("x-ratelimit-remaining")), (200, Some("0")));
     assert_eq!(all.body, whole);
@@ -56,7 +56,7 @@ async fn the_ranges_of_an_answer_make_the_whole_and_count_once() {
 }
 
 #[tokio::test]
-async fn a_cached_range_answer_is_private_and_ends_with_the_right_to_it() {
+async fn a_cached_range_is_private_and_checks_rights_again() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", rate("1/3600")), server.account("bob", rate("1/3600")));
     let piece = "range: bytes=0-3\r\n";
@@ -74,7 +74,7 @@ async fn a_cached_range_answer_is_private_and_ends_with_the_right_to_it() {
 }
 
 #[tokio::test]
-async fn sessions_without_a_right_any_more_are_in_no_range() {
+async fn withdrawn_sessions_are_removed_from_ranges() {
     let server = Running::start().await;
     let ann = server.account_with("ann", OVERNIGHT, rate("unlimited"));
     let path = "/v1/quote/history-candlesticks?symbol=AAPL.US&period=60m&session=all&limit=200&format=csv";

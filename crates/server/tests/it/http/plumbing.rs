@@ -1,4 +1,4 @@
-//! HTTP itself: unusual but valid requests, refused ones, and limits.
+//! HTTP basics: unusual but valid requests, invalid requests, and limits.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ fn bearer(account: &Created) -> String {
     format!("authorization: Bearer {}\r\n", account.access_token.expose())
 }
 
-/// Sends raw bytes and reads until the server closes.
+/// Sends raw bytes and reads until the server closes the connection.
 async fn raw(server: &Running, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.addresses.http).await.unwrap();
     stream.write_all(request).await.unwrap();
@@ -28,7 +28,7 @@ fn refused(answer: &Response) -> (u16, i64) {
 }
 
 #[tokio::test]
-async fn headers_may_be_repeated_unless_they_are_credentials() {
+async fn only_credential_headers_must_be_unique() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let twice = format!("{}user-agent: cli/1\r\nuser-agent: openapi-sdk\r\n", bearer(&account));
@@ -72,7 +72,7 @@ async fn not_found_is_reported_in_the_envelope() {
 }
 
 #[tokio::test]
-async fn head_is_get_without_a_body_and_options_needs_no_credentials() {
+async fn head_and_options_are_supported() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let path = "/v1/quote/history-candlesticks?symbol=700.HK";
@@ -129,14 +129,14 @@ async fn http_1_0_and_keep_alive_clients_are_served() {
 }
 
 #[tokio::test]
-async fn a_body_has_a_limit() {
+async fn the_body_size_is_limited() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let longest = format!(r#"{{"symbol":["700.HK"],"x":"{}"}}"#, " ".repeat((256 << 10) - 28));
     assert_eq!(longest.len(), 256 << 10);
     assert_eq!(server.post("/quote/quotes", &account, &longest).await.status, 200);
     assert_eq!(refused(&server.post("/quote/quotes", &account, &format!("{longest} ")).await), (413, 413));
-    // Chunked, without a length.
+    // A chunked body, which has no declared length.
     let mut chunked = format!(
         "POST /quote/quotes HTTP/1.1\r\nhost: test\r\nconnection: close\r\ntransfer-encoding: chunked\r\n{}\r\n",
         bearer(&account)
@@ -146,7 +146,7 @@ async fn a_body_has_a_limit() {
     }
     let whole = chunked.clone() + "0\r\n\r\n";
     assert!(raw(&server, whole.as_bytes()).await.starts_with("HTTP/1.1 413 "), "40 pieces of 8 KiB");
-    // A client that expects a 100 need not send the body.
+    // A client that sends `Expect: 100-continue` need not send the body.
     let request =
         "POST /quote/quotes HTTP/1.1\r\nhost: test\r\nexpect: 100-continue\r\ncontent-length: 300000\r\n\r\n";
     let answer = raw(&server, request.as_bytes()).await;
@@ -156,7 +156,7 @@ async fn a_body_has_a_limit() {
 }
 
 #[tokio::test]
-async fn a_head_has_a_limit() {
+async fn the_head_size_is_limited() {
     let server = Running::start().await;
     let long = format!("GET /health HTTP/1.1\r\nhost: test\r\nx-long: {}\r\n", "x".repeat(33 << 10));
     assert!(raw(&server, long.as_bytes()).await.starts_with("HTTP/1.1 431 "));
@@ -167,7 +167,7 @@ async fn a_head_has_a_limit() {
     let smuggled =
         "POST /health HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd";
     assert!(raw(&server, smuggled.as_bytes()).await.starts_with("HTTP/1.1 400 "));
-    // After all of these, the next request is served.
+    // The server still serves requests after all of these.
     assert_eq!(server.http("GET", "/health", "", b"").await.status, 200);
 }
 
@@ -180,7 +180,7 @@ async fn an_incomplete_head_or_body_times_out() {
     body.write_all(b"POST /quote/quotes HTTP/1.1\r\nhost: test\r\ncontent-length: 10\r\n\r\n{")
         .await
         .unwrap();
-    // The server accepts in order, so both have been accepted when a later request is answered.
+    // The server accepts connections in order, so both were accepted when this request is answered.
     assert_eq!(server.http("GET", "/health", "", b"").await.status, 200);
     pass(31).await;
     let mut bytes = Vec::new();
@@ -193,7 +193,7 @@ async fn an_incomplete_head_or_body_times_out() {
 }
 
 #[tokio::test]
-async fn browsers_may_cache_that_there_is_no_icon() {
+async fn the_missing_icon_is_cacheable() {
     let server = Running::start().await;
     let answer = server.http("GET", "/favicon.ico", "", b"").await;
     assert_eq!((answer.status, answer.body.len()), (204, 0));
@@ -201,7 +201,7 @@ async fn browsers_may_cache_that_there_is_no_icon() {
 }
 
 #[tokio::test]
-async fn refused_credentials_are_in_the_audit_without_being_quoted() {
+async fn refused_credentials_are_audited_without_their_value() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let refused = || {

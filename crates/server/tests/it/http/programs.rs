@@ -1,11 +1,11 @@
-//! A program that an operator has authorized has no more rights than any other.
+//! A program authorized by an operator has no more rights than any other program.
 
 use access::{Actor, Created, Grant, Moment, NewAccount, NewClient, PresentedClient, Role, Terms};
 use serde_json::json;
 
 use crate::support::{Response, Running, machine_now};
 
-/// An operator, and the access token of a program that acts for them.
+/// Creates an operator, and an access token for a program that acts on the operator's behalf.
 fn operator(server: &Running) -> (Created, String) {
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("olga", Terms::default()) };
     let created = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
@@ -25,7 +25,7 @@ async fn ask(server: &Running, method: &str, path: &str, token: &str) -> Respons
 }
 
 #[tokio::test]
-async fn a_program_of_an_operator_has_no_power_over_other_accounts() {
+async fn an_operators_program_cannot_access_other_accounts() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let (olga, program) = operator(&server);
@@ -57,11 +57,11 @@ async fn a_program_of_an_operator_has_no_power_over_other_accounts() {
         assert!(body["message"].as_str().unwrap().contains("API key"), "{body}");
     }
     assert!(client.is_alive().await);
-    // The account's own data is visible to the program.
+    // The program can read the account's own data.
     for path in ["/v1/quota", "/v1/quota?account=olga", "/v1/connections", "/v1/connections?account=olga"] {
         assert_eq!(ask(&server, "GET", path, &program).await.status, 200, "{path}");
     }
-    // The operator has the rights that the program lacks.
+    // The operator's own token has the rights that the program lacks.
     let token = olga.access_token.expose();
     for (method, path) in
         [("GET", "/v1/admin/accounts"), ("GET", "/v1/quota?account=ann"), ("DELETE", &close)]

@@ -1,4 +1,4 @@
-//! Behind a proxy: which address counts as the client's.
+//! Requests through a proxy: which address is used as the client's.
 
 use access::{Actor, AuditFilter, Secret, Terms};
 use server::Settings;
@@ -17,7 +17,7 @@ async fn register(server: &Running, head: &str) -> Response {
     server.http("POST", "/oauth2/register", &format!("{JSON}{head}"), body.as_bytes()).await
 }
 
-/// Registers until refused. Returns the number of successes.
+/// Registers clients until refused. Returns the number of successful registrations.
 async fn registrations(server: &Running, head: &str) -> usize {
     for number in 0..100 {
         match register(server, head).await.status {
@@ -35,7 +35,7 @@ async fn each_client_of_a_trusted_proxy_has_its_own_limits() {
     let one = registrations(&server, "x-forwarded-for: 192.0.2.1\r\n").await;
     assert!(one > 0);
     assert_eq!(register(&server, "x-forwarded-for: 192.0.2.2\r\n").await.status, 201);
-    // A client's own header comes before the part that the proxy adds.
+    // A header that the client sent itself precedes the part that the proxy appends.
     let forged = "x-forwarded-for: 192.0.2.3, 192.0.2.1\r\n";
     assert_eq!(register(&server, forged).await.status, 429);
     assert_eq!(register(&server, "forwarded: for=192.0.2.4\r\n").await.status, 201);
@@ -43,7 +43,7 @@ async fn each_client_of_a_trusted_proxy_has_its_own_limits() {
 }
 
 #[tokio::test]
-async fn a_header_from_an_untrusted_address_changes_nothing() {
+async fn a_forwarding_header_from_an_untrusted_address_is_ignored() {
     let server = behind(&["10.0.0.0/8"]).await;
     registrations(&server, "x-forwarded-for: 192.0.2.1\r\n").await;
     assert_eq!(register(&server, "x-forwarded-for: 192.0.2.2\r\n").await.status, 429);
@@ -51,7 +51,7 @@ async fn a_header_from_an_untrusted_address_changes_nothing() {
 }
 
 #[tokio::test]
-async fn sign_ins_and_their_audit_have_the_clients_address() {
+async fn sign_ins_are_audited_with_the_client_address() {
     let server = behind(&["127.0.0.1"]).await;
     let ann = server.account("ann", Terms::default());
     let password = Secret::new("paraffin and twine".to_owned());
@@ -81,7 +81,7 @@ async fn sign_ins_and_their_audit_have_the_clients_address() {
 }
 
 #[tokio::test]
-async fn a_connection_is_listed_with_the_clients_address() {
+async fn a_connection_is_listed_with_the_client_address() {
     let server = behind(&["127.0.0.1"]).await;
     let ann = server.account("ann", Terms::default());
     for (hop, shown) in [("192.0.2.1", "192.0.2.1"), ("[2001:db8::1]:4711", "[2001:db8::1]:4711")] {

@@ -26,7 +26,7 @@ fn operator(server: &Running) -> Created {
 }
 
 #[tokio::test]
-async fn the_quota_of_a_month_is_reported_in_detail() {
+async fn the_monthly_quota_is_reported_in_detail() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let table =
@@ -68,12 +68,12 @@ async fn the_quota_of_a_month_is_reported_in_detail() {
     ] {
         assert_eq!(quota.pointer(pointer), Some(&wanted), "{pointer}: {quota:#}");
     }
-    // Reading it costs nothing.
+    // Reading the quota is not charged.
     assert_eq!(data(&server.get("/v1/quota", &account).await)["used"], 2);
 }
 
 #[tokio::test]
-async fn an_override_is_reported_as_such() {
+async fn an_overridden_quota_is_reported() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { level: Level::new(4), quota: Some(7), ..unlimited() });
     let quota = data(&server.get("/v1/quota", &account).await);
@@ -107,7 +107,7 @@ async fn only_operators_see_other_accounts() {
 }
 
 #[tokio::test]
-async fn a_preview_sorts_the_symbols_and_spends_nothing() {
+async fn a_preview_groups_the_symbols_without_charging() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK,CN", Terms { quota: Some(2), ..Terms::default() });
     spend(&server, &account, "700.HK").await;
@@ -128,7 +128,7 @@ async fn a_preview_sorts_the_symbols_and_spends_nothing() {
     let after =
         server.access.allowance(&server_caller(&server, &account), std::time::Duration::ZERO).unwrap();
     assert_eq!(before, after);
-    // One more than the quota allows.
+    // The symbol would exceed the quota.
     server.change_terms(&account, &Terms { quota: Some(1), ..Terms::default() }).await;
     let body = json!({"symbols": ["600519.SH"]});
     let preview = data(&server.post("/v1/quota/preview", &account, &body.to_string()).await);
@@ -144,7 +144,7 @@ fn server_caller(server: &Running, account: &Created) -> access::Caller {
 }
 
 #[tokio::test]
-async fn a_preview_has_a_limit_and_a_form() {
+async fn invalid_and_oversized_previews_are_refused() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let of = |count: usize| {
@@ -168,7 +168,7 @@ async fn a_preview_has_a_limit_and_a_form() {
     assert_eq!((&nothing["cost"], &nothing["fits"]), (&json!(0), &json!(true)));
 }
 
-/// Each looks up three thousand symbols.
+/// A preview looks up as many as three thousand symbols.
 #[tokio::test]
 async fn previews_have_a_rate_limit() {
     let server = Running::start().await;
@@ -187,7 +187,7 @@ async fn previews_have_a_rate_limit() {
 }
 
 #[tokio::test]
-async fn an_uncharged_request_is_answered_with_its_cost_where_it_would_be_charged() {
+async fn charge_no_returns_the_cost_instead_of_candles() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(1), ..unlimited() });
     let uncharged =
@@ -202,7 +202,7 @@ async fn an_uncharged_request_is_answered_with_its_cost_where_it_would_be_charge
         })
     );
     assert_eq!((first.header("x-quota-used"), first.header("x-quota-limit")), (Some("0"), Some("1")));
-    // An answer that is read in ranges is cached, this one is not.
+    // Responses to range requests are cached, but not a response without candles.
     let ranged = format!("authorization: Bearer {}\r\nrange: bytes=0-9\r\n", account.access_token.expose());
     assert_eq!(server.http("GET", &uncharged("700.HK"), &ranged, b"").await.status, 200);
     spend(&server, &account, "700.HK").await;
@@ -223,7 +223,7 @@ async fn an_uncharged_request_is_answered_with_its_cost_where_it_would_be_charge
 }
 
 #[tokio::test]
-async fn an_uncharged_request_for_a_table_is_refused_where_it_would_be_charged() {
+async fn charge_no_is_refused_for_file_formats() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(1), ..unlimited() });
     for format in ["csv", "arrow", "parquet"] {

@@ -1,5 +1,5 @@
-//! Further endpoints for SDKs, answered from the store: dividends, corporate actions, states of
-//! markets, exchange rates.
+//! More SDK endpoints that are answered from the store: dividends, corporate actions, market
+//! states, exchange rates.
 
 use access::{Actor, NewAccount, Role, Terms};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn data(answer: &Response) -> Value {
 }
 
 #[tokio::test]
-async fn stored_actions_are_returned_as_dividends_and_as_corporate_actions() {
+async fn stored_actions_are_listed_as_dividends_and_acts() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     for path in ["/v1/quote/dividends", "/v1/quote/dividends/details"] {
@@ -31,7 +31,7 @@ async fn stored_actions_are_returned_as_dividends_and_as_corporate_actions() {
         (&json!("20261102"), &json!("dividend"), &json!(true))
     );
     assert_eq!(acts["items"].as_array().unwrap().len(), 1);
-    // Not before it is effective: on the eve in Hong Kong.
+    // One second before the ex-date begins in Hong Kong, the action is not listed.
     server.set_now(1_793_548_799);
     let path = "/v1/quote/dividends?symbol=700.HK";
     assert_eq!(data(&server.get(path, &ann).await), json!({ "list": [] }));
@@ -48,7 +48,7 @@ async fn stored_actions_are_returned_as_dividends_and_as_corporate_actions() {
     assert_eq!(server.get("/v1/quote/dividends?symbol=700.HK", &bob).await.status, 403);
 }
 
-/// As the SDKs from version 4 on and the official CLI name securities.
+/// SDKs from version 4 on and the official CLI identify securities by counter id.
 #[tokio::test]
 async fn a_counter_id_is_accepted_in_place_of_a_symbol() {
     let server = Running::start().await;
@@ -92,7 +92,7 @@ async fn a_counter_id_is_accepted_in_place_of_a_symbol() {
     assert!(by_symbol["message"].as_str().unwrap().contains("Hold"), "{by_symbol}");
     let by_id = server.post("/v1/trade/order", &ann, &order("counter_id", "ST/HK/700")).await.json();
     assert_eq!(by_id, by_symbol);
-    // A field that is there twice is refused, as it is without a counter id.
+    // A duplicate field is refused, with or without a counter id.
     for first in [r#""counter_id":"ST/HK/700""#, r#""symbol":"700.HK","remark":"counter_id""#] {
         let twice =
             format!(r#"{{{first},"order_type":"MO","side":"Buy","submitted_quantity":"100","side":"Sell"}}"#);
@@ -111,7 +111,7 @@ async fn a_counter_id_is_accepted_in_place_of_a_symbol() {
         let message = answer.json()["message"].as_str().unwrap().to_owned();
         assert!(answer.status == 400 && message.contains(says), "{path}: {message}");
     }
-    // An endpoint without a symbol does not accept it either.
+    // Endpoints without a symbol parameter do not accept a counter id.
     let answer = server.get("/v1/securities?counter_id=ST/HK/700", &ann).await;
     assert_eq!(answer.status, 400);
     let document = server.http("GET", "/openapi.json", "", b"").await.json();
@@ -121,7 +121,7 @@ async fn a_counter_id_is_accepted_in_place_of_a_symbol() {
 }
 
 #[tokio::test]
-async fn markets_are_open_and_closed_by_the_market_clock() {
+async fn the_market_status_follows_the_market_clock() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let states = async || {
@@ -131,16 +131,16 @@ async fn markets_are_open_and_closed_by_the_market_clock() {
             .map(|row| format!("{} {}", row["market"].as_str().unwrap(), row["trade_status"]))
             .collect::<Vec<_>>()
     };
-    // Friday, 13 November 2026, 10:00 in Hong Kong, which is the evening before in New York.
+    // Friday, 13 November 2026, 10:00 in Hong Kong, which is Thursday evening in New York.
     server.set_now(1_794_535_200);
     assert_eq!(states().await, ["HK 105", "US 207", "CN 105"]);
-    // Saturday noon in Hong Kong; Friday 23:00 in New York.
+    // Saturday noon in Hong Kong, and Friday 23:00 in New York.
     server.set_now(1_794_628_800);
     assert_eq!(states().await, ["HK 108", "US 204", "CN 108"]);
 }
 
 #[tokio::test]
-async fn exchange_rates_are_those_of_the_day() {
+async fn exchange_rates_are_those_of_the_current_day() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("op", Terms::default()) };
@@ -175,7 +175,7 @@ async fn exchange_rates_are_those_of_the_day() {
         {"currency": "CNY", "day": "2026-11-01", "rate": "1.09"},
     ]});
     data(&server.post("/v1/admin/rates", &op, &rows.to_string()).await);
-    // CNH has the rate reported for CNY.
+    // CNH uses the rate reported for CNY.
     let of_hkd =
         |rows: Vec<String>| rows.into_iter().take_while(|row| row.starts_with("HKD/")).collect::<Vec<_>>();
     assert_eq!(

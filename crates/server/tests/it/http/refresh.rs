@@ -1,4 +1,4 @@
-//! New access tokens for API keys.
+//! Renewal of access tokens for API keys.
 
 use access::{AuditFilter, Created, Terms};
 
@@ -16,11 +16,11 @@ async fn works(server: &Running, account: &Created, token: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_renewed_token_works_and_the_old_one_briefly() {
+async fn the_old_token_stays_valid_briefly_after_a_renewal() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let old = ann.access_token.expose().to_owned();
-    // As the SDKs write it: percent-encoded, with nanoseconds.
+    // SDKs send the time percent-encoded and with nanoseconds.
     let path = format!("/v1/token/refresh?expired_at={}", instant(86_400).replace('Z', ".123456789Z"));
     let answer = Signed::get(&ann, &path).send(&server).await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -30,7 +30,7 @@ async fn a_renewed_token_works_and_the_old_one_briefly() {
     let ends: jiff::Timestamp = data["expired_at"].as_str().unwrap().parse().unwrap();
     assert!((86_380..=86_400).contains(&(ends.as_second() - machine_now().0)), "{ends}");
     assert!(works(&server, &ann, new).await);
-    // The answer may have been lost: a client with the old token may repeat the request.
+    // The response may have been lost, so a client may retry with the old token.
     assert!(works(&server, &ann, &old).await);
     let again = Signed::get(&ann, "/v1/token/refresh").send(&server).await.json();
     let newest = again["data"]["token"].as_str().unwrap();
@@ -51,7 +51,7 @@ async fn a_renewed_token_works_and_the_old_one_briefly() {
 }
 
 #[tokio::test]
-async fn a_token_is_renewed_only_with_the_secret_it_came_with() {
+async fn a_token_is_renewed_only_with_its_own_secret() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", Terms::default()), server.account("bob", Terms::default()));
     let bearer = server.get("/v1/token/refresh", &ann).await;

@@ -1,4 +1,4 @@
-//! Listeners of single regions, and accounts of other regions.
+//! Listeners for single regions, and accounts of other regions.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use wire::quote;
 
 use crate::support::{Client, Response, Running, machine_now};
 
-/// A server with a listener for each region in addition to the one for all.
+/// Starts a server with one listener per region in addition to the all-region listener.
 async fn start() -> Running {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let regional = vec![(Region::Us, any), (Region::Ap, any)];
@@ -26,7 +26,7 @@ fn account(server: &Running, region: Region) -> Created {
     server.access.create(&new, &Actor::Operator, machine_now()).unwrap()
 }
 
-/// A request with a header that hints at the wrong region, which must be ignored.
+/// Sends a request with a header that names the wrong region, which must be ignored.
 async fn ask(
     server: &Running,
     address: SocketAddr,
@@ -51,7 +51,7 @@ async fn tokens_are_prefixed_with_their_region() {
 }
 
 #[tokio::test]
-async fn the_first_listener_serves_every_region_and_the_others_their_own() {
+async fn regional_listeners_serve_only_their_region() {
     let server = start().await;
     for region in Region::ALL {
         let account = account(&server, region);
@@ -71,7 +71,7 @@ async fn the_first_listener_serves_every_region_and_the_others_their_own() {
 }
 
 #[tokio::test]
-async fn prices_are_not_for_accounts_of_another_region_over_http() {
+async fn prices_are_refused_to_accounts_of_another_region() {
     let server = start().await;
     for (home, other) in [(Region::Ap, Region::Us), (Region::Us, Region::Ap)] {
         let (account, address) = (account(&server, home), at(&server, other));
@@ -109,7 +109,7 @@ async fn prices_are_not_for_accounts_of_another_region_over_http() {
 }
 
 #[tokio::test]
-async fn an_invalid_request_is_refused_before_its_listener_is_checked() {
+async fn an_invalid_request_is_refused_before_the_region_check() {
     let server = start().await;
     let (account, address) = (account(&server, Region::Us), at(&server, Region::Ap));
     for (body, code) in [
@@ -120,13 +120,13 @@ async fn an_invalid_request_is_refused_before_its_listener_is_checked() {
         let answer = ask(&server, address, &account, (request.0, request.1, &request.2)).await;
         assert_eq!(answer.json()["code"], code, "{answer:?}");
     }
-    // Nothing was charged for refused requests.
+    // Refused requests are not charged.
     let charged = server.access.charged(account.account_id, crate::support::NOW).unwrap();
     assert!(charged.is_empty());
 }
 
 #[tokio::test]
-async fn calls_about_an_account_of_another_region_get_401() {
+async fn account_calls_on_another_regions_listener_get_401() {
     let server = start().await;
     let (account, address) = (account(&server, Region::Us), at(&server, Region::Ap));
     for request in [
@@ -156,7 +156,7 @@ async fn candles(client: &mut Client) -> Result<quote::SecurityCandlestickRespon
 }
 
 #[tokio::test]
-async fn the_listener_of_a_connection_decides_and_not_the_listener_of_its_password() {
+async fn the_region_check_uses_the_connections_own_listener() {
     let server = start().await;
     let account = account(&server, Region::Us);
     let mut sessions = Vec::new();
@@ -184,13 +184,13 @@ async fn the_listener_of_a_connection_decides_and_not_the_listener_of_its_passwo
         let known: quote::StaticInfoResponse = client.ask(10, &symbols).await.unwrap();
         assert_eq!(known.secu_static_info.len(), 1);
     }
-    // A session that is resumed on another listener belongs to that one.
+    // A session that is resumed on another listener belongs to that listener's region.
     let mut client = server.websocket_to(at(&server, Region::Ap), "/v2").await;
     let request =
         wire::control::ReconnectRequest { session_id: sessions.remove(0), metadata: Default::default() };
     let _: wire::control::AuthResponse = client.ask(3, &request).await.unwrap();
     assert_eq!(candles(&mut client).await.unwrap_err().1, 301_604);
-    // TCP serves all regions.
+    // The TCP listener serves all regions.
     let mut client = server.enter(crate::support::TransportLabel::Tcp, &account, &[]).await;
     candles(&mut client).await.unwrap();
 }

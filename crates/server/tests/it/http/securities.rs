@@ -1,4 +1,4 @@
-//! Securities and the search for them, limited by the rights of accounts.
+//! Security facts and search, limited by the account's rights.
 
 use access::Terms;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn securities_are_found_by_code_and_by_name_in_three_languages() {
         ("%EF%BC%97%EF%BC%90%EF%BC%90", vec!["700.HK"]),
         ("aap", vec!["AAPL.US"]),
         (".s", vec!["600519.SH"]),
-        // Known, but without candles.
+        // The security is known but has no candles.
         ("hsbc", vec![]),
     ] {
         let answer = data(&server.get(&format!("/v1/securities?query={query}"), &ann).await);
@@ -63,7 +63,7 @@ async fn markets_without_a_right_are_not_shown() {
     assert_eq!((none.status, none.json()["code"].as_u64()), (401, Some(401_004)));
 }
 
-/// Sixty securities of one market that rank above those of the others.
+/// Imports sixty securities of one market that rank above those of other markets.
 fn crowd(server: &Running) {
     let mut rows = "symbol,time,open,high,low,close,volume\n".to_owned();
     for number in 0..60 {
@@ -86,7 +86,7 @@ async fn the_ranking_considers_only_visible_securities() {
     let seen = data(&server.get("/v1/securities", &ann).await);
     assert_eq!(symbols(&seen), ["600519.SH", "000002.SZ", "399001.SZ"]);
     assert_eq!((&seen["more"], &seen["store_is_empty"]), (&json!(false), &json!(false)));
-    // A chart filters by exchange or kind, with all markets visible.
+    // Charts filter by exchange or kind; this account sees all markets.
     let bob = server.account("bob", Terms::default());
     for (question, found) in [
         ("exchange=SZ", vec!["000002.SZ", "399001.SZ"]),
@@ -103,7 +103,7 @@ async fn the_ranking_considers_only_visible_securities() {
 }
 
 #[tokio::test]
-async fn an_empty_store_is_distinguished_from_no_visible_securities() {
+async fn an_empty_store_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     drop(store::Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap());
     let empty = Running::start_in(dir, server::Settings::default()).await;
@@ -116,12 +116,12 @@ async fn an_empty_store_is_distinguished_from_no_visible_securities() {
 }
 
 #[tokio::test]
-async fn a_security_has_the_hours_that_the_account_may_see() {
+async fn only_visible_sessions_are_listed() {
     let server = Running::start().await;
     let (ann, bob) =
         (server.account("ann", Terms::default()), server.account_with("bob", OVERNIGHT, Terms::default()));
     let mut facts = data(&server.get("/v1/securities/00700.hk", &ann).await);
-    // Covered by the next test.
+    // The next test covers these fields.
     for name in ["now", "stored"] {
         assert!(facts.as_object_mut().unwrap().remove(name).is_some(), "{name}");
     }
@@ -187,16 +187,16 @@ async fn a_security_lists_its_stored_series_up_to_the_market_clock() {
     let version = facts["stored"][0]["version"].as_i64().unwrap();
     assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"][0]["version"], version);
     let facts = data(&server.get("/v1/securities/700.HK", &ann).await);
-    // Only imported periods; rollups of minutes are not listed.
+    // Only imported periods are listed, not series rolled up from minutes.
     let periods: Vec<String> = describe(&facts).into_iter().map(|(period, ..)| period).collect();
     assert_eq!(periods, ["1m", "day"]);
     assert_eq!(data(&server.get("/v1/securities/5.HK", &ann).await)["stored"], json!([]));
-    // 2026-10-20, noon in Shanghai; and a week before the first stored candle.
+    // Noon on 2026-10-20 in Shanghai, when the day's candle is not final.
     server.set_now(1_792_468_800);
     let facts = data(&server.get("/v1/securities/600519.SH", &ann).await);
     assert_eq!(describe(&facts), [since("day", "2026-10-19")], "the day is not over");
     assert_eq!(facts["now"], "2026-10-20T12:00:00+08:00");
-    // Noon of the first day, of which the candle is stored.
+    // Noon on the first stored day, whose candle is not final; then a week earlier.
     server.set_now(1_791_777_600);
     assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"], json!([]));
     server.set_now(1_791_172_800);
@@ -215,7 +215,7 @@ async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
     let ann = server.account("ann", Terms::default());
     let figures =
         async |symbol: &str| data(&server.get(&format!("/v1/securities/{symbol}/figures"), &ann).await);
-    // A second before midnight in Hong Kong.
+    // One second before midnight in Hong Kong.
     server.set_now(NIGHT);
     assert_eq!(
         figures("700.HK").await,
@@ -226,7 +226,7 @@ async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
             "bps": null, "dividend_yield": "0",
         })
     );
-    // The day before: another price, and a loss, to which there is no ratio.
+    // A day earlier, the price is different, and a negative EPS has no ratio.
     server.set_now(NIGHT - 86_400);
     let before = figures("700.HK").await;
     assert_eq!((&before["last_done"], &before["eps_ttm"]), (&json!("122.500"), &json!("-2.5")));
@@ -234,12 +234,12 @@ async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
         (&before["total_market_value"], &before["pe_ttm_ratio"]),
         (&json!("245000.000"), &json!(null))
     );
-    // Before the first candle: shares without a price.
+    // Before the first candle, share counts exist but no price.
     server.set_now(1_700_000_000);
     let early = figures("700.HK").await;
     assert_eq!((&early["last_done"], &early["total_market_value"]), (&json!(null), &json!(null)));
     assert_eq!((&early["turnover_rate"], &early["total_shares"]), (&json!(null), &json!(2000)));
-    // A security that has a price and no figures.
+    // A security with a price but no figures.
     server.set_now(NIGHT);
     let bare = figures("600519.SH").await;
     assert_eq!((bare["last_done"].is_string(), &bare["currency"]), (true, &json!("CNY")));
@@ -249,7 +249,7 @@ async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
 }
 
 #[tokio::test]
-async fn actions_are_listed_once_they_are_effective() {
+async fn actions_are_listed_from_their_ex_date() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let body = data(&server.get("/v1/securities/700.HK/actions", &ann).await);
@@ -257,7 +257,7 @@ async fn actions_are_listed_once_they_are_effective() {
         "ex_date": "2026-11-02", "cash": "3.4", "split": "1", "bonus": "0", "rights": "0", "rights_price": "0",
     });
     assert_eq!(body, json!({"symbol": "700.HK", "actions": [action]}));
-    // The evening before in Hong Kong.
+    // One second before the ex-date begins in Hong Kong.
     server.set_now(1_793_548_799);
     assert_eq!(data(&server.get("/v1/securities/700.HK/actions", &ann).await)["actions"], json!([]));
     server.set_now(1_793_548_800);
@@ -265,7 +265,7 @@ async fn actions_are_listed_once_they_are_effective() {
 }
 
 #[tokio::test]
-async fn a_search_has_limits_and_known_parameters() {
+async fn invalid_search_parameters_are_refused() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     for query in [

@@ -1,4 +1,4 @@
-//! The list of securities that are traded overnight.
+//! The list of securities that trade overnight.
 
 use access::{Created, RateRule, Terms};
 use serde_json::{Value, json};
@@ -24,11 +24,11 @@ fn data(answer: &Response) -> Value {
     body["data"].clone()
 }
 
-/// Names, and two more securities with overnight candles; one more without.
+/// Imports names, two more securities with overnight candles, and one without.
 fn import(server: &Running) {
     let names = "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board\n\
                  AAPL.US,Apple,苹果,蘋果,NASD,USD,1,USMain\nB.US,Barnes,,,NASD,USD,1,USMain\n";
-    // 21:00 on a Thursday in New York.
+    // Thursday, 21:00 in New York.
     let overnight = "symbol,time,open,high,low,close,volume\n\
                      B.US,1794535200,1,1,1,1,1\nC.US,1794535200,1,1,1,1,1\n";
     let days = "symbol,time,open,high,low,close,volume\nD.US,2026-11-12,1,1,1,1,1\n";
@@ -94,14 +94,14 @@ async fn only_visible_securities_are_listed() {
     let (ann, bob) = (server.account("ann", unhurried()), server.account_with("bob", "HK", unhurried()));
     assert_eq!(data(&ask(&server, &bob, "market=US", "en").await), json!({"list": []}));
     assert_eq!(data(&ask(&server, &bob, "market=US&page=1", "en").await), json!({"list": [], "total": 0}));
-    // The two have existed since their first night.
+    // B.US and C.US are listed only from their first overnight candle on.
     server.set_now(1_794_500_000);
     let listed = data(&ask(&server, &ann, "market=US", "en").await);
     assert_eq!(listed["list"].as_array().unwrap().len(), 1, "{listed}");
 }
 
 #[tokio::test]
-async fn an_invalid_request_has_the_code_of_the_list() {
+async fn an_invalid_list_request_has_its_own_code() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
     for (query, words) in [

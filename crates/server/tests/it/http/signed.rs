@@ -1,4 +1,4 @@
-//! Requests of API-key mode, signed as the SDKs do.
+//! Requests with API keys, signed as the SDKs do.
 
 use access::{Actor, Created, NewAccount, Terms};
 use hmac::{Hmac, KeyInit, Mac};
@@ -10,7 +10,7 @@ use crate::support::{Response, Running, machine_now};
 
 const NAMES: &str = "authorization;x-api-key;x-timestamp";
 
-/// A request in API-key mode. The signed and the sent request can differ.
+/// A request signed with an API key. Fields can be changed after signing.
 #[derive(Clone)]
 pub(super) struct Signed {
     pub(super) method: &'static str,
@@ -50,7 +50,7 @@ impl Signed {
         hex(&mac.finalize().into_bytes())
     }
 
-    /// Sends this request with a given signature.
+    /// Sends the request with a given signature.
     async fn send_as(&self, server: &Running, signature: &str) -> Response {
         let Signed { method, path, query, token, key, timestamp, body, .. } = self;
         let head = format!(
@@ -58,7 +58,7 @@ impl Signed {
              x-api-signature: HMAC-SHA256 SignedHeaders={NAMES}, Signature={signature}\r\n\
              content-type: application/json; charset=utf-8\r\nuser-agent: openapi-sdk\r\nx-papertrading: true\r\n"
         );
-        // The question mark is always sent, as SDKs do.
+        // SDKs always send the question mark, even with an empty query.
         server.http(method, &format!("{path}?{query}"), &head, body.as_bytes()).await
     }
 
@@ -110,12 +110,12 @@ async fn a_signed_request_is_accepted() {
 }
 
 #[tokio::test]
-async fn time_may_be_off_by_five_minutes_and_counted_in_milliseconds() {
+async fn timestamps_may_be_off_by_five_minutes() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let at = |timestamp: String| Signed { timestamp, ..Signed::get(&account, "/v1/socket/token") };
     let now = machine_now().0;
-    // The machine's clock advances during the test, so the bounds have a margin of some seconds.
+    // The machine's clock advances during the test, so the bounds have a margin of a few seconds.
     for timestamp in [
         (now - 290).to_string(),
         (now + 290).to_string(),
@@ -176,14 +176,14 @@ async fn invalid_keys_and_tokens_have_distinct_codes() {
     let sent = Signed::get(&account, "/v1/socket/token");
     let key = Signed { key: "nobody".to_owned(), ..sent.clone() };
     assert_eq!(refused(&key.send(&server).await), (403, 403_203));
-    // Correctly signed, but the token is unknown, or another account's.
+    // Correctly signed, but the token is unknown or belongs to another account.
     for token in ["ap_unknown", other.access_token.expose()] {
         let sent = Signed { token: token.to_owned(), ..sent.clone() };
         assert_eq!(refused(&sent.send(&server).await), (401, 401_004));
     }
     let bearer = server.http("GET", "/v1/socket/token", "authorization: Bearer ap_unknown\r\n", b"").await;
     assert_eq!(refused(&bearer), (401, 401_004));
-    // A token without its signature is not accepted as a bearer token.
+    // Without a signature, the token is not accepted as a bearer token.
     let head = format!("authorization: {}\r\n", account.access_token.expose());
     assert_eq!(refused(&server.http("GET", "/v1/socket/token", &head, b"").await), (403, 403_201));
 
@@ -219,7 +219,7 @@ async fn a_signed_change_is_accepted_once_and_reads_may_be_repeated() {
         assert_eq!(refused(&again), (403, 403_201));
         assert!(again.json()["message"].as_str().unwrap().contains("sign it anew"), "{again:?}");
     }
-    // Signed again, as SDKs do for a retry, it is another request.
+    // A retry that is signed again, as SDKs do, is a new request.
     let anew = Signed { timestamp: format!("{}.5", change.timestamp), ..change.clone() };
     assert_eq!(anew.send(&server).await.status, 200);
     let removal =
@@ -227,11 +227,11 @@ async fn a_signed_change_is_accepted_once_and_reads_may_be_repeated() {
     let first = removal.send(&server).await.status;
     assert_ne!(first, 403);
     assert_eq!(refused(&removal.send(&server).await), (403, 403_201));
-    // A forged one does not use up the signature.
+    // A forged request does not use up the signature.
     let next = post("/v1/admin/accounts/ann", r#"{"quota": 8}"#);
     assert_eq!(refused(&next.send_as(&server, &"0".repeat(64)).await), (403, 403_201));
     assert_eq!(next.send(&server).await.status, 200);
-    // Reads may be repeated, as SDKs and users do when an answer was lost.
+    // Reads may be repeated, as SDKs and users do after a lost response.
     for question in [
         Signed::get(&operator, "/v1/admin/accounts"),
         Signed {
@@ -254,7 +254,7 @@ async fn a_signed_change_is_accepted_once_and_reads_may_be_repeated() {
 async fn two_equal_orders_within_a_second_are_both_processed() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    // They are refused for other reasons than the repeated signature.
+    // These are refused for other reasons than a repeated signature.
     for (method, path, words) in [
         ("POST", "/v1/trade/order", "symbol required"),
         ("PUT", "/v1/trade/order", "order_id required"),
@@ -271,7 +271,7 @@ async fn two_equal_orders_within_a_second_are_both_processed() {
 }
 
 #[tokio::test]
-async fn of_concurrent_copies_of_a_signed_change_one_is_accepted() {
+async fn concurrent_copies_of_a_signed_change_are_accepted_once() {
     let server = Running::start().await;
     let new = NewAccount { role: access::Role::Operator, ..NewAccount::named("ops", Terms::default()) };
     let operator = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
@@ -285,7 +285,7 @@ async fn of_concurrent_copies_of_a_signed_change_one_is_accepted() {
     assert!(answers.iter().all(|answer| [200, 403].contains(&answer.status)));
 }
 
-/// Awaits all of them concurrently.
+/// Awaits all futures concurrently.
 async fn futures_all<F: Future<Output = Response>>(all: impl Iterator<Item = F>) -> Vec<Response> {
     let mut waiting: Vec<_> = all.map(Box::pin).collect();
     let mut answers = Vec::new();

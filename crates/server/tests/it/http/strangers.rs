@@ -1,5 +1,4 @@
-//! Unauthenticated clients: how much is read from them, how many may connect, and how strictly
-//! heads are parsed.
+//! Unauthenticated clients: body limits, connection limits, and strict parsing of heads.
 
 use access::Terms;
 use server::{Limits, Settings};
@@ -13,8 +12,8 @@ async fn connect(server: &Running) -> TcpStream {
     TcpStream::connect(server.addresses.http).await.unwrap()
 }
 
-/// Reads until the server closes. After a refusal the server may also reset the connection while
-/// the client still writes.
+/// Reads until the server closes the connection. After a refusal, the server may also reset it
+/// while the client is still writing.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("the connection ends").ok();
@@ -29,7 +28,7 @@ async fn status(server: &Running, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn heads_are_limited_in_size_and_need_crlf_line_ends() {
+async fn heads_are_limited_in_size_and_require_crlf() {
     let server = Running::start().await;
     let padded = |size: usize| {
         let frame = "GET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\nx-long: \r\n\r\n".len();
@@ -49,7 +48,7 @@ async fn heads_are_limited_in_size_and_need_crlf_line_ends() {
         ("\r\nGET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n".to_owned(), "200"),
         // The end of a body must be unambiguous: an ignored length would hide the next head.
         (format!("POST /health HTTP/1.1\r\nhost: test\r\ncontent-length:{}0\r\n\r\n", " ".repeat(60)), "400"),
-        // It also applies to the second request of a connection, after any body.
+        // The rule also applies to the second request on a connection, after any body.
         (
             "POST /health HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\n\r\n\n\n\nGET /health HTTP/1.1\nhost: test\n\n"
                 .to_owned(),
@@ -65,8 +64,7 @@ async fn heads_are_limited_in_size_and_need_crlf_line_ends() {
     stream.write_all(two.as_bytes()).await.unwrap();
     let answers = rest(&mut stream).await;
     assert!(answers.starts_with("HTTP/1.1 405 ") && answers.contains("HTTP/1.1 400 "), "{answers}");
-    // An upgrade that is not accepted ends the connection, so that no request is smuggled behind
-    // it.
+    // A refused upgrade closes the connection, so that no request can be smuggled behind it.
     let upgrade =
         "GET /health HTTP/1.1\r\nhost: test\r\nupgrade: h2c\r\n\r\nGET /health HTTP/1.1\nhost: test\n\n";
     let mut stream = connect(&server).await;
@@ -77,7 +75,7 @@ async fn heads_are_limited_in_size_and_need_crlf_line_ends() {
 }
 
 #[tokio::test]
-async fn little_is_read_from_unauthenticated_clients_and_nothing_if_credentials_are_required() {
+async fn bodies_of_unauthenticated_clients_are_limited() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let bearer = format!("authorization: Bearer {}\r\n", account.access_token.expose());
@@ -91,12 +89,12 @@ async fn little_is_read_from_unauthenticated_clients_and_nothing_if_credentials_
     let guessed = "authorization: Bearer ap_guessed\r\n";
     let unknown_key = "authorization: ap_guessed\r\nx-api-key: nobody\r\nx-api-signature: x\r\n";
     for (path, head, length, expected) in [
-        // Public endpoints read as much as they can need.
+        // Public endpoints read only as much as they can need.
         ("/oauth2/register", json, 64 << 10, "400"),
         ("/oauth2/register", json, (72 << 10) + 1, "413"),
         ("/oauth2/token", "", 200 << 10, "413"),
         ("/signin", "", 200 << 10, "413"),
-        // For others the size makes no difference.
+        // Other endpoints read nothing, so the size makes no difference.
         ("/quote/quotes", "", 10, "401"),
         ("/quote/quotes", "", 250 << 10, "401"),
         ("/quote/quotes", guessed, 250 << 10, "401"),
@@ -104,7 +102,7 @@ async fn little_is_read_from_unauthenticated_clients_and_nothing_if_credentials_
         ("/v1/admin/reported-orders", "", 250 << 10, "401"),
         ("/v1/admin/orders", "", 250 << 10, "410"),
         ("/nowhere", "", 250 << 10, "404"),
-        // With a token the body is read, already for the first request.
+        // With a token the full body is read, even for the first request.
         ("/quote/quotes", &bearer, 250 << 10, "400"),
         ("/quote/quotes", &bearer, (256 << 10) + 1, "413"),
     ] {
@@ -124,7 +122,7 @@ async fn unfinished_bodies_of_an_address_share_a_limit() {
         stream.write_all(&[b'a'; 60_000]).await.unwrap();
         unfinished.push(stream);
     }
-    // One mebibyte has room for seventeen of them; some of the rest are refused.
+    // The limit of 1 MiB allows seventeen of them; some of the others are refused.
     let mut refused = 0;
     for mut stream in unfinished.split_off(20) {
         let mut head = [0; 12];
@@ -132,16 +130,16 @@ async fn unfinished_bodies_of_an_address_share_a_limit() {
         refused += u32::from(read.is_ok() && &head == b"HTTP/1.1 429");
     }
     assert!(refused > 0);
-    // An authenticated account is not delayed by unauthenticated clients of the same address.
+    // An authenticated account is not delayed by unauthenticated clients from the same address.
     assert_eq!(server.post("/quote/quotes", &account, r#"{"symbol":["700.HK"]}"#).await.status, 200);
 }
 
 #[tokio::test]
-async fn unauthenticated_connections_are_limited_and_authentication_frees_a_slot() {
+async fn authentication_frees_an_unauthenticated_slot() {
     let limits = Limits { unproven_connections: 4, ..Limits::default() };
     let server = Running::start_with(Settings { limits, ..Settings::default() }).await;
     let account = server.account("ann", Terms::default());
-    // One after the other, each with credentials, there may be any number of them.
+    // Any number of connections may be opened in turn if each authenticates.
     let mut authenticated = Vec::new();
     for _ in 0..10 {
         let mut stream = connect(&server).await;
@@ -159,7 +157,7 @@ async fn unauthenticated_connections_are_limited_and_authentication_frees_a_slot
         let client = server.enter(transport, &account, &[]).await;
         authenticated.push(client.stream);
     }
-    // Four unauthenticated clients are served, and the fifth after one of them has closed.
+    // Four unauthenticated clients are served, and a fifth once one of them has closed.
     let mut strangers = Vec::new();
     for _ in 0..4 {
         let mut stream = connect(&server).await;
@@ -174,8 +172,8 @@ async fn unauthenticated_connections_are_limited_and_authentication_frees_a_slot
 }
 
 #[tokio::test]
-async fn an_account_retains_few_http_connections_and_is_answered_on_any_number() {
-    // A quarter of 64 is sixteen.
+async fn connections_beyond_the_account_limit_are_closed_after_the_answer() {
+    // The limit per account is a quarter of 64, which is sixteen.
     let server = Running::start_with(Settings { connections_max: 64, ..Settings::default() }).await;
     let account = server.account("ann", Terms::default());
     let ask = async || {
@@ -204,7 +202,7 @@ async fn an_account_retains_few_http_connections_and_is_answered_on_any_number()
         assert!(closes);
         rest(&mut stream).await;
     }
-    // A closed one frees its slot, as soon as the server has noticed.
+    // A closed connection frees its slot as soon as the server has noticed.
     drop(stored.pop());
     let stays = async {
         while ask().await.1 {

@@ -1,4 +1,4 @@
-//! Topics and replies: who may read and write them, which texts are valid, and how they are hidden.
+//! Topics and replies: permissions, validation of texts, and hiding.
 
 use access::{Actor, Created, NewAccount, Role, Terms};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ impl Hall {
         self.server.post(path, account, &body.to_string()).await
     }
 
-    /// Writes a topic. Returns its number.
+    /// Creates a topic and returns its id.
     async fn write(&self, account: &Created, body: Value) -> String {
         let item = data(&self.post(TOPICS, account, body).await)["item"].clone();
         item["id"].as_str().unwrap().to_owned()
@@ -55,7 +55,7 @@ impl Hall {
     }
 }
 
-/// An account that has been opened with the defaults.
+/// Creates an account and opens it with the default settings.
 async fn trader(server: &Running, name: &str) -> Created {
     let account = server.account(name, Terms::default());
     data(&server.get("/v1/asset/stock", &account).await);
@@ -63,7 +63,7 @@ async fn trader(server: &Running, name: &str) -> Created {
 }
 
 #[tokio::test]
-async fn a_topic_is_returned_as_written_under_either_path() {
+async fn a_topic_is_returned_unchanged_on_both_paths() {
     let hall = Hall::open().await;
     let body = "# Lots\n\nOf **5.HK** <script>alert(1)</script> & \u{202e}more 🙂";
     let sent = json!({
@@ -85,7 +85,7 @@ async fn a_topic_is_returned_as_written_under_either_path() {
     for path in [format!("{TOPICS}/{id}"), format!("/content/topics/{id}?")] {
         assert_eq!(hall.get(&path, &hall.ann).await["item"], expected);
     }
-    // Each other reader is counted once.
+    // Each reader other than the author is counted once.
     for _ in 0..2 {
         hall.get(&format!("{TOPICS}/{id}"), &hall.bo).await;
     }
@@ -162,7 +162,7 @@ async fn replies_refer_to_the_topic_or_to_one_of_its_replies() {
     assert_eq!(ids(&oldest), [two.as_str().unwrap()]);
     assert_eq!(ids(&hall.get(&format!("{TOPICS}/{topic}/comments?page=9"), &hall.bo).await), [""; 0]);
     assert_eq!(hall.get(&format!("{TOPICS}/{topic}"), &hall.ann).await["item"]["comments_count"], 3);
-    // A reply to another topic, no reply at all, a topic: none of them is a valid target.
+    // A reply to another topic, an id of no reply, and a topic id are not valid targets.
     for to in [one.as_str().unwrap(), "99999", "-1", "x", &other] {
         let answer = hall.reply(&other, &hall.bo, json!({"body": "hm", "reply_to_id": to})).await;
         assert_eq!(refused(&answer), (404, 404, "reply not found".to_owned()), "{to}");
@@ -269,7 +269,7 @@ async fn only_an_opened_account_with_assets_may_write() {
         // All accounts may read.
         assert_eq!(hall.get(&format!("{TOPICS}/{topic}"), account).await["item"]["id"], json!(topic));
     }
-    // Checking whether it may write has not opened the account.
+    // The check has not opened the account.
     let opened = hall.server.get("/v1/asset/stock", &new).await;
     assert_eq!(opened.status, 200);
     hall.write(&new, json!({"body": "now it may"})).await;
@@ -288,7 +288,7 @@ async fn frequent_writes_are_refused_with_a_retry_delay() {
     let wait: i64 = fourth.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(ids(&hall.get(&format!("{TOPICS}/mine"), &hall.ann).await).len(), 3);
-    // Each account has its own limit, and each topic is free for three replies.
+    // Each account has its own limit, and the first three replies to each topic are not delayed.
     hall.write(&hall.bo, json!({"body": "one"})).await;
     for topic in &topics {
         for _ in 0..3 {
@@ -323,7 +323,7 @@ async fn a_hidden_post_is_visible_only_to_its_author() {
         assert_eq!(hall.post(&desk(id, "hide"), &op, json!({"reason": "x"})).await.status, 404, "{id}");
         assert_eq!(hall.post(&desk(id, "restore"), &op, json!({})).await.status, 404, "{id}");
     }
-    // A reply first.
+    // Hide a reply.
     let hidden = data(&hall.post(&desk(reply, "hide"), &op, json!({"reason": "rude"})).await);
     assert_eq!(
         (&hidden["what"], &hidden["hidden_because"], &hidden["author"]),
@@ -338,7 +338,7 @@ async fn a_hidden_post_is_visible_only_to_its_author() {
     );
     data(&hall.post(&desk(reply, "restore"), &op, json!({})).await);
     assert_eq!(ids(&hall.get(&comments, &hall.ann).await), [reply]);
-    // Then the topic; hiding it twice changes nothing.
+    // Hide the topic. Hiding it twice changes nothing.
     for _ in 0..2 {
         data(&hall.post(&desk(&topic, "hide"), &op, json!({"reason": "advertising"})).await);
     }
@@ -387,7 +387,7 @@ async fn a_hidden_post_is_visible_only_to_its_author() {
 }
 
 #[tokio::test]
-async fn the_go_sdk_reads_counts_as_text() {
+async fn the_go_sdk_gets_counts_as_strings() {
     let hall = Hall::open().await;
     let topic = hall.write(&hall.ann, json!({"body": "hello"})).await;
     data(&hall.reply(&topic, &hall.bo, json!({"body": "agreed"})).await);

@@ -1,16 +1,16 @@
-//! TradingView's UDF protocol, as a datafeed uses it.
+//! TradingView's UDF protocol as a datafeed uses it.
 
 use access::{Created, Terms};
 use serde_json::{Value, json};
 
 use crate::support::{OVERNIGHT, Response, Running, import_files};
 
-/// Midnight UTC of the last trading day, and of others around it.
+/// Midnight UTC of the last trading day, and of the days around it.
 const FRIDAY: i64 = 1_794_528_000;
 const THURSDAY: i64 = FRIDAY - DAY;
 const SATURDAY: i64 = FRIDAY + DAY;
 const DAY: i64 = 86_400;
-/// After all markets have closed, including the late hours of the US.
+/// After all markets have closed, including the US post-market session.
 const NOW: i64 = crate::support::NOW.0;
 
 fn unlimited() -> Terms {
@@ -21,7 +21,7 @@ async fn ask(server: &Running, account: &Created, question: &str) -> Response {
     server.get(&format!("/udf/{question}"), account).await
 }
 
-/// An answer that must succeed.
+/// Sends a request that must succeed.
 async fn good(server: &Running, account: &Created, question: &str) -> Value {
     let answer = ask(server, account, question).await;
     assert_eq!(answer.status, 200, "{question}: {answer:?}");
@@ -53,7 +53,7 @@ async fn a_datafeed_gets_its_configuration() {
 }
 
 #[tokio::test]
-async fn candles_are_those_of_the_other_transports() {
+async fn candles_match_the_other_transports() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, unlimited());
     for (ticker, resolution, other) in [
@@ -80,7 +80,7 @@ async fn candles_are_those_of_the_other_transports() {
         assert_eq!(numbers(&found["t"]).len(), candles.len(), "{ticker} {resolution}");
         for (row, candle) in candles.iter().enumerate() {
             let stamp = match candle["time"].as_str().unwrap().split_once('T').unwrap() {
-                // The protocol's format of days, whatever the market's offset.
+                // UDF timestamps of daily candles are midnight UTC, whatever the market's offset.
                 (date, time) if resolution.ends_with(['D', 'W', 'M']) => {
                     assert!(time.starts_with("00:00:00"), "{candle}");
                     format!("{date}T00:00:00Z").parse::<jiff::Timestamp>().unwrap().as_second()
@@ -98,7 +98,7 @@ async fn candles_are_those_of_the_other_transports() {
 }
 
 #[tokio::test]
-async fn prices_are_written_digit_by_digit() {
+async fn prices_are_exact_decimals() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let request = format!("history?symbol=700.HK&resolution=1D&from={THURSDAY}&to={SATURDAY}");
@@ -115,7 +115,7 @@ async fn prices_are_written_digit_by_digit() {
 async fn a_range_is_half_open_and_countback_overrides_it() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    // 9:30 in Hong Kong.
+    // 09:30 in Hong Kong.
     let open = FRIDAY + 5_400;
     for (resolution, from, to, countback, wanted) in [
         ("1", open, open + 120, "", vec![open, open + 60]),
@@ -125,9 +125,9 @@ async fn a_range_is_half_open_and_countback_overrides_it() {
         ("1D", THURSDAY + 1, FRIDAY + 1, "", vec![FRIDAY]),
         ("1D", FRIDAY, SATURDAY, "&countback=2", vec![THURSDAY, FRIDAY]),
         ("1D", 0, SATURDAY, "&countback=1", vec![FRIDAY]),
-        // Charts that are scrolled far request times before all time.
+        // Charts that are scrolled far back request times outside the supported range.
         ("1D", -9_000_000_000, 99_999_999_999, "&countback=1", vec![FRIDAY]),
-        // Every datafeed has its own parameters, which are ignored.
+        // Datafeeds send additional parameters, which are ignored.
         ("1D", THURSDAY, FRIDAY, "&currencyCode=HKD&firstDataRequest=true&countback=", vec![THURSDAY]),
     ] {
         let question =
@@ -139,13 +139,13 @@ async fn a_range_is_half_open_and_countback_overrides_it() {
 }
 
 #[tokio::test]
-async fn a_range_without_candles_names_the_time_of_older_ones() {
+async fn an_empty_range_returns_the_time_of_older_candles() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let sunday = SATURDAY + DAY;
     for (question, wanted) in [
         (format!("resolution=1D&from={SATURDAY}&to={sunday}"), json!({"s": "no_data", "nextTime": FRIDAY})),
-        // The closing auction of Friday.
+        // The closing auction on Friday.
         (
             format!("resolution=1&from={SATURDAY}&to={sunday}"),
             json!({"s": "no_data", "nextTime": FRIDAY + 28_800}),
@@ -159,7 +159,7 @@ async fn a_range_without_candles_names_the_time_of_older_ones() {
 }
 
 #[tokio::test]
-async fn a_refusal_has_the_form_of_the_protocol() {
+async fn a_refusal_is_in_udf_format() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", unlimited());
     for (question, code, text) in [
@@ -192,7 +192,7 @@ async fn a_refusal_has_the_form_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn history_is_counted_as_elsewhere_and_the_rest_costs_nothing() {
+async fn only_history_is_counted() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { rate: Some("3/3600".parse().unwrap()), ..Terms::default() });
     for free in [
@@ -215,14 +215,14 @@ async fn history_is_counted_as_elsewhere_and_the_rest_costs_nothing() {
     let refused = ask(&server, &account, &format!("{history}&countback=1")).await;
     assert_eq!((refused.status, &refused.json()["code"]), (200, &json!(301_606)));
     assert!(refused.header("retry-after").is_some());
-    // A request above the limit is truncated to it: charts continue from there.
+    // A request above the limit is truncated; charts continue from there.
     let poor = server.account("bob", Terms { rate: Some("1/3600".parse().unwrap()), ..Terms::default() });
     let cut = ask(&server, &poor, &format!("{history}&countback=9000")).await;
     assert_eq!(numbers(&cut.json()["t"]).len(), 1000);
 }
 
 #[tokio::test]
-async fn a_chart_gets_hours_zone_and_decimals_of_a_security() {
+async fn symbol_info_has_hours_zone_and_decimals() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, unlimited());
     let mut info = good(&server, &account, "symbols?symbol=700.HK&lang=zh-HK").await;
@@ -252,7 +252,7 @@ async fn a_chart_gets_hours_zone_and_decimals_of_a_security() {
         assert_eq!((&info["session"], &info["ticker"]), (&json!(session), &json!(ticker)));
         assert_eq!(info["timezone"], "America/New_York");
     }
-    // Without the right to overnight hours the candles have none either.
+    // Without the overnight right, the hours are omitted, as in the candles.
     let bob = server.account("bob", unlimited());
     assert_eq!(good(&server, &bob, "symbols?symbol=AAPL.US@all").await["session"], "0400-2000");
 }
@@ -270,7 +270,7 @@ async fn securities_are_found_by_code_and_name_with_their_variants() {
     assert_eq!(tickers("query=%E8%85%BE%E8%AE%AF&limit=1").await, ["700.HK"]);
     assert_eq!(tickers("query=700@for").await, ["700.HK@forward"]);
     assert_eq!(tickers("query=AAPL@all").await, ["AAPL.US@all", "AAPL.US@forward@all"]);
-    // The part after the @ filters first, then the limit applies.
+    // The variant filter applies before the limit.
     assert_eq!(tickers("query=@all&limit=1").await, ["AAPL.US@all"]);
     assert_eq!(tickers("query=aapl").await.len(), 6);
     assert!(tickers("query=700&exchange=US").await.is_empty());
@@ -282,7 +282,7 @@ async fn securities_are_found_by_code_and_name_with_their_variants() {
         json!({"symbol": "700.HK@forward", "ticker": "700.HK@forward", "full_name": "700.HK@forward",
                "description": "腾讯控股 (前复权)", "exchange": "SEHK", "type": "stock"})
     );
-    // Neither securities without candles nor those that the account may not see.
+    // Securities without candles and those that the account may not see are not found.
     assert!(tickers("query=HSBC").await.is_empty());
     let abroad = server.account_with("bob", "US", unlimited());
     let found = good(&server, &abroad, "search?query=700").await;
@@ -290,10 +290,10 @@ async fn securities_are_found_by_code_and_name_with_their_variants() {
 }
 
 #[tokio::test]
-async fn corporate_actions_are_marks_at_the_candle_of_their_day() {
+async fn corporate_actions_are_marked_at_their_ex_date() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    // The second of November 2026.
+    // 2 November 2026.
     let (day, open) = (1_793_577_600, 1_793_577_600 + 5_400);
     for (resolution, time) in [("1D", day), ("1W", day), ("5", open)] {
         let request = format!("marks?symbol=700.HK@forward&from=0&to={SATURDAY}&resolution={resolution}");
@@ -307,7 +307,7 @@ async fn corporate_actions_are_marks_at_the_candle_of_their_day() {
         let request = format!("marks?symbol=700.HK&from={from}&to={to}&resolution=D");
         assert_eq!(good(&server, &account, &request).await, json!([]));
     }
-    // A mark has the same id in every range.
+    // A mark has the same id in every requested range.
     let more = server.dir.path().join("more.csv");
     let actions = "symbol,ex_date,cash,split,bonus,rights,rights_price\n700.HK,2026-10-20,1.5,1,0,0,0\n";
     std::fs::write(&more, actions).unwrap();
@@ -319,7 +319,7 @@ async fn corporate_actions_are_marks_at_the_candle_of_their_day() {
     };
     assert_eq!(ids(0).await, ["2026-10-20-0", "2026-11-02-0"]);
     assert_eq!(ids(day).await, ["2026-11-02-0"]);
-    // Before its day an action is not shown.
+    // An action is not shown before its ex-date.
     server.set_now(day - 100_000);
     let request = format!("marks?symbol=700.HK&from={day}&to={SATURDAY}&resolution=D");
     assert_eq!(good(&server, &account, &request).await, json!([]));

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::support::{NOW, PATIENCE, Response, Running};
 
-/// Two days, and a row whose high is below its low.
+/// Two valid days, and a row whose high is below its low.
 const DAYS: &str = "date,open,high,low,close,volume\n2026-11-10,90,91,89,90.5,100\n2026-11-11,90.5,92,90,91,200\n\
                     2026-11-12,91,80,95,91,300\n";
 
@@ -26,7 +26,7 @@ fn bearer(account: &Created) -> String {
     format!("authorization: Bearer {}\r\n", account.access_token.expose())
 }
 
-/// The head of a request whose body is a file.
+/// Returns the headers of a file upload.
 fn as_file(account: &Created) -> String {
     format!("content-type: application/octet-stream\r\n{}", bearer(account))
 }
@@ -42,13 +42,13 @@ async fn send(server: &Running, account: &Created, name: &str, file: &[u8]) -> R
     server.http("POST", &format!("/v1/uploads?name={name}"), &as_file(account), file).await
 }
 
-/// Uploads a file. Returns its path.
+/// Uploads a file and returns its path in the API.
 async fn sent(server: &Running, account: &Created, name: &str, file: &[u8]) -> String {
     let upload = data(&send(server, account, name, file).await);
     format!("/v1/uploads/{}", upload["upload"].as_str().unwrap())
 }
 
-/// Waits for an import to end. Returns its result.
+/// Waits for an import to end and returns its result.
 async fn ended(server: &Running, account: &Created, upload: &str) -> Value {
     let wait = async {
         loop {
@@ -61,7 +61,7 @@ async fn ended(server: &Running, account: &Created, upload: &str) -> Value {
     timeout(PATIENCE, wait).await.unwrap()
 }
 
-/// The contents of the uploads folder.
+/// Lists the files in the uploads folder.
 fn folder(server: &Running) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(server.dir.path().join("uploads"));
     entries.map(|entries| entries.map(|entry| entry.unwrap().path()).collect()).unwrap_or_default()
@@ -77,7 +77,7 @@ async fn until_folder_has(server: &Running, count: usize) {
 }
 
 #[tokio::test]
-async fn a_dry_run_of_trades_shows_the_first_of_them() {
+async fn a_dry_run_shows_the_first_trades() {
     let server = Running::start().await;
     let op = operator(&server);
     let trades = "symbol,time,price,volume,type\n700.HK,2026-11-13T09:30:05+08:00,612.5,1200,U\n";
@@ -130,7 +130,7 @@ async fn a_file_is_previewed_imported_and_undone() {
     server.noticed().await;
     assert_eq!(server.get("/v1/securities/TSLA.US", &op).await.status, 200);
 
-    // The same file is recognised, also under another upload.
+    // The same file is recognised under another upload.
     let again = sent(&server, &op, "TSLA.US.csv", DAYS.as_bytes()).await;
     let looked = data(&server.post(&format!("{again}/dry-run"), &op, "").await);
     assert_eq!(looked["files"][0]["outcome"], "known", "{looked:#}");
@@ -153,10 +153,10 @@ async fn a_file_is_previewed_imported_and_undone() {
     assert_eq!((twice.status, twice.json()["code"].as_u64()), (409, Some(409)), "{}", twice.text());
     assert_eq!(server.post("/v1/imports/999/undo", &op, "{}").await.status, 404);
 
-    // An undone import can be repeated from the stored file.
+    // An undone import can be repeated from the uploaded file.
     data(&server.post(&format!("{upload}/import"), &op, "{}").await);
     assert_eq!(ended(&server, &op, &upload).await["state"], "done");
-    // The audit records who did what; a preview of a file or of an undo is not recorded.
+    // Imports and undos are audited with their actor; previews are not.
     for (event, reasons) in [
         ("import.begun", vec![format!("TSLA.US.csv, {} bytes", DAYS.len()); 3]),
         ("import.undone", vec![format!("import {import}, TSLA.US.csv: 2 candles removed, 0 restored")]),
@@ -172,7 +172,7 @@ async fn a_file_is_previewed_imported_and_undone() {
 }
 
 #[tokio::test]
-async fn options_supply_what_a_file_does_not_say() {
+async fn options_supply_missing_file_information() {
     let server = Running::start().await;
     let op = operator(&server);
     let upload = sent(&server, &op, "prices.csv", DAYS.as_bytes()).await;
@@ -197,7 +197,7 @@ async fn options_supply_what_a_file_does_not_say() {
         assert_eq!(refused.status, 400, "{options}: {}", refused.text());
         assert_eq!(server.post(&format!("{upload}/import"), &op, options).await.status, 400, "{options}");
     }
-    // Neither paths nor other names lead to a file.
+    // Paths and unknown names do not resolve to a file.
     for path in ["/v1/uploads/x", "/v1/uploads/..%2f..", "/v1/uploads/1-0000000000000000"] {
         assert_eq!(server.get(path, &op).await.status, 404, "{path}");
         assert_eq!(server.post(&format!("{path}/import"), &op, "{}").await.status, 404, "{path}");
@@ -205,7 +205,7 @@ async fn options_supply_what_a_file_does_not_say() {
 }
 
 #[tokio::test]
-async fn an_unacceptable_file_is_refused_and_leaves_nothing() {
+async fn a_refused_file_is_removed() {
     let server = Running::start_with(Settings { upload_bytes: 1 << 20, ..Settings::default() }).await;
     let op = operator(&server);
     let plain = server.account("plain", Terms::default());
@@ -219,12 +219,12 @@ async fn an_unacceptable_file_is_refused_and_leaves_nothing() {
         assert_eq!((refused.status, refused.json()["code"].as_u64()), (400, Some(301_600)), "{path}");
     }
 
-    // Ten gigabytes are refused before they are sent.
+    // An upload of 10 GiB is refused by its declared length.
     let head = format!("POST /v1/uploads?name=AAPL.csv HTTP/1.1\r\nhost: test\r\n{}", bearer(&op));
     let refused = server.raw(&format!("{head}content-length: 10737418240\r\n\r\n")).await;
     assert_eq!((refused.status, refused.json()["code"].as_u64()), (413, Some(413)));
     assert!(refused.text().contains("1 MiB"), "{}", refused.text());
-    // Without a length they are refused as soon as the limit is exceeded.
+    // Without a declared length, the upload is refused as soon as it exceeds the limit.
     let piece = "x".repeat((1 << 20) + 1);
     let chunked = format!(
         "{head}connection: close\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{piece}\r\n0\r\n\r\n",
@@ -233,13 +233,13 @@ async fn an_unacceptable_file_is_refused_and_leaves_nothing() {
     assert_eq!(server.raw(&chunked).await.status, 413);
     until_folder_has(&server, 0).await;
 
-    // An image is uploaded, but is not a table.
+    // An image can be uploaded, but it cannot be parsed as a table.
     let upload = sent(&server, &op, "AAPL.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").await;
     let looked = data(&server.post(&format!("{upload}/dry-run"), &op, "{}").await);
     assert_eq!(looked["files"][0]["outcome"], "failed", "{looked:#}");
     data(&server.post(&format!("{upload}/import"), &op, "{}").await);
     assert_eq!(ended(&server, &op, &upload).await["state"], "failed");
-    // There is room for four of the largest size.
+    // There is room for four files of the maximum size.
     let large = "x".repeat(1 << 20);
     for _ in 0..3 {
         sent(&server, &op, "large.csv", large.as_bytes()).await;
@@ -249,7 +249,7 @@ async fn an_unacceptable_file_is_refused_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_broken_connection_leaves_nothing() {
+async fn an_aborted_upload_is_removed() {
     let server = Running::start().await;
     let op = operator(&server);
     let mut stream = TcpStream::connect(server.addresses.http).await.unwrap();

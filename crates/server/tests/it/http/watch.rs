@@ -1,4 +1,4 @@
-//! Health, readiness, metrics and status: who may see them, and their contents.
+//! Health, readiness, metrics and status: access and contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::support::{PATIENCE, Response, Running, machine_now};
 
 const WATCHED: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/status"];
 
-/// A request as a program on the same machine sends it.
+/// Sends a request as a program on the same machine does.
 async fn local(server: &Running, path: &str, head: &str) -> Response {
     let request =
         format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{head}\r\n", server.addresses.http);
@@ -89,7 +89,7 @@ async fn metrics(server: &Running) -> BTreeMap<String, f64> {
 }
 
 #[tokio::test]
-async fn events_are_counted_without_names() {
+async fn metrics_contain_no_names() {
     let server = Running::start().await;
     let ann = server.account("ann-of-the-metrics", Terms::default());
     let mut client = server.signed_in(&ann).await;
@@ -157,7 +157,7 @@ async fn events_are_counted_without_names() {
 }
 
 #[tokio::test]
-async fn buckets_of_a_histogram_ascend_to_its_count() {
+async fn histogram_buckets_are_cumulative() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let mut client = server.signed_in(&ann).await;
@@ -176,7 +176,7 @@ async fn buckets_of_a_histogram_ascend_to_its_count() {
 }
 
 #[tokio::test]
-async fn health_and_readiness_are_public_and_the_rest_is_for_this_machine_and_operators() {
+async fn metrics_and_status_are_not_public() {
     let server = Running::start().await;
     for path in WATCHED {
         assert_eq!(local(&server, path, "").await.status, 200, "{path}");
@@ -191,12 +191,11 @@ async fn health_and_readiness_are_public_and_the_rest_is_for_this_machine_and_op
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("ops", Terms::default()) };
     let ops = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
     for path in ["/metrics", "/status"] {
-        // Under another host name than this machine's, as a web page with DNS rebinding would
-        // request it.
+        // A host name other than this machine's, as a web page with DNS rebinding would send it.
         assert_eq!(server.http("GET", path, "", b"").await.status, 401, "{path}");
         assert_eq!(server.get(path, &ann).await.status, 403, "{path}");
         assert_eq!(server.get(path, &ops).await.status, 200, "{path}");
-        // Forwarded by an unconfigured proxy on this machine.
+        // Requests forwarded by a proxy on this machine that is not configured as trusted.
         for head in [
             "x-forwarded-for: 127.0.0.1\r\n",
             "forwarded: for=127.0.0.1\r\n",
@@ -207,14 +206,14 @@ async fn health_and_readiness_are_public_and_the_rest_is_for_this_machine_and_op
         ] {
             assert_eq!(local(&server, path, head).await.status, 401, "{path} {head}");
         }
-        // Also by one that adds no headers: nginx then uses HTTP/1.0.
+        // A proxy that adds no headers is detected by HTTP/1.0, which nginx uses by default.
         let request = format!("GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", server.addresses.http);
         assert_eq!(sent(&server, &request).await.status, 401, "{path}");
     }
 }
 
 #[tokio::test]
-async fn behind_an_unconfigured_proxy_no_request_counts_as_local() {
+async fn requests_through_an_unconfigured_proxy_are_not_local() {
     let public_url = Some("https://candles.example.com".parse().unwrap());
     let server = Running::start_with(Settings { public_url, ..Settings::default() }).await;
     assert_eq!(local(&server, "/metrics", "").await.status, 401);
@@ -226,7 +225,7 @@ async fn behind_an_unconfigured_proxy_no_request_counts_as_local() {
 }
 
 #[tokio::test]
-async fn the_internal_listener_serves_only_these() {
+async fn the_internal_listener_serves_only_monitoring() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     let at = server.internal.unwrap();
@@ -248,7 +247,7 @@ async fn the_internal_listener_serves_only_these() {
     let kinds: Vec<&str> =
         listeners.as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["http", "tcp", "internal"]);
-    // With an internal listener, the others serve the numbers only to operators.
+    // With an internal listener, the other listeners serve these endpoints only to operators.
     for path in ["/metrics", "/status"] {
         assert_eq!(local(&server, path, "").await.status, 401, "{path}");
     }
@@ -269,26 +268,26 @@ async fn only_sent_candles_and_bytes_are_counted() {
     let length: f64 = head.header("content-length").unwrap().parse().unwrap();
     let (candles, bytes) = counted().await;
     assert_eq!(candles, 0.0);
-    // The metrics themselves are sent as well; they are shorter.
+    // The difference includes the metrics response itself, which is short.
     assert!(bytes - before < length, "{before} {bytes} {length}");
     server.http("GET", path, &format!("{bearer}range: bytes=0-999\r\n"), b"").await;
     let piece = counted().await.0;
     assert!(piece > 0.0 && piece < 100.0, "{piece}");
     server.http("GET", path, &format!("{bearer}range: bytes=1000-\r\n"), b"").await;
     assert_eq!(counted().await.0, 1000.0);
-    // A range without candles counts nothing, although older candles were read.
+    // A range without candles counts none, although older candles were read.
     let nothing = "/udf/history?symbol=700.HK&resolution=1D&from=1794614400&to=1794700800";
     assert_eq!(server.get(nothing, &ann).await.json()["s"], "no_data");
     assert_eq!(counted().await.0, 1000.0);
 }
 
 #[tokio::test]
-async fn during_shutdown_the_server_is_not_ready() {
+async fn the_server_is_not_ready_during_shutdown() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     let at = server.internal.unwrap();
     let mut watcher = TcpStream::connect(at).await.unwrap();
-    // A request whose body is incomplete delays the shutdown.
+    // A request with an incomplete body delays the shutdown.
     let mut slow = TcpStream::connect(server.addresses.http).await.unwrap();
     slow.write_all(b"POST /quote/quotes HTTP/1.1\r\nhost: test\r\ncontent-length: 10\r\n\r\n{")
         .await
@@ -313,9 +312,9 @@ async fn during_shutdown_the_server_is_not_ready() {
 }
 
 #[tokio::test]
-async fn with_an_unreadable_store_the_server_is_not_ready_but_healthy() {
+async fn an_unreadable_store_makes_the_server_not_ready() {
     let server = Running::start().await;
-    // Open readers retain the file; a new one finds none.
+    // Open readers keep the file; a new reader does not find it.
     std::fs::rename(server.dir.path().join("candles.db"), server.dir.path().join("away.db")).unwrap();
     let answer = server.http("GET", "/readyz", "", b"").await;
     assert_eq!((answer.status, answer.json()["reasons"][0].as_str()), (503, Some("store")), "{answer:?}");
@@ -349,7 +348,7 @@ async fn the_status_contains_neither_paths_nor_names() {
 }
 
 #[tokio::test]
-async fn a_calendar_that_is_about_to_end_is_a_warning() {
+async fn an_expiring_calendar_is_a_warning() {
     let server = Running::start().await;
     let warnings = async || local(&server, "/status", "").await.json()["warnings"].to_string();
     let end = metrics(&server).await["chandler_calendar_end_timestamp_seconds{market=\"HK\"}"] as i64;
@@ -362,7 +361,7 @@ async fn a_calendar_that_is_about_to_end_is_a_warning() {
     assert!(warnings().await.contains("the calendar of HK has ended"), "{}", warnings().await);
 }
 
-/// The names of metrics in the queries of the dashboard.
+/// Collects the names of the metrics that the dashboard's queries use.
 fn queried(value: &serde_json::Value, names: &mut BTreeSet<String>) {
     match value {
         serde_json::Value::Object(fields) => {
@@ -407,9 +406,9 @@ async fn the_dashboard_queries_existing_metrics() {
 }
 
 #[tokio::test]
-async fn the_dashboard_uses_rates_only_of_series_that_start_at_zero() {
-    // A refused request has no series before the first one, and a rate between two samples misses
-    // that one.
+async fn the_dashboard_uses_rates_only_where_series_start_at_zero() {
+    // Refused requests have no time series before the first one, and `rate()` between two samples
+    // misses that one.
     let server = Running::start().await;
     let fresh = metrics(&server).await;
     let requests: Vec<&String> =

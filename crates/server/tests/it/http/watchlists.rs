@@ -1,4 +1,4 @@
-//! Watchlists over HTTP: the requests of SDKs and pages, and refusals.
+//! Watchlists over HTTP: requests of SDKs and pages, and refusals.
 
 use access::{Created, RateRule, Terms};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn unhurried() -> Terms {
     Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
-/// Stores securities without candles: `1.HK`, `2.HK` and so on.
+/// Imports securities without candles: `1.HK`, `2.HK` and so on.
 async fn store(server: &Running, numbers: impl Iterator<Item = u32>) {
     let rows: String = numbers.map(|number| format!("{number}.HK,HKD\n")).collect();
     let path = server.dir.path().join("numbered.csv");
@@ -38,7 +38,7 @@ async fn send(server: &Running, method: &str, path: &str, account: &Created, bod
     server.http(method, path, &head, body.as_bytes()).await
 }
 
-/// Adds a group. Returns its id.
+/// Creates a group and returns its id.
 async fn create(server: &Running, account: &Created, name: &str, securities: &[&str]) -> String {
     let body = json!({"name": name, "securities": securities});
     let created = data(&send(server, "POST", GROUPS, account, body).await);
@@ -49,7 +49,7 @@ async fn update(server: &Running, account: &Created, body: Value) {
     assert_eq!(data(&send(server, "PUT", GROUPS, account, body).await), json!({}));
 }
 
-/// The groups as `name: SYMBOL SYMBOL*`, with a star for pinned ones.
+/// Formats the groups as `name: SYMBOL SYMBOL*`, with a star for pinned securities.
 async fn describe(server: &Running, account: &Created) -> String {
     let groups = data(&server.get(GROUPS, account).await)["groups"].as_array().unwrap().clone();
     let one = |security: &Value| {
@@ -64,7 +64,7 @@ async fn describe(server: &Running, account: &Created) -> String {
 }
 
 #[tokio::test]
-async fn groups_are_created_changed_and_deleted_and_retain_their_order() {
+async fn groups_are_created_changed_and_deleted() {
     let server = Running::start().await;
     store(&server, [9_002].into_iter()).await;
     let ann = server.account("ann", unhurried());
@@ -73,13 +73,13 @@ async fn groups_are_created_changed_and_deleted_and_retain_their_order() {
         json!({"groups": [{"id": "1", "name": "all", "securities": []}]})
     );
     let first = create(&server, &ann, " first ", &["AAPL.US", "00700.hk", "AAPL.US"]).await;
-    // One SDK sends null for no securities.
+    // One SDK sends null if there are no securities.
     let second =
         data(&send(&server, "POST", GROUPS, &ann, json!({"name": "second", "securities": null})).await);
     let second: i64 = second["id"].as_str().unwrap().parse().unwrap();
     assert_eq!(describe(&server, &ann).await, "all: AAPL.US 700.HK | first: AAPL.US 700.HK | second:");
 
-    // The id is a number or text; without a mode the securities are replaced.
+    // The id may be a number or a string. Without a mode, the securities are replaced.
     update(&server, &ann, json!({"id": second, "securities": ["5.HK", "700.HK"], "mode": "add"})).await;
     update(&server, &ann, json!({"id": first, "name": "1st", "securities": ["700.HK", "9002.HK"]})).await;
     update(&server, &ann, json!({"id": second, "name": "", "securities": null, "mode": "remove"})).await;
@@ -88,7 +88,7 @@ async fn groups_are_created_changed_and_deleted_and_retain_their_order() {
         "all: AAPL.US 700.HK 5.HK 9002.HK | 1st: 700.HK 9002.HK | second: 5.HK 700.HK"
     );
     update(&server, &ann, json!({"id": second, "securities": ["5.HK", "1.HK"], "mode": "remove"})).await;
-    // Removing a security from the group of all removes it from every group.
+    // Removing a security from the `all` group removes it from every group.
     update(&server, &ann, json!({"id": 1, "securities": ["9002.HK"], "mode": "remove"})).await;
     assert_eq!(describe(&server, &ann).await, "all: AAPL.US 700.HK 5.HK | 1st: 700.HK | second: 700.HK");
     update(&server, &ann, json!({"id": "1", "securities": ["5.HK", "700.HK", "600519.SH"]})).await;
@@ -101,7 +101,7 @@ async fn groups_are_created_changed_and_deleted_and_retain_their_order() {
     let unpinned = json!({"mode": "remove", "securities": ["600519.SH", "1.HK"]});
     assert_eq!(data(&send(&server, "POST", PINNED, &ann, unpinned).await), json!({}));
 
-    // In the URL, as in most SDKs, and in a body, as in one.
+    // Most SDKs send the id in the URL, one sends it in the body.
     let path = format!("{GROUPS}?id={first}&purge=false");
     assert_eq!(data(&send(&server, "DELETE", &path, &ann, Value::Null).await), json!({}));
     assert_eq!(describe(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | second: 700.HK");
@@ -111,7 +111,7 @@ async fn groups_are_created_changed_and_deleted_and_retain_their_order() {
 }
 
 #[tokio::test]
-async fn a_followed_security_retains_the_price_of_its_quote() {
+async fn a_followed_security_keeps_its_first_price() {
     let server = Running::start().await;
     store(&server, [9_002].into_iter()).await;
     let ann = server.account("ann", unhurried());
@@ -132,10 +132,10 @@ async fn a_followed_security_retains_the_price_of_its_quote() {
         "is_pinned": false,
     });
     assert_eq!(row(3).await, followed);
-    // One without a name is shown by its ticker.
+    // A security without a name is listed by its symbol.
     assert_eq!((row(2).await["market"].clone(), row(4).await["name"].clone()), (json!("CN"), json!("9002")));
 
-    // In the second minute of a Thursday: the price of the current minute.
+    // In the second minute of a Thursday, the price is that of the current minute.
     let before = row(0).await;
     server.set_now(1_794_447_060 + 30);
     update(&server, &ann, json!({"id": id, "securities": ["AAPL.US", "700.HK"]})).await;
@@ -149,7 +149,7 @@ async fn a_followed_security_retains_the_price_of_its_quote() {
 }
 
 #[tokio::test]
-async fn names_follow_the_language_of_the_request_and_prices_need_a_right() {
+async fn names_are_localized_and_prices_need_a_right() {
     let server = Running::start().await;
     let bob = server.account_with("bob", "US", unhurried());
     create(&server, &bob, "mine", &["700.HK", "5.HK"]).await;
@@ -188,7 +188,7 @@ async fn groups_of_other_accounts_are_not_found() {
 }
 
 #[tokio::test]
-async fn invalid_requests_are_refused_with_a_reason_and_change_nothing() {
+async fn invalid_watchlist_requests_are_refused() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
     let id = create(&server, &ann, &"蠟".repeat(40), &["700.HK"]).await;
@@ -248,7 +248,7 @@ async fn invalid_requests_are_refused_with_a_reason_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn groups_their_securities_and_all_followed_securities_are_limited() {
+async fn the_number_of_groups_and_securities_is_limited() {
     let server = Running::start().await;
     store(&server, 1..=1_000).await;
     let ann = server.account("ann", unhurried());
@@ -259,7 +259,7 @@ async fn groups_their_securities_and_all_followed_securities_are_limited() {
     for number in 2..=50 {
         create(&server, &ann, &format!("{number}"), &[]).await;
     }
-    // Limits are checked first: nothing is read for a request that they refuse.
+    // Limits are checked before anything is read from the store.
     let body = json!({"name": "51", "securities": ["1001.HK"]});
     let (status, _, words) = refused(&send(&server, "POST", GROUPS, &ann, body).await);
     assert_eq!((status, words.contains("at most 50 watchlist groups")), (400, true), "{words}");
@@ -285,10 +285,10 @@ async fn groups_their_securities_and_all_followed_securities_are_limited() {
 }
 
 #[tokio::test]
-async fn an_unknown_security_is_refused_by_name_and_a_followed_one_stays() {
+async fn an_unknown_security_is_refused_unless_already_followed() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
-    // From before this rule existed, or from before the security was removed.
+    // Such an entry may predate this check, or the removal of the security.
     let old = access::PricedSecurity { symbol: "9999.HK".parse().unwrap(), price: None };
     let name = access::WatchlistName::parse("mine").unwrap();
     let id = server.access.create_watchlist(ann.account_id, &name, &[old], NOW).unwrap().0;
@@ -323,7 +323,7 @@ async fn an_unknown_security_is_refused_by_name_and_a_followed_one_stays() {
 }
 
 #[tokio::test]
-async fn of_two_concurrent_changes_none_is_lost() {
+async fn concurrent_changes_are_not_lost() {
     let server = Running::start().await;
     store(&server, (1..=10).chain(101..=110)).await;
     let ann = server.account("ann", unhurried());
@@ -377,7 +377,7 @@ async fn watchlist_requests_are_limited_to_ten_per_second() {
     assert_eq!((status, code), (429, 429_002));
     assert!(words.contains("at most 10 calls about watchlists and lists of securities"), "{words}");
     assert_eq!(refusal.header("retry-after"), Some("1"));
-    // An account without a rate limit has none here either.
+    // The limit does not apply to accounts without a rate limit.
     for _ in 0..20 {
         assert_eq!(server.get(GROUPS, &bob).await.status, 200);
     }

@@ -1,11 +1,12 @@
-//! Protocol violations. The client is notified and closed; other connections are not affected.
+//! Protocol violations. The offending client is notified and disconnected; other connections are
+//! not affected.
 
 use access::Terms;
 use wire::quote;
 
 use crate::support::{Client, Read, Running, TRANSPORTS, TransportLabel, request};
 
-/// A packet with a compressed body of zeros, which is small and inflates to much.
+/// Returns a packet with a compressed body of zeros, which inflates to a multiple of its size.
 fn packed_zeros(zeros: usize) -> Vec<u8> {
     let body = wire::compress(&vec![0; zeros]).unwrap();
     let mut packet = wire::request_header(1, 1, 0, wire::Packing::Gzip, body.len()).unwrap().to_vec();
@@ -13,7 +14,8 @@ fn packed_zeros(zeros: usize) -> Vec<u8> {
     packet
 }
 
-/// Reads the close push, the code of the close frame on a WebSocket, and the end.
+/// Reads up to the end of the connection. Returns the close push, and the code of the close frame
+/// on a WebSocket.
 async fn describe(client: &mut Client) -> (i32, Option<u16>, String) {
     let wire::Packet::Push { command: 0, body } = client.packet().await else { panic!("no close push") };
     let close = <wire::control::Close as prost::Message>::decode(&*body).unwrap();
@@ -27,7 +29,7 @@ async fn describe(client: &mut Client) -> (i32, Option<u16>, String) {
     }
 }
 
-/// Invalid packets, each with a word of the expected reason.
+/// Returns invalid packets, each with a part of the expected reason.
 fn broken_packets() -> Vec<(Vec<u8>, &'static str)> {
     let signed_short = [vec![0x11, 1], request(1, 1, 0, b"")[2..].to_vec()].concat();
     let mut packets = vec![
@@ -42,7 +44,7 @@ fn broken_packets() -> Vec<(Vec<u8>, &'static str)> {
             "gzip",
         ),
     ];
-    // On TCP the server would wait for the rest of these.
+    // On TCP, the server would wait for the missing bytes of these packets.
     packets.push((signed_short, "ends within"));
     packets.push((request(27, 1, 0, b"body")[..13].to_vec(), "ends within"));
     packets.push((vec![1], "ends within"));
@@ -53,7 +55,7 @@ fn broken_packets() -> Vec<(Vec<u8>, &'static str)> {
 const WAITED_FOR_ON_TCP: usize = 5;
 
 #[tokio::test]
-async fn an_invalid_packet_ends_only_its_connection() {
+async fn an_invalid_packet_closes_only_its_connection() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let (mut near, mut far) =
@@ -79,7 +81,7 @@ async fn an_invalid_packet_ends_only_its_connection() {
 }
 
 #[tokio::test]
-async fn an_invalid_frame_ends_its_connection() {
+async fn an_invalid_frame_closes_its_connection() {
     let server = Running::start().await;
     let long = {
         let mut frame = vec![0x82, 0xff];
@@ -88,7 +90,7 @@ async fn an_invalid_frame_ends_its_connection() {
         frame
     };
     let cases: [(&str, Vec<u8>, u16); 10] = [
-        // A packet is accepted in a text frame, but this is not one.
+        // Packets are accepted in text frames, but this payload is not a packet.
         ("type 4", [&[0x81, 0x84, 0, 0, 0, 0][..], b"text"].concat(), 1002),
         ("not masked", [&[0x82, 11][..], &request(1, 1, 0, b"")].concat(), 1002),
         ("reserved bits", vec![0xc2, 0x80], 1002),
@@ -116,7 +118,7 @@ async fn an_invalid_frame_ends_its_connection() {
 }
 
 #[tokio::test]
-async fn another_protocol_version_is_notified_and_closed() {
+async fn an_unsupported_protocol_version_is_closed() {
     let server = Running::start().await;
     for query in ["version=2&codec=1&platform=9", "version=1&codec=0&platform=9", "platform=1", "codec="] {
         let mut client = server.websocket_at(&format!("/v2?{query}")).await;
@@ -132,8 +134,8 @@ async fn another_protocol_version_is_notified_and_closed() {
         assert_eq!(code, 3, "{handshake:?}");
         assert!(text.contains("handshake"), "{text}");
     }
-    // The reserved half of the second byte is ignored, and the first packet may arrive with the
-    // handshake.
+    // The reserved bits of the second byte are ignored, and the first packet may arrive together
+    // with the handshake.
     let mut client = server.tcp_with(&[&[0x11, 0xf9][..], &request(1, 5, 0, b"x")].concat()).await;
     assert_eq!(client.response().await, (5, Ok(b"x".to_vec())));
 }
@@ -158,7 +160,7 @@ async fn an_undecodable_body_fails_only_its_request() {
 }
 
 #[tokio::test]
-async fn unknown_and_unoffered_commands_are_refused_with_a_message() {
+async fn unknown_commands_are_refused_with_a_message() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in TRANSPORTS {
@@ -178,7 +180,7 @@ async fn unknown_and_unoffered_commands_are_refused_with_a_message() {
 }
 
 #[tokio::test]
-async fn responses_and_pushes_of_a_client_are_ignored() {
+async fn responses_and_pushes_from_a_client_are_ignored() {
     let server = Running::start().await;
     for transport in TRANSPORTS {
         let mut client = server.connect(transport).await;
@@ -205,7 +207,7 @@ async fn fragmented_compressed_and_signed_requests_are_accepted() {
             assert_eq!(answered, id);
             answer.unwrap();
         }
-        // A nonce and a signature after the body, and reserved bits before it.
+        // A nonce and a signature after the body, and reserved bits in the header.
         let mut signed = request(1, 2, 0, b"signed");
         signed[0] |= 0x10 | 0xc0;
         signed.extend_from_slice(&[7; 24]);
@@ -220,7 +222,7 @@ async fn fragmented_compressed_and_signed_requests_are_accepted() {
         let answer: quote::StaticInfoResponse = prost::Message::decode(&*answer.unwrap()).unwrap();
         assert_eq!(answer.secu_static_info.len(), 1);
     }
-    // Fragments with a ping between them, byte by byte.
+    // Fragments sent byte by byte, with a ping between them.
     let mut client = server.websocket().await;
     let whole = request(1, 6, 0, b"in pieces");
     client.frame(0x02, &whole[..4]).await;
@@ -255,7 +257,7 @@ async fn partial_frames_and_idle_connections_do_not_affect_others() {
         }
         held.push(half);
     }
-    // Also a connection without a complete handshake.
+    // A connection with an incomplete handshake.
     held.push(server.tcp_with(&[0x11]).await);
     for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;

@@ -1,11 +1,12 @@
-//! Both gateways share an address, and commands 16 and 17 have a different meaning on each.
+//! Gateway detection. The quote and trade gateways share an address, and commands 16 and 17 have a
+//! different meaning on each.
 
 use access::{Created, RateRule, Terms};
 use wire::{control, quote, trade};
 
 use crate::support::{Client, Running, TRANSPORTS, TransportLabel, request};
 
-/// Bodies of 16 and 17 that clients of either gateway send, and invalid ones. The last one
+/// Bodies of commands 16 and 17 that clients of either gateway send, and invalid ones. The last one
 /// identifies a trade client.
 const BODIES: [(u8, &str, &[u8]); 9] = [
     (16, "nothing", &[]),
@@ -19,26 +20,27 @@ const BODIES: [(u8, &str, &[u8]); 9] = [
     (16, "topics", b"\x0a\x07private"),
 ];
 
-/// How the request was interpreted: by the trade gateway, by the quote gateway, or as malformed.
+/// Sends a command and returns how it was interpreted: by the trade gateway, by the quote gateway,
+/// or as malformed.
 async fn meaning(client: &mut Client, command: u8, body: &[u8]) -> &'static str {
     client.send(&request(command, 8, 0, body)).await;
     match client.response().await.1 {
         Ok(_) if command == 16 => "subscribed",
         Ok(_) => "unsubscribed",
         Err((7, 301_602, text)) if text == "participants are not offered here" => "participants",
-        // No such symbol, no count, or no trades.
+        // An unknown symbol, a missing count, or a security without trades.
         Err((7, 301_600 | 301_603, _)) if command == 17 => "trades",
         Err((3, 301_600, text)) if text.contains("decoded") => "malformed",
         other => panic!("{other:?}"),
     }
 }
 
-/// No rate limit, because the tests send many requests.
+/// Returns terms without a rate limit, because the tests send many requests.
 fn unlimited() -> Terms {
     Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
-/// A kind of client: its transport, and the headers of its upgrade.
+/// A kind of client: name, transport, and headers of the upgrade request.
 #[derive(Clone, Copy, Debug)]
 struct Kind(&'static str, TransportLabel, &'static str);
 
@@ -53,7 +55,7 @@ const KINDS: [Kind; 4] = [
     Kind("core SDK", TransportLabel::WebSocket, "accept-language: en\r\nx-dc-region: ap\r\n"),
 ];
 
-/// What a client has sent before 16 and 17.
+/// What a client sent before commands 16 and 17.
 const HISTORIES: [&str; 8] = [
     "",
     "asked",
@@ -107,7 +109,7 @@ async fn client(
     client
 }
 
-/// The rule of the specification, implemented independently.
+/// An independent implementation of the specified rule.
 fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) -> &'static str {
     let has_subscribed = history.starts_with("subscribed");
     let is_quote = !has_subscribed && (is_quote || history.starts_with("profile"));
@@ -116,7 +118,8 @@ fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) ->
         (16, _) if is_quote => "participants",
         (17, _) if is_quote && body != "garbage" => "trades",
         (_, "garbage") => "malformed",
-        // The one request that the SDK sends by itself when it reconnects to the trade gateway.
+        // An empty command 16, which the SDK sends automatically when it reconnects to the trade
+        // gateway.
         (16, _) if has_subscribed || (kind.0 == "core SDK" && history == "came back") => "subscribed",
         (16, _) => "participants",
         (17, "symbol and count" | "symbol and no count") => "trades",
@@ -125,7 +128,7 @@ fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) ->
 }
 
 #[tokio::test]
-async fn the_history_of_a_client_and_then_the_body_determine_the_gateway() {
+async fn the_gateway_is_detected_from_earlier_requests_and_the_body() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { connections: 1000, ..unlimited() });
     for kind in KINDS {
@@ -147,7 +150,7 @@ async fn the_history_of_a_client_and_then_the_body_determine_the_gateway() {
 }
 
 #[tokio::test]
-async fn the_path_of_the_upgrade_determines_the_gateway() {
+async fn the_upgrade_path_determines_the_gateway() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { connections: 1000, ..unlimited() });
     for (_, metadata) in METADATA {
@@ -164,7 +167,8 @@ async fn the_path_of_the_upgrade_determines_the_gateway() {
                         let found = meaning(&mut client, command, bytes).await;
                         assert_eq!(found, wanted, "{path}, metadata {metadata:?}: {command} with {body}");
                     }
-                    // A command of the other gateway changes nothing, and is answered as usual.
+                    // A command of the other gateway is answered as usual and does not change the
+                    // gateway.
                     client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
                 }
             }
@@ -173,7 +177,7 @@ async fn the_path_of_the_upgrade_determines_the_gateway() {
 }
 
 #[tokio::test]
-async fn an_empty_list_of_topics_is_answered_to_a_trade_client_without_topics() {
+async fn a_trade_client_may_have_no_topics() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     for transport in TRANSPORTS {
@@ -191,7 +195,7 @@ async fn an_empty_list_of_topics_is_answered_to_a_trade_client_without_topics() 
 }
 
 #[tokio::test]
-async fn a_second_sign_in_does_not_change_the_gateway_of_a_connection() {
+async fn a_second_sign_in_does_not_change_the_gateway() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let mut client = server.enter(TransportLabel::WebSocket, &account, &[]).await;
@@ -209,7 +213,7 @@ async fn a_packet_in_a_text_frame_is_accepted() {
     let auth = control::AuthRequest { token: otp, metadata: Default::default() };
     client.frame(0x81, &request(2, 1, 0, &prost::Message::encode_to_vec(&auth))).await;
     client.response().await.1.unwrap();
-    // Fragmented, and with bytes that are not UTF-8.
+    // A fragmented frame whose bytes are not valid UTF-8.
     let days = quote::TradingDaysRequest {
         market: "HK".to_owned(),
         beg_day: "20261019".to_owned(),
@@ -223,7 +227,7 @@ async fn a_packet_in_a_text_frame_is_accepted() {
     assert_eq!(id, 0xffff_fffe);
     let answer: quote::TradingDaysResponse = prost::Message::decode(&*answer.unwrap()).unwrap();
     assert!(answer.trade_day.contains(&"20261020".to_owned()), "{answer:?}");
-    // Answers are never text frames, which other clients refuse.
+    // Responses are always binary frames, because other clients reject text frames.
     client.frame(0x82, &request(1, 3, 0, b"binary")).await;
     assert_eq!(client.response().await, (3, Ok(b"binary".to_vec())));
 }

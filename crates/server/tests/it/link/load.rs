@@ -1,5 +1,5 @@
-//! Overload, slow requests, and shutdown. The runtime of these tests has one blocking thread, and
-//! the tests can occupy it: so they decide when a request ends.
+//! Overload, slow requests, and shutdown. The runtime of these tests has a single blocking thread,
+//! which a test can occupy to control when requests finish.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -9,11 +9,12 @@ use wire::quote;
 
 use crate::support::{Client, NOW, Read, Running, TRANSPORTS, TransportLabel, request};
 
-/// Occupies the only blocking thread until it is pulled.
+/// Occupies the only blocking thread until `pull` is called.
 struct Plug(mpsc::Sender<()>);
 
 impl Plug {
-    /// Waits until it has the thread: an earlier task may end later than its answer.
+    /// Occupies the thread. Waits until the thread is free, because an earlier task may finish
+    /// after its response was sent.
     async fn new() -> Plug {
         let (pull, pulled) = mpsc::channel();
         let (begin, begun) = tokio::sync::oneshot::channel();
@@ -71,7 +72,8 @@ fn a_request_that_times_out_is_refused_and_not_charged() {
             client.send(&request(27, 1, 20, &history())).await;
             assert_eq!(refused(&mut client).await, (1, 1, 301_602));
             plug.pull();
-            // The thread runs tasks in order, so the first request has ended by this answer.
+            // The thread runs tasks in order, so the first request has finished when this response
+            // arrives.
             client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
             assert_eq!(server.access.usage(account.account_id, NOW).unwrap().unwrap().used, 0);
         }
@@ -83,7 +85,7 @@ fn a_request_that_times_out_is_refused_and_not_charged() {
 }
 
 #[test]
-fn five_requests_run_sixty_four_wait_and_the_next_is_refused() {
+fn requests_beyond_the_queue_limit_are_refused() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
@@ -97,7 +99,7 @@ fn five_requests_run_sixty_four_wait_and_the_next_is_refused() {
             for id in 70..=72 {
                 assert_eq!(refused(&mut client).await, (id, 3, 301_606));
             }
-            // One connection's overload does not affect the other.
+            // Overload on one connection does not affect another.
             assert!(other.is_alive().await);
             plug.pull();
             let mut answered = Vec::new();
@@ -122,7 +124,7 @@ fn days() -> Vec<u8> {
 }
 
 #[test]
-fn time_in_the_queue_counts_and_a_timeout_frees_no_slot() {
+fn a_queued_request_can_time_out() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
@@ -132,7 +134,7 @@ fn time_in_the_queue_counts_and_a_timeout_frees_no_slot() {
             client.send(&request(9, id, 1, &days())).await;
             assert_eq!(refused(&mut client).await, (id, 1, 301_602));
         }
-        // All five still run, so this one is queued, and times out.
+        // All five requests are still running, so this one is queued and times out.
         client.send(&request(9, 6, 20, &days())).await;
         assert_eq!(refused(&mut client).await, (6, 1, 301_602));
         for id in 7..=71 {
@@ -153,7 +155,8 @@ fn queued_large_requests_are_limited_in_bytes() {
         let account = server.account("ann", unlimited());
         let mut client = server.signed_in(&account).await;
         let plug = Plug::new().await;
-        // An unknown field of 60,000 bytes: five run, seventeen are queued within a megabyte.
+        // An unknown field of 60,000 bytes. Five requests run, and seventeen fit into the queue
+        // limit of 1 MB.
         let mut body = days();
         body.extend_from_slice(&[0x7a, 0xe0, 0xd4, 0x03]);
         body.resize(body.len() + 60_000, 0);
@@ -169,7 +172,7 @@ fn queued_large_requests_are_limited_in_bytes() {
 }
 
 #[test]
-fn a_server_that_stops_finishes_running_requests_and_notifies_clients() {
+fn shutdown_finishes_running_requests() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", Terms::default());
@@ -204,7 +207,7 @@ fn a_server_that_stops_finishes_running_requests_and_notifies_clients() {
     });
 }
 
-/// A copy of a server's folder, for another one.
+/// Copies a server's directory for another server.
 fn copy_of(server: &Running) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(server.dir.path()).unwrap() {
@@ -215,7 +218,7 @@ fn copy_of(server: &Running) -> tempfile::TempDir {
 }
 
 #[tokio::test]
-async fn a_client_that_disconnects_during_its_answers_does_not_affect_others() {
+async fn a_disconnect_during_an_answer_does_not_affect_others() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let mut stays = server.signed_in(&account).await;
@@ -236,13 +239,13 @@ async fn a_client_that_disconnects_during_its_answers_does_not_affect_others() {
 }
 
 #[tokio::test]
-async fn answers_to_a_flood_are_complete_and_unique() {
+async fn every_request_of_a_flood_is_answered_once() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
-        // Cached, so that all others are answered immediately: twelve megabytes, many times the
-        // limit of unsent answers.
+        // Cached, so that all other requests are answered immediately. The 12 MB of responses are
+        // many times the limit for unsent data.
         client.send(&request(27, 0, 0, &history())).await;
         let first = client.response().await.1.unwrap();
         let count = 200;

@@ -17,7 +17,7 @@ fn one_connection() -> Terms {
 }
 
 #[tokio::test]
-async fn signing_in_creates_a_session_that_ends_a_day_later() {
+async fn a_session_expires_after_a_day() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in TRANSPORTS {
@@ -63,7 +63,7 @@ async fn a_sign_in_without_a_free_slot_does_not_use_up_the_password() {
 }
 
 #[tokio::test]
-async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
+async fn requests_before_signing_in_are_refused() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in TRANSPORTS {
@@ -74,7 +74,7 @@ async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
             assert_eq!((status, code), (5, 401_004), "command {command}");
             assert!(text.contains("sign in"), "{text}");
         }
-        // An unauthenticated connection does not count.
+        // An unauthenticated connection does not occupy a slot.
         assert_eq!(server.slots(&account).await.0, 0);
         let otp = server.one_time_password(&account).await;
         client.sign_in(&otp, &[]).await;
@@ -94,13 +94,13 @@ async fn a_second_sign_in_on_one_connection_does_not_count_twice() {
         let second = client.sign_in(&server.one_time_password(&ann).await, &[]).await;
         assert_ne!(first.session_id, second.session_id);
         assert_eq!((first.online, second.online), (1, 1));
-        // Also with its own session, which does not close the connection.
+        // Reconnecting with the connection's own session does not close it.
         let third = reconnect(&mut client, &second.session_id).await.unwrap();
         assert_eq!(third.online, 1);
         // A refused sign-in changes nothing.
         client.try_sign_in("o_nothing", &[]).await.unwrap_err();
         client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
-        // As another account.
+        // Signing in as another account moves the slot.
         client.sign_in(&server.one_time_password(&bob).await, &[]).await;
         assert_eq!((server.slots(&ann).await.0, server.slots(&bob).await.0), (0, 1));
         let profile: quote::QuoteProfileResponse = client.ask(4, &()).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_second_sign_in_on_one_connection_does_not_count_twice() {
 }
 
 #[tokio::test]
-async fn a_reconnecting_client_takes_over_its_slot_and_the_old_connection_ends() {
+async fn reconnecting_closes_the_old_connection() {
     let server = Running::start().await;
     let account = server.account("ann", one_connection());
     for transport in TRANSPORTS {
@@ -125,7 +125,7 @@ async fn a_reconnecting_client_takes_over_its_slot_and_the_old_connection_ends()
         assert_eq!((answer.online, answer.limit), (1, 1));
         assert_eq!(old.closed().await.0, 6);
         new.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
-        // The first session id stays valid, and so does the second.
+        // Both session ids stay valid.
         let mut newer = server.connect(transport).await;
         reconnect(&mut newer, &session.session_id).await.unwrap();
         assert_eq!(new.closed().await.0, 6);
@@ -139,7 +139,7 @@ async fn a_reconnecting_client_takes_over_its_slot_and_the_old_connection_ends()
 }
 
 #[tokio::test]
-async fn of_many_concurrent_reconnects_with_one_session_one_stays() {
+async fn concurrent_reconnects_leave_one_connection() {
     let server = Running::start().await;
     let account = server.account("ann", one_connection());
     let session = {
@@ -164,7 +164,7 @@ async fn of_many_concurrent_reconnects_with_one_session_one_stays() {
     for mut client in clients {
         ending.spawn(async move { client.closed().await.0 });
     }
-    // All but one are closed.
+    // All but one connection are closed.
     for _ in 0..7 {
         assert_eq!(ending.join_next().await.unwrap().unwrap(), 6);
     }
@@ -187,13 +187,13 @@ async fn a_session_survives_a_restart_of_the_server() {
         reconnect(&mut client, &session.session_id).await.unwrap();
         client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
     }
-    // One-time passwords do not: a client requests another one.
+    // One-time passwords do not survive a restart; a client requests another one.
     let refused = server.websocket().await.try_sign_in(&unused, &[]).await.unwrap_err();
     assert_eq!((refused.0, refused.1), (5, 401_004));
 }
 
 #[tokio::test]
-async fn an_invalid_session_or_one_of_a_revoked_account_is_refused() {
+async fn invalid_and_revoked_sessions_are_refused() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let otp = server.one_time_password(&account).await;
@@ -204,7 +204,7 @@ async fn an_invalid_session_or_one_of_a_revoked_account_is_refused() {
         let refused = reconnect(&mut server.tcp().await, wrong).await.unwrap_err();
         assert_eq!((refused.0, refused.1), (5, 401_004), "{wrong:.20}");
     }
-    // A packet that long is not read from an unauthenticated client.
+    // A packet of this length is not read from an unauthenticated client.
     for transport in TRANSPORTS {
         let mut client = server.connect(transport).await;
         client.send(&request(3, 1, 0, &[b'A'; 5_000])).await;
@@ -218,7 +218,7 @@ async fn an_invalid_session_or_one_of_a_revoked_account_is_refused() {
 }
 
 #[tokio::test]
-async fn connections_are_counted_without_dead_ones() {
+async fn closed_connections_are_not_counted() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { connections: 4, ..Terms::default() });
     let mut clients = Vec::new();
@@ -230,7 +230,7 @@ async fn connections_are_counted_without_dead_ones() {
         clients.push(client);
     }
     assert_eq!(server.slots(&account).await, (4, 4));
-    // One is dropped, one closes properly.
+    // One client disconnects abruptly, and one closes properly.
     drop(clients.pop());
     server.until_online(&account, 3).await;
     let mut websocket = clients.remove(1);
@@ -239,7 +239,7 @@ async fn connections_are_counted_without_dead_ones() {
 }
 
 #[tokio::test]
-async fn a_refused_password_or_session_is_in_the_audit() {
+async fn refused_passwords_and_sessions_are_audited() {
     let server = Running::start().await;
     let account = server.account("ann", one_connection());
     let filter = access::AuditFilter { event: Some("login.refused"), limit: 10, ..Default::default() };
@@ -251,7 +251,7 @@ async fn a_refused_password_or_session_is_in_the_audit() {
         server.connect(transport).await.try_sign_in(&otp, &[]).await.unwrap_err();
         reconnect(&mut server.connect(transport).await, "no session of ours").await.unwrap_err();
         wanted += 3;
-        // The answer does not wait for the row.
+        // The response does not wait for the audit row.
         let written = async {
             while server.access.audit(&filter).unwrap().len() < wanted {
                 tokio::task::yield_now().await;

@@ -1,11 +1,12 @@
-//! One clock for candles and orders: which candles a query shows, and which may fill an order.
+//! Queries and orders share one clock: which candles a query returns, and which candles may fill an
+//! order.
 
 use serde_json::{Value, json};
 
 use super::hall::{Hall, at, data, event};
 use crate::support::import_files;
 
-/// The last minute of the day and its closing auction, in addition to the candles of the hall.
+/// The last minute of the day and the closing auction, in addition to the candles in `hall`.
 const EVENING: [&str; 2] = ["15:59 304.8 305 304.4 304.8 20000", "16:00 304.6 304.6 304.6 304.6 900000"];
 
 fn import_evening(hall: &Hall) {
@@ -19,13 +20,13 @@ fn import_evening(hall: &Hall) {
     import_files(hall.server.dir.path(), &[path]);
 }
 
-/// The latest one-minute candles.
+/// Returns the latest one-minute candles.
 async fn minutes(hall: &Hall, count: u32) -> Vec<Value> {
     let path = format!("/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count={count}");
     hall.get(&path).await["candlesticks"].as_array().unwrap().clone()
 }
 
-/// A price or an amount in thousandths.
+/// Parses a price or an amount into thousandths.
 fn thousandths(text: &Value) -> i64 {
     let text = text.as_str().unwrap();
     let (whole, part) = text.split_once('.').unwrap();
@@ -33,7 +34,7 @@ fn thousandths(text: &Value) -> i64 {
 }
 
 #[tokio::test]
-async fn a_query_and_a_position_see_the_same_price_at_every_instant() {
+async fn queries_and_positions_have_the_same_price() {
     let hall = Hall::open().await;
     import_evening(&hall);
     let position = json!({"symbol": "700.HK", "quantity": "100", "cost": "300"});
@@ -49,7 +50,7 @@ async fn a_query_and_a_position_see_the_same_price_at_every_instant() {
         ("12:30:00", 305_200),
         ("15:59:30", 304_800),
         ("16:00:00", 304_800),
-        // The auction is visible when it is over.
+        // The auction is visible once it is over.
         ("16:09:59", 304_800),
         ("16:10:00", 304_600),
         ("23:00:00", 304_600),
@@ -64,7 +65,7 @@ async fn a_query_and_a_position_see_the_same_price_at_every_instant() {
 }
 
 #[tokio::test]
-async fn no_order_is_filled_by_a_candle_that_a_query_has_shown() {
+async fn a_visible_candle_never_fills_an_order() {
     let hall = Hall::open().await;
     import_evening(&hall);
     for clock in
@@ -78,7 +79,7 @@ async fn no_order_is_filled_by_a_candle_that_a_query_has_shown() {
             let is_open_alone = candle["volume"] == 0 && prices.iter().all(|price| *price == prices[0]);
             assert!(acts <= at(clock) || (stamp <= at(clock) && is_open_alone), "{clock}: {candle}");
         }
-        // An order can be filled only by later candles, so by none of those above.
+        // A new order can only be filled by later candles, so none of those above fills it.
         let id = hall.submit(json!({"submitted_price": "280.00"})).await;
         assert_eq!(hall.detail(&id).await["executed_quantity"], "0", "{clock}");
     }
@@ -104,13 +105,13 @@ async fn the_current_candle_does_not_fill_a_new_order() {
 }
 
 #[tokio::test]
-async fn a_jump_pushes_everything_between_with_its_own_instant() {
+async fn skipped_events_are_pushed_with_their_own_time() {
     let hall = Hall::open().await;
     let mut client = hall.listener().await;
     hall.step("10:00:15").await;
     let filled = hall.submit(json!({"submitted_price": "306.00"})).await;
     let expired = hall.submit(json!({"submitted_price": "290.00"})).await;
-    // Ten o'clock on the next day.
+    // 10:00 on the next day.
     hall.step("34:00").await;
     let mut actual = Vec::new();
     for _ in 0..6 {

@@ -1,4 +1,4 @@
-//! A security with only daily candles: the clock of a server moves over the end of its day.
+//! Orders for a security with only daily candles, while the market clock passes the end of the day.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ async fn an_order_is_filled_and_pushed_at_the_end_of_the_day() {
     }
     hall.step("16:09:59").await;
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
-    // Without a request, the server itself advances the account.
+    // The server advances the account itself, without a request.
     hall.step("16:30").await;
     let filled = event(&mut listener).await;
     assert_eq!(
@@ -56,7 +56,7 @@ async fn an_order_is_filled_and_pushed_at_the_end_of_the_day() {
 }
 
 #[tokio::test]
-async fn an_operator_switches_fills_from_daily_candles_off() {
+async fn an_operator_can_disable_daily_candle_fills() {
     let hall = hall().await;
     let answer = hall.manage("/v1/admin/paper/ann/settings", json!({"coarse_fills": "off"})).await;
     assert_eq!(answer.status, 200, "{answer:?}");

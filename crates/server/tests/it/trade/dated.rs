@@ -1,4 +1,4 @@
-//! A paper account that is pinned to an interface date.
+//! Paper accounts that are pinned to an API date.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ impl Hall {
         data(&self.manage("/v1/admin/accounts/ann", json!({ "api_date": date })).await);
     }
 
-    /// The names of the fields of account funds, and the currency.
+    /// Returns the field names of the account funds, and the currency.
     async fn funds(&self) -> (Vec<String>, String) {
         let row = self.get("/v1/asset/account?currency=USD").await["list"][0].clone();
         (row.as_object().unwrap().keys().cloned().collect(), row["currency"].as_str().unwrap().to_owned())
@@ -17,7 +17,7 @@ impl Hall {
 }
 
 #[tokio::test]
-async fn account_funds_have_the_fields_and_parameters_of_their_date() {
+async fn account_funds_follow_the_api_date() {
     let hall = Hall::open().await;
     let (newest, currency) = hall.funds().await;
     assert_eq!((newest.len(), currency.as_str()), (12, "USD"));
@@ -44,7 +44,7 @@ async fn account_funds_have_the_fields_and_parameters_of_their_date() {
 }
 
 #[tokio::test]
-async fn endpoints_values_and_positions_follow_the_date() {
+async fn endpoints_values_and_positions_follow_the_api_date() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -64,7 +64,7 @@ async fn endpoints_values_and_positions_follow_the_date() {
     let words = "not found: it was added on 2023-04-11, and this account is answered as of 2023-04-10";
     let refusal = refused(&hall.ask("GET", &detail, &Value::Null).await);
     assert_eq!(refusal, (404, 404, words.to_owned()));
-    // Today's list has always existed.
+    // The list of today's orders has always existed.
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"][0]["order_id"], json!(id));
     let (status, code, text) = refused(&hall.try_submit(json!({"outside_rth": "OVERNIGHT"})).await);
     assert_eq!((status, code), (400, 602_001));
@@ -75,7 +75,7 @@ async fn endpoints_values_and_positions_follow_the_date() {
 }
 
 #[tokio::test]
-async fn trailing_market_orders_are_accepted_before_the_date_of_their_removal() {
+async fn removed_order_types_are_accepted_at_older_dates() {
     let hall = Hall::open().await;
     hall.step("10:00:15").await;
     let by_percent = json!({"order_type": "TSMPCT", "trailing_percent": "1", "submitted_price": null});
@@ -100,7 +100,7 @@ async fn trailing_market_orders_are_accepted_before_the_date_of_their_removal() 
 }
 
 #[tokio::test]
-async fn pushes_have_the_form_of_the_date_at_subscription() {
+async fn pushes_use_the_api_date_at_subscription() {
     let hall = Hall::open().await;
     hall.pin(json!("2024-04-14")).await;
     let mut older = hall.listener().await;
@@ -116,7 +116,7 @@ async fn pushes_have_the_form_of_the_date_at_subscription() {
 }
 
 #[tokio::test]
-async fn a_date_is_set_by_an_operator_and_an_invalid_one_is_refused() {
+async fn an_operator_sets_the_api_date() {
     let hall = Hall::open().await;
     for nonsense in [json!("yesterday"), json!("2024-13-01"), json!(""), json!(20_240_801)] {
         let answer = hall.manage("/v1/admin/accounts/ann", json!({ "api_date": nonsense })).await;

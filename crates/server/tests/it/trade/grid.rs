@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::hall::{Hall, any_event, at, data};
 
-/// Every key that an SDK reads of a grid in a list.
+/// Every key that SDKs read from a grid in a list.
 const GRID_KEYS: &str = "\
     order_id symbol stock_name market status grid_status submitted_base_price current_base_price \
     pre_trigger_base_price post_trigger_base_price upper_limit_price lower_limit_price \
@@ -13,7 +13,7 @@ const GRID_KEYS: &str = "\
     multiple_trigger trigger_times total_buy_quantity total_sell_quantity total_profit_balance \
     settlement_currency time_in_force gtd created_at rth support_shortsell grid_order_type_up \
     grid_order_type_down";
-/// Keys that only a detail has, and keys that only a list has.
+/// Keys that exist only in the detail, and keys that exist only in the list.
 const DETAIL_ONLY: &str = "\
     suspend_reason sleeping_reason updated_at expire_time grid_sub_orders sub_has_more \
     grid_order_history history_has_more";
@@ -23,15 +23,15 @@ const LIST_ONLY: &str = "\
 const TRIGGER_KEYS: &str = "\
     id status name symbol price quantity executed_price executed_qty submitted_at action order_type \
     trigger_price msg currency last_done updated_at time_in_force gtd trigger_at trigger_status";
-/// Keys of the event. All of them are text, except these.
+/// Keys of a grid event. All values are strings, except for those below.
 const EVENT_KEYS: &str = "\
     order_id status symbol suspend_reason submitted_base_price current_base_price upper_limit_price \
     lower_limit_price trigger_price_type trigger_quantity settlement_currency time_in_force rth \
     grid_order_type_up grid_order_type_down";
 const EVENT_NUMBERS: [&str; 3] = ["trigger_price_type", "time_in_force", "rth"];
 
-/// A base of 305.2 with steps of 0.4 between 300 and 310; 100 per step, and a position of 100 to
-/// 1,000.
+/// A rule with base price 305.2 and steps of 0.4 between 300 and 310, trading 100 per step with a
+/// position from 100 to 1,000.
 pub(super) fn rule() -> Value {
     json!({
         "submitted_base_price": "305.2", "upper_limit_price": "310", "lower_limit_price": "300", "trigger_price_type": 1,
@@ -40,7 +40,7 @@ pub(super) fn rule() -> Value {
     })
 }
 
-/// The same with other fields.
+/// Returns the rule with some fields replaced.
 pub(super) fn rule_with(fields: &Value) -> Value {
     let mut rule = rule();
     for (name, value) in fields.as_object().unwrap() {
@@ -58,7 +58,7 @@ pub(super) async fn submit(hall: &Hall, rule: &Value) -> String {
     data(&answer)["order_id"].as_str().unwrap().to_owned()
 }
 
-/// Sends an action to a grid.
+/// Sends an action such as `suspend` for a grid.
 async fn change(hall: &Hall, what: &str, id: &str) {
     let answer = hall.ask("POST", &format!("/v1/gridtrading/{what}"), &json!({"order_id": id})).await;
     assert_eq!(data(&answer), json!({}));
@@ -68,7 +68,7 @@ async fn detail(hall: &Hall, id: &str) -> Value {
     hall.get(&format!("/v1/gridtrading/detail?order_id={id}")).await
 }
 
-/// A morning with a position of 500.
+/// Opens the test hall with a position of 500.
 async fn open() -> Hall {
     let hall = Hall::open().await;
     let position = json!({"symbol": "700.HK", "quantity": "500", "cost": "300"});
@@ -82,14 +82,14 @@ fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// The sorted words of some texts.
+/// Returns the words of some texts, sorted.
 fn sorted<'a>(texts: &[&'a str]) -> Vec<&'a str> {
     let mut words: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
     words.sort_unstable();
     words
 }
 
-/// An event in short: of a grid its state and base, of an order its state.
+/// Formats an event briefly: a grid's state and base price, or an order's state.
 fn short((kind, event): &(String, Value)) -> String {
     let of = |name: &str| event[name].as_str().unwrap().to_owned();
     match kind.as_str() {
@@ -99,14 +99,14 @@ fn short((kind, event): &(String, Value)) -> String {
 }
 
 #[tokio::test]
-async fn a_grid_trades_at_its_levels_and_pushes_are_in_order() {
+async fn a_grid_trades_at_its_levels() {
     let hall = open().await;
     let mut client = hall.listener().await;
     hall.step("10:00:15").await;
     let id = submit(&hall, &rule()).await;
     let account = hall.ann.account_id.0;
     assert_eq!(id, (account * 1_000_000_000 + 900_000_001).to_string());
-    // Without a request, the clock alone causes the triggers. 305.8 reaches 305.6, and 305 then
+    // The clock alone causes the triggers, without a request. 305.8 reaches 305.6, and then 305
     // reaches 305.2.
     hall.step("10:05").await;
     let mut events = Vec::new();
@@ -173,7 +173,7 @@ async fn a_grid_trades_at_its_levels_and_pushes_are_in_order() {
 }
 
 #[tokio::test]
-async fn the_detail_and_the_triggers_have_the_orders_newest_first() {
+async fn triggered_orders_are_listed_newest_first() {
     let hall = open().await;
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
@@ -223,7 +223,7 @@ async fn the_detail_and_the_triggers_have_the_orders_newest_first() {
         explanation["steps"].as_array().unwrap().iter().map(|step| step["event"].as_str().unwrap()).collect();
     assert_eq!(actual, ["submitted", "triggered", "triggered"]);
     assert_eq!(explanation["steps"][1]["candle"]["time"], json!(at("10:01").to_string()));
-    // Pages of one.
+    // Pages with one row.
     let page = |number: u32| {
         let path = format!("/v1/gridtrading/trigger_history_list?grid_order_id={id}&limit=1&page={number}");
         let hall = &hall;
@@ -241,7 +241,7 @@ async fn the_detail_and_the_triggers_have_the_orders_newest_first() {
 }
 
 #[tokio::test]
-async fn a_grid_is_paused_resumed_replaced_and_ended() {
+async fn a_grid_is_suspended_resumed_replaced_and_cancelled() {
     let hall = open().await;
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
@@ -252,7 +252,7 @@ async fn a_grid_is_paused_resumed_replaced_and_ended() {
         (short(&paused), &paused.1["suspend_reason"]),
         ("grid Suspended 305.2".to_owned(), &json!("user"))
     );
-    // Prices while it is paused have no effect.
+    // Prices have no effect while the grid is suspended.
     hall.server.set_now(at("10:02"));
     let grid = detail(&hall, &id).await;
     assert_eq!((&grid["status"], &grid["suspend_reason"]), (&json!("Suspended"), &json!("user")));
@@ -297,7 +297,7 @@ async fn a_grid_is_paused_resumed_replaced_and_ended() {
         ("1", "Performing"),
     ];
     assert_eq!(actual, rows.map(|(number, status)| (json!(number), json!(status))));
-    // The rows before a given one.
+    // The history rows before a given one.
     let before = hall.get(&format!("/v1/gridtrading/detail?order_id={id}&history_id=3&limit=1")).await;
     assert_eq!(
         (&before["grid_order_history"][0]["history_id"], &before["history_has_more"]),
@@ -359,7 +359,7 @@ async fn grids_are_listed_by_page_state_market_and_number() {
 }
 
 #[tokio::test]
-async fn a_security_shows_the_inputs_of_a_grid() {
+async fn order_info_has_the_inputs_of_a_grid() {
     let hall = open().await;
     hall.server.set_now(at("10:04"));
     let info = hall.get("/v1/orders/info?symbol=700.HK").await;
@@ -397,7 +397,7 @@ async fn a_security_shows_the_inputs_of_a_grid() {
 }
 
 #[tokio::test]
-async fn a_preview_shows_the_levels_and_does_nothing() {
+async fn a_preview_returns_the_levels_without_creating_a_grid() {
     let hall = open().await;
     hall.server.set_now(at("10:00:15"));
     let wide = rule_with(&json!({"trigger_spread_up": "2", "trigger_spread_down": "2"}));
@@ -410,7 +410,7 @@ async fn a_preview_shows_the_levels_and_does_nothing() {
         })
     );
     assert_eq!(preview["purchases"]["levels"], json!(["303.200", "301.200"]));
-    // One more purchase reaches the maximum of six hundred.
+    // One more purchase reaches the maximum of 600.
     let little = rule_with(&json!({"trigger_spread_down": "2", "upper_limit_quantity": "600"}));
     let preview = data(&hall.ask("POST", "/v1/gridtrading/preview", &body(&little)).await);
     let buys = &preview["purchases"];

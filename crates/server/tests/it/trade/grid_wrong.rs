@@ -6,7 +6,7 @@ use super::hall::{Hall, at, data, refused};
 
 const SUBMIT: &str = "/v1/gridtrading/submit";
 
-/// Fields whose whole numbers are codes.
+/// Fields whose integer values are enumeration codes.
 const NUMBERS: [&str; 8] = [
     "trigger_price_type",
     "time_in_force",
@@ -26,7 +26,7 @@ const PRICES: [&str; 5] = [
 ];
 const QUANTITIES: [&str; 3] = ["trigger_quantity", "upper_limit_quantity", "lower_limit_quantity"];
 
-/// Code and text of the refusal of a rule with these fields.
+/// Submits a rule with these fields. Returns code and message of the refusal.
 async fn refuse(hall: &Hall, fields: &Value) -> (i64, String) {
     let answer = hall.ask("POST", SUBMIT, &body(&rule_with(fields))).await;
     let (status, code, message) = refused(&answer);
@@ -100,7 +100,7 @@ async fn an_invalid_rule_is_refused_with_its_code_and_field() {
 }
 
 #[tokio::test]
-async fn every_missing_or_non_numeric_field_is_named() {
+async fn missing_and_non_numeric_fields_are_reported() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     for field in ["trigger_price_type", "time_in_force"].into_iter().chain(PRICES).chain(QUANTITIES) {
@@ -278,7 +278,7 @@ async fn a_grid_of_another_account_is_not_found() {
 }
 
 #[tokio::test]
-async fn an_action_that_does_not_fit_the_state_of_a_grid_is_refused_and_changes_nothing() {
+async fn invalid_actions_for_the_grid_state_are_refused() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
@@ -292,7 +292,7 @@ async fn an_action_that_does_not_fit_the_state_of_a_grid_is_refused_and_changes_
     assert_eq!(refused(&ask("restart").await), words("Performing"));
     data(&ask("suspend").await);
     assert_eq!(refused(&ask("suspend").await), words("Suspended"));
-    // An invalid rule leaves it unchanged.
+    // An invalid rule leaves the grid unchanged.
     let before = hall.get(&format!("/v1/gridtrading/detail?order_id={id}")).await;
     let crossed =
         json!({"order_id": id, "grid_trading_rule": rule_with(&json!({"upper_limit_price": "299"}))});
@@ -305,7 +305,7 @@ async fn an_action_that_does_not_fit_the_state_of_a_grid_is_refused_and_changes_
 }
 
 #[tokio::test]
-async fn a_read_only_account_reads_its_grids_and_changes_none() {
+async fn a_read_only_account_cannot_change_grids() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
@@ -327,7 +327,7 @@ async fn a_read_only_account_reads_its_grids_and_changes_none() {
 }
 
 #[tokio::test]
-async fn if_the_operator_requires_it_grids_need_an_agreement() {
+async fn the_operator_can_require_the_questionnaire() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     data(&hall.manage("/v1/admin/paper/ann/settings", json!({"grid_questionnaire": "on"})).await);

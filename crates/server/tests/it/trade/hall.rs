@@ -1,4 +1,5 @@
-//! A server on 18 March 2026, with an account that has half a million, and an operator.
+//! Test fixture: a server whose clock is at 18 March 2026, an operator, and an account with HKD
+//! 500,000.
 
 use access::{Actor, Created, NewAccount, RateRule, Role, Terms};
 use prost::Message;
@@ -11,7 +12,7 @@ use crate::support::{Client, NOW, Response, Running, import_files};
 /// 2026-03-18, 00:00 in Hong Kong.
 const MIDNIGHT: i64 = 1_773_792_000 - 8 * 3_600;
 
-/// G1 of the specification, and a candle with a small volume.
+/// Candles of example G1 in the specification, and a candle with a small volume.
 pub(super) const CANDLES: [&str; 4] = [
     "10:00 305 305 300 305 50000",
     "10:01 305.2 305.8 305 305.6 50000",
@@ -25,21 +26,21 @@ pub(super) struct Hall {
     pub(super) op: Created,
 }
 
-/// A time of the day in Hong Kong, in Unix seconds.
+/// Converts a time of day in Hong Kong to Unix seconds.
 pub(super) fn at(clock: &str) -> i64 {
     let parts: Vec<i64> = clock.split(':').map(|part| part.parse().unwrap()).collect();
     let [hours, minutes, seconds] = [0, 1, 2].map(|part| parts.get(part).copied().unwrap_or(0));
     MIDNIGHT + hours * 3_600 + minutes * 60 + seconds
 }
 
-/// The data of an answer that must succeed.
+/// Returns the data of a response that must succeed.
 pub(super) fn data(answer: &Response) -> Value {
     let json = answer.json();
     assert_eq!((answer.status, &json["code"]), (200, &json!(0)), "{answer:?}");
     json["data"].clone()
 }
 
-/// Status, code and text of a refusal.
+/// Returns status, code and message of a refusal.
 pub(super) fn refused(answer: &Response) -> (u16, i64, String) {
     let json = answer.json();
     (answer.status, json["code"].as_i64().unwrap(), json["message"].as_str().unwrap().to_owned())
@@ -68,18 +69,18 @@ impl Hall {
         hall.server.set_now(at("09:00"));
         let rates = json!({"rows": [{"currency": "USD", "day": "2026-01-02", "rate": "7.8"}]});
         data(&hall.manage("/v1/admin/rates", rates).await);
-        // Leaves half a million of the default cash.
+        // Leave 500,000 of the default cash.
         let half = json!({"amount": "500000", "currency": "HKD"});
         data(&hall.manage("/v1/admin/paper/ann/withdraw", half).await);
         hall
     }
 
-    /// A request of the operator.
+    /// Sends a request as the operator.
     pub(super) async fn manage(&self, path: &str, body: Value) -> Response {
         self.server.post(path, &self.op, &body.to_string()).await
     }
 
-    /// Moves the market clock, as an operator.
+    /// Moves the market clock forward, as the operator.
     pub(super) async fn step(&self, clock: &str) {
         data(&self.manage("/v1/admin/clock", json!({"now": at(clock)})).await);
     }
@@ -112,7 +113,7 @@ impl Hall {
         self.get(&format!("/v1/trade/order?order_id={id}")).await
     }
 
-    /// A connection to the trade gateway that has subscribed.
+    /// Opens a connection to the trade gateway that has subscribed to pushes.
     pub(super) async fn listener(&self) -> Client {
         let otp = self.server.one_time_password(&self.ann).await;
         let mut client = self.server.websocket_at("/trade?version=1&codec=1&platform=9").await;
@@ -125,14 +126,14 @@ impl Hall {
     }
 }
 
-/// The next event of a connection, which must be about an order.
+/// Reads the next event of a connection, which must be about an order.
 pub(super) async fn event(client: &mut Client) -> Value {
     let (kind, data) = any_event(client).await;
     assert_eq!(kind, "order_changed_lb");
     data
 }
 
-/// The next event of a connection, with its kind.
+/// Reads the next event of a connection. Returns its kind and data.
 pub(super) async fn any_event(client: &mut Client) -> (String, Value) {
     let packet = client.packet().await;
     let Packet::Push { command: 18, body } = packet else { panic!("{packet:?}") };

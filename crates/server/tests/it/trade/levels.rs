@@ -1,4 +1,4 @@
-//! Levels from the paper account, unless the server uses only reports.
+//! Levels earned by the paper account, unless the server uses only operator reports.
 
 use access::{Actor, LevelsFrom, Table};
 use serde_json::{Value, json};
@@ -13,14 +13,14 @@ async fn hall(levels_from: LevelsFrom) -> Hall {
     hall
 }
 
-/// Number, assets, orders and reason of the level.
+/// Returns number, assets, orders and reason of the level.
 async fn level(hall: &Hall) -> [Value; 4] {
     let level = hall.get("/v1/quota").await["level"].clone();
     ["number", "assets", "orders", "reason"].map(|name| level[name].clone())
 }
 
 #[tokio::test]
-async fn assets_and_orders_of_the_paper_account_count_from_the_next_trading_day() {
+async fn paper_assets_and_orders_count_from_the_next_trading_day() {
     let hall = hall(LevelsFrom::default()).await;
     hall.step("10:00:15").await;
     hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -28,7 +28,7 @@ async fn assets_and_orders_of_the_paper_account_count_from_the_next_trading_day(
     let [number, assets, orders, _] = level(&hall).await;
     assert_eq!((number, assets, orders), (json!(1), Value::Null, json!({"count": 0, "month": "2026-03"})));
     hall.step("24:00").await;
-    // 438,875.25 in cash, and 200 at the last price, 305.2.
+    // Cash of 438,875.25, and 200 shares at the last price, 305.2.
     let actual = json!({"hkd": "499915.25", "paper_hkd": "499915.25", "day": "2026-03-18"});
     let reason = "assets HKD 499,915.25 of the paper account on 2026-03-18 reach level 4";
     let orders = json!({"count": 1, "paper": 1, "month": "2026-03"});
@@ -38,7 +38,7 @@ async fn assets_and_orders_of_the_paper_account_count_from_the_next_trading_day(
         (&quota["limit"], &quota["level"]["because"]["paper_hkd"]),
         (&json!(1_000), &json!("499915.25"))
     );
-    // An operator's report overrides it.
+    // An operator's report overrides the paper account.
     let table = Table::csv(b"account,day,currency,amount\nann,2026-03-18,HKD,3600000\n").unwrap();
     hall.server.access.report_assets(&table, &Actor::Operator, hall.server.present()).unwrap();
     hall.server.noticed().await;
@@ -50,23 +50,23 @@ async fn assets_and_orders_of_the_paper_account_count_from_the_next_trading_day(
 }
 
 #[tokio::test]
-async fn a_paper_account_that_was_never_opened_does_not_count() {
+async fn an_unopened_paper_account_does_not_count() {
     let hall = Hall::open_with(Settings::default()).await;
     for time in ["10:00", "34:00", "58:00"] {
         hall.step(time).await;
         let [number, assets, ..] = level(&hall).await;
         assert_eq!((number, assets), (json!(1), Value::Null), "at {time}");
     }
-    // A read opens it; it counts from the next trading day on.
+    // A read opens the account, which counts from the next trading day on.
     hall.get("/v1/asset/account").await;
     assert_eq!(level(&hall).await[0], 1);
-    // That is Monday.
+    // The next trading day is Monday.
     hall.step("120:00").await;
     assert_eq!(level(&hall).await[0], 4);
 }
 
 #[tokio::test]
-async fn a_rewound_account_loses_the_level_that_it_had_earned() {
+async fn a_rewound_account_loses_its_level() {
     let hall = hall(LevelsFrom::default()).await;
     hall.step("09:30").await;
     hall.get("/v1/asset/account").await;
@@ -77,13 +77,13 @@ async fn a_rewound_account_loses_the_level_that_it_had_earned() {
     data(&hall.manage("/v1/admin/paper/ann/rewind", json!({"to": at("10:00"), "name": "one"})).await);
     let [number, assets, orders, _] = level(&hall).await;
     assert_eq!((&number, &assets["hkd"], &orders["count"]), (&json!(4), &json!("500000.00"), &json!(0)));
-    // An account that has not begun has earned nothing.
+    // An account that is not open has earned no level.
     data(&hall.manage("/v1/admin/paper/ann/reset", json!({"name": "two"})).await);
     assert_eq!(level(&hall).await[0], 1);
 }
 
 #[tokio::test]
-async fn a_server_that_uses_only_reports_counts_no_paper_account() {
+async fn paper_accounts_do_not_count_if_only_reports_are_used() {
     let hall = hall(LevelsFrom::Reported).await;
     hall.step("10:00:15").await;
     hall.submit(json!({"submitted_price": "306.00"})).await;

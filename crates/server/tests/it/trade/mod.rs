@@ -1,4 +1,5 @@
-//! Paper accounts over HTTP and long connections: whole sessions, pushes, invalid input, operators.
+//! Paper accounts over HTTP and long connections: full trading sessions, pushes, invalid input,
+//! operators.
 
 mod clock;
 mod coarse;

@@ -109,7 +109,7 @@ async fn an_operator_rewinds_forks_and_resets() {
     assert_eq!(rewound["horizon"], "2026-03-18T02:00:15Z");
     hall.server.set_now(at("10:01"));
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
-    // The copy has the order under its own id, and not under the original one.
+    // The copy has the order under a new id, not under the original one.
     let theirs = hall.server.get(&format!("/v1/trade/order?order_id={id}"), &bob).await;
     assert_eq!(refused(&theirs).2, "order not found");
     let copied = bob.account_id.0 * 1_000_000_000 + 1;
@@ -143,7 +143,7 @@ async fn a_read_only_account_reads_and_changes_nothing() {
     hall.submit(json!({"submitted_price": "300.00"})).await;
 }
 
-/// The state of an account, and its audit.
+/// Returns an account's state and its audit rows.
 async fn standing(hall: &Hall, name: &str) -> (Value, Value) {
     let shown = data(&hall.server.get(&format!("/v1/admin/paper/{name}"), &hall.op).await);
     let audit = data(&hall.server.get(&format!("/v1/admin/audit?account={name}"), &hall.op).await);
@@ -161,7 +161,7 @@ async fn a_refused_operation_changes_nothing() {
     let before = standing(&hall, "ann").await;
     let much = "9".repeat(40);
     for (what, body, words) in [
-        // Half a million, part of which is reserved for an order.
+        // The balance is 500,000, part of which is reserved for an order.
         ("withdraw", json!({"amount": "450000", "currency": "HKD"}), "insufficient funds"),
         ("withdraw", json!({"amount": "0.01", "currency": "CNH"}), "insufficient funds"),
         ("withdraw", json!({"amount": "0", "currency": "HKD"}), "amount must be above 0"),
@@ -215,7 +215,7 @@ async fn a_refused_operation_changes_nothing() {
     }
     assert_eq!(standing(&hall, "ann").await, before);
     // An unknown account, a caller who is not an operator, an unknown destination, and an account
-    // that has not begun.
+    // that is not open.
     for what in [
         "deposit", "withdraw", "exchange", "adjust", "position", "credit", "settings", "rewind", "reset",
         "fork",
@@ -241,7 +241,7 @@ async fn a_refused_operation_changes_nothing() {
 }
 
 #[tokio::test]
-async fn every_operation_is_in_the_audit_with_actor_and_reason() {
+async fn every_operation_is_audited_with_actor_and_reason() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -290,7 +290,7 @@ async fn every_operation_is_in_the_audit_with_actor_and_reason() {
 }
 
 #[tokio::test]
-async fn requests_during_a_rewind_are_answered_from_before_or_after_it() {
+async fn requests_during_a_rewind_see_a_consistent_state() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     hall.get("/v1/asset/fund").await;

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::hall::{Hall, at, data, refused};
 
-/// Every key that an SDK needs of an order.
+/// Every key that SDKs require in an order.
 const ORDER_KEYS: [&str; 31] = [
     "order_id",
     "status",
@@ -38,7 +38,7 @@ const ORDER_KEYS: [&str; 31] = [
 ];
 
 #[tokio::test]
-async fn a_limit_order_is_filled_by_the_candles_of_its_day() {
+async fn a_limit_order_is_filled_by_later_candles() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "306.00", "remark": "first"})).await;
@@ -125,7 +125,7 @@ async fn an_order_is_filled_in_parts_replaced_and_cancelled() {
     let id = hall
         .submit(json!({"submitted_price": "305.80", "submitted_quantity": 300, "time_in_force": "GTC"}))
         .await;
-    // A tenth of the small volume.
+    // The fill is a tenth of the candle's small volume.
     hall.server.set_now(at("10:03"));
     let detail = hall.detail(&id).await;
     assert_eq!(
@@ -194,7 +194,7 @@ async fn lists_separate_today_from_history() {
         ids(&hall.get(&format!("/v1/trade/order/today?order_id={filled}")).await),
         std::slice::from_ref(&filled)
     );
-    // Without an order to apply it to, the parameter is ignored.
+    // Without an order id, `is_attached` is ignored.
     assert_eq!(
         ids(&hall.get("/v1/trade/order/today?is_attached=true").await),
         [expired.clone(), filled.clone()]
@@ -210,7 +210,7 @@ async fn lists_separate_today_from_history() {
     let history = hall.get("/v1/trade/order/history?start_at=0&end_at=0").await;
     assert_eq!((ids(&history), &history["has_more"]), (Vec::new(), &json!(false)));
     assert_eq!(hall.get("/v1/trade/execution/history").await["trades"], json!([]));
-    // The next day.
+    // 10:00 on the next day.
     hall.server.set_now(at("10:00") + 86_400);
     assert_eq!(ids(&hall.get("/v1/trade/order/today").await), Vec::<String>::new());
     let history = hall.get("/v1/trade/order/history").await;
@@ -227,7 +227,7 @@ async fn lists_separate_today_from_history() {
 }
 
 #[tokio::test]
-async fn estimates_ratios_and_funds_have_the_documented_form() {
+async fn estimates_ratios_and_funds_have_the_documented_fields() {
     let hall = Hall::open().await;
     let margins = hall.server.dir.path().join("margins.csv");
     std::fs::write(&margins, "symbol,im,mm,fm\n700.HK,0.35,0.3,0.25\n").unwrap();
@@ -236,7 +236,7 @@ async fn estimates_ratios_and_funds_have_the_documented_form() {
     let query = "symbol=700.HK&order_type=LO&side=Buy&price=305.2&fractional_shares=false";
     let estimate = hall.get(&format!("/v1/trade/estimate/buy_limit?{query}")).await;
     assert_eq!(estimate, json!({"cash_max_qty": "1600", "margin_max_qty": "1600"}));
-    // Without a price the last one is used, which was 305.
+    // Without a price, the last price is used, which is 305.
     let unpriced = hall.get("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy").await;
     assert_eq!(unpriced, json!({"cash_max_qty": "1600", "margin_max_qty": "1600"}));
     let ratio = hall.get("/v1/risk/margin-ratio?symbol=700.HK").await;
@@ -248,7 +248,7 @@ async fn estimates_ratios_and_funds_have_the_documented_form() {
 }
 
 #[tokio::test]
-async fn a_repeated_request_is_one_order() {
+async fn a_retry_creates_only_one_order() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let order = json!({"submitted_price": "300.00", "client_request_id": "a-1"});
@@ -259,7 +259,7 @@ async fn a_repeated_request_is_one_order() {
         hall.submit(json!({"submitted_price": "300.00", "client_request_id": "a-2"}))
     );
     assert_eq!(both.0, both.1);
-    // Equal terms may be spelled differently; different terms are another order, and need another
+    // Equal terms may be written differently. Different terms are another order and need another
     // id.
     let same = json!({"submitted_price": 300, "submitted_quantity": "200.0", "client_request_id": "a-1"});
     assert_eq!(hall.submit(same).await, first);
@@ -271,7 +271,7 @@ async fn a_repeated_request_is_one_order() {
 }
 
 #[tokio::test]
-async fn with_the_clock_set_back_an_account_shows_its_past() {
+async fn an_account_shows_its_past_if_the_clock_is_set_back() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -285,7 +285,7 @@ async fn with_the_clock_set_back_an_account_shows_its_past() {
 }
 
 #[tokio::test]
-async fn a_replacement_retains_the_delay_of_an_order() {
+async fn a_replacement_cannot_change_the_delay() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let (time, later) = (at("10:01:30"), at("10:02:30"));
@@ -310,7 +310,7 @@ async fn a_replacement_retains_the_delay_of_an_order() {
 }
 
 #[tokio::test]
-async fn a_range_of_cash_flow_is_required_and_may_be_open() {
+async fn the_cash_flow_range_is_required_and_may_be_unbounded() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let names = async |query: &str| -> Vec<String> {
@@ -320,7 +320,7 @@ async fn a_range_of_cash_flow_is_required_and_may_be_open() {
     };
     let all = names("start_time=0&end_time=0").await;
     assert_eq!(all.len(), 3, "{all:?}");
-    // As one SDK sends it.
+    // The parameter names of one SDK.
     assert_eq!(names(&format!("start_at=0&end_at={}&business_type=0", at("10:00:15"))).await, all);
     for (query, words) in [("end_time=0", "start_time required"), ("start_time=0", "end_time required")] {
         let answer = hall.ask("GET", &format!("/v1/asset/cashflow?{query}"), &Value::Null).await;
@@ -329,7 +329,7 @@ async fn a_range_of_cash_flow_is_required_and_may_be_open() {
 }
 
 #[tokio::test]
-async fn a_cancel_one_second_before_a_fill_wins_and_at_the_same_instant_loses() {
+async fn a_cancel_at_the_time_of_the_fill_is_refused() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let (early, late) = (
@@ -356,7 +356,7 @@ async fn the_operators_setting_limits_open_orders() {
     hall.submit(json!({"order_type": "LIT", "submitted_price": "311", "trigger_price": "310", "submitted_quantity": "100"})).await;
     let full = "at most 2 orders may be open: cancel some first";
     assert_eq!(refused(&hall.try_submit(cheap.clone()).await), (400, 602_001, full.to_owned()));
-    // A preview reports the same.
+    // A preview reports the same refusal.
     let body = json!({
         "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "100", "submitted_price": "300.00",
         "time_in_force": "Day",

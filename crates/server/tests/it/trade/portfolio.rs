@@ -1,5 +1,5 @@
-//! Endpoints of the pages for a paper account, in addition to those of SDKs: portfolio, equity
-//! curve, chart marks.
+//! Endpoints that the pages use for a paper account in addition to those of the SDKs: portfolio,
+//! equity curve, chart marks.
 
 use access::Terms;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ async fn a_portfolio_has_prices_values_and_profits() {
             "settling_cash": "-61124.75", "market_value": "61120.00", "total": "499995.25",
         })
     );
-    // With 100,000 dollars at 7.8.
+    // The totals include USD 100,000 at a rate of 7.8.
     let totals = &portfolio["totals"];
     assert_eq!(
         (&totals["currency"], &totals["net_assets"], &totals["market_value"], &totals["risk_level"]),
@@ -52,7 +52,7 @@ async fn totals_at_built_in_rates_are_approximate() {
         let portfolio = hall.get("/v1/asset/portfolio").await;
         (portfolio["approximate"].clone(), portfolio["totals"]["net_assets"].clone())
     };
-    // The rate of USD was reported.
+    // The USD rate was reported.
     assert_eq!(totals().await, (json!(false), json!("1280000.00")));
     data(&hall.manage("/v1/admin/paper/ann/deposit", json!({"amount": "100", "currency": "CNH"})).await);
     assert_eq!(totals().await, (json!(true), json!("1280110.00")));
@@ -66,7 +66,7 @@ async fn totals_at_built_in_rates_are_approximate() {
 }
 
 #[tokio::test]
-async fn a_chart_shows_open_orders_and_fills_without_beginning_an_account() {
+async fn chart_marks_do_not_open_an_account() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let marks = "/v1/trade/marks?symbol=700.HK";
@@ -105,7 +105,7 @@ async fn a_chart_shows_open_orders_and_fills_without_beginning_an_account() {
     assert_eq!(hall.get("/v1/trade/marks?symbol=5.HK").await["fills"], json!([]));
     let nameless = hall.ask("GET", "/v1/trade/marks", &Value::Null).await;
     assert_eq!(refused(&nameless), (400, 602_001, "symbol required".to_owned()));
-    // The operator has never traded, and reading a chart does not begin an account.
+    // The operator has never traded, and reading a chart does not open an account.
     for _ in 0..2 {
         let none = data(&hall.server.get(marks, &hall.op).await);
         assert_eq!((&none["entries"], &none["orders"], &none["fills"]), (&json!(0), &json!([]), &json!([])));
@@ -113,11 +113,11 @@ async fn a_chart_shows_open_orders_and_fills_without_beginning_an_account() {
 }
 
 #[tokio::test]
-async fn the_equity_of_an_account_is_reported_by_day() {
+async fn equity_is_reported_by_day() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     hall.submit(json!({"submitted_price": "306.00"})).await;
-    // The next day, after nine.
+    // 11:00 on the next day.
     hall.server.set_now(at("35:00"));
     let equity = hall.get("/v1/asset/equity").await;
     assert_eq!((&equity["currency"], &equity["missing"]), (&json!("HKD"), &Value::Null));
@@ -127,7 +127,7 @@ async fn the_equity_of_an_account_is_reported_by_day() {
         .iter()
         .map(|point| (&point["date"], &point["net_assets"], &point["is_over"]))
         .collect();
-    // 200 at the last close, 305.2, and the remaining cash.
+    // 200 shares at the last close of 305.2, and the remaining cash.
     assert_eq!(
         points,
         [
@@ -141,11 +141,11 @@ async fn the_equity_of_an_account_is_reported_by_day() {
 }
 
 #[tokio::test]
-async fn a_long_curve_counts_more_against_the_rate_limit_than_a_short_one() {
+async fn a_long_equity_curve_counts_as_several_requests() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let bob = hall.server.account("bob", Terms::default());
-    // Thirty requests in thirty seconds; one for 3,000 dates counts as four.
+    // The limit is 30 requests in 30 seconds, and a request for 3,000 days counts as four.
     let mut answered = 0;
     while hall.server.get("/v1/asset/equity?days=3000", &bob).await.status == 200 {
         answered += 1;

@@ -44,7 +44,7 @@ async fn a_subscriber_gets_every_change_in_order() {
     let (mut one, mut other) = (hall.listener().await, hall.listener().await);
     hall.step("10:00:15").await;
     let id = hall.submit(json!({"submitted_price": "306.00", "remark": "demo"})).await;
-    // Without a request, the clock alone causes the fill.
+    // The clock alone causes the fill, without a request.
     hall.step("10:05").await;
     for client in [&mut one, &mut other] {
         let mut statuses = Vec::new();
@@ -53,7 +53,7 @@ async fn a_subscriber_gets_every_change_in_order() {
             for key in EVENT_KEYS {
                 assert!(event[key].is_string(), "{key}: {event}");
             }
-            // The names for older clients.
+            // Field names for older clients.
             assert_eq!((&event["quantity"], &event["price"]), (&json!("200"), &json!("306.000")));
             assert_eq!(event["submitted_quantity"], event["quantity"]);
             assert_eq!(event["submitted_price"], event["price"]);
@@ -70,7 +70,7 @@ async fn a_subscriber_gets_every_change_in_order() {
             (&json!(""), &json!("0"))
         );
     }
-    // Also readable afterwards.
+    // The change is also visible in a later request.
     assert_eq!(hall.detail(&id).await["status"], "FilledStatus");
 }
 
@@ -83,7 +83,7 @@ async fn subscriptions_are_answered_with_the_current_topics() {
     assert_eq!((answer.success, answer.current), (vec!["private".to_owned()], vec!["private".to_owned()]));
     assert_eq!(answer.fail.len(), 1);
     assert_eq!(answer.fail[0].topic, "public");
-    // What one SDK sends when it reconnects without topics.
+    // One SDK sends this request when it reconnects without topics.
     let answer: trade::SubscribeResponse =
         client.ask(16, &trade::SubscribeRequest { topics: Vec::new() }).await.unwrap();
     assert_eq!(answer.current, ["private"]);
@@ -97,7 +97,7 @@ async fn subscriptions_are_answered_with_the_current_topics() {
 }
 
 #[tokio::test]
-async fn a_reconnected_client_reads_missed_changes_and_gets_the_next_pushes() {
+async fn a_reconnected_client_gets_later_pushes() {
     let hall = Hall::open().await;
     let client = hall.listener().await;
     drop(client);
@@ -116,7 +116,7 @@ async fn a_new_subscriber_gets_changes_of_another_process() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let mut client = hall.listener().await;
-    // As a command line in parallel to the server.
+    // Change the account as a command line running in parallel to the server would.
     let dir = hall.server.dir.path();
     let history = History::new(Venues::built_in().unwrap());
     let journals = hall.server.access.database();
@@ -164,7 +164,7 @@ async fn concurrent_orders_are_pushed_in_the_order_of_acceptance() {
 }
 
 #[tokio::test]
-async fn a_jump_over_days_is_pushed_step_by_step() {
+async fn every_change_in_a_jump_over_days_is_pushed() {
     let hall = Hall::open().await;
     hall.step("10:00:15").await;
     let filled = hall.submit(json!({"submitted_price": "306.00"})).await;

@@ -1,4 +1,4 @@
-//! Statements over HTTP: listed, fetched by a signed link, and removed by an operator's rewind.
+//! Statements over HTTP: the list, signed download links, and their removal by a rewind.
 
 use access::{Download, Terms};
 use market::Timestamp;
@@ -8,7 +8,7 @@ use server::Settings;
 use super::hall::{Hall, at, data, refused};
 use crate::support::{Response, machine_now};
 
-/// An account with a trade on Wednesday the 18th, on the morning after it.
+/// Opens the test hall with a trade on Wednesday the 18th, and moves the clock to the next morning.
 async fn traded() -> Hall {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
@@ -21,13 +21,13 @@ fn dates(list: &Value) -> Vec<i64> {
     list["list"].as_array().unwrap().iter().map(|row| row["dt"].as_i64().unwrap()).collect()
 }
 
-/// The key of the newest statement of a date.
+/// Returns the key of the newest daily statement.
 async fn newest_key(hall: &Hall) -> String {
     let list = hall.get("/v1/statement/list?statement_type=1&start_date=1&limit=1").await;
     list["list"][0]["file_key"].as_str().unwrap().to_owned()
 }
 
-/// The link to a file, without the server's address.
+/// Returns the link to a file without the server's address.
 async fn address(hall: &Hall, key: &str) -> String {
     let path = format!("/v1/statement/download?file_key={}", key.replace('/', "%2F"));
     let url = hall.get(&path).await["url"].as_str().unwrap().to_owned();
@@ -35,7 +35,7 @@ async fn address(hall: &Hall, key: &str) -> String {
     url.strip_prefix(&format!("http://{http}")).unwrap_or_else(|| panic!("{url} is not at {http}")).to_owned()
 }
 
-/// Without credentials.
+/// Fetches a link without credentials.
 async fn fetch(hall: &Hall, address: &str) -> Response {
     hall.server.http("GET", address, "", b"").await
 }
@@ -61,14 +61,14 @@ async fn a_statement_is_listed_and_fetched_without_credentials() {
     assert_eq!((&hkd["LedgerAmount"], &hkd["SettledAmount"]), (&json!("438875.25"), &json!("500000.00")));
     let trade = &statement["StockTradeSums"][0]["Trades"][0];
     assert_eq!((&trade["ClearAmount"], &trade["SettleDate"]), (&json!("-61124.75"), &json!("2026-03-20")));
-    // The same as PDF.
+    // The same statement as PDF.
     let pdf = fetch(&hall, &address(&hall, &key.replace(".json", ".pdf")).await).await;
     assert_eq!((pdf.status, pdf.header("content-type")), (200, Some("application/pdf")));
     assert!(pdf.body.starts_with(b"%PDF-"));
 }
 
 #[tokio::test]
-async fn both_forms_of_the_list_are_accepted() {
+async fn both_paging_forms_of_the_list_are_accepted() {
     let hall = traded().await;
     hall.server.set_now(at("202:00"));
     let all = [20_260_325, 20_260_324, 20_260_323, 20_260_320, 20_260_319, 20_260_318];
@@ -101,7 +101,7 @@ async fn both_forms_of_the_list_are_accepted() {
 }
 
 #[tokio::test]
-async fn a_changed_link_is_refused() {
+async fn a_modified_link_is_refused() {
     let hall = traded().await;
     let key = newest_key(&hall).await;
     let good = address(&hall, &key).await;
@@ -134,7 +134,7 @@ async fn a_changed_link_is_refused() {
     ] {
         assert_eq!(refused(&fetch(&hall, &wrong).await), (403, 403_008, forged.clone()), "{wrong}");
     }
-    // A genuine one that has expired.
+    // A genuine link that has expired.
     let past = format!("{path}?lang=en");
     let expires = Timestamp(machine_now().0 - 1);
     let download = Download { account: hall.ann.account_id, path: &past, expires };
@@ -190,7 +190,7 @@ async fn a_rewind_removes_statements_and_invalidates_their_links() {
 }
 
 #[tokio::test]
-async fn the_link_has_the_public_address_and_the_configured_lifetime() {
+async fn a_link_has_the_public_url_and_configured_lifetime() {
     let public_url = Some("https://candles.example.com/api".parse().unwrap());
     let settings = Settings { public_url, statement_link_seconds: 60, ..Settings::default() };
     let hall = Hall::open_with(settings).await;

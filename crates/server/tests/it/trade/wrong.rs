@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::hall::{Hall, at, data, refused};
 
 #[tokio::test]
-async fn an_invalid_order_is_refused_with_the_field_and_nothing_is_stored() {
+async fn an_invalid_order_is_refused_and_not_stored() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     for (fields, words) in [
@@ -61,10 +61,10 @@ async fn an_invalid_order_is_refused_with_the_field_and_nothing_is_stored() {
     assert_eq!((&detail["status"], &detail["msg"]), (&json!("RejectedStatus"), &json!("insufficient funds")));
 }
 
-/// Numbers at their limits, in each numeric field: the refusal, or nothing if the order is
-/// accepted.
+/// Tries values at the limits of each numeric field. Each has the expected refusal, or none if the
+/// order is accepted.
 #[tokio::test]
-async fn numbers_and_dates_at_their_limits_are_accepted_or_refused_with_a_message() {
+async fn values_at_their_limits_are_accepted_or_refused() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let (forty, tiny) = ("9".repeat(40), format!("0.{}1", "0".repeat(38)));
@@ -153,7 +153,7 @@ async fn numbers_and_dates_at_their_limits_are_accepted_or_refused_with_a_messag
         assert!(message.contains(words), "{date}: {message}");
     }
     assert_eq!(hall.get("/v1/trade/order/today").await, json!({"orders": []}));
-    // The last accepted values.
+    // The most extreme values that are accepted.
     for fields in [
         json!({"submitted_quantity": 1e2}),
         json!({"submitted_quantity": "100.0000"}),
@@ -175,7 +175,7 @@ async fn numbers_and_dates_at_their_limits_are_accepted_or_refused_with_a_messag
     }
 }
 
-/// The text of the refusal of an order with one invalid field.
+/// Submits an order with one invalid field and returns the refusal message.
 async fn refuse(hall: &Hall, field: &str, value: Value) -> String {
     let mut body = json!({"submitted_price": "300.00", "submitted_quantity": "100"});
     body[field] = value;
@@ -220,7 +220,7 @@ async fn an_invalid_replacement_leaves_the_order_unchanged() {
     assert_eq!(hall.detail(&id).await, before);
 }
 
-/// With the text and code of every other operation that is not offered.
+/// The refusal has the same message and code as every other feature that is not offered.
 #[tokio::test]
 async fn attached_orders_are_refused_as_not_offered() {
     let hall = Hall::open().await;
@@ -250,9 +250,9 @@ async fn attached_orders_are_refused_as_not_offered() {
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 1);
 }
 
-/// Some clients have no integers and write 200.0.
+/// Some clients have no integer type and send 200.0.
 #[tokio::test]
-async fn a_whole_number_may_have_a_fraction_of_zeros() {
+async fn an_integer_may_be_written_with_a_zero_fraction() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let head = format!("authorization: Bearer {}\r\n", hall.ann.access_token.expose());
@@ -276,7 +276,7 @@ async fn a_whole_number_may_have_a_fraction_of_zeros() {
 }
 
 #[tokio::test]
-async fn a_refused_request_does_not_begin_an_account() {
+async fn a_refused_request_does_not_open_an_account() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let bob = hall.server.account("bob", Terms::default());
@@ -286,7 +286,7 @@ async fn a_refused_request_does_not_begin_an_account() {
     });
     let answer = hall.server.post("/v1/trade/order", &bob, &order.to_string()).await;
     assert_eq!(refused(&answer).2, "quantity must be a multiple of 100");
-    // The values of a list are not matched to fields by position.
+    // Array elements are not matched to fields by position.
     let answer = hall.server.post("/v1/trade/order", &bob, "[]").await;
     assert_eq!(refused(&answer).2, "the body cannot be read: a list is no object with fields");
     let replace =

@@ -8,7 +8,7 @@ use trading::{
 
 use super::market::symbol;
 
-/// `base 300 percent 2 2 quantity 100 price 240 360 hold 100 500 tif 1 …`
+/// Parses `base 300 percent 2 2 quantity 100 price 240 360 hold 100 500 tif 1 …`.
 pub fn rule(words: &[&str], instant: impl Fn(&str) -> Timestamp) -> GridRuleInput {
     let mut rule = GridRuleInput { time_in_force: Some(1), ..GridRuleInput::default() };
     let mut words = words.iter();
@@ -69,8 +69,8 @@ fn forget(rule: &mut GridRuleInput, field: &str) {
     }
 }
 
-/// `grid 700.HK …`, `regrid 1 …`, `ungrid 1`, `suspend 1`, `restart 1`, `agree`; `None` for other
-/// lines.
+/// Parses `grid 700.HK …`, `regrid 1 …`, `ungrid 1`, `suspend 1`, `restart 1` and `agree`. Returns
+/// `None` for other lines.
 pub fn command(words: &[&str], account: u64, instant: impl Fn(&str) -> Timestamp) -> Option<Command> {
     let id = |number: &str| GridId::of(account, number.parse().expect("the number of a grid"));
     let command = match words {
@@ -95,7 +95,7 @@ pub fn command(words: &[&str], account: u64, instant: impl Fn(&str) -> Timestamp
     Some(command)
 }
 
-/// `grid? 1`, `levels 1`, `history 1`; `None` for other lines.
+/// Answers `grid? 1`, `levels 1` and `history 1`. Returns `None` for other lines.
 pub fn answer(words: &[&str], account: &Account, view: &MarketView<'_>) -> Option<Vec<String>> {
     let grid = |number: &str| {
         let id = GridId::of(account.number(), number.parse().expect("the number of a grid"));
@@ -112,7 +112,7 @@ pub fn answer(words: &[&str], account: &Account, view: &MarketView<'_>) -> Optio
     }
 }
 
-/// `301 Sell 100 level` for each trigger, with the sleeping reason.
+/// Formats each trigger as `301 Sell 100 level`, followed by the sleeping reason, if any.
 pub fn triggers(entries: &[Entry]) -> Vec<String> {
     let line = |entry: &Entry| match &entry.event {
         Event::GridTriggered(trigger) => {
@@ -126,7 +126,7 @@ pub fn triggers(entries: &[Entry]) -> Vec<String> {
     entries.iter().filter_map(line).collect()
 }
 
-/// `grid 1 Performing base 306 (300 before) 1 times bought 0 sold 100 profit 0`
+/// Formats a grid as `grid 1 Performing base 306 (300 before) 1 times bought 0 sold 100 profit 0`.
 fn grid_line(grid: &Grid) -> String {
     let before = grid.base_before.map(|base| format!(" ({} before)", plain_price(base))).unwrap_or_default();
     format!(

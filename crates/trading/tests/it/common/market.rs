@@ -39,17 +39,17 @@ pub fn zone(market: Market) -> TimeZone {
     TimeZone::get(name).expect("the zones are compiled in")
 }
 
-/// `2026-03-18 10:00` or `2026-03-18 10:00:15`, on the market's wall clock.
+/// Parses a local time in a market, such as `2026-03-18 10:00` or `2026-03-18 10:00:15`.
 pub fn at(market: Market, local: &str) -> Timestamp {
     let wall: DateTime = local.parse().unwrap_or_else(|_| panic!("{local:?} is no wall clock reading"));
     Timestamp(wall.to_zoned(zone(market)).expect("inside jiff's range").timestamp().as_second())
 }
 
-/// Candles and all other data of a feed.
+/// In-memory candles, securities, rates and corporate actions.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     pub candles: BTreeMap<Symbol, Vec<EffectiveCandle>>,
-    /// Everything that was stored, including daily candles of days that are not coarse.
+    /// All stored candles, including daily candles of days that are not coarse.
     stored: BTreeMap<Symbol, Vec<EffectiveCandle>>,
     pub securities: BTreeMap<Symbol, Security>,
     pub lots: Vec<(Symbol, Date, Quantity)>,
@@ -60,7 +60,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// A minute, `O H L C V`, in the lane of its stamp.
+    /// Adds a minute with the values `O H L C V`, in the lane of its stamp.
     pub fn add(&mut self, symbol: &Symbol, time: Timestamp, values: &[&str], arrived: Option<Timestamp>) {
         let price = |index: usize| Price::parse(values[index]).unwrap_or_else(|_| panic!("{values:?}"));
         let venue = venues().of(symbol.market());
@@ -85,7 +85,7 @@ impl Store {
         self.stored(symbol, effective);
     }
 
-    /// The daily candle of a date, `O H L C V`.
+    /// Adds the daily candle of a date with the values `O H L C V`.
     pub fn add_day(&mut self, symbol: &Symbol, date: Date, values: &[&str], arrived: Option<Timestamp>) {
         let price = |index: usize| Price::parse(values[index]).unwrap_or_else(|_| panic!("{values:?}"));
         let venue = venues().of(symbol.market());
@@ -173,7 +173,7 @@ impl Feed for Store {
 
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price> {
         let all = self.candles.get(symbol)?;
-        // A day of minutes before the instant is enough, unless it is empty.
+        // Only the candles next to the instant can be the mark.
         let end = all.partition_point(|effective| effective.at <= at);
         let tail = &all[end.saturating_sub(3)..all.len().min(end + 3)];
         let mut near: Vec<EffectiveCandle> = tail.to_vec();

@@ -1,8 +1,8 @@
 //! Scripts and transcripts for the golden tables.
 //!
-//! A script is a list of lines. `given …` prepares the account and the store; a line that begins
-//! with a time acts at that time; lines that begin with `>` are the expected output of the line
-//! above them. Times are market-local and belong to the last `day`.
+//! A script is a list of lines. `given …` prepares the account and the store. A line that starts
+//! with a time is executed at that time. Lines that start with `>` are the expected output of the
+//! preceding line. Times are local to the market, on the date of the last `day` line.
 #![allow(dead_code, unreachable_pub, reason = "every test file takes its own part of this module")]
 
 mod grid;

@@ -11,7 +11,7 @@ use super::grid;
 use super::market::{Store, at, date, symbol, tables};
 use super::show;
 
-/// An account, its market and the position in the script.
+/// An account, its market and the current position in the script.
 pub struct Player {
     pub store: Store,
     pub account: Account,
@@ -23,7 +23,7 @@ pub struct Player {
 
 const NUMBER: u64 = 10_000_104;
 
-/// Runs a script and compares the output of each line with the lines that begin with `>`.
+/// Runs a script and compares each line's output with the lines that start with `>`.
 pub fn check(script: &str) {
     let mut player = Player::new(script);
     let mut expected: Vec<String> = Vec::new();
@@ -56,8 +56,8 @@ pub fn play_as(account: u64, script: &str) -> Player {
 }
 
 impl Player {
-    /// Stores all data of the script first, wherever its lines are: a store is complete before it
-    /// is queried.
+    /// Creates a player. Stores all data of the script first, regardless of its position, because a
+    /// store must be complete before it is queried.
     pub fn new(script: &str) -> Player {
         Player::numbered(NUMBER, script)
     }
@@ -83,13 +83,13 @@ impl Player {
         at(self.market, &format!("{} {clock}", self.day))
     }
 
-    /// Handles lines about the store; returns whether this was one.
+    /// Handles lines about the store. Returns `false` for other lines.
     fn stored(&mut self, line: &str) -> bool {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["clock", market] => self.market = Market::parse(market).expect("a market"),
             ["day", day] => self.day = (*day).to_owned(),
-            // A price known from the trading day before.
+            // A price known from the previous trading day.
             ["mark", of, price] => {
                 let of = symbol(of);
                 let venue = super::market::venues().of(of.market());
@@ -108,7 +108,7 @@ impl Player {
                     self.store.add(&of, time, values, arrived);
                 }
             }
-            // The daily candle of the script's day, `O H L C V`, and when it arrived if that was
+            // The daily candle of the script's day, `O H L C V`, and its arrival time if it was
             // late.
             ["daily", of, values @ ..] => {
                 let of = symbol(of);
@@ -155,7 +155,7 @@ impl Player {
         true
     }
 
-    /// The output of a line.
+    /// Executes a line and returns its output.
     pub fn line(&mut self, line: &str) -> Vec<String> {
         if line.starts_with("clock ") || line.starts_with("day ") {
             self.stored(line);
@@ -195,7 +195,7 @@ impl Player {
                 let terms = terms(&words, |clock| self.instant(clock));
                 self.handle_shown(&Command::submit(terms), now)
             }
-            // An account with an API date before order types were withdrawn.
+            // Submits as an account with an API date from before the withdrawal of order types.
             ["dated", words @ ..] => {
                 let terms = terms(words, |clock| self.instant(clock));
                 let request = Submit { terms, takes_withdrawn: true };
@@ -215,7 +215,7 @@ impl Player {
         }
     }
 
-    /// The answer to a query.
+    /// Returns the answer to a query.
     pub fn ask(&self, words: &[&str], now: Timestamp) -> Vec<String> {
         let engine = Engine::new(&self.store, tables());
         let view = engine.view(now);
@@ -295,7 +295,7 @@ impl Player {
         self.outcomes.iter().flat_map(|outcome| &outcome.pushes)
     }
 
-    /// Checks that the journal, written and parsed, gives the same account, and so does a snapshot.
+    /// Checks that a round trip of the journal gives the same account, and so does a snapshot.
     pub fn check_fold(&self) {
         let text: Vec<String> =
             self.entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
@@ -315,7 +315,8 @@ impl Player {
     }
 }
 
-/// `cash HKD 500000`, `position 700.HK 300 310.4`, `credit 400000`, `set touch touch` and so on.
+/// Parses `cash HKD 500000`, `position 700.HK 300 310.4`, `credit 400000`, `set touch touch` and
+/// other operator commands.
 fn operator(text: &str) -> Command {
     let words: Vec<&str> = text.split_whitespace().collect();
     let money = |text: &str| Money::parse(text).unwrap_or_else(|_| panic!("{text:?} is no amount"));
@@ -370,7 +371,7 @@ fn setting(key: &str, value: &str) -> Setting {
     }
 }
 
-/// `buy 200 700.HK LO 306.00 tif GTC …`
+/// Parses `buy 200 700.HK LO 306.00 tif GTC …`.
 fn terms(words: &[&str], instant: impl Fn(&str) -> Timestamp) -> Terms {
     let [side, quantity, of, order_type, rest @ ..] = words else { panic!("{words:?}") };
     let side = if *side == "buy" { trading::Side::Buy } else { trading::Side::Sell };

@@ -1,4 +1,4 @@
-//! The printed form of values in transcripts.
+//! Formats values for transcripts.
 
 use market::{Market, Price, Timestamp};
 use trading::{
@@ -8,14 +8,15 @@ use trading::{
 
 use super::market::{symbol, zone};
 
-/// The local time of an instant, with its date if it is not `today`.
+/// Formats the local time of an instant, with its date if that is not `today`.
 pub fn clock(market: Market, at: Timestamp, today: &str) -> String {
     let zoned = jiff::Timestamp::from_second(at.0).expect("inside jiff's range").to_zoned(zone(market));
     let form = if zoned.strftime("%Y-%m-%d").to_string() == today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
     zoned.strftime(form).to_string()
 }
 
-/// `10:02:00 #1 FilledStatus 200 @ 305.200`, `10:02:00 grid 1 Performing 306`
+/// Formats a push, such as `10:02:00 #1 FilledStatus 200 @ 305.200` or `10:02:00 grid 1 Performing
+/// 306`.
 pub fn push_line(push: &Push, market: Market, today: &str) -> String {
     let push = match push {
         Push::Order(push) => push,
@@ -113,7 +114,7 @@ pub fn fees_line(order: &Order, tables: &trading::Tables) -> String {
     format!("{} = {}", rows.collect::<Vec<_>>().join(" · "), order.fee_total().text())
 }
 
-/// The current release price of an order trailing by an amount.
+/// Formats the current stop of an order that trails by an amount.
 pub fn stop_line(order: &Order) -> String {
     let (Some(Watch::Trail(best)), Some(amount)) = (order.standing.watch, order.terms.trailing_amount) else {
         return format!("#{} follows nothing", order.id.number());
@@ -122,7 +123,7 @@ pub fn stop_line(order: &Order) -> String {
     format!("#{} stop {}", order.id.number(), Price(best.0 + away).text(2))
 }
 
-/// The cash flows of outcomes, one per line.
+/// Formats the cash flows of outcomes, one per line.
 pub fn flow_lines(outcomes: &[Outcome]) -> Vec<String> {
     let entries = outcomes.iter().flat_map(|outcome| &outcome.entries);
     let flows = entries.flat_map(ledger::cash_flows);

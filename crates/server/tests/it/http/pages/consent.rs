@@ -1,4 +1,4 @@
-//! Consent of the authorization-code flow.
+//! The consent page of the authorization code flow.
 
 use super::*;
 
@@ -18,7 +18,7 @@ async fn exchange(server: &Running, client: &str, code: &str) -> Value {
 }
 
 #[tokio::test]
-async fn consent_returns_a_code_that_is_exchanged_for_a_token() {
+async fn consent_returns_an_authorization_code() {
     let (server, _) = house().await;
     let client = register(&server, "Chart on the desk").await;
     let url = question(&client, "");
@@ -63,7 +63,7 @@ async fn a_denial_returns_without_a_code() {
 }
 
 #[tokio::test]
-async fn a_get_and_forms_of_other_requests_decide_nothing() {
+async fn only_the_form_of_the_same_request_decides() {
     let (server, _) = house().await;
     person(&server, "bob");
     let client = register(&server, "Chart").await;
@@ -121,7 +121,7 @@ async fn an_unregistered_redirect_address_is_refused() {
 }
 
 #[tokio::test]
-async fn an_invalid_request_is_shown_with_a_link_and_does_not_redirect() {
+async fn an_invalid_request_does_not_redirect() {
     let (server, _) = house().await;
     let client = register(&server, "Win <b>a prize</b>").await;
     let bad = question(&client, "&scope=everything");
@@ -141,7 +141,7 @@ async fn an_invalid_request_is_shown_with_a_link_and_does_not_redirect() {
             assert!(text.contains("Win &lt;b&gt;") && !text.contains("<b>"), "{text}");
         }
     }
-    // It does not lead to a sign-in either, nor is it followed after one.
+    // The invalid request neither leads to the sign-in page nor is followed after signing in.
     let signed_in = stranger.sign_in("/signin", "ann", PASSWORD).await;
     assert_eq!(signed_in.location.as_deref(), Some("/"));
     let next = other.get(&format!("/signin?{}", encoded(&[("next", &bad)]))).await;
@@ -149,7 +149,7 @@ async fn an_invalid_request_is_shown_with_a_link_and_does_not_redirect() {
 }
 
 #[tokio::test]
-async fn the_page_lists_what_a_program_may_and_may_not_do() {
+async fn the_page_lists_the_permissions_of_a_program() {
     let (server, _) = house().await;
     let client = register(&server, "Chart").await;
     let mut browser = Browser::signed_in(&server, "ann").await;
@@ -162,7 +162,7 @@ async fn the_page_lists_what_a_program_may_and_may_not_do() {
 }
 
 #[tokio::test]
-async fn parameters_of_the_address_are_escaped_on_the_page() {
+async fn url_parameters_are_escaped_on_the_page() {
     let (server, _) = house().await;
     let client = register(&server, "Chart").await;
     let url = format!(
@@ -196,7 +196,7 @@ async fn repeated_decisions_are_rate_limited() {
     let rows = server.access.audit(&rows).unwrap();
     let of = |event: &str| rows.iter().filter(|row| row.event == event).count();
     assert_eq!((of("login.accepted"), of("code.approved"), of("code.denied")), (1, 30, 29));
-    // Beyond the limit a user can still sign out.
+    // A user who has reached the limit can still sign out.
     let csrf = hidden(&browser.get("/signin").await, "csrf");
     assert_eq!(browser.post("/signout", &[("csrf", &csrf)]).await.status, 303);
 }

@@ -1,4 +1,4 @@
-//! The device flow, from the code to the token.
+//! The device flow, from the user code to the token.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use market::Timestamp;
 use super::*;
 
 #[tokio::test]
-async fn a_user_types_the_code_signs_in_compares_and_approves() {
+async fn a_user_enters_a_code_and_approves_it() {
     let (server, ann) = house().await;
     let client = register(&server, "Workbench").await;
     let (device_code, code) = waiting(&server, &client).await;
@@ -20,7 +20,7 @@ async fn a_user_types_the_code_signs_in_compares_and_approves() {
         page.text().contains("name=\"user_code\"")
             && page.text().contains("<label for=\"code\">Code</label>")
     );
-    // As users type it: lower case, a blank for the hyphen.
+    // As users type it: in lower case, with a space instead of the hyphen.
     let typed = code.to_lowercase().replace('-', "+");
     let page = browser.get(&format!("{CONFIRM}?user_code=+{typed}+")).await;
     is_page(&page);
@@ -65,7 +65,7 @@ async fn a_denied_device_is_notified() {
 }
 
 #[tokio::test]
-async fn a_link_alone_decides_nothing() {
+async fn opening_a_link_does_not_approve_a_device() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (device_code, code) = waiting(&server, &client).await;
@@ -121,7 +121,7 @@ async fn a_decision_is_accepted_once_and_only_from_its_own_form() {
         is_page(&answer);
         assert_eq!(answer.status, 403, "{wrong}");
     }
-    // The form alone is not enough: it is sent without a session, or by another user.
+    // The form alone is not sufficient: it is refused without a session and from another user.
     let fields = [("csrf", csrf.as_str()), ("user_code", &code), ("decision", "approve")];
     assert_eq!(Browser::new(&server).post(CONFIRM, &fields).await.status, 403);
     assert_eq!(bob.post(CONFIRM, &fields).await.status, 403);
@@ -168,7 +168,7 @@ async fn a_form_from_another_site_is_refused() {
     let twice = format!("{body}&decision=deny");
     assert_eq!(browser.ask("POST", CONFIRM, kind, &twice).await.status, 400);
     assert_eq!(poll(&server, &client, &device_code, "ap").await, "authorization_pending");
-    // What browsers send for our own pages.
+    // The headers that browsers send for our own pages.
     let own = format!("{kind}sec-fetch-site: same-origin\r\norigin: null\r\n");
     assert_eq!(browser.ask("POST", CONFIRM, &own, &body).await.status, 200);
     assert_eq!(poll(&server, &client, &device_code, "us").await, "ok");
@@ -185,7 +185,7 @@ async fn a_link_with_another_client_is_refused() {
 }
 
 #[tokio::test]
-async fn the_name_of_a_client_is_escaped() {
+async fn the_client_name_is_escaped() {
     let (server, _) = house().await;
     let client = register(&server, "<img src=x onerror=alert(1)>\"'&").await;
     let (_, code) = waiting(&server, &client).await;
@@ -197,14 +197,14 @@ async fn the_name_of_a_client_is_escaped() {
 }
 
 #[tokio::test]
-async fn a_link_of_another_site_fills_in_a_code_but_does_not_try_it() {
+async fn a_link_from_another_site_fills_in_a_code_without_trying_it() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (_, code) = waiting(&server, &client).await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     for site in ["cross-site", "same-site"] {
         browser.head = format!("sec-fetch-site: {site}\r\n");
-        // Many more than the free attempts, all of them wrong.
+        // More wrong codes than the free attempts allow.
         for _ in 0..20 {
             let page = browser.get(&format!("{CONFIRM}?user_code=BCDF-GHJK")).await;
             is_page(&page);
@@ -216,7 +216,7 @@ async fn a_link_of_another_site_fills_in_a_code_but_does_not_try_it() {
         assert!(!page.text().contains("Workbench"), "{}", page.text());
         assert_eq!(hidden(&page, "client_id"), client);
     }
-    // The next click is on our page; a link from a terminal has no site.
+    // A click on our own page is same-origin, and a link opened from a terminal has no site.
     for site in ["same-origin", "none"] {
         browser.head = format!("sec-fetch-site: {site}\r\n");
         let page = browser.get(&format!("{CONFIRM}?user_code={code}&client_id={client}")).await;

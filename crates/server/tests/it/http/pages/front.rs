@@ -1,4 +1,5 @@
-//! The two documents with scripts, their files, and the return to them after signing in.
+//! The two HTML documents with scripts, their files, and the redirect back to them after signing
+//! in.
 
 use server::Settings;
 
@@ -66,7 +67,7 @@ async fn a_document_is_compressed_if_accepted_and_cached() {
 }
 
 #[tokio::test]
-async fn every_file_of_the_documents_exists_and_counts_as_a_page() {
+async fn every_referenced_file_exists() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     for path in ["/", "/quota"] {
@@ -93,7 +94,7 @@ async fn every_file_of_the_documents_exists_and_counts_as_a_page() {
 }
 
 #[tokio::test]
-async fn under_a_path_the_documents_use_it_and_signing_in_returns_there() {
+async fn documents_and_redirects_use_the_public_path_prefix() {
     let public_url = Some("http://candles.example.com/api".parse().unwrap());
     let server = Running::start_with(Settings { public_url, ..Settings::default() }).await;
     person(&server, "ann");
@@ -113,7 +114,7 @@ async fn under_a_path_the_documents_use_it_and_signing_in_returns_there() {
 }
 
 #[tokio::test]
-async fn signing_in_returns_to_the_requested_page_and_to_no_other_site() {
+async fn signing_in_never_redirects_to_another_site() {
     let (server, _) = house().await;
     for (next, location) in [
         ("/?symbol=700.HK&period=5m", "/?symbol=700.HK&period=5m"),
@@ -132,7 +133,7 @@ async fn signing_in_returns_to_the_requested_page_and_to_no_other_site() {
 }
 
 #[tokio::test]
-async fn a_trailing_slash_leads_to_the_page() {
+async fn a_trailing_slash_redirects_to_the_page() {
     let public_url = Some("http://candles.example.com/api".parse().unwrap());
     let under = Running::start_with(Settings { public_url, ..Settings::default() }).await;
     let server = Running::start().await;
@@ -157,7 +158,7 @@ async fn a_trailing_slash_leads_to_the_page() {
 }
 
 #[tokio::test]
-async fn an_unknown_path_is_a_page_for_browsers_and_json_for_programs() {
+async fn not_found_is_html_for_browsers_and_json_for_programs() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     let browser = "accept: text/html,application/xhtml+xml,*/*;q=0.8\r\naccept-language: de,zh-CN;q=0.8\r\n";

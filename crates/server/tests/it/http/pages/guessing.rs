@@ -1,4 +1,4 @@
-//! Guessing passwords and codes.
+//! Rate limits against guessing passwords and codes.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use access::AuditFilter;
 
 use super::*;
 
-/// Tries to sign in with one name after the other until refused with a delay. Returns the number of
-/// attempts before, and the refusal.
+/// Tries to sign in with each name until an attempt is refused with a delay. Returns the number of
+/// attempts before it, and the refusal.
 async fn guess(browser: &mut Browser<'_>, names: impl Iterator<Item = String>) -> (usize, Response) {
     for (number, name) in names.enumerate() {
         let answer = browser.sign_in("/signin", &name, "guess").await;
@@ -21,11 +21,11 @@ async fn guess(browser: &mut Browser<'_>, names: impl Iterator<Item = String>) -
 }
 
 #[tokio::test]
-async fn repeated_guesses_are_delayed_and_other_accounts_are_not() {
+async fn guesses_are_delayed_per_account() {
     let (server, ann) = house().await;
     person(&server, "bob");
     let mut guesser = Browser::new(&server);
-    // The first delays are short, and may pass on a slow machine.
+    // The first delays are so short that they may already have passed on a slow machine.
     let (free, waits) = guess(&mut guesser, std::iter::repeat_n("ann".to_owned(), 20)).await;
     assert!(free >= 5, "{free}");
     let seconds: u64 = waits.header("retry-after").unwrap().parse().unwrap();
@@ -40,7 +40,7 @@ async fn repeated_guesses_are_delayed_and_other_accounts_are_not() {
 }
 
 #[tokio::test]
-async fn one_address_cannot_try_many_names_but_known_browsers_can_sign_in() {
+async fn attempts_are_limited_per_address() {
     let (server, _) = house().await;
     let mut known = Browser::signed_in(&server, "ann").await;
     known.cookies.remove("chandler_session");
@@ -52,7 +52,7 @@ async fn one_address_cannot_try_many_names_but_known_browsers_can_sign_in() {
 }
 
 #[tokio::test]
-async fn after_five_wrong_codes_even_the_right_one_is_delayed() {
+async fn wrong_codes_delay_a_correct_one() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (device_code, code) = waiting(&server, &client).await;
@@ -61,7 +61,7 @@ async fn after_five_wrong_codes_even_the_right_one_is_delayed() {
     for _ in 0..4 {
         assert_eq!(browser.get(&format!("{CONFIRM}?user_code=BCDF-GHJK")).await.status, 404);
     }
-    // A form does not bypass it.
+    // Submitting the form does not bypass the delay.
     let fields = [("csrf", csrf.as_str()), ("user_code", "BCDF-GHJL"), ("decision", "approve")];
     assert_eq!(browser.post(CONFIRM, &fields).await.status, 404);
     for path in [format!("{CONFIRM}?user_code={code}"), format!("{CONFIRM}?user_code=BCDF-GHJK")] {
@@ -96,7 +96,7 @@ async fn codes_cannot_be_tried_without_signing_in() {
 }
 
 #[tokio::test]
-async fn many_concurrent_attempts_do_not_affect_the_rest_of_the_service() {
+async fn concurrent_attempts_do_not_affect_other_endpoints() {
     let (server, ann) = house().await;
     let mut browser = Browser::new(&server);
     let csrf = hidden(&browser.get("/signin").await, "csrf");
@@ -113,7 +113,7 @@ async fn many_concurrent_attempts_do_not_affect_the_rest_of_the_service() {
     assert_eq!(server.get("/v1/quote/cmd", &ann).await.status, 200);
     let statuses = sign_ins.join_all().await;
     let count = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
-    // Five, and a few more if a second passes meanwhile.
+    // Five attempts are not delayed, and a few more if a second passes during the test.
     assert!((5..=9).contains(&count(403)), "{statuses:?}");
     assert_eq!(count(403) + count(429), 40, "{statuses:?}");
 }

@@ -1,4 +1,4 @@
-//! The demo: a user who opens a page on the same machine is signed in, and no one else is.
+//! Demo mode: a user who opens a page on the same machine is signed in as a guest. No one else is.
 
 use access::{AuditFilter, NewAccount, Role};
 use server::Settings;
@@ -6,10 +6,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
-/// The headers of browsers for a page that the user opens.
+/// Headers that browsers send when the user opens a page.
 const OPENS: &str = "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n";
 
-/// A server with a guest account, and further settings.
+/// Starts a server with a guest account and the given settings.
 async fn demonstration(settings: Settings) -> Running {
     let dir = Running::start().await.stop().await;
     let access = access::Access::open(dir.path(), machine_now()).unwrap();
@@ -18,7 +18,7 @@ async fn demonstration(settings: Settings) -> Running {
     Running::start_in(dir, Settings { guest: Some(demo.account_id), ..settings }).await
 }
 
-/// One request with a given host and further headers.
+/// Sends one request with a given `Host` and extra headers.
 async fn open(server: &Running, method: &str, path: &str, host: &str, head: &str) -> Response {
     let request = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{head}\r\n");
     send(server, &request).await
@@ -47,7 +47,7 @@ async fn a_user_who_opens_a_page_on_this_machine_is_signed_in() {
         assert_eq!((answer.status, answer.cookies.len()), (200, 1), "{path}");
         let cookie = answer.cookies[0].split(';').next().unwrap();
         assert!(answer.cookies[0].contains("HttpOnly; SameSite=Lax"), "{:?}", answer.cookies);
-        // An answer that sets a cookie must not be cached.
+        // A response that sets a cookie must not be cached.
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
         let head = format!("{OPENS}cookie: {cookie}\r\n");
         let me = open(&server, "GET", "/v1/me", host, &head).await.json();
@@ -55,7 +55,7 @@ async fn a_user_who_opens_a_page_on_this_machine_is_signed_in() {
             (me["data"]["account"].as_str(), me["data"]["role"].as_str()),
             (Some("demo"), Some("operator"))
         );
-        // A user who is already signed in retains their session.
+        // A user who is already signed in keeps the session.
         let again = open(&server, "GET", path, host, &head).await;
         assert_eq!((again.cookies.len(), again.header("cache-control")), (0, Some("no-cache")));
     }
@@ -71,7 +71,7 @@ async fn a_user_who_opens_a_page_on_this_machine_is_signed_in() {
 async fn no_other_request_starts_a_session() {
     let server = demonstration(Settings::default()).await;
     for (method, path, host, head) in [
-        // A name that an attacker has pointed at this machine.
+        // A host name that an attacker has pointed at this machine.
         ("GET", "/", "rebound.example.org:8080", OPENS),
         ("GET", "/", "127.0.0.1.example.org", OPENS),
         ("GET", "/", "192.168.0.7:8080", OPENS),
@@ -100,7 +100,8 @@ async fn no_other_request_starts_a_session() {
             "127.0.0.1",
             "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\ncf-connecting-ip: 192.0.2.1\r\n",
         ),
-        // An image, a frame or a script on another site's page; a program that probes the server.
+        // An image, a frame or a script on another site's page, or a program that probes the
+        // server.
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: image\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: iframe\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: empty\r\n"),
@@ -110,8 +111,8 @@ async fn no_other_request_starts_a_session() {
             "127.0.0.1",
             "sec-fetch-dest: document\r\nsec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n",
         ),
-        // A link, a window or a form of another site; a script that claims to fetch a document; no
-        // such header.
+        // A link, a window or a form on another site, a script that claims to fetch a document, or
+        // a request without these headers.
         (
             "GET",
             "/",
@@ -148,7 +149,7 @@ async fn no_other_request_starts_a_session() {
 }
 
 #[tokio::test]
-async fn without_the_setting_or_behind_a_trusted_proxy_there_are_no_guests() {
+async fn guests_need_the_setting_and_no_trusted_proxy() {
     let trusted = vec!["10.0.0.1".parse().unwrap()];
     for server in [
         Running::start().await,
@@ -169,7 +170,7 @@ async fn a_revoked_guest_is_unauthenticated() {
 }
 
 #[tokio::test]
-async fn a_guest_who_has_signed_out_returns_without_a_password() {
+async fn a_guest_can_sign_in_again_without_a_password() {
     let server = demonstration(Settings::default()).await;
     let wanted = "/?symbol=700.HK";
     let opened = |head: &str, cookies: &str| format!("{head}cookie: {cookies}\r\n");
@@ -187,7 +188,7 @@ async fn a_guest_who_has_signed_out_returns_without_a_password() {
             "POST /signin HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{kind}\r\ncontent-length: {length}\r\n{head}\r\n{body}"
         )
     };
-    // Not without the form's CSRF token, and not from another machine.
+    // The sign-in fails without the form's CSRF token, and from another machine.
     for (csrf, head) in [
         ("x", opened(OPENS, visitor)),
         (csrf.as_str(), OPENS.to_owned()),

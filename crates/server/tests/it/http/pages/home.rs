@@ -1,4 +1,4 @@
-//! Decisions by an account of another region, or by an operator.
+//! Consent decisions by accounts of another region and by operators.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ fn question(client: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_account_of_another_region_is_sent_to_its_listener_and_decides_nothing() {
+async fn an_account_of_another_region_is_sent_to_its_listener() {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let regional = vec![(Region::Us, any), (Region::Ap, any)];
     let server = Running::start_with(Settings { regional, ..Settings::default() }).await;
@@ -29,7 +29,7 @@ async fn an_account_of_another_region_is_sent_to_its_listener_and_decides_nothin
     let (device_code, code) = waiting(&server, &client).await;
     let (device, consent) = (format!("{CONFIRM}?user_code={code}"), question(&client));
     let mut browser = Browser::signed_in(&server, "ann").await;
-    // Forms of the listener for all regions, sent to the one for another region.
+    // Forms from the all-region listener, sent to the listener for another region.
     let marks = [hidden(&browser.get(&device).await, "csrf"), hidden(&browser.get(&consent).await, "csrf")];
     browser.at = at(Region::Us);
     let mut pages = vec![browser.get(&device).await, browser.get(&consent).await];
@@ -56,7 +56,7 @@ async fn an_account_of_another_region_is_sent_to_its_listener_and_decides_nothin
 }
 
 #[tokio::test]
-async fn an_operator_is_informed_that_a_program_gets_none_of_their_powers() {
+async fn operators_are_warned_that_programs_get_no_operator_rights() {
     let (server, _) = house().await;
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("olga", Terms::default()) };
     person_like(&server, &new);

@@ -1,4 +1,4 @@
-//! The pages, through a minimal browser: cookies, hidden fields, forms.
+//! Tests of the HTML pages with a minimal browser: cookies, hidden fields, forms.
 
 mod consent;
 mod device;
@@ -36,7 +36,7 @@ fn person(server: &Running, name: &str) -> Created {
     created
 }
 
-/// Registers a client. Returns its id.
+/// Registers a client and returns its id.
 async fn register(server: &Running, name: &str) -> String {
     let body = serde_json::json!({
         "client_name": name, "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none",
@@ -51,7 +51,7 @@ async fn form(server: &Running, path: &str, fields: &[(&str, &str)]) -> Value {
     server.http("POST", path, head, encoded(fields).as_bytes()).await.json()
 }
 
-/// A waiting device: its device code and its user code.
+/// Starts a device authorization. Returns the device code and the user code.
 async fn waiting(server: &Running, client: &str) -> (String, String) {
     let answer = form(server, "/oauth2/device/authorize", &[("client_id", client)]).await;
     let text = |name: &str| answer[name].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
@@ -60,7 +60,8 @@ async fn waiting(server: &Running, client: &str) -> (String, String) {
     (text("device_code"), text("user_code"))
 }
 
-/// Polls as a device: `ok` or the error. Each time as another poller, so that none is too fast.
+/// Polls as a device. Returns `ok` or the error code. Each call should use another `poller`, so
+/// that none polls too fast.
 async fn poll(server: &Running, client: &str, device_code: &str, poller: &str) -> String {
     let fields = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
@@ -90,13 +91,13 @@ fn encoded(fields: &[(&str, &str)]) -> String {
     pairs.join("&")
 }
 
-/// A browser with its cookies.
+/// A browser with a cookie jar.
 struct Browser<'a> {
     server: &'a Running,
-    /// The listener that it connects to.
+    /// Address of the listener to connect to.
     at: std::net::SocketAddr,
     cookies: BTreeMap<String, String>,
-    /// Header lines of every request.
+    /// Header lines sent with every request.
     head: String,
 }
 
@@ -105,7 +106,7 @@ impl<'a> Browser<'a> {
         Browser { server, at: server.addresses.http, cookies: BTreeMap::new(), head: String::new() }
     }
 
-    /// A browser that has signed in.
+    /// Returns a browser that has signed in.
     async fn signed_in(server: &'a Running, name: &str) -> Browser<'a> {
         let mut browser = Browser::new(server);
         let answer = browser.sign_in("/signin", name, PASSWORD).await;
@@ -148,7 +149,7 @@ impl<'a> Browser<'a> {
             .await
     }
 
-    /// Opens the page of a code and sends a decision.
+    /// Opens the confirmation page of a user code and submits a decision.
     async fn decide(&mut self, code: &str, decision: &str) -> Response {
         let page = self.get(&format!("{CONFIRM}?user_code={code}")).await;
         assert_eq!(page.status, 200, "{}", page.text());
@@ -157,7 +158,7 @@ impl<'a> Browser<'a> {
     }
 }
 
-/// The value of the first hidden field of a name.
+/// Returns the value of the first hidden field with this name.
 #[track_caller]
 fn hidden(page: &Response, name: &str) -> String {
     let text = page.text();

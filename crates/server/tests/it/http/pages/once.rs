@@ -1,17 +1,17 @@
-//! One-time links: they sign the user of this machine in once, and no one else.
+//! One-time links: each signs in a user of this machine once, and no one else.
 
 use access::AuditFilter;
 use server::Settings;
 
 use super::*;
 
-/// The headers of browsers for a page that the user opens.
+/// Headers that browsers send when the user opens a page.
 const OPENS: &str = "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n";
 const NEXT: &str = "/?symbol=700.HK";
 const USED: &str = "The link was used before.";
 const PROXIED: &str = "not through a proxy and not under another name";
 
-/// A link without the address of the server.
+/// Issues a link and returns it without the server's address.
 fn link(server: &Running) -> String {
     let local = server.links.local_account().unwrap();
     let link = server.links.issue(local.id, NEXT).unwrap().unwrap();
@@ -46,7 +46,7 @@ fn is_refused(answer: &Response, says: &str) {
 }
 
 #[tokio::test]
-async fn a_link_opens_its_page_as_an_operator_without_limits_and_works_once() {
+async fn a_link_signs_in_the_local_operator_once() {
     let server = Running::start().await;
     let path = link(&server);
     let answer = open(&server, "GET", &path, "localhost:8080", OPENS).await;
@@ -59,7 +59,7 @@ async fn a_link_opens_its_page_as_an_operator_without_limits_and_works_once() {
     assert_eq!((&me["data"]["account"], &me["data"]["role"]), (&"local".into(), &"operator".into()));
     let local = server.access.account_named("local").unwrap().unwrap();
     assert!(local.terms.is_unlimited());
-    // In another browser it is used up; in the same one it leads to its page again.
+    // Another browser cannot use the link again; the same browser is redirected to its page.
     is_refused(&open(&server, "GET", &path, "127.0.0.1", OPENS).await, USED);
     let again = open(&server, "GET", &path, "127.0.0.1", &format!("{OPENS}{cookie}")).await;
     assert_eq!((again.status, again.location.as_deref(), session(&again)), (303, Some(NEXT), None));
@@ -95,7 +95,7 @@ async fn requests_not_made_by_a_user_do_not_use_up_the_link() {
         let answer = open(&server, method, &path, "localhost", &head).await;
         assert_eq!((answer.status, session(&answer)), (200, None), "{method} {head}");
     }
-    // The button of the returned page does, with its CSRF token.
+    // Submitting the form on the returned page, with its CSRF token, uses the link.
     let page = open(&server, "GET", &path, "localhost", "").await;
     is_page(&page);
     let (csrf, token) = (hidden(&page, "csrf"), hidden(&page, "token"));
@@ -114,7 +114,7 @@ async fn requests_not_made_by_a_user_do_not_use_up_the_link() {
 }
 
 #[tokio::test]
-async fn a_link_through_a_proxy_or_under_another_name_is_refused_and_stays_valid() {
+async fn a_link_is_refused_through_a_proxy_and_stays_valid() {
     let server = Running::start().await;
     let path = link(&server);
     let with = |more: &str| format!("{OPENS}{more}");
@@ -128,13 +128,13 @@ async fn a_link_through_a_proxy_or_under_another_name_is_refused_and_stays_valid
         is_refused(&open(&server, "GET", &path, host, &head).await, PROXIED);
         is_refused(&post(&server, host, &head, &[("csrf", ""), ("token", "x")]).await, PROXIED);
     }
-    // The default request of proxies.
+    // Proxies send HTTP/1.0 by default.
     is_refused(&server.raw(&format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n{OPENS}\r\n")).await, PROXIED);
     assert_eq!(open(&server, "GET", &path, "localhost", OPENS).await.status, 303);
 }
 
 #[tokio::test]
-async fn a_forged_link_or_one_of_a_stopped_server_is_refused() {
+async fn links_that_are_forged_or_from_a_stopped_server_are_refused() {
     let server = Running::start().await;
     let path = link(&server);
     let unknown = "The link was not made by this server";

@@ -1,4 +1,4 @@
-//! The page on which the owner of an account sets the password, with an operator's link.
+//! The page on which an account's owner sets a password, opened with an operator's link.
 
 use super::*;
 
@@ -18,7 +18,7 @@ async fn send(browser: &mut Browser<'_>, token: &str, password: &str, again: &st
     browser.post(PATH, &fields).await
 }
 
-/// The status of a form with the given CSRF token and link.
+/// Submits the form with a CSRF token and a link. Returns the status.
 async fn sent(browser: &mut Browser<'_>, csrf: &str, link: &str) -> u16 {
     let fields = [("csrf", csrf), ("link", link), ("password", PASSWORD), ("again", PASSWORD)];
     browser.post(PATH, &fields).await.status
@@ -52,7 +52,7 @@ async fn a_link_sets_the_password_of_its_account_once() {
 }
 
 #[tokio::test]
-async fn a_forged_or_outdated_form_sets_nothing() {
+async fn a_forged_or_outdated_form_is_refused() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let token = link(&server, &ann);
@@ -64,7 +64,7 @@ async fn a_forged_or_outdated_form_sets_nothing() {
     assert_eq!(sent(&mut Browser::new(&server), &csrf, &token).await, 403, "another browser's");
     assert_eq!(sent(&mut browser, &csrf, "wrong").await, 404);
     assert!(!server.access.has_password(ann.account_id).unwrap());
-    // While the form was open, the operator issued another link.
+    // The operator issues another link while the form is open.
     let newer = link(&server, &ann);
     assert_eq!(sent(&mut browser, &csrf, &token).await, 410);
     assert!(!server.access.has_password(ann.account_id).unwrap());
@@ -73,7 +73,7 @@ async fn a_forged_or_outdated_form_sets_nothing() {
 }
 
 #[tokio::test]
-async fn an_invalid_link_is_reported_in_the_language_of_the_reader() {
+async fn an_invalid_link_is_reported_in_the_browser_language() {
     let server = Running::start().await;
     let long = format!("{PATH}?link={}", "x".repeat(4_000));
     for path in [PATH, "/password?link=", "/password?link=%00", "/password?link=<b>", &long] {

@@ -1,4 +1,4 @@
-//! Common properties of pages: language, stylesheet, and error messages.
+//! Properties common to all pages: language, stylesheet, and error messages.
 
 use super::*;
 
@@ -26,7 +26,7 @@ async fn a_page_uses_the_language_of_the_browser() {
 }
 
 #[tokio::test]
-async fn the_stylesheet_is_ours_and_loads_nothing_from_other_hosts() {
+async fn the_stylesheet_loads_nothing_from_other_hosts() {
     let (server, _) = house().await;
     let style = Browser::new(&server).get("/assets/pages.css").await;
     assert_eq!((style.status, style.header("content-type")), (200, Some("text/css; charset=utf-8")));

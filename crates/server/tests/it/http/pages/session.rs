@@ -1,5 +1,4 @@
-//! The session of a browser as credentials: where it is accepted, what it requires, and how it
-//! ends.
+//! Browser sessions as credentials: where they are accepted, what they require, and how they end.
 
 use access::{AuditFilter, NewAccount, Role};
 use serde_json::json;
@@ -26,7 +25,7 @@ fn is_refused(answer: &Response, status: u16, code: u64) {
 }
 
 #[tokio::test]
-async fn a_session_may_use_what_the_pages_show_and_nothing_that_outlives_it() {
+async fn a_session_is_valid_only_for_page_endpoints() {
     let (server, _) = house().await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     let me = browser.get("/v1/me").await.json();
@@ -43,13 +42,13 @@ async fn a_session_may_use_what_the_pages_show_and_nothing_that_outlives_it() {
     let csrf = format!("x-csrf: {}\r\n", csrf_token(&mut browser).await);
     is_refused(&browser.ask("POST", "/quote/static-info", &csrf, "{}").await, 401, 401_004);
     is_refused(&server.http("GET", "/v1/me", "", b"").await, 401, 401_004);
-    // A token needs no CSRF token.
+    // Requests with an access token need no CSRF token.
     let created = server.account("bob", Terms::default());
     assert_eq!(server.get("/v1/me", &created).await.json()["data"]["csrf"], Value::Null);
 }
 
 #[tokio::test]
-async fn requests_that_replay_the_journal_are_rate_limited_and_others_are_not() {
+async fn journal_replays_are_rate_limited() {
     let (server, _) = house().await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     for _ in 0..60 {
@@ -81,7 +80,8 @@ async fn no_change_is_accepted_without_the_csrf_token() {
     let head = format!("x-csrf: {right}\r\n");
     assert_eq!(browser.ask("POST", "/v1/quota/preview", &head, body).await.status, 200);
     assert_eq!(browser.ask("DELETE", "/v1/connections/1", &head, "").await.status, 404);
-    // No page sends a token in a header unintentionally.
+    // An access token in a header needs no CSRF token, because a page cannot send it
+    // unintentionally.
     let token = format!("authorization: Bearer {}\r\n", ann.access_token.expose());
     assert_eq!(browser.ask("POST", "/v1/quota/preview", &token, body).await.status, 200);
 }
@@ -110,7 +110,7 @@ async fn other_sites_cannot_use_the_session_of_a_browser() {
 }
 
 #[tokio::test]
-async fn a_session_ends_immediately_by_sign_out_password_change_and_revocation() {
+async fn sign_out_password_change_and_revocation_end_sessions() {
     let (server, ann) = house().await;
     let mut first = Browser::signed_in(&server, "ann").await;
     let stored = first.cookies.clone();
@@ -164,7 +164,7 @@ async fn an_operators_session_has_an_operators_rights() {
 }
 
 #[tokio::test]
-async fn an_unknown_cookie_is_a_refused_login_and_a_missing_one_is_not() {
+async fn an_unknown_cookie_is_audited_as_a_refused_login() {
     let (server, _) = house().await;
     let refused = |server: &Running| {
         let filter = AuditFilter { event: Some("login.refused"), limit: 100, ..AuditFilter::default() };
@@ -184,7 +184,7 @@ async fn an_unknown_cookie_is_a_refused_login_and_a_missing_one_is_not() {
 }
 
 #[tokio::test]
-async fn a_datafeed_on_our_page_needs_no_token_and_one_elsewhere_does() {
+async fn a_session_is_accepted_by_same_origin_datafeeds_only() {
     let (server, _) = house().await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     let path = "/udf/history?symbol=700.HK&resolution=1D&to=1794708000&countback=1";

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_session_cookie_is_new_each_time_and_ends_with_a_sign_out() {
+async fn each_sign_in_sets_a_new_cookie() {
     let (server, _) = house().await;
     let mut browser = Browser::new(&server);
     let first = browser.sign_in("/signin", "ann", PASSWORD).await;
@@ -18,7 +18,7 @@ async fn a_session_cookie_is_new_each_time_and_ends_with_a_sign_out() {
     for link in ["<header><a href=\"/\">", "<a href=\"/\">Chart</a>", "<a href=\"/quota\">", CONFIRM] {
         assert!(page.text().contains(link), "{link} in {}", page.text());
     }
-    // Signing in again with an earlier cookie sets a new one.
+    // Signing in with an existing cookie replaces it.
     let mut again = Browser::new(&server);
     again.cookies.insert("chandler_session".to_owned(), "planted".to_owned());
     again.sign_in("/signin", "ann", PASSWORD).await;
@@ -61,7 +61,7 @@ async fn unknown_names_and_wrong_passwords_get_identical_answers() {
     let gone = person(&server, "ivy");
     server.access.revoke(gone.account_id, &Actor::Operator, "", machine_now()).unwrap();
     let mut seen = Vec::new();
-    // A wrong password, an unknown name, an account without a password, one that was revoked.
+    // A wrong password, an unknown name, an account without a password, and a revoked account.
     for (name, password) in [("ann", "wrong"), ("bob", "wrong"), ("eve", "wrong"), ("ivy", PASSWORD)] {
         let mut browser = Browser::new(&server);
         let page = browser.get("/signin").await;
@@ -139,7 +139,7 @@ async fn signing_in_redirects_only_to_pages_of_this_server() {
 }
 
 #[tokio::test]
-async fn over_https_cookies_are_only_for_this_host_and_https() {
+async fn https_cookies_use_the_host_prefix() {
     let public_url = Some("https://quotes.example.org/chandler".parse().unwrap());
     let server = Running::start_with(server::Settings { public_url, ..server::Settings::default() }).await;
     person(&server, "ann");
@@ -155,7 +155,7 @@ async fn over_https_cookies_are_only_for_this_host_and_https() {
         assert!(cookie.contains("; HttpOnly; SameSite=Lax; Secure"), "{cookie}");
     }
     assert_eq!(answer.cookies.len(), 2);
-    // A cookie without the prefix is ignored.
+    // A cookie without the `__Host-` prefix is ignored.
     let session = browser.cookies["__Host-chandler_session"].clone();
     let mut plain = Browser::new(&server);
     plain.cookies.insert("chandler_session".to_owned(), session);
@@ -166,7 +166,7 @@ async fn over_https_cookies_are_only_for_this_host_and_https() {
 const CONFIRM_CODE: &str = "/oauth2/device/authorize/confirm?user_code=BCDF-GHJK";
 
 #[tokio::test]
-async fn a_user_sees_the_programs_that_use_their_account_and_ends_them() {
+async fn a_user_lists_and_revokes_authorized_programs() {
     let (server, _) = house().await;
     person(&server, "bob");
     let client = register(&server, "<Workbench>").await;
