@@ -29,7 +29,7 @@ use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
 use crate::refusal::{Refusal, WrongRegion};
 use crate::settings::Limits;
-use crate::trade::TradeListeners;
+use crate::trade_listeners::TradeListeners;
 use crate::unsent::Unsent;
 use crate::version_check::VersionCheck;
 use crate::workers::{self, Share, Who, Workers};

@@ -11,8 +11,8 @@ use crate::core::Core;
 use crate::kit::{ListenerKind, Site};
 use crate::link::Hub;
 use crate::metrics::Connection;
+use crate::places::UnauthenticatedSlot;
 use crate::proxies::{self, TrustedProxy};
-use crate::unauthenticated::UnauthenticatedSlot;
 
 /// Everything a new connection needs: the shared state, the shutdown signal, and its slot in the
 /// connection limit.

@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::StoreError;
 
-use crate::holdings::Holdings;
-use crate::kit::{ListenerDocument, Site};
+use crate::kit::{Holdings, ListenerDocument, Site};
 use crate::metrics::{self, Connection};
 use crate::settings;
 use crate::written::{Day, Instant};

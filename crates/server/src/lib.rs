@@ -4,13 +4,12 @@
 //!
 //! Every request takes the same route on any transport (`route.rs`): it is parsed into
 //! a query, the query is admitted, its command answers it, and the answer is encoded. Start with
-//! `route.rs`, then `command/`, one file per command. `link/` is a long connection, `http/`
+//! `route.rs`, then `command/`, one type per command. `link/` is a long connection, `http/`
 //! contains the endpoints, `pages/` the web pages, `listen.rs` the listeners.
 
 mod backoff;
 mod caller;
 mod certificate;
-mod client_program;
 mod command;
 mod core;
 mod day_letters;
@@ -19,7 +18,6 @@ mod dispatch;
 mod encoded_page;
 mod entrance;
 mod facts;
-mod holdings;
 mod http;
 mod intake;
 mod jobs;
@@ -33,10 +31,8 @@ mod mailbox;
 mod market_clock;
 mod metrics;
 mod names;
-mod own_names;
 mod pages;
 mod paper_levels;
-mod peer_user;
 mod places;
 mod preferences;
 mod proxies;
@@ -48,8 +44,7 @@ mod route;
 mod settings;
 mod statement_pdf;
 mod tls;
-mod trade;
-mod unauthenticated;
+mod trade_listeners;
 mod unsent;
 mod version_check;
 mod versions;
@@ -70,8 +65,7 @@ pub use metrics::count_lost_log_lines;
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use quota_document::quota_document;
-pub use settings::Limits;
-pub use settings::{EXPOSURE_ADVICE, NodeSettings, Settings};
+pub use settings::{EXPOSURE_ADVICE, Limits, NodeSettings, Settings};
 pub use statement_pdf::{PdfError, statement_font, statement_pdf};
 pub use tls::{TlsError, TlsFiles};
 pub use workers::THREADS_MAX;

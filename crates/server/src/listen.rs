@@ -17,8 +17,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::core::{Clock, Core};
 use crate::entrance::{ConnectionCount, Entrance};
-use crate::http;
-use crate::intake;
 use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, ListenerKind, Listening, Site};
 use crate::link::{self, Hub, Transport};
@@ -26,11 +24,11 @@ use crate::links::Links;
 use crate::local::SignInLinks;
 use crate::market_clock::MarketClock;
 use crate::metrics::Connection;
-use crate::places::Places;
+use crate::places::{Places, UnauthenticatedLimits, UnauthenticatedSlot};
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};
-use crate::unauthenticated::{UnauthenticatedLimits, UnauthenticatedSlot};
+use crate::{http, intake};
 
 /// Time limit for running requests after the shutdown signal.
 const DRAIN_MAX: Duration = Duration::from_secs(10);

@@ -1,5 +1,5 @@
 //! Levels earned by paper trading. Accounts are tallied once per market day, by a job
-//! (`jobs/paper_levels.rs`) or, if a level is requested before the job has run, immediately
+//! (`jobs/paper_accounts.rs`) or, if a level is requested before the job has run, immediately
 //! (`Core::tally`).
 
 use std::sync::Arc;

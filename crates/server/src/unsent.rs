@@ -1,6 +1,7 @@
 //! Unsent responses: memory that a client could make the server hold by not reading. The bytes are
 //! counted across all transports per account, or per address before sign-in. A caller at its limit
-//! gets no responses until some are sent.
+//! gets no responses until some are sent. HTTP request bodies in memory are counted and limited in
+//! the same way.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -109,6 +110,45 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.set(0);
+    }
+}
+
+/// Maximum bytes of request bodies in memory: per address, for all addresses, and per account.
+const OF_ADDRESS_MAX: usize = 1 << 20;
+const OF_STRANGERS_MAX: usize = 16 << 20;
+const OF_ACCOUNT_MAX: usize = 8 << 20;
+
+/// Counts the bytes of HTTP request bodies in memory: per account and, before authentication, per
+/// address and for all addresses together.
+#[derive(Debug)]
+pub(crate) struct Bodies {
+    addresses: Unsent,
+    accounts: Unsent,
+    strangers: Arc<Tally>,
+}
+
+impl Default for Bodies {
+    fn default() -> Bodies {
+        Bodies {
+            addresses: Unsent::new(OF_ADDRESS_MAX),
+            accounts: Unsent::new(OF_ACCOUNT_MAX),
+            strangers: Tally::new(OF_STRANGERS_MAX),
+        }
+    }
+}
+
+impl Bodies {
+    /// Returns the total bytes of all bodies.
+    pub(crate) fn bytes(&self) -> usize {
+        self.addresses.bytes() + self.accounts.bytes()
+    }
+
+    /// Returns the counters that a caller's body is charged to.
+    pub(crate) fn tallies(&self, who: Who) -> Vec<Held> {
+        match who {
+            Who::Account(_) => vec![self.accounts.of(who).hold(0)],
+            Who::Address(_) => vec![self.addresses.of(who).hold(0), self.strangers.hold(0)],
+        }
     }
 }
 

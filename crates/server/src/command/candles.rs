@@ -1,12 +1,18 @@
-//! Code shared by the two candle commands: the query, answers from the store or the page cache, and
-//! the wire numbers of periods, adjustments and trading sessions.
+//! Commands 19 and 27: the latest candles, including the one still forming, and historical candles.
+//! They share the query, answers from the store or the page cache, and the wire numbers of periods,
+//! adjustments and trading sessions.
 
+use access::Permit;
 use bytes::Bytes;
-use history::{Adjust, Answer, AsOf, COUNT_MAX, HistoryError, Paged, Paging, Plan, Query, Sessions, Slices};
+use history::{
+    Adjust, Anchor, Answer, AsOf, COUNT_MAX, Direction, HistoryError, Paged, Paging, Plan, Query, Select,
+    Sessions, Slices,
+};
 use market::{FloorTable, Period, Price, Symbol};
 use serde_json::{Value, json};
+use wire::quote::{SecurityCandlestickRequest, SecurityHistoryCandlestickRequest};
 
-use super::definition::{Reply, Response};
+use super::definition::{Command, Context, Pace, Reply, Response, Subject, symbol};
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::encoded_page::rows;
@@ -21,20 +27,20 @@ const ALL: i32 = 100;
 
 /// A candle query, with its plan once one was made.
 #[derive(Debug)]
-pub(super) struct CandleQuestion {
-    pub(super) query: Query,
+struct CandleQuestion {
+    query: Query,
     /// The plan, if it was made before the request moved to a worker thread.
     plan: Option<Plan>,
 }
 
 impl CandleQuestion {
-    pub(super) fn new(query: Query) -> CandleQuestion {
+    fn new(query: Query) -> CandleQuestion {
         CandleQuestion { query, plan: None }
     }
 
     /// Removes candles before the account's floors, and overnight candles if the account lacks the
     /// right.
-    pub(super) fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
+    fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
         let Query { symbol, sessions, .. } = &self.query;
         let (sessions, floors) = (seen(*sessions, caller), floors.of(symbol.market()));
         self.query.sessions = sessions;
@@ -43,12 +49,7 @@ impl CandleQuestion {
 
     /// Answers from the page cache, or with the one short read that unfolded stored candles need.
     /// Returns `None` for slower queries, which need a worker thread.
-    pub(super) fn reply_at_once(
-        &mut self,
-        as_of: AsOf,
-        core: &Core,
-        version: i64,
-    ) -> Option<Result<Reply, Refusal>> {
+    fn reply_at_once(&mut self, as_of: AsOf, core: &Core, version: i64) -> Option<Result<Reply, Refusal>> {
         let query = &self.query;
         if query.adjust != Adjust::None {
             return None;
@@ -71,20 +72,20 @@ impl CandleQuestion {
 
     /// Returns the encoded response: from cached encoded pages if the candles are stored in this
     /// form, otherwise encoded from columns.
-    pub(super) fn reply(self, as_of: AsOf, core: &Core) -> Result<Reply, Refusal> {
+    fn reply(self, as_of: AsOf, core: &Core) -> Result<Reply, Refusal> {
         let plan = self.plan.unwrap_or_else(|| plan(&self.query, as_of, core));
         reply(&self.query, &plan, as_of, core)
     }
 
     /// Returns the response in columns, for transports that do not send protobuf.
-    pub(super) fn columns(&self, as_of: AsOf, core: &Core) -> Result<CandleResponse, Refusal> {
+    fn columns(&self, as_of: AsOf, core: &Core) -> Result<CandleResponse, Refusal> {
         let answer = core.with_reader(|reader| core.history.candles(reader, &self.query, as_of));
         answer.map(CandleResponse).map_err(|error: HistoryError| Refusal::from(error))
     }
 
     /// Like [`columns`](Self::columns), but may exceed the protocol's limit, and includes the start
     /// of the next page.
-    pub(super) fn pages(&self, paging: Paging, as_of: AsOf, core: &Core) -> Result<Paged, Refusal> {
+    fn pages(&self, paging: Paging, as_of: AsOf, core: &Core) -> Result<Paged, Refusal> {
         core.with_reader(|reader| core.history.paged(reader, &self.query, paging, as_of))
             .map_err(|error: HistoryError| Refusal::from(error))
     }
@@ -200,7 +201,7 @@ fn period_number(period: Period) -> i32 {
     }
 }
 
-pub(super) fn adjust(number: i32) -> Result<Adjust, Refusal> {
+fn adjust(number: i32) -> Result<Adjust, Refusal> {
     match number {
         0 => Ok(Adjust::None),
         1 => Ok(Adjust::Forward),
@@ -208,6 +209,142 @@ pub(super) fn adjust(number: i32) -> Result<Adjust, Refusal> {
     }
 }
 
-pub(super) fn bad(text: String) -> Refusal {
+fn bad(text: String) -> Refusal {
     Refusal::BadQuery(text)
+}
+
+#[derive(Debug)]
+pub(crate) struct LatestCandles(CandleQuestion);
+
+impl Command for LatestCandles {
+    const NUMBER: u8 = wire::command::CANDLESTICKS;
+    const LABEL: &'static str = "candlesticks";
+    type Request = SecurityCandlestickRequest;
+    type Response = CandleResponse;
+
+    fn parse(request: SecurityCandlestickRequest, context: &Context<'_>) -> Result<LatestCandles, Refusal> {
+        let symbol = symbol(&request.symbol)?;
+        let floors = context.floors.of(symbol.market());
+        let period = period(request.period)?;
+        let count = match usize::try_from(request.count) {
+            Ok(count @ 1..=COUNT_MAX) => count,
+            Ok(0) | Err(_) => {
+                return Err(bad(format!("count {} is outside 1 to {COUNT_MAX}", request.count)));
+            }
+            Ok(count) => {
+                return Err(Refusal::TooMany(format!(
+                    "{count} candlesticks in one request: {COUNT_MAX} are the most"
+                )));
+            }
+        };
+        let select = Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count };
+        let sessions = sessions(request.trade_session, context.caller)?;
+        let adjust = adjust(request.adjust_type)?;
+        let query = Query { symbol, period, adjust, sessions, floors, select };
+        Ok(LatestCandles(CandleQuestion::new(query)))
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Security(&self.0.query.symbol)
+    }
+
+    fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
+        self.0.narrow(caller, floors);
+    }
+
+    fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<CandleResponse, Refusal> {
+        self.0.columns(caller.as_of, core)
+    }
+
+    fn reply(self, caller: &Caller, _: &Permit, core: &Core) -> Result<Reply, Refusal> {
+        self.0.reply(caller.as_of, core)
+    }
+
+    fn reply_at_once(
+        &mut self,
+        caller: &Caller,
+        core: &Core,
+        version: i64,
+    ) -> Option<Result<Reply, Refusal>> {
+        self.0.reply_at_once(caller.as_of, core, version)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct HistoryCandles(CandleQuestion);
+
+impl Command for HistoryCandles {
+    const NUMBER: u8 = wire::command::HISTORY;
+    const LABEL: &'static str = "history_candlesticks";
+    const PACE: Pace = Pace::History;
+    type Request = SecurityHistoryCandlestickRequest;
+    type Response = CandleResponse;
+
+    fn parse(
+        request: SecurityHistoryCandlestickRequest,
+        context: &Context<'_>,
+    ) -> Result<HistoryCandles, Refusal> {
+        let symbol = symbol(&request.symbol)?;
+        let floors = context.floors.of(symbol.market());
+        let period = period(request.period)?;
+        let select = match (request.query_type, &request.offset_request, &request.date_request) {
+            (1, Some(offset), _) => {
+                let (direction, count) = (offset.direction.into(), offset.count.into());
+                Select::offset(period, direction, &offset.date, &offset.minute, count)
+            }
+            (2, _, Some(dates)) => Select::dates(period, floors, &dates.start_date, &dates.end_date),
+            (1, None, _) => return Err(bad("query_type 1 needs offset_request".to_owned())),
+            (2, _, None) => return Err(bad("query_type 2 needs date_request".to_owned())),
+            (other, ..) => {
+                return Err(bad(format!("query_type {other} is neither 1 (by offset) nor 2 (by date)")));
+            }
+        };
+        let select = select.map_err(|error| bad(error.to_string()))?;
+        let sessions = sessions(request.trade_session, context.caller)?;
+        let adjust = adjust(request.adjust_type)?;
+        Ok(HistoryCandles::new(Query { symbol, period, adjust, sessions, floors, select }))
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Security(&self.0.query.symbol)
+    }
+
+    fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
+        self.0.narrow(caller, floors);
+    }
+
+    fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<CandleResponse, Refusal> {
+        self.0.columns(caller.as_of, core)
+    }
+
+    fn reply(self, caller: &Caller, _: &Permit, core: &Core) -> Result<Reply, Refusal> {
+        self.0.reply(caller.as_of, core)
+    }
+
+    fn reply_at_once(
+        &mut self,
+        caller: &Caller,
+        core: &Core,
+        version: i64,
+    ) -> Option<Result<Reply, Refusal>> {
+        self.0.reply_at_once(caller.as_of, core, version)
+    }
+}
+
+impl HistoryCandles {
+    /// Creates the command from a query that was not decoded from a message.
+    pub(crate) fn new(query: Query) -> HistoryCandles {
+        HistoryCandles(CandleQuestion::new(query))
+    }
+
+    /// Returns candles in columns, possibly more than one protocol response may hold, and the start
+    /// of the next page.
+    pub(crate) fn pages(&self, paging: Paging, caller: &Caller, core: &Core) -> Result<Paged, Refusal> {
+        self.0.pages(paging, caller.as_of, core)
+    }
+
+    /// Returns whether the response may contain overnight candles.
+    pub(crate) fn has_overnight(&self) -> bool {
+        self.0.query.sessions == Sessions::All
+    }
 }

@@ -7,8 +7,6 @@ mod account;
 mod admin;
 mod asset;
 mod body;
-#[cfg(test)]
-mod clock_tests;
 mod content;
 mod data;
 mod dated;
@@ -18,13 +16,11 @@ mod example;
 mod framing;
 mod grid;
 mod in_process;
-mod moved;
 mod not_offered;
 mod oauth;
 #[cfg(test)]
 mod policy_tests;
 mod quote;
-mod receive;
 mod routes;
 mod statement;
 mod strict;
@@ -49,7 +45,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-use crate::client_program::ClientProgram;
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::credentials::{self, Addressed};
 use crate::kit::doc::Doc;
@@ -59,6 +54,7 @@ use crate::kit::{
 };
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
+use crate::request_log::ClientProgram;
 use crate::request_log::{self, HttpRequestLine, RequestEnd};
 use crate::workers::{self, Who};
 use crate::{local, pages, proxies};

@@ -11,7 +11,7 @@ use history::import::{
 use market::{Timestamp, Venues};
 use store::{ImportId, Store, StoreError};
 
-use super::error::IntakeError;
+use super::folder::IntakeError;
 
 /// Number of sample rows returned by a dry run.
 const ROWS_SHOWN: usize = 10;

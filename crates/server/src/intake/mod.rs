@@ -3,7 +3,6 @@
 //! the importer. Independent of transports.
 
 mod engine;
-mod error;
 mod folder;
 mod runs;
 
@@ -19,12 +18,8 @@ use store::{ImportId, Store};
 
 pub(crate) use engine::FinishedAs;
 use engine::{Clock, Ground};
-use error::ARRIVING_MAX;
-pub(crate) use error::IntakeError;
-pub(crate) use folder::Arriving;
-use folder::ArrivingPlace;
-use folder::Folder;
-pub(crate) use folder::{Upload, UploadId};
+use folder::{ARRIVING_MAX, ArrivingPlace, Folder};
+pub(crate) use folder::{Arriving, IntakeError, Upload, UploadId};
 pub(crate) use runs::ImportRun;
 use runs::Runs;
 

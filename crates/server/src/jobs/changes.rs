@@ -1,6 +1,5 @@
-//! Detects imports and account changes by other processes, and wakes the paper account job early,
-//! because orders may be waiting for the new candles. The job has its own database connections.
-//! Requests check versions themselves and never wait for it.
+//! Jobs that detect changes from outside the server: to the databases and to the certificate's
+//! files.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,9 +7,10 @@ use std::time::Duration;
 use store::VersionReader;
 use tokio::sync::Notify;
 
-use super::job::{Job, JobError, Progress, RunsOn};
+use super::runner::{Job, JobError, Progress, RunsOn, Trigger};
 use crate::core::Core;
 use crate::metrics::JobName;
+use crate::tls::Tls;
 
 /// Interval between checks. A check without changes costs two SQL statements that read no page.
 const EVERY: Duration = Duration::from_secs(1);
@@ -29,7 +29,10 @@ struct Versions {
     accounts: i64,
 }
 
-pub(super) fn job(core: &Arc<Core>) -> Job {
+/// Detects imports and account changes by other processes, and wakes the paper account job early,
+/// because orders may be waiting for the new candles. The job has its own database connections.
+/// Requests check versions themselves and never wait for it.
+pub(super) fn of_store(core: &Arc<Core>) -> Job {
     let (core, state) = (core.clone(), Mutex::new((None, None)));
     Job {
         name: JobName::StoreChanges,
@@ -59,4 +62,23 @@ fn look(core: &Core, readers: &mut Option<Readers>) -> Result<Versions, JobError
     let versions = Versions { store: open.store.version()?, accounts: open.accounts.version()? };
     *readers = Some(open);
     Ok(versions)
+}
+
+/// Interval between checks of the files.
+const CERTIFICATE_EVERY: Duration = Duration::from_secs(30);
+
+/// Reloads the certificate when its files have changed, or immediately on request (SIGHUP).
+pub(super) fn of_certificate(core: &Arc<Core>, tls: &Arc<Tls>) -> Job {
+    let (core, tls) = (core.clone(), tls.clone());
+    Job {
+        name: JobName::Certificate,
+        place: RunsOn::EveryServer,
+        first_after: CERTIFICATE_EVERY,
+        every: CERTIFICATE_EVERY,
+        demand: tls.demand(),
+        work: Arc::new(move |trigger| {
+            tls.look(trigger == Trigger::Demand, &core.metrics)?;
+            Ok(Progress::Done)
+        }),
+    }
 }

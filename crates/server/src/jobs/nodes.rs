@@ -8,7 +8,7 @@ use std::time::Duration;
 use access::DatabaseState;
 use tokio::sync::Notify;
 
-use super::job::{Job, JobError, Progress, RunsOn};
+use super::runner::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::links::Links;
 use crate::metrics::JobName;

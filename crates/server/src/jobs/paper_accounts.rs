@@ -5,6 +5,8 @@
 //! Accounts are served round robin: each gets a portion of work per round. All due accounts come
 //! first. Accounts that need more than one portion follow in rotation, with a bounded number of
 //! portions per round.
+//!
+//! Two more jobs tally the accounts for levels and create their statements.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,15 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use access::AccountId;
-
 use history::AsOf;
 use market::{Market, Timestamp};
 use paper::{Advanced, PaperError};
 use store::Reader;
 use tokio::sync::Notify;
-use trading::statement::last_made_at;
+use trading::statement::{last_made_at, made_at};
 
-use super::job::{Job, JobError, Progress, RunsOn};
+use super::runner::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
@@ -148,6 +149,91 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
             Ok(Progress::Done)
         }),
     }
+}
+
+/// Maximum delay until accounts opened or rewound by another process are noticed, in machine time.
+const LEVELS_EVERY: Duration = Duration::from_secs(60);
+/// Minimum pause between two market days, so that a fast replay leaves time for requests.
+const LEVELS_PAUSE: Duration = Duration::from_millis(100);
+/// Maximum number of accounts tallied in one portion and written in one transaction.
+const LEVELS_TOGETHER_MAX: u32 = 128;
+
+/// Tallies paper accounts after each market day, if they count toward levels. Otherwise removes
+/// earlier tallies, so that no level depends on them.
+pub(super) fn levels(core: &Arc<Core>) -> Job {
+    let (core, after) = (core.clone(), AtomicI64::new(i64::MIN));
+    Job {
+        name: JobName::PaperLevels,
+        place: RunsOn::OneServer,
+        first_after: Duration::ZERO,
+        every: LEVELS_EVERY,
+        demand: core.paper_levels.due().clone(),
+        work: Arc::new(move |_| tally(&core, &after)),
+    }
+}
+
+/// Tallies one portion of accounts, starting after the account id in `after`.
+fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
+    if !core.access.counts_paper() {
+        core.paper.drop_tallies()?;
+        return Ok(Progress::Done);
+    }
+    let moment = core.paper_moment(core.market_now());
+    let days = core.access.tally_days(moment.as_of.now());
+    let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
+    let ids = core.paper.untallied(days.today, done, LEVELS_TOGETHER_MAX)?;
+    if let Some(last) = ids.last() {
+        core.with_reader(|reader| core.paper.tally(&ids, &days, reader, &moment))?;
+        // An account that could not be tallied is not retried in this run.
+        after.store(last.0, Ordering::Release);
+        return Ok(Progress::More);
+    }
+    let next = days.today.tomorrow().map(|day| core.history.venues().of(Market::Hk).zone().midnight(day));
+    let next = next.unwrap_or(Timestamp(i64::MAX));
+    let wait = core.market_clock().pace().wait(moment.as_of.now(), next);
+    Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LEVELS_PAUSE))))
+}
+
+/// Maximum delay until progress made by other processes is noticed, in machine time.
+const STATEMENTS_EVERY: Duration = Duration::from_secs(60);
+/// Minimum pause between two market dates, so that a fast replay leaves time for requests.
+const STATEMENTS_PAUSE: Duration = Duration::from_millis(250);
+/// Maximum number of accounts per portion. Each is a separate transaction.
+const STATEMENTS_TOGETHER_MAX: u32 = 16;
+
+/// Creates due statements for paper accounts that were advanced past a statement's instant. Idle
+/// accounts are not advanced for this; their statements are created on request.
+pub(super) fn statements(core: &Arc<Core>) -> Job {
+    let (core, after) = (core.clone(), AtomicI64::new(i64::MIN));
+    Job {
+        name: JobName::Statements,
+        place: RunsOn::OneServer,
+        first_after: Duration::ZERO,
+        every: STATEMENTS_EVERY,
+        demand: core.statements_due.clone(),
+        work: Arc::new(move |_| make(&core, &after)),
+    }
+}
+
+/// Creates statements for one portion of accounts, starting after the account id in `after`.
+fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
+    let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
+    let ids = core.paper.with_statements_due(done, STATEMENTS_TOGETHER_MAX)?;
+    if let Some(last) = ids.last() {
+        core.with_reader(|reader| {
+            core.paper.make_due_statements(&ids, reader, core);
+            Ok::<_, PaperError>(())
+        })?;
+        // An account that failed is not retried in this run.
+        after.store(last.0, Ordering::Release);
+        return Ok(Progress::More);
+    }
+    let (now, zone) = (core.market_now().now(), core.history.venues().of(Market::Hk).zone());
+    let today = zone.date(now);
+    let of_yesterday = made_at(zone, today.yesterday().unwrap_or(today));
+    let next = if of_yesterday > now { of_yesterday } else { made_at(zone, today) };
+    let wait = core.market_clock().pace().wait(now, next);
+    Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(STATEMENTS_PAUSE))))
 }
 
 #[cfg(test)]

@@ -1,24 +1,95 @@
-//! Runs the jobs. Each has a task that waits for its time, runs the work on a blocking thread, and
-//! counts the result. A failure or panic affects only that run. Stopping the runner aborts the
-//! tasks immediately. A portion already running on a thread finishes, but the runner does not wait
-//! for it.
+//! Definition of a job (its name, interval and work, and the servers it runs on), and the runner.
+//! Each job has a task that waits for its time, runs the work on a blocking thread, and counts the
+//! result. A failure or panic affects only that run. Stopping the runner aborts the tasks
+//! immediately. A portion already running on a thread finishes, but the runner does not wait for it.
 
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use access::AccessError;
+use paper::PaperError;
 use store::{JobLock, Store, StoreError};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::job::{Job, JobError, Progress, RunsOn, Trigger};
 use crate::core::Core;
-use crate::metrics::JobOutcome;
+use crate::metrics::{JobName, JobOutcome};
+use crate::tls::TlsError;
 
 /// Pause between two portions of a run, so that requests can write to the store.
 const PORTION_PAUSE: Duration = Duration::from_millis(50);
 /// Jitter divisor: a run may start early by up to this fraction of its interval.
 const JITTER_PART: u32 = 10;
+
+/// Which servers of a store run the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunsOn {
+    /// Every server. The job does not change the store.
+    EveryServer,
+    /// The server that holds the store's job lock.
+    OneServer,
+}
+
+/// Reason why a run starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    Time,
+    /// An immediate run was requested.
+    Demand,
+}
+
+/// Result of one portion. Work is split into portions, so that other writers do not wait long and
+/// the server can stop quickly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Done,
+    /// There may be more to do in this run, which continues after a pause.
+    More,
+    /// Nothing to do for this duration. The next run starts after it or after the interval,
+    /// whichever is sooner.
+    DoneFor(Duration),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JobError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    #[error(transparent)]
+    Paper(#[from] PaperError),
+    #[error("the certificate from before stays in use: {0}")]
+    Tls(#[from] TlsError),
+    #[error("cannot remove uploads: {0}")]
+    Uploads(#[from] std::io::Error),
+    #[error("it ended unexpectedly")]
+    Panicked,
+}
+
+/// Does one portion of work on a blocking thread.
+pub(crate) type Work = Arc<dyn Fn(Trigger) -> Result<Progress, JobError> + Send + Sync>;
+
+pub(crate) struct Job {
+    pub(crate) name: JobName,
+    pub(crate) place: RunsOn,
+    /// Maximum delay from server start to the first run.
+    pub(crate) first_after: Duration,
+    /// Maximum delay from the end of one run to the start of the next.
+    pub(crate) every: Duration,
+    /// Starts a run immediately when notified.
+    pub(crate) demand: Arc<Notify>,
+    pub(crate) work: Work,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Job { name, place, every, .. } = self;
+        write!(f, "Job {{ name: {name:?}, place: {place:?}, every: {every:?} }}")
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Runner {

@@ -11,9 +11,8 @@ use store::Store;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::job::{Job, JobError, Progress, RunsOn, Trigger};
-use super::runner::{Runner, jittered};
-use super::{changes, expiry, of_server, paper_levels, retention, statements, uploads};
+use super::runner::{Job, JobError, Progress, Runner, RunsOn, Trigger, jittered};
+use super::{changes, of_server, paper_accounts, removal};
 use crate::core::Core;
 use crate::links::Links;
 use crate::metrics::{JobName, JobOutcome};
@@ -184,7 +183,7 @@ async fn the_audit_is_pruned_by_the_setting() {
     let dir = store();
     let core = core(dir.path());
     let days = NonZeroU32::new(30).unwrap();
-    let kept_from = retention::kept_from(NOW, days);
+    let kept_from = removal::kept_from(NOW, days);
     assert_eq!(kept_from.0 % DAY_S, 0);
     assert!((30 * DAY_S..31 * DAY_S).contains(&(NOW.0 - kept_from.0)));
     for (name, at) in [("ann", kept_from.0 - DAY_S), ("bob", kept_from.0 - 1), ("eve", kept_from.0)] {
@@ -221,7 +220,7 @@ async fn files_not_imported_within_a_day_are_removed() {
         std::fs::create_dir_all(folder).unwrap();
         std::fs::write(folder.join("AAPL.csv"), "x").unwrap();
     }
-    let runner = Runner::start(&core, vec![uploads::job(&core)]);
+    let runner = Runner::start(&core, vec![removal::uploads(&core)]);
     sleep(62 * SECOND).await;
     assert_eq!(runs(&core, JobName::Uploads), [1, 0, 0]);
     assert_eq!([old, new, part].map(|folder| folder.exists()), [false, true, false]);
@@ -240,7 +239,7 @@ async fn expired_sessions_are_removed_without_a_request() {
     for (hash, end) in [([1; 32], NOW), ([2; 32], Timestamp(NOW.0 + 1))] {
         assert!(accounts.begin_guest(created.account_id, &hash, end, &note).unwrap());
     }
-    let runner = Runner::start(&core, vec![expiry::job(&core)]);
+    let runner = Runner::start(&core, vec![removal::expired_grants(&core)]);
     sleep(62 * SECOND).await;
     assert_eq!(runs(&core, JobName::ExpiredGrants), [1, 0, 0]);
     runner.stop().await;
@@ -256,7 +255,7 @@ async fn changes_by_another_process_are_noticed() {
     let mut readers = (core.store.version_reader().unwrap(), core.access.version_reader().unwrap());
     let mut versions = || (readers.0.version().unwrap(), readers.1.version().unwrap());
     let sooner = core.listeners.sooner().clone();
-    let runner = Runner::start(&core, vec![changes::job(&core)]);
+    let runner = Runner::start(&core, vec![changes::of_store(&core)]);
     timeout(2 * SECOND, sooner.notified()).await.unwrap();
     let first = versions();
     assert!(timeout(10 * SECOND, sooner.notified()).await.is_err(), "nothing has happened");
@@ -305,7 +304,7 @@ async fn paper_accounts_are_tallied_after_a_market_day() {
         let held = core.access.database().paper_assets_as_of(id, "2026-11-15".parse().unwrap()).unwrap();
         held.into_iter().map(|one| (one.currency, one.amount)).collect()
     };
-    let runner = Runner::start(&core, vec![paper_levels::job(&core)]);
+    let runner = Runner::start(&core, vec![paper_accounts::levels(&core)]);
     sleep(SECOND).await;
     assert!(sunday().is_empty(), "it is not over");
     clock.fetch_add(86_400, Ordering::Relaxed);
@@ -315,7 +314,7 @@ async fn paper_accounts_are_tallied_after_a_market_day() {
     runner.stop().await;
     // A server that does not count paper accounts removes the tallies.
     let plain = Arc::new(open(LevelsFrom::Reported));
-    let runner = Runner::start(&plain, vec![paper_levels::job(&plain)]);
+    let runner = Runner::start(&plain, vec![paper_accounts::levels(&plain)]);
     sleep(SECOND).await;
     assert_eq!(runs(&plain, JobName::PaperLevels), [1, 0, 0]);
     assert!(sunday().is_empty(), "{:?}", sunday());
@@ -337,7 +336,7 @@ async fn statements_are_created_once_an_account_is_advanced() {
     let begin = |reading: &paper::Reading<'_>| reading.account.began();
     core.with_reader(|reader| core.paper.at(id, reader, &*core).read(begin)).unwrap();
     let last = || core.access.database().last_statement(id, 1).unwrap().map(|date| date.to_string());
-    let runner = Runner::start(&core, vec![statements::job(&core)]);
+    let runner = Runner::start(&core, vec![paper_accounts::statements(&core)]);
     sleep(SECOND).await;
     // Sunday in Hong Kong. Moving the clock does not advance the account.
     clock.fetch_add(3 * 86_400, Ordering::Relaxed);

@@ -1,22 +1,23 @@
-//! One complete HTTP request, as passed to endpoints and pages.
+//! One complete HTTP request, as passed to endpoints and pages: with the part of its row that
+//! authentication needs, and the listener that accepted it.
 
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 
+use access::{Region, Repetition};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::HeaderMap;
 use hyper::{Method, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::counter::{self, COUNTER_ID};
 use super::envelope::Problem;
 use super::fields;
-use super::listening::ListenerKind;
-use super::terms::CredentialTerms;
-use super::unique_fields;
-use super::whole_numbers::without_zero_fractions;
+use super::json_text::{parse_unique, without_zero_fractions};
 use crate::intake::Arriving;
 use crate::refusal::Refusal;
 
@@ -44,7 +45,7 @@ pub(crate) struct Call<'a> {
     /// Local address of the connection.
     pub(crate) reached: SocketAddr,
     /// Region of the listener, or `None` if it serves every region.
-    pub(crate) region: Option<access::Region>,
+    pub(crate) region: Option<Region>,
     /// Token from the URL, for endpoints that accept one there.
     pub(crate) address_token: Option<&'a access::Secret>,
     pub(crate) listener_kind: ListenerKind,
@@ -83,7 +84,7 @@ impl Call<'_> {
         if !body.windows(COUNTER_ID.len()).any(|part| part == COUNTER_ID.as_bytes()) {
             return serde_json::from_slice(&body);
         }
-        let mut fields = unique_fields::parse(&body)?;
+        let mut fields = parse_unique(&body)?;
         counter::fields(&mut fields).map_err(serde::de::Error::custom)?;
         serde_json::from_value(Value::Object(fields))
     }
@@ -139,4 +140,98 @@ impl RequestNotes {
     pub(crate) fn noted(&self) -> RequestFacts {
         RequestFacts { account: self.account.get(), candles: self.candles.get(), client: None }
     }
+}
+
+/// The part of a row that authentication needs. It is not in `row.rs`, to avoid a dependency cycle:
+/// rows refer to handlers, handlers take a request, and requests refer to these terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CredentialTerms {
+    pub(crate) home: Home,
+    pub(crate) effect: Effect,
+    /// Whether a browser session is accepted as credentials.
+    pub(crate) takes_session: bool,
+}
+
+/// Which accounts a regional listener serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// All accounts: the endpoint is public, or for signing in, or it returns market data, for
+    /// which the route itself checks the region.
+    Anywhere,
+    /// Only accounts of its region, because the endpoint concerns the account itself. Tokens of
+    /// other accounts are invalid here.
+    OwnRegion,
+}
+
+/// Whether a request changes state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Changes state unless the method is GET, HEAD or OPTIONS.
+    ByMethod,
+    /// Never changes state, whatever the method. SDKs sign with a timestamp in seconds, so two
+    /// equal requests within a second have the same signature. Both are answered, whereas a change
+    /// with a repeated signature is refused.
+    Question,
+    /// Changes state unless the method is GET, HEAD or OPTIONS, and a client may intend the same
+    /// change twice: two equal orders within a second are both executed.
+    Orders,
+}
+
+impl CredentialTerms {
+    /// Terms of a request without an endpoint, which changes nothing.
+    pub(crate) const NO_ROW: CredentialTerms =
+        CredentialTerms { home: Home::Anywhere, effect: Effect::Question, takes_session: false };
+
+    /// Returns whether a request with this method changes state.
+    pub(crate) fn is_change(self, method: &Method) -> bool {
+        let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+        !is_safe && self.effect != Effect::Question
+    }
+
+    /// Returns whether the signature of a change may be repeated.
+    pub(crate) fn repetition(self) -> Repetition {
+        match self.effect {
+            Effect::Orders => Repetition::InAMoment,
+            Effect::ByMethod | Effect::Question => Repetition::Never,
+        }
+    }
+}
+
+/// A listener, as shown to operators.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listening {
+    pub(crate) kind: &'static str,
+    pub(crate) address: SocketAddr,
+    pub(crate) region: Option<Region>,
+    pub(crate) is_tls: bool,
+}
+
+/// A listener of the server.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Listener")]
+pub(crate) struct ListenerDocument {
+    kind: &'static str,
+    address: String,
+    /// Region whose accounts it serves; null for all.
+    region: Option<&'static str>,
+    tls: bool,
+}
+
+impl Listening {
+    pub(crate) fn document(&self) -> ListenerDocument {
+        ListenerDocument {
+            kind: self.kind,
+            address: self.address.to_string(),
+            region: self.region.map(Region::as_str),
+            tls: self.is_tls,
+        }
+    }
+}
+
+/// The kind of listener that accepted a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListenerKind {
+    Public,
+    /// Serves only monitoring, without authentication.
+    Internal,
 }

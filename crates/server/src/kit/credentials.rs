@@ -13,14 +13,11 @@ use hyper::http::request::Parts;
 use market::Timestamp;
 use percent_encoding::percent_decode_str;
 
-use super::call::Call;
+use super::call::{Call, Home, ListenerKind};
 use super::claims::Claim;
-use super::cookies;
 use super::envelope::Problem;
-use super::fields;
-use super::listening::ListenerKind;
 use super::site::Site;
-use super::terms::Home;
+use super::{cookies, fields};
 use crate::caller::{Caller, Client, Language};
 use crate::metrics::{Authenticated, Entry};
 use crate::refusal::Refusal;

@@ -4,7 +4,6 @@
 //! ([`doc`]). This module does not depend on any endpoint or page.
 
 pub(crate) mod allowance;
-mod bodies;
 mod call;
 mod claims;
 pub(crate) mod codes;
@@ -15,8 +14,7 @@ pub(crate) mod doc;
 pub(crate) mod envelope;
 pub(crate) mod fields;
 pub(crate) mod json_fields;
-mod listening;
-pub(crate) mod named;
+mod json_text;
 pub(crate) mod open;
 mod pace;
 pub(crate) mod packed;
@@ -25,18 +23,14 @@ pub(crate) mod pieces;
 pub(crate) mod query;
 mod row;
 mod site;
-mod terms;
 pub(crate) mod trader;
-mod unique_fields;
-mod upload_problems;
-pub(crate) mod visible;
-pub(crate) mod whole_numbers;
 
-pub(crate) use call::{Answer, Call, PathValue, RequestFacts, RequestNotes};
+pub(crate) use call::{
+    Answer, Call, CredentialTerms, Home, ListenerDocument, ListenerKind, Listening, PathValue, RequestFacts,
+    RequestNotes,
+};
 pub(crate) use credentials::{Admitted, Watcher};
 pub(crate) use envelope::Problem;
-pub(crate) use listening::{ListenerDocument, ListenerKind, Listening};
 pub(crate) use pace::RowPace;
 pub(crate) use row::{Asks, Audience, Gate, OpenHandler, Permitted, PermittedHandler, Row, RowBody};
-pub(crate) use site::{CONNECTIONS_EACH, Site, base_url};
-pub(crate) use terms::{CredentialTerms, Home};
+pub(crate) use site::{CONNECTIONS_EACH, Holdings, Site, base_url};

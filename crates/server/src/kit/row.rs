@@ -3,13 +3,12 @@
 
 use access::Scope;
 
-use super::call::{Answer, Call};
+use super::call::{Answer, Call, CredentialTerms, Effect, Home};
 use super::credentials::{Admitted, Watcher};
 use super::doc::Doc;
 use super::envelope::Problem;
 use super::pace::RowPace;
 use super::site::Site;
-use super::terms::{CredentialTerms, Effect, Home};
 use crate::metrics::Task;
 
 #[derive(Clone, Copy, Debug)]

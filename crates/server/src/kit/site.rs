@@ -1,31 +1,27 @@
 //! Shared HTTP state besides the core: public URL and listeners, limits on callers, and caches.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use access::{AccountId, Pace, RateLimit};
 use history::AsOf;
 use hyper::header::HOST;
-use store::StoreError;
+use store::{Reader, StoreError, Totals};
 
-use super::bodies::Bodies;
-use super::call::Call;
+use super::call::{Call, Listening};
 use super::claims::Claims;
-use super::listening::Listening;
 use super::pieces::Pieces;
 use crate::core::Core;
 use crate::day_letters::DayLetters;
 use crate::directory::{Directory, DirectoryCache};
-use crate::holdings::{Holdings, HoldingsCache};
 use crate::links::Links;
-use crate::own_names::own_host;
-use crate::places::Places;
-use crate::public_url::PublicUrl;
+use crate::places::{Places, UnauthenticatedLimits};
+use crate::public_url::{PublicUrl, own_host};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::tls::Tls;
-use crate::unauthenticated::UnauthenticatedLimits;
+use crate::unsent::Bodies;
 
 /// Maximum keep-alive connections per account. Further ones are closed after their response.
 pub(crate) const CONNECTIONS_EACH: usize = 256;
@@ -211,4 +207,33 @@ pub(crate) fn base_url(call: &Call<'_>, site: &Site) -> String {
     let names = site.tls.as_ref().map(|tls| tls.certificate().names.clone()).unwrap_or_default();
     let scheme = if site.is_https() { "https" } else { "http" };
     format!("{scheme}://{}", own_host(host, call.reached, &names))
+}
+
+/// Store totals of one version.
+#[derive(Clone, Debug)]
+pub(crate) struct Holdings {
+    pub(crate) version: i64,
+    pub(crate) totals: Totals,
+}
+
+/// Cached totals of the most recently requested version. Computing them scans all series.
+#[derive(Debug, Default)]
+pub(crate) struct HoldingsCache(Mutex<Option<Holdings>>);
+
+impl HoldingsCache {
+    pub(crate) fn current(&self, core: &Core) -> Result<Holdings, StoreError> {
+        core.with_reader(|reader: &mut Reader| {
+            let version = reader.version()?;
+            let state = self.0.lock().ok().and_then(|state| state.clone());
+            if let Some(state) = state.filter(|state| state.version == version) {
+                return Ok(state);
+            }
+            let snapshot = reader.snapshot()?;
+            let holdings = Holdings { version: snapshot.version()?, totals: snapshot.totals()? };
+            if let Ok(mut state) = self.0.lock() {
+                *state = Some(holdings.clone());
+            }
+            Ok(holdings)
+        })
+    }
 }

@@ -14,10 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 
 use super::Link;
-use super::credentials::Credentials;
 use super::pending::LinkRequest;
-use super::session::admit_trade;
-use super::topics::{subscribes, unwatched};
+use super::session::{admit_trade, subscribes, unwatched};
 use crate::caller::Caller;
 use crate::links::{Links, Pulse, SignedIn};
 use crate::mailbox::MailboxReader;
@@ -178,4 +176,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         };
         self.answer_as(Task::Trade, request.answered(answer));
     }
+}
+
+/// A decoded sign-in request, with a one-time password or a session.
+#[derive(Clone)]
+pub(super) enum Credentials {
+    Otp(String),
+    Session(String),
 }

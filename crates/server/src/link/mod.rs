@@ -6,25 +6,20 @@
 //! can answer is answered inline; all others go to a worker thread.
 
 mod blocking_task;
-mod credentials;
+mod end;
 #[cfg(test)]
 mod flow_tests;
 mod gateway;
-mod goodbye;
 #[cfg(test)]
 mod house;
-mod hub;
 mod outbox;
 mod pending;
 #[cfg(test)]
 mod push_tests;
-mod pushes;
 mod session;
 mod sign_in;
-mod tally;
 #[cfg(test)]
 mod tests;
-mod topics;
 mod transport;
 mod turn;
 
@@ -48,9 +43,7 @@ use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
 use crate::unsent::Held;
 use blocking_task::BlockingTask;
-pub(crate) use gateway::{GatewayKind, Program};
-pub(crate) use hub::Arrival;
-pub(crate) use hub::Hub;
+pub(crate) use gateway::{Arrival, GatewayKind, Hub, Program};
 use outbox::Outbox;
 use pending::{EndedRequest, LinkRequest, LinkResponse, Pending};
 use session::{Admitted, Session, admit_trade};
@@ -432,7 +425,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     fn answer(&mut self, answered: LinkResponse) {
-        self.answer_as(tally::task(answered.command), answered);
+        self.answer_as(end::task(answered.command), answered);
     }
 
     fn answer_as(&mut self, task: Task, LinkResponse { command, id, since, answer }: LinkResponse) {

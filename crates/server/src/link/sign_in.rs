@@ -10,11 +10,10 @@ use tokio::time::Instant;
 use wire::{Status, code, control};
 
 use super::Link;
-use super::credentials::Credentials;
+use super::blocking_task::Credentials;
 use super::gateway::{Gateway, Metadata, Mixed, SignedInBy};
 use super::pending::LinkRequest;
-use super::session::Session;
-use super::topics::Topics;
+use super::session::{Session, Topics};
 use super::transport::{AUTH, CloseCode};
 use crate::caller::{Client, Language};
 use crate::links::{Pulse, SignedIn};

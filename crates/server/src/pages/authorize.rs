@@ -1,19 +1,20 @@
 //! Consent page of the authorization-code flow: a client sends a user here, and the user returns to
 //! it with a code or a refusal. The request stays in the query string and is validated again when
-//! the form is submitted.
+//! the form is submitted. The pages of a device code use the same parts.
 
-use access::{AuthorizationError, AuthorizationRequest, BadRequest, ClientInfo, Permit};
+use access::{AuthorizationError, AuthorizationRequest, BadRequest, ClientInfo, Permit, Role};
 use hyper::StatusCode;
 
-use super::docs::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, page};
 use super::html::Html;
-use super::sign_in::sign_out_form;
-use super::visit::{PageError, Sheet, Visit, fact, redirect, sentence};
+use super::sign_in::{self, sign_out_form};
+use super::visit::{
+    CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, PageError, Sheet, Visit, fact, page, redirect, sentence,
+};
 use super::words::Words;
-use super::{forms, region};
-use super::{path, sign_in};
+use super::{forms, path};
 use crate::kit::Answer;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, described_only, of_form};
+use crate::refusal::WrongRegion;
 
 pub(super) const AUTHORIZE: Doc = page("authorize", "Consent of the authorization-code flow (RFC 6749, 4.1)")
     .parameters(&[
@@ -64,7 +65,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
         return decide(visit, &request);
     }
     match &visit.session {
-        Some((cookie, permit)) => match region::elsewhere(visit, cookie, permit)? {
+        Some((cookie, permit)) => match elsewhere(visit, cookie, permit)? {
             Some(page) => Ok(page),
             None => question(visit, cookie, permit, &request),
         },
@@ -108,7 +109,7 @@ fn question(
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.p(words.decide_client).raw("\n");
     may(words, &mut html);
-    region::no_operator(words, permit, &mut html);
+    no_operator(words, permit, &mut html);
     html.raw("<dl>\n");
     who(words, permit, &request.client, &mut html);
     fact(&mut html, words.back_to, &place(&request.redirect_uri));
@@ -127,7 +128,7 @@ fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, P
     let again = || PageError::StaleForm { next: forms::safe_next(&visit.here()).map(str::to_owned) };
     let Some((cookie, permit)) = &visit.session else { return Err(again()) };
     visit.check(&fields, cookie, &purpose(visit)).map_err(|_| again())?;
-    if let Some(page) = region::elsewhere(visit, cookie, permit)? {
+    if let Some(page) = elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
     let (access, now) = (&visit.site.core.access, visit.site.core.machine_now());
@@ -180,6 +181,34 @@ pub(super) fn another(visit: &Visit<'_>, cookie: &str, permit: &Permit, html: &m
         .raw("</span>\n");
     sign_out_form(visit, cookie, next, visit.words.use_another, html);
     html.raw("</div>");
+}
+
+/// Returns the page for an account of another region. It cannot consent here, because the client
+/// that uses this listener would never receive the decision.
+pub(super) fn elsewhere(
+    visit: &Visit<'_>,
+    cookie: &str,
+    permit: &Permit,
+) -> Result<Option<Answer>, PageError> {
+    let (region, entrance, address) = match visit.site.core.at_home_of(permit.account().id, visit.call.region)
+    {
+        Ok(()) => return Ok(None),
+        Err(WrongRegion::Elsewhere { region, entrance, serves_all_at }) => (region, entrance, serves_all_at),
+        Err(WrongRegion::Unknown(error)) => return Err(error.into()),
+    };
+    let words = visit.words;
+    let text = words.elsewhere.replacen("{}", region.as_str(), 1).replacen("{}", entrance.as_str(), 1);
+    let mut html = Html::default();
+    html.p(&text).raw("\n<p>").filled(words.elsewhere_go, &address).raw("</p>\n");
+    another(visit, cookie, permit, &mut html);
+    Ok(Some(Sheet::new(words.trouble, html).status(StatusCode::FORBIDDEN).answer(visit.frame)))
+}
+
+/// Adds a notice for operators that a client does not get their privileges.
+pub(super) fn no_operator(words: &Words, permit: &Permit, html: &mut Html) {
+    if permit.account().role == Role::Operator {
+        html.raw("<p class=\"alert\">").text(words.no_operator).raw("</p>\n");
+    }
 }
 
 #[cfg(test)]

@@ -8,13 +8,11 @@ use std::time::Duration;
 use access::{CodeRefused, DeviceRequest, Permit};
 use hyper::StatusCode;
 
-use super::authorize;
-use super::docs::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, page};
-use super::forms::Fields;
+use super::forms::{self, Fields};
 use super::html::Html;
 use super::sign_in::{self, shown};
-use super::visit::{PageError, Sheet, Visit, alert, fact, stale};
-use super::{forms, path, region};
+use super::visit::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, PageError, Sheet, Visit, alert, fact, page, stale};
+use super::{authorize, path};
 use crate::kit::Answer;
 use crate::kit::doc::refusals::RETRY_AFTER;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, described_only, of_form};
@@ -66,7 +64,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
         let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
         return sign_in::form(visit, &sign_in::Form { next, ..Default::default() });
     };
-    if let Some(page) = region::elsewhere(visit, cookie, permit)? {
+    if let Some(page) = authorize::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
     // Any site can link here with wrong codes, which would use up the user's attempts.
@@ -172,7 +170,7 @@ fn question(
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.raw("<p class=\"bigcode\">").text(&request.user_code).raw("</p>\n").p(words.decide_device).raw("\n");
     authorize::may(words, &mut html);
-    region::no_operator(words, permit, &mut html);
+    authorize::no_operator(words, permit, &mut html);
     html.raw("<dl>\n");
     authorize::who(words, permit, &request.client, &mut html);
     let minutes = visit.site.core.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
@@ -200,7 +198,7 @@ fn decide(visit: &Visit<'_>) -> Result<Answer, PageError> {
         "deny" => false,
         _ => return Err(PageError::Malformed),
     };
-    if let Some(page) = region::elsewhere(visit, cookie, permit)? {
+    if let Some(page) = authorize::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
     let request = match look(visit, permit, typed)? {

@@ -6,15 +6,11 @@
 mod assets;
 mod authorize;
 mod device;
-mod docs;
 mod forms;
 mod front;
 mod html;
 mod once;
 mod password;
-mod path;
-mod programs;
-mod region;
 mod sign_in;
 mod visit;
 mod words;
@@ -26,13 +22,13 @@ use hyper::header::{
 };
 use hyper::{Method, Response, StatusCode};
 
+use crate::kit::paths as path;
 use crate::kit::{Answer, Audience, Call, OpenHandler, Problem, Row, Site};
 use crate::metrics::Task;
 use html::Html;
 use visit::{Frame, PageError, Sheet, Visit, redirect};
 
 pub(crate) use assets::{file, is_file};
-pub(crate) use path::SIGN_IN_ONCE;
 
 const STYLE: &str = include_str!("pages.css");
 /// The stylesheet changes only with a new executable.
@@ -47,26 +43,26 @@ pub(crate) const ROUTES: &[Row] = &[
     get(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&sign_in::SIGN_IN_PAGE),
     post(path::SIGN_IN, |call, site| show(call, site, sign_in::answer)).doc(&sign_in::SIGN_IN),
     post(path::SIGN_OUT, |call, site| show(call, site, sign_in::sign_out)).doc(&sign_in::SIGN_OUT),
-    post(path::END, |call, site| show(call, site, programs::end)).doc(&programs::END_PROGRAM),
+    post(path::END, |call, site| show(call, site, sign_in::end_program)).doc(&sign_in::END_PROGRAM),
     get(path::SIGN_IN_ONCE, |call, site| show(call, site, once::answer)).doc(&once::ONE_TIME_LINK),
     post(path::SIGN_IN_ONCE, |call, site| show(call, site, once::answer)).doc(&once::USE_ONE_TIME_LINK),
     get(path::PASSWORD, |call, site| show(call, site, password::answer)).doc(&password::PASSWORD_PAGE),
     post(path::PASSWORD, |call, site| show(call, site, password::answer)).doc(&password::SET_PASSWORD),
-    Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&docs::STYLE),
+    Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&front::STYLE),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
-        .doc(&docs::CHART),
+        .doc(&front::CHART),
     // The dashboard, for accounts and operators.
-    get(path::SECURITIES, desk).doc(&docs::SECURITIES),
-    get(path::PORTFOLIO, desk).doc(&docs::PORTFOLIO),
-    get(path::TOPICS, desk).doc(&docs::TOPICS),
-    get(path::TOPIC, desk).doc(&docs::TOPIC),
-    get(path::QUOTA, desk).doc(&docs::QUOTA),
-    get(path::CONNECTIONS, desk).doc(&docs::CONNECTIONS),
-    get(path::COVERAGE, desk).doc(&docs::COVERAGE),
-    get(path::IMPORTS, desk).doc(&docs::IMPORTS),
-    get(path::ADMIN, desk).doc(&docs::ADMIN),
-    get(path::ADMIN_AUDIT, desk).doc(&docs::ADMIN_AUDIT),
-    get(path::ADMIN_STATUS, desk).doc(&docs::ADMIN_STATUS),
+    get(path::SECURITIES, desk).doc(&front::SECURITIES),
+    get(path::PORTFOLIO, desk).doc(&front::PORTFOLIO),
+    get(path::TOPICS, desk).doc(&front::TOPICS),
+    get(path::TOPIC, desk).doc(&front::TOPIC),
+    get(path::QUOTA, desk).doc(&front::QUOTA),
+    get(path::CONNECTIONS, desk).doc(&front::CONNECTIONS),
+    get(path::COVERAGE, desk).doc(&front::COVERAGE),
+    get(path::IMPORTS, desk).doc(&front::IMPORTS),
+    get(path::ADMIN, desk).doc(&front::ADMIN),
+    get(path::ADMIN_AUDIT, desk).doc(&front::ADMIN_AUDIT),
+    get(path::ADMIN_STATUS, desk).doc(&front::ADMIN_STATUS),
 ];
 
 const fn get(path: &'static str, handler: OpenHandler) -> Row {

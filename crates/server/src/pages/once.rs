@@ -9,16 +9,15 @@
 use access::{LinkRefused, Secret};
 use hyper::{Method, StatusCode};
 
-use super::docs::{HTML, page};
 use super::html::Html;
 use super::sign_in::visitor;
-use super::visit::{PageError, Sheet, Visit, redirect, stale};
+use super::visit::{HTML, PageError, Sheet, Visit, page, redirect, stale};
 use super::{forms, path};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, described_only, of_form};
+use crate::local;
 use crate::metrics::{Authenticated, Entry};
-use crate::peer_user;
 
 const REFUSED: AnswerDoc = AnswerDoc::status(
     "403",
@@ -73,7 +72,7 @@ fn not_for(visit: &Visit<'_>) -> Option<&'static str> {
         Some(words.link_elsewhere)
     } else if !call.is_local {
         Some(words.link_proxied)
-    } else if peer_user::is_of_another_user(call.peer, call.reached) {
+    } else if local::is_of_another_user(call.peer, call.reached) {
         Some(words.link_of_another_user)
     } else {
         None

@@ -6,11 +6,10 @@ use std::time::Duration;
 use access::{LinkedAccount, PasswordLinkRefused, Secret};
 use hyper::StatusCode;
 
-use super::docs::{HTML, NOT_OUR_FORM, PAGE, page};
 use super::html::Html;
 use super::path;
 use super::sign_in::visitor;
-use super::visit::{PageError, Sheet, Visit, alert, stale};
+use super::visit::{HTML, NOT_OUR_FORM, PAGE, PageError, Sheet, Visit, alert, page, stale};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 use crate::kit::doc::refusals::RETRY_AFTER;

@@ -1,17 +1,16 @@
-//! Sign-in and sign-out. Every page that needs a signed-in user shows the sign-in form, which is
+//! Sign-in and sign-out, and the page of the signed-in user. Every page that needs a signed-in user shows the sign-in form, which is
 //! submitted here with the URL to return to.
 
 use std::time::Duration;
 
-use access::{Login, LoginRefused, Secret};
+use access::{Actor, Login, LoginRefused, Permit, Secret};
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
-use super::docs::{HTML, NOT_OUR_FORM, PAGE, page};
-use super::forms::Fields;
+use super::forms::{self, Fields};
 use super::html::Html;
-use super::visit::{PageError, Sheet, Visit, alert, redirect, stale};
-use super::{forms, front, path, programs};
+use super::visit::{HTML, NOT_OUR_FORM, PAGE, PageError, Sheet, Visit, alert, page, redirect, stale};
+use super::{front, path};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 use crate::kit::doc::refusals::RETRY_AFTER;
@@ -69,7 +68,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
         Some(_) if next.is_some_and(|next| !next.starts_with(path::SIGN_IN)) => {
             redirect(&visit.frame.at(next.unwrap_or(path::SIGN_IN)), Vec::new())
         }
-        Some((cookie, permit)) => programs::page(visit, cookie, permit),
+        Some((cookie, permit)) => programs(visit, cookie, permit),
     }
 }
 
@@ -242,4 +241,72 @@ pub(super) fn shown(code: &str) -> Option<String> {
     let fits = code.chars().count() <= CODE_SHOWN_MAX
         && code.chars().all(|letter| letter.is_ascii_alphanumeric() || " -".contains(letter));
     (fits && !code.is_empty()).then_some(code)
+}
+
+pub(super) const END_PROGRAM: Doc =
+    page("endProgram", "End the access of a program, from the form of the page")
+        .body(&[Media::form::<EndForm>()])
+        .answers(&[AnswerDoc::status("303", "ended: back to the page", &[]), NOT_OUR_FORM]);
+
+described_only! {
+    #[schemars(inline, transform = of_form)]
+    struct EndForm {
+        csrf: String,
+        id: Option<String>,
+    }
+}
+
+const END_PURPOSE: &str = "end ";
+
+/// Lists the OAuth clients with access to the signed-in user's account, with a button to revoke each.
+fn programs(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<Answer, PageError> {
+    let (words, access) = (visit.words, &visit.site.core.access);
+    let mut html = Html::default();
+    html.raw("<p>").filled(words.signed_in_as, &permit.account().name).raw("</p>\n<ul>\n");
+    let ways = [
+        (path::CHART, words.chart),
+        (path::PORTFOLIO, words.portfolio),
+        (path::TOPICS, words.topics),
+        (path::QUOTA, words.desk),
+        (path::CONFIRM, words.code_title),
+    ];
+    for (path, name) in ways {
+        html.raw("<li>").a(&visit.frame.at(path), name).raw("</li>\n");
+    }
+    html.raw("</ul>\n<h2>").text(words.programs).raw("</h2>\n");
+    let programs = access.sign_ins(permit.account().id, visit.site.core.machine_now())?;
+    if programs.is_empty() {
+        html.p(words.no_programs);
+    } else {
+        html.raw("<ul class=\"rows\">\n");
+    }
+    for program in &programs {
+        let since: String = program.since.to_string().chars().take(10).collect();
+        html.raw("<li><span>").text(&program.client.name).raw("<br><small>").filled(words.since, &since);
+        html.raw("</small></span>\n<form method=\"post\" action=\"")
+            .text(&visit.frame.at(path::END))
+            .raw("\">");
+        html.hidden("csrf", &access.csrf_token(cookie, &format!("{END_PURPOSE}{}", program.id)));
+        html.hidden("id", &program.id).raw("<button type=\"submit\" aria-label=\"");
+        html.text(&format!("{}: {}", words.end_access, program.client.name))
+            .raw("\">")
+            .text(words.end_access);
+        html.raw("</button></form></li>\n");
+    }
+    if !programs.is_empty() {
+        html.raw("</ul>\n");
+    }
+    sign_out_form(visit, cookie, path::SIGN_IN, words.sign_out, &mut html);
+    Ok(Sheet::new(words.signed_in, html).answer(visit.frame))
+}
+
+pub(super) fn end_program(visit: &Visit<'_>) -> Result<Answer, PageError> {
+    let fields = visit.form()?;
+    let Some((cookie, permit)) = &visit.session else { return Err(stale(&fields)) };
+    let id = fields.get("id");
+    visit.check(&fields, cookie, &format!("{END_PURPOSE}{id}"))?;
+    let (by, now) = (Actor::Account(permit.account().id), visit.site.core.machine_now());
+    // Access that has ended meanwhile is not an error.
+    visit.site.core.access.end_sign_in(permit.account().id, id, &by, now)?;
+    redirect(&visit.frame.at(path::SIGN_IN), Vec::new())
 }

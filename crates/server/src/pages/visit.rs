@@ -1,4 +1,5 @@
-//! One request for a page: the user, the language, the shared parts of all pages, and the errors.
+//! One request for a page: the user, the language, the shared parts of all pages and of their
+//! OpenAPI descriptions, and the errors.
 
 use std::time::Duration;
 
@@ -17,11 +18,23 @@ use super::path;
 use super::words::Words;
 use crate::caller::Language;
 use crate::kit::cookies::Kind;
+use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, Tag};
 use crate::kit::envelope::seconds_up;
 use crate::kit::{Answer, Call, Site};
 
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
+
+pub(super) const HTML: &[Media] = &[Media::text("text/html")];
+pub(super) const PAGE: AnswerDoc = AnswerDoc::ok("a page", HTML);
+pub(super) const NOT_OUR_FORM: AnswerDoc =
+    AnswerDoc::status("403", "not a form that this server made for this browser", HTML);
+pub(super) const CLIENT_ID: Parameter =
+    Parameter::query("client_id", ParameterKind::Text, "the client that asks");
+
+pub(super) const fn page(id: &'static str, summary: &'static str) -> Doc {
+    Doc::new(Tag::Pages, id, summary)
+}
 
 /// State shared by all pages: the language, and the base path under which a proxy serves them.
 #[derive(Clone, Copy)]

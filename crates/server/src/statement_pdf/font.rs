@@ -1,4 +1,5 @@
-//! Fonts with Chinese glyphs: finds a file, and embeds the used glyphs in a PDF.
+//! Fonts with Chinese glyphs: finds a file, and embeds the used glyphs in a PDF. Also the errors
+//! of a PDF, which are all about fonts.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +13,6 @@ use pdf_writer::{Filter, Finish, Name, Pdf, Rect, Ref, Str};
 use subsetter::GlyphRemapper;
 use ttf_parser::{Face, RawFace, Tag, name_id};
 
-use super::error::PdfError;
 use crate::caller::Language;
 
 /// Debian's paths of fonts with Chinese glyphs, best first.
@@ -226,4 +226,18 @@ pub(super) fn bold_width(letter: char) -> u16 {
 fn of(widths: &[u16; 95], letter: char) -> u16 {
     let index = u32::from(letter).checked_sub(32).and_then(|index| usize::try_from(index).ok());
     index.and_then(|index| widths.get(index)).copied().unwrap_or(556)
+}
+
+/// Why a PDF cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub enum PdfError {
+    #[error(
+        "this statement has Chinese text, and no font for it was found: install fonts-noto-cjk or fonts-wqy-microhei, or name a font \
+         file in statement_font"
+    )]
+    NoFont,
+    #[error("cannot read the font {}: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{} is no font that can be embedded", path.display())]
+    Unfit { path: PathBuf },
 }

@@ -6,7 +6,6 @@
 //! 9](../../../../docs/decisions/0009-statements-as-pdf.md)).
 
 mod body;
-mod error;
 mod font;
 mod labels;
 mod sheet;
@@ -17,8 +16,8 @@ use paper::StatementDocument;
 
 use crate::caller::Language;
 use body::Body;
-pub use error::PdfError;
 use font::FontFile;
+pub use font::PdfError;
 use sheet::Sheet;
 
 /// Renders the document as a PDF. `language` has the syntax of `accept-language`; `font` is the

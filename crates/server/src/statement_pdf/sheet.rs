@@ -2,9 +2,7 @@
 
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
 
-use super::error::PdfError;
-use super::font;
-use super::font::{EmbeddedFace, packed};
+use super::font::{self, EmbeddedFace, PdfError, packed};
 
 /// A4 size in points.
 const WIDTH: f32 = 595.0;

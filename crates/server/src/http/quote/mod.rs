@@ -1,6 +1,5 @@
 //! Candles and the other pull commands over HTTP.
 
-mod announce;
 mod candles;
 mod format;
 mod mirror;
@@ -11,12 +10,13 @@ use access::Scope;
 use wire::command;
 
 use crate::dispatch::CommandRow;
-use crate::kit::{Asks, PermittedHandler, Row, RowPace};
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
+use crate::kit::envelope::{self, Empty};
+use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, RowPace, Site};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/v1/quote/cmd", Asks::Program, Scope::Quote, Task::Other, announce::answer)
-        .doc(&announce::ANNOUNCE),
+    Row::get("/v1/quote/cmd", Asks::Program, Scope::Quote, Task::Other, announce).doc(&ANNOUNCE),
     Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, HISTORY, candles::answer)
         .paced(RowPace::History)
         .doc(&candles::CANDLES),

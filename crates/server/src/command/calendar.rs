@@ -1,0 +1,166 @@
+//! Commands 8 and 9: the day's trading hours in every market, and a market's trading days.
+
+use access::Permit;
+use market::{Date, DateSpan, DayKind, Market, Session, parse_date};
+use wire::quote::{
+    MarketSessions, SessionHours, TradingDaysRequest, TradingDaysResponse, TradingSessionsResponse,
+};
+
+use super::definition::{Command, Context, Request, Subject};
+use crate::caller::Caller;
+use crate::core::Core;
+use crate::refusal::Refusal;
+
+/// Markets in the order of the published example.
+const MARKETS: [Market; 3] = [Market::Us, Market::Hk, Market::Cn];
+/// Published trading hours of Singapore. There is no calendar for it, but clients expect all four
+/// markets.
+const SINGAPORE: [(i32, i32); 2] = [(900, 1200), (1300, 1700)];
+/// Mainland close as in our calendar, and as published: the published hours exclude the closing
+/// auction.
+const MAINLAND_CLOSE: (i32, i32) = (1500, 1457);
+const MINUTES_A_DAY: i32 = 1440;
+
+#[derive(Debug)]
+pub(crate) struct TradingSessions;
+
+/// Request without fields. The body is ignored.
+#[derive(Debug, serde::Deserialize)]
+pub(crate) struct IgnoredBody {}
+
+impl Request for IgnoredBody {
+    fn decode(_: &[u8]) -> Result<IgnoredBody, Refusal> {
+        Ok(IgnoredBody {})
+    }
+}
+
+impl Command for TradingSessions {
+    const NUMBER: u8 = wire::command::TRADING_SESSIONS;
+    const LABEL: &'static str = "trading_sessions";
+    type Request = IgnoredBody;
+    type Response = TradingSessionsResponse;
+
+    fn parse(_: IgnoredBody, _: &Context<'_>) -> Result<TradingSessions, Refusal> {
+        Ok(TradingSessions)
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Open
+    }
+
+    fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<TradingSessionsResponse, Refusal> {
+        let mut all: Vec<MarketSessions> =
+            MARKETS.iter().map(|market| hours(*market, caller, core)).collect();
+        all.push(MarketSessions {
+            market: "SG".to_owned(),
+            trade_session: SINGAPORE
+                .iter()
+                .map(|(start, end)| span(*start, *end, Session::Intraday))
+                .collect(),
+        });
+        Ok(TradingSessionsResponse { market_trade_session: all })
+    }
+}
+
+fn hours(market: Market, caller: &Caller, core: &Core) -> MarketSessions {
+    let venue = core.history.venues().of(market);
+    let today = venue.zone().date(caller.now());
+    let wanted = |session: Session| session != Session::Overnight || caller.overnight;
+    let mut segments: Vec<_> = venue.hours(today).iter().filter(|segment| wanted(segment.session)).collect();
+    // Regular hours come first, because clients show the segments in this order.
+    segments.sort_by_key(|segment| segment.session.code());
+    let trade_session = segments
+        .into_iter()
+        .map(|segment| {
+            let mut end = closing_clock(segment.end);
+            if market == Market::Cn && end == MAINLAND_CLOSE.0 {
+                end = MAINLAND_CLOSE.1;
+            }
+            span(clock(segment.start), end, segment.session)
+        })
+        .collect();
+    MarketSessions { market: market.as_str().to_owned(), trade_session }
+}
+
+fn span(beg_time: i32, end_time: i32, session: Session) -> SessionHours {
+    SessionHours { beg_time, end_time, trade_session: session.code().into() }
+}
+
+/// Converts minutes after midnight to hhmm. Negative minutes are on the previous evening.
+fn clock(minutes: i32) -> i32 {
+    let minutes = minutes.rem_euclid(MINUTES_A_DAY);
+    minutes / 60 * 100 + minutes % 60
+}
+
+/// Like `clock`, for the end of a session. Midnight is sent as 2359: clients reject 2400, and 0
+/// would precede the start.
+fn closing_clock(minutes: i32) -> i32 {
+    match clock(minutes) {
+        0 => 2359,
+        hhmm => hhmm,
+    }
+}
+
+/// Maximum length of the requested range in days. Clients request 30 days, published examples 31.
+const DAYS_MAX: i32 = 31;
+/// Number of days in the past for which trading days are served.
+const PAST_DAYS_MAX: i64 = 366;
+
+/// A request for a market's trading days, both dates inclusive. The market is `None` for Singapore,
+/// which the protocol defines and Chandler does not support.
+#[derive(Debug)]
+pub(crate) struct TradingDays {
+    market: Option<Market>,
+    from: Date,
+    through: Date,
+}
+
+impl Command for TradingDays {
+    const NUMBER: u8 = wire::command::TRADING_DAYS;
+    const LABEL: &'static str = "trading_days";
+    type Request = TradingDaysRequest;
+    type Response = TradingDaysResponse;
+
+    fn parse(request: TradingDaysRequest, context: &Context<'_>) -> Result<TradingDays, Refusal> {
+        let bad = |text: String| Refusal::BadQuery(text);
+        let market = match request.market.as_str() {
+            "SG" => None,
+            text => {
+                Some(Market::parse(text).ok_or_else(|| bad(format!("{text:?} is none of US, HK, CN, SG")))?)
+            }
+        };
+        let date = |text: &str| parse_date(text).map_err(|error| bad(error.to_string()));
+        let (from, through) = (date(&request.beg_day)?, date(&request.end_day)?);
+        if from > through {
+            return Err(bad(format!("beg_day {from} is after end_day {through}")));
+        }
+        let days = from.until(through).map_or(i32::MAX, |span| span.get_days());
+        if days > DAYS_MAX {
+            return Err(bad(format!("{days} days at once: {DAYS_MAX} are the most")));
+        }
+        let venue = context.core.history.venues().of(market.unwrap_or(Market::Hk));
+        let today = venue.zone().date(context.caller.now());
+        let earliest = today.checked_sub(DateSpan::new().days(PAST_DAYS_MAX)).unwrap_or(Date::MIN);
+        if from < earliest {
+            return Err(bad(format!("beg_day {from} is before {earliest}: the past year is known")));
+        }
+        Ok(TradingDays { market, from, through })
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Open
+    }
+
+    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<TradingDaysResponse, Refusal> {
+        let mut response = TradingDaysResponse::default();
+        let Some(market) = self.market else { return Ok(response) };
+        for (date, kind) in core.history.venues().of(market).calendar().days(self.from, self.through) {
+            let days = match kind {
+                DayKind::Full => &mut response.trade_day,
+                DayKind::Half => &mut response.half_trade_day,
+            };
+            days.push(date.strftime("%Y%m%d").to_string());
+        }
+        Ok(response)
+    }
+}

@@ -1,0 +1,96 @@
+//! The end of a request, in metrics and the log, and the end of a connection: a close push tells the
+//! client the reason, if it still reads.
+
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::{Instant, timeout};
+
+use super::transport::{AUTH, CloseCode, HEARTBEAT, RECONNECT};
+use super::{CLOSING_MAX, End, Link, READ_SIZE};
+use crate::metrics::{Outcome, Task};
+use crate::request_log::{self, RequestEnd};
+
+impl<S> Link<S> {
+    /// Counts a request and logs it.
+    pub(super) fn end(&self, command: u8, task: Task, ended: &RequestEnd) {
+        request_log::of_link(
+            &self.hub.core.metrics,
+            self.transport.transport_kind().into(),
+            task,
+            command,
+            ended,
+        );
+    }
+
+    /// Counts and logs a request of which only the outcome is known.
+    pub(super) fn count(&self, command: u8, since: Instant, outcome: Outcome, bytes: usize) {
+        let ended = RequestEnd { bytes, account: self.account(), ..RequestEnd::at(since, outcome) };
+        self.end(command, task(command), &ended);
+    }
+
+    pub(super) fn account(&self) -> Option<access::AccountId> {
+        self.session.as_ref().map(|session| session.client.who.account())
+    }
+}
+
+impl<S> Drop for Link<S> {
+    fn drop(&mut self) {
+        self.hub.core.metrics.closed(self.transport.transport_kind().into());
+    }
+}
+
+/// Returns the metrics task of a command, unless it is for the trade gateway.
+pub(super) fn task(command: u8) -> Task {
+    match command {
+        HEARTBEAT => Task::Heartbeat,
+        AUTH => Task::SignIn,
+        RECONNECT => Task::Resume,
+        command => Task::of_command(command),
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
+    pub(super) async fn finish(&mut self, end: End) {
+        // Running requests are dropped and the connection slot is released, whether or not the
+        // client reads the remaining bytes.
+        self.pending = None;
+        self.unsent = None;
+        self.session = None;
+        match end {
+            End::Gone => return,
+            End::Left => self.transport.goodbye(1000, "", &mut self.outbox),
+            End::Close(code, reason) => {
+                tracing::debug!(code = code as i32, reason, "closing");
+                self.transport.close(code, code.websocket(), &reason, &mut self.outbox);
+            }
+            End::Broken(websocket, reason) => {
+                tracing::debug!(reason, "closing a connection that does not speak the protocol");
+                self.transport.close(CloseCode::Unpack, websocket, &reason, &mut self.outbox);
+            }
+        }
+        timeout(CLOSING_MAX, self.say_goodbye()).await.ok();
+    }
+
+    async fn say_goodbye(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.outbox.poll_write(&mut self.stream, cx)).await?;
+        self.stream.shutdown().await?;
+        // Closing a socket with unread bytes sends a reset, and the client might never see the
+        // close push. Read and discard them first.
+        poll_fn(|cx| {
+            loop {
+                let mut room = [MaybeUninit::uninit(); READ_SIZE];
+                let mut rest = ReadBuf::uninit(&mut room);
+                ready!(Pin::new(&mut self.stream).poll_read(cx, &mut rest))?;
+                if rest.filled().is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        })
+        .await
+    }
+}

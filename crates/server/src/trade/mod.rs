@@ -1,6 +1,0 @@
-//! Subscribers to paper accounts' orders, and their events.
-
-mod event;
-mod listeners;
-
-pub(crate) use listeners::{Listening, TradeListeners};
