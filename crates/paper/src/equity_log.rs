@@ -185,7 +185,7 @@ impl EquityLog {
     }
 
     /// Applies journal entries up to the instant `through`. Stops after about `most` entries, and
-    /// then returns the instant of the last one applied.
+    /// then returns the instant of the last one applied. Returns `None` if no entry is left.
     pub(crate) fn catch_up(
         &mut self,
         (accounts, id, head): (&Accounts, AccountId, &JournalHead),
@@ -206,7 +206,8 @@ impl EquityLog {
             self.read = self.read.saturating_add(rows.len() as u64);
             let entries: Vec<Entry> = rows.iter().map(|row| parsed(id, row)).collect::<Result<_, _>>()?;
             self.take(&entries, dates);
-            if self.read.saturating_sub(since) >= most {
+            let is_at_limit = self.read.saturating_sub(since) >= most;
+            if is_at_limit && self.folded < head.last_number.min(accounts.journal_number_at(id, through)?) {
                 return Ok(Some(last.at));
             }
         }

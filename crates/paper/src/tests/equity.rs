@@ -1,7 +1,8 @@
 use store::AccountId;
-use trading::Side;
+use trading::{Command, Currency, Money, Side};
 
-use super::house::{House, Service, limit, replay};
+use super::house::{House, Service, at, limit, replay};
+use crate::equity_log::{EquityDates, EquityLog};
 use crate::{Equity, Moment};
 
 /// Candles of two days, the first with a fill. Times of the second day are written with 24 hours
@@ -166,6 +167,31 @@ fn a_second_request_reads_only_new_entries() {
         "{:?} after {done:?}, {added} added",
         work(&service, id)
     );
+}
+
+#[test]
+fn a_limit_reached_with_the_last_entry_leaves_nothing_to_catch_up() {
+    let house = House::new(&TWO_DAYS);
+    let (id, service) = (house.account("ann"), house.service());
+    service.read(id, replay("09:50"), |_| ());
+    // More entries than a page of the journal holds, and one on the next day.
+    let deposit = Command::Deposit { currency: Currency::HKD, amount: Money::whole(1) };
+    let deposits = vec![deposit.clone(); 5_000];
+    service
+        .with_reader(|reader| service.paper.at(id, reader, &replay("10:00")).commands(&deposits, None, None))
+        .unwrap();
+    service.command(id, replay("40:00"), &deposit).unwrap();
+    let paper = &service.paper;
+    let head = paper.accounts.journal_head(id).unwrap().unwrap();
+    let mut log = EquityLog::default();
+    let mut catch_up = |through: &str| {
+        let dates = EquityDates::of(&paper.markets);
+        log.catch_up((&paper.accounts, id, &head), dates, at(through), 1).unwrap()
+    };
+    assert_eq!(catch_up("33:00"), Some(at("10:00")), "a second page is left");
+    assert_eq!(catch_up("33:00"), None, "the rest is of the next day");
+    assert_eq!(catch_up("40:00"), None);
+    assert_eq!(log.left(&head), 0);
 }
 
 #[test]
