@@ -204,43 +204,43 @@ mod tests {
         assert_eq!(all, ["1", "3", ""]);
     }
 
-    const KNOWN: [&str; 3] = ["limit", "end", "after"];
+    const PARAMETERS: [&str; 3] = ["limit", "end", "after"];
 
     #[track_caller]
-    fn refused<T: std::fmt::Debug>(found: Result<T, Refusal>, says: &str) {
+    fn bad_query<T: std::fmt::Debug>(found: Result<T, Refusal>, says: &str) {
         let Err(Refusal::BadQuery(text)) = found else { panic!("{found:?}") };
         assert!(text.contains(says), "{text}");
     }
 
     #[test]
-    fn names_must_be_known_and_unique() {
-        let named = QueryParameters::parse("limit=5&after=&end=2026-11-13", &KNOWN).unwrap();
+    fn query_parameters_must_be_known_and_unique() {
+        let named = QueryParameters::parse("limit=5&after=&end=2026-11-13", &PARAMETERS).unwrap();
         assert_eq!((named.get("limit"), named.get("after")), (Some("5"), None));
-        refused(QueryParameters::parse("limit=5&limit=5", &KNOWN), "limit is there more than once");
-        refused(
-            QueryParameters::parse("limits=5&x=1", &KNOWN),
+        bad_query(QueryParameters::parse("limit=5&limit=5", &PARAMETERS), "limit is there more than once");
+        bad_query(
+            QueryParameters::parse("limits=5&x=1", &PARAMETERS),
             "unknown parameter \"limits\", \"x\": there are limit, end",
         );
-        refused(QueryParameters::parse("x", &[]), "there are none");
+        bad_query(QueryParameters::parse("x", &[]), "there are none");
     }
 
     #[test]
     fn numbers_and_dates_are_parsed_strictly() {
-        let of = |query: &str| QueryParameters::parse(query, &KNOWN).unwrap();
+        let of = |query: &str| QueryParameters::parse(query, &PARAMETERS).unwrap();
         assert_eq!(of("").number("limit", 1..=9, 7), Ok(7));
         assert_eq!(of("limit=9").number("limit", 1..=9, 7), Ok(9));
         for wrong in ["limit=0", "limit=10", "limit=+1", "limit=1.0", "limit=99999999999999999999"] {
-            refused(of(wrong).number("limit", 1..=9, 7), "is outside 1 to 9");
+            bad_query(of(wrong).number("limit", 1..=9, 7), "is outside 1 to 9");
         }
         assert_eq!(of("after=29").id("after"), Ok(Some(29)));
-        refused(of("after=-1").id("after"), "is not a number");
+        bad_query(of("after=-1").id("after"), "is not a number");
         let day: Date = "2026-11-13".parse().unwrap();
         assert_eq!(
             (of("end=2026-11-13").date("end"), of("end=20261113").date("end")),
             (Ok(Some(day)), Ok(Some(day)))
         );
         for wrong in ["end=2026-11-31", "end=2026-11-13T00:00:00", "end=13.11.2026", "end=today"] {
-            refused(of(wrong).date("end"), "is not a date");
+            bad_query(of(wrong).date("end"), "is not a date");
         }
     }
 }

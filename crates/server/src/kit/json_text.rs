@@ -148,11 +148,11 @@ mod tests {
     #[test]
     fn duplicate_fields_are_rejected() {
         let json = br#"{"a":[1,-2,3.5,"x",null,true,{"b":{}}],"c":18446744073709551615}"#;
-        assert_eq!(parse(json).unwrap(), serde_json::from_slice::<Map<String, Value>>(json).unwrap());
+        assert_eq!(parse_unique(json).unwrap(), serde_json::from_slice::<Map<String, Value>>(json).unwrap());
         for json in [r#"{"a":1,"b":2,"a":1}"#, r#"{"b":[{"a":1,"\u0061":1}]}"#] {
-            let error = parse(json.as_bytes()).unwrap_err();
+            let error = parse_unique(json.as_bytes()).unwrap_err();
             assert!(error.to_string().starts_with("duplicate field `a`"), "{error}");
         }
-        assert!(parse(b"7").is_err() && parse(b"{\"a\":1} {}").is_err());
+        assert!(parse_unique(b"7").is_err() && parse_unique(b"{\"a\":1} {}").is_err());
     }
 }

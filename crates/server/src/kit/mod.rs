@@ -14,7 +14,7 @@ pub(crate) mod doc;
 pub(crate) mod envelope;
 pub(crate) mod fields;
 pub(crate) mod json_fields;
-mod json_text;
+pub(crate) mod json_text;
 pub(crate) mod open;
 mod pace;
 pub(crate) mod packed;
