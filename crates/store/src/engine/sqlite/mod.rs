@@ -19,7 +19,7 @@ use super::role::{Owner, Role};
 use crate::StoreError;
 use seal::SealMode;
 
-pub(crate) use lock::{JobFile, Lock, RESTORE_FILE, ServerLock, refuse_half_restored};
+pub(crate) use lock::{JobFile, Lock, LockFile, RESTORE_FILE, ServerLock, refuse_half_restored};
 pub(crate) use rusqlite::{Error, Row};
 pub(crate) use seal::{Listed, SealedTable};
 
