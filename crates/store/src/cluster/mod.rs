@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::StoreError;
-use crate::engine::trouble::{Kind, Trouble};
+use crate::engine::error::{Kind, Trouble};
 use crate::engine::{Db, Fault};
 
 mod arrivals;

@@ -9,9 +9,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use error::StoreError;
-pub(crate) use flaw::Flaw;
-pub use flaw::{Depth, FINDINGS_MAX};
+pub use error::{Depth, FINDINGS_MAX, StoreError};
+pub(crate) use error::{Fault, Flaw};
 pub(crate) use params::{BLOB_BYTES_MAX, Params, ToValue, Value};
 pub use place::Place;
 pub(crate) use place::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE};
@@ -19,14 +18,12 @@ pub use postgres::{Address, AddressError};
 pub(crate) use role::{Owner, Role};
 pub(crate) use row::{Row, natural, signed, small};
 pub(crate) use statements::Sql;
-pub(crate) use trouble::Fault;
 pub(crate) use waiting::{patience, sooner};
 pub use waiting::{waiting_at_most, without_waiting};
 
 use migrations::Dialect;
 
-mod error;
-mod flaw;
+pub(crate) mod error;
 pub(crate) mod home;
 mod lease;
 pub(crate) mod lock;
@@ -42,7 +39,6 @@ pub(crate) mod statements;
 #[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 pub(crate) mod statements_on_postgres;
-pub(crate) mod trouble;
 mod waiting;
 
 /// A connection to one of a store's two databases. For one thread at a time.
@@ -428,5 +424,5 @@ fn may_ask_server() -> Result<(), Fault> {
         return Ok(());
     }
     let cause = "a server would have to be asked on a thread that must not wait".into();
-    Err(Fault::Engine(trouble::Trouble { kind: trouble::Kind::Waits, cause }))
+    Err(Fault::Engine(error::Trouble { kind: error::Kind::Waits, cause }))
 }

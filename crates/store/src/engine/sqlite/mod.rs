@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, OpenFlags};
 
 use super::Fault;
-use super::flaw::{Depth, Flaw};
+use super::error::{Depth, Flaw};
 use super::params::{BLOB_BYTES_MAX, Value};
 use super::place::Place;
 use super::role::{Owner, Role};
