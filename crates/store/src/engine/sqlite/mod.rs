@@ -14,8 +14,7 @@ use rusqlite::{CachedStatement, Connection, OpenFlags};
 use super::Fault;
 use super::error::{Depth, Flaw};
 use super::params::{BLOB_BYTES_MAX, Value};
-use super::place::Place;
-use super::role::{Owner, Role};
+use super::place::{Owner, Place, Role};
 use crate::StoreError;
 use seal::SealMode;
 
