@@ -24,7 +24,6 @@ use migrations::Dialect;
 
 pub(crate) mod error;
 pub(crate) mod home;
-mod lease;
 pub(crate) mod lock;
 pub(crate) mod migrate;
 pub(crate) mod migrations;
