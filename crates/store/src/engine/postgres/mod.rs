@@ -15,7 +15,6 @@ pub(crate) use value::column;
 mod address;
 mod connect;
 mod connection;
-mod drive;
 mod file;
 mod ledger;
 mod notices;
