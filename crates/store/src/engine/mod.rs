@@ -154,7 +154,7 @@ impl Db {
     pub(crate) fn before_migration(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(database) => {
-                sqlite::seal_check::refuse_broken_seals(database)?;
+                sqlite::seal::refuse_broken_seals(database)?;
                 database.detach_seals()
             }
             Engine::Postgres(_) => Ok(()),
@@ -388,12 +388,12 @@ impl Db {
 
     /// Returns rows with wrong seals and tables with missing rows; empty if rows are not sealed.
     pub(crate) fn check_seals(&self) -> Vec<Flaw> {
-        self.sqlite().map(sqlite::seal_check::seals).unwrap_or_default()
+        self.sqlite().map(sqlite::seal::seals).unwrap_or_default()
     }
 
     /// Compares the row counts of `tables` with the recorded ones; empty if rows are not counted.
     pub(crate) fn check_counts(&self, tables: &[&str]) -> Vec<Flaw> {
-        self.sqlite().map(|database| sqlite::seal_check::counts(database, tables)).unwrap_or_default()
+        self.sqlite().map(|database| sqlite::seal::counts(database, tables)).unwrap_or_default()
     }
 
     /// Checkpoints the WAL on SQLite. If readers block it, a later call completes it.

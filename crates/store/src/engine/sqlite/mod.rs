@@ -24,7 +24,6 @@ pub(crate) use seal::{Listed, SealedTable};
 
 mod lock;
 pub(crate) mod seal;
-pub(crate) mod seal_check;
 mod trouble;
 
 #[derive(Debug)]
@@ -511,7 +510,7 @@ mod tests {
             assert_eq!(attached(&db), 0);
             way(&db);
             assert!(attached(&db) > 0);
-            assert_eq!(seal_check::seals(db.sqlite().unwrap()), []);
+            assert_eq!(seal::seals(db.sqlite().unwrap()), []);
         }
     }
 
