@@ -89,10 +89,8 @@ fn no_more_than_three_files_import_each_other_in_a_cycle() {
 }
 
 /// The modules of `store` from the lowest to the highest. `lib.rs` re-exports from all of them.
-const STORE: [&str; 11] = [
-    "ids", "engine", "candles", "cluster", "accounts", "trading", "social", "backup", "moving", "survey",
-    "scratch",
-];
+const STORE: [&str; 10] =
+    ["ids", "engine", "candles", "cluster", "accounts", "trading", "social", "backup", "moving", "survey"];
 
 #[test]
 fn modules_of_the_store_import_only_from_below() {
