@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::chain::{Forward, LinkedEntry};
+use super::block::{Forward, LinkedEntry};
 use super::finding::Part;
 use super::view::key;
 use super::{BlockEntry, Finding, Reader, Series, SeriesInfo, View, sql};

@@ -29,7 +29,6 @@ mod batch;
 mod block;
 mod bodies;
 mod bulk;
-mod chain;
 pub(crate) mod check;
 mod copy;
 mod figures;
