@@ -3,7 +3,8 @@ use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
-use crate::candles::{FIGURES_MAX, figures, nodes_sql, sql};
+use crate::candles::security::written_figures;
+use crate::candles::{FIGURES_MAX, nodes_sql, sql};
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value, signed};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
@@ -405,7 +406,7 @@ fn write_security(db: &Db, security: &Security) -> Result<(), StoreError> {
         &security.dividend_yield,
         security.kind.map(SecurityKind::as_str),
         security.delisted_on.map(|date| date.to_string()),
-        figures::written(&security.dated),
+        written_figures(&security.dated),
     );
     db.run(sql::PUT_SECURITY, params).map(drop)
 }

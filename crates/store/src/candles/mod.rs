@@ -7,7 +7,6 @@ pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
 pub use copy::{CopyLoad, CopySettings};
-pub use figures::{DatedFigures, FIGURES_MAX};
 pub use finding::Finding;
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
@@ -15,7 +14,7 @@ pub use ledger::{
 };
 pub use margin::Margin;
 pub(crate) use retired::sweep_all;
-pub use security::Security;
+pub use security::{DatedFigures, FIGURES_MAX, Security};
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};
@@ -31,7 +30,6 @@ mod bodies;
 mod bulk;
 pub(crate) mod check;
 mod copy;
-mod figures;
 mod finding;
 mod ledger;
 mod margin;

@@ -1,4 +1,4 @@
-//! Seals and their verification: each row has a checksum over its table name and all of its columns.
+//! Seals: each row has a checksum over its table name and all of its columns.
 //!
 //! SQLite detects few bit flips, and no changes by other programs. A table with a column `seal` is
 //! sealed: writing a row updates its seal, and reads go through the view `sealed_…`, which rejects
