@@ -40,7 +40,6 @@ mod security;
 mod series;
 pub(crate) mod sql;
 mod store;
-mod trade_check;
 pub(crate) mod trade_sql;
 mod trades;
 mod undo;
