@@ -17,7 +17,7 @@ macro_rules! now_postgres {
 }
 
 statements! {
-    for &crate::candles::copy::schema::schema();
+    for &crate::candles::copy::sql::schema();
 
     STATE: "look for changes",
         "select c.next, l.stamp, i.id from counter c cross join identity i left join lineage l on l.version = c.next \

@@ -57,7 +57,7 @@ mod tests {
     use market::Timestamp;
 
     use super::*;
-    use crate::candles::copy::schema::SHARED;
+    use crate::candles::copy::sql::SHARED;
     use crate::engine::{Role, Sql};
     use crate::{Access, Store};
 

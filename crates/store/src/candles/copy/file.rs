@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use market::{Symbol, Timestamp};
 
 use super::fetch::{Fetched, FetchedRows, Origin};
-use super::schema::steps;
-use super::sql;
+use super::sql::{self, steps};
 use super::table::{self, Cells, SERIES_ID, Table};
 use crate::StoreError;
 use crate::candles::sql::VERSION;

@@ -15,7 +15,6 @@ mod file;
 mod held;
 mod lock;
 mod queue;
-pub(crate) mod schema;
 pub(super) mod sql;
 mod table;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::queue::Work;
-use super::schema::SHARED;
+use super::sql::SHARED;
 use super::worker::Worker;
 use super::{FOLDER, LocalCopy, Shared, lock};
 use crate::engine::home::{Home, Part};
