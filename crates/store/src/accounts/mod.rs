@@ -11,8 +11,7 @@ use std::sync::Arc;
 use market::{Symbol, Timestamp};
 
 use crate::StoreError;
-use crate::candles::VersionReader;
-use crate::candles::{nodes_sql as common_nodes_sql, sql as common_sql};
+use crate::candles::{NOTIFY, VersionReader, sql as common_sql};
 use crate::cluster::Shared;
 use crate::engine::home::Home;
 use crate::engine::postgres::Server;
@@ -461,7 +460,7 @@ impl Accounts {
         if let (Some(channel), Some(version)) = (db.channel(), news) {
             self.following.saw(version);
             // Not every server supports notifications. Nodes that receive none poll.
-            db.first(common_nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
+            db.first(NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(result)
     }

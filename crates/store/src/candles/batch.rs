@@ -3,8 +3,9 @@ use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
+use crate::candles::copy::sql as copy_sql;
 use crate::candles::security::written_figures;
-use crate::candles::{FIGURES_MAX, nodes_sql, sql};
+use crate::candles::{FIGURES_MAX, sql};
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value, signed};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
@@ -88,7 +89,7 @@ impl<'a> Batch<'a> {
         self.state = State::Committed;
         if let (Some(channel), Some(version)) = (self.view.db().channel(), self.version) {
             // Not every server supports notifications. Nodes that receive none poll.
-            self.view.db().first(nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
+            self.view.db().first(copy_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(())
     }
@@ -300,8 +301,8 @@ impl<'a> Batch<'a> {
         let (Some(touched), Some(version)) = (&self.touched, self.version) else { return Ok(()) };
         let rows: Vec<[Value<'_>; 2]> =
             touched.iter().map(|symbol| [Value::Text(symbol.as_str()), Value::Int(version)]).collect();
-        self.db().run_all(nodes_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
-        self.db().run(nodes_sql::ADD_STAMP, [version]).map(drop)
+        self.db().run_all(copy_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
+        self.db().run(copy_sql::ADD_STAMP, [version]).map(drop)
     }
 
     /// Returns the version of this batch; allocated by its first change.

@@ -6,6 +6,7 @@ pub use batch::{Batch, Change};
 pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
+pub(crate) use copy::sql::NOTIFY;
 pub use copy::{CopyLoad, CopySettings};
 pub use finding::Finding;
 pub use ledger::{
@@ -34,7 +35,6 @@ mod finding;
 mod ledger;
 mod margin;
 mod nearby;
-pub(crate) mod nodes_sql;
 mod retired;
 mod security;
 mod series;

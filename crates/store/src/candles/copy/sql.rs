@@ -1,6 +1,6 @@
-//! Schema of the local copy's file, and SQL statements for the local copy: reading the shared
-//! database's state and a symbol's rows, and the additional tables of the local file. The dialect is
-//! described in `candles/sql.rs`.
+//! Schema of the local copy's file, and SQL statements for the local copy: change notifications
+//! between the servers of one database, reading the shared database's state and a symbol's rows,
+//! and the additional tables of the local file. The dialect is described in `candles/sql.rs`.
 
 use crate::engine::migrations::{self, Migration};
 use crate::engine::statements::statements;
@@ -85,6 +85,21 @@ macro_rules! stored_trade_bodies {
 
 statements! {
     for &crate::candles::copy::sql::schema();
+
+    // Changes of the shared database. Not used with SQLite; its texts are for tests without a
+    // PostgreSQL server.
+    STATE: "look for changes",
+        "select c.next, l.stamp, i.id from counter c cross join identity i left join lineage l on l.version = c.next \
+         where c.name = 'version'";
+    STAMP: "look for changes", "select stamp from lineage where version = $1";
+    TOUCHED: "list the changed symbols", "select symbol from touched where version > $1 order by symbol";
+    TOUCH: "note the changed symbols",
+        "insert into touched (symbol, version) values ($1, $2) \
+         on conflict (symbol) do update set version = excluded.version";
+    ADD_STAMP: "note the version", "insert into lineage (version, stamp) values ($1, lower(hex(randomblob(16))))"
+        => "insert into lineage (version, stamp) values ($1, cast(gen_random_uuid() as text))";
+    FORGET_STAMPS: "forget old versions", "delete from lineage where version < $1";
+    NOTIFY: "tell the other servers", "select $1, $2" => "select pg_notify($1, $2)";
 
     // Statements on the shared database. A list shorter than the number of placeholders repeats its
     // last id. A node also needs recently replaced bodies.
