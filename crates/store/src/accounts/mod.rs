@@ -41,7 +41,6 @@ pub use sign_in_links::{LinkOutcome, NewLink};
 
 pub(crate) mod audit;
 mod changes;
-mod check;
 mod connections;
 mod expiry;
 mod following;
