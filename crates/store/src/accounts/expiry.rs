@@ -5,8 +5,8 @@
 use market::Timestamp;
 
 use super::oauth::{CODE_KEPT_S, DEVICE_KEPT_S, TOKEN_KEPT_S};
-use super::sign_in_links::LINK_KEPT_S;
-use super::{Accounts, oauth, people, renewal, sign_in_links};
+use super::links::LINK_KEPT_S;
+use super::{Accounts, links, oauth, people, renewal};
 use crate::StoreError;
 
 /// Rows of each kind removed per transaction. Another writer waits only a few milliseconds.
@@ -24,7 +24,7 @@ impl Accounts {
                 (oauth::sql::FORGET_CODES, before(CODE_KEPT_S)),
                 (oauth::sql::FORGET_TOKENS, before(TOKEN_KEPT_S)),
                 (people::sql::FORGET_EXPIRED, now.0),
-                (sign_in_links::sql::FORGET, before(LINK_KEPT_S)),
+                (links::sql::FORGET, before(LINK_KEPT_S)),
             ] {
                 removed = removed.saturating_add(db.run(statement, (expired_before, PORTION))?);
             }

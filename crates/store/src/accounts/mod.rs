@@ -27,17 +27,16 @@ pub use levels::{
     AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,
     ReportedHolding, ReportedOrdersRow,
 };
+pub(crate) use links::end_password_link;
+pub use links::{LinkOutcome, NewLink, PasswordLinkRow};
 pub use oauth::{CLIENTS_MAX, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, FAMILIES_MAX};
 pub use oauth_rows::{
     ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, NewDevice, NewTokens, Redemption,
     TokenKind, TokenRow,
 };
-pub use password_links::PasswordLinkRow;
-pub(crate) use password_links::end_password_link;
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
 pub use revocation::Revocation;
-pub use sign_in_links::{LinkOutcome, NewLink};
 
 pub(crate) mod audit;
 mod changes;
@@ -45,15 +44,14 @@ mod connections;
 mod expiry;
 mod following;
 pub(crate) mod levels;
+mod links;
 mod oauth;
 mod oauth_rows;
 mod opening;
-mod password_links;
 mod people;
 mod renewal;
 mod revocation;
 pub(crate) mod sealing_key;
-mod sign_in_links;
 mod sql;
 
 pub(crate) use crate::engine::ACCOUNTS_FILE as FILE;
