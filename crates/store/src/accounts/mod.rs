@@ -20,9 +20,9 @@ use crate::ids::AccountId;
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
+use changes::Following;
 pub(crate) use changes::{Gate, count_change};
 use connections::{Connections, Held};
-use following::Following;
 pub use levels::{
     AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,
     ReportedHolding, ReportedOrdersRow,
@@ -42,7 +42,6 @@ pub(crate) mod audit;
 mod changes;
 mod connections;
 mod expiry;
-mod following;
 pub(crate) mod levels;
 mod links;
 mod oauth;

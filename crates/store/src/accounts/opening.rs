@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use market::Timestamp;
 
+use super::changes::Following;
 use super::connections::Connections;
-use super::following::Following;
 use super::{Accounts, FILE, sql};
 use crate::candles::Finding;
 use crate::candles::check::{Findings, engine};
