@@ -36,7 +36,6 @@ pub use oauth_rows::{
 };
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
-pub use revocation::Revocation;
 
 pub(crate) mod audit;
 mod changes;
@@ -49,7 +48,6 @@ mod oauth_rows;
 mod opening;
 mod people;
 mod renewal;
-mod revocation;
 pub(crate) mod sealing_key;
 mod sql;
 
@@ -142,6 +140,16 @@ pub enum Spend {
     Refused {
         used: u32,
     },
+}
+
+/// Result of a revocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revocation {
+    Revoked,
+    /// The account does not exist or was already revoked.
+    Unchanged,
+    /// The account is the last one with the role; nothing was changed.
+    LastOfRole,
 }
 
 /// The accounts database, open for reading and writing. Shared between threads; reads do not wait
@@ -352,6 +360,31 @@ impl Accounts {
             }
             count_change(db, &[id])?;
             Ok(changed)
+        })
+    }
+
+    /// Revokes an account unless it is the last active one with `role`, because no one could
+    /// administer the service. Checked in the write transaction: if two accounts revoke each other
+    /// concurrently, one remains.
+    pub fn revoke_unless_last(
+        &self,
+        id: AccountId,
+        role: &str,
+        note: &AuditNote<'_>,
+    ) -> Result<Revocation, StoreError> {
+        self.change(|db| {
+            let account = db.first(sql::ACCOUNT, [id.0], AccountRow::read)?;
+            let Some(account) = account.filter(|account| account.revoked_at.is_none()) else {
+                return Ok(Revocation::Unchanged);
+            };
+            let others = || db.one(sql::OTHER_OF_ROLE, (role, id.0), |row| row.get::<bool>(0));
+            if account.role == role && !others()? {
+                return Ok(Revocation::LastOfRole);
+            }
+            db.run(sql::REVOKE, (note.at.0, id.0))?;
+            audit::write(db, Some(id), "account.revoked", note)?;
+            count_change(db, &[id])?;
+            Ok(Revocation::Revoked)
         })
     }
 
