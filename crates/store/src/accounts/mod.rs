@@ -23,6 +23,8 @@ pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
 use changes::Following;
 pub(crate) use changes::{Gate, count_change};
 use connections::{Connections, Held};
+pub(crate) use credentials::note_sealing_key;
+pub use credentials::{Credential, Renewal, RenewalOutcome};
 pub use levels::{
     AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,
     ReportedHolding, ReportedOrdersRow,
@@ -35,20 +37,17 @@ pub use oauth_rows::{
     TokenKind, TokenRow,
 };
 pub use people::{BrowserRow, Person};
-pub use renewal::{Renewal, RenewalOutcome};
 
 pub(crate) mod audit;
 mod changes;
 mod connections;
-mod expiry;
+mod credentials;
 pub(crate) mod levels;
 mod links;
 mod oauth;
 mod oauth_rows;
 mod opening;
 mod people;
-mod renewal;
-pub(crate) mod sealing_key;
 mod sql;
 
 pub(crate) use crate::engine::ACCOUNTS_FILE as FILE;
@@ -107,17 +106,6 @@ pub struct AccountRow {
     pub terms: AccountTerms,
     /// Sorted by package name.
     pub rights: Vec<RightRow>,
-}
-
-/// A credential of an account. Safe to print: the secret is encrypted and the token is hashed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Credential {
-    pub app_key: String,
-    pub account: AccountId,
-    pub app_secret: Vec<u8>,
-    pub token_hash: [u8; 32],
-    pub token_expires_at: Timestamp,
-    pub created_at: Timestamp,
 }
 
 /// Whether a security is counted in an account's month, and the total for that month.
@@ -228,18 +216,6 @@ impl Accounts {
 
     pub fn is_empty(&self) -> Result<bool, StoreError> {
         self.read().one(sql::ANY_ACCOUNT, [], |row| Ok(!row.get::<bool>(0)?))
-    }
-
-    pub fn credential_by_key(&self, app_key: &str) -> Result<Option<Credential>, StoreError> {
-        self.read().first(sql::CREDENTIAL_BY_KEY, [app_key], Credential::read)
-    }
-
-    pub fn credential_by_token(&self, hash: &[u8; 32]) -> Result<Option<Credential>, StoreError> {
-        self.read().first(sql::CREDENTIAL_BY_TOKEN, [hash.as_slice()], Credential::read)
-    }
-
-    pub fn credentials_of(&self, id: AccountId) -> Result<Vec<Credential>, StoreError> {
-        self.read().all(sql::CREDENTIALS_OF, [id.0], Credential::read)
     }
 
     /// Allocates the id of a new account. An id is never reused, even if adding the account fails.
@@ -544,20 +520,6 @@ impl AccountRow {
             })
         })?;
         Ok(())
-    }
-}
-
-impl Credential {
-    fn read(row: &Row<'_>) -> Result<Credential, Fault> {
-        let hash: Vec<u8> = row.get(3)?;
-        Ok(Credential {
-            app_key: row.get(0)?,
-            account: AccountId(row.get(1)?),
-            app_secret: row.get(2)?,
-            token_hash: hash.try_into().map_err(|_| Fault::value("token hash", "another length"))?,
-            token_expires_at: Timestamp(row.get(4)?),
-            created_at: Timestamp(row.get(5)?),
-        })
     }
 }
 

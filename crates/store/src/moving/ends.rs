@@ -330,7 +330,7 @@ impl Target {
     pub(super) fn note_sealing_key(&self, fingerprint: &[u8]) -> Result<Vec<u8>, StoreError> {
         let mut noted = Vec::new();
         self.write(Part::Accounts, || {
-            noted = accounts::sealing_key::note(&self.accounts, fingerprint)?;
+            noted = accounts::note_sealing_key(&self.accounts, fingerprint)?;
             Ok(())
         })?;
         Ok(noted)
