@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use market::Timestamp;
 
-use super::{Shared, passwords, within};
+use super::{Shared, single_use, within};
 use crate::engine::{Fault, Row};
 use crate::ids::Hash;
 use crate::{AccountId, StoreError};
@@ -115,7 +115,7 @@ impl Shared {
                 return Ok(SlotOutcome::Taken { online: count(live.len()) });
             }
             if let Some(hash) = password
-                && db.run(passwords::sql::USE, [hash])? == 0
+                && db.run(single_use::password_sql::USE, [hash])? == 0
             {
                 return Ok(SlotOutcome::PasswordUsed);
             }

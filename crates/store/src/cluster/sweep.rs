@@ -1,6 +1,7 @@
 //! Removes expired rows. Runs as a job on one node at a time.
 
-use super::{Shared, arrivals, guards, node, paces, passwords, sessions, signatures, slots, withdrawals};
+use super::single_use::{password_sql, signature_sql};
+use super::{Shared, arrivals, guards, node, paces, sessions, slots, withdrawals};
 use crate::StoreError;
 use market::Timestamp;
 
@@ -20,11 +21,11 @@ impl Shared {
     pub fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
         let db = self.quick();
         let now_us: i64 = db.one(paces::sql::NOW, [], |row| row.get(0))?;
-        db.run(passwords::sql::SWEEP, [now_us - PASSWORDS_KEPT_US])?;
+        db.run(password_sql::SWEEP, [now_us - PASSWORDS_KEPT_US])?;
         db.run(paces::sql::SWEEP, [now_us])?;
         db.run(guards::sql::SWEEP, [now_us])?;
         db.run(sessions::SWEEP, [now_us - SESSIONS_KEPT_US])?;
-        db.run(signatures::sql::SWEEP, [])?;
+        db.run(signature_sql::SWEEP, [])?;
         db.run(withdrawals::SWEEP, [now_us - withdrawals::SWEPT_AFTER_US])?;
         db.run(arrivals::SWEEP, [now.0 - ARRIVALS_KEPT_S])?;
         db.run(node::sql::SWEEP, [])?;
