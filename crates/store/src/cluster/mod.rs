@@ -24,7 +24,6 @@ mod guards;
 mod node;
 mod paces;
 mod rates;
-mod sessions;
 mod single_use;
 mod slots;
 mod sweep;

@@ -1,7 +1,7 @@
 //! Removes expired rows. Runs as a job on one node at a time.
 
 use super::single_use::{password_sql, signature_sql};
-use super::{Shared, arrivals, guards, node, paces, sessions, slots, withdrawals};
+use super::{Shared, arrivals, guards, node, paces, slots, withdrawals};
 use crate::StoreError;
 use market::Timestamp;
 
@@ -24,7 +24,7 @@ impl Shared {
         db.run(password_sql::SWEEP, [now_us - PASSWORDS_KEPT_US])?;
         db.run(paces::sql::SWEEP, [now_us])?;
         db.run(guards::sql::SWEEP, [now_us])?;
-        db.run(sessions::SWEEP, [now_us - SESSIONS_KEPT_US])?;
+        db.run(slots::sql::SWEEP_CLIENTS, [now_us - SESSIONS_KEPT_US])?;
         db.run(signature_sql::SWEEP, [])?;
         db.run(withdrawals::SWEEP, [now_us - withdrawals::SWEPT_AFTER_US])?;
         db.run(arrivals::SWEEP, [now.0 - ARRIVALS_KEPT_S])?;
