@@ -27,7 +27,6 @@ mod rates;
 mod single_use;
 mod slots;
 mod sweep;
-mod withdrawals;
 
 pub use arrivals::Arrival;
 pub use guards::{GuardKey, GuardRow, GuardTable};
