@@ -25,7 +25,6 @@ mod cluster;
 mod engine;
 mod ids;
 mod moving;
-mod scratch;
 mod social;
 mod survey;
 mod trading;
@@ -62,14 +61,13 @@ pub use ids::{AccountId, Hash};
 pub use moving::{
     Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable, servers,
 };
-pub use scratch::Scratch;
 pub use social::{
     FollowedSecurity, Hiding, NewReply, NewTopic, PageOf, RECENT_TOPICS_MAX, ReplyHistory, ReplyId,
     ReplyOrder, ReplyOutcome, ReplyRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome,
     WatchlistGroup, WatchlistId, WatchlistIds, Watchlists,
 };
 pub use survey::{
-    Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, ServerFacts, occupancy, survey,
+    Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, Scratch, ServerFacts, occupancy, survey,
 };
 pub use trading::{
     AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, NewStatement,

@@ -11,8 +11,7 @@ use std::sync::Arc;
 use market::{Symbol, Timestamp};
 
 use crate::StoreError;
-use crate::candles::VersionReader;
-use crate::candles::{nodes_sql as common_nodes_sql, sql as common_sql};
+use crate::candles::{NOTIFY, VersionReader, sql as common_sql};
 use crate::cluster::Shared;
 use crate::engine::home::Home;
 use crate::engine::postgres::Server;
@@ -21,41 +20,34 @@ use crate::ids::AccountId;
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
+use changes::Following;
 pub(crate) use changes::{Gate, count_change};
 use connections::{Connections, Held};
-use following::Following;
+pub(crate) use credentials::note_sealing_key;
+pub use credentials::{Credential, Renewal, RenewalOutcome};
 pub use levels::{
     AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,
     ReportedHolding, ReportedOrdersRow,
 };
+pub(crate) use links::end_password_link;
+pub use links::{LinkOutcome, NewLink, PasswordLinkRow};
 pub use oauth::{CLIENTS_MAX, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, FAMILIES_MAX};
 pub use oauth_rows::{
     ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, NewDevice, NewTokens, Redemption,
     TokenKind, TokenRow,
 };
-pub use password_links::PasswordLinkRow;
-pub(crate) use password_links::end_password_link;
 pub use people::{BrowserRow, Person};
-pub use renewal::{Renewal, RenewalOutcome};
-pub use revocation::Revocation;
-pub use sign_in_links::{LinkOutcome, NewLink};
 
 pub(crate) mod audit;
 mod changes;
-mod check;
 mod connections;
-mod expiry;
-mod following;
+mod credentials;
 pub(crate) mod levels;
+mod links;
 mod oauth;
 mod oauth_rows;
 mod opening;
-mod password_links;
 mod people;
-mod renewal;
-mod revocation;
-pub(crate) mod sealing_key;
-mod sign_in_links;
 mod sql;
 
 pub(crate) use crate::engine::ACCOUNTS_FILE as FILE;
@@ -116,17 +108,6 @@ pub struct AccountRow {
     pub rights: Vec<RightRow>,
 }
 
-/// A credential of an account. Safe to print: the secret is encrypted and the token is hashed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Credential {
-    pub app_key: String,
-    pub account: AccountId,
-    pub app_secret: Vec<u8>,
-    pub token_hash: [u8; 32],
-    pub token_expires_at: Timestamp,
-    pub created_at: Timestamp,
-}
-
 /// Whether a security is counted in an account's month, and the total for that month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthUsage {
@@ -147,6 +128,16 @@ pub enum Spend {
     Refused {
         used: u32,
     },
+}
+
+/// Result of a revocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revocation {
+    Revoked,
+    /// The account does not exist or was already revoked.
+    Unchanged,
+    /// The account is the last one with the role; nothing was changed.
+    LastOfRole,
 }
 
 /// The accounts database, open for reading and writing. Shared between threads; reads do not wait
@@ -225,18 +216,6 @@ impl Accounts {
 
     pub fn is_empty(&self) -> Result<bool, StoreError> {
         self.read().one(sql::ANY_ACCOUNT, [], |row| Ok(!row.get::<bool>(0)?))
-    }
-
-    pub fn credential_by_key(&self, app_key: &str) -> Result<Option<Credential>, StoreError> {
-        self.read().first(sql::CREDENTIAL_BY_KEY, [app_key], Credential::read)
-    }
-
-    pub fn credential_by_token(&self, hash: &[u8; 32]) -> Result<Option<Credential>, StoreError> {
-        self.read().first(sql::CREDENTIAL_BY_TOKEN, [hash.as_slice()], Credential::read)
-    }
-
-    pub fn credentials_of(&self, id: AccountId) -> Result<Vec<Credential>, StoreError> {
-        self.read().all(sql::CREDENTIALS_OF, [id.0], Credential::read)
     }
 
     /// Allocates the id of a new account. An id is never reused, even if adding the account fails.
@@ -360,6 +339,31 @@ impl Accounts {
         })
     }
 
+    /// Revokes an account unless it is the last active one with `role`, because no one could
+    /// administer the service. Checked in the write transaction: if two accounts revoke each other
+    /// concurrently, one remains.
+    pub fn revoke_unless_last(
+        &self,
+        id: AccountId,
+        role: &str,
+        note: &AuditNote<'_>,
+    ) -> Result<Revocation, StoreError> {
+        self.change(|db| {
+            let account = db.first(sql::ACCOUNT, [id.0], AccountRow::read)?;
+            let Some(account) = account.filter(|account| account.revoked_at.is_none()) else {
+                return Ok(Revocation::Unchanged);
+            };
+            let others = || db.one(sql::OTHER_OF_ROLE, (role, id.0), |row| row.get::<bool>(0));
+            if account.role == role && !others()? {
+                return Ok(Revocation::LastOfRole);
+            }
+            db.run(sql::REVOKE, (note.at.0, id.0))?;
+            audit::write(db, Some(id), "account.revoked", note)?;
+            count_change(db, &[id])?;
+            Ok(Revocation::Revoked)
+        })
+    }
+
     /// Returns whether a security is counted in a month (`YYYY-MM`), and the month's total. Does
     /// not count the security.
     pub fn used(&self, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsage, StoreError> {
@@ -461,7 +465,7 @@ impl Accounts {
         if let (Some(channel), Some(version)) = (db.channel(), news) {
             self.following.saw(version);
             // Not every server supports notifications. Nodes that receive none poll.
-            db.first(common_nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
+            db.first(NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(result)
     }
@@ -516,20 +520,6 @@ impl AccountRow {
             })
         })?;
         Ok(())
-    }
-}
-
-impl Credential {
-    fn read(row: &Row<'_>) -> Result<Credential, Fault> {
-        let hash: Vec<u8> = row.get(3)?;
-        Ok(Credential {
-            app_key: row.get(0)?,
-            account: AccountId(row.get(1)?),
-            app_secret: row.get(2)?,
-            token_hash: hash.try_into().map_err(|_| Fault::value("token hash", "another length"))?,
-            token_expires_at: Timestamp(row.get(4)?),
-            created_at: Timestamp(row.get(5)?),
-        })
     }
 }
 

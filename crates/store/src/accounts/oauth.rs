@@ -4,7 +4,7 @@
 //!
 //! All tokens that descend from one approval form a *family*. Ending a family deletes its tokens: a
 //! token without a row is invalid. Expired rows are removed a few at a time by inserts, and by
-//! `expiry.rs`.
+//! [`Accounts::remove_expired`].
 
 use market::Timestamp;
 

@@ -1,4 +1,5 @@
-//! Opens the accounts database: creates, migrates, or opens it read-only.
+//! Opens the accounts database: creates, migrates, or opens it read-only; and checks its
+//! consistency.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,14 +8,16 @@ use std::sync::Arc;
 
 use market::Timestamp;
 
+use super::changes::Following;
 use super::connections::Connections;
-use super::following::Following;
 use super::{Accounts, FILE, sql};
+use crate::candles::Finding;
+use crate::candles::check::{Findings, engine};
 use crate::cluster::{Commit, Pool, Shared};
 use crate::engine::home::{self, Home, prepare_on_server};
 use crate::engine::postgres::{Need, Pace, Schema, Server};
 use crate::engine::sqlite::{is_emptied, refuse_half_restored};
-use crate::engine::{Db, Fault, KEY_FILE, Owner, Place, Role, migrate, migrations};
+use crate::engine::{Db, FINDINGS_MAX, Fault, KEY_FILE, Owner, Place, Role, migrate, migrations};
 use crate::{Depth, StoreError};
 
 /// Held while the database is created or migrated: SQLite does not wait when two connections switch
@@ -183,6 +186,32 @@ impl Accounts {
             return Err(StoreError::Outdated { place: self.home.place(), found, known });
         }
         db.one(sql::ANY_ACCOUNT, [], |_| Ok(()))
+    }
+}
+
+impl Accounts {
+    /// Checks the pages of `accounts.db`, foreign keys and row seals. Returns what is wrong.
+    pub fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
+        let mut findings = Findings::default();
+        let db = self.read();
+        // A single transaction, because other processes may write during the check.
+        db.begin_read()?;
+        let checked = findings.absorb(engine(&db, depth));
+        findings.list.extend(db.check_seals().into_iter().map(Finding::from));
+        db.commit().ok();
+        checked?;
+        findings.list.truncate(FINDINGS_MAX);
+        Ok(findings.list)
+    }
+
+    /// Checks the row counts of the tables in `counted`, and the list of sealed tables.
+    fn check_counts(&self, counted: &[&str]) -> Result<Vec<Finding>, StoreError> {
+        let db = self.read();
+        // A single transaction, because other processes may write during the check.
+        db.begin_read()?;
+        let findings = db.check_counts(counted).into_iter().map(Finding::from).collect();
+        db.commit().ok();
+        Ok(findings)
     }
 }
 

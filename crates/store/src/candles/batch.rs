@@ -3,7 +3,9 @@ use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
-use crate::candles::{FIGURES_MAX, figures, nodes_sql, sql};
+use crate::candles::copy::sql as copy_sql;
+use crate::candles::security::written_figures;
+use crate::candles::{FIGURES_MAX, sql};
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value, signed};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
@@ -87,7 +89,7 @@ impl<'a> Batch<'a> {
         self.state = State::Committed;
         if let (Some(channel), Some(version)) = (self.view.db().channel(), self.version) {
             // Not every server supports notifications. Nodes that receive none poll.
-            self.view.db().first(nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
+            self.view.db().first(copy_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(())
     }
@@ -299,8 +301,8 @@ impl<'a> Batch<'a> {
         let (Some(touched), Some(version)) = (&self.touched, self.version) else { return Ok(()) };
         let rows: Vec<[Value<'_>; 2]> =
             touched.iter().map(|symbol| [Value::Text(symbol.as_str()), Value::Int(version)]).collect();
-        self.db().run_all(nodes_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
-        self.db().run(nodes_sql::ADD_STAMP, [version]).map(drop)
+        self.db().run_all(copy_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
+        self.db().run(copy_sql::ADD_STAMP, [version]).map(drop)
     }
 
     /// Returns the version of this batch; allocated by its first change.
@@ -405,7 +407,7 @@ fn write_security(db: &Db, security: &Security) -> Result<(), StoreError> {
         &security.dividend_yield,
         security.kind.map(SecurityKind::as_str),
         security.delisted_on.map(|date| date.to_string()),
-        figures::written(&security.dated),
+        written_figures(&security.dated),
     );
     db.run(sql::PUT_SECURITY, params).map(drop)
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use market::Timestamp;
 
-use crate::candles::chain::{Back, LinkedEntry};
+use crate::candles::block::{Back, LinkedEntry};
 use crate::candles::copy::{BODIES_MAX, BodyOf, FoundBody, Wanted, fetch_bodies, sql as copy_sql};
 use crate::candles::nearby::Side;
 use crate::candles::view::{TRIES, key};

@@ -3,7 +3,6 @@
 //! immediately; its snapshots still see them.
 
 use crate::StoreError;
-use crate::candles::nodes_sql as sql;
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value};
 
@@ -52,12 +51,40 @@ fn sweep_older(db: &Db, age_us: i64) -> Result<bool, StoreError> {
     Ok(has_more)
 }
 
+/// Not used with SQLite; its texts are for tests without a PostgreSQL server.
+mod sql {
+    use crate::engine::statements::statements;
+
+    /// Current time of the database in microseconds since 1970. Server clocks may differ.
+    macro_rules! now {
+        () => {
+            "cast(unixepoch('subsec') * 1000000 as bigint)"
+        };
+    }
+    macro_rules! now_postgres {
+        () => {
+            "cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)"
+        };
+    }
+
+    statements! {
+        for &crate::candles::copy::sql::schema();
+        RETIRED: "list replaced blocks",
+            concat!("select id from retired_body where kind = $1 and at_us < ", now!(), " - $2 order by at_us limit $3")
+            => concat!("select id from retired_body where kind = $1 and at_us < ", now_postgres!(), " - $2 \
+             order by at_us limit $3");
+        FORGET_RETIRED: "remove replaced blocks", "delete from retired_body where kind = $1 and id = $2";
+        DROP_BODY: "remove replaced blocks", "delete from block_body where id = $1";
+        DROP_TRADE_BODY: "remove replaced blocks", "delete from trade_body where id = $1";
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use market::Timestamp;
 
     use super::*;
-    use crate::candles::copy::schema::SHARED;
+    use crate::candles::copy::sql::SHARED;
     use crate::engine::{Role, Sql};
     use crate::{Access, Store};
 

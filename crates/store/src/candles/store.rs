@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use market::{Symbol, Timestamp};
 
 use super::version::{SeenVersion, VersionReader};
-use crate::candles::copy::LocalCopy;
+use crate::candles::copy::{LocalCopy, sql as copy_sql};
 use crate::candles::nearby::Nearby;
 use crate::candles::retired::sweep;
-use crate::candles::{nodes_sql, sql};
+use crate::candles::sql;
 use crate::engine::home::{self, Home, Part, prepare_on_server};
 use crate::engine::lock::{JobLock, ServerLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
@@ -434,7 +434,7 @@ impl Writer {
             db.begin_write()?;
             let tidied = self.lock.fence(db).and_then(|()| {
                 let version = self.view.version()?;
-                db.run(nodes_sql::FORGET_STAMPS, [version.saturating_sub(STAMPS_KEPT)])?;
+                db.run(copy_sql::FORGET_STAMPS, [version.saturating_sub(STAMPS_KEPT)])?;
                 let has_more = sweep(db)?;
                 self.lock.extend(db)?;
                 Ok(has_more)

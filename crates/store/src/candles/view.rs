@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use market::{Symbol, Timestamp};
 
 use crate::candles::ahead::Ahead;
-use crate::candles::chain::{Back, Forward, LinkedEntry};
+use crate::candles::block::{Back, Forward, LinkedEntry};
 use crate::candles::copy::{BodyOf, LocalCopy};
 use crate::candles::nearby::{Nearby, Side};
 use crate::candles::sql;

@@ -16,28 +16,24 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::StoreError;
-use crate::engine::trouble::{Kind, Trouble};
+use crate::engine::error::{Kind, Trouble};
 use crate::engine::{Db, Fault};
 
 mod arrivals;
 mod guards;
 mod node;
 mod paces;
-mod passwords;
 mod rates;
-mod sessions;
-mod signatures;
+mod single_use;
 mod slots;
 mod sweep;
-mod withdrawals;
 
 pub use arrivals::Arrival;
 pub use guards::{GuardKey, GuardRow, GuardTable};
 pub use node::{Heartbeat, NodeId, NodeRow};
 pub use paces::{PaceLimit, PaceTake};
-pub use passwords::{IssuedPassword, NewPassword};
 pub use rates::{RateAsk, RateDecision, RateTimes};
-pub use signatures::{SignatureLimits, SignatureOutcome};
+pub use single_use::{IssuedPassword, NewPassword, SignatureLimits, SignatureOutcome};
 pub use slots::{NewSlot, SlotEnding, SlotOutcome, SlotRequest, SlotRow};
 
 /// State shared by all nodes of a database.

@@ -1,10 +1,11 @@
 //! The server processes (nodes) of one database. Each sends a heartbeat every second; a node
-//! without a heartbeat for 15 s is considered dead, and its connections are not counted.
+//! without a heartbeat for 15 s is considered dead, and its connections are not counted. Nodes also
+//! learn here which accounts lost rights, to invalidate their caches.
 
 use std::fmt;
 
 use super::{NewSlot, Shared, SlotEnding, within};
-use crate::StoreError;
+use crate::{AccountId, StoreError};
 
 /// Id of a server process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,6 +94,14 @@ impl Shared {
             })
         })
     }
+
+    /// Returns accounts that lost rights after version `after`, each with the version of the
+    /// change, in ascending order; at most `most`. Changes older than two hours are not included.
+    /// `accounts/changes.rs` records them.
+    pub fn withdrawals(&self, after: i64, most: u32) -> Result<Vec<(i64, AccountId)>, StoreError> {
+        self.quick()
+            .all(sql::WITHDRAWALS_SINCE, (after, most), |row| Ok((row.get(0)?, AccountId(row.get(1)?))))
+    }
 }
 
 pub(super) mod sql {
@@ -138,4 +147,12 @@ pub(super) mod sql {
         "forget nodes that are gone",
         concat!("delete from node where seen_us < ", now_us!(), " - 600000000"),
     );
+
+    pub(crate) const WITHDRAWALS_SINCE: Sql = Sql::new(
+        "look for withdrawals",
+        "select version, account_id from withdrawal where version > $1 order by version, account_id limit $2",
+    );
+
+    pub(crate) const SWEEP_WITHDRAWALS: Sql =
+        Sql::new("forget old withdrawals", "delete from withdrawal where at_us < $1");
 }

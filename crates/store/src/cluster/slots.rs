@@ -1,11 +1,13 @@
-//! Connection slots of accounts over all nodes. Slots of dead nodes are not counted.
+//! Connection slots of accounts over all nodes, and the last gateway of each client, so that a
+//! client that moves to another node keeps it. Slots of dead nodes are not counted. Session ids are
+//! self-authenticating and need no row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use market::Timestamp;
 
-use super::{Shared, passwords, within};
+use super::{Shared, single_use, within};
 use crate::engine::{Fault, Row};
 use crate::ids::Hash;
 use crate::{AccountId, StoreError};
@@ -115,7 +117,7 @@ impl Shared {
                 return Ok(SlotOutcome::Taken { online: count(live.len()) });
             }
             if let Some(hash) = password
-                && db.run(passwords::sql::USE, [hash])? == 0
+                && db.run(single_use::password_sql::USE, [hash])? == 0
             {
                 return Ok(SlotOutcome::PasswordUsed);
             }
@@ -314,6 +316,17 @@ impl Left {
     }
 }
 
+impl Shared {
+    /// Stores a client's gateway under its lineage, which is opaque to the store.
+    pub fn remember_client(&self, lineage: &[u8; 16], gateway: &str) -> Result<(), StoreError> {
+        self.quick().run(sql::REMEMBER, (lineage, gateway)).map(drop)
+    }
+
+    pub fn recall_client(&self, lineage: &[u8; 16]) -> Result<Option<String>, StoreError> {
+        self.quick().first(sql::RECALL, [lineage], |row| row.get(0))
+    }
+}
+
 pub(super) mod sql {
     use super::super::now_us;
     use crate::engine::Sql;
@@ -400,6 +413,21 @@ pub(super) mod sql {
 
     pub(crate) const SET_SILENT: Sql =
         Sql::new("note which connections answer", "update seat set is_silent = $2 where id = $1");
+
+    pub(crate) const REMEMBER: Sql = Sql::new(
+        "remember a client",
+        concat!(
+            "insert into session (lineage, gateway, seen_us) values ($1, $2, ",
+            now_us!(),
+            ") on conflict (lineage) do update set gateway = excluded.gateway, seen_us = excluded.seen_us"
+        ),
+    );
+
+    pub(crate) const RECALL: Sql =
+        Sql::new("recall a client", "select gateway from session where lineage = $1");
+
+    pub(crate) const SWEEP_CLIENTS: Sql =
+        Sql::new("forget old clients", "delete from session where seen_us < $1");
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Removes expired rows. Runs as a job on one node at a time.
 
-use super::{Shared, arrivals, guards, node, paces, passwords, sessions, signatures, slots, withdrawals};
+use super::single_use::{password_sql, signature_sql};
+use super::{Shared, arrivals, guards, node, paces, slots};
 use crate::StoreError;
 use market::Timestamp;
 
@@ -9,6 +10,8 @@ const MINUTE_US: i64 = 60_000_000;
 const PASSWORDS_KEPT_US: i64 = 10 * MINUTE_US;
 /// Retention of clients' gateways. Session ids are valid for a day.
 const SESSIONS_KEPT_US: i64 = 24 * 60 * MINUTE_US;
+/// Retention of withdrawals of rights.
+const WITHDRAWALS_KEPT_US: i64 = 2 * 60 * MINUTE_US;
 /// Retention of arrivals; longer than any query reads back.
 const ARRIVALS_KEPT_S: i64 = 8 * 86_400;
 /// Retention of rate windows; longer than the window of any rate limit.
@@ -20,12 +23,12 @@ impl Shared {
     pub fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
         let db = self.quick();
         let now_us: i64 = db.one(paces::sql::NOW, [], |row| row.get(0))?;
-        db.run(passwords::sql::SWEEP, [now_us - PASSWORDS_KEPT_US])?;
+        db.run(password_sql::SWEEP, [now_us - PASSWORDS_KEPT_US])?;
         db.run(paces::sql::SWEEP, [now_us])?;
         db.run(guards::sql::SWEEP, [now_us])?;
-        db.run(sessions::SWEEP, [now_us - SESSIONS_KEPT_US])?;
-        db.run(signatures::sql::SWEEP, [])?;
-        db.run(withdrawals::SWEEP, [now_us - withdrawals::SWEPT_AFTER_US])?;
+        db.run(slots::sql::SWEEP_CLIENTS, [now_us - SESSIONS_KEPT_US])?;
+        db.run(signature_sql::SWEEP, [])?;
+        db.run(node::sql::SWEEP_WITHDRAWALS, [now_us - WITHDRAWALS_KEPT_US])?;
         db.run(arrivals::SWEEP, [now.0 - ARRIVALS_KEPT_S])?;
         db.run(node::sql::SWEEP, [])?;
         db.run(slots::sql::SWEEP, [])?;

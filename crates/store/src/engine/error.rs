@@ -1,9 +1,12 @@
+//! Errors of a store, errors of the engines, classified by remedy, and defects that an engine finds
+//! in its stored data.
+
+use std::fmt;
 use std::io;
 use std::path::Path;
 
 use super::migrations::LAST_WITH_STEPS;
 use super::place::{ACCOUNTS_FILE, Place};
-use super::trouble::{Cause, Fault, Kind};
 use crate::ids::AccountId;
 
 /// Errors of a store. The message names a remedy if there is one.
@@ -260,6 +263,93 @@ fn mend(place: &Place) -> &'static str {
 
 fn content(place: &Place) -> &'static str {
     if is_accounts(place) { "accounts" } else { "candles" }
+}
+
+/// The engine's own error.
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Damaged,
+    /// A change was interrupted and must be rolled back first, which requires write permission.
+    Interrupted,
+    Full,
+    Denied,
+    Disk,
+    Locked,
+    /// A value that the engine cannot store.
+    Unfit,
+    /// The server is unreachable.
+    Away,
+    /// The server is reachable but rejects the connection.
+    Refused,
+    Exhausted,
+    ReadOnlyServer,
+    NoRights,
+    WrongEncoding,
+    TooOldServer,
+    /// The response to a change was lost.
+    Unknown,
+    /// The call would block on a thread that must not.
+    Waits,
+    Other,
+}
+
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    pub(crate) kind: Kind,
+    pub(crate) cause: Cause,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(f)
+    }
+}
+
+/// An error inside a statement, before the statement's name is attached.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Engine(Trouble),
+    Value {
+        field: &'static str,
+        text: String,
+    },
+    /// A required row is missing.
+    Missing,
+}
+
+impl Fault {
+    pub(crate) fn value(field: &'static str, text: &str) -> Fault {
+        Fault::Value { field, text: text.chars().take(80).collect() }
+    }
+}
+
+/// Maximum number of findings before a check stops.
+pub const FINDINGS_MAX: usize = 1_000;
+
+/// Depth of SQLite's page check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    Quick,
+    /// Also checks that every index agrees with its table.
+    Full,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// Message of the engine's own check.
+    Engine(String),
+    /// Rows that reference missing rows.
+    Dangling { table: String, parent: String, count: u64 },
+    /// A row with a wrong seal.
+    Row { table: String, key: String },
+    /// A table whose row count differs from the recorded one.
+    Rows { table: String, written: i64, found: i64 },
+    /// A table whose entry in `sealed_table` is missing or differs from the schema.
+    Misnoted { table: String },
+    /// A part of the database that could not be read.
+    Unreadable(String),
 }
 
 #[cfg(test)]

@@ -1,12 +1,21 @@
 //! Exclusive locks of a store for both engines: the candle writer, and the server that runs
 //! background jobs.
+//!
+//! On PostgreSQL, where file locks are not possible, a lock is a row of the table `lease`. A lease
+//! expires by the database's clock if its holder stops renewing it. A slow holder may not notice,
+//! so every write transaction under a lease first locks the row ([`Lease::fence`]), and fails if
+//! the lease has another holder.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use super::lease::Lease;
 use super::postgres::Server;
-use super::{Db, Place, sqlite};
+use super::{Db, Place, Role, Sql, Value, sqlite};
 use crate::StoreError;
 
 /// The write lock of a store across processes. It is released when the process ends in any way: a
@@ -85,4 +94,164 @@ impl JobLock {
             Held::Lease(lease) => lease.is_held(),
         }
     }
+}
+
+/// Validity of a lease after a renewal, in microseconds. Other processes wait this long for a dead
+/// holder.
+const GOOD_FOR_US: i64 = 15_000_000;
+const RENEWED_EVERY: Duration = Duration::from_secs(4);
+
+macro_rules! now_us {
+    () => {
+        "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
+    };
+}
+
+// Does not block on a holder that is writing.
+const LOOK: Sql = Sql::new(
+    "look who has a lease",
+    concat!("select holder from lease where name = $1 and until_us > ", now_us!()),
+);
+const TAKE: Sql = Sql::new(
+    "take a lease",
+    concat!(
+        "insert into lease (name, holder, until_us) values ($1, $2, ",
+        now_us!(),
+        " + cast($3 as bigint)) on conflict (name) do update set holder = excluded.holder, until_us = excluded.until_us \
+         where lease.until_us <= ",
+        now_us!()
+    ),
+);
+// `RENEW` and `FENCE` also run on connections with another schema, so they name the schema
+// explicitly.
+const RENEW: &str = "renew a lease";
+fn renewal(schema: &str) -> String {
+    let now = now_us!();
+    format!(
+        "update \"{schema}\".lease set until_us = {now} + cast($3 as bigint) where name = $1 and holder = $2"
+    )
+}
+const FENCE: &str = "make sure of a lease";
+fn fencing(schema: &str) -> String {
+    format!("select name from \"{schema}\".lease where name = $1 and holder = $2 for update")
+}
+const RELEASE: Sql = Sql::new("give up a lease", "delete from lease where name = $1 and holder = $2");
+
+/// The holder of a lease.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Holder {
+    /// Process id of the holder on its own machine.
+    pub(crate) process: Option<u32>,
+}
+
+impl Holder {
+    fn read(text: &str) -> Holder {
+        Holder { process: text.split(' ').next().and_then(|word| word.parse().ok()) }
+    }
+}
+
+/// A lease that is held until it is dropped or lost.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    /// A dedicated connection, because waiting for a pooled one could take too long.
+    own: Arc<Server>,
+    name: &'static str,
+    holder: String,
+    is_lost: Arc<AtomicBool>,
+    stop: Option<Sender<()>>,
+    renewing: Option<JoinHandle<()>>,
+}
+
+impl Lease {
+    /// Takes a lease and starts a thread that renews it. Returns the current holder if the lease is
+    /// taken.
+    pub(crate) fn try_take(
+        server: &Arc<Server>,
+        name: &'static str,
+    ) -> Result<Result<Lease, Holder>, StoreError> {
+        let holder = holder();
+        let db = Db::on_server(server, Role::Writer);
+        let look = || db.first(LOOK, [name], |row| Ok(Holder::read(row.text(0)?)));
+        if let Some(other) = look()? {
+            return Ok(Err(other));
+        }
+        match db.run(TAKE, (name, &holder, GOOD_FOR_US)) {
+            Ok(0) => return Ok(Err(look()?.unwrap_or_default())),
+            // The lease has expired, but its holder is in the middle of a transaction.
+            Err(StoreError::Locked { .. }) => return Ok(Err(Holder::default())),
+            taken => taken?,
+        };
+        let own = server.alone();
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let (stop, stopped) = mpsc::channel();
+        let renew = {
+            let (own, holder, is_lost) = (own.clone(), holder.clone(), is_lost.clone());
+            move || {
+                while matches!(stopped.recv_timeout(RENEWED_EVERY), Err(RecvTimeoutError::Timeout)) {
+                    // A failed renewal is retried: no other holder can take the lease before it
+                    // expires.
+                    let db = Db::on_server(&own, Role::Writer);
+                    if matches!(renew(&db, own.schema(), name, &holder), Ok(0)) {
+                        is_lost.store(true, Ordering::Release);
+                        return;
+                    }
+                }
+            }
+        };
+        let place = db.place();
+        let renewing = thread::Builder::new()
+            .name("lease".to_owned())
+            .spawn(renew)
+            .map_err(|source| StoreError::Io { what: "start a thread for", place: place.clone(), source })?;
+        let (stop, renewing) = (Some(stop), Some(renewing));
+        Ok(Ok(Lease { own, name, holder, is_lost, stop, renewing }))
+    }
+
+    /// Returns whether the lease is still held. May lag behind a loss.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.is_lost.load(Ordering::Acquire)
+    }
+
+    /// Locks the lease row, so that no other holder can take it before the transaction ends. Must
+    /// be the first call in a write transaction under this lease.
+    pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
+        let mut is_held = false;
+        let values = [Value::Text(self.name), Value::Text(&self.holder)];
+        db.each_text(FENCE, &fencing(self.own.schema()), &values, |_| {
+            is_held = true;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if is_held { Ok(()) } else { Err(StoreError::LeaseLost { place: db.place().clone() }) }
+    }
+
+    /// Renews the lease. Must be the last call in a write transaction under this lease: the
+    /// background renewal is blocked by the row lock until the transaction ends, and the lease may
+    /// have expired by then.
+    pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
+        renew(db, self.own.schema(), self.name, &self.holder).map(drop)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(renewing) = self.renewing.take() {
+            renewing.join().ok();
+        }
+        // If this fails, the lease expires.
+        Db::on_server(&self.own, Role::Writer).run(RELEASE, (self.name, &self.holder)).ok();
+    }
+}
+
+/// Renews a lease. Returns 0 if it has another holder, otherwise 1.
+fn renew(db: &Db, schema: &str, name: &str, holder: &str) -> Result<usize, StoreError> {
+    let values = [Value::Text(name), Value::Text(holder), Value::Int(GOOD_FOR_US)];
+    db.run_text(RENEW, &renewal(schema), &values)
+}
+
+/// Returns a unique id for each call: a lease belongs to a holder, not to a process.
+fn holder() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let random = RandomState::new().hash_one(std::time::Instant::now());
+    format!("{} {random:016x}", std::process::id())
 }

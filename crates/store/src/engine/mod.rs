@@ -9,40 +9,33 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use error::StoreError;
-pub(crate) use flaw::Flaw;
-pub use flaw::{Depth, FINDINGS_MAX};
+pub use error::{Depth, FINDINGS_MAX, StoreError};
+pub(crate) use error::{Fault, Flaw};
 pub(crate) use params::{BLOB_BYTES_MAX, Params, ToValue, Value};
 pub use place::Place;
-pub(crate) use place::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE};
+pub(crate) use place::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE, Owner, Role};
 pub use postgres::{Address, AddressError};
-pub(crate) use role::{Owner, Role};
 pub(crate) use row::{Row, natural, signed, small};
 pub(crate) use statements::Sql;
-pub(crate) use trouble::Fault;
 pub(crate) use waiting::{patience, sooner};
 pub use waiting::{waiting_at_most, without_waiting};
 
 use migrations::Dialect;
 
-mod error;
-mod flaw;
+pub(crate) mod error;
 pub(crate) mod home;
-mod lease;
 pub(crate) mod lock;
 pub(crate) mod migrate;
 pub(crate) mod migrations;
 mod params;
 mod place;
 pub(crate) mod postgres;
-mod role;
 mod row;
 pub(crate) mod sqlite;
 pub(crate) mod statements;
 #[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 pub(crate) mod statements_on_postgres;
-pub(crate) mod trouble;
 mod waiting;
 
 /// A connection to one of a store's two databases. For one thread at a time.
@@ -161,7 +154,7 @@ impl Db {
     pub(crate) fn before_migration(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(database) => {
-                sqlite::seal_check::refuse_broken_seals(database)?;
+                sqlite::seal::refuse_broken_seals(database)?;
                 database.detach_seals()
             }
             Engine::Postgres(_) => Ok(()),
@@ -395,12 +388,12 @@ impl Db {
 
     /// Returns rows with wrong seals and tables with missing rows; empty if rows are not sealed.
     pub(crate) fn check_seals(&self) -> Vec<Flaw> {
-        self.sqlite().map(sqlite::seal_check::seals).unwrap_or_default()
+        self.sqlite().map(sqlite::seal::seals).unwrap_or_default()
     }
 
     /// Compares the row counts of `tables` with the recorded ones; empty if rows are not counted.
     pub(crate) fn check_counts(&self, tables: &[&str]) -> Vec<Flaw> {
-        self.sqlite().map(|database| sqlite::seal_check::counts(database, tables)).unwrap_or_default()
+        self.sqlite().map(|database| sqlite::seal::counts(database, tables)).unwrap_or_default()
     }
 
     /// Checkpoints the WAL on SQLite. If readers block it, a later call completes it.
@@ -428,5 +421,5 @@ fn may_ask_server() -> Result<(), Fault> {
         return Ok(());
     }
     let cause = "a server would have to be asked on a thread that must not wait".into();
-    Err(Fault::Engine(trouble::Trouble { kind: trouble::Kind::Waits, cause }))
+    Err(Fault::Engine(error::Trouble { kind: error::Kind::Waits, cause }))
 }

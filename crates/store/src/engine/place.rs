@@ -1,3 +1,5 @@
+//! Where a database is, the purpose of a connection to it, and the program that it belongs to.
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -83,4 +85,26 @@ impl fmt::Display for Place {
             Place::Server(address) => address.fmt(f),
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Reader,
+    /// A reader that leaves no files behind, not even SQLite's shared-memory file.
+    Onlooker,
+    Writer,
+    /// The writer of a file that no other process uses yet, and that is deleted if writing fails.
+    Draft,
+    /// The writer of a local copy, which may lose its last commits and may contain dangling
+    /// references.
+    Copy,
+}
+
+/// The program that a database belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The database is empty.
+    Unclaimed,
+    Ours,
+    AnotherProgram,
 }

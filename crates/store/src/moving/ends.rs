@@ -4,7 +4,6 @@
 use market::Timestamp;
 
 use super::error::MoveError;
-use super::mark::{self, Mark};
 use super::rows;
 use super::tables::{self, SEEDED};
 use crate::candles::sql as common_sql;
@@ -210,7 +209,7 @@ fn found(place: &Place, part: Part) -> Result<Found, StoreError> {
         Owner::AnotherProgram => return Err(StoreError::Foreign { place: db.place().clone() }),
         Owner::Ours => {}
     }
-    if let Some(mark) = mark::read(&db)? {
+    if let Some(mark) = read_mark(&db)? {
         return Ok(Found::Marked(mark));
     }
     match migrate::schema(&db, steps(part))? {
@@ -320,7 +319,7 @@ impl Target {
         }
         let db = self.db(part);
         self.write(part, || {
-            mark::write(db, &source.mark, now)?;
+            write_mark(db, &source.mark, now)?;
             for table in tables::of(db)?.iter().filter(|table| SEEDED.contains(&table.name.as_str())) {
                 db.run_text("empty a table", &format!("delete from {}", table.name), &[])?;
             }
@@ -331,7 +330,7 @@ impl Target {
     pub(super) fn note_sealing_key(&self, fingerprint: &[u8]) -> Result<Vec<u8>, StoreError> {
         let mut noted = Vec::new();
         self.write(Part::Accounts, || {
-            noted = accounts::sealing_key::note(&self.accounts, fingerprint)?;
+            noted = accounts::note_sealing_key(&self.accounts, fingerprint)?;
             Ok(())
         })?;
         Ok(noted)
@@ -340,9 +339,35 @@ impl Target {
     /// Removes the marks, which is the last step of a move.
     pub(super) fn unmark(self) -> Result<(), MoveError> {
         for part in [Part::Candles, Part::Accounts] {
-            self.write(part, || mark::remove(self.db(part)))?;
+            self.write(part, || remove_mark(self.db(part)))?;
             self.db(part).fold_log();
         }
         Ok(())
     }
+}
+
+const MARKED: Sql = Sql::new("look for a move", "select name, digest from migration where version = $1");
+const UNMARK: Sql = Sql::new("mark the end of a move", "delete from migration where version = $1");
+
+/// The source of an incomplete target, which is marked by a row in its migration ledger, with a
+/// version above all others. This program reports the interrupted move; older programs see a newer
+/// schema and refuse the database, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mark {
+    /// Location of the source, for messages.
+    of: String,
+    /// Identity and version of the source.
+    identity: Vec<u8>,
+}
+
+fn read_mark(db: &Db) -> Result<Option<Mark>, StoreError> {
+    db.first(MARKED, [migrate::MOVING], |row| Ok(Mark { of: row.get(0)?, identity: row.get(1)? }))
+}
+
+fn write_mark(db: &Db, mark: &Mark, now: Timestamp) -> Result<(), StoreError> {
+    db.run(migrate::NOTE, (migrate::MOVING, &mark.of, &mark.identity, now.0, migrate::MOVING)).map(drop)
+}
+
+fn remove_mark(db: &Db) -> Result<(), StoreError> {
+    db.run(UNMARK, [migrate::MOVING]).map(drop)
 }

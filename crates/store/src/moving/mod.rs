@@ -11,7 +11,6 @@
 
 mod ends;
 mod error;
-mod mark;
 mod rows;
 mod tables;
 

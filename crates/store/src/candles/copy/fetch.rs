@@ -10,7 +10,6 @@ use super::table::{
     self, Cell, Cells, DAY, DAY_BLOCKS, DAY_VERSION, SERIES_BLOCKS, SERIES_ID, SERIES_VERSION,
 };
 use crate::StoreError;
-use crate::candles::nodes_sql;
 use crate::engine::{Db, Fault, Value};
 
 /// Maximum number of changed days that are fetched by separate statements. Beyond this, all days of
@@ -62,7 +61,7 @@ pub(super) struct Fetched {
 impl Origin {
     /// Reads the current version.
     pub(super) fn read(far: &Db) -> Result<Origin, StoreError> {
-        far.one(nodes_sql::STATE, [], |row| {
+        far.one(sql::STATE, [], |row| {
             Ok(Origin { version: row.get(0)?, stamp: row.get(1)?, identity: row.get(2)? })
         })
     }
@@ -72,11 +71,11 @@ impl Origin {
         if self.identity != now.identity || now.version < self.version {
             return Ok(Step::Apart);
         }
-        let stamp: Option<Option<String>> = far.first(nodes_sql::STAMP, [self.version], |row| row.get(0))?;
+        let stamp: Option<Option<String>> = far.first(sql::STAMP, [self.version], |row| row.get(0))?;
         if stamp.flatten() != self.stamp {
             return Ok(Step::Apart);
         }
-        let symbols = far.all(nodes_sql::TOUCHED, [self.version], |row| {
+        let symbols = far.all(sql::TOUCHED, [self.version], |row| {
             let text = row.text(0)?;
             text.parse().map_err(|_| Fault::value("symbol", text))
         });

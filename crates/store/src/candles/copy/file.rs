@@ -1,21 +1,24 @@
 //! The SQLite file of the local copy: a regular `candles.db` with a subset of the symbols and
-//! bodies, and two additional tables.
+//! bodies, and two additional tables. Also the lock of the directory.
 
+use std::fs::{DirBuilder, File};
 use std::path::{Path, PathBuf};
 
 use market::{Symbol, Timestamp};
 
 use super::fetch::{Fetched, FetchedRows, Origin};
-use super::schema::steps;
-use super::sql;
+use super::sql::{self, steps};
 use super::table::{self, Cells, SERIES_ID, Table};
 use crate::StoreError;
 use crate::candles::sql::VERSION;
+use crate::engine::sqlite::LockFile;
 use crate::engine::{Db, Fault, Role, ToValue, Value, migrate, migrations, natural, signed};
 
 /// Files are numbered, because a discarded file may have readers for a while.
 const PREFIX: &str = "candles-";
 const SUFFIX: &str = ".db";
+/// Name of the lock file in the cache directory, which only one process may use.
+const LOCK_FILE: &str = "cache.lock";
 /// Estimated size of a row including its seal and index entries, in bytes. Measured: 65 bytes per
 /// row for 400 series with 20 blocks each.
 pub(super) const ROW_BYTES: u64 = 80;
@@ -251,4 +254,25 @@ fn remove(dir: &Path, number: u64) {
         name.push(ending);
         std::fs::remove_file(name).ok();
     }
+}
+
+/// An exclusive lock of a directory across processes.
+#[derive(Debug)]
+pub(super) struct DirectoryLock(#[expect(dead_code, reason = "it is held")] LockFile);
+
+impl DirectoryLock {
+    pub(super) fn take(dir: &Path) -> Result<DirectoryLock, StoreError> {
+        make_private(dir)?;
+        let held = |pid| StoreError::CacheInUse { place: dir.into(), pid };
+        LockFile::take(&dir.join(LOCK_FILE), File::try_lock, held).map(DirectoryLock)
+    }
+}
+
+/// Creates a directory that only this user can read. Does not change an existing one.
+pub(super) fn make_private(dir: &Path) -> Result<(), StoreError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir).map_err(|source| StoreError::io("create the directory", dir, source))
 }

@@ -13,9 +13,7 @@
 mod fetch;
 mod file;
 mod held;
-mod lock;
 mod queue;
-pub(crate) mod schema;
 pub(super) mod sql;
 mod table;
 #[cfg(test)]
@@ -39,9 +37,8 @@ use crate::StoreError;
 use crate::engine::home::Home;
 use crate::engine::postgres::{News, Server, Subject, Watch};
 use crate::engine::{Db, Role};
-use file::LocalFile;
+use file::{DirectoryLock, LocalFile, make_private};
 use held::HeldSymbols;
-use lock::DirectoryLock;
 use queue::{FetchedBody, Queue};
 use worker::Worker;
 
@@ -161,7 +158,7 @@ impl LocalCopy {
     pub(crate) fn open(far: &Home, settings: &CopySettings) -> Result<LocalCopy, StoreError> {
         let lock = DirectoryLock::take(&settings.dir)?;
         let dir = settings.dir.join(FOLDER);
-        lock::make_private(&dir)?;
+        make_private(&dir)?;
         let shared = Arc::new(Shared::new(dir, settings));
         let worker = Worker::open(shared.clone(), far.open(Role::Reader)?)?;
         let watch = far.server().map(|server| watch(server, shared.clone())).transpose();

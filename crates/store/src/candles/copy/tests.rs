@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::queue::Work;
-use super::schema::SHARED;
+use super::sql::SHARED;
 use super::worker::Worker;
-use super::{FOLDER, LocalCopy, Shared, lock};
+use super::{FOLDER, LocalCopy, Shared, make_private};
 use crate::engine::home::{Home, Part};
 use crate::engine::postgres::Pace;
 use crate::engine::{Db, Role, Sql};
@@ -718,7 +718,7 @@ fn eviction_polls_the_shared_database_between_rounds() {
     // The same cache with almost no space.
     let settings = CopySettings { bytes_max: 1, ..house.settings() };
     let dir = settings.dir.join(FOLDER);
-    lock::make_private(&dir).unwrap();
+    make_private(&dir).unwrap();
     let shared = Arc::new(Shared::new(dir, &settings));
     let far = Db::open(&house.far_dir.path().join("candles.db"), Role::Reader).unwrap();
     let mut worker = Worker::open(shared.clone(), far).unwrap();

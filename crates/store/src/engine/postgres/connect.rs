@@ -10,9 +10,8 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{Address, Host, HostAt, Target};
-use super::drive::{Course, Signal, drive};
 use super::password::Password;
-use super::session::Session;
+use super::session::{Course, Session, Signal, drive};
 use super::trouble::chain;
 use super::{Pace, Trouble, tls};
 

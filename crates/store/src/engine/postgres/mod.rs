@@ -4,6 +4,10 @@
 //! Start with [`Connection`], the handle of a database. It borrows connections (`session.rs`) from
 //! a [`Server`]: one per statement, or one for a whole transaction.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
 pub use address::{Address, AddressError};
 pub(crate) use connection::Connection;
 pub(crate) use notices::{News, Subject, Watch};
@@ -15,8 +19,6 @@ pub(crate) use value::column;
 mod address;
 mod connect;
 mod connection;
-mod drive;
-mod file;
 mod ledger;
 mod notices;
 mod pace;
@@ -41,4 +43,18 @@ pub(crate) type Row = tokio_postgres::Row;
 pub(crate) enum Schema {
     Candles,
     Accounts,
+}
+
+/// Returns the contents of a small file that an address refers to, or a message why it cannot be
+/// read.
+fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));
+    match read {
+        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+        Ok(_) if bytes.len() as u64 > bytes_max => {
+            Err(format!("{} is larger than {bytes_max} bytes: name another file", path.display()))
+        }
+        Ok(_) => Ok(bytes),
+    }
 }

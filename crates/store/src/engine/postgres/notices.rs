@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::drive::Signal;
-use super::session::{Failure, Session};
+use super::session::{Failure, Session, Signal};
 use super::{Pace, Server, Trouble, column};
 use crate::engine::params::Value;
 

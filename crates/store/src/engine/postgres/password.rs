@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::address::{Address, Host, HostAt, PasswordFrom};
-use super::file;
+use super::read_file;
 
 /// A password; its debug output is redacted.
 #[derive(PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) fn password(
 
 /// Reads a file that contains only the password. One trailing line break is ignored.
 fn alone(path: &Path) -> Result<Password, String> {
-    let mut bytes = file::read(path, PASSWORD_BYTES_MAX)?;
+    let mut bytes = read_file(path, PASSWORD_BYTES_MAX)?;
     for end in [b'\n', b'\r'] {
         if bytes.last() == Some(&end) {
             bytes.pop();
@@ -68,7 +68,7 @@ fn listed(path: &Path, address: &Address, host: &Host) -> Result<Option<Password
     if open_to_others {
         return Err(format!("{} can be read by others: `chmod 600` it", path.display()));
     }
-    let text = file::read(path, PASSFILE_BYTES_MAX)?;
+    let text = read_file(path, PASSFILE_BYTES_MAX)?;
     let port = host.port.to_string();
     let name = match &host.at {
         HostAt::Network(name) => name.clone(),

@@ -7,8 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::connect::{Way, connect};
-use super::drive::Signal;
-use super::session::Session;
+use super::session::{Session, Signal};
 use super::{Address, Pace, Schema, Trouble, password, runtime, tls};
 use crate::engine::params::Value;
 use crate::engine::{patience, sooner};

@@ -12,7 +12,7 @@ use rustls_platform_verifier::Verifier;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::Roots;
-use super::file;
+use super::read_file;
 
 /// Maximum size of a certificate file. A bundle of all public authorities has a quarter of a
 /// megabyte.
@@ -42,7 +42,7 @@ pub(super) fn connector(roots: &Roots) -> Result<MakeRustlsConnect, String> {
 }
 
 fn read(path: &Path) -> Result<RootCertStore, String> {
-    let bytes = file::read(path, ROOTS_BYTES_MAX)?;
+    let bytes = read_file(path, ROOTS_BYTES_MAX)?;
     let found = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, pem::Error>>();
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(found.unwrap_or_default());

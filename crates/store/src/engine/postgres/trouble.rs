@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::engine::trouble::Kind;
+use crate::engine::error::Kind;
 use crate::engine::{self, Fault};
 
 /// A server error with a one-line message. The caller adds the attempted action and the location.
@@ -188,7 +188,7 @@ impl From<Trouble> for Fault {
             | Trouble::Driver(_)
             | Trouble::Thread(_) => Kind::Other,
         };
-        Fault::Engine(engine::trouble::Trouble { kind, cause: trouble.into() })
+        Fault::Engine(engine::error::Trouble { kind, cause: trouble.into() })
     }
 }
 

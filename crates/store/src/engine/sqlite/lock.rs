@@ -1,10 +1,11 @@
+//! Lock files of a directory.
+
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use crate::StoreError;
-use crate::engine::Place;
 
 const FILE: &str = "writer.lock";
 /// Name of the lock file of [`JobFile`].
@@ -17,48 +18,63 @@ pub(crate) const RESTORE_FILE: &str = "restore.unfinished";
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The write lock of a store across processes. The OS releases it when the process ends in any way,
-/// so a dead writer needs no cleanup. The file is not removed, because two writers could then lock
-/// two files with the same name.
+/// A locked file with the process id of its holder. The OS releases the lock when the process ends
+/// in any way, so a dead holder needs no cleanup. The file is not removed, because two processes
+/// could then lock two files with the same name.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct LockFile {
     file: File,
 }
+
+impl LockFile {
+    /// Takes a lock. `held` makes the error if another process, with this id, holds it.
+    pub(crate) fn take(
+        path: &Path,
+        lock: fn(&File) -> Result<(), TryLockError>,
+        held: impl FnOnce(Option<u32>) -> StoreError,
+    ) -> Result<LockFile, StoreError> {
+        match try_lock(path, lock)? {
+            Ok(mut file) => {
+                sign(&mut file).map_err(|source| StoreError::io("write to the lock file", path, source))?;
+                Ok(LockFile { file })
+            }
+            Err(mut file) => Err(held(pid(&mut file))),
+        }
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        // A stale process id would only be misleading, so an error is ignored.
+        if pid(&mut self.file) == Some(std::process::id()) {
+            self.file.set_len(0).ok();
+        }
+        // Closing the file is not enough while a child process that is being spawned has inherited
+        // it.
+        self.file.unlock().ok();
+    }
+}
+
+/// The write lock of a store across processes.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "it is held")] LockFile);
 
 impl Lock {
     pub(crate) fn take(dir: &Path) -> Result<Lock, StoreError> {
         let path = dir.join(FILE);
-        let fail = |what| move |source| StoreError::io(what, dir.join(FILE), source);
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
-        let mut file = options.open(&path).map_err(fail("open the lock file"))?;
         let mut tries = 0;
         loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) => match pid(&mut file) {
-                    // The holder has released the lock and erased its process id, but a child
-                    // process that it has forked still has the file open until `exec`.
-                    None if tries < TRIES => {
-                        tries += 1;
-                        std::thread::sleep(PAUSE);
-                    }
-                    pid => return Err(StoreError::Busy { place: dir.into(), pid }),
-                },
-                Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
+            let busy = |pid| StoreError::Busy { place: dir.into(), pid };
+            match LockFile::take(&path, File::try_lock, busy) {
+                // The holder has released the lock and erased its process id, but a child process
+                // that it has forked still has the file open until `exec`.
+                Err(StoreError::Busy { pid: None, .. }) if tries < TRIES => {
+                    tries += 1;
+                    std::thread::sleep(PAUSE);
+                }
+                taken => return taken.map(Lock),
             }
         }
-        sign(&mut file).map_err(fail("write to the lock file"))?;
-        Ok(Lock { file })
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // A stale process id would only be misleading, so an error is ignored.
-        self.file.set_len(0).ok();
-        // Closing the file is not enough while a child process that is being spawned has inherited
-        // it.
-        self.file.unlock().ok();
     }
 }
 
@@ -73,18 +89,8 @@ pub(crate) struct JobFile {
 impl JobFile {
     /// Takes the lock. Returns `None` if another process holds it.
     pub(crate) fn try_take(dir: &Path) -> Result<Option<JobFile>, StoreError> {
-        let path = dir.join(JOBS_FILE);
-        let fail = |what| {
-            let path = path.clone();
-            move |source| StoreError::io(what, &path, source)
-        };
-        let options = OpenOptions::new().write(true).create(true).truncate(false).clone();
-        let file = options.open(&path).map_err(fail("open the lock file"))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(JobFile { file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(fail("lock")(source)),
-        }
+        let file = try_lock(&dir.join(JOBS_FILE), File::try_lock)?;
+        Ok(file.ok().map(|file| JobFile { file }))
     }
 }
 
@@ -96,49 +102,37 @@ impl Drop for JobFile {
     }
 }
 
-/// A shared lock held by every server that has a store open; a restore holds it exclusively. The OS
-/// releases it when the process ends.
+/// A shared lock held by every server that has a store open; a restore holds it exclusively. If
+/// there are several servers, the file names the last one.
 #[derive(Debug)]
-pub(crate) struct ServerLock {
-    file: File,
-}
+pub(crate) struct ServerLock(#[expect(dead_code, reason = "it is held")] LockFile);
 
 impl ServerLock {
     /// Takes the shared lock, for a server.
     pub(crate) fn join(dir: &Path) -> Result<ServerLock, StoreError> {
-        ServerLock::take(dir, File::try_lock_shared, |place, pid| StoreError::Restoring { place, pid })
+        let held = |pid| StoreError::Restoring { place: dir.into(), pid };
+        LockFile::take(&dir.join(SERVER_FILE), File::try_lock_shared, held).map(ServerLock)
     }
 
     /// Takes the exclusive lock, for a restore: no server has the store open, and none can open it.
     pub(crate) fn exclude(dir: &Path) -> Result<ServerLock, StoreError> {
-        ServerLock::take(dir, File::try_lock, |place, pid| StoreError::Served { place, pid })
-    }
-
-    fn take(
-        dir: &Path,
-        lock: fn(&File) -> Result<(), TryLockError>,
-        held: fn(Place, Option<u32>) -> StoreError,
-    ) -> Result<ServerLock, StoreError> {
-        let fail = |what| move |source| StoreError::io(what, dir.join(SERVER_FILE), source);
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
-        let mut file = options.open(dir.join(SERVER_FILE)).map_err(fail("open the lock file"))?;
-        match lock(&file) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held(dir.into(), pid(&mut file))),
-            Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
-        }
-        // If there are several servers, the file names the last one.
-        sign(&mut file).map_err(fail("write to the lock file"))?;
-        Ok(ServerLock { file })
+        let held = |pid| StoreError::Served { place: dir.into(), pid };
+        LockFile::take(&dir.join(SERVER_FILE), File::try_lock, held).map(ServerLock)
     }
 }
 
-impl Drop for ServerLock {
-    fn drop(&mut self) {
-        if pid(&mut self.file) == Some(std::process::id()) {
-            self.file.set_len(0).ok();
-        }
-        self.file.unlock().ok();
+/// Opens a file, creates it if needed, and tries to lock it. Returns `Err` with the file if another
+/// process holds the lock.
+fn try_lock(
+    path: &Path,
+    lock: fn(&File) -> Result<(), TryLockError>,
+) -> Result<Result<File, File>, StoreError> {
+    let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
+    let file = options.open(path).map_err(|source| StoreError::io("open the lock file", path, source))?;
+    match lock(&file) {
+        Ok(()) => Ok(Ok(file)),
+        Err(TryLockError::WouldBlock) => Ok(Err(file)),
+        Err(TryLockError::Error(source)) => Err(StoreError::io("lock", path, source)),
     }
 }
 

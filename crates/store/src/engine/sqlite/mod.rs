@@ -12,20 +12,18 @@ use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, OpenFlags};
 
 use super::Fault;
-use super::flaw::{Depth, Flaw};
+use super::error::{Depth, Flaw};
 use super::params::{BLOB_BYTES_MAX, Value};
-use super::place::Place;
-use super::role::{Owner, Role};
+use super::place::{Owner, Place, Role};
 use crate::StoreError;
 use seal::SealMode;
 
-pub(crate) use lock::{JobFile, Lock, RESTORE_FILE, ServerLock, refuse_half_restored};
+pub(crate) use lock::{JobFile, Lock, LockFile, RESTORE_FILE, ServerLock, refuse_half_restored};
 pub(crate) use rusqlite::{Error, Row};
 pub(crate) use seal::{Listed, SealedTable};
 
 mod lock;
 pub(crate) mod seal;
-pub(crate) mod seal_check;
 mod trouble;
 
 #[derive(Debug)]
@@ -512,7 +510,7 @@ mod tests {
             assert_eq!(attached(&db), 0);
             way(&db);
             assert!(attached(&db) > 0);
-            assert_eq!(seal_check::seals(db.sqlite().unwrap()), []);
+            assert_eq!(seal::seals(db.sqlite().unwrap()), []);
         }
     }
 

@@ -1,7 +1,7 @@
 use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::engine::Fault;
-use crate::engine::trouble::{Kind, Trouble};
+use crate::engine::error::{Kind, Trouble};
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {

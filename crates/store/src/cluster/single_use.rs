@@ -1,0 +1,170 @@
+//! Single-use credentials. One-time passwords are issued by one node, and valid once on any node.
+//! Request signatures are valid once over all nodes; used ones are stored.
+
+use std::time::Duration;
+
+use super::{Shared, duration};
+use crate::ids::Hash;
+use crate::{AccountId, StoreError};
+
+/// A password to be issued. `caller` is opaque to the store.
+#[derive(Clone, Copy, Debug)]
+pub struct NewPassword<'a> {
+    pub hash: &'a Hash,
+    pub account: AccountId,
+    pub caller: &'a [u8],
+}
+
+/// An issued, unused password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssuedPassword {
+    pub account: AccountId,
+    pub caller: Vec<u8>,
+    pub age: Duration,
+}
+
+impl Shared {
+    /// Stores a password. An account has at most `of_account_max`; the oldest ones are removed.
+    pub fn issue_password(&self, new: &NewPassword<'_>, of_account_max: u32) -> Result<(), StoreError> {
+        let db = self.quick();
+        db.run(password_sql::TRIM, (new.account.0, of_account_max.saturating_sub(1)))?;
+        db.run(password_sql::ADD, (new.hash, new.account.0, new.caller)).map(drop)
+    }
+
+    /// Returns an issued, unused password, even if it has expired. [`Shared::sit`] consumes it.
+    pub fn issued_password(&self, hash: &Hash) -> Result<Option<IssuedPassword>, StoreError> {
+        self.durable().first(password_sql::FIND, [hash], |row| {
+            Ok(IssuedPassword {
+                account: AccountId(row.get(0)?),
+                caller: row.get(1)?,
+                age: duration(row.get(2)?),
+            })
+        })
+    }
+}
+
+/// Maximum number of stored signatures per key, and their retention in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignatureLimits {
+    pub each_max: u32,
+    pub kept_s: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignatureOutcome {
+    New,
+    /// The signature was used before; seconds since the first use.
+    Used(i64),
+    /// The key has too many stored signatures.
+    NoRoom,
+}
+
+/// A key's signatures are counted about once in this many uses, because counting is the most
+/// expensive part.
+const COUNTED_EVERY: u8 = 64;
+
+impl Shared {
+    /// Consumes a signature. Durable on return.
+    pub fn use_signature(
+        &self,
+        fingerprint: &[u8; 16],
+        app_key: &[u8; 16],
+        limits: SignatureLimits,
+    ) -> Result<SignatureOutcome, StoreError> {
+        let db = self.durable();
+        // Derived from the fingerprint, so that clients cannot control when it happens.
+        let is_counted = fingerprint.first().is_some_and(|byte| byte % COUNTED_EVERY == 0);
+        if is_counted {
+            let most = i64::from(limits.each_max);
+            let count: i64 = db.one(signature_sql::COUNT, (app_key, most), |row| row.get(0))?;
+            if count >= most {
+                return Ok(SignatureOutcome::NoRoom);
+            }
+        }
+        if db.run(signature_sql::USE, (fingerprint, app_key, limits.kept_s))? > 0 {
+            return Ok(SignatureOutcome::New);
+        }
+        let age: Option<i64> = db.first(signature_sql::AGE, [fingerprint], |row| row.get(0))?;
+        // The row may have just expired and been removed, so the first use was long ago.
+        Ok(SignatureOutcome::Used(age.unwrap_or(i64::MAX)))
+    }
+}
+
+pub(super) mod password_sql {
+    use super::super::now_us;
+    use crate::engine::Sql;
+
+    pub(crate) const ADD: Sql = Sql::new(
+        "keep a one-time password",
+        concat!(
+            "insert into one_time_password (hash, account_id, caller, issued_us) values ($1, $2, $3, ",
+            now_us!(),
+            ")"
+        ),
+    );
+
+    /// Removes an account's passwords except the `$2` newest.
+    pub(crate) const TRIM: Sql = Sql::new(
+        "forget one-time passwords",
+        "delete from one_time_password where hash in (select hash from one_time_password where account_id = $1 \
+         order by issued_us desc offset $2)",
+    );
+
+    pub(crate) const FIND: Sql = Sql::new(
+        "look for a one-time password",
+        concat!(
+            "select account_id, caller, ",
+            now_us!(),
+            " - issued_us from one_time_password where hash = $1"
+        ),
+    );
+
+    pub(crate) const USE: Sql =
+        Sql::new("use a one-time password", "delete from one_time_password where hash = $1");
+
+    pub(crate) const SWEEP: Sql =
+        Sql::new("forget one-time passwords", "delete from one_time_password where issued_us < $1");
+}
+
+pub(super) mod signature_sql {
+    use super::super::now_us;
+    use crate::engine::Sql;
+
+    macro_rules! now_s {
+        () => {
+            concat!("(", now_us!(), " / 1000000)")
+        };
+    }
+
+    /// Inserts a signature that is unused or whose row has expired. `$3` is the retention in
+    /// seconds.
+    pub(crate) const USE: Sql = Sql::new(
+        "note a signature",
+        concat!(
+            "insert into signature (fingerprint, app_key, first_at, until_at) values ($1, $2, ",
+            now_s!(),
+            ", ",
+            now_s!(),
+            " + $3) on conflict (fingerprint) do update set app_key = excluded.app_key, first_at = excluded.first_at, ",
+            "until_at = excluded.until_at where signature.until_at <= excluded.first_at"
+        ),
+    );
+
+    /// Seconds since the first use.
+    pub(crate) const AGE: Sql = Sql::new(
+        "look for a signature",
+        concat!("select ", now_s!(), " - first_at from signature where fingerprint = $1"),
+    );
+
+    pub(crate) const COUNT: Sql = Sql::new(
+        "count signatures",
+        concat!(
+            "select count(*) from (select 1 from signature where app_key = $1 and until_at > ",
+            now_s!(),
+            " limit $2) as counted"
+        ),
+    );
+
+    pub(crate) const SWEEP: Sql =
+        Sql::new("forget old signatures", concat!("delete from signature where until_at <= ", now_s!()));
+}
