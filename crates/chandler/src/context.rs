@@ -15,26 +15,26 @@ use crate::failure::{Failure, usage};
 use crate::{directories, suggest};
 
 /// Help heading of the global options, which are listed after a command's own options.
-const EVERYWHERE: &str = "Options of every command";
+const EVERYWHERE: &str = "Global options";
 
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Where the data is: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from
-    /// PGPASSWORD or a file
+    /// Store: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from PGPASSWORD or
+    /// a file
     // The variable's value is not shown in the help, because it may contain a password.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_STORE", hide_env_values = true, value_name = "STORE")]
     store: Option<String>,
-    /// With a store on PostgreSQL: the key file of its accounts, the same on every machine
+    /// With a store on PostgreSQL: key file that encrypts app secrets, the same on every machine
     // This is also a key in the server's configuration file: `config/arguments.rs` reads it by this
     // ID.
     #[arg(id = "key-file", long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_KEY_FILE", value_name = "FILE")]
     key_file: Option<String>,
-    /// Use this instant as now; with ",run" the clock runs on from there, with ",run@60" at a
-    /// minute per second; `now` is the machine's time
+    /// Use this instant as the current time; with ",run" the clock starts there, with ",run@60" it
+    /// advances a minute per second; `now` is the machine's time
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run[@SPEED]]")]
     clock: Option<Clock>,
-    /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in
-    /// calendars; ticks.csv, fees.csv, plan.csv, settlement.csv and interest.csv too
+    /// Folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in calendars;
+    /// also ticks.csv, fees.csv, plan.csv, settlement.csv and interest.csv
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CALENDARS", value_name = "DIR")]
     calendars: Option<PathBuf>,
 }
@@ -111,8 +111,7 @@ impl CommandContext {
     pub(crate) fn place(&self) -> Result<&Place, Failure> {
         self.store.as_ref().ok_or_else(|| {
             usage(format!(
-                "no store is named, and {} is not set, under which it would be: add --store sqlite:DIR, or set \
-                 CHANDLER_STORE",
+                "no store is given, and {} is not set, so there is no default: add --store sqlite:DIR, or set CHANDLER_STORE",
                 directories::DATA
             ))
         })
@@ -158,7 +157,7 @@ impl CommandContext {
             (None, Some(cache)) => Ok(cache.to_owned()),
             (None, None) => directories::cache().map(|cache| cache.join("chandler")).ok_or_else(|| {
                 usage(format!(
-                    "no folder is named for local files, and {} is not set: add --cache DIR",
+                    "no folder for local files is given, and {} is not set: add --cache DIR",
                     directories::HOME
                 ))
             }),
@@ -354,8 +353,8 @@ mod tests {
         let said = |text: &str| naming_store(text, "sqlite:own");
         assert_eq!(said("no commands here"), "no commands here");
         assert_eq!(
-            said("there is no account: `chandler account create NAME` makes one"),
-            "there is no account: `chandler --store sqlite:own account create NAME` makes one"
+            said("there is no account: `chandler account create NAME` creates one"),
+            "there is no account: `chandler --store sqlite:own account create NAME` creates one"
         );
         for same in
             ["run `chandler login`", "`chandler quota --server http://x` lists them", "`chandler` alone"]

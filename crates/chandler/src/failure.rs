@@ -7,13 +7,10 @@ use crate::output;
 
 /// All exit codes with their meanings, which the manual also lists.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
-    (DONE, "It is done."),
-    (
-        STOOD_IN_THE_WAY,
-        "The data or the surroundings stood in the way, or something was found that has to be mended.",
-    ),
-    (WRITTEN_WRONGLY, "The command was written wrongly."),
-    (STOPPED, "It was stopped by a signal before it was done."),
+    (DONE, "Success."),
+    (STOOD_IN_THE_WAY, "A failure of the data or the environment, or a check that found a problem."),
+    (WRITTEN_WRONGLY, "A usage error."),
+    (STOPPED, "Stopped by a signal before completion."),
 ];
 const DONE: u8 = 0;
 const STOOD_IN_THE_WAY: u8 = 1;

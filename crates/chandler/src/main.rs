@@ -38,7 +38,7 @@ use failure::Failure;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Candles at home: import price history, keep it small, ask it anything.
+/// Self-hosted market data: import, store and query price history.
 ///
 /// Chandler is an independent implementation of a securities history service. It is not affiliated
 /// with any broker or data vendor.
@@ -53,14 +53,14 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Read candles, securities and corporate actions from CSV and Parquet files into the store
+    /// Import candles, trades, securities and corporate actions from CSV and Parquet files
     Import(command::import::Arguments),
     /// Import files, serve them on this machine, and open the chart in a browser, signed in
     Open(command::open::Arguments),
-    /// List the stored securities: which candles since when, last price, and missing days
+    /// List the stored securities with their date ranges, last prices and missing days
     #[command(visible_aliases = ["ls", "search"], aliases = ["symbols", "securities", "find"])]
     List(command::list::Arguments),
-    /// Query candles: by count, by range, any period, adjusted or not
+    /// Query candles by count or date range, in any period, unadjusted or adjusted
     Kline(command::kline::Arguments),
     /// Write whole series or ranges to CSV, Parquet or Arrow files
     Export(command::export::Arguments),
@@ -78,18 +78,17 @@ enum Command {
     Remove(command::remove::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
-    /// Create, change and revoke the accounts that clients sign in with; report the inputs of their
-    /// levels
+    /// Manage client accounts, and report the assets and orders that determine their levels
     Account(command::account::Arguments),
-    /// Print the environment of the public SDKs for a server
+    /// Print the environment variables that the public SDKs need for a server
     SdkEnv(command::sdk_env::Arguments),
     /// Submit, change, list and explain the orders of a paper account
     Order(command::order::Arguments),
-    /// Submit, change and list the grids of a paper account: orders at every step of the price
+    /// Submit, change and list the grid strategies of a paper account
     Grid(command::grid::Arguments),
     /// Show the positions of a paper account
     Positions(command::positions::Arguments),
-    /// Show the money of a paper account
+    /// Show the assets and buying power of a paper account
     Assets(command::assets::Arguments),
     /// List the executions of a paper account
     Executions(command::executions::Arguments),
@@ -101,27 +100,27 @@ enum Command {
     Statement(command::statement::Arguments),
     /// Show the market clock of a server, or move a fixed one
     Clock(command::clock::Arguments),
-    /// Show the usage of accounts this month, their level, and why
+    /// Show the monthly quota usage of accounts, and their levels with the reasons
     Quota(command::quota::Arguments),
-    /// List or close long connections at a server
+    /// List or close the long connections of a server
     Connections(command::connections::Arguments),
     /// List posts about securities, and hide or restore them
     Topic(command::topic::Arguments),
-    /// Show who changed which account, and why
+    /// Show the audit log, or delete old events
     Audit(command::audit::Arguments),
-    /// Copy the store to a folder while it is in use, with a checksum of every file
+    /// Back up the store to a folder while it is in use, with a checksum of every file
     Backup(command::backup::Arguments),
-    /// Replace the store by a backup, even while a server serves it
+    /// Replace the store with a backup; its server must be stopped
     Restore(command::restore::Arguments),
-    /// Copy the store to another place: from a directory to PostgreSQL, or back
+    /// Copy the store to another location, from a directory to PostgreSQL or back
     Move(command::move_store::Arguments),
     /// Sign in to a server in a browser, and store the token where SDKs find it
     Login(command::login::Arguments),
-    /// End the login and remove its files
+    /// Sign out and remove the login files
     Logout(command::logout::Arguments),
     /// Show who is signed in
     Auth(command::auth::Arguments),
-    /// Create the demo market and show it
+    /// Generate the demo market data and show charts
     Demo(command::demo::Arguments),
     /// Show the trading calendars in use, or write them to files for editing
     Calendar(command::calendar::Arguments),

@@ -87,7 +87,7 @@ fn thousandths(text: &str) -> Result<u64, String> {
     let speed = text.strip_prefix('@').and_then(|speed| market::parse_scaled(speed.as_bytes(), 3).ok());
     let thousandths = speed.and_then(|(speed, is_exact)| u64::try_from(speed).ok().filter(|_| is_exact));
     thousandths.filter(|speed| (1..=SPEED_MAX * 1_000).contains(speed)).ok_or_else(|| {
-        format!("\",run{text}\" is not a speed: write \",run\", or \",run@60\" for a minute in a second, at most {SPEED_MAX}")
+        format!("\",run{text}\" is not a speed: write \",run\", or \",run@60\" for a minute per second, at most {SPEED_MAX}")
     })
 }
 
@@ -113,10 +113,10 @@ impl ServedClock {
         match &held {
             Ok(Some(_)) => {}
             Ok(None) => tracing::warn!(
-                "another server of this store has noted its clock, and commands in other shells follow that one: give them --clock"
+                "another server of this store has published its clock, which commands in other shells use: give them --clock"
             ),
             Err(error) => {
-                tracing::warn!(%error, "cannot note the clock for commands in other shells: give them --clock");
+                tracing::warn!(%error, "cannot publish the clock for commands in other shells: give them --clock");
             }
         }
         let held = held.ok().flatten();
@@ -150,7 +150,7 @@ impl MarketTime for ServedClock {
             return Err(CannotStep::Back { now });
         }
         if let Some(Err(error)) = self.notice.as_ref().map(|notice| notice.write(&Clock::Fixed(to))) {
-            tracing::warn!(%error, "cannot note the clock for commands in other shells");
+            tracing::warn!(%error, "cannot publish the clock for commands in other shells");
         }
         Ok(())
     }

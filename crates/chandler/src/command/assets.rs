@@ -14,7 +14,7 @@ use crate::output::{self, Column, Format};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The currency of the sums [default: HKD]
+    /// Currency of the totals [default: HKD]
     #[arg(long)]
     currency: Option<String>,
     #[command(flatten)]
@@ -53,13 +53,13 @@ fn print(out: &mut impl Write, funds: &Value) -> Result<(), Failure> {
         line(word, &format!("{currency} {}", amount(funds, name)))?;
     }
     let left = amount(funds, "remaining_finance_amount");
-    line("to spend", &format!("{currency} {left}, credit included"))?;
+    line("to spend", &format!("{currency} {left}, including credit"))?;
     let level = text(funds, "risk_level");
     let risk = match level.as_str() {
         "0" => "0, safe",
         "1" => "1, medium",
-        "2" => "2, early warning: nothing is opened or enlarged",
-        "3" => "3, danger: nothing is opened or enlarged",
+        "2" => "2, early warning: positions cannot be opened or increased",
+        "3" => "3, danger: positions cannot be opened or increased",
         other => other,
     };
     line("risk level", risk)?;

@@ -10,7 +10,7 @@ use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The shell that will read it
+    /// Shell to generate the script for
     #[arg(value_enum)]
     shell: Shell,
 }

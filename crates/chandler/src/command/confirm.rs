@@ -13,7 +13,7 @@ pub(crate) fn confirm(yes: bool, question: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if !io::stdin().is_terminal() {
-        return Err(usage("nothing was changed: pass --yes to do it"));
+        return Err(usage("nothing was changed: pass --yes to confirm"));
     }
     let mut terminal = io::stderr();
     write!(terminal, "{question} [y/N] ")?;

@@ -20,22 +20,23 @@ use crate::{progress, suggest};
 pub(crate) struct Arguments {
     /// One security in detail; without it, one line for each security
     symbol: Option<String>,
-    /// The first date, included
+    /// First date, inclusive
     #[arg(long, value_name = "D")]
     start: Option<String>,
-    /// The last date, included
+    /// Last date, inclusive
     #[arg(long, value_name = "D")]
     end: Option<String>,
-    /// List complete days too, not only those with gaps
+    /// List complete days as well as those with gaps
     #[arg(long)]
     all: bool,
-    /// Single trades instead of candles: days of trading without any
+    /// Single trades instead of candles: list trading days without any
     #[arg(long, conflicts_with = "all")]
     trades: bool,
     /// Only securities of this market
     #[arg(long, value_enum, ignore_case = true, conflicts_with_all = ["symbol", "trades"])]
     market: Option<MarketArgument>,
-    /// Sort by gaps, most first: days, then unexplained minutes, then days since the last candle
+    /// Sort by gaps, most first: missing days, then unexplained minutes, then days since the last
+    /// candle
     #[arg(long, conflicts_with_all = ["symbol", "trades"])]
     worst: bool,
     #[arg(long, value_enum, default_value_t)]

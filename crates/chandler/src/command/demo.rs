@@ -25,18 +25,18 @@ use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Make the data again, though no trading day has ended since
+    /// Regenerate the data even if it is current
     #[arg(long)]
     again: bool,
-    /// Make the data, but draw nothing; no progress bar and no notes on standard error
+    /// Generate the data without drawing charts; no progress bar and no notes on standard error
     #[arg(long, short)]
     quiet: bool,
-    /// Then serve it to clients until Ctrl-C, with an account that is made for it
+    /// Serve the data until Ctrl-C, with a demo account
     #[arg(long)]
     serve: bool,
     #[command(flatten)]
     ports: local_serve::Ports,
-    /// JSON draws nothing and says what is there
+    /// JSON prints a summary instead of charts
     #[arg(long, value_enum, default_value_t, conflicts_with = "serve")]
     format: Format,
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let make_it = arguments.again || !is_there(context, &mut reader)?;
     let progress = progress::Flags { quiet: arguments.quiet };
     if make_it {
-        progress.note(&format!("making the demo market in {} …", context.place()?));
+        progress.note(&format!("generating the demo market in {} …", context.place()?));
         let rows = output::thousands(make(context, &store, progress)?);
         progress.note(&format!(
             "{rows} candles of {} invented securities and an option",

@@ -26,28 +26,29 @@ struct PastTopic {
 const TOPICS: [PastTopic; 3] = [
     PastTopic {
         hours: 50,
-        title: "What this market is",
-        body: "Nothing here exists. **Thirteen securities** of four exchanges were drawn by a random walk with moods, from their \
-               symbols and the calendar alone, so they are the same on every machine.\n\n\
+        title: "About this market",
+        body: "All data here is fictional. **Thirteen securities** on four exchanges follow random walks that depend \
+            only on their symbols and the calendar, so they are the same on every machine.\n\n\
                - 9003.HK and CNDL.US were split: compare *as traded* with *adjusted*.\n\
                - 9002.HK is suspended for two weeks in May of odd years.\n\
-               - WICK.US stops for a while on wild days.\n\
-               - 9004.HK is hardly traded: its coverage tells minutes without trades from minutes that nobody loaded.\n\
-               - 687001.SH has no minutes, only a file of five-minute candles: shorter periods are grey.\n\
-               - One file has mistakes in it, which the page of imports lists as refused.\n",
+               - WICK.US is halted on volatile days.\n\
+               - 9004.HK is rarely traded: its coverage distinguishes minutes without trades from minutes that were not loaded.\n\
+               - 687001.SH has no one-minute candles, only five-minute ones: shorter periods are disabled.\n\
+               - One file has deliberate errors: the imports page lists the refused rows.\n",
         replies: &["SNUF.US has prices below a dollar, with four decimals."],
     },
     PastTopic {
         hours: 26,
         title: "",
-        body: "Single trades of the last weeks are there for 9001.HK, CNDL.US and 609001.SH. The capital flow is made of them.",
+        body: "Single trades of the last weeks are stored for 9001.HK, CNDL.US and 609001.SH. The capital flow is \
+            calculated from them.",
         replies: &[],
     },
     PastTopic {
         hours: 3,
         title: "",
-        body: "The paper account beside this has bought WAX.US and sold half of its 9001.HK, and a grid trades 9003.HK. Each order says \
-               why it was filled.",
+        body: "The demo's paper account has bought WAX.US and sold half of its 9001.HK, and a grid trades 9003.HK. \
+            Each order explains why it was filled.",
         replies: &[],
     },
 ];

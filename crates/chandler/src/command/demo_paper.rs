@@ -57,7 +57,7 @@ const SUBMITTED_SECONDS: i64 = 15;
 
 /// Creates the trading history of an account that has not begun. Other accounts are not changed.
 pub(crate) fn prepare(context: &CommandContext, access: &Access, account: AccountId) -> Result<(), Failure> {
-    let account = access.account(account)?.ok_or_else(|| anyhow!("the demo account is gone"))?;
+    let account = access.account(account)?.ok_or_else(|| anyhow!("the demo account no longer exists"))?;
     let mut books = Books::open(context)?;
     if !books.begin(&account, &Opening::default())? {
         return Ok(());

@@ -50,8 +50,8 @@ pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::F
         )?,
         Some(stranger) => writeln!(
             out,
-            "\nOpen {}/ in a browser and sign in: this store has accounts that are not the demo's ({:?}), so nobody is \
-             let in without a password. `chandler --store {} account password {}` gives the demo account one.",
+            "\nOpen {}/ in a browser and sign in: this store has accounts other than the demo's ({:?}), so a password \
+            is required. `chandler --store {} account password {}` sets that of the demo account.",
             url.as_str(),
             stranger.name,
             shell_word(&context.store_word()?),
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::F
     }
     writeln!(
         out,
-        "SDKs connect to the same address (raw TCP at {}). Ctrl-C ends it.\n",
+        "SDKs connect to the same address (raw TCP at {}). Ctrl-C stops the server.\n",
         serving.addresses.tcp
     )?;
     writeln!(out, "In another shell:\n\n{}", sdk::exports(&url, &credentials))?;
@@ -93,7 +93,7 @@ fn demo_account(access: &Access, directory: &Path) -> Result<(AccountId, Credent
             return Ok((account.id, credentials));
         }
     }
-    Err(anyhow!("there are {NAMES_MAX} demo accounts: name another store").into())
+    Err(anyhow!("there are already {NAMES_MAX} demo accounts: use another store").into())
 }
 
 fn names() -> impl Iterator<Item = String> {

@@ -35,7 +35,7 @@ pub(super) fn replace_if_too_old(context: &CommandContext) -> Result<(), Failure
             .with_context(|| format!("cannot move {}", path.display()))?;
     }
     output::note(format_args!(
-        "the demo store in {place} has an older schema: moved it to {} and making a new one",
+        "the demo store in {place} has an older schema: moved it to {}, creating a new one",
         older.display()
     ));
     Ok(())

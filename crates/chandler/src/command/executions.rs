@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Only this order
     #[arg(long, value_name = "ID")]
     order: Option<String>,
-    /// Those of earlier days instead of today's; implied by --start and --end
+    /// Executions of earlier days instead of today's; implied by --start and --end
     #[arg(long)]
     history: bool,
     #[command(flatten)]
@@ -48,8 +48,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Column::Right("price"),
     ];
     let nothing = match history {
-        Some(_) => "nothing was executed on earlier days",
-        None => "nothing was executed today: `--history` lists what was on earlier days",
+        Some(_) => "no executions on earlier days",
+        None => "no executions today: `--history` lists those of earlier days",
     };
     shown::table(&columns, rows(&document, "trades").iter().map(row).collect(), nothing)
 }

@@ -19,7 +19,7 @@ use crate::{output, progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The securities to export; without any, all stored ones
+    /// The securities to export [default: all stored ones]
     symbols: Vec<String>,
     /// Any period; the stored ones are 1m and day
     #[arg(long, short, default_value = "day", value_parser = PeriodParser, hide_possible_values = true)]
@@ -27,16 +27,16 @@ pub(crate) struct Arguments {
     /// Single trades instead of candles
     #[arg(long, conflicts_with_all = ["period", "adjust", "session"])]
     trades: bool,
-    /// The first date, included
+    /// First date, inclusive
     #[arg(long, value_name = "D")]
     start: Option<String>,
-    /// The last date, included
+    /// Last date, inclusive
     #[arg(long, value_name = "D")]
     end: Option<String>,
-    /// Bring earlier prices to today's basis
+    /// Adjust earlier prices for splits and dividends
     #[arg(long, value_enum, default_value_t)]
     adjust: AdjustArgument,
-    /// Trading hours of US minutes
+    /// Trading sessions of US minutes: regular, with pre- and post-market, or all with overnight
     #[arg(long, value_enum, default_value_t = SessionArgument::All)]
     session: SessionArgument,
     /// The output format [default: by the extension of the output file]
@@ -79,8 +79,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let format = Format::of(arguments)?;
     if arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage(
-            "an export is long, and this is a terminal: add --output FILE, or pipe it somewhere; `chandler kline SYMBOL` shows \
-             candles here",
+            "an export is not written to a terminal: add --output FILE, or use a pipe; `chandler kline SYMBOL` shows \
+            candles here",
         ));
     }
     let store = context.open(Access::Read)?;
@@ -154,7 +154,7 @@ fn symbols(arguments: &Arguments, context: &CommandContext, store: &Store) -> Re
     symbols.sort();
     symbols.dedup();
     if symbols.is_empty() {
-        return Err(usage(format!("the store has no candles to make {} candles of", arguments.period)));
+        return Err(usage(format!("the store has no candles to build {} candles from", arguments.period)));
     }
     Ok(symbols)
 }

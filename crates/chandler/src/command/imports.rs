@@ -14,7 +14,7 @@ use crate::remote::{self, field};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The maximum number of imports, newest first
+    /// Maximum number of imports, newest first
     #[arg(long, short = 'n', default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     count: u32,
     /// Undo this import: candles that it added are removed, and those that it replaced are restored

@@ -13,7 +13,7 @@ use crate::remote::session::TOKEN_VARIABLE;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The command whose page is printed, as `account create` [default: chandler itself]
+    /// Command whose page is printed, such as `account create` [default: chandler itself]
     #[arg(conflicts_with = "dir")]
     command: Vec<String>,
     /// Write the pages of all commands into this folder: chandler.1, chandler-kline.1, …
@@ -78,12 +78,12 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
 
 /// Environment variables that have no flag.
 const OF_COLOURS: [(&str, &str); 3] = [
-    ("NO_COLOR", "If it is not empty, nothing has colours."),
-    ("CLICOLOR_FORCE", "If it is neither empty nor 0, there are colours in a pipe too."),
-    ("TERM", "A terminal that is called dumb has no colours and no progress bars."),
+    ("NO_COLOR", "Disables colours, unless it is empty."),
+    ("CLICOLOR_FORCE", "Enables colours even in a pipe, unless it is empty or 0."),
+    ("TERM", "The value dumb disables colours and progress bars."),
 ];
 const OF_SERVERS: (&str, &str) =
-    (TOKEN_VARIABLE, "The token that a server is asked with, instead of that of a login.");
+    (TOKEN_VARIABLE, "Access token for requests to a server, instead of that of a login.");
 
 fn environment(command: &Command) -> Roff {
     let mut roff = Roff::new();
@@ -95,7 +95,7 @@ fn environment(command: &Command) -> Roff {
     for argument in &arguments {
         let (Some(variable), Some(long)) = (argument.get_env(), argument.get_long()) else { continue };
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-        entry(&variable.to_string_lossy(), format!("{help}. The flag --{long} is stronger."));
+        entry(&variable.to_string_lossy(), format!("{help}. The flag --{long} takes precedence."));
     }
     // Commands with this flag send a token, except `login` and `logout`, which create and revoke
     // it.

@@ -69,14 +69,18 @@ fn show(planned: &Undo, context: &CommandContext) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "{} candles go, {} are again as they were before",
+        "{} candles are removed, {} are restored",
         output::thousands(planned.removed()),
         output::thousands(planned.restored())
     )?;
     match source_file(&planned.import) {
         SourceFile::Same => {}
-        SourceFile::Changed => writeln!(out, "the file has changed since: it cannot bring back what it had")?,
-        SourceFile::Absent => writeln!(out, "the file is not there any more: it cannot be imported again")?,
+        SourceFile::Changed => {
+            writeln!(out, "the file has changed since: its former content cannot be imported again")?
+        }
+        SourceFile::Absent => {
+            writeln!(out, "the file is gone: its content can only be imported again from another copy")?
+        }
     }
     Ok(out.flush()?)
 }

@@ -30,7 +30,7 @@ enum Action {
     Create(Create),
     /// Add securities to the end of a group
     Add(Change),
-    /// Remove securities from a group; from the group of all, they are unfollowed
+    /// Remove securities from a group; those removed from `all` are unfollowed
     Remove(Change),
     /// Set the securities of a group, in this order
     Replace(Change),
@@ -44,7 +44,7 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct List {
-    /// One group, by id or name [default: all of them]
+    /// One group, by id or name [default: all groups]
     group: Option<String>,
     #[command(flatten)]
     whose: Whose,
@@ -81,7 +81,7 @@ struct Change {
 struct Rename {
     /// The group, by id or name
     group: String,
-    /// Its new name
+    /// New name
     name: String,
     #[command(flatten)]
     whose: Whose,
@@ -154,7 +154,7 @@ fn print(out: &mut impl Write, group: &Value) -> Result<(), Failure> {
     writeln!(out, "{}  {}", text(group, "id"), text(group, "name"))?;
     let securities = rows(group, "securities");
     if securities.is_empty() {
-        return Ok(writeln!(out, "nothing in it")?);
+        return Ok(writeln!(out, "no securities")?);
     }
     let columns = [
         Column::Left("symbol"),
@@ -177,7 +177,7 @@ impl Create {
         let client = open(&self.whose, context)?;
         let symbols = symbols(&client, &self.symbols, context)?;
         let id = client.create_watchlist(&self.name, &symbols)?;
-        done(self.format, &format!("group {id} is there"), &id)
+        done(self.format, &format!("group {id} is created"), &id)
     }
 }
 
@@ -246,14 +246,11 @@ fn found<'a>(document: &'a Value, wanted: &str) -> Result<&'a Value, Failure> {
     match named.as_slice() {
         [group] => Ok(*group),
         [] => Err(usage(format!(
-            "there is no watchlist group {wanted:?}: `chandler watchlist list` shows those there are"
+            "there is no watchlist group {wanted:?}: `chandler watchlist list` lists the groups"
         ))),
         several => {
             let ids: Vec<String> = several.iter().map(|group| text(group, "id")).collect();
-            Err(usage(format!(
-                "several groups are called {wanted:?}: name one by its id, {}",
-                ids.join(" or ")
-            )))
+            Err(usage(format!("several groups are named {wanted:?}: use an id, {}", ids.join(" or "))))
         }
     }
 }

@@ -36,6 +36,6 @@ pub(super) fn selected(access: &Access, name: Option<&str>) -> Result<Account, F
         (Some(_), _) => {
             Err(usage("there are several accounts: add --account NAME; `chandler account list` shows them"))
         }
-        (None, _) => Err(anyhow!("there is no account: `chandler account create NAME` makes one").into()),
+        (None, _) => Err(anyhow!("there is no account: `chandler account create NAME` creates one").into()),
     }
 }

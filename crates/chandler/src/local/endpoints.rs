@@ -102,12 +102,12 @@ impl LocalAccount {
             Purpose::Watchlists => ("changed", "change things"),
         };
         if revoked_at.is_some() {
-            return Err(anyhow!("account {name:?} is revoked: nothing is {changed} in its name").into());
+            return Err(anyhow!("account {name:?} is revoked: nothing can be {changed} with it").into());
         }
         if terms.read_only {
             let id = id.0;
             return Err(anyhow!(
-                "account {name:?} is read-only: `chandler account set {id} --read-only off` lets it {change}"
+                "account {name:?} is read-only: `chandler account set {id} --read-only off` allows it to {change}"
             )
             .into());
         }

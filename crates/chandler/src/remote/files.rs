@@ -76,8 +76,8 @@ impl UserFiles {
     pub(crate) fn of_user() -> Result<UserFiles, Failure> {
         let no_home = || {
             usage(format!(
-                "{} is not set, and logins are kept under it: set it; or ask with a token in CHANDLER_TOKEN, which needs \
-                 no login",
+                "{} is not set, so there is no folder for logins: set it, or use a token in CHANDLER_TOKEN, which \
+                needs no login",
                 directories::HOME
             ))
         };
@@ -159,9 +159,7 @@ pub(crate) fn check_client_id(text: &str) -> Result<&str, Failure> {
         return Ok(text);
     }
     let shown: String = text.chars().take(40).collect();
-    Err(usage(format!(
-        "{shown:?} cannot be a client id: letters, digits, - _ and . are its characters, up to 128"
-    )))
+    Err(usage(format!("{shown:?} is not a client id: write up to 128 letters, digits, - _ and .")))
 }
 
 fn read(path: &Path) -> Result<Option<String>, Failure> {

@@ -37,8 +37,8 @@ impl Flags {
 pub(crate) fn check(url: &Url, agreed: bool) -> Result<(), Failure> {
     if url.as_str().starts_with("http://") && !url.is_loopback() && !agreed {
         return Err(usage(format!(
-            "{} is plain http to another machine, where anybody on the way could read the token: use https, or add \
-             --insecure-http",
+            "{} is plain http to another machine, so others on the network could read the token: use https, or add \
+            --insecure-http",
             url.as_str()
         )));
     }

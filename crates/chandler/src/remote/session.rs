@@ -51,7 +51,7 @@ pub(crate) enum ApiError {
     /// provide.
     #[error("{message} ({code})")]
     Refused { status: u16, code: i64, message: String, detail: Option<String>, headers: Headers },
-    #[error("the answer is not one of Chandler's: status {status}")]
+    #[error("the response is not from a Chandler server: status {status}")]
     Strange { status: u16 },
 }
 
@@ -210,7 +210,7 @@ impl Session {
             ApiError::Refused { status: 401, .. } => match &self.variable {
                 // The variable takes precedence over any login.
                 Some(variable) => anyhow!(
-                    "{server}: {error}: set {variable} to an access token that holds there, or unset it and run \
+                    "{server}: {error}: set {variable} to a valid access token for this server, or unset it and run \
                      `chandler login`"
                 )
                 .into(),
@@ -234,7 +234,7 @@ impl Session {
     /// message already contains the advice.
     pub(crate) fn lifting(&self, message: &str) -> &'static str {
         if self.url.is_loopback() && !message.contains("--unlimited") {
-            "; whoever runs the server lifts the limits of an account with `chandler account set NAME --unlimited`"
+            "; the server's operator can remove the limits of an account with `chandler account set NAME --unlimited`"
         } else {
             ""
         }
@@ -254,7 +254,7 @@ fn unknown(url: &Url) -> Failure {
 /// The flags of commands that use the local store, unless a server is given.
 #[derive(Debug, Args)]
 pub(crate) struct ServerFlags {
-    /// Use this server instead of the local store, as the account that has signed in to it
+    /// Use this server instead of the local store, as the signed-in account
     #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
     server: Option<String>,
     /// Send tokens over plain http to another machine
@@ -269,7 +269,7 @@ impl ServerFlags {
         let named = context.named;
         match (&self.server, named.store, named.server) {
             (None, ..) | (Some(_), true, false) => Ok(None),
-            (Some(_), true, true) => Err(usage("--server and --store: name one of them")),
+            (Some(_), true, true) => Err(usage("--server and --store cannot be used together")),
             (Some(server), false, _) => {
                 let flags = Flags { server: Some(server.clone()), insecure_http: self.insecure_http };
                 Session::open(&flags).map(Some)
@@ -297,7 +297,7 @@ fn given(variable: &str) -> Result<Option<Secret>, Failure> {
     match value.into_string() {
         Ok(token) if is_token(&token) => Ok(Some(Secret::new(token))),
         _ => Err(usage(format!(
-            "{variable} is no access token: it has a space, a line break or a letter that none has; copy it again"
+            "{variable} is not an access token: it contains a space, a line break or an invalid character; copy it again"
         ))),
     }
 }
@@ -332,7 +332,7 @@ fn sdk_token(url: &Url) -> Result<Option<(String, Secret)>, Failure> {
 
 pub(crate) fn not_signed_in(url: &Url) -> Failure {
     anyhow!(
-        "nobody has signed in to {} from here: run `chandler login`, or set {TOKEN_VARIABLE} to an access token",
+        "not signed in to {}: run `chandler login`, or set {TOKEN_VARIABLE} to an access token",
         url.as_str()
     )
     .into()
@@ -365,7 +365,7 @@ pub(crate) fn fresh_token(
         Err(_) if left >= RENEW_BEFORE_S => Ok(token),
         Err(failure) => Err(failure),
         Ok(None) => {
-            Err(anyhow!("the login to {} has ended: run `chandler login`", provider.server.as_str()).into())
+            Err(anyhow!("the login to {} has expired: run `chandler login`", provider.server.as_str()).into())
         }
     }
 }

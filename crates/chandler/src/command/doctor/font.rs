@@ -12,10 +12,10 @@ const NAME: &str = "statement font";
 /// refused; English statements need no font.
 pub(super) fn statements(named: Option<&Path>) -> Check {
     match statement_font(named) {
-        Ok(path) => Check::ok(NAME, format!("statements in Chinese are set in {}", path.display())),
+        Ok(path) => Check::ok(NAME, format!("Chinese statements use {}", path.display())),
         Err(PdfError::NoFont) => Check::warn(
             NAME,
-            "no font with Chinese was found: statements as PDF are made in English alone",
+            "no font with Chinese characters was found: PDF statements are available only in English",
             "install fonts-noto-cjk or fonts-wqy-microhei, or name a font file in statement_font (docs/statements.md)",
         ),
         Err(error) => {
@@ -24,7 +24,8 @@ pub(super) fn statements(named: Option<&Path>) -> Check {
                     AS_SERVICE
                 }
                 _ => {
-                    "name a TrueType or OpenType file with Chinese in statement_font, or nothing (docs/statements.md)"
+                    "set statement_font to a TrueType or OpenType file with Chinese characters, or leave it empty \
+                    (docs/statements.md)"
                 }
             };
             Check::fail(NAME, error.to_string(), advice)

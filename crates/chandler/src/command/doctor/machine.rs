@@ -42,16 +42,14 @@ fn judge_cache(folder: &Path, size: u64, space: Space) -> Check {
     const NAME: &str = "disk";
     let shown = folder.display();
     let says = format!(
-        "{} free where the cache {shown} is, which may take {}",
+        "{} free on the disk of the cache {shown}, which may use {}",
         output::size(space.free),
         output::size(size)
     );
     match space {
-        Space { read_only: true, .. } => Check::fail(
-            NAME,
-            format!("{shown} is on a disk that cannot be written"),
-            "name another with --cache",
-        ),
+        Space { read_only: true, .. } => {
+            Check::fail(NAME, format!("the disk of {shown} is not writable"), "name another with --cache")
+        }
         Space { closed: true, .. } => {
             Check::fail(NAME, format!("this user may not write to {shown}"), AS_SERVICE)
         }
@@ -99,10 +97,10 @@ fn space(_: &Path) -> Option<Space> {
 fn judge(store: &Path, size: u64, space: Space) -> Check {
     const NAME: &str = "disk";
     let (free, held) = (output::size(space.free), output::size(size));
-    let says = format!("{free} free where {} is, the store has {held}", store.display());
+    let says = format!("{free} free on the disk of {}, the store uses {held}", store.display());
     if space.read_only {
-        let advice = "make it writable: imports, and accounts while serving, write there";
-        return Check::fail(NAME, format!("{} is on a disk that cannot be written", store.display()), advice);
+        let advice = "make it writable: imports and servers write there";
+        return Check::fail(NAME, format!("the disk of {} is not writable", store.display()), advice);
     }
     if space.closed {
         let says = format!("this user may not write to {} or its databases", store.display());
@@ -115,7 +113,7 @@ fn judge(store: &Path, size: u64, space: Space) -> Check {
         // A large import rewrites most of the store before it frees the old blocks, and a backup
         // needs the same amount of space.
         free if free < size => {
-            Check::warn(NAME, says, "have as much free as the store has, for backups and large imports")
+            Check::warn(NAME, says, "free as much space as the store uses, for backups and large imports")
         }
         _ => Check::ok(NAME, says),
     }
@@ -140,7 +138,7 @@ fn limit() -> Option<u64> {
 fn judge_descriptors(limit: u64, connections_max: u32) -> Check {
     const NAME: &str = "descriptors";
     let needed = u64::from(connections_max) + DESCRIPTORS_OWN;
-    let says = format!("{limit} files may be open at once, connections_max is {connections_max}");
+    let says = format!("{limit} files may be open concurrently, connections_max is {connections_max}");
     if limit < needed {
         let advice = format!(
             "raise the limit to {needed} (`ulimit -n`, LimitNOFILE of a unit), or lower connections_max to {}",

@@ -25,17 +25,23 @@ pub(super) fn clock(context: &CommandContext) -> Check {
 
 fn judge(now: Timestamp, newest: Option<(Timestamp, String)>) -> Check {
     const NAME: &str = "clock";
-    const ADVICE: &str = "set the machine's clock: signatures, tokens and levels go by it";
+    const ADVICE: &str = "set the machine's clock: signatures, tokens and levels depend on it";
     // This program did not exist before that date, so the clock was never set.
     let floor = Zone::of(Market::Hk).midnight(date(2026, 11, 1));
     if now < floor {
-        return Check::fail(NAME, format!("the machine says {now}, when this program did not exist"), ADVICE);
+        return Check::fail(
+            NAME,
+            format!("the machine's clock is at {now}, when this program did not exist"),
+            ADVICE,
+        );
     }
     match newest {
-        Some((at, path)) if at.0.saturating_sub(now.0) > SLACK_S => {
-            Check::fail(NAME, format!("the machine says {now}, but {path} was written at {at}"), ADVICE)
-        }
-        _ => Check::ok(NAME, format!("{now}, later than everything that was written")),
+        Some((at, path)) if at.0.saturating_sub(now.0) > SLACK_S => Check::fail(
+            NAME,
+            format!("the machine's clock is at {now}, but {path} was written at {at}"),
+            ADVICE,
+        ),
+        _ => Check::ok(NAME, format!("{now}, later than all file times")),
     }
 }
 
@@ -46,8 +52,7 @@ fn written_at(path: &Path) -> Option<Timestamp> {
 
 pub(super) fn calendars(context: &CommandContext) -> Vec<Check> {
     const NAME: &str = "calendar";
-    const ADVICE: &str =
-        "`chandler calendar --write DIR`, add the days that were announced, then --calendars DIR";
+    const ADVICE: &str = "`chandler calendar --write DIR`, add the announced days, then --calendars DIR";
     let each = Market::ALL.into_iter().map(|market| {
         let venue = context.history.venues().of(market);
         let through = venue.calendar().valid_through();

@@ -23,7 +23,7 @@ fn write(out: &mut impl Write, preview: &Value) -> Result<(), Failure> {
     let of = |name: &str| text(preview, name);
     let (symbol, currency) = (of("symbol"), of("currency"));
     if of("verdict") == "accepted" {
-        writeln!(out, "a grid of {symbol} would be taken")?;
+        writeln!(out, "a grid on {symbol} would be accepted")?;
         let end = zoned(preview, "ends_at", &symbol);
         writeln!(out, "ends         {}", if end.is_empty() { "when it is cancelled" } else { end.as_str() })?;
         print_side(out, field(preview, "sales"), ("sells at", "sold"), &currency)?;
@@ -37,9 +37,9 @@ fn write(out: &mut impl Write, preview: &Value) -> Result<(), Failure> {
         writeln!(out, "cash         {currency} {} available", amount(preview, "available_cash"))?;
     } else {
         let words = in_flags(&text(field(preview, "reason"), "words"));
-        writeln!(out, "a grid of {symbol} would be refused: {words}")?;
+        writeln!(out, "a grid on {symbol} would be refused: {words}")?;
     }
-    writeln!(out, "nothing was done")?;
+    writeln!(out, "nothing was submitted")?;
     Ok(())
 }
 
@@ -53,11 +53,11 @@ fn print_side(
     let levels: Vec<String> = rows(side, "levels").iter().filter_map(Value::as_str).map(grouped).collect();
     let count = field(side, "level_count").as_u64().unwrap_or_default();
     let more = if count > levels.len() as u64 { ", …" } else { "" };
-    let levels = if levels.is_empty() { "no level within its bounds".to_owned() } else { levels.join(", ") };
+    let levels = if levels.is_empty() { "no level within the bounds".to_owned() } else { levels.join(", ") };
     writeln!(out, "{at:<12} {levels}{more}")?;
     writeln!(
         out,
-        "             up to its bound {count} steps, {} {done} for {currency} {}, without charges",
+        "             up to the bound {count} steps, {} {done} for {currency} {}, excluding charges",
         amount(side, "quantity"),
         amount(side, "amount")
     )?;

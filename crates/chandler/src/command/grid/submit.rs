@@ -23,10 +23,10 @@ pub(super) struct Submit {
     symbol: String,
     #[command(flatten)]
     rule: RuleFlags,
-    /// The currency it is settled in [default: that of the security]
+    /// Settlement currency [default: that of the security]
     #[arg(long)]
     currency: Option<String>,
-    /// Report whether it would be accepted and where it would trade, and do nothing
+    /// Report whether the grid would be accepted and where it would trade, without submitting it
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -54,7 +54,7 @@ impl Submit {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let client = self.whose.trader(context)?;
         let symbol = client.symbol(&self.symbol, context)?;
-        let wrong = |_| usage("--currency is none: write HKD or USD");
+        let wrong = |_| usage("--currency is unknown: write HKD or USD");
         let requested = SubmitGrid {
             settlement_currency: self
                 .currency
@@ -92,7 +92,7 @@ impl Replace {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let id = grid_id(&self.id)?;
         if !self.rule.is_given() {
-            return Err(usage("nothing to change: give --base, --upper, --quantity or another of its flags"));
+            return Err(usage("nothing to change: give --base, --upper, --quantity or another rule flag"));
         }
         let client = self.whose.trader(context)?;
         let grid = client.grid(id)?;

@@ -12,7 +12,7 @@ use crate::output::{Column, Format};
 
 #[derive(Debug, Args)]
 pub(super) struct History {
-    /// The id of a grid [default: all of them]
+    /// The id of a grid [default: all grids]
     id: Option<String>,
     #[command(flatten)]
     whose: Whose,
@@ -41,7 +41,7 @@ impl History {
             Column::Left("reason"),
         ];
         let triggers = rows(&document, "trigger_orders").iter().map(row).collect();
-        shown::table(&columns, triggers, "nothing was triggered")
+        shown::table(&columns, triggers, "no triggers")
     }
 }
 

@@ -19,14 +19,14 @@ pub(super) struct List {
     /// Only this security
     #[arg(long)]
     symbol: Option<String>,
-    /// Only this state, as the list calls it: open, filled, "waits for its session"; may be given
-    /// several times
+    /// Only this state, as shown in the list: open, filled, "waits for its session"; may be
+    /// repeated
     #[arg(long, value_name = "STATUS")]
     status: Vec<String>,
     /// Only this side
     #[arg(long, value_enum)]
     side: Option<SideName>,
-    /// Those of earlier days instead of today's; implied by --start and --end
+    /// Orders of earlier days instead of today's; implied by --start and --end
     #[arg(long)]
     history: bool,
     #[command(flatten)]
@@ -107,7 +107,7 @@ fn statuses(text: &str) -> Result<Vec<OrderStatus>, Failure> {
             OrderStatus::ALL.iter().map(|status| format!("{:?}", word(status))).collect();
         // States with the same label are adjacent.
         words.dedup();
-        return Err(usage(format!("{text:?} is not a state of orders: write one of {}", words.join(", "))));
+        return Err(usage(format!("{text:?} is not an order state: write one of {}", words.join(", "))));
     }
     Ok(found)
 }

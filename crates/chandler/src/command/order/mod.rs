@@ -29,11 +29,11 @@ enum Action {
     Replace(change::Replace),
     /// Cancel an open order
     Cancel(change::Cancel),
-    /// List the orders of today, or of earlier days
+    /// List today's orders, or those of earlier days
     List(list::List),
-    /// Show one order with its history and its charges
+    /// Show an order with its history and charges
     Show(list::Show),
-    /// Explain an order: what happened when, by which candle and which rule, and each charge
+    /// Explain an order: each event with the candle and rule behind it, and each charge
     Why(why::Arguments),
 }
 

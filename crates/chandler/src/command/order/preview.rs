@@ -30,7 +30,7 @@ pub(super) fn print(preview: &Value, hint: &str, format: Format) -> Result<(), F
     if of("verdict") == "accepted" {
         writeln!(out, "trading day  {}", of("trading_day"))?;
         if matches!(of("status").as_str(), "NotReported" | "DelayedNotReported") {
-            writeln!(out, "goes         to the market at {}", shown::zoned(preview, "reports_at", &symbol))?;
+            writeln!(out, "sent         to the market at {}", shown::zoned(preview, "reports_at", &symbol))?;
         }
         let end = shown::zoned(preview, "expires_at", &symbol);
         writeln!(
@@ -47,11 +47,11 @@ pub(super) fn print(preview: &Value, hint: &str, format: Format) -> Result<(), F
     let is_sale = of("side") == "Sell";
     match (is_sale, cash.is_empty()) {
         (_, true) => {}
-        (false, _) => writeln!(out, "at most      {cash} by cash alone, {margin} with credit")?,
+        (false, _) => writeln!(out, "at most      {cash} with cash, {margin} with credit")?,
         (true, _) if cash == margin => writeln!(out, "at most      {cash} held")?,
         (true, _) => writeln!(out, "at most      {cash} held, {margin} as a short sale")?,
     }
-    writeln!(out, "nothing was done")?;
+    writeln!(out, "nothing was submitted")?;
     Ok(out.flush()?)
 }
 

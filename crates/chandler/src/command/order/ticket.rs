@@ -25,57 +25,57 @@ use crate::remote::field;
 pub(super) struct Arguments {
     /// The security: 700.HK, AAPL.US, or an option such as AAPL260417C190000.US
     symbol: String,
-    /// The number of shares, or of contracts of an option
+    /// Number of shares, or of option contracts
     #[arg(allow_negative_numbers = true)]
     quantity: String,
-    /// The worst price it may be filled at
+    /// Limit price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
     /// LO, MO, LIT, MIT, TSLPAMT, TSLPPCT; in Hong Kong ELO, AO, ALO, ODD, SLO too [default:
     /// derived from the other flags]
     #[arg(long = "type", value_name = "TYPE")]
     order_type: Option<String>,
-    /// The price that triggers it: with --limit a LIT, without a MIT
+    /// Trigger price: a LIT order with --limit, otherwise an MIT order
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     trigger: Option<String>,
-    /// Trail the best price at this distance: a TSLPAMT
+    /// Trail the best price at this distance: a TSLPAMT order
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with_all = ["trailing_percent", "trigger"])]
     trailing_amount: Option<String>,
-    /// Trail the best price at this distance in percent: a TSLPPCT
+    /// Trail the best price at this distance in percent: a TSLPPCT order
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, conflicts_with = "trigger")]
     trailing_percent: Option<String>,
     /// The distance of a trailing order's limit beyond its stop
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     limit_offset: Option<String>,
-    /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
+    /// Take the limit of a trailing order from this depth level instead: -5 to 5
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     depth_level: Option<i32>,
     /// Start trailing at this price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     monitor: Option<String>,
-    /// How often the trigger must be touched within a minute: 0 to 3
+    /// Number of times that the trigger must be touched within a minute: 0 to 3
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trigger_count: Option<i32>,
-    /// Its time in force
+    /// Time in force
     #[arg(long, value_enum, default_value_t)]
     tif: Tif,
     /// The last day of a gtd order
     #[arg(long, value_name = "DATE")]
     expire: Option<String>,
-    /// The sessions it trades in; US only [default: regular]
+    /// Trading sessions; US only [default: regular]
     #[arg(long, value_enum, value_name = "SESSIONS")]
     outside_rth: Option<Lanes>,
-    /// Hold it until this instant, at most 90 days ahead
+    /// Hold the order until this instant, at most 90 days ahead
     #[arg(long, value_name = "INSTANT")]
     delay_until: Option<String>,
-    /// A note that is stored with it
+    /// Note stored with the order
     #[arg(long, value_name = "TEXT")]
     remark: Option<String>,
     /// An idempotency key: a repeated request with the same key within ten minutes returns the same
     /// order
     #[arg(long, value_name = "TEXT")]
     request_id: Option<String>,
-    /// Report the expected result and the cost, and do nothing
+    /// Report the expected result and cost without submitting the order
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub(super) struct Arguments {
 enum Tif {
     #[default]
     Day,
-    /// Until it is cancelled
+    /// Until cancelled
     Gtc,
     /// Until --expire
     Gtd,
@@ -99,7 +99,7 @@ enum Lanes {
     /// Regular hours
     #[value(alias = "RTH_ONLY")]
     Regular,
-    /// Before and after regular hours as well
+    /// Pre-market and post-market as well
     #[value(alias = "ANY_TIME")]
     Any,
     /// Only overnight
@@ -157,7 +157,7 @@ impl Arguments {
         };
         terms.expire_date = self.expire.as_deref().map(time::date).transpose()?;
         if terms.expire_date.is_some() != matches!(self.tif, Tif::Gtd) {
-            return Err(usage("--tif gtd and --expire DATE belong together"));
+            return Err(usage("--tif gtd and --expire DATE must be given together"));
         }
         terms.outside_rth = self.outside_rth.map(|lanes| match lanes {
             Lanes::Regular => OutsideRth::RegularOnly,
@@ -188,7 +188,7 @@ impl Arguments {
         if let Some(name) = &self.order_type {
             return name.to_ascii_uppercase().parse().map_err(|_| {
                 let known: Vec<&str> = OFFERED.iter().map(|one| one.as_str()).collect();
-                usage(format!("{name:?} is not a type of order: write one of {}", known.join(", ")))
+                usage(format!("{name:?} is not an order type: write one of {}", known.join(", ")))
             });
         }
         Ok(match () {
@@ -236,7 +236,7 @@ fn print_answer(answer: &Value, notes: &[String], format: Format) -> Result<(), 
     let (id, state, msg) = (text(answer, "order_id"), text(answer, "status"), text(answer, "msg"));
     let mut out = output::stdout();
     let earlier = match field(answer, "repeated").as_bool() {
-        Some(true) => " is the earlier one of this --request-id",
+        Some(true) => " already exists for this --request-id",
         _ => "",
     };
     match (state.as_str(), msg.as_str()) {
@@ -244,7 +244,7 @@ fn print_answer(answer: &Value, notes: &[String], format: Format) -> Result<(), 
         (state, "") => writeln!(out, "order {id}{earlier}: {}", shown::status(state))?,
         (state, msg) => {
             let state = shown::status(state);
-            writeln!(out, "order {id}{earlier}: {state}: {msg}; `chandler order why {id}` tells more")?;
+            writeln!(out, "order {id}{earlier}: {state}: {msg}; `chandler order why {id}` explains it")?;
         }
     }
     for note in notes {

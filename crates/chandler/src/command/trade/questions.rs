@@ -12,10 +12,10 @@ use crate::failure::{Failure, usage};
 /// A range of time on the command line.
 #[derive(Debug, Args)]
 pub(crate) struct Range {
-    /// The start: a date (its first moment in Hong Kong) or an instant such as 2026-11-13T01:30:00Z
+    /// Start: a date (its start in Hong Kong) or an instant such as 2026-11-13T01:30:00Z
     #[arg(long, value_name = "TIME")]
     start: Option<String>,
-    /// The end, included: a date (its last moment in Hong Kong) or an instant
+    /// End, inclusive: a date (its end in Hong Kong) or an instant
     #[arg(long, value_name = "TIME")]
     end: Option<String>,
 }
@@ -89,7 +89,7 @@ pub(crate) fn order_id(text: &str) -> Result<OrderId, Failure> {
     text.parse()
         .ok()
         .filter(|_| is_digits)
-        .ok_or_else(|| usage(format!("{text:?} is not the id of an order: `chandler order list` shows them")))
+        .ok_or_else(|| usage(format!("{text:?} is not an order id: `chandler order list` shows them")))
 }
 
 #[derive(Clone, Debug, Default)]
@@ -113,7 +113,7 @@ pub(crate) fn grid_id(text: &str) -> Result<GridId, Failure> {
     text.parse()
         .ok()
         .filter(|_| is_digits)
-        .ok_or_else(|| usage(format!("{text:?} is not the id of a grid: `chandler grid list` shows them")))
+        .ok_or_else(|| usage(format!("{text:?} is not a grid id: `chandler grid list` shows them")))
 }
 
 /// Parses a grid state from its label or its API name.
@@ -124,7 +124,7 @@ pub(crate) fn grid_state(text: &str) -> Result<GridStatus, Failure> {
     };
     GridStatus::ALL.iter().copied().find(is_meant).ok_or_else(|| {
         let words: Vec<String> = GridStatus::ALL.iter().map(|status| format!("{:?}", word(status))).collect();
-        usage(format!("{text:?} is not a state of grids: write one of {}", words.join(", ")))
+        usage(format!("{text:?} is not a grid state: write one of {}", words.join(", ")))
     })
 }
 

@@ -41,7 +41,7 @@ impl Client {
             Client::Remote(session) => session.url.as_str(),
         };
         let id = field(&created, "id").as_str().map(str::to_owned);
-        id.ok_or_else(|| anyhow!("{server} does not tell the id of the group").into())
+        id.ok_or_else(|| anyhow!("{server} did not return the id of the group").into())
     }
 
     pub(super) fn change_watchlist(
