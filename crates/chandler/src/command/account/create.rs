@@ -102,7 +102,7 @@ pub(super) struct Set {
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "on",
           conflicts_with_all = ["quota", "rate", "connections", "floors"])]
     unlimited: Option<Switch>,
-    /// Whether the account may view its paper account, but not trade
+    /// Whether the account is read-only: it may view its paper account, but not trade
     #[arg(long, value_enum)]
     read_only: Option<Switch>,
     /// API date of its responses, such as 2024-08-01, or `newest`
