@@ -3,12 +3,10 @@
 mod before;
 mod change;
 mod list;
-mod preview;
 mod rule;
 mod show;
 mod submit;
 mod triggers;
-mod why;
 
 use clap::{Args, Subcommand};
 
@@ -38,7 +36,7 @@ enum Action {
     /// List the triggers of grids
     History(triggers::History),
     /// Explain a grid's triggers: the candle of each, and why one submitted no order
-    Why(why::Arguments),
+    Why(triggers::Why),
     /// Cancel a grid and its open orders
     Cancel(change::Cancel),
     /// Pause a grid; its open orders remain
