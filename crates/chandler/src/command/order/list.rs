@@ -1,4 +1,4 @@
-//! `chandler order list` and `show`.
+//! `chandler order list`, `chandler order show` and `chandler order why`.
 
 use std::io::Write;
 
@@ -216,4 +216,32 @@ fn print_history(out: &mut impl Write, order: &Value, symbol: &str) -> Result<()
         writeln!(out, "{heading:<12} {time}  {}: {quantity}{at}{msg}", shown::status(&status))?;
     }
     Ok(())
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Why {
+    /// The id of the order
+    id: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Why {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let explanation = self.whose.trader(context)?.explanation(order_id(&self.id)?)?;
+        if self.format == Format::Json {
+            return shown::json(&explanation);
+        }
+        let mut out = output::stdout();
+        writeln!(out, "order {}", text(&explanation, "order_id"))?;
+        for step in rows(&explanation, "steps") {
+            writeln!(out, "{}  {}", text(step, "local"), text(step, "words"))?;
+            for reason in rows(step, "because") {
+                writeln!(out, "    {}", output::printable(reason.as_str().unwrap_or_default()))?;
+            }
+        }
+        Ok(out.flush()?)
+    }
 }

@@ -3,9 +3,7 @@
 mod change;
 mod flags;
 mod list;
-mod preview;
 mod ticket;
-mod why;
 
 use clap::{Args, Subcommand};
 use trading::Side;
@@ -34,7 +32,7 @@ enum Action {
     /// Show an order with its history and charges
     Show(list::Show),
     /// Explain an order: each event with the candle and rule behind it, and each charge
-    Why(why::Arguments),
+    Why(list::Why),
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
