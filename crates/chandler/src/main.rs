@@ -87,13 +87,13 @@ enum Command {
     /// Submit, change and list the grid strategies of a paper account
     Grid(command::grid::Arguments),
     /// Show the positions of a paper account
-    Positions(command::positions::Arguments),
+    Positions(command::portfolio::Positions),
     /// Show the assets and buying power of a paper account
-    Assets(command::assets::Arguments),
+    Assets(command::portfolio::Assets),
     /// List the executions of a paper account
-    Executions(command::executions::Arguments),
+    Executions(command::portfolio::Executions),
     /// List the cash flow of a paper account
-    Cashflow(command::cashflow::Arguments),
+    Cashflow(command::portfolio::CashFlow),
     /// List and change the watchlists of an account
     Watchlist(command::watchlist::Arguments),
     /// List, show and download the daily and monthly statements of a paper account
@@ -129,7 +129,7 @@ enum Command {
     /// Show the effective configuration and the source of each value, or check a file
     Config(command::config::Arguments),
     /// Print a completion script for a shell
-    Completions(command::completions::Arguments),
+    Completions(command::man::Completions),
     /// Print a manual page, or write all of them into a folder
     Man(command::man::Arguments),
 }
@@ -193,10 +193,10 @@ fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Resul
         Command::SdkEnv(arguments) => command::sdk_env::run(&arguments, context),
         Command::Order(arguments) => command::order::run(&arguments, context),
         Command::Grid(arguments) => command::grid::run(&arguments, context),
-        Command::Positions(arguments) => command::positions::run(&arguments, context),
-        Command::Assets(arguments) => command::assets::run(&arguments, context),
-        Command::Executions(arguments) => command::executions::run(&arguments, context),
-        Command::Cashflow(arguments) => command::cashflow::run(&arguments, context),
+        Command::Positions(arguments) => command::portfolio::positions(&arguments, context),
+        Command::Assets(arguments) => command::portfolio::assets(&arguments, context),
+        Command::Executions(arguments) => command::portfolio::executions(&arguments, context),
+        Command::Cashflow(arguments) => command::portfolio::cash_flow(&arguments, context),
         Command::Watchlist(arguments) => command::watchlist::run(&arguments, context),
         Command::Statement(arguments) => command::statement::run(&arguments, context),
         Command::Clock(arguments) => command::clock::run(&arguments, context),
@@ -214,7 +214,7 @@ fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Resul
         Command::Calendar(arguments) => command::calendar::run(&arguments, context),
         Command::Doctor(arguments) => command::doctor::run(&arguments, context),
         Command::Config(arguments) => command::config::run(&arguments, matches, context),
-        Command::Completions(arguments) => command::completions::run(&arguments, commands()),
+        Command::Completions(arguments) => command::man::completions(&arguments, commands()),
         Command::Man(arguments) => command::man::run(&arguments, commands()),
     }
 }

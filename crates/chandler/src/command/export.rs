@@ -4,14 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use files::CandleSink;
+use files::{CandleSink, TradeSink};
 use history::{HistoryError, Plan, Query, Select, Take};
-use market::{Floors, Period, Symbol, Timestamp};
+use market::{Date, Floors, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Store};
 
 use super::kline::{AdjustArgument, SessionArgument};
-use super::{export_trades, time};
+use super::time;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::suggest::{self, PeriodParser};
@@ -136,7 +136,7 @@ fn symbols(arguments: &Arguments, context: &CommandContext, store: &Store) -> Re
         return arguments.symbols.iter().map(known).collect();
     }
     if arguments.trades {
-        return export_trades::symbols(store);
+        return traded_symbols(store);
     }
     let mut symbols: Vec<Symbol> = snapshot
         .all_series()?
@@ -180,7 +180,7 @@ fn write(
         return Err(usage(history::BadQuery::Backwards { start, end }));
     }
     if arguments.trades {
-        return export_trades::write((start, end), file_format, context, store, symbols, out);
+        return write_trades((start, end), file_format, context, store, symbols, out);
     }
     let mut reader = store.reader()?;
     let mut sink = CandleSink::create(file_format, &mut out)?;
@@ -225,3 +225,40 @@ fn write(
 
 /// Candles per read: large enough that each block is read about once.
 const PAGE: usize = 32_768;
+
+/// Returns the securities that have trades.
+fn traded_symbols(store: &Store) -> Result<Vec<Symbol>, Failure> {
+    let mut reader = store.reader()?;
+    let symbols: Vec<Symbol> =
+        reader.snapshot()?.traded_symbols()?.into_iter().map(|traded| traded.symbol).collect();
+    if symbols.is_empty() { Err(usage("the store has no trades")) } else { Ok(symbols) }
+}
+
+/// Writes the trades of a date range, both ends inclusive, and returns their number.
+fn write_trades(
+    (start, end): (Option<Date>, Option<Date>),
+    format: files::Format,
+    context: &CommandContext,
+    store: &Store,
+    symbols: &[Symbol],
+    mut out: impl Write + Send,
+) -> Result<u64, Failure> {
+    let mut sink = TradeSink::create(format, &mut out)?;
+    let mut reader = store.reader()?;
+    let mut rows = 0;
+    for symbol in symbols {
+        let zone = context.history.venue(symbol).zone();
+        let days = context.history.traded_days(&mut reader, symbol, context.as_of())?;
+        let wanted = days
+            .into_iter()
+            .filter(|day| start.is_none_or(|start| day.day >= start) && end.is_none_or(|end| day.day <= end));
+        for day in wanted {
+            let trades = context.history.day_trades(&mut reader, &day, context.as_of())?;
+            sink.write(symbol, zone, &trades)?;
+            rows += trades.len() as u64;
+        }
+    }
+    sink.finish()?;
+    out.flush()?;
+    Ok(rows)
+}

@@ -1,9 +1,11 @@
-//! `chandler man`: manual pages generated from the command-line definitions, one page per command.
+//! `chandler man` and `chandler completions`: manual pages and shell completions, generated from the
+//! command tree.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args, Command};
+use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
@@ -114,4 +116,20 @@ fn exit_status() -> Roff {
         roff.control("TP", []).text([bold(code.to_string())]).text([roman(words)]);
     }
     roff
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Shell to generate the script for
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn completions(arguments: &Completions, mut command: clap::Command) -> Result<(), Failure> {
+    // Written to memory first, because the generator panics if a write fails, as on a closed pipe.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "chandler", &mut script);
+    let mut out = output::stdout();
+    out.write_all(&script)?;
+    Ok(out.flush()?)
 }

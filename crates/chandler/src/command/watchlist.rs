@@ -1,20 +1,20 @@
 //! `chandler watchlist`: an account's watchlists, in the local store or on a server.
 
-mod requests;
-
 use std::io::Write;
 
+use access::WatchlistName;
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use market::Symbol;
 use serde_json::{Value, json};
 
+use super::trade::shown::{self, amount, rows, text, zoned};
 use crate::client::{Client, Whose};
-use crate::command::trade::shown::{self, amount, rows, text, zoned};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::local::Purpose;
 use crate::output::{self, Column, Format};
-use requests::{Members, Pinning};
+use crate::remote::field;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -266,4 +266,90 @@ fn say(words: &str) -> Result<(), Failure> {
     let mut out = output::stdout();
     writeln!(out, "{words}")?;
     Ok(out.flush()?)
+}
+
+const GROUPS: &str = "/v1/watchlist/groups";
+
+/// How the securities in a group are changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Members {
+    Add,
+    Remove,
+    Replace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pinning {
+    Add,
+    Remove,
+}
+
+impl Client {
+    /// Returns all groups.
+    fn watchlists(&self) -> Result<Value, Failure> {
+        self.read(GROUPS, &[])
+    }
+
+    /// Creates a group and returns its ID.
+    fn create_watchlist(&self, name: &str, symbols: &[Symbol]) -> Result<String, Failure> {
+        self.check_name(name)?;
+        let body = json!({"name": name, "securities": texts(symbols)});
+        let created = self.post(GROUPS, body).map_err(|error| self.to_failure(error))?;
+        let server = match self {
+            Client::Local(_) => "the store",
+            Client::Remote(session) => session.url.as_str(),
+        };
+        let id = field(&created, "id").as_str().map(str::to_owned);
+        id.ok_or_else(|| anyhow!("{server} did not return the id of the group").into())
+    }
+
+    fn change_watchlist(
+        &self,
+        id: &str,
+        members: Members,
+        symbols: &[Symbol],
+    ) -> Result<(), Failure> {
+        let mode = match members {
+            Members::Add => "add",
+            Members::Remove => "remove",
+            Members::Replace => "replace",
+        };
+        let body = json!({"id": id, "securities": texts(symbols), "mode": mode});
+        self.put(GROUPS, body).map(drop).map_err(|error| self.to_failure(error))
+    }
+
+    fn rename_watchlist(&self, id: &str, name: &str) -> Result<(), Failure> {
+        self.check_name(name)?;
+        let answer = self.put(GROUPS, json!({"id": id, "name": name}));
+        answer.map(drop).map_err(|error| self.to_failure(error))
+    }
+
+    /// Rejects an invalid name as a usage error for the local store. A server validates names
+    /// itself.
+    fn check_name(&self, name: &str) -> Result<(), Failure> {
+        match self {
+            Client::Local(_) => WatchlistName::parse(name).map(drop).map_err(usage),
+            Client::Remote(_) => Ok(()),
+        }
+    }
+
+    fn delete_watchlist(&self, id: &str, purge: bool) -> Result<(), Failure> {
+        // IDs from the list need no encoding; the server rejects other IDs.
+        let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
+        let answer = self.delete(&format!("{GROUPS}?id={id}&purge={purge}"));
+        answer.map(drop).map_err(|error| self.to_failure(error))
+    }
+
+    fn pin(&self, symbols: &[Symbol], pinning: Pinning) -> Result<(), Failure> {
+        let mode = match pinning {
+            Pinning::Add => "add",
+            Pinning::Remove => "remove",
+        };
+        let body = json!({"mode": mode, "securities": texts(symbols)});
+        self.post("/v1/watchlist/pinned", body).map(drop).map_err(|error| self.to_failure(error))
+    }
+}
+
+fn texts(symbols: &[Symbol]) -> Vec<String> {
+    symbols.iter().map(ToString::to_string).collect()
 }
