@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use store::{Access, ImportId};
 
 use super::again;
-use super::confirm::confirm;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::remote::{self, field};
+use crate::terminal::confirm;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -77,12 +77,7 @@ fn here(count: usize, context: &CommandContext) -> Result<Vec<Value>, Failure> {
 /// Maximum number of series listed.
 const SERIES_SHOWN: usize = 20;
 
-fn undo_import(
-    id: i64,
-    yes: bool,
-    format: Format,
-    context: &CommandContext,
-) -> Result<(), Failure> {
+fn undo_import(id: i64, yes: bool, format: Format, context: &CommandContext) -> Result<(), Failure> {
     let store = context.open_existing()?;
     let mut reader = store.reader()?;
     // The snapshot must not stay open during the prompt.

@@ -2,7 +2,6 @@
 
 pub(crate) mod account;
 mod again;
-pub(crate) mod portfolio;
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod backup;
@@ -10,7 +9,6 @@ pub(crate) mod calendar;
 pub(crate) mod check;
 pub(crate) mod clock;
 pub(crate) mod config;
-mod confirm;
 pub(crate) mod connections;
 pub(crate) mod coverage;
 pub(crate) mod demo;
@@ -33,6 +31,7 @@ pub(crate) mod man;
 pub(crate) mod move_store;
 pub(crate) mod open;
 pub(crate) mod order;
+pub(crate) mod portfolio;
 pub(crate) mod quarantine;
 pub(crate) mod quota;
 pub(crate) mod remove;

@@ -303,12 +303,7 @@ impl Client {
         id.ok_or_else(|| anyhow!("{server} did not return the id of the group").into())
     }
 
-    fn change_watchlist(
-        &self,
-        id: &str,
-        members: Members,
-        symbols: &[Symbol],
-    ) -> Result<(), Failure> {
+    fn change_watchlist(&self, id: &str, members: Members, symbols: &[Symbol]) -> Result<(), Failure> {
         let mode = match members {
             Members::Add => "add",
             Members::Remove => "remove",

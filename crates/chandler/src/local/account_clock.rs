@@ -4,10 +4,10 @@ use access::Account;
 use market::Timestamp;
 use paper::{Moment, Paper};
 
-use super::refused::to_failure;
 use crate::clock::{Clock, IsServed, NoticePath};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
+use crate::field_flags::to_failure;
 
 /// Minimum age of an account's last activity, by the machine's clock, at which the account is
 /// assumed to follow a replay clock. In seconds.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use server::{InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest};
 
 use super::account_clock::AccountClock;
-use super::accounts::{open_accounts, selected};
+use super::{open_accounts, selected};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::remote::http::{Headers, Method, taken};

@@ -9,9 +9,9 @@ use server::PAGED_MAX;
 use store::Security;
 use wire::code;
 
+use super::Time;
 use super::http::{Headers, field};
 use super::session::{ApiError, Session};
-use super::time::Time;
 use crate::failure::Failure;
 use crate::output::printable;
 use crate::progress::Bar;

@@ -8,9 +8,9 @@ use anyhow::anyhow;
 use market::Timestamp;
 use serde_json::{Value, json};
 
+use super::Time;
 use super::files::{Registration, TokenFile, check_client_id};
 use super::http::{Answer, Body, Http, Method, Request, field};
-use super::time::Time;
 use crate::failure::Failure;
 use crate::output::printable;
 use crate::sdk::Url;

@@ -17,7 +17,8 @@ use trading::{
 
 use crate::command::trade::shown::grouped;
 use crate::failure::{Failure, usage};
-use crate::local::{Books, to_failure};
+use crate::field_flags::to_failure;
+use crate::local::Books;
 use crate::output;
 
 /// The initial cash and settings of a paper account.

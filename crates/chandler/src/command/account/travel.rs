@@ -13,7 +13,8 @@ use super::create::{create, created_json};
 use super::words::{say, theirs};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
-use crate::local::{Books, named, to_failure};
+use crate::field_flags::to_failure;
+use crate::local::{Books, named};
 use crate::output::{self, Format};
 use crate::sdk::{self, Url};
 

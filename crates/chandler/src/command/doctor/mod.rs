@@ -3,12 +3,10 @@
 
 mod check;
 mod databases;
-mod font;
 mod machine;
 mod ports;
 mod sdk;
 mod server;
-mod time;
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -65,13 +63,13 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 
 impl Arguments {
     fn checks(&self, context: &CommandContext) -> Vec<Check> {
-        let mut checks = vec![time::clock(context)];
-        checks.extend(time::calendars(context));
+        let mut checks = vec![machine::clock(context)];
+        checks.extend(machine::calendars(context));
         let (config, check) = self.config();
         checks.push(check);
         checks.extend(certificate(&config.server, Clock::Machine.now()));
         checks.extend(exposure(&config));
-        checks.push(font::statements(config.settings().statement_font.as_deref()));
+        checks.push(machine::statements(config.settings().statement_font.as_deref()));
         checks.extend(machine::disk(context));
         let context = &context.again().with_key_file(&config.node.key_file);
         if let Ok(Place::Server(address)) = context.place() {
