@@ -12,7 +12,7 @@ use trading::Tables;
 
 use crate::clock::{Clock, NoticePath};
 use crate::failure::{Failure, usage};
-use crate::{directories, suggest};
+use crate::{machine, suggest};
 
 /// Help heading of the global options, which are listed after a command's own options.
 const EVERYWHERE: &str = "Global options";
@@ -77,7 +77,7 @@ impl CommandContext {
     pub(crate) fn of(flags: Flags, named: NamedFlags) -> Result<CommandContext, Failure> {
         let (store, is_default) = match flags.store {
             Some(text) => (Some(place(&text, "--store")?), false),
-            None => (directories::data().map(|data| data.join("chandler").into()), true),
+            None => (machine::data().map(|data| data.join("chandler").into()), true),
         };
         let venues = venues(flags.calendars.as_deref())?;
         Ok(CommandContext {
@@ -112,7 +112,7 @@ impl CommandContext {
         self.store.as_ref().ok_or_else(|| {
             usage(format!(
                 "no store is given, and {} is not set, so there is no default: add --store sqlite:DIR, or set CHANDLER_STORE",
-                directories::DATA
+                machine::DATA
             ))
         })
     }
@@ -137,9 +137,7 @@ impl CommandContext {
     pub(crate) fn key_file_of(&self, place: &Place) -> Option<PathBuf> {
         match place.path() {
             Some(_) => None,
-            None => {
-                self.key.clone().or_else(|| directories::config().map(|config| config.join("chandler/key")))
-            }
+            None => self.key.clone().or_else(|| machine::config().map(|config| config.join("chandler/key"))),
         }
     }
 
@@ -155,10 +153,10 @@ impl CommandContext {
         match (self.place()?.path(), cache) {
             (Some(directory), _) => Ok(directory.to_owned()),
             (None, Some(cache)) => Ok(cache.to_owned()),
-            (None, None) => directories::cache().map(|cache| cache.join("chandler")).ok_or_else(|| {
+            (None, None) => machine::cache().map(|cache| cache.join("chandler")).ok_or_else(|| {
                 usage(format!(
                     "no folder for local files is given, and {} is not set: add --cache DIR",
-                    directories::HOME
+                    machine::HOME
                 ))
             }),
         }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use access::AccessError;
+
 use crate::output;
 
 /// All exit codes with their meanings, which the manual also lists.
@@ -86,4 +88,12 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 /// Creates a usage error.
 pub(crate) fn usage(text: impl fmt::Display) -> Failure {
     Failure::Usage(text.to_string())
+}
+
+/// Converts errors that the user can correct into usage errors.
+pub(crate) fn theirs(error: AccessError) -> Failure {
+    match error {
+        error @ (AccessError::Name { .. } | AccessError::Terms(_) | AccessError::Password(_)) => usage(error),
+        error => error.into(),
+    }
 }

@@ -4,7 +4,6 @@
 // The print macros panic when a pipe is closed or a disk is full; `output` does not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod browser;
 mod chart;
 mod client;
 mod clock;
@@ -12,7 +11,6 @@ mod command;
 mod config;
 mod context;
 mod demo;
-mod directories;
 mod failure;
 mod field_flags;
 mod local;
@@ -173,7 +171,7 @@ fn innermost(matches: &ArgMatches) -> (&ArgMatches, Vec<&str>) {
 
 fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Result<(), Failure> {
     let context = &match command {
-        Command::Demo(_) => context.beside_default(command::demo_store::DEFAULT),
+        Command::Demo(_) => context.beside_default(command::demo::DEFAULT),
         _ => context,
     };
     match command {

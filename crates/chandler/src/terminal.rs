@@ -1,11 +1,10 @@
-//! The terminal: its size, its colours and characters, and confirmations by the user.
+//! Properties of stdout: size, colours and characters.
 
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::io::IsTerminal;
 
 use terminal_size::{Height, Width};
 
 use crate::chart::{ChartOptions, Glyphs};
-use crate::failure::{Failure, usage};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terminal {
@@ -82,28 +81,6 @@ pub(crate) fn glyphs(is_terminal: bool, env: impl Fn(&str) -> Option<String>) ->
         locale.contains("utf-8") || locale.contains("utf8")
     });
     if modern || !is_terminal { Glyphs::Unicode } else { Glyphs::Ascii }
-}
-
-/// Maximum length of an answer, in bytes.
-const ANSWER_MAX: u64 = 100;
-
-/// Returns `Ok` if `yes` is set or the user confirms at the terminal, otherwise an error.
-pub(crate) fn confirm(yes: bool, question: &str) -> Result<(), Failure> {
-    if yes {
-        return Ok(());
-    }
-    if !io::stdin().is_terminal() {
-        return Err(usage("nothing was changed: pass --yes to confirm"));
-    }
-    let mut terminal = io::stderr();
-    write!(terminal, "{question} [y/N] ")?;
-    terminal.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().take(ANSWER_MAX).read_line(&mut answer)?;
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Failure::Interrupted("nothing was changed".to_owned())),
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use server::Settings;
 
 use super::local_serve::{self, Ports};
 use super::serve::Hangup;
-use super::{account, demo_desk, demo_paper};
+use super::{account, demo_account};
 use crate::config::LogConfig;
 use crate::context::{CommandContext, shell_word};
 use crate::failure::Failure;
@@ -32,8 +32,8 @@ pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::F
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
     let access = open_accounts(context)?;
     let (account, credentials) = demo_account(&access, &context.work_folder(None)?)?;
-    demo_paper::prepare(context, &access, account)?;
-    demo_desk::prepare(context, &access, account)?;
+    demo_account::prepare_paper(context, &access, account)?;
+    demo_account::prepare_desk(context, &access, account)?;
     // Guest access has an operator's rights over all accounts, so it is disabled if the store has
     // accounts other than the demo's.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));

@@ -7,12 +7,11 @@ use history::import::{SourceFile, Undo, plan_undo, source_file, undo};
 use serde_json::{Value, json};
 use store::{Access, ImportId};
 
-use super::again;
+use super::again::{self, confirm};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::remote::{self, field};
-use crate::terminal::confirm;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

@@ -9,6 +9,7 @@ use market::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, usage};
+use crate::machine;
 use crate::output::{self, Format};
 use crate::remote::files::{Logins, Registration, TokenFile, UserFiles, check_client_id};
 use crate::remote::http::Network;
@@ -16,7 +17,6 @@ use crate::remote::oauth::{Device, DeviceStart, Outcome, Provider};
 use crate::remote::session::Session;
 use crate::remote::{self, MachineTime, Time, field};
 use crate::sdk::{self, Url};
-use crate::{browser, machine};
 
 const CLIENT_NAME_CHARS_MAX: usize = 100;
 const FILED_AS_MAX: usize = 8;
@@ -50,7 +50,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (mut registration, device) = arguments.begin(provider, &home, &mut logins, time.now())?;
     show(&device, arguments.format)?;
     if !arguments.no_browser && output::stdout_is_terminal() {
-        browser::open(device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri));
+        machine::open_browser(
+            device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri),
+        );
     }
     let token = match provider.wait(&registration.client_id, &device, &time)? {
         Outcome::Approved(token) => token,

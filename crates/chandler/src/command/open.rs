@@ -21,7 +21,7 @@ use crate::failure::{Failure, usage};
 use crate::local::{named, open_accounts};
 use crate::output::{self, Format};
 use crate::sdk::Url;
-use crate::{browser, log};
+use crate::{log, machine};
 
 // `files` is optional: without files, or with a symbol, the stored data is opened. The argument
 // group is skipped because the flattened `import` flags define a group with the same name.
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let link = serving.links.issue(account, &next)?;
     let link = link.ok_or_else(|| anyhow!("this server does not support one-time links"))?;
     arguments.note(&serving, &link, context)?;
-    if !arguments.no_browser && output::stdout_is_terminal() && browser::open(link.expose()) {
+    if !arguments.no_browser && output::stdout_is_terminal() && machine::open_browser(link.expose()) {
         arguments.import.progress.note("opening it in the browser …");
     }
     serving.run(Hangup::End)

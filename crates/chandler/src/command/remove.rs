@@ -9,12 +9,11 @@ use market::Period;
 use serde_json::{Value, json};
 use store::{ImportRecord, SeriesInfo, StoreError, View};
 
-use crate::command::again;
+use super::again::{self, confirm};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 use crate::suggest::PeriodParser;
-use crate::terminal::confirm;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

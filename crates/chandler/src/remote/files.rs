@@ -12,8 +12,8 @@ use anyhow::{Context, anyhow};
 use market::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::directories;
 use crate::failure::{Failure, usage};
+use crate::machine;
 use crate::sdk::exposed;
 
 const FILE_MAX: u64 = 1 << 20;
@@ -78,11 +78,11 @@ impl UserFiles {
             usage(format!(
                 "{} is not set, so there is no folder for logins: set it, or use a token in CHANDLER_TOKEN, which \
                 needs no login",
-                directories::HOME
+                machine::HOME
             ))
         };
-        let home = directories::home().ok_or_else(no_home)?;
-        let config = directories::config().ok_or_else(no_home)?;
+        let home = machine::home().ok_or_else(no_home)?;
+        let config = machine::config().ok_or_else(no_home)?;
         Ok(UserFiles { logins: config.join("chandler").join("login.json"), tokens: home.join(TOKENS) })
     }
 

@@ -12,12 +12,11 @@ use serde_json::{Map, Value, json};
 
 use super::paper_account::{self, Beginning, Switch};
 use super::show;
-use super::words::{say, theirs};
 use crate::clock::Clock;
 use crate::context::CommandContext;
-use crate::failure::{Failure, usage};
+use crate::failure::{Failure, theirs, usage};
 use crate::local::{Books, named};
-use crate::output::{self, Format};
+use crate::output::{self, Format, say};
 use crate::sdk::{self, Credentials, Url};
 
 #[derive(Debug, Args)]

@@ -6,10 +6,9 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::words::say;
 use crate::failure::{Failure, usage};
 use crate::local::named;
-use crate::output::Format;
+use crate::output::{Format, say};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

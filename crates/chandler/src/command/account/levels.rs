@@ -6,9 +6,8 @@ use access::{Access, AccessError, Actor, Level, Present, Step, StepChange};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::words::{say, theirs};
-use crate::failure::{Failure, usage};
-use crate::output::{self, Column, Format};
+use crate::failure::{Failure, theirs, usage};
+use crate::output::{self, Column, Format, say};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -11,7 +11,6 @@ mod password;
 mod reports;
 mod show;
 mod travel;
-mod words;
 
 use access::{Access, Account, Actor, Present};
 use clap::{Args, Subcommand};
@@ -22,10 +21,9 @@ use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::local::{named, open_accounts};
-use crate::output::Format;
+use crate::output::{Format, say};
 
 pub(crate) use create::create;
-use words::say;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

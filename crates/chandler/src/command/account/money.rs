@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use trading::{Command, Quantity, parse_price};
 
 use super::paper_account::{money, parse_currency};
-use super::words::{say, theirs};
 use crate::context::CommandContext;
-use crate::failure::{Failure, usage};
+use crate::failure::{Failure, theirs, usage};
 use crate::local::{Books, named};
-use crate::output::Format;
+use crate::output::{Format, say};
 
 #[derive(Debug, Args)]
 pub(super) struct Deposit {

@@ -7,10 +7,9 @@ use clap::Args;
 use console::Term;
 use serde_json::{Value, json};
 
-use super::words::{say, theirs};
-use crate::failure::{Failure, usage};
+use crate::failure::{Failure, theirs, usage};
 use crate::local::named;
-use crate::output::Format;
+use crate::output::{Format, say};
 use crate::sdk::Url;
 
 #[derive(Debug, Args)]

@@ -9,10 +9,9 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::words::say;
 use crate::failure::{Failure, usage};
 use crate::local::named;
-use crate::output::{self, Column, Format};
+use crate::output::{self, Column, Format, say};
 
 /// Maximum number of rows in a list.
 const LISTED_MAX: u32 = 1_000;

@@ -10,12 +10,11 @@ use paper::{PaperError, Standing};
 use serde_json::json;
 
 use super::create::{create, created_json};
-use super::words::{say, theirs};
 use crate::context::CommandContext;
-use crate::failure::{Failure, usage};
+use crate::failure::{Failure, theirs, usage};
 use crate::field_flags::to_failure;
 use crate::local::{Books, named};
-use crate::output::{self, Format};
+use crate::output::{self, Format, say};
 use crate::sdk::{self, Url};
 
 #[derive(Debug, Args)]

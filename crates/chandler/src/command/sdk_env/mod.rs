@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::demo_serve;
 use crate::context::{CommandContext, shell_word};
-use crate::directories;
 use crate::failure::{Failure, usage};
 use crate::local::{named, open_accounts};
+use crate::machine;
 use crate::output::{self, Format};
 use crate::sdk::{self, Url};
 
@@ -99,8 +99,8 @@ fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure
 
 /// Writes the folder for `PYTHONPATH` and returns its path.
 fn write_shim() -> Result<PathBuf, Failure> {
-    let cache = directories::cache()
-        .ok_or_else(|| usage(format!("there is no folder for the shim: {} is not set", directories::HOME)))?;
+    let cache = machine::cache()
+        .ok_or_else(|| usage(format!("there is no folder for the shim: {} is not set", machine::HOME)))?;
     let folder = cache.join("chandler/python-shim");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     output::file(&folder.join(SHIM_FILE), |out| Ok(out.write_all(SHIM.as_bytes())?))?;
