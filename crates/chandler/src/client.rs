@@ -37,7 +37,7 @@ impl Whose {
     pub(crate) fn client(&self, purpose: Purpose, context: &CommandContext) -> Result<Client, Failure> {
         match self.remote.session(context)? {
             Some(_) if self.account.is_some() => Err(usage(
-                "--account is for the store here: a server answers for the account that has signed in to it",
+                "--account is for the local store: a server uses the account that has signed in to it",
             )),
             Some(session) => Ok(Client::Remote(session)),
             None => {
@@ -109,7 +109,9 @@ impl Client {
         let answer = self.read("/v1/statement/download", &[("file_key", key)])?;
         let url = field(&answer, "url").as_str().unwrap_or_default();
         if !url.starts_with("https://") && !url.starts_with("http://") {
-            return Err(anyhow!("{}: gave no address for the statement", session.url.as_str()).into());
+            return Err(
+                anyhow!("{}: the response has no address for the statement", session.url.as_str()).into()
+            );
         }
         session.fetch(url).map_err(|error| session.to_failure(error))
     }

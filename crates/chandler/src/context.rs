@@ -12,29 +12,29 @@ use trading::Tables;
 
 use crate::clock::{Clock, NoticePath};
 use crate::failure::{Failure, usage};
-use crate::{directories, suggest};
+use crate::{machine, suggest};
 
 /// Help heading of the global options, which are listed after a command's own options.
-const EVERYWHERE: &str = "Options of every command";
+const EVERYWHERE: &str = "Global options";
 
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Where the data is: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from
-    /// PGPASSWORD or a file
+    /// Store: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from PGPASSWORD or
+    /// a file
     // The variable's value is not shown in the help, because it may contain a password.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_STORE", hide_env_values = true, value_name = "STORE")]
     store: Option<String>,
-    /// With a store on PostgreSQL: the key file of its accounts, the same on every machine
+    /// With a store on PostgreSQL: key file that encrypts app secrets, the same on every machine
     // This is also a key in the server's configuration file: `config/arguments.rs` reads it by this
     // ID.
     #[arg(id = "key-file", long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_KEY_FILE", value_name = "FILE")]
     key_file: Option<String>,
-    /// Use this instant as now; with ",run" the clock runs on from there, with ",run@60" at a
-    /// minute per second; `now` is the machine's time
+    /// Use this instant as the current time; with ",run" the clock starts there, with ",run@60" it
+    /// advances a minute per second; `now` is the machine's time
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run[@SPEED]]")]
     clock: Option<Clock>,
-    /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in
-    /// calendars; ticks.csv, fees.csv, plan.csv, settlement.csv and interest.csv too
+    /// Folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in calendars;
+    /// also ticks.csv, fees.csv, plan.csv, settlement.csv and interest.csv
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CALENDARS", value_name = "DIR")]
     calendars: Option<PathBuf>,
 }
@@ -77,7 +77,7 @@ impl CommandContext {
     pub(crate) fn of(flags: Flags, named: NamedFlags) -> Result<CommandContext, Failure> {
         let (store, is_default) = match flags.store {
             Some(text) => (Some(place(&text, "--store")?), false),
-            None => (directories::data().map(|data| data.join("chandler").into()), true),
+            None => (machine::data().map(|data| data.join("chandler").into()), true),
         };
         let venues = venues(flags.calendars.as_deref())?;
         Ok(CommandContext {
@@ -111,9 +111,8 @@ impl CommandContext {
     pub(crate) fn place(&self) -> Result<&Place, Failure> {
         self.store.as_ref().ok_or_else(|| {
             usage(format!(
-                "no store is named, and {} is not set, under which it would be: add --store sqlite:DIR, or set \
-                 CHANDLER_STORE",
-                directories::DATA
+                "no store is given, and {} is not set, so there is no default: add --store sqlite:DIR, or set CHANDLER_STORE",
+                machine::DATA
             ))
         })
     }
@@ -138,9 +137,7 @@ impl CommandContext {
     pub(crate) fn key_file_of(&self, place: &Place) -> Option<PathBuf> {
         match place.path() {
             Some(_) => None,
-            None => {
-                self.key.clone().or_else(|| directories::config().map(|config| config.join("chandler/key")))
-            }
+            None => self.key.clone().or_else(|| machine::config().map(|config| config.join("chandler/key"))),
         }
     }
 
@@ -156,10 +153,10 @@ impl CommandContext {
         match (self.place()?.path(), cache) {
             (Some(directory), _) => Ok(directory.to_owned()),
             (None, Some(cache)) => Ok(cache.to_owned()),
-            (None, None) => directories::cache().map(|cache| cache.join("chandler")).ok_or_else(|| {
+            (None, None) => machine::cache().map(|cache| cache.join("chandler")).ok_or_else(|| {
                 usage(format!(
-                    "no folder is named for local files, and {} is not set: add --cache DIR",
-                    directories::HOME
+                    "no folder for local files is given, and {} is not set: add --cache DIR",
+                    machine::HOME
                 ))
             }),
         }
@@ -354,8 +351,8 @@ mod tests {
         let said = |text: &str| naming_store(text, "sqlite:own");
         assert_eq!(said("no commands here"), "no commands here");
         assert_eq!(
-            said("there is no account: `chandler account create NAME` makes one"),
-            "there is no account: `chandler --store sqlite:own account create NAME` makes one"
+            said("there is no account: `chandler account create NAME` creates one"),
+            "there is no account: `chandler --store sqlite:own account create NAME` creates one"
         );
         for same in
             ["run `chandler login`", "`chandler quota --server http://x` lists them", "`chandler` alone"]

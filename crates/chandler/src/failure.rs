@@ -3,17 +3,16 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use access::AccessError;
+
 use crate::output;
 
 /// All exit codes with their meanings, which the manual also lists.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
-    (DONE, "It is done."),
-    (
-        STOOD_IN_THE_WAY,
-        "The data or the surroundings stood in the way, or something was found that has to be mended.",
-    ),
-    (WRITTEN_WRONGLY, "The command was written wrongly."),
-    (STOPPED, "It was stopped by a signal before it was done."),
+    (DONE, "Success."),
+    (STOOD_IN_THE_WAY, "A failure of the data or the environment, or a check that found a problem."),
+    (WRITTEN_WRONGLY, "A usage error."),
+    (STOPPED, "Stopped by a signal before completion."),
 ];
 const DONE: u8 = 0;
 const STOOD_IN_THE_WAY: u8 = 1;
@@ -89,4 +88,12 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 /// Creates a usage error.
 pub(crate) fn usage(text: impl fmt::Display) -> Failure {
     Failure::Usage(text.to_string())
+}
+
+/// Converts errors that the user can correct into usage errors.
+pub(crate) fn theirs(error: AccessError) -> Failure {
+    match error {
+        error @ (AccessError::Name { .. } | AccessError::Terms(_) | AccessError::Password(_)) => usage(error),
+        error => error.into(),
+    }
 }

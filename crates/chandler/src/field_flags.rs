@@ -1,4 +1,10 @@
-//! Translates API error messages for the command line: field names become flags.
+//! Translates errors of the API and of paper accounts for the command line: field names become
+//! flags.
+
+use anyhow::anyhow;
+use paper::{PaperError, Reason};
+
+use crate::failure::Failure;
 
 /// Field names with their flags. A name that contains another one must come first.
 const FLAGS: [(&str, &str); 29] = [
@@ -35,6 +41,14 @@ const FLAGS: [(&str, &str); 29] = [
 
 pub(crate) fn in_flags(text: &str) -> String {
     FLAGS.iter().fold(text.to_owned(), |text, (field, flag)| text.replace(field, flag))
+}
+
+/// Converts an error. The message includes the failed check with its numbers.
+pub(crate) fn to_failure(error: PaperError) -> Failure {
+    match error {
+        PaperError::Refused(refusal) => anyhow!(in_flags(&Reason::of(&refusal).words)).into(),
+        error => error.into(),
+    }
 }
 
 #[cfg(test)]

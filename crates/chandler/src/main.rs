@@ -4,7 +4,6 @@
 // The print macros panic when a pipe is closed or a disk is full; `output` does not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod browser;
 mod chart;
 mod client;
 mod clock;
@@ -12,7 +11,6 @@ mod command;
 mod config;
 mod context;
 mod demo;
-mod directories;
 mod failure;
 mod field_flags;
 mod local;
@@ -38,7 +36,7 @@ use failure::Failure;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Candles at home: import price history, keep it small, ask it anything.
+/// Self-hosted market data: import, store and query price history.
 ///
 /// Chandler is an independent implementation of a securities history service. It is not affiliated
 /// with any broker or data vendor.
@@ -53,14 +51,14 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Read candles, securities and corporate actions from CSV and Parquet files into the store
+    /// Import candles, trades, securities and corporate actions from CSV and Parquet files
     Import(command::import::Arguments),
     /// Import files, serve them on this machine, and open the chart in a browser, signed in
     Open(command::open::Arguments),
-    /// List the stored securities: which candles since when, last price, and missing days
+    /// List the stored securities with their date ranges, last prices and missing days
     #[command(visible_aliases = ["ls", "search"], aliases = ["symbols", "securities", "find"])]
     List(command::list::Arguments),
-    /// Query candles: by count, by range, any period, adjusted or not
+    /// Query candles by count or date range, in any period, unadjusted or adjusted
     Kline(command::kline::Arguments),
     /// Write whole series or ranges to CSV, Parquet or Arrow files
     Export(command::export::Arguments),
@@ -78,50 +76,49 @@ enum Command {
     Remove(command::remove::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
-    /// Create, change and revoke the accounts that clients sign in with; report the inputs of their
-    /// levels
+    /// Manage client accounts, and report the assets and orders that determine their levels
     Account(command::account::Arguments),
-    /// Print the environment of the public SDKs for a server
+    /// Print the environment variables that the public SDKs need for a server
     SdkEnv(command::sdk_env::Arguments),
     /// Submit, change, list and explain the orders of a paper account
     Order(command::order::Arguments),
-    /// Submit, change and list the grids of a paper account: orders at every step of the price
+    /// Submit, change and list the grid strategies of a paper account
     Grid(command::grid::Arguments),
     /// Show the positions of a paper account
-    Positions(command::positions::Arguments),
-    /// Show the money of a paper account
-    Assets(command::assets::Arguments),
+    Positions(command::portfolio::Positions),
+    /// Show the assets and buying power of a paper account
+    Assets(command::portfolio::Assets),
     /// List the executions of a paper account
-    Executions(command::executions::Arguments),
+    Executions(command::portfolio::Executions),
     /// List the cash flow of a paper account
-    Cashflow(command::cashflow::Arguments),
+    Cashflow(command::portfolio::CashFlow),
     /// List and change the watchlists of an account
     Watchlist(command::watchlist::Arguments),
     /// List, show and download the daily and monthly statements of a paper account
     Statement(command::statement::Arguments),
     /// Show the market clock of a server, or move a fixed one
     Clock(command::clock::Arguments),
-    /// Show the usage of accounts this month, their level, and why
+    /// Show the monthly quota usage of accounts, and their levels with the reasons
     Quota(command::quota::Arguments),
-    /// List or close long connections at a server
+    /// List or close the long connections of a server
     Connections(command::connections::Arguments),
     /// List posts about securities, and hide or restore them
     Topic(command::topic::Arguments),
-    /// Show who changed which account, and why
+    /// Show the audit log, or delete old events
     Audit(command::audit::Arguments),
-    /// Copy the store to a folder while it is in use, with a checksum of every file
+    /// Back up the store to a folder while it is in use, with a checksum of every file
     Backup(command::backup::Arguments),
-    /// Replace the store by a backup, even while a server serves it
+    /// Replace the store with a backup; its server must be stopped
     Restore(command::restore::Arguments),
-    /// Copy the store to another place: from a directory to PostgreSQL, or back
+    /// Copy the store to another location, from a directory to PostgreSQL or back
     Move(command::move_store::Arguments),
     /// Sign in to a server in a browser, and store the token where SDKs find it
     Login(command::login::Arguments),
-    /// End the login and remove its files
+    /// Sign out and remove the login files
     Logout(command::logout::Arguments),
     /// Show who is signed in
     Auth(command::auth::Arguments),
-    /// Create the demo market and show it
+    /// Generate the demo market data and show charts
     Demo(command::demo::Arguments),
     /// Show the trading calendars in use, or write them to files for editing
     Calendar(command::calendar::Arguments),
@@ -130,7 +127,7 @@ enum Command {
     /// Show the effective configuration and the source of each value, or check a file
     Config(command::config::Arguments),
     /// Print a completion script for a shell
-    Completions(command::completions::Arguments),
+    Completions(command::man::Completions),
     /// Print a manual page, or write all of them into a folder
     Man(command::man::Arguments),
 }
@@ -174,7 +171,7 @@ fn innermost(matches: &ArgMatches) -> (&ArgMatches, Vec<&str>) {
 
 fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Result<(), Failure> {
     let context = &match command {
-        Command::Demo(_) => context.beside_default(command::demo_store::DEFAULT),
+        Command::Demo(_) => context.beside_default(command::demo::DEFAULT),
         _ => context,
     };
     match command {
@@ -194,10 +191,10 @@ fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Resul
         Command::SdkEnv(arguments) => command::sdk_env::run(&arguments, context),
         Command::Order(arguments) => command::order::run(&arguments, context),
         Command::Grid(arguments) => command::grid::run(&arguments, context),
-        Command::Positions(arguments) => command::positions::run(&arguments, context),
-        Command::Assets(arguments) => command::assets::run(&arguments, context),
-        Command::Executions(arguments) => command::executions::run(&arguments, context),
-        Command::Cashflow(arguments) => command::cashflow::run(&arguments, context),
+        Command::Positions(arguments) => command::portfolio::positions(&arguments, context),
+        Command::Assets(arguments) => command::portfolio::assets(&arguments, context),
+        Command::Executions(arguments) => command::portfolio::executions(&arguments, context),
+        Command::Cashflow(arguments) => command::portfolio::cash_flow(&arguments, context),
         Command::Watchlist(arguments) => command::watchlist::run(&arguments, context),
         Command::Statement(arguments) => command::statement::run(&arguments, context),
         Command::Clock(arguments) => command::clock::run(&arguments, context),
@@ -215,7 +212,7 @@ fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Resul
         Command::Calendar(arguments) => command::calendar::run(&arguments, context),
         Command::Doctor(arguments) => command::doctor::run(&arguments, context),
         Command::Config(arguments) => command::config::run(&arguments, matches, context),
-        Command::Completions(arguments) => command::completions::run(&arguments, commands()),
+        Command::Completions(arguments) => command::man::completions(&arguments, commands()),
         Command::Man(arguments) => command::man::run(&arguments, commands()),
     }
 }

@@ -148,6 +148,16 @@ pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints the result as one line of text or as a JSON document.
+pub(crate) fn say(format: Format, text: &str, document: serde_json::Value) -> Result<(), Failure> {
+    if format == Format::Json {
+        return Ok(json(&document)?);
+    }
+    let mut out = stdout();
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}
+
 /// Heading and alignment of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {

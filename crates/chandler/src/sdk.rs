@@ -27,19 +27,17 @@ impl Url {
     pub(crate) fn parse(text: &str) -> Result<Url, Failure> {
         // A user name or password before an @ could be mistaken for the host.
         if text.contains('@') {
-            return Err(usage("the address of the server has a user name in it: write the address alone"));
+            return Err(usage("the server address contains a user name: remove it"));
         }
         let address = match text.parse::<PublicUrl>() {
             // The parser trims spaces around an address, but here they are more likely a mistake in
             // a script.
             Ok(address) if text.trim() == text => address,
             Err(ParsePublicUrlError::Port(_)) => {
-                return Err(usage(format!("{text:?} has a port that there is not: ports are 1 to 65535")));
+                return Err(usage(format!("{text:?} has an invalid port: ports are 1 to 65535")));
             }
             Ok(_) | Err(ParsePublicUrlError::Form(_)) => {
-                return Err(usage(format!(
-                    "{text:?} is not the address of a server: write http://127.0.0.1:8080"
-                )));
+                return Err(usage(format!("{text:?} is not a server address: write http://127.0.0.1:8080")));
             }
         };
         Ok(Url(address.as_str().to_owned()))
@@ -119,9 +117,10 @@ fn variables(url: &Url, credentials: &[(&str, &str)]) -> Vec<(String, String)> {
 
 /// Warning about packages that ignore these addresses in some programs. It contains no shell
 /// metacharacters, because some shells execute pasted comments.
-pub(crate) const HEEDLESS: &str = "longport up to 3.0.18 and longbridge 0.2 ignore these addresses where a program hands its keys to Config, \
-                                   and send app key and token to the host of their makers";
-pub(crate) const HEEDLESS_ADVICE: &str = "write Config.from_env there, hand over http_url, quote_ws_url and trade_ws_url too, or use chandler sdk-env --python-shim: docs/sdk-python.md";
+pub(crate) const HEEDLESS: &str = "longport up to 3.0.18 and longbridge 0.2 ignore these addresses where a program \
+    passes its keys to Config, and send app key and token to the host of their vendor";
+pub(crate) const HEEDLESS_ADVICE: &str = "use Config.from_env there, pass http_url, quote_ws_url and trade_ws_url \
+    too, or use chandler sdk-env --python-shim: docs/sdk-python.md";
 
 /// Returns the variables as shell lines, with a warning. The SDKs can also read them from a file
 /// named `.env`.

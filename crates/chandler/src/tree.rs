@@ -25,11 +25,11 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Serving", &["serve", "account", "sdk-env", "quota", "connections", "audit", "topic", "clock"]),
     ("Signing in to a server", &["login", "logout", "auth"]),
     (
-        "Trading on paper",
+        "Paper trading",
         &["order", "grid", "positions", "assets", "executions", "cashflow", "statement", "watchlist"],
     ),
-    ("Looking after a store", &["check", "backup", "restore", "move", "calendar", "doctor", "config"]),
-    ("Shells and manual", &["completions", "man"]),
+    ("Maintenance", &["check", "backup", "restore", "move", "calendar", "doctor", "config"]),
+    ("Shell completion and manual", &["completions", "man"]),
 ];
 
 /// Same width as clap's own help texts.
@@ -89,7 +89,7 @@ fn listed(command: &Command, width: usize) -> StyledStr {
         text.push('\n');
     }
     text.push_str(
-        "`chandler COMMAND --help` explains one, `chandler man COMMAND` prints its manual page.\n\n",
+        "`chandler COMMAND --help` describes a command, `chandler man COMMAND` prints its manual page.\n\n",
     );
     text.push_str(&format!("{header}Options:{header:#}\n{{options}}{{after-help}}"));
     StyledStr::from(text)

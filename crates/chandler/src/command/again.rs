@@ -1,6 +1,10 @@
-//! Builds the command line that repeats an import from the ledger with the same options.
+//! Shared by `imports --undo` and `remove`: the confirmation, and the command line that imports the
+//! files again with the same options.
+
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use crate::context::{CommandContext, shell_word};
+use crate::failure::{Failure, usage};
 
 /// Options that take name-value pairs. The ledger writes one pair per option (`map time=when`); on
 /// the command line, pairs are joined into one flag.
@@ -81,6 +85,28 @@ fn with_decimals(pair: String) -> String {
             format!("{name}={}", text.trim_end_matches('0').trim_end_matches('.'))
         }
         _ => pair,
+    }
+}
+
+/// Maximum length of an answer, in bytes.
+const ANSWER_MAX: u64 = 100;
+
+/// Returns `Ok` if `yes` is set or the user confirms at the terminal, otherwise an error.
+pub(crate) fn confirm(yes: bool, question: &str) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() {
+        return Err(usage("nothing was changed: pass --yes to confirm"));
+    }
+    let mut terminal = io::stderr();
+    write!(terminal, "{question} [y/N] ")?;
+    terminal.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().take(ANSWER_MAX).read_line(&mut answer)?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::Interrupted("nothing was changed".to_owned())),
     }
 }
 

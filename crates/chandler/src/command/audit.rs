@@ -20,21 +20,21 @@ pub(crate) struct Arguments {
     /// Only events of this account
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
-    /// Only events of this kind, as account.created or quota.spent
+    /// Only events of this kind, such as account.created or quota.spent
     #[arg(long, value_name = "KIND")]
     event: Option<String>,
-    /// Only events since this time: a date (its first moment in Hong Kong), or an instant such as
+    /// Only events since this time: a date (its start in Hong Kong), or an instant such as
     /// 2026-11-13T01:30:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Delete the events before --before, instead of reading; the audit records how many rows were
-    /// deleted
+    /// Delete the events before --before instead of listing events; the audit log records how many
+    /// were deleted
     #[arg(long, requires = "before", conflicts_with_all = ["account", "event", "since", "limit"])]
     prune: bool,
-    /// With --prune: a date (its first moment in Hong Kong), or an instant
+    /// With --prune: a date (its start in Hong Kong), or an instant
     #[arg(long, value_name = "TIME", requires = "prune")]
     before: Option<String>,
-    /// The maximum number of events, latest first
+    /// Maximum number of events, newest first
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     #[arg(long, value_enum, default_value_t)]
@@ -95,9 +95,7 @@ impl Arguments {
 fn prune(before: &str, format: Format, access: &Access) -> Result<(), Failure> {
     let (before, now) = (parse_instant(before).map_err(usage)?, Clock::Machine.now());
     if before > now {
-        return Err(usage(format!(
-            "--before {before} has not come: what has not happened cannot be forgotten"
-        )));
+        return Err(usage(format!("--before {before} is in the future")));
     }
     let pruned = access.prune_audit(before, &Actor::Operator, now)?;
     if format == Format::Json {
@@ -105,7 +103,7 @@ fn prune(before: &str, format: Format, access: &Access) -> Result<(), Failure> {
     }
     let rows = if pruned == 1 { "row" } else { "rows" };
     let mut out = output::stdout();
-    writeln!(out, "{} {rows} from before {before} forgotten", output::thousands(pruned))?;
+    writeln!(out, "deleted {} {rows} from before {before}", output::thousands(pruned))?;
     Ok(out.flush()?)
 }
 

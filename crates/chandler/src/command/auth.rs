@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Show who is signed in, until when, and with which rights
+    /// Show the signed-in account, its packages and quota, and the expiry of its token
     Status {
         #[command(flatten)]
         remote: remote::Flags,
@@ -160,7 +160,7 @@ impl Status {
                     (field(quota, "used").as_u64(), field(quota, "limit").as_u64())
                 {
                     let resets = output::printable(field(quota, "resets").as_str().unwrap_or("next month"));
-                    writeln!(out, "quota        {used} of {limit} securities, full again on {resets}")?;
+                    writeln!(out, "quota        {used} of {limit} securities, resets on {resets}")?;
                 }
                 writeln!(out, "connections  {} of {}", field(account, "online"), field(account, "limit"))?;
             }
@@ -172,10 +172,10 @@ impl Status {
         match &self.token {
             Token::Login { client_id, client_name, file } => {
                 writeln!(out, "client       {client_id} ({})", output::printable(client_name))?;
-                let renewed = if file.refresh_token.is_some() { ", renewed by itself" } else { "" };
+                let renewed = if file.refresh_token.is_some() { ", renewed automatically" } else { "" };
                 writeln!(out, "token        until {}{renewed}", Timestamp(file.expires_at))?;
             }
-            Token::Environment { variable, .. } => writeln!(out, "token        that of {variable}")?,
+            Token::Environment { variable, .. } => writeln!(out, "token        from {variable}")?,
         }
         Ok(out.flush()?)
     }

@@ -79,12 +79,12 @@ impl Pages {
     fn note(self) -> Option<&'static str> {
         match self {
             Pages::Checked => None,
-            Pages::OfServer { has_checksums: Some(true) } => Some("PostgreSQL's own, with checksums"),
+            Pages::OfServer { has_checksums: Some(true) } => Some("checked by PostgreSQL, with checksums"),
             Pages::OfServer { has_checksums: Some(false) } => Some(
-                "PostgreSQL's own, without checksums: `pg_checksums --enable` while the server is stopped",
+                "not checked by PostgreSQL: checksums are off; `pg_checksums --enable` while the server is stopped",
             ),
             Pages::OfServer { has_checksums: None } => {
-                Some("the server's own, which does not say whether it checks them")
+                Some("the server does not report whether checksums are on")
             }
         }
     }
@@ -120,7 +120,7 @@ impl AccountsReport {
     /// Returns a note for a state without problems.
     fn note(&self) -> Option<&'static str> {
         match self {
-            AccountsReport::Whole => Some("all whole"),
+            AccountsReport::Whole => Some("no damage found"),
             AccountsReport::Outdated => Some("older schema, not checked"),
             AccountsReport::Absent | AccountsReport::Damaged(_) | AccountsReport::Unread(_) => None,
         }
@@ -176,7 +176,7 @@ impl Arguments {
             writeln!(out, "{}", output::printable(&damage.problem))?;
         }
         let verdict = match report.damage.len() {
-            0 => "all whole".to_owned(),
+            0 => "no damage found".to_owned(),
             problems => output::count(problems as u64, "problem"),
         };
         let (candles, blocks) = (output::count(report.rows, "candle"), output::count(report.blocks, "block"));

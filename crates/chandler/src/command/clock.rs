@@ -17,7 +17,7 @@ const PATH: &str = "/v1/admin/clock";
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Where to move a fixed clock, only forward: an instant such as 2026-03-18T02:00:15Z, or a
+    /// Time to move a fixed clock to, only forward: an instant such as 2026-03-18T02:00:15Z, or a
     /// step such as +15s, +5m, +1h, +1d
     to: Option<String>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, _: &CommandContext) -> Result<(), Failu
                 Wish::On(seconds) => {
                     let shown = get()?;
                     let now = text(&shown, "now").parse::<jiff::Timestamp>().map_err(|_| {
-                        usage("the server does not say what its clock shows: name an instant to move it to")
+                        usage("the server does not report its clock: give an instant to move it to")
                     })?;
                     Timestamp(now.as_second().saturating_add(seconds))
                 }
@@ -59,10 +59,10 @@ fn pace(document: &Value) -> String {
     let speed = field(document, "speed").as_f64().unwrap_or(1.0);
     match text(document, "pace").as_str() {
         "" => String::new(),
-        "standing" => ", stands: `chandler clock INSTANT` moves it".to_owned(),
-        "machine" => ", by the machine's clock".to_owned(),
+        "standing" => ", fixed: `chandler clock INSTANT` moves it".to_owned(),
+        "machine" => ", the machine's clock".to_owned(),
         "running" if speed.to_bits() == 1_f64.to_bits() => ", runs".to_owned(),
-        "running" => format!(", runs {speed} times as quick as the machine's"),
+        "running" => format!(", runs at {speed} times the machine's speed"),
         other => format!(", {other}"),
     }
 }
@@ -110,11 +110,11 @@ mod tests {
     fn the_speed_of_a_clock_is_described() {
         for (document, words) in [
             (json!({}), ""),
-            (json!({"pace": "standing", "speed": 0.0}), ", stands: `chandler clock INSTANT` moves it"),
+            (json!({"pace": "standing", "speed": 0.0}), ", fixed: `chandler clock INSTANT` moves it"),
             (json!({"pace": "machine", "speed": 1.0}), ", by the machine's clock"),
             (json!({"pace": "running", "speed": 1.0}), ", runs"),
-            (json!({"pace": "running", "speed": 60.0}), ", runs 60 times as quick as the machine's"),
-            (json!({"pace": "running", "speed": 0.5}), ", runs 0.5 times as quick as the machine's"),
+            (json!({"pace": "running", "speed": 60.0}), ", runs at 60 times the machine's speed"),
+            (json!({"pace": "running", "speed": 0.5}), ", runs at 0.5 times the machine's speed"),
         ] {
             assert_eq!(pace(&document), words, "{document}");
         }

@@ -162,8 +162,8 @@ impl Check {
         }
         let mut out = output::stdout();
         match keys.len() {
-            1 => writeln!(out, "{shown}: good, sets 1 of {} keys", KEYS.len())?,
-            some => writeln!(out, "{shown}: good, sets {some} of {} keys", KEYS.len())?,
+            1 => writeln!(out, "{shown}: valid, sets 1 of {} keys", KEYS.len())?,
+            some => writeln!(out, "{shown}: valid, sets {some} of {} keys", KEYS.len())?,
         }
         Ok(out.flush()?)
     }

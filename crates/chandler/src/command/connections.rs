@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Another account, or all; only for operators
     #[arg(long, value_name = "NAME|all")]
     account: Option<String>,
-    /// Close this connection instead
+    /// Close this connection instead of listing them
     #[arg(long, value_name = "ID", conflicts_with = "account")]
     close: Option<String>,
     #[arg(long, value_enum, default_value_t)]
@@ -73,6 +73,6 @@ fn close(session: &Session, id: &str, format: Format) -> Result<(), Failure> {
         return Ok(output::json(&data)?);
     }
     let mut out = output::stdout();
-    writeln!(out, "connection {id} is closed; its client may come back with a new one")?;
+    writeln!(out, "connection {id} is closed; its client may reconnect")?;
     Ok(out.flush()?)
 }

@@ -5,12 +5,12 @@ use std::io::Write;
 
 use clap::Args;
 use history::{Coverage, DayCoverage, GapReason, HistoryError};
-use market::{Date, DayKind, Market, Zone};
+use market::{Date, DayKind, Market, Symbol, Zone};
 use serde_json::{Value, json};
 use store::{Access, Lane, Reader};
 
 use super::list::MarketArgument;
-use super::{coverage_trades, time};
+use super::time;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
@@ -20,22 +20,23 @@ use crate::{progress, suggest};
 pub(crate) struct Arguments {
     /// One security in detail; without it, one line for each security
     symbol: Option<String>,
-    /// The first date, included
+    /// First date, inclusive
     #[arg(long, value_name = "D")]
     start: Option<String>,
-    /// The last date, included
+    /// Last date, inclusive
     #[arg(long, value_name = "D")]
     end: Option<String>,
-    /// List complete days too, not only those with gaps
+    /// List complete days as well as those with gaps
     #[arg(long)]
     all: bool,
-    /// Single trades instead of candles: days of trading without any
+    /// Single trades instead of candles: list trading days without any
     #[arg(long, conflicts_with = "all")]
     trades: bool,
     /// Only securities of this market
     #[arg(long, value_enum, ignore_case = true, conflicts_with_all = ["symbol", "trades"])]
     market: Option<MarketArgument>,
-    /// Sort by gaps, most first: days, then unexplained minutes, then days since the last candle
+    /// Sort by gaps, most first: missing days, then unexplained minutes, then days since the last
+    /// candle
     #[arg(long, conflicts_with_all = ["symbol", "trades"])]
     worst: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -56,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             return Err(suggest::hinted(unknown, &store));
         }
         let (range, format) = (range(arguments)?, arguments.format);
-        return coverage_trades::run(symbol.as_ref(), range, format, context, &mut reader);
+        return list_trades(symbol.as_ref(), range, format, context, &mut reader);
     }
     match &arguments.symbol {
         Some(text) => {
@@ -327,4 +328,92 @@ fn day_json(day: &DayCoverage, zone: &Zone) -> Value {
         "minutes": day.stored, "expected": day.expected,
         "extended": day.extended, "gaps": day.gaps.iter().map(gap).collect::<Vec<Value>>(),
     })
+}
+
+/// Maximum number of missing days named per line.
+const NAMED: usize = 5;
+
+/// A security's trades compared with the trading calendar.
+struct TradeCoverage {
+    symbol: Symbol,
+    first: Date,
+    last: Date,
+    trades: u64,
+    days: usize,
+    missing: Vec<Date>,
+}
+
+fn list_trades(
+    symbol: Option<&Symbol>,
+    range: (Option<Date>, Option<Date>),
+    format: Format,
+    context: &CommandContext,
+    reader: &mut Reader,
+) -> Result<(), Failure> {
+    let symbols = match symbol {
+        Some(symbol) => vec![symbol.clone()],
+        None => reader.snapshot()?.traded_symbols()?.into_iter().map(|traded| traded.symbol).collect(),
+    };
+    let mut all = Vec::with_capacity(symbols.len());
+    for symbol in symbols {
+        all.extend(trades_of(symbol, range, context, reader)?);
+    }
+    if format == Format::Json {
+        return Ok(output::json(&all.iter().map(TradeCoverage::json).collect::<Vec<Value>>())?);
+    }
+    let mut columns = vec![Column::Left("symbol"), Column::Left("first"), Column::Left("last")];
+    columns.extend(["trades", "days", "missing"].map(Column::Right));
+    columns.push(Column::Left("days without trades"));
+    let mut out = output::stdout();
+    writeln!(out, "{}", output::text(&output::table(&columns, all.iter().map(TradeCoverage::row))))?;
+    Ok(out.flush()?)
+}
+
+/// Compares a security's trades with the calendar. `None` if it has no trades in the range, or none
+/// that are visible yet.
+fn trades_of(
+    symbol: Symbol,
+    (start, end): (Option<Date>, Option<Date>),
+    context: &CommandContext,
+    reader: &mut Reader,
+) -> Result<Option<TradeCoverage>, Failure> {
+    let as_of = context.as_of();
+    let mut days = context.history.traded_days(reader, &symbol, as_of)?;
+    days.retain(|day| start.is_none_or(|start| day.day >= start) && end.is_none_or(|end| day.day <= end));
+    let (Some(first), Some(last)) = (days.first().map(|day| day.day), days.last().map(|day| day.day)) else {
+        return Ok(None);
+    };
+    let calendar = context.history.venue(&symbol).calendar();
+    let expected = calendar.days(start.unwrap_or(first).max(first), last).map(|(day, _)| day);
+    let missing =
+        expected.filter(|day| days.binary_search_by_key(day, |stored| stored.day).is_err()).collect();
+    // The number of trades on a day that has not ended is unknown.
+    let trades = days.iter().filter(|day| day.last <= as_of.now()).map(|day| day.rows).sum();
+    Ok(Some(TradeCoverage { symbol, first, last, trades, days: days.len(), missing }))
+}
+
+impl TradeCoverage {
+    fn row(&self) -> Vec<String> {
+        let mut named: Vec<String> = self.missing.iter().take(NAMED).map(Date::to_string).collect();
+        if self.missing.len() > NAMED {
+            named.push("…".to_owned());
+        }
+        vec![
+            self.symbol.to_string(),
+            self.first.to_string(),
+            self.last.to_string(),
+            output::thousands(self.trades),
+            output::thousands(self.days as u64),
+            output::thousands(self.missing.len() as u64),
+            named.join(" "),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let missing: Vec<String> = self.missing.iter().map(Date::to_string).collect();
+        json!({
+            "symbol": self.symbol.as_str(), "first": self.first.to_string(), "last": self.last.to_string(),
+            "trades": self.trades, "days": self.days, "missing": missing,
+        })
+    }
 }

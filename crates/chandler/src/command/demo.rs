@@ -6,49 +6,49 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use anyhow::Context as _;
 use clap::Args;
 use files::CandleSink;
 use history::import::{Context, Options, Outcome, Progress, Report, import};
 use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{Candles, Floors, Grain, Minutes, Period, Symbol, Timestamp};
 use serde_json::json;
-use store::{Access, Reader};
+use store::{Access, Accounts, Part, Place, Reader, Store, StoreError};
 
-use super::{demo_serve, demo_store, local_serve};
-use crate::chart;
+use super::{demo_serve, local_serve};
 use crate::context::{CommandContext, shell_word, symbol};
 use crate::demo::{self, DemoSecurity};
 use crate::failure::Failure;
 use crate::output::{self, Format};
-use crate::progress;
 use crate::terminal::Terminal;
+use crate::{chart, progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Make the data again, though no trading day has ended since
+    /// Regenerate the data even if it is current
     #[arg(long)]
     again: bool,
-    /// Make the data, but draw nothing; no progress bar and no notes on standard error
+    /// Generate the data without drawing charts; no progress bar and no notes on standard error
     #[arg(long, short)]
     quiet: bool,
-    /// Then serve it to clients until Ctrl-C, with an account that is made for it
+    /// Serve the data until Ctrl-C, with a demo account
     #[arg(long)]
     serve: bool,
     #[command(flatten)]
     ports: local_serve::Ports,
-    /// JSON draws nothing and says what is there
+    /// JSON prints a summary instead of charts
     #[arg(long, value_enum, default_value_t, conflicts_with = "serve")]
     format: Format,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
-    demo_store::replace_if_too_old(context)?;
+    replace_if_too_old(context)?;
     let store = context.open(Access::Write { now: context.now() })?;
     let mut reader = store.reader()?;
     let make_it = arguments.again || !is_there(context, &mut reader)?;
     let progress = progress::Flags { quiet: arguments.quiet };
     if make_it {
-        progress.note(&format!("making the demo market in {} …", context.place()?));
+        progress.note(&format!("generating the demo market in {} …", context.place()?));
         let rows = output::thousands(make(context, &store, progress)?);
         progress.note(&format!(
             "{rows} candles of {} invented securities and an option",
@@ -93,7 +93,7 @@ fn is_there(context: &CommandContext, reader: &mut Reader) -> Result<bool, Failu
 }
 
 fn make(context: &CommandContext, store: &store::Store, flags: progress::Flags) -> Result<u64, Failure> {
-    let directory = context.work_folder(None)?.join(demo_store::FILES);
+    let directory = context.work_folder(None)?.join(FILES);
     let now = context.now();
     let paths = write_files(context, &directory, now, flags)?;
     // Candles from an older version of the demo may be replaced.
@@ -285,4 +285,61 @@ fn show(context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// Folder for the generated files. Only stores filled by the demo have one.
+const FILES: &str = "demo";
+/// Default directories of the demo: on the command line, and in the Makefile.
+pub(crate) const DEFAULT: &str = "chandler-demo";
+const OF_MAKE: &str = "demo";
+/// Folder for the old databases.
+const OLDER: &str = "older-store";
+
+/// Replaces a demo store whose schema is too old to migrate. Nothing is deleted: the old databases
+/// are moved to a folder in the store's directory, because they may contain more than the demo.
+fn replace_if_too_old(context: &CommandContext) -> Result<(), Failure> {
+    let place = context.place()?;
+    let Some(directory) = context.directory().filter(|directory| is_of_demo(directory)) else {
+        return Ok(());
+    };
+    if !is_too_old(place) {
+        return Ok(());
+    }
+    let older = free_name(directory);
+    std::fs::create_dir(&older).with_context(|| format!("cannot create {}", older.display()))?;
+    for path in files(directory).into_iter().filter(|path| path.exists()) {
+        let Some(name) = path.file_name() else { continue };
+        std::fs::rename(&path, older.join(name))
+            .with_context(|| format!("cannot move {}", path.display()))?;
+    }
+    output::note(format_args!(
+        "the demo store in {place} has an older schema: moved it to {}, creating a new one",
+        older.display()
+    ));
+    Ok(())
+}
+
+fn is_of_demo(directory: &Path) -> bool {
+    let name = directory.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| [DEFAULT, OF_MAKE].contains(&name)) && directory.join(FILES).is_dir()
+}
+
+fn is_too_old(place: &Place) -> bool {
+    matches!(Store::open(place, Access::Look), Err(StoreError::TooOld { .. }))
+        || matches!(Accounts::look(place), Err(StoreError::TooOld { .. }))
+}
+
+/// Returns the database files with their WAL files, and the files that belong to the accounts.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let databases = [Part::Candles, Part::Accounts].map(Part::file_name);
+    let with_logs = databases.iter().flat_map(|name| ["", "-wal", "-shm"].map(|log| format!("{name}{log}")));
+    let of_accounts = [Part::Key.file_name(), demo_serve::FILE].map(str::to_owned);
+    with_logs.chain(of_accounts).map(|name| directory.join(name)).collect()
+}
+
+fn free_name(directory: &Path) -> PathBuf {
+    let names =
+        std::iter::once(OLDER.to_owned()).chain((2..=u32::MAX).map(|number| format!("{OLDER}-{number}")));
+    let mut paths = names.map(|name| directory.join(name));
+    paths.find(|path| !path.exists()).unwrap_or_else(|| directory.join(OLDER))
 }

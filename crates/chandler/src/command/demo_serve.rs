@@ -11,7 +11,7 @@ use server::Settings;
 
 use super::local_serve::{self, Ports};
 use super::serve::Hangup;
-use super::{account, demo_desk, demo_paper};
+use super::{account, demo_account};
 use crate::config::LogConfig;
 use crate::context::{CommandContext, shell_word};
 use crate::failure::Failure;
@@ -32,8 +32,8 @@ pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::F
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
     let access = open_accounts(context)?;
     let (account, credentials) = demo_account(&access, &context.work_folder(None)?)?;
-    demo_paper::prepare(context, &access, account)?;
-    demo_desk::prepare(context, &access, account)?;
+    demo_account::prepare_paper(context, &access, account)?;
+    demo_account::prepare_desk(context, &access, account)?;
     // Guest access has an operator's rights over all accounts, so it is disabled if the store has
     // accounts other than the demo's.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
@@ -50,8 +50,8 @@ pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::F
         )?,
         Some(stranger) => writeln!(
             out,
-            "\nOpen {}/ in a browser and sign in: this store has accounts that are not the demo's ({:?}), so nobody is \
-             let in without a password. `chandler --store {} account password {}` gives the demo account one.",
+            "\nOpen {}/ in a browser and sign in: this store has accounts other than the demo's ({:?}), so a password \
+            is required. `chandler --store {} account password {}` sets that of the demo account.",
             url.as_str(),
             stranger.name,
             shell_word(&context.store_word()?),
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::F
     }
     writeln!(
         out,
-        "SDKs connect to the same address (raw TCP at {}). Ctrl-C ends it.\n",
+        "SDKs connect to the same address (raw TCP at {}). Ctrl-C stops the server.\n",
         serving.addresses.tcp
     )?;
     writeln!(out, "In another shell:\n\n{}", sdk::exports(&url, &credentials))?;
@@ -93,7 +93,7 @@ fn demo_account(access: &Access, directory: &Path) -> Result<(AccountId, Credent
             return Ok((account.id, credentials));
         }
     }
-    Err(anyhow!("there are {NAMES_MAX} demo accounts: name another store").into())
+    Err(anyhow!("there are already {NAMES_MAX} demo accounts: use another store").into())
 }
 
 fn names() -> impl Iterator<Item = String> {

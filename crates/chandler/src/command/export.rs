@@ -4,14 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use files::CandleSink;
+use files::{CandleSink, TradeSink};
 use history::{HistoryError, Plan, Query, Select, Take};
-use market::{Floors, Period, Symbol, Timestamp};
+use market::{Date, Floors, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Store};
 
 use super::kline::{AdjustArgument, SessionArgument};
-use super::{export_trades, time};
+use super::time;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::suggest::{self, PeriodParser};
@@ -19,7 +19,7 @@ use crate::{output, progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The securities to export; without any, all stored ones
+    /// The securities to export [default: all stored ones]
     symbols: Vec<String>,
     /// Any period; the stored ones are 1m and day
     #[arg(long, short, default_value = "day", value_parser = PeriodParser, hide_possible_values = true)]
@@ -27,16 +27,16 @@ pub(crate) struct Arguments {
     /// Single trades instead of candles
     #[arg(long, conflicts_with_all = ["period", "adjust", "session"])]
     trades: bool,
-    /// The first date, included
+    /// First date, inclusive
     #[arg(long, value_name = "D")]
     start: Option<String>,
-    /// The last date, included
+    /// Last date, inclusive
     #[arg(long, value_name = "D")]
     end: Option<String>,
-    /// Bring earlier prices to today's basis
+    /// Adjust earlier prices for splits and dividends
     #[arg(long, value_enum, default_value_t)]
     adjust: AdjustArgument,
-    /// Trading hours of US minutes
+    /// Trading sessions of US minutes: regular, with pre- and post-market, or all with overnight
     #[arg(long, value_enum, default_value_t = SessionArgument::All)]
     session: SessionArgument,
     /// The output format [default: by the extension of the output file]
@@ -79,8 +79,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let format = Format::of(arguments)?;
     if arguments.output.is_none() && output::stdout_is_terminal() {
         return Err(usage(
-            "an export is long, and this is a terminal: add --output FILE, or pipe it somewhere; `chandler kline SYMBOL` shows \
-             candles here",
+            "an export is not written to a terminal: add --output FILE, or use a pipe; `chandler kline SYMBOL` shows \
+            candles here",
         ));
     }
     let store = context.open(Access::Read)?;
@@ -136,7 +136,7 @@ fn symbols(arguments: &Arguments, context: &CommandContext, store: &Store) -> Re
         return arguments.symbols.iter().map(known).collect();
     }
     if arguments.trades {
-        return export_trades::symbols(store);
+        return traded_symbols(store);
     }
     let mut symbols: Vec<Symbol> = snapshot
         .all_series()?
@@ -154,7 +154,7 @@ fn symbols(arguments: &Arguments, context: &CommandContext, store: &Store) -> Re
     symbols.sort();
     symbols.dedup();
     if symbols.is_empty() {
-        return Err(usage(format!("the store has no candles to make {} candles of", arguments.period)));
+        return Err(usage(format!("the store has no candles to build {} candles from", arguments.period)));
     }
     Ok(symbols)
 }
@@ -180,7 +180,7 @@ fn write(
         return Err(usage(history::BadQuery::Backwards { start, end }));
     }
     if arguments.trades {
-        return export_trades::write((start, end), file_format, context, store, symbols, out);
+        return write_trades((start, end), file_format, context, store, symbols, out);
     }
     let mut reader = store.reader()?;
     let mut sink = CandleSink::create(file_format, &mut out)?;
@@ -225,3 +225,40 @@ fn write(
 
 /// Candles per read: large enough that each block is read about once.
 const PAGE: usize = 32_768;
+
+/// Returns the securities that have trades.
+fn traded_symbols(store: &Store) -> Result<Vec<Symbol>, Failure> {
+    let mut reader = store.reader()?;
+    let symbols: Vec<Symbol> =
+        reader.snapshot()?.traded_symbols()?.into_iter().map(|traded| traded.symbol).collect();
+    if symbols.is_empty() { Err(usage("the store has no trades")) } else { Ok(symbols) }
+}
+
+/// Writes the trades of a date range, both ends inclusive, and returns their number.
+fn write_trades(
+    (start, end): (Option<Date>, Option<Date>),
+    format: files::Format,
+    context: &CommandContext,
+    store: &Store,
+    symbols: &[Symbol],
+    mut out: impl Write + Send,
+) -> Result<u64, Failure> {
+    let mut sink = TradeSink::create(format, &mut out)?;
+    let mut reader = store.reader()?;
+    let mut rows = 0;
+    for symbol in symbols {
+        let zone = context.history.venue(symbol).zone();
+        let days = context.history.traded_days(&mut reader, symbol, context.as_of())?;
+        let wanted = days
+            .into_iter()
+            .filter(|day| start.is_none_or(|start| day.day >= start) && end.is_none_or(|end| day.day <= end));
+        for day in wanted {
+            let trades = context.history.day_trades(&mut reader, &day, context.as_of())?;
+            sink.write(symbol, zone, &trades)?;
+            rows += trades.len() as u64;
+        }
+    }
+    sink.finish()?;
+    out.flush()?;
+    Ok(rows)
+}

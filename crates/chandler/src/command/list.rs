@@ -19,7 +19,7 @@ const PATH: &str = "/v1/inventory";
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Part of a code or a name; without it, all securities
+    /// Part of a code or a name [default: all securities]
     query: Vec<String>,
     /// Only securities of this market
     #[arg(long, value_enum, ignore_case = true)]
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     /// Sort by gaps in the last 91 days, most first
     #[arg(long)]
     worst: bool,
-    /// The maximum number of securities
+    /// Maximum number of securities
     #[arg(long, short = 'n', default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
     #[arg(long, value_enum, default_value_t)]

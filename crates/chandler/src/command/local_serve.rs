@@ -25,7 +25,7 @@ impl Ports {
     pub(crate) fn read(&self) -> Result<[Option<SocketAddr>; 2], Failure> {
         let read = |text: &Option<String>, flag: &str, variable: &str| {
             let wrong = |text: &str| {
-                usage(format!("{flag} or {variable}: {text:?} is no address: write 127.0.0.1:8080"))
+                usage(format!("{flag} or {variable}: {text:?} is not an address: write 127.0.0.1:8080"))
             };
             text.as_deref().map(|text| text.parse().map_err(|_| wrong(text))).transpose()
         };
@@ -52,7 +52,7 @@ pub(crate) fn start(
             }
             Err(failed) => return Err(failed.into_failure()),
         };
-        progress.note(&format!("{taken} is in use: taking another port"));
+        progress.note(&format!("{taken} is in use: using another port"));
         let free = SocketAddr::new(taken.ip(), 0);
         let wanted = if settings.listen == taken { &mut settings.listen } else { &mut settings.tcp };
         *wanted = free;

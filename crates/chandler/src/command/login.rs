@@ -9,6 +9,7 @@ use market::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, usage};
+use crate::machine;
 use crate::output::{self, Format};
 use crate::remote::files::{Logins, Registration, TokenFile, UserFiles, check_client_id};
 use crate::remote::http::Network;
@@ -16,7 +17,6 @@ use crate::remote::oauth::{Device, DeviceStart, Outcome, Provider};
 use crate::remote::session::Session;
 use crate::remote::{self, MachineTime, Time, field};
 use crate::sdk::{self, Url};
-use crate::{browser, machine};
 
 const CLIENT_NAME_CHARS_MAX: usize = 100;
 const FILED_AS_MAX: usize = 8;
@@ -25,7 +25,7 @@ const FILED_AS_MAX: usize = 8;
 pub(crate) struct Arguments {
     #[command(flatten)]
     remote: remote::Flags,
-    /// The name that is shown to the user who approves [default: user@host (chandler)]
+    /// Client name shown to the approving user [default: user@host (chandler)]
     #[arg(long, value_name = "NAME")]
     client_name: Option<String>,
     /// Do not try to open a browser
@@ -50,13 +50,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (mut registration, device) = arguments.begin(provider, &home, &mut logins, time.now())?;
     show(&device, arguments.format)?;
     if !arguments.no_browser && output::stdout_is_terminal() {
-        browser::open(device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri));
+        machine::open_browser(
+            device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri),
+        );
     }
     let token = match provider.wait(&registration.client_id, &device, &time)? {
         Outcome::Approved(token) => token,
         Outcome::Denied => return Err(anyhow!("sign-in was denied").into()),
         Outcome::Expired => {
-            return Err(anyhow!("nobody approved in time: run `chandler login` again for a new code").into());
+            return Err(anyhow!(
+                "the sign-in was not approved in time: run `chandler login` again for a new code"
+            )
+            .into());
         }
         Outcome::Interrupted => return Err(Failure::Interrupted("not signed in".to_owned())),
     };
@@ -132,7 +137,7 @@ impl Arguments {
             return Err(usage(format!("--client-name is 1 to {CLIENT_NAME_CHARS_MAX} plain characters")));
         }
         if self.file_as.len() > FILED_AS_MAX {
-            return Err(usage(format!("--file-as may be there {FILED_AS_MAX} times")));
+            return Err(usage(format!("--file-as may be given at most {FILED_AS_MAX} times")));
         }
         self.file_as.iter().try_for_each(|name| check_client_id(name).map(drop))
     }
@@ -161,7 +166,7 @@ fn show(device: &Device, format: Format) -> Result<(), Failure> {
     if !device.user_code.is_empty() {
         writeln!(out, "and check that it shows this code:\n\n    {}\n", device.user_code)?;
     }
-    writeln!(out, "Waiting for the decision there until {}; Ctrl-C gives up.", device.expires_at)?;
+    writeln!(out, "Waiting for approval until {}; Ctrl-C cancels.", device.expires_at)?;
     Ok(out.flush()?)
 }
 
@@ -199,7 +204,7 @@ fn note(
 ) -> Result<(), Failure> {
     let mut out = output::stdout();
     let who = name.map_or_else(String::new, |name| format!(" as {name:?}"));
-    writeln!(out, "\nSigned in{who}, until {}. `chandler logout` ends it.", Timestamp(token.expires_at))?;
+    writeln!(out, "\nSigned in{who}, until {}. `chandler logout` signs out.", Timestamp(token.expires_at))?;
     for name in registration.names() {
         writeln!(out, "client id  {name}\ntoken file {}", home.token_path(name).display())?;
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let url = arguments.remote.server(&logins)?;
     let report = match logins.servers.remove(url.as_str()) {
         None => LogoutReport {
-            lines: vec![format!("nobody has signed in to {} from here", url.as_str())],
+            lines: vec![format!("not signed in to {}", url.as_str())],
             ..LogoutReport::default()
         },
         Some(registration) => {
@@ -74,8 +74,8 @@ fn end(home: &UserFiles, url: &Url, registration: &Registration) -> Result<Logou
                 report.is_revoked = true;
                 "the token is revoked".to_owned()
             }
-            Ok(false) => "the server did not revoke the token: it ends by itself".to_owned(),
-            Err(error) => format!("the token is not revoked, it ends by itself: {error:#}"),
+            Ok(false) => "the server did not revoke the token: it is valid until it expires".to_owned(),
+            Err(error) => format!("the token is not revoked and is valid until it expires: {error:#}"),
         },
         None => "there was no token".to_owned(),
     };
@@ -85,7 +85,7 @@ fn end(home: &UserFiles, url: &Url, registration: &Registration) -> Result<Logou
             "the registration of this machine is removed".to_owned()
         }
         Ok(false) => "the server did not remove the registration of this machine".to_owned(),
-        Err(error) => format!("the registration of this machine stays at the server: {error:#}"),
+        Err(error) => format!("the registration of this machine was not removed: {error:#}"),
     };
     report.lines = vec![revoked, unregistered];
     for path in home.remove_tokens(registration)? {

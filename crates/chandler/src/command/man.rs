@@ -1,9 +1,11 @@
-//! `chandler man`: manual pages generated from the command-line definitions, one page per command.
+//! `chandler man` and `chandler completions`: manual pages and shell completions, generated from the
+//! command tree.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args, Command};
+use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
@@ -13,7 +15,7 @@ use crate::remote::session::TOKEN_VARIABLE;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The command whose page is printed, as `account create` [default: chandler itself]
+    /// Command whose page is printed, such as `account create` [default: chandler itself]
     #[arg(conflicts_with = "dir")]
     command: Vec<String>,
     /// Write the pages of all commands into this folder: chandler.1, chandler-kline.1, …
@@ -78,12 +80,12 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
 
 /// Environment variables that have no flag.
 const OF_COLOURS: [(&str, &str); 3] = [
-    ("NO_COLOR", "If it is not empty, nothing has colours."),
-    ("CLICOLOR_FORCE", "If it is neither empty nor 0, there are colours in a pipe too."),
-    ("TERM", "A terminal that is called dumb has no colours and no progress bars."),
+    ("NO_COLOR", "Disables colours, unless it is empty."),
+    ("CLICOLOR_FORCE", "Enables colours even in a pipe, unless it is empty or 0."),
+    ("TERM", "The value dumb disables colours and progress bars."),
 ];
 const OF_SERVERS: (&str, &str) =
-    (TOKEN_VARIABLE, "The token that a server is asked with, instead of that of a login.");
+    (TOKEN_VARIABLE, "Access token for requests to a server, instead of that of a login.");
 
 fn environment(command: &Command) -> Roff {
     let mut roff = Roff::new();
@@ -95,7 +97,7 @@ fn environment(command: &Command) -> Roff {
     for argument in &arguments {
         let (Some(variable), Some(long)) = (argument.get_env(), argument.get_long()) else { continue };
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-        entry(&variable.to_string_lossy(), format!("{help}. The flag --{long} is stronger."));
+        entry(&variable.to_string_lossy(), format!("{help}. The flag --{long} takes precedence."));
     }
     // Commands with this flag send a token, except `login` and `logout`, which create and revoke
     // it.
@@ -114,4 +116,20 @@ fn exit_status() -> Roff {
         roff.control("TP", []).text([bold(code.to_string())]).text([roman(words)]);
     }
     roff
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Shell to generate the script for
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn completions(arguments: &Completions, mut command: clap::Command) -> Result<(), Failure> {
+    // Written to memory first, because the generator panics if a write fails, as on a closed pipe.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "chandler", &mut script);
+    let mut out = output::stdout();
+    out.write_all(&script)?;
+    Ok(out.flush()?)
 }

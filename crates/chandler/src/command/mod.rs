@@ -1,30 +1,21 @@
-//! One file per command, with its arguments and its implementation.
+//! One file per command or group of related commands, with its arguments and its implementation.
 
 pub(crate) mod account;
 mod again;
-pub(crate) mod assets;
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod backup;
 pub(crate) mod calendar;
-pub(crate) mod cashflow;
 pub(crate) mod check;
 pub(crate) mod clock;
-pub(crate) mod completions;
 pub(crate) mod config;
-mod confirm;
 pub(crate) mod connections;
 pub(crate) mod coverage;
-mod coverage_trades;
 pub(crate) mod demo;
-pub(crate) mod demo_desk;
-pub(crate) mod demo_paper;
+pub(crate) mod demo_account;
 pub(crate) mod demo_serve;
-pub(crate) mod demo_store;
 pub(crate) mod doctor;
-pub(crate) mod executions;
 pub(crate) mod export;
-mod export_trades;
 pub(crate) mod grid;
 pub(crate) mod import;
 pub(crate) mod imports;
@@ -38,7 +29,7 @@ pub(crate) mod man;
 pub(crate) mod move_store;
 pub(crate) mod open;
 pub(crate) mod order;
-pub(crate) mod positions;
+pub(crate) mod portfolio;
 pub(crate) mod quarantine;
 pub(crate) mod quota;
 pub(crate) mod remove;
@@ -49,5 +40,4 @@ pub(crate) mod statement;
 pub(crate) mod time;
 pub(crate) mod topic;
 pub(crate) mod trade;
-mod undo;
 pub(crate) mod watchlist;

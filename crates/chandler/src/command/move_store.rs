@@ -18,10 +18,10 @@ use crate::progress::{Bar, Flags};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The store to move, as sqlite:DIR or postgres://USER@HOST/DATABASE; it stays unchanged
+    /// Source store: sqlite:DIR or postgres://USER@HOST/DATABASE; it is not changed
     #[arg(long, value_name = "STORE")]
     from: String,
-    /// The destination: an empty directory or database
+    /// Destination: an empty directory or database
     #[arg(long, value_name = "STORE")]
     to: String,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let moving = Move { from: &from, to: &to, now: Clock::Machine.now() };
     let copied = copy(&moving, &watched, arguments.progress).map_err(|error| match error {
         MoveError::Stopped => Failure::Interrupted(
-            "stopped: what was copied stays, and the same command goes on from there".to_owned(),
+            "stopped: the copied data remains, and the same command continues from there".to_owned(),
         ),
         error @ MoveError::Same { .. } => usage(error),
         error => error.into(),
@@ -76,13 +76,17 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
             writeln!(
                 out,
-                "moved {} to {}, with {} that nothing is in; the source is as it was",
+                "moved {} to {}, including {}; the source is unchanged",
                 store_word(&from),
                 store_word(&to),
-                output::count(empty, "table")
+                output::count(empty, "empty table")
             )?;
             if let Some(path) = keys.target() {
-                writeln!(out, "the key of its app secrets is {}: keep a copy elsewhere", path.display())?;
+                writeln!(
+                    out,
+                    "the key file for its app secrets is {}: store a copy elsewhere",
+                    path.display()
+                )?;
             }
             writeln!(out, "next: chandler --store {} check", shell_word(&store_word(&to)))?;
             out.flush()?;

@@ -21,7 +21,7 @@ use crate::failure::{Failure, usage};
 use crate::local::{named, open_accounts};
 use crate::output::{self, Format};
 use crate::sdk::Url;
-use crate::{browser, log};
+use crate::{log, machine};
 
 // `files` is optional: without files, or with a symbol, the stored data is opened. The argument
 // group is skipped because the flattened `import` flags define a group with the same name.
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let settings = Settings { listen, tcp, ..usual };
     if !settings.is_for_this_machine() {
         return Err(usage(format!(
-            "{listen} and {tcp}: `chandler open` serves this machine alone: name 127.0.0.1, or use `chandler serve`"
+            "{listen} and {tcp}: `chandler open` serves only this machine: use 127.0.0.1, or `chandler serve`"
         )));
     }
     let next = arguments.fill(context)?;
@@ -60,9 +60,9 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let serving = local_serve::start(context, settings, asked_for, arguments.import.progress)?;
     let account = arguments.account(&serving.links, context)?;
     let link = serving.links.issue(account, &next)?;
-    let link = link.ok_or_else(|| anyhow!("this server gives out no one-time links"))?;
+    let link = link.ok_or_else(|| anyhow!("this server does not support one-time links"))?;
     arguments.note(&serving, &link, context)?;
-    if !arguments.no_browser && output::stdout_is_terminal() && browser::open(link.expose()) {
+    if !arguments.no_browser && output::stdout_is_terminal() && machine::open_browser(link.expose()) {
         arguments.import.progress.note("opening it in the browser …");
     }
     serving.run(Hangup::End)
@@ -72,7 +72,7 @@ impl Arguments {
     /// Reports what the files contain, like `import --dry-run`. Nothing is written or served.
     fn dry_run(&self, context: &CommandContext) -> Result<(), Failure> {
         if self.import.files.is_empty() {
-            return Err(usage("--dry-run says what files would bring: name some, or leave it out"));
+            return Err(usage("--dry-run reports what files contain: name some files, or omit it"));
         }
         import::run(&self.import, context)
     }

@@ -16,7 +16,7 @@ use crate::remote::{self, field};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// One account, by name or number [default: all of them; at a server, the one that has signed in]
+    /// One account, by name or number [default: all accounts; on a server, the signed-in account]
     account: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             print(&server::quota_document(&quota, context.now()), arguments.format)?;
             if quota.usage.remaining() == 0 && arguments.format == Format::Table {
                 let lift = context.hint(&format!("account set {} --unlimited", quota.account.id.0));
-                output::note(format_args!("`{lift}` lifts its limits"));
+                output::note(format_args!("`{lift}` removes its limits"));
             }
             Ok(())
         }
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 
 fn quota(access: &Access, id: access::AccountId, context: &CommandContext) -> Result<Quota, Failure> {
     let quota = access.quota(id, context.now())?;
-    quota.ok_or_else(|| anyhow!("account {} has gone", id.0).into())
+    quota.ok_or_else(|| anyhow!("account {} no longer exists", id.0).into())
 }
 
 /// Prints the quota of one account. The document has the same format for the local store and a
@@ -71,7 +71,7 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     writeln!(out, "used         {} of {} securities in {}", text("used"), text("limit"), text("month"))?;
     writeln!(out, "level        {}: {}", of_level("number"), of_level("reason"))?;
     if field(level, "own_quota").as_bool() == Some(true) {
-        writeln!(out, "limit        {}, a number of its own", text("limit"))?;
+        writeln!(out, "limit        {}, set for this account", text("limit"))?;
     }
     let assets = field(level, "assets");
     match assets.is_null() {
@@ -93,7 +93,7 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     let next = field(document, "next_change");
     let of_next = |name: &str| shown(field(next, name));
     match next.is_null() {
-        true => writeln!(out, "next         the same from {}, as far as is known", text("next_trading_day"))?,
+        true => writeln!(out, "next         unchanged from {}, as far as known", text("next_trading_day"))?,
         false => writeln!(
             out,
             "next         level {} with {} securities a month from {}",
@@ -102,7 +102,7 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
             of_next("day")
         )?,
     }
-    writeln!(out, "full again   {}", text("resets_at"))?;
+    writeln!(out, "resets       {}", text("resets_at"))?;
     let securities = field(document, "securities").as_array().map(Vec::as_slice).unwrap_or_default();
     for one in securities {
         writeln!(
@@ -113,7 +113,7 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
         )?;
     }
     if securities.is_empty() {
-        writeln!(out, "             no security so far")?;
+        writeln!(out, "             no securities yet")?;
     }
     // The forecast is based on the reports so far.
     if !next.is_null() && field(next, "level") != field(level, "number") {
@@ -170,7 +170,7 @@ fn all(access: &Access, format: Format, context: &CommandContext) -> Result<(), 
             usage.limit.to_string(),
             usage.standing.level.to_string(),
             if usage.standing.own_quota {
-                "a number of its own".to_owned()
+                "set for this account".to_owned()
             } else {
                 usage.standing.reason.to_string()
             },

@@ -9,8 +9,7 @@ use market::Period;
 use serde_json::{Value, json};
 use store::{ImportRecord, SeriesInfo, StoreError, View};
 
-use crate::command::again;
-use crate::command::confirm::confirm;
+use super::again::{self, confirm};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -20,7 +19,7 @@ use crate::suggest::PeriodParser;
 pub(crate) struct Arguments {
     /// The security, with its candles, trades, corporate actions and details
     symbol: String,
-    /// Only its candles of this period, as imported
+    /// Only its candles of this imported period
     #[arg(long, short, value_parser = PeriodParser, hide_possible_values = true)]
     period: Option<Period>,
     /// Do not prompt
@@ -44,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     if arguments.format == Format::Table {
         show(&planned, &sources, context)?;
     }
-    confirm(arguments.yes, &format!("Remove this of {symbol}?"))?;
+    confirm(arguments.yes, &format!("Remove this data of {symbol}?"))?;
     remove(&store, context.history.venues(), &planned, context.now())?;
     match arguments.format {
         Format::Json => Ok(output::json(&document(&planned, &sources, context))?),
@@ -83,16 +82,17 @@ fn show(planned: &Removal, sources: &[Source], context: &CommandContext) -> Resu
         writeln!(out, "{} corporate actions", output::thousands(planned.actions))?;
     }
     if planned.period.is_none() {
-        let words = "names, lots, corporate actions and margin factors go too; `chandler imports` names the files that they came from";
+        let words = "names, lots, corporate actions and margin factors are removed too; `chandler imports` lists \
+            their source files";
         writeln!(out, "{words}")?;
     }
     for Source { file, state, .. } in sources {
         let words = match state {
             SourceFile::Same => "",
             SourceFile::Changed => ", which has changed since",
-            SourceFile::Absent => ", which is not there any more",
+            SourceFile::Absent => ", which no longer exists",
         };
-        writeln!(out, "came from {}{words}", output::printable(file))?;
+        writeln!(out, "imported from {}{words}", output::printable(file))?;
     }
     Ok(out.flush()?)
 }

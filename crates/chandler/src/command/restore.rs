@@ -19,24 +19,24 @@ use crate::progress::Flags;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The folder of the backup
+    /// Backup folder
     source: PathBuf,
-    /// Verify the backup and change nothing
+    /// Verify the backup without restoring it
     #[arg(long, conflicts_with_all = ["replace", "only", "key", "no_verify", "discard"])]
     check: bool,
-    /// Replace an existing store by the backup; stop its server first
+    /// Replace an existing store with the backup; stop its server first
     #[arg(long)]
     replace: bool,
     /// With --replace: do not back up the store that is replaced
     #[arg(long, requires = "replace")]
     discard: bool,
-    /// Restore one of the two and leave the other unchanged
+    /// Restore only this database, and leave the other unchanged
     #[arg(long, value_enum, value_name = "WHAT")]
     only: Option<OnlyArgument>,
     /// The secret.key that belongs to a backup made without it
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Compare checksums, but do not check every page and every block
+    /// Compare checksums, but do not verify every page and block
     #[arg(long)]
     no_verify: bool,
     #[command(flatten)]
@@ -113,7 +113,7 @@ fn checked(arguments: &Arguments, manifest: &Manifest, looked: CheckDepth) -> Re
     }
     let mut out = output::stdout();
     describe(&mut out, manifest)?;
-    let verdict = if verified { "all whole" } else { NOT_BLOCKS };
+    let verdict = if verified { "no damage found" } else { NOT_BLOCKS };
     writeln!(out, "{}: {verdict}", arguments.source.display())?;
     Ok(out.flush()?)
 }
@@ -127,7 +127,7 @@ fn report(restored: &Restored, directory: &Path) -> Result<(), Failure> {
     let parts = restored.parts.iter().map(|part| part.file_name()).collect::<Vec<_>>().join(" and ");
     writeln!(out, "restored {parts} in {}", directory.display())?;
     if restored.parts.contains(&Part::Accounts) {
-        writeln!(out, "logins have ended: people sign in again; API keys are as they were in the backup")?;
+        writeln!(out, "sessions have ended: users must sign in again; API keys are those of the backup")?;
     }
     let names = |out: &mut dyn Write, what: &str, all: &[String]| -> std::io::Result<()> {
         if all.is_empty() {
@@ -140,10 +140,10 @@ fn report(restored: &Restored, directory: &Path) -> Result<(), Failure> {
         }
         writeln!(out, "{what}: {}", shown.join(", "))
     };
-    names(&mut out, "revoked since the backup, and still so", &restored.still_revoked)?;
-    names(&mut out, "not in the backup, and gone", &restored.gone)?;
+    names(&mut out, "revoked since the backup, and still revoked", &restored.still_revoked)?;
+    names(&mut out, "not in the backup, and removed", &restored.gone)?;
     if let Some(stored) = &restored.previous {
-        writeln!(out, "what was there before is kept in {}", stored.display())?;
+        writeln!(out, "the previous files are in {}", stored.display())?;
     }
     Ok(out.flush()?)
 }

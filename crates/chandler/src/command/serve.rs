@@ -72,7 +72,7 @@ fn tell_link(links: &SignInLinks) {
     match issued {
         Ok(Some(link)) => output::note(format_args!("{LINK_LEAD}\n\n    {}\n", link.expose())),
         Ok(None) => {}
-        Err(error) => tracing::warn!(%error, "cannot give out a one-time link"),
+        Err(error) => tracing::warn!(%error, "cannot create a one-time link"),
     }
 }
 
@@ -115,7 +115,7 @@ impl ServeError {
     pub(crate) fn into_failure(self) -> Failure {
         match self {
             ServeError::Taken(address) => {
-                anyhow!("cannot listen on {address}: it is in use: stop what uses it, or choose another port")
+                anyhow!("cannot listen on {address}: it is in use: stop the program that uses it, or choose another port")
                     .into()
             }
             ServeError::Other(failure) => failure,
@@ -189,7 +189,7 @@ impl Serving {
                 tracing::info!(%region, http = %address, "listening for one region");
             }
             if let Some(address) = internal {
-                tracing::info!(http = %address, "listening for those who watch");
+                tracing::info!(http = %address, "internal listener");
             }
             for warning in server.warnings() {
                 tracing::warn!("{warning}");
@@ -206,10 +206,10 @@ impl Serving {
                     () = &mut running => return Ok(()),
                     signal = signals.next() => match signal {
                         HANGUP if hangup == Hangup::Reload && reloader.reload() => {
-                            tracing::info!("reading the certificate anew");
+                            tracing::info!("reloading the certificate");
                         }
                         HANGUP if !signals.ends_on_hangup(hangup) => {
-                            tracing::info!("there is nothing to read anew");
+                            tracing::info!("there is no certificate to reload");
                         }
                         name => {
                             tracing::info!(signal = name, "stopping");
@@ -223,7 +223,7 @@ impl Serving {
             tokio::select! {
                 () = &mut running => tracing::info!("stopped"),
                 () = signals.interrupt() => {
-                    return Err(Failure::Interrupted("stopped at once, by a second signal".to_owned()));
+                    return Err(Failure::Interrupted("stopped immediately by a second signal".to_owned()));
                 }
             }
             Ok(())
@@ -255,7 +255,7 @@ pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> 
     match failure {
         Failure::Data(error) if is_outdated(&error) && place.path().is_none() => {
             context.open(store::Access::Write { now: Clock::Machine.now() })?;
-            output::note(format_args!("brought the schema of {place} forward"));
+            output::note(format_args!("migrated the schema of {place}"));
             Ok(())
         }
         Failure::Data(error) if is_absent(&error) && !Accounts::is_there(place)? => {

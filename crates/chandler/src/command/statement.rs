@@ -28,9 +28,9 @@ pub(crate) struct Arguments {
 enum Action {
     /// List the existing statements, newest first
     List(List),
-    /// Show one statement, the newest if no date is given
+    /// Show a statement, the newest if no date is given
     Show(Show),
-    /// Write one statement into a file, as PDF or JSON
+    /// Write a statement to a file, as PDF or JSON
     Download(Download),
 }
 
@@ -42,10 +42,10 @@ struct List {
     /// Monthly statements instead of daily ones
     #[arg(long)]
     monthly: bool,
-    /// From this date on, as 2026-03-18
+    /// From this date on, such as 2026-03-18
     #[arg(long, value_name = "DATE")]
     start: Option<String>,
-    /// The maximum number of statements
+    /// Maximum number of statements
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(LIMIT_MAX)))]
     limit: u32,
     #[command(flatten)]
@@ -57,7 +57,8 @@ struct List {
 /// Selects a statement.
 #[derive(Debug, Args)]
 struct Which {
-    /// Its date, as 2026-03-18; of a month its last day [default: the newest]
+    /// Date, such as 2026-03-18; for a monthly statement the last day of the month [default: the
+    /// newest]
     date: Option<String>,
     /// A monthly statement instead of a daily one
     #[arg(long)]
@@ -80,8 +81,7 @@ struct Download {
     which: Which,
     #[arg(long, value_enum, default_value_t)]
     format: FileFormat,
-    /// The file to write [default: statement-daily-20260318.pdf and the like, in the current
-    /// folder]
+    /// Output file [default: a name such as statement-daily-20260318.pdf, in the current folder]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The language of a PDF
@@ -150,7 +150,7 @@ impl Which {
                 question.kind
             ),
             None => anyhow!(
-                "there is no {} statement yet: one is made at 09:00 in Hong Kong on the day after",
+                "there is no {} statement yet: one is generated at 09:00 in Hong Kong on the next day",
                 question.kind
             ),
         };
@@ -198,7 +198,7 @@ fn print(document: &StatementDocument) -> Result<(), Failure> {
     let mut out = output::stdout();
     let StatementDocument { date, file_type, generated_at, member_info, asset, .. } = document;
     writeln!(out, "{file_type} statement of {} ({}), {date}", member_info.name, member_info.account_no)?;
-    writeln!(out, "made {generated_at}")?;
+    writeln!(out, "generated {generated_at}")?;
     if asset.remark.is_empty() {
         let [total, cash, value] =
             [&asset.total, &asset.ledger_amount, &asset.market_value].map(|text| grouped(text));
@@ -217,7 +217,7 @@ fn print(document: &StatementDocument) -> Result<(), Failure> {
         writeln!(out, "\n{heading}\n{}", output::text(&output::table(columns, rows)))
     };
     section(&mut out, "cash", &BALANCES, balances(document))?;
-    section(&mut out, "movements of cash", &MOVEMENTS, movements(document))?;
+    section(&mut out, "cash movements", &MOVEMENTS, movements(document))?;
     section(&mut out, "trades", &TRADES, trades(document))?;
     section(&mut out, "holdings", &HOLDINGS, holdings(document))?;
     section(&mut out, "corporate actions", &CORPS, corps(document))?;

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the topics, newest first; or the hidden ones
+    /// List the topics, newest first, or only hidden ones
     List(List),
     /// Hide a topic or a reply: only its author sees it, with the reason
     Hide(Hide),
@@ -38,10 +38,10 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct List {
-    /// Only hidden topics, and after them hidden replies
+    /// Only hidden topics, followed by hidden replies
     #[arg(long)]
     hidden: bool,
-    /// The maximum number
+    /// Maximum number of topics
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
     #[arg(long, value_enum, default_value_t)]
@@ -50,9 +50,9 @@ struct List {
 
 #[derive(Debug, Args)]
 struct Hide {
-    /// Its number, as in `chandler topic list` and in the address of its page
+    /// Number of the topic or reply, as in `chandler topic list` and in its address
     id: i64,
-    /// Why, for its author and the audit
+    /// Reason, shown to the author and recorded in the audit log
     #[arg(long, value_name = "TEXT")]
     reason: String,
     #[arg(long, value_enum, default_value_t)]
@@ -61,7 +61,7 @@ struct Hide {
 
 #[derive(Debug, Args)]
 struct Restore {
-    /// Its number, as in `chandler topic list --hidden`
+    /// Number of the topic or reply, as in `chandler topic list --hidden`
     id: i64,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -99,11 +99,7 @@ impl List {
         }
         let mut out = output::stdout();
         if posts.is_empty() {
-            writeln!(
-                out,
-                "{}",
-                if self.hidden { "nothing is hidden" } else { "nobody has written a topic" }
-            )?;
+            writeln!(out, "{}", if self.hidden { "nothing is hidden" } else { "no topics" })?;
             return Ok(out.flush()?);
         }
         let columns = [

@@ -1,20 +1,20 @@
 //! `chandler watchlist`: an account's watchlists, in the local store or on a server.
 
-mod requests;
-
 use std::io::Write;
 
+use access::WatchlistName;
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use market::Symbol;
 use serde_json::{Value, json};
 
+use super::trade::shown::{self, amount, rows, text, zoned};
 use crate::client::{Client, Whose};
-use crate::command::trade::shown::{self, amount, rows, text, zoned};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::local::Purpose;
 use crate::output::{self, Column, Format};
-use requests::{Members, Pinning};
+use crate::remote::field;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -30,7 +30,7 @@ enum Action {
     Create(Create),
     /// Add securities to the end of a group
     Add(Change),
-    /// Remove securities from a group; from the group of all, they are unfollowed
+    /// Remove securities from a group; those removed from `all` are unfollowed
     Remove(Change),
     /// Set the securities of a group, in this order
     Replace(Change),
@@ -44,7 +44,7 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct List {
-    /// One group, by id or name [default: all of them]
+    /// One group, by id or name [default: all groups]
     group: Option<String>,
     #[command(flatten)]
     whose: Whose,
@@ -81,7 +81,7 @@ struct Change {
 struct Rename {
     /// The group, by id or name
     group: String,
-    /// Its new name
+    /// New name
     name: String,
     #[command(flatten)]
     whose: Whose,
@@ -154,7 +154,7 @@ fn print(out: &mut impl Write, group: &Value) -> Result<(), Failure> {
     writeln!(out, "{}  {}", text(group, "id"), text(group, "name"))?;
     let securities = rows(group, "securities");
     if securities.is_empty() {
-        return Ok(writeln!(out, "nothing in it")?);
+        return Ok(writeln!(out, "no securities")?);
     }
     let columns = [
         Column::Left("symbol"),
@@ -177,7 +177,7 @@ impl Create {
         let client = open(&self.whose, context)?;
         let symbols = symbols(&client, &self.symbols, context)?;
         let id = client.create_watchlist(&self.name, &symbols)?;
-        done(self.format, &format!("group {id} is there"), &id)
+        done(self.format, &format!("group {id} is created"), &id)
     }
 }
 
@@ -246,14 +246,11 @@ fn found<'a>(document: &'a Value, wanted: &str) -> Result<&'a Value, Failure> {
     match named.as_slice() {
         [group] => Ok(*group),
         [] => Err(usage(format!(
-            "there is no watchlist group {wanted:?}: `chandler watchlist list` shows those there are"
+            "there is no watchlist group {wanted:?}: `chandler watchlist list` lists the groups"
         ))),
         several => {
             let ids: Vec<String> = several.iter().map(|group| text(group, "id")).collect();
-            Err(usage(format!(
-                "several groups are called {wanted:?}: name one by its id, {}",
-                ids.join(" or ")
-            )))
+            Err(usage(format!("several groups are named {wanted:?}: use an id, {}", ids.join(" or "))))
         }
     }
 }
@@ -269,4 +266,85 @@ fn say(words: &str) -> Result<(), Failure> {
     let mut out = output::stdout();
     writeln!(out, "{words}")?;
     Ok(out.flush()?)
+}
+
+const GROUPS: &str = "/v1/watchlist/groups";
+
+/// How the securities in a group are changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Members {
+    Add,
+    Remove,
+    Replace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pinning {
+    Add,
+    Remove,
+}
+
+impl Client {
+    /// Returns all groups.
+    fn watchlists(&self) -> Result<Value, Failure> {
+        self.read(GROUPS, &[])
+    }
+
+    /// Creates a group and returns its ID.
+    fn create_watchlist(&self, name: &str, symbols: &[Symbol]) -> Result<String, Failure> {
+        self.check_name(name)?;
+        let body = json!({"name": name, "securities": texts(symbols)});
+        let created = self.post(GROUPS, body).map_err(|error| self.to_failure(error))?;
+        let server = match self {
+            Client::Local(_) => "the store",
+            Client::Remote(session) => session.url.as_str(),
+        };
+        let id = field(&created, "id").as_str().map(str::to_owned);
+        id.ok_or_else(|| anyhow!("{server} did not return the id of the group").into())
+    }
+
+    fn change_watchlist(&self, id: &str, members: Members, symbols: &[Symbol]) -> Result<(), Failure> {
+        let mode = match members {
+            Members::Add => "add",
+            Members::Remove => "remove",
+            Members::Replace => "replace",
+        };
+        let body = json!({"id": id, "securities": texts(symbols), "mode": mode});
+        self.put(GROUPS, body).map(drop).map_err(|error| self.to_failure(error))
+    }
+
+    fn rename_watchlist(&self, id: &str, name: &str) -> Result<(), Failure> {
+        self.check_name(name)?;
+        let answer = self.put(GROUPS, json!({"id": id, "name": name}));
+        answer.map(drop).map_err(|error| self.to_failure(error))
+    }
+
+    /// Rejects an invalid name as a usage error for the local store. A server validates names
+    /// itself.
+    fn check_name(&self, name: &str) -> Result<(), Failure> {
+        match self {
+            Client::Local(_) => WatchlistName::parse(name).map(drop).map_err(usage),
+            Client::Remote(_) => Ok(()),
+        }
+    }
+
+    fn delete_watchlist(&self, id: &str, purge: bool) -> Result<(), Failure> {
+        // IDs from the list need no encoding; the server rejects other IDs.
+        let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
+        let answer = self.delete(&format!("{GROUPS}?id={id}&purge={purge}"));
+        answer.map(drop).map_err(|error| self.to_failure(error))
+    }
+
+    fn pin(&self, symbols: &[Symbol], pinning: Pinning) -> Result<(), Failure> {
+        let mode = match pinning {
+            Pinning::Add => "add",
+            Pinning::Remove => "remove",
+        };
+        let body = json!({"mode": mode, "securities": texts(symbols)});
+        self.post("/v1/watchlist/pinned", body).map(drop).map_err(|error| self.to_failure(error))
+    }
+}
+
+fn texts(symbols: &[Symbol]) -> Vec<String> {
+    symbols.iter().map(ToString::to_string).collect()
 }

@@ -14,9 +14,9 @@ use super::*;
 const ANNOTATED: &str = include_str!("../../../../docs/chandler.toml");
 
 const HEAD: &str = "\
-# Every key of the configuration file with its default. Copy what you want to change, and name the file with
-# `chandler serve --config FILE` or CHANDLER_CONFIG. The environment wins over the file, a flag over both.
-# Keys that are not known are refused.
+# All keys of the configuration file with their defaults. Copy the keys to change, and name the file with
+# `chandler serve --config FILE` or CHANDLER_CONFIG. Variables override the file, and flags override both.
+# Unknown keys are refused.
 ";
 
 /// Generates the annotated file from the table of keys.

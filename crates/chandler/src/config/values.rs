@@ -247,7 +247,7 @@ impl FromFlag for LogFormat {
     fn from_flag(texts: &[String], _: &Range) -> Result<LogFormat, String> {
         let text = one(texts);
         LogFormat::from_str(text, false)
-            .map_err(|_| format!("{text:?} is not a format of logs: write text or json"))
+            .map_err(|_| format!("{text:?} is not a log format: write text or json"))
     }
 }
 
@@ -350,7 +350,7 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Span, String> {
-        let wrong = || format!("{text:?} is not a time of at most a day: write it as 300s, 5m or 1h");
+        let wrong = || format!("{text:?} is not a duration of at most a day: write 300s, 5m or 1h");
         let (number, unit) = number_and_unit(text.trim()).ok_or_else(wrong)?;
         let seconds = match unit {
             "s" => Some(number),

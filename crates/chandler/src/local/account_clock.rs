@@ -4,10 +4,10 @@ use access::Account;
 use market::Timestamp;
 use paper::{Moment, Paper};
 
-use super::refused::to_failure;
 use crate::clock::{Clock, IsServed, NoticePath};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
+use crate::field_flags::to_failure;
 
 /// Minimum age of an account's last activity, by the machine's clock, at which the account is
 /// assumed to follow a replay clock. In seconds.
@@ -62,13 +62,14 @@ impl AccountClock {
         let why = match horizon {
             Some(at) if at < account.created_at => "which is before it was created",
             Some(at) if now.0.saturating_sub(at.0) > LONG_AGO_S => "which is long ago",
-            _ if was_set => "and this store was last used with a clock that was set",
+            _ if was_set => "and this store was last used with a --clock",
             _ => return Ok(()),
         };
         let (name, stays) = (&account.name, horizon.map(|at| format!("--clock {at}")));
         let at = horizon.map_or_else(|| "has no time yet".to_owned(), |at| format!("is at {at}"));
         Err(usage(format!(
-            "account {name:?} {at}, {why}: add {} for the market's time, or --clock now to go on at {now}, by the machine's clock",
+            "account {name:?} {at}, {why}: add {} for the market's time, or --clock now to continue at {now}, by the \
+            machine's clock",
             stays.as_deref().unwrap_or("--clock INSTANT")
         )))
     }

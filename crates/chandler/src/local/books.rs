@@ -11,10 +11,10 @@ use store::Reader;
 use trading::Command;
 
 use super::account_clock::AccountClock;
-use super::accounts::open_accounts;
-use super::refused::to_failure;
+use super::open_accounts;
 use crate::context::CommandContext;
 use crate::failure::Failure;
+use crate::field_flags::to_failure;
 
 /// Actor name of the command line in the audit.
 const OPERATOR: &str = "operator";

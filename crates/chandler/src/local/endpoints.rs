@@ -10,7 +10,7 @@ use serde_json::Value;
 use server::{InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest};
 
 use super::account_clock::AccountClock;
-use super::accounts::{open_accounts, selected};
+use super::{open_accounts, selected};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::remote::http::{Headers, Method, taken};
@@ -102,12 +102,12 @@ impl LocalAccount {
             Purpose::Watchlists => ("changed", "change things"),
         };
         if revoked_at.is_some() {
-            return Err(anyhow!("account {name:?} is revoked: nothing is {changed} in its name").into());
+            return Err(anyhow!("account {name:?} is revoked: nothing can be {changed} with it").into());
         }
         if terms.read_only {
             let id = id.0;
             return Err(anyhow!(
-                "account {name:?} is read-only: `chandler account set {id} --read-only off` lets it {change}"
+                "account {name:?} is read-only: `chandler account set {id} --read-only off` allows it to {change}"
             )
             .into());
         }

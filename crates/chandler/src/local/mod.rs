@@ -3,12 +3,48 @@
 //! ([`LocalAccount`]).
 
 mod account_clock;
-mod accounts;
 mod books;
 mod endpoints;
-mod refused;
 
-pub(crate) use accounts::{named, open_accounts};
+use access::{Access, Account};
+use anyhow::anyhow;
+use market::Market;
+
+use crate::clock::Clock;
+use crate::context::CommandContext;
+use crate::failure::{Failure, usage};
+
 pub(crate) use books::Books;
 pub(crate) use endpoints::{Effect, LocalAccount, Purpose};
-pub(crate) use refused::to_failure;
+
+/// Opens a store's accounts, which use the machine's clock rather than the market clock.
+pub(crate) fn open_accounts(context: &CommandContext) -> Result<Access, Failure> {
+    let calendar = context.history.venues().of(Market::Hk).calendar().clone();
+    let (place, key) = (context.place()?, context.key_file());
+    Ok(Access::open_with_key(place, key.as_deref(), Clock::Machine.now())?.with_calendar(calendar))
+}
+
+pub(crate) fn named(access: &Access, name: &str) -> Result<Account, Failure> {
+    let found = access.account_called(name)?;
+    found.ok_or_else(|| anyhow!("there is no account {name:?}: `chandler account list` shows them").into())
+}
+
+/// Returns the account with this name, or the only account. The local user's account, created for
+/// the web pages, is considered only if there is no other.
+fn selected(access: &Access, name: Option<&str>) -> Result<Account, Failure> {
+    if let Some(name) = name {
+        return named(access, name);
+    }
+    let mut accounts: Vec<Account> =
+        access.list()?.into_iter().filter(|account| account.revoked_at.is_none()).collect();
+    if !accounts.iter().all(Account::is_local) {
+        accounts.retain(|account| !account.is_local());
+    }
+    match (accounts.pop(), accounts.as_slice()) {
+        (Some(account), []) => Ok(account),
+        (Some(_), _) => {
+            Err(usage("there are several accounts: add --account NAME; `chandler account list` shows them"))
+        }
+        (None, _) => Err(anyhow!("there is no account: `chandler account create NAME` creates one").into()),
+    }
+}

@@ -9,9 +9,9 @@ use server::PAGED_MAX;
 use store::Security;
 use wire::code;
 
+use super::Time;
 use super::http::{Headers, field};
 use super::session::{ApiError, Session};
-use super::time::Time;
 use crate::failure::Failure;
 use crate::output::printable;
 use crate::progress::Bar;
@@ -114,7 +114,10 @@ fn patiently(
             Err(error) => return Err(PageError::Refused(error)),
         };
         let seconds = refused.number("retry-after").unwrap_or(1).clamp(1, WAIT_MAX_S);
-        bar.line(&format!("{} asks to wait {seconds} s before the next page", session.url.as_str()));
+        bar.line(&format!(
+            "{} is rate limiting: waiting {seconds} s before the next page",
+            session.url.as_str()
+        ));
         if !time.pause(Duration::from_secs(seconds)) {
             return Err(PageError::Stopped);
         }
@@ -132,7 +135,7 @@ fn failure_of(session: &Session, symbol: &Symbol, requested: PageError) -> Failu
     let error = match requested {
         PageError::Refused(error) => error,
         PageError::Stopped => {
-            return Failure::Interrupted("stopped before all candles were there".to_owned());
+            return Failure::Interrupted("stopped before all candles arrived".to_owned());
         }
     };
     let server = session.url.as_str();
@@ -141,8 +144,8 @@ fn failure_of(session: &Session, symbol: &Symbol, requested: PageError) -> Failu
             let header = |name: &str| headers.get(name).map(printable);
             match (header("x-quota-used"), header("x-quota-limit"), header("x-quota-reset")) {
                 (Some(used), Some(limit), Some(reset)) => anyhow::anyhow!(
-                    "{server}: {message} ({QUOTA}): {used} of {limit} securities are used, the next month begins on \
-                     {reset}; `chandler quota --server {server}` lists them{}",
+                    "{server}: {message} ({QUOTA}): {used} of {limit} securities are used, and the quota resets on \
+                    {reset}; `chandler quota --server {server}` lists them{}",
                     session.lifting(message)
                 )
                 .into(),
@@ -160,7 +163,7 @@ fn failure_of(session: &Session, symbol: &Symbol, requested: PageError) -> Failu
 }
 
 fn strange(session: &Session) -> Failure {
-    anyhow::anyhow!("{}: the answer is not one of Chandler's", session.url.as_str()).into()
+    anyhow::anyhow!("{}: the response is not from a Chandler server", session.url.as_str()).into()
 }
 
 /// Returns the query as URL parameters.

@@ -12,8 +12,8 @@ use anyhow::{Context, anyhow};
 use market::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::directories;
 use crate::failure::{Failure, usage};
+use crate::machine;
 use crate::sdk::exposed;
 
 const FILE_MAX: u64 = 1 << 20;
@@ -76,13 +76,13 @@ impl UserFiles {
     pub(crate) fn of_user() -> Result<UserFiles, Failure> {
         let no_home = || {
             usage(format!(
-                "{} is not set, and logins are kept under it: set it; or ask with a token in CHANDLER_TOKEN, which needs \
-                 no login",
-                directories::HOME
+                "{} is not set, so there is no folder for logins: set it, or use a token in CHANDLER_TOKEN, which \
+                needs no login",
+                machine::HOME
             ))
         };
-        let home = directories::home().ok_or_else(no_home)?;
-        let config = directories::config().ok_or_else(no_home)?;
+        let home = machine::home().ok_or_else(no_home)?;
+        let config = machine::config().ok_or_else(no_home)?;
         Ok(UserFiles { logins: config.join("chandler").join("login.json"), tokens: home.join(TOKENS) })
     }
 
@@ -159,9 +159,7 @@ pub(crate) fn check_client_id(text: &str) -> Result<&str, Failure> {
         return Ok(text);
     }
     let shown: String = text.chars().take(40).collect();
-    Err(usage(format!(
-        "{shown:?} cannot be a client id: letters, digits, - _ and . are its characters, up to 128"
-    )))
+    Err(usage(format!("{shown:?} is not a client id: write up to 128 letters, digits, - _ and .")))
 }
 
 fn read(path: &Path) -> Result<Option<String>, Failure> {

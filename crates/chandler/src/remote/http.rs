@@ -196,9 +196,8 @@ impl Http for Network {
         if let Some(token) = &request.bearer {
             let value = Some(token.expose()).filter(|token| is_token(token));
             let value = value.and_then(|token| http::HeaderValue::from_str(&format!("Bearer {token}")).ok());
-            let mut value = value.ok_or_else(|| {
-                anyhow!("the access token cannot be sent: it has characters that no token has")
-            })?;
+            let mut value = value
+                .ok_or_else(|| anyhow!("the access token cannot be sent: it contains invalid characters"))?;
             value.set_sensitive(true);
             head = head.header("authorization", value);
         }
@@ -224,7 +223,10 @@ impl Http for Network {
             let to =
                 response.headers().get("location").and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
             let to = crate::output::printable(&to.chars().take(200).collect::<String>());
-            return Err(anyhow!("{} sends on to {to}: name that server with --server", origin(&request.url)));
+            return Err(anyhow!(
+                "{} redirects to {to}: name that server with --server",
+                origin(&request.url)
+            ));
         }
         let headers = Headers::of(response.headers());
         let body = response.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().map_err(unreachable)?;
@@ -232,7 +234,7 @@ impl Http for Network {
         if let Some(rest) = origin(&request.url).strip_prefix("http://")
             && answer.wants_tls()
         {
-            return Err(anyhow!("http://{rest} speaks TLS alone: write https://{rest}"));
+            return Err(anyhow!("http://{rest} accepts only TLS: write https://{rest}"));
         }
         Ok(answer)
     }
@@ -251,7 +253,7 @@ impl Network {
         let origin = origin(url);
         let why = match (error, tls) {
             (_, Some(rustls::Error::InvalidMessage(_))) if self.is_here => {
-                format!("it does not speak TLS there: write {}", origin.replacen("https:", "http:", 1))
+                format!("the port does not use TLS: write {}", origin.replacen("https:", "http:", 1))
             }
             (_, Some(error)) => untrusted(error),
             (ureq::Error::Timeout(of), _) => {
@@ -259,13 +261,11 @@ impl Network {
                     ureq::Timeout::Connect => CONNECT_WITHIN.min(self.within),
                     _ => self.within,
                 };
-                format!("no answer within {} s: try again, or look whether it is well", within.as_secs())
+                format!("no response within {} s: retry, or check the server", within.as_secs())
             }
-            (ureq::Error::HostNotFound, _) => {
-                "no machine has that name: is it written as it should be?".to_owned()
-            }
+            (ureq::Error::HostNotFound, _) => "unknown host name: is it spelled correctly?".to_owned(),
             (ureq::Error::Io(error), _) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                "nothing answers there: start the server, or name another with --server".to_owned()
+                "no server listens there: start it, or name another with --server".to_owned()
             }
             (ureq::Error::Io(error), _) => error.to_string(),
             (error, _) => error.to_string(),
@@ -279,10 +279,10 @@ fn untrusted(error: &rustls::Error) -> String {
     use rustls::{CertificateError, Error};
     let certificate = match error {
         // Plain HTTP is not suggested, because an attacker could have caused the error.
-        Error::InvalidMessage(_) => return "it does not speak TLS there: is it the right port?".to_owned(),
+        Error::InvalidMessage(_) => return "the port does not use TLS: is it the right port?".to_owned(),
         Error::General(text) if text.contains("No CA certificates") => {
-            return "no authority is trusted here: install the certificates of the system (ca-certificates), or name a file \
-                    with some in SSL_CERT_FILE"
+            return "no certificate authority is trusted: install the system's certificates (ca-certificates), or name \
+                a file with some in SSL_CERT_FILE"
                 .to_owned();
         }
         Error::InvalidCertificate(certificate) => certificate,
@@ -298,19 +298,18 @@ fn untrusted(error: &rustls::Error) -> String {
              certificates, or name its file in SSL_CERT_FILE"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has ended: renew it there, if the clock here is right"
+            "its certificate has expired: renew it, if the local clock is right"
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not valid yet: set the clock here, if that one is right"
+            "its certificate is not valid yet: correct the local clock, if it is wrong"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "its certificate is for another name: ask it under a name that the certificate has"
+            "its certificate is for another name: use a name that the certificate contains"
         }
         CertificateError::Revoked => "its certificate is revoked: it needs a new one",
         // The verifier has no variant for this case, but the text contains its name.
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "its certificate is that of an authority (CA:TRUE), which is none for a server: make one with CA:FALSE, as in \
-             docs/tls.md"
+            "its certificate is that of an authority (CA:TRUE), not of a server: create one with CA:FALSE, as in docs/tls.md"
         }
         // Other messages contain bytes rather than sentences.
         _ => "its certificate cannot be verified: `openssl s_client -connect HOST:PORT` shows it",

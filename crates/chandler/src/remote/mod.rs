@@ -3,17 +3,81 @@
 //!
 //! Only [`http`] uses the network. All other modules take an implementation of its trait, so their
 //! tests need no network. [`oauth`] runs the device flow, [`files`] stores the tokens, [`session`]
-//! sends requests with them, and [`candles`] reads history. [`flags`] selects the server.
+//! selects the server and sends requests with them, and [`candles`] reads history.
 
 pub(crate) mod candles;
 pub(crate) mod files;
-mod flags;
 pub(crate) mod http;
 pub(crate) mod oauth;
 pub(crate) mod session;
-mod time;
 
-pub(crate) use flags::Flags;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use market::Timestamp;
+
+use crate::clock::Clock;
+use crate::failure::{Failure, STOPPED};
+
 pub(crate) use http::field;
-pub(crate) use session::ServerFlags;
-pub(crate) use time::{MachineTime, Time};
+pub(crate) use session::{Flags, ServerFlags};
+
+/// A clock with a pause that the user can interrupt.
+pub(crate) trait Time {
+    fn now(&self) -> Timestamp;
+    /// Pauses. Returns false if the user interrupted the pause.
+    fn pause(&self, length: Duration) -> bool;
+    /// Returns whether the user wants to stop.
+    fn is_over(&self) -> bool;
+}
+
+/// The machine's clock. During a pause, Ctrl-C ends the pause, so that the command can print a
+/// message. Otherwise it ends the process immediately, because an unresponsive server would delay
+/// the exit until the timeout. Create only one per command: the signal handler is never removed.
+#[derive(Clone, Debug)]
+pub(crate) struct MachineTime {
+    stop: Arc<AtomicBool>,
+    busy: Arc<AtomicBool>,
+}
+
+impl MachineTime {
+    pub(crate) fn new() -> Result<MachineTime, Failure> {
+        let time = MachineTime::until(Arc::new(AtomicBool::new(false)));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(signal, STOPPED.into(), Arc::clone(&time.busy))?;
+            signal_hook::flag::register(signal, Arc::clone(&time.stop))?;
+        }
+        Ok(time)
+    }
+
+    /// Creates a clock whose pauses end when another signal handler sets `stop`.
+    pub(crate) fn until(stop: Arc<AtomicBool>) -> MachineTime {
+        MachineTime { stop, busy: Arc::new(AtomicBool::new(true)) }
+    }
+}
+
+impl Time for MachineTime {
+    fn now(&self) -> Timestamp {
+        Clock::Machine.now()
+    }
+
+    fn pause(&self, length: Duration) -> bool {
+        const SLICE: Duration = Duration::from_millis(100);
+        let mut left = length;
+        self.busy.store(false, Ordering::SeqCst);
+        while !left.is_zero() && !self.is_over() {
+            let slice = left.min(SLICE);
+            std::thread::sleep(slice);
+            left -= slice;
+        }
+        // This order loses no signal: until here a signal sets the flag, and from here on it ends
+        // the process.
+        self.busy.store(true, Ordering::SeqCst);
+        !self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}

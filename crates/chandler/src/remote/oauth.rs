@@ -8,9 +8,9 @@ use anyhow::anyhow;
 use market::Timestamp;
 use serde_json::{Value, json};
 
+use super::Time;
 use super::files::{Registration, TokenFile, check_client_id};
 use super::http::{Answer, Body, Http, Method, Request, field};
-use super::time::Time;
 use crate::failure::Failure;
 use crate::output::printable;
 use crate::sdk::Url;
@@ -242,11 +242,7 @@ impl Provider<'_> {
             return Err(self.refused(&declined, what));
         }
         answer.json().filter(Value::is_object).ok_or_else(|| {
-            anyhow!(
-                "{} is not a server that people can sign in to: its answer is no JSON",
-                self.server.as_str()
-            )
-            .into()
+            anyhow!("{} does not support sign-in: its response is not JSON", self.server.as_str()).into()
         })
     }
 
@@ -257,7 +253,7 @@ impl Provider<'_> {
     }
 
     fn strange(&self, field: &str) -> Failure {
-        anyhow!("{} sent an answer without a usable {field}", self.server.as_str()).into()
+        anyhow!("{} sent a response without a valid {field}", self.server.as_str()).into()
     }
 }
 

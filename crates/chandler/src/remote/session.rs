@@ -9,7 +9,6 @@ use market::Timestamp;
 use serde_json::Value;
 
 use super::files::{Logins, Registration, TokenFile, UserFiles};
-use super::flags::{Flags, check};
 use super::http::{Answer, Body, Headers, Http, Method, Network, Request, field, is_token, taken};
 use super::oauth::Provider;
 use crate::clock::Clock;
@@ -51,7 +50,7 @@ pub(crate) enum ApiError {
     /// provide.
     #[error("{message} ({code})")]
     Refused { status: u16, code: i64, message: String, detail: Option<String>, headers: Headers },
-    #[error("the answer is not one of Chandler's: status {status}")]
+    #[error("the response is not from a Chandler server: status {status}")]
     Strange { status: u16 },
 }
 
@@ -210,7 +209,7 @@ impl Session {
             ApiError::Refused { status: 401, .. } => match &self.variable {
                 // The variable takes precedence over any login.
                 Some(variable) => anyhow!(
-                    "{server}: {error}: set {variable} to an access token that holds there, or unset it and run \
+                    "{server}: {error}: set {variable} to a valid access token for this server, or unset it and run \
                      `chandler login`"
                 )
                 .into(),
@@ -234,7 +233,7 @@ impl Session {
     /// message already contains the advice.
     pub(crate) fn lifting(&self, message: &str) -> &'static str {
         if self.url.is_loopback() && !message.contains("--unlimited") {
-            "; whoever runs the server lifts the limits of an account with `chandler account set NAME --unlimited`"
+            "; the server's operator can remove the limits of an account with `chandler account set NAME --unlimited`"
         } else {
             ""
         }
@@ -254,7 +253,7 @@ fn unknown(url: &Url) -> Failure {
 /// The flags of commands that use the local store, unless a server is given.
 #[derive(Debug, Args)]
 pub(crate) struct ServerFlags {
-    /// Use this server instead of the local store, as the account that has signed in to it
+    /// Use this server instead of the local store, as the signed-in account
     #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
     server: Option<String>,
     /// Send tokens over plain http to another machine
@@ -269,7 +268,7 @@ impl ServerFlags {
         let named = context.named;
         match (&self.server, named.store, named.server) {
             (None, ..) | (Some(_), true, false) => Ok(None),
-            (Some(_), true, true) => Err(usage("--server and --store: name one of them")),
+            (Some(_), true, true) => Err(usage("--server and --store cannot be used together")),
             (Some(server), false, _) => {
                 let flags = Flags { server: Some(server.clone()), insecure_http: self.insecure_http };
                 Session::open(&flags).map(Some)
@@ -297,7 +296,7 @@ fn given(variable: &str) -> Result<Option<Secret>, Failure> {
     match value.into_string() {
         Ok(token) if is_token(&token) => Ok(Some(Secret::new(token))),
         _ => Err(usage(format!(
-            "{variable} is no access token: it has a space, a line break or a letter that none has; copy it again"
+            "{variable} is not an access token: it contains a space, a line break or an invalid character; copy it again"
         ))),
     }
 }
@@ -310,7 +309,7 @@ pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(Stri
         None => sdk_token(url)?,
     };
     if found.is_some() {
-        check(url, flags.insecure_http)?;
+        check_transport(url, flags.insecure_http)?;
     }
     Ok(found)
 }
@@ -332,7 +331,7 @@ fn sdk_token(url: &Url) -> Result<Option<(String, Secret)>, Failure> {
 
 pub(crate) fn not_signed_in(url: &Url) -> Failure {
     anyhow!(
-        "nobody has signed in to {} from here: run `chandler login`, or set {TOKEN_VARIABLE} to an access token",
+        "not signed in to {}: run `chandler login`, or set {TOKEN_VARIABLE} to an access token",
         url.as_str()
     )
     .into()
@@ -365,7 +364,77 @@ pub(crate) fn fresh_token(
         Err(_) if left >= RENEW_BEFORE_S => Ok(token),
         Err(failure) => Err(failure),
         Ok(None) => {
-            Err(anyhow!("the login to {} has ended: run `chandler login`", provider.server.as_str()).into())
+            Err(anyhow!("the login to {} has expired: run `chandler login`", provider.server.as_str()).into())
+        }
+    }
+}
+
+/// Default address of `chandler serve`.
+const SERVER_DEFAULT: &str = "http://127.0.0.1:8080";
+
+/// The flags of every command that uses a server.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// The server [default: the one last signed in to, else http://127.0.0.1:8080]
+    #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Send tokens over plain http to another machine
+    #[arg(long)]
+    pub(crate) insecure_http: bool,
+}
+
+impl Flags {
+    /// Returns the server to use. A login over plain HTTP implies consent to send that login's
+    /// tokens over plain HTTP.
+    pub(crate) fn server(&self, logins: &Logins) -> Result<Url, Failure> {
+        let text = self.server.as_deref().or(logins.current.as_deref()).unwrap_or(SERVER_DEFAULT);
+        let url = Url::parse(text)?;
+        let agreed = self.insecure_http || logins.servers.contains_key(url.as_str());
+        check_transport(&url, agreed)?;
+        Ok(url)
+    }
+}
+
+/// Refuses to send a token over plain HTTP to another machine without the user's consent, because a
+/// token is equivalent to a password.
+fn check_transport(url: &Url, agreed: bool) -> Result<(), Failure> {
+    if url.as_str().starts_with("http://") && !url.is_loopback() && !agreed {
+        return Err(usage(format!(
+            "{} is plain http to another machine, so others on the network could read the token: use https, or add \
+            --insecure-http",
+            url.as_str()
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(text: &str, agreed: bool) -> bool {
+        Url::parse(text).is_ok_and(|url| check_transport(&url, agreed).is_ok())
+    }
+
+    #[test]
+    fn plain_http_to_another_machine_requires_consent() {
+        for here in ["http://127.0.0.1:8080", "http://127.3.2.1", "http://localhost:1", "http://[::1]:8080/x"]
+        {
+            assert!(allowed(here, false), "{here}");
+        }
+        assert!(allowed("https://quotes.example.org", false));
+        for there in ["http://quotes.example.org", "http://10.0.0.1:80", "http://localhost.example.org"] {
+            assert!(!allowed(there, false), "{there}");
+            assert!(allowed(there, true), "{there}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_a_user_name_is_rejected() {
+        for text in
+            ["http://127.0.0.1:80@example.org", "http://localhost@example.org/", "https://a@example.org"]
+        {
+            assert!(!allowed(text, true), "{text}");
         }
     }
 }

@@ -160,10 +160,10 @@ fn a_full_disk_stops_the_import_and_loses_nothing() {
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     // The earlier data is complete, nothing of the second file is stored, and it can be imported
     // once there is space.
-    assert!(world.ok(&["check"]).contains("all whole"));
+    assert!(world.ok(&["check"]).contains("no damage found"));
     assert_eq!(world.json(&["inspect"]).as_array().unwrap().len(), 1);
     world.ok(&["import", "large.csv"]);
-    assert!(world.ok(&["check"]).contains("all whole"));
+    assert!(world.ok(&["check"]).contains("no damage found"));
     assert!(world.ok(&["kline", "399.HK", "-p", "1m", "-n", "1"]).contains("09:59"));
     command.arg("--version");
 }

@@ -51,7 +51,7 @@ fn global_flags_are_listed_after_those_of_a_command() {
     let world = World::new();
     let help = world.ok(&["order", "buy", "--help"]);
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{help}"));
-    let heading = place("\nOptions of every command:");
+    let heading = place("\nGlobal options:");
     for flag in ["--store ", "--clock ", "--calendars "] {
         assert!(place(&format!("\n      {flag}")) > heading, "{flag}");
     }
@@ -145,7 +145,7 @@ fn a_configuration_file_is_checked_without_being_used() {
     world.write("good.toml", "[server]\ncache_mb = 7\n");
     world.write("bad.toml", "[server]\ncache = 7\n");
     assert_eq!(world.json(&["config", "check", "good.toml"])["keys"], serde_json::json!(["server.cache_mb"]));
-    assert!(world.ok(&["config", "check", "good.toml"]).contains("good, sets 1 of"));
+    assert!(world.ok(&["config", "check", "good.toml"]).contains("valid, sets 1 of"));
     let (code, said) = world.fails(&["config", "check", "bad.toml"]);
     assert!(code == 1 && said.contains("line 2") && said.contains("cache"), "{code} {said}");
     assert_eq!(world.fails(&["config", "check", "absent.toml"]).0, 2);
@@ -342,7 +342,7 @@ fn a_full_screen_chart_restores_the_screen() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text:?}");
     let (taken, given) = (text.find("\x1b[?1049h"), text.rfind("\x1b[?1049l"));
-    assert!(taken.is_some() && taken < text.find("700.HK") && given > text.rfind("q ends"), "{text:?}");
+    assert!(taken.is_some() && taken < text.find("700.HK") && given > text.rfind("q quits"), "{text:?}");
 }
 
 #[test]

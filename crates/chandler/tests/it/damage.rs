@@ -85,7 +85,7 @@ fn a_tampered_directory_is_refused_and_check_gives_advice() {
         if helps == "--again" {
             let whole = export(&self::world());
             world.ok(&["import", "--again", "a.csv", "b.csv"]);
-            assert!(world.ok(&["check"]).contains("all whole"));
+            assert!(world.ok(&["check"]).contains("no damage found"));
             assert_eq!(export(&world), whole);
         }
     }
@@ -125,7 +125,7 @@ fn no_flipped_bit_changes_account_output_silently() {
     }
     assert!(seen > 10, "{seen}");
     fs::write(&path, bytes).unwrap();
-    assert!(world.ok(&["check"]).contains("accounts.db: all whole"));
+    assert!(world.ok(&["check"]).contains("accounts.db: no damage found"));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn lost_accounts_are_reported() {
     );
     world.ok(&["restore", "saved", "--only", "accounts", "--replace"]);
     assert!(world.ok(&["account", "list"]).contains("ann"));
-    assert!(world.ok(&["check"]).contains("accounts.db: all whole"));
+    assert!(world.ok(&["check"]).contains("accounts.db: no damage found"));
 }
 
 /// Follows the advice that `check` prints.
@@ -177,7 +177,7 @@ fn the_advice_for_damaged_accounts_works() {
         assert!(ran.code == Some(1) && ran.stdout.contains("accounts.db: "), "{damage}: {}", ran.stdout);
         assert!(ran.stderr.contains("--only accounts --replace"), "{damage}: {}", ran.stderr);
         world.ok(&["restore", "saved", "--only", "accounts", "--replace"]);
-        assert!(world.ok(&["check"]).contains("accounts.db: all whole"), "{damage}");
+        assert!(world.ok(&["check"]).contains("accounts.db: no damage found"), "{damage}");
         assert_eq!(world.ok(&["account", "list"]), list, "{damage}");
     }
 }
@@ -195,7 +195,7 @@ fn candles_are_checked_although_accounts_are_unreadable() {
         drop(conn);
         let ran = world.run(&["check"]);
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
-        assert!(ran.stdout.contains(": all whole\n") && ran.stdout.contains(says), "{}", ran.stdout);
+        assert!(ran.stdout.contains(": no damage found\n") && ran.stdout.contains(says), "{}", ran.stdout);
         // The accounts are unreadable, but not reported as damaged.
         assert_eq!(ran.stderr, "", "{change}");
         let report: serde_json::Value =
@@ -230,6 +230,6 @@ fn an_import_killed_while_creating_the_store_can_be_repeated() {
             .unwrap();
     }
     world.ok(&["import", "a.csv"]);
-    assert!(world.ok(&["check"]).contains("all whole"));
+    assert!(world.ok(&["check"]).contains("no damage found"));
     assert_eq!(export(&world).lines().count(), 11);
 }

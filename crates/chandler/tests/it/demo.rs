@@ -7,13 +7,13 @@ fn the_demo_market_is_created_once() {
     let world = World::new();
     let first = world.run(&["demo"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
-    assert!(first.stderr.contains("making the demo market"), "{}", first.stderr);
+    assert!(first.stderr.contains("generating the demo market"), "{}", first.stderr);
     assert!(first.stdout.contains("9001.HK") && first.stdout.contains("CNDL.US"), "{}", first.stdout);
     let second = world.run(&["demo"]);
     assert_eq!(second.code, Some(0));
     assert!(second.stderr.is_empty(), "{}", second.stderr);
     assert_eq!(second.stdout, first.stdout);
-    assert!(world.ok(&["check"]).contains("all whole"));
+    assert!(world.ok(&["check"]).contains("no damage found"));
     every_page_has_something_to_show(&world);
     for security in world.json(&["coverage"]).as_array().unwrap() {
         let summary = &security["summary"];
@@ -51,7 +51,7 @@ fn only_a_demo_store_with_an_old_schema_is_replaced() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.stderr);
     assert!(ran.stderr.contains("has an older schema: moved it to"), "{}", ran.stderr);
     assert!(world.path("demo/older-store/candles.db").exists());
-    assert!(world.ok(&["check", "--store", "sqlite:demo"]).contains("all whole"));
+    assert!(world.ok(&["check", "--store", "sqlite:demo"]).contains("no damage found"));
 }
 
 /// The demo has files of several kinds, including one with errors and one without minutes.

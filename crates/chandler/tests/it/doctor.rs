@@ -36,7 +36,7 @@ fn expired_and_future_certificates_are_reported() {
         (today - 900, today - 100, 1, ["\"fail\"", "has ended at", "renew"]),
         (today + 100, today + 900, 1, ["\"fail\"", "holds from", "clock"]),
         (today - 100, today + 5, 0, ["\"warn\"", "ends at", "renew"]),
-        (today - 100, today + 900, 0, ["\"ok\"", "cert.pem can be shown", "until"]),
+        (today - 100, today + 900, 0, ["\"ok\"", "cert.pem is valid until", "until"]),
     ] {
         certificate(&world, from, to);
         let (found, words) = judged(&world, &arguments, &[], "certificate");
@@ -51,7 +51,7 @@ fn a_missing_or_invalid_font_for_statements_is_reported() {
     world.write("none.ttf", "not a font");
     for (arguments, code, says) in [
         // `setup.sh` installs a suitable font.
-        (vec![], 0, ["\"ok\"", "statements in Chinese are set in /"]),
+        (vec![], 0, ["\"ok\"", "Chinese statements use /"]),
         (vec!["--statement-font", "none.ttf"], 1, ["\"fail\"", "is no font that can be embedded"]),
         (vec!["--statement-font", "gone.ttf"], 1, ["\"fail\"", "cannot read the font"]),
     ] {

@@ -95,7 +95,7 @@ fn a_grid_trades_and_is_explained() {
             assert!(listed.contains(words), "{words:?} is not in\n{listed}");
         }
         let none = world.ok(&at(LATER, &["grid", "list", "--status", "paused"]));
-        assert_eq!(none, "no grids: `chandler grid submit` begins one\n");
+        assert_eq!(none, "no grids: `chandler grid submit` starts one\n");
         let shown = world.ok(&at(LATER, &["grid", "show", ID]));
         has_lines(
             &shown,
@@ -161,7 +161,7 @@ fn grid_inputs_are_shown_and_risks_accepted() {
         has_lines(&shown, &lines);
         // Accepting twice is idempotent.
         for _ in 0..2 {
-            assert_eq!(world.ok(&at(BEFORE, &["grid", "agree"])), "agreed: grids are taken\n");
+            assert_eq!(world.ok(&at(BEFORE, &["grid", "agree"])), "accepted: grids can be submitted\n");
         }
         world.ok(&submit(&["--spread", "0.4"]));
         let info = world.json(&at(LATER, &["grid", "info", "700.HK"]));
@@ -179,9 +179,9 @@ fn a_grid_is_changed_paused_and_ended() {
         world.ok(&submit(&["--spread", "0.4"]));
         let describe = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
         let shown = || world.json(&at(BEFORE, &["grid", "show", ID]));
-        assert_eq!(describe(&["grid", "suspend", ID]), "grid 1900000001 pauses\n");
+        assert_eq!(describe(&["grid", "suspend", ID]), "grid 1900000001 is paused\n");
         has_lines(&describe(&["grid", "show", ID]), &["state        paused: asked for"]);
-        assert_eq!(describe(&["grid", "restart", ID]), "grid 1900000001 goes on\n");
+        assert_eq!(describe(&["grid", "restart", ID]), "grid 1900000001 is resumed\n");
         let replaced =
             describe(&["grid", "replace", ID, "--percent", "1.5", "--at-lower", "close", "--short", "on"]);
         assert_eq!(replaced, "grid 1900000001 is replaced\n");
@@ -216,14 +216,14 @@ fn a_dry_run_of_a_grid_shows_its_trades_and_writes_nothing() {
         has_lines(
             &text,
             &[
-                "a grid of 700.HK would be taken",
+                "a grid on 700.HK would be accepted",
                 "ends         when it is cancelled",
                 "sells at     307.200, 309.200",
-                "             up to its bound 2 steps, 200 sold for HKD 61,640.00, without charges",
+                "             up to the bound 2 steps, 200 sold for HKD 61,640.00, excluding charges",
                 "buys at      303.200, 301.200",
-                "             up to its bound 2 steps, 200 bought for HKD 60,440.00, without charges",
+                "             up to the bound 2 steps, 200 bought for HKD 60,440.00, excluding charges",
                 "cash         HKD 500,000.00 available",
-                "nothing was done",
+                "nothing was submitted",
             ],
         );
         let preview = world.json(&submit(&["--spread", "0.2", "--dry-run"]));
@@ -234,10 +234,10 @@ fn a_dry_run_of_a_grid_shows_its_trades_and_writes_nothing() {
         let refused =
             world.ok(&submit(&["--spread", "2", "--tif", "gtd", "--expire", "2026-03-17", "--dry-run"]));
         assert!(
-            refused.starts_with("a grid of 700.HK would be refused: --expire must be within"),
+            refused.starts_with("a grid on 700.HK would be refused: --expire must be within"),
             "{refused}"
         );
-        assert_eq!(world.ok(&at(BEFORE, &["grid", "list"])), "no grids: `chandler grid submit` begins one\n");
+        assert_eq!(world.ok(&at(BEFORE, &["grid", "list"])), "no grids: `chandler grid submit` starts one\n");
     }
 }
 
@@ -274,7 +274,7 @@ fn errors_name_the_flag() {
         (
             submit(&["--spread", "1", "--sell-type", "MO"]),
             2,
-            "--sell-type: \"MO\" is not a type: write one of GMO, GLO, GTG",
+            "--sell-type: \"MO\" is not an order type: write one of GMO, GLO, GTG",
         ),
         (submit(&["--spread", "0.0000004"]), 2, "--spread-up: \"0.0000004\" has more than 6 decimals"),
         (submit(&["--spread", "1", "--sell-depth", "6"]), 1, "--sell-depth must be from -5 to 5"),
@@ -287,9 +287,9 @@ fn errors_name_the_flag() {
         ),
         (vec!["grid", "cancel", "1900000009"], 1, "account \"ann\" has no grid 1900000009"),
         (vec!["grid", "history", "1900000009"], 1, "account \"ann\" has no grid 1900000009"),
-        (vec!["grid", "show", "first"], 2, "\"first\" is not the id of a grid"),
+        (vec!["grid", "show", "first"], 2, "\"first\" is not a grid id"),
         (vec!["grid", "replace", "1900000009"], 2, "nothing to change"),
-        (vec!["grid", "list", "--status", "asleep"], 2, "is not a state of grids"),
+        (vec!["grid", "list", "--status", "asleep"], 2, "is not a grid state"),
     ] {
         let (found, said) = world.fails(&arguments);
         assert!(found == code && said.contains(words), "{arguments:?}: {found} {said}");

@@ -200,7 +200,7 @@ fn candles_of_options_are_imported_but_not_shown() {
     let all = world.ok(&["export"]);
     assert!(all.contains("700.HK") && !all.contains(option), "{all}");
     let (_, stderr) = world.fails(&["export", "-p", "1m"]);
-    assert!(stderr.contains("no candles to make"), "{stderr}");
+    assert!(stderr.contains("no candles to build"), "{stderr}");
     world.ok(&["check"]);
 }
 
@@ -488,7 +488,7 @@ fn five_minute_candles_are_stored_and_aggregated() {
     assert!(
         empty
             .stderr
-            .contains("no one-minute candles of 700.HK are stored; 5m candles are the finest there are"),
+            .contains("no one-minute candles of 700.HK are stored; 5m candles are the finest available"),
         "{}",
         empty.stderr
     );

@@ -32,7 +32,7 @@ fn the_quota_shows_usage_reason_and_forecast() {
     let world = world();
     assert_eq!(
         world.ok(&["account", "reported-assets", "ann", "80000", "hkd", "--day", "2026-11-12"]),
-        "1 amount taken, for 1 account\n"
+        "1 amount stored, for 1 account\n"
     );
     world.ok(&["account", "reported-assets", "ann", "5", "HKD", "--day", "20261113"]);
     let text = world.ok(&["quota", "ann"]);
@@ -63,7 +63,7 @@ fn the_quota_shows_usage_reason_and_forecast() {
     world.ok(&["account", "create", "bob", "--quota", "7"]);
     let table = world.ok(&["quota"]);
     assert!(table.contains("ann") && table.contains("reach level 3"), "{table}");
-    assert!(table.contains("bob") && table.contains("a number of its own"), "{table}");
+    assert!(table.contains("bob") && table.contains("set for this account"), "{table}");
     let all = world.json(&["quota"]);
     assert_eq!(all.as_array().map(Vec::len), Some(2));
     // A query for another day writes nothing.
@@ -96,7 +96,7 @@ fn files_are_imported_completely_or_not_at_all() {
     let orders = world
         .write("orders.csv", "account,day,order_id\nbob,2026-11-12,A\nbob,2026-11-12,A\nbob,2026-11-12,B\n");
     let orders = orders.to_str().unwrap();
-    assert_eq!(world.ok(&["account", "reported-orders", "--file", orders]), "3 rows taken, for 1 account\n");
+    assert_eq!(world.ok(&["account", "reported-orders", "--file", orders]), "3 rows stored, for 1 account\n");
     world.ok(&["account", "reported-orders", "bob", "159", "--day", "2026-11-12"]);
     assert_eq!(
         world.json(&["account", "reported-orders", "bob", "--list"]),

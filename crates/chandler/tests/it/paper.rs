@@ -41,7 +41,7 @@ fn an_account_begins_with_the_given_cash() {
     assert_eq!(shown["horizon"], Value::Null, "nobody has asked it anything");
     let text = world.ok(&["account", "show", "ann"]);
     for line in [
-        "paper        prepared, and not begun: 4 entries",
+        "paper        prepared, not opened yet: 4 entries",
         "cash         HKD 500,000.00, USD 20,000.00; credit HKD 400,000.00",
         "holds        0 positions, 0 open orders",
     ] {
@@ -204,7 +204,7 @@ fn an_account_is_rewound_forked_and_reset() {
     assert!(code == 1 && said.contains("too soon"), "{said}");
     assert_eq!(world.fails(&["account", "rewind", "ann", "2027-01-01T00:00:00Z"]).0, 1);
     let said = world.ok(&["account", "reset", "ann"]);
-    assert!(said.contains("as it was prepared"), "{said}");
+    assert!(said.contains("as prepared"), "{said}");
     assert_eq!(paper(&world, "ann")["cash"], json!({"HKD": "500000.00"}));
     assert_eq!(orders(&CLOCK, "ann"), 0);
     let audit = world.json(&["audit", "--account", "ann", "--limit", "20"]);
@@ -238,7 +238,11 @@ fn errors_are_one_line() {
         (&["account", "position", "ann", "7.HK", "1", "1"], 1, "not tradable"),
         (&["account", "set", "ann"], 2, "nothing to set"),
         (&["account", "rewind", "ann", "yesterday"], 2, "not an instant"),
-        (&["account", "fork", "bob", "twin"], 1, "\"bob\" has not begun: there is nothing to copy"),
+        (
+            &["account", "fork", "bob", "twin"],
+            1,
+            "\"bob\" has no paper account yet: there is nothing to copy",
+        ),
         (&["clock", "soon"], 2, "+15s"),
     ] {
         let (found, stderr) = world.fails(arguments);
@@ -276,7 +280,7 @@ fn a_refused_operation_changes_nothing() {
         (&["set", "ann", "--touch", "touch", "--participation", "0"], 2, "above 0"),
         (&["set", "ann", "--credit", "HKD=-1"], 2, "below 0"),
         (&["rewind", "ann", "2026-03-18T02:00:16Z"], 1, "which is later"),
-        (&["fork", "ann", "cyd"], 1, "has a journal already"),
+        (&["fork", "ann", "cyd"], 1, "already has a paper account"),
         (&["fork", "ann", "ann"], 1, "cannot be copied to itself"),
         (&["fork", "ann", "1"], 1, "cannot be copied to itself"),
         (
@@ -285,10 +289,18 @@ fn a_refused_operation_changes_nothing() {
             "is at 2026-03-18T02:00:15Z, which is before",
         ),
         (&["fork", "cyd", "new", "--at", "2026-03-18T02:00:00Z"], 1, "without --at"),
-        (&["reset", "bob"], 1, "has not begun: there is nothing to go back to"),
-        (&["reset", "cyd"], 1, "has not begun: there is nothing to go back to"),
-        (&["rewind", "bob", "2026-03-18T02:00:00Z"], 1, "has not begun: there is nothing to go back to"),
-        (&["rewind", "cyd", "2026-03-18T02:00:00Z"], 1, "has not begun: there is nothing to go back to"),
+        (&["reset", "bob"], 1, "has no paper account yet: there is nothing to rewind"),
+        (&["reset", "cyd"], 1, "has no paper account yet: there is nothing to rewind"),
+        (
+            &["rewind", "bob", "2026-03-18T02:00:00Z"],
+            1,
+            "has no paper account yet: there is nothing to rewind",
+        ),
+        (
+            &["rewind", "cyd", "2026-03-18T02:00:00Z"],
+            1,
+            "has no paper account yet: there is nothing to rewind",
+        ),
         (&["withdraw", "bob", "9000000", "HKD"], 1, "insufficient funds"),
         (&["rates", "USD", "0"], 1, "a rate is more than 0"),
     ] {

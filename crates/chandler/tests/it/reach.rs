@@ -168,7 +168,7 @@ fn tls_errors_are_one_line_with_advice() {
         (&good.url, "former.pem", "SSL_CERT_FILE"),
         (&good.url, "empty.pem", "SSL_CERT_FILE"),
         (&numbered, "good.pem", "for another name"),
-        (&authority.url, "authority.pem", "make one with CA:FALSE"),
+        (&authority.url, "authority.pem", "create one with CA:FALSE"),
         (&unsealed, "good.pem", &format!("write {}", good.url)),
         (&sealed, "good.pem", &format!("write {}", plain.url)),
     ] {

@@ -299,7 +299,7 @@ fn sighup_reloads_the_certificate() {
     while reloads() == 0 {}
     let (code, _, err) = process.stop("TERM");
     assert_eq!(code, Some(0), "{err}");
-    assert!(logged(&err).iter().any(|line| line["message"] == "reading the certificate anew"), "{err}");
+    assert!(logged(&err).iter().any(|line| line["message"] == "reloading the certificate"), "{err}");
 }
 
 #[test]

@@ -131,11 +131,11 @@ fn events_are_shown_as_text() {
         assert!(shown.contains("\nhistory      2026-03-18 10:00:15 HKT  "), "{shown}");
         assert!(!shown.contains("Status"), "states are words in\n{shown}");
         let output = world.ok(&at(FILLED, &["cashflow"]));
-        for words in ["2026-03-18 10:02:00 HKT", "bought", "charge", "Stamp duty (STAMP_DUTY)", "paid in"] {
+        for words in ["2026-03-18 10:02:00 HKT", "bought", "charge", "Stamp duty (STAMP_DUTY)", "deposit"] {
             assert!(output.contains(words), "{words:?} is not in\n{output}");
         }
         let assets = world.ok(&at(FILLED, &["assets"]));
-        assert!(assets.contains("to spend     HKD ") && assets.contains(", credit included"), "{assets}");
+        assert!(assets.contains("to spend     HKD ") && assets.contains(", including credit"), "{assets}");
         let sale = world.ok(&at(FILLED, &["order", "sell", "700.HK", "100", "--limit", "306", "--dry-run"]));
         assert!(sale.lines().any(|line| line == "at most      200 held"), "{sale}");
     }
@@ -204,7 +204,7 @@ fn a_statement_is_listed_shown_and_saved() {
 fn a_dry_run_shows_refusals_and_costs() {
     for world in desks() {
         let waits = world.ok(&at(EARLY, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
-        assert!(waits.contains("goes         to the market at 2026-03-18 "), "{waits}");
+        assert!(waits.contains("sent         to the market at 2026-03-18 "), "{waits}");
         let try_out = |arguments: &[&str]| {
             world.json(&at(BEFORE, &[&["order", "buy", "700.HK"], arguments, &["--dry-run"]].concat()))
         };
@@ -232,7 +232,7 @@ fn a_dry_run_shows_refusals_and_costs() {
             "charge       HKD 62.00 Stamp duty (STAMP_DUTY)",
             "total        HKD 61,284.77",
             "cash         HKD 500,000.00 available now, 438,715.23 once it is filled",
-            "nothing was done",
+            "nothing was submitted",
         ] {
             assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
         }
@@ -337,24 +337,18 @@ fn a_flag_that_does_not_apply_to_the_type_is_refused() {
         let market = buy(&world, BEFORE, &["100"]);
         let limit = buy(&world, BEFORE, &["100", "--limit", "290"]);
         for (arguments, says) in [
-            (
-                &["buy", "700.HK", "100", "--type", "MO", "--limit", "306"][..],
-                "--limit does not belong to MO",
-            ),
-            (&["buy", "700.HK", "100", "--type", "AO", "--limit", "306"], "--limit does not belong to AO"),
+            (&["buy", "700.HK", "100", "--type", "MO", "--limit", "306"][..], "--limit does not apply to MO"),
+            (&["buy", "700.HK", "100", "--type", "AO", "--limit", "306"], "--limit does not apply to AO"),
             (
                 &["buy", "700.HK", "100", "--type", "LO", "--limit", "306", "--trigger", "300"],
-                "--trigger does not belong to LO",
+                "--trigger does not apply to LO",
             ),
             (
                 &["buy", "700.HK", "100", "--trailing-amount", "2", "--limit", "306"],
-                "does not belong to TSLPAMT",
+                "does not apply to TSLPAMT",
             ),
-            (&["replace", &market, "--limit", "306"], "--limit does not belong to MO"),
-            (
-                &["replace", &limit, "--quantity", "200", "--trigger", "300"],
-                "--trigger does not belong to LO",
-            ),
+            (&["replace", &market, "--limit", "306"], "--limit does not apply to MO"),
+            (&["replace", &limit, "--quantity", "200", "--trigger", "300"], "--trigger does not apply to LO"),
         ] {
             let (code, said) = world.fails(&at(BEFORE, &[&["order"], arguments].concat()));
             assert!(code == 2 && said.contains(says) && said.lines().count() == 1, "{arguments:?}: {said}");
@@ -371,7 +365,7 @@ fn a_retry_with_the_same_idempotency_key_is_one_order() {
     let again = ["order", "buy", "700.HK", "100", "--limit", "290", "--request-id", "mine"];
     assert_eq!(
         world.ok(&at(BEFORE, &again)),
-        "order 1000000001 is the earlier one of this --request-id: open\n"
+        "order 1000000001 already exists for this --request-id: open\n"
     );
     assert_eq!(world.json(&at(BEFORE, &again))["repeated"], true);
     assert_eq!(world.json(&at(BEFORE, &["order", "list"]))["orders"].as_array().unwrap().len(), 1);

@@ -195,7 +195,7 @@ fn money_and_positions_are_shown_unchanged() {
 fn a_servers_clock_is_shown_and_moved() {
     let standing = |now: &str| json!({"now": now, "pace": "standing"});
     let (ran, requests) = run(&["clock"], vec![standing("2026-03-18T02:00:00Z")]);
-    assert_eq!(ran.stdout, "2026-03-18T02:00:00Z, stands: `chandler clock INSTANT` moves it\n");
+    assert_eq!(ran.stdout, "2026-03-18T02:00:00Z, fixed: `chandler clock INSTANT` moves it\n");
     assert_eq!(requests[0].0, "GET /v1/admin/clock");
     let (_, requests) = run(&["clock", "2026-03-18T02:00:15Z"], vec![standing("2026-03-18T02:00:15Z")]);
     assert_eq!(requests[0], ("POST /v1/admin/clock".to_owned(), json!({"now": "2026-03-18T02:00:15Z"})));
@@ -326,7 +326,7 @@ fn a_running_clock_is_shown_and_not_moved() {
     let server = Server::of(&world, &operator, &["--clock", "2026-03-18T10:00:15+08:00,run@60"]);
     let shown = server.run(&world, &["clock"]).stdout;
     assert!(
-        shown.starts_with("2026-03-18T") && shown.ends_with(", runs 60 times as quick as the machine's\n"),
+        shown.starts_with("2026-03-18T") && shown.ends_with(", runs at 60 times the machine's speed\n"),
         "{shown}"
     );
     let document: Value =
@@ -385,7 +385,7 @@ fn grid_requests_follow_the_api() {
     });
     let body = json!({"symbol": "700.HK", "grid_trading_rule": rule});
     assert_eq!(requests, [("POST /v1/gridtrading/submit".to_owned(), body)]);
-    for (word, said) in [("cancel", "is cancelled"), ("suspend", "pauses"), ("restart", "goes on")] {
+    for (word, said) in [("cancel", "is cancelled"), ("suspend", "is paused"), ("restart", "is resumed")] {
         let (ran, requests) = run(&["grid", word, "1900000001"], vec![json!({})]);
         let request = (format!("POST /v1/gridtrading/{word}"), json!({"order_id": "1900000001"}));
         assert_eq!((requests, ran.stdout), (vec![request], format!("grid 1900000001 {said}\n")));

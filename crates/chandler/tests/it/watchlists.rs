@@ -32,7 +32,7 @@ fn describe(world: &Desk) -> String {
 fn groups_are_selected_by_id_or_name() {
     let files = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
     for world in Desk::both(&files, &[], CLOCK[1]) {
-        assert_eq!(world.ok(&at(&["list"])), "1  all\nnothing in it\n");
+        assert_eq!(world.ok(&at(&["list"])), "1  all\nno securities\n");
         let created = world.json(&at(&["create", "my lamps", "AAPL.US", "700.HK"]));
         let id = created["id"].as_str().unwrap().to_owned();
         world.ok(&at(&["add", "my lamps", "5.HK"]));
@@ -63,7 +63,7 @@ fn invalid_changes_are_refused_with_advice() {
     }
     for (arguments, code, words) in [
         (&["add", "none", "700.HK"][..], 2, "there is no watchlist group \"none\""),
-        (&["add", "twin", "700.HK"], 2, "several groups are called \"twin\""),
+        (&["add", "twin", "700.HK"], 2, "several groups are named \"twin\""),
         (&["create", "a\u{202e}b"], 2, "cannot be seen"),
         (&["create", "ok", "700"], 2, "did you mean 700.HK"),
         (&["create", "ok", "700.HK", "9988.HK"], 1, "9988.HK is not stored here"),
@@ -87,7 +87,7 @@ fn watchlist_requests_follow_the_api() {
     let groups = || json!({"groups": [{"id": "1", "name": "all", "securities": []}, {"id": "1001", "name": "mine", "securities": []}]});
     let (ran, requests) = run(&["watchlist", "list"], vec![groups()]);
     assert_eq!(requests[0].0, "GET /v1/watchlist/groups");
-    assert_eq!(ran.stdout, "1  all\nnothing in it\n\n1001  mine\nnothing in it\n");
+    assert_eq!(ran.stdout, "1  all\nno securities\n\n1001  mine\nno securities\n");
     let (ran, requests) = run(&["watchlist", "create", "mine", "700.HK"], vec![json!({"id": "1001"})]);
     let body = json!({"name": "mine", "securities": ["700.HK"]});
     assert_eq!((&requests[0].0, &requests[0].1), (&"POST /v1/watchlist/groups".to_owned(), &body));

@@ -12,53 +12,52 @@ use serde_json::{Map, Value, json};
 
 use super::paper_account::{self, Beginning, Switch};
 use super::show;
-use super::words::{say, theirs};
 use crate::clock::Clock;
 use crate::context::CommandContext;
-use crate::failure::{Failure, usage};
+use crate::failure::{Failure, theirs, usage};
 use crate::local::{Books, named};
-use crate::output::{self, Format};
+use crate::output::{self, Format, say};
 use crate::sdk::{self, Credentials, Url};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Its name: 1 to 64 characters
+    /// Account name: 1 to 64 characters
     name: String,
-    /// Markets it may see: some of HK, US, CN, SG, or all, or none
+    /// Markets that the account may access: some of HK, US, CN, SG, or all, or none
     #[arg(long, default_value = "all", value_name = "MARKETS")]
     markets: String,
-    /// Let it see candles of the US overnight session
+    /// Allow access to US overnight candles
     #[arg(long)]
     overnight: bool,
-    /// Its level, 1 to 6, instead of the one that its assets and orders earn
+    /// Level, 1 to 6, instead of the one determined by assets and orders
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=6))]
     level: Option<u32>,
-    /// Securities a month, instead of the quota of its level
+    /// Number of securities per month, instead of the level's quota
     #[arg(long, value_name = "N")]
     quota: Option<u32>,
-    /// Its rate limit for history: requests/seconds, or unlimited [default: 60/30]
+    /// Rate limit for history: requests/seconds, or unlimited [default: 60/30]
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// Long connections it may have open concurrently
+    /// Maximum number of concurrent long connections
     #[arg(long, value_name = "N", default_value_t = Terms::default().connections)]
     connections: u32,
-    /// Where its history begins: published, none, or dates like HK.day=1995-01-03 [default: the
-    /// server's setting]
+    /// First dates of the served history: published, none, or dates like HK.day=1995-01-03
+    /// [default: the server's setting]
     #[arg(long, value_name = "FLOORS")]
     floors: Option<String>,
-    /// For your own account: no limit of rate, quota, connections or history
+    /// No limits on rate, quota, connections or history, as for your own account
     #[arg(long, conflicts_with_all = ["quota", "rate", "connections", "floors"])]
     unlimited: bool,
-    /// Let it only view its paper account, and trade nothing
+    /// Read-only: the account may view its paper account, but not trade
     #[arg(long)]
     read_only: bool,
-    /// The interface date of its answers, as 2024-08-01: fields and values added later are left out
+    /// API date of its responses, such as 2024-08-01; fields and values added later are omitted
     #[arg(long, value_name = "DATE")]
     api_date: Option<String>,
-    /// Its role: what it may do beyond its own account
+    /// Role, which determines its rights beyond its own account
     #[arg(long, value_enum, default_value_t)]
     role: RoleName,
-    /// Its region: ap or us, which is the prefix of its tokens
+    /// Region, ap or us, which is the prefix of its tokens
     #[arg(long, default_value = "ap", value_name = "REGION")]
     region: String,
     /// The address at which its clients reach the server
@@ -74,39 +73,38 @@ pub(super) struct Arguments {
 enum RoleName {
     #[default]
     User,
-    /// May see and change other accounts through the service
+    /// May view and change other accounts through the service
     Operator,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Set {
     name: String,
-    /// Its level, 1 to 6, or `earned`: by its assets and orders
+    /// Level, 1 to 6, or `earned`: determined by assets and orders
     #[arg(long, value_name = "N|earned")]
     level: Option<String>,
-    /// Securities a month, or `none`: the quota of its level
+    /// Number of securities per month, or `none`: the level's quota
     #[arg(long, value_name = "N|none")]
     quota: Option<String>,
-    /// Its rate limit for history: requests/seconds, `unlimited`, or `none`: the rule of the
-    /// service
+    /// Rate limit for history: requests/seconds, `unlimited`, or `none`: the service's default
     #[arg(long, value_name = "RATE|none")]
     rate: Option<String>,
-    /// Long connections it may have open concurrently
+    /// Maximum number of concurrent long connections
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
-    /// Where its history begins: published, none, dates like HK.day=1995-01-03, or `server`: the
-    /// server's setting
+    /// First dates of the served history: published, none, dates like HK.day=1995-01-03, or
+    /// `server`: the server's setting
     #[arg(long, value_name = "FLOORS|server")]
     floors: Option<String>,
-    /// No limit of rate, quota, connections or history; `--unlimited=off` restores the published
+    /// No limits on rate, quota, connections or history; `--unlimited=off` restores the published
     /// ones
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "on",
           conflicts_with_all = ["quota", "rate", "connections", "floors"])]
     unlimited: Option<Switch>,
-    /// Whether it may only view its paper account, and trade nothing
+    /// Whether the account is read-only: it may view its paper account, but not trade
     #[arg(long, value_enum)]
     read_only: Option<Switch>,
-    /// The interface date of its answers, as 2024-08-01, or `newest`
+    /// API date of its responses, such as 2024-08-01, or `newest`
     #[arg(long, value_name = "DATE|newest")]
     api_date: Option<String>,
     #[command(flatten)]
@@ -147,7 +145,7 @@ impl Arguments {
         let words = show::in_words(access, &account, present)?;
         let mut out = output::stdout();
         writeln!(out, "# account {} {:?}: {words}", account.id.0, account.name)?;
-        writeln!(out, "# Keep the secret and the token: they are not shown again.")?;
+        writeln!(out, "# Store the secret and the token now: they are not shown again.")?;
         write!(out, "{}", sdk::exports(&url, &credentials))?;
         out.flush()?;
         Ok(())

@@ -6,10 +6,9 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::words::say;
 use crate::failure::{Failure, usage};
 use crate::local::named;
-use crate::output::Format;
+use crate::output::{Format, say};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -19,15 +18,15 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Let the program that shows this code use an account
+    /// Approve the code that a program shows
     Approve(Code),
-    /// Deny the program that shows this code
+    /// Deny the code that a program shows
     Deny(Code),
 }
 
 #[derive(Debug, Args)]
 struct Code {
-    /// The code as the program shows it, such as BCDF-GHJK
+    /// The code that the program shows, such as BCDF-GHJK
     code: String,
     /// The account
     #[arg(long, value_name = "NAME")]
@@ -49,14 +48,14 @@ impl Arguments {
         let none = || {
             let shown: String = code.chars().take(20).collect();
             anyhow!(
-                "no program waits with the code {shown:?}: it is mistyped, has expired or was decided before"
+                "there is no pending request with the code {shown:?}: it is mistyped, has expired or was decided before"
             )
         };
         let DeviceRequest { client, .. } = access.pending_device(code, present.machine)?.ok_or_else(none)?;
         if !access.decide_device_by(code, account.id, approve, &Actor::Operator, present.machine)? {
             return Err(none().into());
         }
-        let said = if approve { "may use" } else { "was told no about" };
+        let said = if approve { "may use" } else { "may not use" };
         let text = format!("{:?} (client {}) {said} account {:?}", client.name, client.id, account.name);
         let document = json!({
             "account_id": account.id.0, "name": account.name, "client_id": client.id, "client_name": client.name,

@@ -6,9 +6,8 @@ use access::{Access, AccessError, Actor, Level, Present, Step, StepChange};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::words::{say, theirs};
-use crate::failure::{Failure, usage};
-use crate::output::{self, Column, Format};
+use crate::failure::{Failure, theirs, usage};
+use crate::output::{self, Column, Format, say};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -28,13 +27,13 @@ enum Action {
 struct Set {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=6))]
     level: u32,
-    /// Securities a month
+    /// Number of securities per month
     #[arg(long, value_name = "N")]
     quota: Option<u32>,
-    /// HKD that total assets must reach, or `none`
+    /// Minimum total assets in HKD, or `none`
     #[arg(long, value_name = "HKD|none")]
     assets: Option<String>,
-    /// Completed orders of a month that must be exceeded, or `none`
+    /// Number of completed orders per month that must be exceeded, or `none`
     #[arg(long, value_name = "N|none")]
     orders: Option<String>,
     #[arg(long, value_enum, default_value_t)]
@@ -104,7 +103,7 @@ fn list(access: &Access, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(output::json(&steps.iter().map(step_json).collect::<Vec<Value>>())?);
     }
-    let columns = [Column::Right("level"), Column::Right("quota"), Column::Left("takes")];
+    let columns = [Column::Right("level"), Column::Right("quota"), Column::Left("requires")];
     let rows = steps.iter().map(|step| vec![step.level.to_string(), step.quota.to_string(), condition(step)]);
     let mut out = output::stdout();
     writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;

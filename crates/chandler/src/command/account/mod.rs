@@ -11,7 +11,6 @@ mod password;
 mod reports;
 mod show;
 mod travel;
-mod words;
 
 use access::{Access, Account, Actor, Present};
 use clap::{Args, Subcommand};
@@ -22,10 +21,9 @@ use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::local::{named, open_accounts};
-use crate::output::Format;
+use crate::output::{Format, say};
 
 pub(crate) use create::create;
-use words::say;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -37,7 +35,7 @@ pub(crate) struct Arguments {
 enum Action {
     /// Create an account and print its credentials, which are shown only once
     Create(create::Arguments),
-    /// List the accounts, revoked ones included
+    /// List all accounts, including revoked ones
     List {
         #[arg(long, value_enum, default_value_t)]
         format: Format,
@@ -50,42 +48,41 @@ enum Action {
     },
     /// Change the limits of an account, or the settings of its paper account
     Set(create::Set),
-    /// Let an account see a package: HK, US, US_OVERNIGHT, CN, SG, US_OPTIONS
+    /// Grant a quote package to an account: HK, US, US_OVERNIGHT, CN, SG, US_OPTIONS
     Grant(money::Grant),
-    /// Pay money into a paper account
+    /// Deposit money into a paper account
     Deposit(money::Deposit),
-    /// Pay money out of a paper account; or take a package away from an account
+    /// Withdraw money from a paper account, or revoke a quote package
     Withdraw(money::Withdraw),
-    /// Change money of a paper account into another currency, at the stored rate
+    /// Exchange money in a paper account, at the stored rate
     Exchange(money::Exchange),
     /// Book an amount to a paper account, with a note
     Adjust(money::Adjust),
-    /// Set the quantity and the cost of a security that a paper account holds
+    /// Set the quantity and cost of a position in a paper account
     Position(money::Position),
-    /// Take a paper account back to an instant of the market; later entries are archived under a
-    /// name
+    /// Rewind a paper account to an instant; later entries are archived
     Rewind(travel::Rewind),
-    /// Begin a paper account anew, with its initial cash and settings
+    /// Reset a paper account to its initial cash and settings
     Reset(travel::Reset),
     /// Copy a paper account to a new account
     Fork(travel::Fork),
-    /// Report the assets of accounts at the end of a day, which determine their levels
+    /// Report the end-of-day assets of accounts, which determine their levels
     // The former name is accepted as an alias.
     #[command(alias = "assets")]
     ReportedAssets(reports::ReportedAssets),
-    /// Report how many orders accounts have completed
+    /// Report the number of orders that accounts have completed
     #[command(alias = "orders")]
     ReportedOrders(reports::ReportedOrders),
-    /// Report exchange rates: HKD for one unit of a currency, from a day on
+    /// Report exchange rates: HKD per unit of a currency, from a given day on
     Rates(reports::Rates),
     /// List the levels, or change one of them
     Levels(levels::Arguments),
-    /// Set the password of an account for the pages of the server: from a prompt, or the first line
-    /// of stdin
+    /// Set the password with which an account signs in to the web pages, from a prompt or the first
+    /// line of stdin
     Password(password::Arguments),
-    /// Approve or deny the code that a program shows, in the name of an account
+    /// Approve or deny the code that a program shows, on behalf of an account
     Device(device::Arguments),
-    /// End an account: its token, its sessions and its connections
+    /// Revoke an account, its token, sessions and connections
     Revoke {
         name: String,
         #[arg(long, value_enum, default_value_t)]
@@ -133,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 
 fn revoke(access: &Access, account: &Account, format: Format, present: Present) -> Result<(), Failure> {
     let revoked = access.revoke(account.id, &Actor::Operator, "", present.machine)?;
-    let said = if revoked { "is revoked" } else { "had been revoked before" };
+    let said = if revoked { "is revoked" } else { "was already revoked" };
     let text = format!("account {:?} {said}", account.name);
     say(format, &text, json!({"account_id": account.id.0, "name": account.name, "changed": revoked}))
 }

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use trading::{Command, Quantity, parse_price};
 
 use super::paper_account::{money, parse_currency};
-use super::words::{say, theirs};
 use crate::context::CommandContext;
-use crate::failure::{Failure, usage};
+use crate::failure::{Failure, theirs, usage};
 use crate::local::{Books, named};
-use crate::output::Format;
+use crate::output::{Format, say};
 
 #[derive(Debug, Args)]
 pub(super) struct Deposit {
@@ -19,9 +18,9 @@ pub(super) struct Deposit {
     name: String,
     #[arg(allow_negative_numbers = true)]
     amount: String,
-    /// Three letters, such as HKD
+    /// Currency code, such as HKD
     currency: String,
-    /// Why, for the audit
+    /// Reason, recorded in the audit log
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     #[arg(long, value_enum, default_value_t)]
@@ -32,12 +31,12 @@ pub(super) struct Deposit {
 pub(super) struct Withdraw {
     /// The account, by name or number
     name: String,
-    /// Money: an amount and its currency. Or a package: HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
+    /// An amount of money, with CURRENCY; or a package: HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
     #[arg(value_name = "AMOUNT|PACKAGE", allow_negative_numbers = true)]
     what: String,
-    /// Three letters, such as HKD
+    /// Currency code, such as HKD
     currency: Option<String>,
-    /// Why, for the audit
+    /// Reason, recorded in the audit log
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     #[arg(long, value_enum, default_value_t)]
@@ -51,11 +50,11 @@ pub(super) struct Exchange {
     /// The amount to exchange
     #[arg(allow_negative_numbers = true)]
     amount: String,
-    /// Its currency
+    /// Currency of the amount
     from: String,
-    /// The currency to receive, at the stored rate
+    /// Currency to receive, at the stored rate
     to: String,
-    /// Why, for the audit
+    /// Reason, recorded in the audit log
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     #[arg(long, value_enum, default_value_t)]
@@ -69,9 +68,9 @@ pub(super) struct Adjust {
     /// The amount to add; negative to subtract
     #[arg(allow_negative_numbers = true)]
     amount: String,
-    /// Three letters, such as HKD
+    /// Currency code, such as HKD
     currency: String,
-    /// A note for the cash flow and the audit
+    /// Note for the cash flow and the audit log
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
     #[arg(long, value_enum, default_value_t)]
@@ -84,13 +83,13 @@ pub(super) struct Position {
     name: String,
     /// The security
     symbol: String,
-    /// The quantity it holds from now on; negative for a short position
+    /// New quantity; negative for a short position
     #[arg(allow_negative_numbers = true)]
     quantity: String,
-    /// The cost of each share
+    /// Cost per share
     #[arg(allow_negative_numbers = true)]
     cost: String,
-    /// Why, for the audit
+    /// Reason, recorded in the audit log
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     #[arg(long, value_enum, default_value_t)]
@@ -150,7 +149,7 @@ impl Withdraw {
 
     fn package(&self, access: &Access, account: &Account, present: Present) -> Result<(), Failure> {
         if self.what.starts_with(|first: char| first.is_ascii_digit()) {
-            return Err(usage(format!("write NAME {} CURRENCY to pay money out", self.what)));
+            return Err(usage(format!("to withdraw money, write NAME {} CURRENCY", self.what)));
         }
         let right: Right = self.what.parse().map_err(usage)?;
         let had = access.withdraw(account.id, right, &Actor::Operator, present.machine)?;
@@ -206,11 +205,11 @@ pub(super) struct Grant {
     name: String,
     /// HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
     package: String,
-    /// When it begins: a date (its first moment in Hong Kong) or an instant such as
+    /// Start of the grant: a date (its start in Hong Kong) or an instant such as
     /// 2026-11-13T01:30:00Z [default: immediately]
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// When it ends, that moment not included [default: never]
+    /// End of the grant, exclusive [default: never]
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     #[arg(long, value_enum, default_value_t)]

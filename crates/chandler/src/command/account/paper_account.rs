@@ -17,16 +17,17 @@ use trading::{
 
 use crate::command::trade::shown::grouped;
 use crate::failure::{Failure, usage};
-use crate::local::{Books, to_failure};
+use crate::field_flags::to_failure;
+use crate::local::Books;
 use crate::output;
 
 /// The initial cash and settings of a paper account.
 #[derive(Debug, Args)]
 pub(super) struct Beginning {
-    /// Cash of its paper account, or `none` [default: HKD=1000000,USD=100000]
+    /// Initial cash of its paper account, or `none` [default: HKD=1000000,USD=100000]
     #[arg(long, value_name = "HKD=500000,USD=20000")]
     cash: Option<String>,
-    /// The fees of its paper account
+    /// Fee schedule of its paper account
     #[arg(long, value_parser = words::<FeePlan>(&["standard", "none"]))]
     fees: Option<FeePlan>,
     /// Credit line of its paper account, in HKD [default: 0]
@@ -57,22 +58,23 @@ impl Beginning {
 /// Changes of a paper account's settings.
 #[derive(Debug, Args)]
 pub(super) struct Settings {
-    /// Paper account: the share of a candle's volume it may take, or `off` for no cap
+    /// Paper account: maximum share of a candle's volume that it may trade, or `off` for no cap
     #[arg(long, value_name = "SHARE|off")]
     participation: Option<String>,
-    /// Paper account: whether a resting limit needs a price beyond it, or an equal one is enough
+    /// Paper account: whether a resting limit order needs a price beyond its limit, or an equal one
     #[arg(long, value_parser = words::<Touch>(&["through", "touch"]))]
     touch: Option<Touch>,
-    /// Paper account: ticks against it on every market fill
+    /// Paper account: slippage in ticks on every market fill
     #[arg(long, value_name = "N")]
     slippage_ticks: Option<u32>,
-    /// Paper account: the reserve for a market buy above the current price, as a share of it
+    /// Paper account: cash reserved for a market buy above the current price, as a share of the
+    /// price
     #[arg(long, value_name = "SHARE")]
     market_reserve: Option<String>,
     /// Paper account: whether it may borrow money and securities
     #[arg(long, value_parser = words::<AccountType>(&["margin", "cash"]))]
     account_type: Option<AccountType>,
-    /// Paper account: its fees
+    /// Paper account: fee schedule
     #[arg(long, value_parser = words::<FeePlan>(&["standard", "none"]))]
     fees: Option<FeePlan>,
     /// Paper account: how the cost of a position is calculated
@@ -81,28 +83,28 @@ pub(super) struct Settings {
     /// Paper account: whether it may sell short
     #[arg(long, value_enum)]
     short: Option<Short>,
-    /// Paper account: US quantities with up to four decimals
+    /// Paper account: allow US quantities with up to four decimals
     #[arg(long, value_enum)]
     fractional: Option<Switch>,
-    /// Paper account: positions are sold by force when it owes too much
+    /// Paper account: force liquidation when its debt is too large
     #[arg(long, value_enum)]
     liquidate: Option<Switch>,
-    /// Paper account: grids are accepted only after it has agreed to the risks of a strategy
+    /// Paper account: accept grids only after the risk questionnaire has been accepted
     #[arg(long, value_enum)]
     grid_questionnaire: Option<Switch>,
-    /// Paper account: how many orders may be open at a time
+    /// Paper account: maximum number of open orders
     #[arg(long, value_name = "N")]
     open_orders: Option<u32>,
-    /// Paper account: how often one grid may trigger on a trading day
+    /// Paper account: maximum number of triggers per grid and trading day
     #[arg(long, value_name = "N")]
     grid_triggers: Option<u32>,
-    /// Paper account: entries of its journal, beyond which it takes no orders
+    /// Paper account: maximum number of journal entries before orders are refused
     #[arg(long, value_name = "N")]
     journal_entries: Option<u64>,
-    /// Paper account: orders are filled from daily candles on days without one-minute candles
+    /// Paper account: fill orders from daily candles on days without one-minute candles
     #[arg(long, value_enum)]
     coarse_fills: Option<Switch>,
-    /// Paper account: its credit line, in HKD
+    /// Paper account: credit line in HKD
     #[arg(long, value_name = "HKD=AMOUNT")]
     credit: Option<String>,
 }
@@ -124,7 +126,7 @@ enum Short {
     /// In the US and in Hong Kong
     On,
     Off,
-    /// In the US alone, which is the default
+    /// Only in the US (default)
     Us,
 }
 
@@ -202,7 +204,7 @@ fn amounts(text: &str) -> Result<Vec<(Currency, Money)>, Failure> {
     for part in text.split(',') {
         let (currency, amount) = one_amount(part)?;
         if amounts.iter().any(|(known, _)| *known == currency) {
-            return Err(usage(format!("{currency} is there twice in {text:?}")));
+            return Err(usage(format!("{currency} is given twice in {text:?}")));
         }
         amounts.push((currency, amount));
     }
@@ -273,7 +275,7 @@ pub(super) fn print(out: &mut impl Write, document: &Value) -> Result<(), Failur
     if document.is_null() {
         writeln!(
             out,
-            "paper        not begun: its first order or question gives it HKD 1,000,000 and USD 100,000"
+            "paper        not opened yet: the first order or query opens it with HKD 1,000,000 and USD 100,000"
         )?;
         return Ok(());
     }
@@ -282,7 +284,7 @@ pub(super) fn print(out: &mut impl Write, document: &Value) -> Result<(), Failur
         if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", output::thousands(entries)) };
     match of("horizon").as_str() {
         Some(horizon) => writeln!(out, "paper        at {horizon}, {entries}")?,
-        None => writeln!(out, "paper        prepared, and not begun: {entries}")?,
+        None => writeln!(out, "paper        prepared, not opened yet: {entries}")?,
     }
     let cash: Vec<String> = of("cash")
         .as_object()

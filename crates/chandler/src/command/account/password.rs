@@ -7,10 +7,9 @@ use clap::Args;
 use console::Term;
 use serde_json::{Value, json};
 
-use super::words::{say, theirs};
-use crate::failure::{Failure, usage};
+use crate::failure::{Failure, theirs, usage};
 use crate::local::named;
-use crate::output::Format;
+use crate::output::{Format, say};
 use crate::sdk::Url;
 
 #[derive(Debug, Args)]
@@ -19,10 +18,10 @@ pub(super) struct Arguments {
     /// Read the password from the first line of stdin, even if stdin is a terminal
     #[arg(long)]
     stdin: bool,
-    /// Remove the password: the account can no longer sign in to the pages
+    /// Remove the password: the account can no longer sign in to the web pages
     #[arg(long, conflicts_with = "stdin")]
     remove: bool,
-    /// Print a link with which the owner of the account sets the password, once, within a day
+    /// Print a one-time link, valid for a day, for the owner to set the password
     #[arg(long, conflicts_with_all = ["stdin", "remove"])]
     link: bool,
     /// The address at which the owner reaches the server, for --link
@@ -42,7 +41,7 @@ impl Arguments {
             return say(self.format, &text, document(&account, false, had));
         }
         if account.revoked_at.is_some() {
-            return Err(usage(format!("account {:?} is revoked: nobody can sign in as it", account.name)));
+            return Err(usage(format!("account {:?} is revoked and cannot sign in", account.name)));
         }
         if self.link {
             return self.give_link(access, &account, present);
@@ -60,12 +59,12 @@ impl Arguments {
     /// Prints a one-time link for setting the password, so the operator never sees the password.
     fn give_link(&self, access: &Access, account: &Account, present: Present) -> Result<(), Failure> {
         let url = Url::parse(&self.url)?;
-        let revoked = || usage(format!("account {:?} is revoked: nobody can sign in as it", account.name));
+        let revoked = || usage(format!("account {:?} is revoked and cannot sign in", account.name));
         let link = access.issue_password_link(account.id, &Actor::Operator, present.machine)?;
         let link = link.ok_or_else(revoked)?;
         let address = format!("{}/password?link={}", url.as_str(), link.token.expose());
         let text = format!(
-            "{address}\nsets the password of account {:?}, once, until {}; it ends the link before",
+            "{address}\nsets the password of account {:?}; valid once, until {}; an earlier link is now invalid",
             account.name, link.expires_at
         );
         let expires_at = link.expires_at.to_string();
@@ -97,9 +96,9 @@ fn typed(name: &str) -> Result<Secret, Failure> {
         terminal.flush()?;
         Ok(Secret::new(terminal.read_secure_line()?))
     };
-    let (first, second) = (ask(&format!("New password for {name:?}"))?, ask("The same again")?);
+    let (first, second) = (ask(&format!("New password for {name:?}"))?, ask("Repeat the password")?);
     if first.expose() != second.expose() {
-        return Err(usage("the two passwords differ: nothing was changed"));
+        return Err(usage("the passwords differ: nothing was changed"));
     }
     Ok(first)
 }

@@ -9,10 +9,9 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::words::say;
 use crate::failure::{Failure, usage};
 use crate::local::named;
-use crate::output::{self, Column, Format};
+use crate::output::{self, Column, Format, say};
 
 /// Maximum number of rows in a list.
 const LISTED_MAX: u32 = 1_000;
@@ -21,11 +20,11 @@ const LISTED_MAX: u32 = 1_000;
 pub(super) struct ReportedAssets {
     /// An account, by name or number
     name: Option<String>,
-    /// Its total assets, such as 80000 or 1234.56
+    /// Total assets, such as 80000 or 1234.56
     amount: Option<String>,
-    /// Their currency: three letters
+    /// Currency code, such as HKD
     currency: Option<String>,
-    /// The day, at its end [default: today in Hong Kong]
+    /// The day at whose end the assets are valued [default: today in Hong Kong]
     #[arg(long, value_name = "DATE")]
     day: Option<String>,
     /// A CSV file with account,day,currency,amount; `-` reads standard input
@@ -42,7 +41,7 @@ pub(super) struct ReportedAssets {
 pub(super) struct ReportedOrders {
     /// An account, by name or number
     name: Option<String>,
-    /// All orders it completed that day; replaces the number reported before
+    /// Number of orders completed that day; replaces an earlier report
     count: Option<String>,
     /// The day [default: today in Hong Kong]
     #[arg(long, value_name = "DATE")]
@@ -59,9 +58,9 @@ pub(super) struct ReportedOrders {
 
 #[derive(Debug, Args)]
 pub(super) struct Rates {
-    /// A currency: three letters
+    /// Currency code, such as USD
     currency: Option<String>,
-    /// HKD for one unit of it
+    /// HKD per unit of the currency
     rate: Option<String>,
     /// The day from which the rate applies [default: today in Hong Kong]
     #[arg(long, value_name = "DATE")]
@@ -69,7 +68,7 @@ pub(super) struct Rates {
     /// A CSV file with currency,day,rate; `-` reads standard input
     #[arg(long, value_name = "CSV", conflicts_with_all = ["currency", "day"])]
     file: Option<PathBuf>,
-    /// List the rates, of one currency or of all
+    /// List the rates of one currency, or of all
     #[arg(long, conflicts_with_all = ["rate", "file"])]
     list: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -203,8 +202,8 @@ fn print_report(reported: Result<Reported, AccessError>, what: &str, format: For
     let plural = if rows == 1 { "" } else { "s" };
     let text = match accounts {
         0 => format!("{rows} {what}{plural} taken"),
-        1 => format!("{rows} {what}{plural} taken, for 1 account"),
-        many => format!("{rows} {what}{plural} taken, for {many} accounts"),
+        1 => format!("{rows} {what}{plural} stored, for 1 account"),
+        many => format!("{rows} {what}{plural} stored, for {many} accounts"),
     };
     say(format, &text, json!({"rows": rows, "accounts": accounts}))
 }

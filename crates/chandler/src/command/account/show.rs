@@ -33,7 +33,7 @@ pub(super) fn list(
     if accounts.is_empty() {
         let mut out = output::stdout();
         let create = context.hint("account create NAME");
-        writeln!(out, "there are no accounts: `{create}` makes one")?;
+        writeln!(out, "there are no accounts: `{create}` creates one")?;
         return Ok(out.flush()?);
     }
     let columns = [
@@ -116,7 +116,7 @@ pub(super) fn show(
     writeln!(out, "terms        {}", in_words(access, account, present)?)?;
     writeln!(
         out,
-        "used         {} of {} securities in {}; begins anew on {}",
+        "used         {} of {} securities in {}; resets on {}",
         usage.used, usage.limit, usage.month, usage.resets
     )?;
     for (symbol, at) in &charged {
@@ -129,7 +129,7 @@ pub(super) fn show(
 
 fn usage(access: &Access, account: &Account, present: Present) -> Result<Usage, Failure> {
     let usage = access.usage(account.id, present.market)?;
-    usage.ok_or_else(|| anyhow!("account {:?} has gone", account.name).into())
+    usage.ok_or_else(|| anyhow!("account {:?} no longer exists", account.name).into())
 }
 
 /// Formats the current terms of an account as one line.
@@ -141,7 +141,7 @@ pub(super) fn in_words(access: &Access, account: &Account, present: Present) -> 
         format!(" (level {}: {})", usage.standing.level, usage.standing.reason)
     };
     let rate = match account.terms.rate_rule() {
-        RateRule::Unlimited => "as often as it likes".to_owned(),
+        RateRule::Unlimited => "no rate limit".to_owned(),
         RateRule::Window { requests, seconds } => format!("{requests} requests in {seconds} s"),
     };
     let read_only = if account.terms.read_only { ", read-only" } else { "" };

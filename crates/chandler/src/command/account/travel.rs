@@ -10,19 +10,19 @@ use paper::{PaperError, Standing};
 use serde_json::json;
 
 use super::create::{create, created_json};
-use super::words::{say, theirs};
 use crate::context::CommandContext;
-use crate::failure::{Failure, usage};
-use crate::local::{Books, named, to_failure};
-use crate::output::{self, Format};
+use crate::failure::{Failure, theirs, usage};
+use crate::field_flags::to_failure;
+use crate::local::{Books, named};
+use crate::output::{self, Format, say};
 use crate::sdk::{self, Url};
 
 #[derive(Debug, Args)]
 pub(super) struct Rewind {
     /// The account, by name or number
     name: String,
-    /// The market's time to go back to, such as 2026-03-18T02:00:00Z: entries at that instant stay,
-    /// later ones are cut
+    /// Market time to rewind to, such as 2026-03-18T02:00:00Z; entries at that instant remain,
+    /// later ones are archived
     instant: String,
     #[command(flatten)]
     cut: Cut,
@@ -39,10 +39,10 @@ pub(super) struct Reset {
 /// Where the removed tail is archived.
 #[derive(Debug, Args)]
 struct Cut {
-    /// The name under which the removed entries are archived [default: the time of the cut]
+    /// Name under which the removed entries are archived [default: the time of the command]
     #[arg(long = "as", value_name = "TEXT")]
     called: Option<String>,
-    /// Why, for the audit
+    /// Reason, recorded in the audit log
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     #[arg(long, value_enum, default_value_t)]
@@ -53,16 +53,16 @@ struct Cut {
 pub(super) struct Fork {
     /// The account, by name or number
     name: String,
-    /// The copy: a new account with the same terms, whose credentials are printed; or an existing
-    /// one whose paper account is neither prepared nor begun
+    /// Target account: a new one gets the same terms, and its credentials are printed; the paper
+    /// account of an existing one must be empty
     new: String,
-    /// The instant of the market to copy [default: the current state]
+    /// Market time to copy [default: the current state]
     #[arg(long, value_name = "INSTANT")]
     at: Option<String>,
     /// The address at which clients of the new account reach the server
     #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
     url: String,
-    /// Why, for the audit
+    /// Reason, recorded in the audit log
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     #[arg(long, value_enum, default_value_t)]
@@ -89,7 +89,7 @@ fn instant(text: &str) -> Result<Timestamp, Failure> {
 fn place(standing: &Standing) -> String {
     match standing.horizon {
         Some(at) => format!("at {at}, with {} entries", standing.entries),
-        None => format!("as it was prepared, with {} entries", standing.entries),
+        None => format!("as prepared, with {} entries", standing.entries),
     }
 }
 
@@ -98,7 +98,8 @@ fn check_begun(books: &Books, account: &Account) -> Result<(), Failure> {
     match books.paper.standing(account.id).map_err(to_failure)?.horizon {
         Some(_) => Ok(()),
         None => {
-            Err(anyhow!("account {:?} has not begun: there is nothing to go back to", account.name).into())
+            Err(anyhow!("account {:?} has no paper account yet: there is nothing to rewind", account.name)
+                .into())
         }
     }
 }
@@ -107,13 +108,13 @@ fn check_begun(books: &Books, account: &Account) -> Result<(), Failure> {
 fn check_fork(account: &Account, from: &Standing, at: Option<Timestamp>) -> Result<(), Failure> {
     let name = &account.name;
     if from.entries == 0 {
-        return Err(anyhow!("account {name:?} has not begun: there is nothing to copy").into());
+        return Err(anyhow!("account {name:?} has no paper account yet: there is nothing to copy").into());
     }
     match (at, from.horizon) {
-        (Some(_), None) => {
-            Err(anyhow!("account {name:?} has not begun: without --at, what it was prepared with is copied")
-                .into())
-        }
+        (Some(_), None) => Err(anyhow!(
+            "account {name:?} has no market time yet: without --at, its initial cash and settings are copied"
+        )
+        .into()),
         (Some(at), Some(horizon)) if at > horizon => Err(anyhow!(
             "account {name:?} is at {horizon}, which is before {at}: it cannot be copied from there"
         )
@@ -159,7 +160,7 @@ impl Reset {
 
 fn cut(account: &Account, standing: &Standing, name: &str, format: Format) -> Result<(), Failure> {
     let text =
-        format!("account {:?} is {}; what came after is kept as {name:?}", account.name, place(standing));
+        format!("account {:?} is {}; later entries are archived as {name:?}", account.name, place(standing));
     let document = json!({
         "account_id": account.id.0, "name": account.name, "cut": name,
         "horizon": standing.horizon.map(|at| at.to_string()), "entries": standing.entries,
@@ -181,7 +182,11 @@ impl Fork {
         check_fork(&account, &from, at)?;
         let known = access.account_called(&self.new)?;
         if known.as_ref().is_some_and(|known| known.id == account.id) {
-            return Err(anyhow!("account {:?} cannot be copied to itself: name another", account.name).into());
+            return Err(anyhow!(
+                "account {:?} cannot be copied to itself: name another account",
+                account.name
+            )
+            .into());
         }
         let (to, credentials) = match known {
             Some(account) => (account, None),
@@ -201,7 +206,7 @@ impl Fork {
         let forked = books.paper.fork(account.id, to.id, at, &books.travel("", &self.reason));
         let standing = forked.map_err(|error| match error {
             PaperError::NotEmpty => anyhow!(
-                "account {:?} has a journal already: a copy needs a new account, or one that was neither prepared nor begun",
+                "account {:?} already has a paper account: copy to a new account, or to one whose paper account is empty",
                 to.name
             )
             .into(),
@@ -220,7 +225,7 @@ impl Fork {
             Some(credentials) if self.format == Format::Table => {
                 let mut out = output::stdout();
                 writeln!(out, "# {text}")?;
-                writeln!(out, "# Keep the secret and the token: they are not shown again.")?;
+                writeln!(out, "# Store the secret and the token now: they are not shown again.")?;
                 write!(out, "{}", sdk::exports(&url, credentials))?;
                 Ok(out.flush()?)
             }

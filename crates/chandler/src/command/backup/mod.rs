@@ -31,21 +31,21 @@ pub(crate) struct Arguments {
     /// The folder to create; with --keep, the parent folder of dated backups
     #[arg(required_unless_present = "verify")]
     destination: Option<PathBuf>,
-    /// With a store on PostgreSQL: verify a file of pg_dump, restored beside the database, or a
-    /// folder of pg_basebackup
+    /// With a store on PostgreSQL: verify a pg_dump file by restoring it into a temporary database,
+    /// or a pg_basebackup folder
     #[arg(long, value_name = "BACKUP", conflicts_with_all = ["destination", "keep", "without_key", "no_verify"])]
     verify: Option<PathBuf>,
     /// With --verify: an empty database to restore into, instead of a temporary one
     #[arg(long, value_name = "STORE", requires = "verify")]
     into: Option<String>,
-    /// Make DESTINATION/chandler-TIME, and remove the oldest beyond this number
+    /// Create DESTINATION/chandler-TIME, and remove the oldest backups beyond this number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     keep: Option<u32>,
-    /// Leave out secret.key: without it no account can sign in after a restore, so store that file
+    /// Exclude secret.key: without it no account can sign in after a restore, so store that file
     /// elsewhere
     #[arg(long)]
     without_key: bool,
-    /// Do not read the copy again to check every page and every block
+    /// Do not verify every page and block of the copy
     #[arg(long)]
     no_verify: bool,
     #[command(flatten)]
@@ -60,7 +60,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         (Place::Path(_), Some(backup)) => {
             let backup = backup.display();
             return Err(usage(format!(
-                "--verify is for backups of PostgreSQL: that of a directory is verified with `chandler restore {backup} --check`"
+                "--verify is for PostgreSQL backups: a backup of a directory is verified with `chandler restore \
+                {backup} --check`"
             )));
         }
         (Place::Server(address), Some(backup)) => {
@@ -95,7 +96,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         None
     } else {
         let words = Words {
-            damaged: "the backup is a true copy, but what was copied is damaged: find an older backup, or import the named series again",
+            damaged: "the backup matches the store, but the store is damaged: use an older backup, or import the \
+                named series again",
             stopped: &format!("stopped: {} is written, but not verified", to.display()),
         };
         Some(watched.check(&to, context.history.venues(), &words)?)
@@ -118,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             };
             writeln!(out, "{}: {}, {verdict}", to.display(), output::size(manifest.bytes()))?;
             if manifest.key_blake3.is_some() && manifest.file(Part::Key).is_none() {
-                writeln!(out, "secret.key is not in it: keep that file elsewhere")?;
+                writeln!(out, "secret.key is not included: store a copy of it elsewhere")?;
             }
             for path in &removed {
                 writeln!(out, "removed {}", path.display())?;
@@ -130,7 +132,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 }
 
 /// Note for a backup whose candles have an older schema.
-pub(super) const NOT_BLOCKS: &str = "pages verified, blocks not verified: the candles have an older schema, and a restore looks at the blocks before they go live";
+pub(super) const NOT_BLOCKS: &str = "pages verified, blocks not verified: the candles have an older schema, and a \
+    restore verifies the blocks after migrating them";
 
 /// Shared lock on the folder of dated backups, held while a backup is written to it. The operating
 /// system releases the lock when the process ends.

@@ -38,21 +38,21 @@ pub(crate) fn say_backup(
     let schemas = address.schemas().map(|schema| format!("--schema={schema}")).join(" ");
     let mut all = vec![
         Instead {
-            what: "one file of both databases, as they are at one moment, while servers go on",
+            what: "one file with a consistent snapshot of both schemas; servers may keep running",
             command: format!(
                 "mkdir -p {} && {with}pg_dump --format=custom {schemas} --file={dump} --dbname={url}",
                 shell_word(&to.display().to_string())
             ),
         },
         Instead {
-            what: "whether it is good: restored beside the database and read through, which changes nothing",
+            what: "verification: restores the file into a temporary database and reads it completely",
             command: format!(
                 "chandler --store {} backup --verify {dump}",
                 shell_word(&store_word(context.place()?))
             ),
         },
         Instead {
-            what: "the whole server, from which every later moment can be reached where it archives (docs/scaling.md)",
+            what: "the whole server; with WAL archiving, any later point in time can be restored (docs/scaling.md)",
             command: format!(
                 "{with}pg_basebackup --pgdata={base} --wal-method=stream --checkpoint=fast --dbname={url} && pg_verifybackup {base}"
             ),
@@ -60,13 +60,13 @@ pub(crate) fn say_backup(
     ];
     if let Some(key) = context.key_file() {
         all.push(Instead {
-            what: "the key of app secrets, which is in none of them: keep it elsewhere",
+            what: "the key file for app secrets, which no backup contains: store a copy elsewhere",
             command: format!("install -m 600 {} PLACE", shell_word(&key.display().to_string())),
         });
     }
     say(&all, format)?;
     Err(usage(
-        "a store on PostgreSQL is backed up with its own tools, pg_dump or pg_basebackup: the commands are on standard output",
+        "a store on PostgreSQL is backed up with pg_dump or pg_basebackup: the commands are on standard output",
     ))
 }
 
@@ -81,26 +81,28 @@ pub(crate) fn say_restore(
 ) -> Result<(), Failure> {
     if let Ok(running @ 1..) = store::servers(context.place()?) {
         let servers = output::count(running, "server");
-        return Err(anyhow!(
-            "the store at {address} is open in {servers}: stop every server, and run this again"
-        )
-        .into());
+        return Err(
+            anyhow!("the store at {address} is open in {servers}: stop every server, then retry").into()
+        );
     }
     let (with, url) = (with_password(address), shell_word(&address.for_tools()));
     let file = shell_word(&from.display().to_string());
     let store = shell_word(&store_word(context.place()?));
     let all = [
         Instead {
-            what: "with every server stopped, what is there is replaced by a file of pg_dump, all of it or nothing",
+            what: "with every server stopped: replaces the store with a pg_dump file, in one transaction",
             command: format!(
                 "{with}pg_restore --clean --if-exists --single-transaction --no-owner --dbname={url} {file}"
             ),
         },
-        Instead { what: "then", command: format!("chandler --store {store} check") },
+        Instead {
+            what: "verification of the restored store",
+            command: format!("chandler --store {store} check"),
+        },
     ];
     say(&all, format)?;
     Err(usage(
-        "a store on PostgreSQL is restored with its own tools, pg_restore or a base backup: the commands are on standard output",
+        "a store on PostgreSQL is restored with pg_restore or from a base backup: the commands are on standard output",
     ))
 }
 
@@ -174,17 +176,20 @@ pub(crate) fn verify(
             for problem in &problems {
                 writeln!(out, "{}", output::printable(problem))?;
             }
-            let verdict = if is_whole { "all whole" } else { "damaged" };
+            let verdict = if is_whole { "no damage found" } else { "damaged" };
             writeln!(
                 out,
-                "{}: restored and read through: {} in {}, {}: {verdict}",
+                "{}: restored and verified: {} in {}, {}: {verdict}",
                 backup.display(),
                 output::count(report.rows, "candle"),
                 output::count(report.blocks, "block"),
                 output::count(accounts, "account"),
             )?;
             if let Some(into) = into {
-                writeln!(out, "it stays in {into}: remove that database when it has served")?;
+                writeln!(
+                    out,
+                    "the restored copy remains in {into}: drop that database when it is no longer needed"
+                )?;
             }
             out.flush()?;
         }
@@ -192,7 +197,7 @@ pub(crate) fn verify(
     match is_whole {
         true => Ok(()),
         false => {
-            output::note("chandler: the backup is damaged: find an older one");
+            output::note("chandler: the backup is damaged: use an older one");
             Err(Failure::Reported)
         }
     }
@@ -223,13 +228,14 @@ fn named_target(text: &str, address: &Address) -> Result<Address, Failure> {
     let [candles, accounts] = address.schemas();
     if target.schemas() != address.schemas() {
         return Err(usage(format!(
-            "what is restored is called {candles} and {accounts}: write the same `schema=` in --into as in --store, and another database"
+            "the restored schemas are named {candles} and {accounts}: write the same `schema=` in --into as in \
+            --store, with another database"
         )));
     }
     match Store::open(&place, Access::Read) {
         Err(StoreError::Absent { .. }) => {}
         Err(error) => return Err(error.into()),
-        Ok(_) => return Err(anyhow!("{place} has a store in it: name a database that has none").into()),
+        Ok(_) => return Err(anyhow!("{place} contains a store: name an empty database").into()),
     }
     Ok((**target).clone())
 }
@@ -254,7 +260,7 @@ fn check_contents(address: &Address, dump: &Path) -> Result<(), Failure> {
         let has = |line: &str| line.contains(&format!(" TABLE DATA {schema} "));
         if !listed.lines().any(has) {
             return Err(anyhow!(
-                "{} has nothing of the schema {schema}: make it with the command of `chandler backup`",
+                "{} does not contain the schema {schema}: create it with the command that `chandler backup` prints",
                 dump.display()
             )
             .into());
@@ -279,7 +285,7 @@ fn restore(target: &Address, dump: &Path) -> Result<(), Failure> {
 fn verify_base(folder: &Path, format: Format) -> Result<(), Failure> {
     if !folder.join("backup_manifest").is_file() {
         return Err(usage(format!(
-            "{} is no folder of pg_basebackup: it has no backup_manifest; a backup of a directory is verified with \
+            "{} is not a pg_basebackup folder: it has no backup_manifest; a backup of a directory is verified with \
              `chandler restore {} --check`",
             folder.display(),
             folder.display()
@@ -290,7 +296,7 @@ fn verify_base(folder: &Path, format: Format) -> Result<(), Failure> {
         return Ok(output::json(&json!({"backup": folder.display().to_string(), "verified": true}))?);
     }
     let mut out = output::stdout();
-    writeln!(out, "{}: every file is as pg_basebackup wrote it", folder.display())?;
+    writeln!(out, "{}: every file matches the manifest of pg_basebackup", folder.display())?;
     Ok(out.flush()?)
 }
 
@@ -327,5 +333,5 @@ fn run(command: &mut Command, about: &Path) -> Result<String, Failure> {
     }
     let report = String::from_utf8_lossy(&ran.stderr);
     let report: Vec<&str> = report.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
-    Err(anyhow!("{} is not good: {}", about.display(), output::printable(&report.join("; "))).into())
+    Err(anyhow!("{} is not valid: {}", about.display(), output::printable(&report.join("; "))).into())
 }

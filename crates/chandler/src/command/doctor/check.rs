@@ -1,7 +1,8 @@
 //! One check of `chandler doctor` and its result.
 
 /// Advice if this user lacks permissions that the service's user has.
-pub(super) const AS_SERVICE: &str = "run this as the user that the service runs as (`sudo -u chandler chandler doctor`), or mend owner and mode";
+pub(super) const AS_SERVICE: &str = "run this as the user that the service runs as (`sudo -u chandler chandler \
+    doctor`), or correct the owner and mode";
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -29,7 +29,7 @@ pub(super) fn all(context: &CommandContext, deep: bool, progress: progress::Flag
 fn store(context: &CommandContext, deep: bool, progress: progress::Flags) -> Check {
     const NAME: &str = "store";
     let Ok(place) = context.place() else {
-        let says = "no store is named, and there is no home directory to look for one in";
+        let says = "no store is given, and there is no home directory for a default";
         return Check::warn(NAME, says, "name it with --store sqlite:DIR or CHANDLER_STORE");
     };
     let store = match Store::open(place, Access::Look) {
@@ -63,34 +63,36 @@ fn describe(name: &'static str, error: &StoreError) -> Check {
             format!("{place} has an older schema ({found}, this program has {known})"),
             match place.path() {
                 Some(_) => {
-                    "`chandler backup` first; the next `chandler import` brings candles forward, the next `chandler serve` accounts"
+                    "run `chandler backup` first; the next `chandler import` migrates the candles, the next `chandler \
+                    serve` the accounts"
                 }
                 None => {
-                    "a backup first; the next `chandler serve` brings both forward, and nodes of the release before go on"
+                    "make a backup first; the next `chandler serve` migrates both, and nodes of the previous release \
+                    keep working"
                 }
             },
         ),
         StoreError::Interrupted { .. } => Check::warn(
             name,
             says,
-            "any command that may write there undoes it, for instance `chandler check` or the import that was interrupted",
+            "any command that may write there rolls it back, such as `chandler check` or the interrupted import",
         ),
         StoreError::Emptied { .. } => {
             Check::fail(name, says, "`chandler restore DIR --only accounts --replace` (docs/operating.md)")
         }
         StoreError::Denied { .. } => Check::fail(name, says, AS_SERVICE),
-        StoreError::TooOld { .. } => {
-            Check::fail(name, says, "a backup first; then run a command of that commit that may write there")
-        }
+        StoreError::TooOld { .. } => Check::fail(
+            name,
+            says,
+            "make a backup first; then run a command of that commit that may write there",
+        ),
         StoreError::Newer { .. } | StoreError::Changed { .. } => {
             Check::fail(name, says, "use the release that wrote it, or a newer one")
         }
-        StoreError::Locked { .. } | StoreError::Busy { .. } => {
-            Check::warn(name, says, "run this again in a moment")
-        }
+        StoreError::Locked { .. } | StoreError::Busy { .. } => Check::warn(name, says, "retry in a moment"),
         StoreError::Full { .. } => Check::fail(name, says, "free some space"),
         StoreError::Disk { .. } | StoreError::Io { .. } => {
-            Check::fail(name, says, "look at the system's log, and at the disk")
+            Check::fail(name, says, "check the system log and the disk")
         }
         StoreError::Foreign { .. } => Check::fail(name, says, "name a store with --store"),
         StoreError::HalfRestored { .. } => Check::fail(name, says, "run that restore again"),
@@ -137,7 +139,10 @@ fn sample(store: &Store) -> Checked {
             ControlFlow::Break(())
         })?;
     }
-    Ok((format!("tables whole, and {read} of {} newest blocks; --deep reads all", series.len()), problems))
+    Ok((
+        format!("tables intact, {read} of {} newest blocks verified; --deep verifies all", series.len()),
+        problems,
+    ))
 }
 
 /// Checks the accounts. Returns nothing if there are no accounts yet, because a check must not
@@ -159,8 +164,8 @@ fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
         Ok(Some(found)) => found,
     };
     let database = match (findings.is_empty(), place.path()) {
-        (true, Some(_)) => Check::ok(NAME, "accounts.db is whole"),
-        (true, None) => Check::ok(NAME, "every reference between their tables holds"),
+        (true, Some(_)) => Check::ok(NAME, "accounts.db is intact"),
+        (true, None) => Check::ok(NAME, "all references between the tables are valid"),
         (false, at) => damaged(
             NAME,
             &findings.iter().map(Finding::to_string).collect::<Vec<_>>(),
@@ -179,7 +184,9 @@ fn key(place: &Place, context: &CommandContext) -> Check {
     let name = if place.path().is_some() { KEY } else { KEY_OF_NODE };
     let access = access::Access::look_at(place, context.key_file().as_deref());
     match access.and_then(|access| access.check_key()) {
-        Ok(opened) => Check::ok(name, format!("its owner's alone, and opens every app secret ({opened})")),
+        Ok(opened) => {
+            Check::ok(name, format!("readable only by its owner, and decrypts every app secret ({opened})"))
+        }
         Err(error) => key_told(name, &error),
     }
 }
@@ -195,7 +202,7 @@ fn key_told(name: &'static str, error: &AccessError) -> Check {
             Check::fail(name, format!("{says}: {source}"), AS_SERVICE)
         }
         AccessError::KeyFile { source, .. } => {
-            Check::fail(name, format!("{says}: {source}"), "look at the system's log, and at the disk")
+            Check::fail(name, format!("{says}: {source}"), "check the system log and the disk")
         }
         AccessError::Store(error) => describe(name, error),
         AccessError::KeyUnnamed | AccessError::KeyElsewhere { .. } | AccessError::KeyDiffers { .. } => {

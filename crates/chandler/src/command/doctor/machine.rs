@@ -1,8 +1,15 @@
-//! Checks disk space and file descriptors.
+//! Checks of this machine: disk space, file descriptors, the statement font, the clock and the
+//! calendars.
 
 use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use jiff::civil::date;
+use market::{CALENDAR_WARNING_DAYS, Market, Timestamp, Zone};
+use server::{PdfError, statement_font};
 
 use super::check::{AS_SERVICE, Check};
+use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::output;
 
@@ -42,16 +49,14 @@ fn judge_cache(folder: &Path, size: u64, space: Space) -> Check {
     const NAME: &str = "disk";
     let shown = folder.display();
     let says = format!(
-        "{} free where the cache {shown} is, which may take {}",
+        "{} free on the disk of the cache {shown}, which may use {}",
         output::size(space.free),
         output::size(size)
     );
     match space {
-        Space { read_only: true, .. } => Check::fail(
-            NAME,
-            format!("{shown} is on a disk that cannot be written"),
-            "name another with --cache",
-        ),
+        Space { read_only: true, .. } => {
+            Check::fail(NAME, format!("the disk of {shown} is not writable"), "name another with --cache")
+        }
         Space { closed: true, .. } => {
             Check::fail(NAME, format!("this user may not write to {shown}"), AS_SERVICE)
         }
@@ -99,10 +104,10 @@ fn space(_: &Path) -> Option<Space> {
 fn judge(store: &Path, size: u64, space: Space) -> Check {
     const NAME: &str = "disk";
     let (free, held) = (output::size(space.free), output::size(size));
-    let says = format!("{free} free where {} is, the store has {held}", store.display());
+    let says = format!("{free} free on the disk of {}, the store uses {held}", store.display());
     if space.read_only {
-        let advice = "make it writable: imports, and accounts while serving, write there";
-        return Check::fail(NAME, format!("{} is on a disk that cannot be written", store.display()), advice);
+        let advice = "make it writable: imports and servers write there";
+        return Check::fail(NAME, format!("the disk of {} is not writable", store.display()), advice);
     }
     if space.closed {
         let says = format!("this user may not write to {} or its databases", store.display());
@@ -115,7 +120,7 @@ fn judge(store: &Path, size: u64, space: Space) -> Check {
         // A large import rewrites most of the store before it frees the old blocks, and a backup
         // needs the same amount of space.
         free if free < size => {
-            Check::warn(NAME, says, "have as much free as the store has, for backups and large imports")
+            Check::warn(NAME, says, "free as much space as the store uses, for backups and large imports")
         }
         _ => Check::ok(NAME, says),
     }
@@ -140,7 +145,7 @@ fn limit() -> Option<u64> {
 fn judge_descriptors(limit: u64, connections_max: u32) -> Check {
     const NAME: &str = "descriptors";
     let needed = u64::from(connections_max) + DESCRIPTORS_OWN;
-    let says = format!("{limit} files may be open at once, connections_max is {connections_max}");
+    let says = format!("{limit} files may be open concurrently, connections_max is {connections_max}");
     if limit < needed {
         let advice = format!(
             "raise the limit to {needed} (`ulimit -n`, LimitNOFILE of a unit), or lower connections_max to {}",
@@ -149,6 +154,93 @@ fn judge_descriptors(limit: u64, connections_max: u32) -> Check {
         return Check::warn(NAME, says, advice);
     }
     Check::ok(NAME, says)
+}
+
+/// Checks that a font with Chinese characters is installed. Without it, Chinese statements are
+/// refused; English statements need no font.
+pub(super) fn statements(named: Option<&Path>) -> Check {
+    const NAME: &str = "statement font";
+    match statement_font(named) {
+        Ok(path) => Check::ok(NAME, format!("Chinese statements use {}", path.display())),
+        Err(PdfError::NoFont) => Check::warn(
+            NAME,
+            "no font with Chinese characters was found: PDF statements are available only in English",
+            "install fonts-noto-cjk or fonts-wqy-microhei, or name a font file in statement_font (docs/statements.md)",
+        ),
+        Err(error) => {
+            let advice = match &error {
+                PdfError::Read { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                    AS_SERVICE
+                }
+                _ => {
+                    "set statement_font to a TrueType or OpenType file with Chinese characters, or leave it empty \
+                    (docs/statements.md)"
+                }
+            };
+            Check::fail(NAME, error.to_string(), advice)
+        }
+    }
+}
+
+/// Tolerance in seconds for files written by machines with a different clock.
+const SLACK_S: i64 = 300;
+
+/// Compares the machine's clock with the modification times of existing files.
+pub(super) fn clock(context: &CommandContext) -> Check {
+    let store = context.directory();
+    let program = std::env::current_exe().ok();
+    let files = ["candles.db", "accounts.db"].map(|name| store.map(|store| store.join(name)));
+    let files = files.iter().flatten().map(|path| path.as_path()).chain(program.as_deref());
+    let written = files.filter_map(|path| Some((written_at(path)?, path.display().to_string())));
+    judge_clock(Clock::Machine.now(), written.max())
+}
+
+fn judge_clock(now: Timestamp, newest: Option<(Timestamp, String)>) -> Check {
+    const NAME: &str = "clock";
+    const ADVICE: &str = "set the machine's clock: signatures, tokens and levels depend on it";
+    // This program did not exist before that date, so the clock was never set.
+    let floor = Zone::of(Market::Hk).midnight(date(2026, 11, 1));
+    if now < floor {
+        return Check::fail(
+            NAME,
+            format!("the machine's clock is at {now}, when this program did not exist"),
+            ADVICE,
+        );
+    }
+    match newest {
+        Some((at, path)) if at.0.saturating_sub(now.0) > SLACK_S => Check::fail(
+            NAME,
+            format!("the machine's clock is at {now}, but {path} was written at {at}"),
+            ADVICE,
+        ),
+        _ => Check::ok(NAME, format!("{now}, later than all file times")),
+    }
+}
+
+fn written_at(path: &Path) -> Option<Timestamp> {
+    let since = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok().map(Timestamp)
+}
+
+pub(super) fn calendars(context: &CommandContext) -> Vec<Check> {
+    const NAME: &str = "calendar";
+    const ADVICE: &str = "`chandler calendar --write DIR`, add the announced days, then --calendars DIR";
+    let each = Market::ALL.into_iter().map(|market| {
+        let venue = context.history.venues().of(market);
+        let through = venue.calendar().valid_through();
+        let left = venue.zone().date(context.now()).until(through).map_or(0, |span| span.get_days());
+        let says = format!("{market} is known through {through}, {left} days from now");
+        match left {
+            left if left < 0 => Check::fail(
+                NAME,
+                format!("{market} was known through {through}: weekdays count as trading days since then"),
+                ADVICE,
+            ),
+            left if left <= CALENDAR_WARNING_DAYS => Check::warn(NAME, says, ADVICE),
+            _ => Check::ok(NAME, says),
+        }
+    });
+    each.collect()
 }
 
 #[cfg(test)]
@@ -179,5 +271,16 @@ mod tests {
         assert_eq!(judge_descriptors(1024, 900).verdict, Verdict::Ok);
         assert_eq!(judge_descriptors(1024, 961).verdict, Verdict::Warn);
         assert!(judge_descriptors(1024, 16_384).advice.unwrap().contains("lower connections_max to 960"));
+    }
+
+    #[test]
+    fn a_clock_behind_the_newest_file_is_wrong() {
+        let now = Timestamp(1_794_708_000);
+        let verdict =
+            |at: Option<i64>| judge_clock(now, at.map(|at| (Timestamp(at), "x".to_owned()))).verdict;
+        assert_eq!(verdict(None), Verdict::Ok);
+        assert_eq!(verdict(Some(now.0 + SLACK_S)), Verdict::Ok);
+        assert_eq!(verdict(Some(now.0 + SLACK_S + 1)), Verdict::Fail);
+        assert_eq!(judge_clock(Timestamp(0), None).verdict, Verdict::Fail);
     }
 }

@@ -3,12 +3,10 @@
 
 mod check;
 mod databases;
-mod font;
 mod machine;
 mod ports;
 mod sdk;
 mod server;
-mod time;
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -65,13 +63,13 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 
 impl Arguments {
     fn checks(&self, context: &CommandContext) -> Vec<Check> {
-        let mut checks = vec![time::clock(context)];
-        checks.extend(time::calendars(context));
+        let mut checks = vec![machine::clock(context)];
+        checks.extend(machine::calendars(context));
         let (config, check) = self.config();
         checks.push(check);
         checks.extend(certificate(&config.server, Clock::Machine.now()));
         checks.extend(exposure(&config));
-        checks.push(font::statements(config.settings().statement_font.as_deref()));
+        checks.push(machine::statements(config.settings().statement_font.as_deref()));
         checks.extend(machine::disk(context));
         let context = &context.again().with_key_file(&config.node.key_file);
         if let Ok(Place::Server(address)) = context.place() {
@@ -87,7 +85,7 @@ impl Arguments {
         checks.extend(self.server.as_deref().map(Url::parse).into_iter().flat_map(|url| match url {
             Ok(url) => ports::server(&url, &Network::within(&url, SERVER_WITHIN)),
             Err(failure) => {
-                vec![Check::fail("server", failure.to_string(), "mend --server or CHANDLER_SERVER")]
+                vec![Check::fail("server", failure.to_string(), "correct --server or CHANDLER_SERVER")]
             }
         }));
         checks
@@ -99,10 +97,10 @@ impl Arguments {
     fn config(&self) -> (Config, Check) {
         let name = "configuration";
         match (self.serve.laid(), self.serve.config_file()) {
-            (Ok(config), Some(path)) => (config, Check::ok(name, format!("{} is good", path.display()))),
-            (Ok(config), None) => (config, Check::ok(name, "no file; defaults, environment and flags hold")),
+            (Ok(config), Some(path)) => (config, Check::ok(name, format!("{} is valid", path.display()))),
+            (Ok(config), None) => (config, Check::ok(name, "no file; defaults, environment and flags apply")),
             (Err(failure), _) => {
-                let advice = "mend it; docs/chandler.toml lists every key, `chandler config show` what holds";
+                let advice = "correct it; docs/chandler.toml lists every key, `chandler config show` the effective values";
                 (Config::default(), Check::fail(name, failure.to_string(), advice))
             }
         }
@@ -115,19 +113,20 @@ fn certificate(config: &ServerConfig, now: Timestamp) -> Option<Check> {
     match config.check_tls() {
         Ok(None) => None,
         Ok(Some(certificate)) => {
-            const RENEW: &str =
-                "renew it and put the new one in its place: a server takes it up by itself (docs/tls.md)";
+            const RENEW: &str = "renew it and replace the files: a running server reloads them (docs/tls.md)";
             let (path, until) = (&config.tls_cert, certificate.not_after);
             Some(match certificate.concern(now) {
-                None => Check::ok(NAME, format!("{path} can be shown to clients until {until}")),
+                None => Check::ok(NAME, format!("{path} is valid until {until}")),
                 Some(concern) => {
                     let says = format!("{concern} ({path})");
                     match concern {
                         Concern::Ended(_) => Check::fail(NAME, says, RENEW),
                         Concern::EndsSoon(_) => Check::warn(NAME, says, RENEW),
-                        Concern::Early(_) => {
-                            Check::fail(NAME, says, "name one that holds already, or set the machine's clock")
-                        }
+                        Concern::Early(_) => Check::fail(
+                            NAME,
+                            says,
+                            "use one that is already valid, or set the machine's clock",
+                        ),
                     }
                 }
             })
@@ -138,7 +137,7 @@ fn certificate(config: &ServerConfig, now: Timestamp) -> Option<Check> {
                     AS_SERVICE
                 }
                 _ => {
-                    "name the PEM files of a certificate and of its key (docs/tls.md): a server would not start"
+                    "name the PEM files of a certificate and its key (docs/tls.md): a server would not start"
                 }
             };
             Some(Check::fail(NAME, error.to_string(), advice))
@@ -167,6 +166,6 @@ fn print(checks: &[Check]) -> Result<(), Failure> {
     }
     let count = |of: Verdict| checks.iter().filter(|check| check.verdict == of).count();
     let (warned, failed) = (count(Verdict::Warn), count(Verdict::Fail));
-    writeln!(out, "{} checks, {warned} to look at, {failed} to mend", checks.len())?;
+    writeln!(out, "{} checks: {}, {failed} failed", checks.len(), output::count(warned as u64, "warning"))?;
     Ok(out.flush()?)
 }

@@ -98,7 +98,9 @@ fn judge(address: SocketAddr, bound: Result<(), io::ErrorKind>, holder: impl FnO
     match bound {
         Ok(()) => Check::ok(NAME, format!("{address} is free")),
         Err(io::ErrorKind::AddrInUse) => match holder() {
-            Holder::Chandler => Check::ok(NAME, format!("{address} is in use by a Chandler that answers")),
+            Holder::Chandler => {
+                Check::ok(NAME, format!("{address} is in use by a Chandler server that responds"))
+            }
             Holder::Unknown => Check::warn(
                 NAME,
                 format!("{address} is in use; with TLS, doctor cannot tell by which program"),
@@ -107,18 +109,18 @@ fn judge(address: SocketAddr, bound: Result<(), io::ErrorKind>, holder: impl FnO
             Holder::Other => Check::fail(
                 NAME,
                 format!("{address} is in use by another program"),
-                "stop that one, or choose another port (--listen, --tcp, docs/chandler.toml)",
+                "stop it, or choose another port (--listen, --tcp, docs/chandler.toml)",
             ),
         },
         Err(io::ErrorKind::PermissionDenied) => Check::fail(
             NAME,
             format!("this user may not listen on {address}"),
-            "choose a port from 1024 on, or put a proxy in front",
+            "choose a port of 1024 or higher, or use a proxy",
         ),
         Err(io::ErrorKind::AddrNotAvailable) => Check::fail(
             NAME,
-            format!("{address} is no address of this machine"),
-            "name one that is, or 0.0.0.0",
+            format!("{address} is not an address of this machine"),
+            "use an address of this machine, or 0.0.0.0",
         ),
         Err(kind) => {
             Check::fail(NAME, format!("cannot listen on {address}: {kind}"), "choose another address")
@@ -157,12 +159,12 @@ pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
         }
     };
     let check = match health {
-        Health::Well => Check::ok(NAME, format!("{shown} is well")),
+        Health::Well => Check::ok(NAME, format!("{shown} is healthy")),
         Health::Unwell(reasons) => {
             Check::fail(NAME, format!("{shown} is not ready: {reasons}"), "see its log")
         }
         Health::Other(status) => {
-            let says = format!("{shown} answers with status {status}, but not as Chandler does");
+            let says = format!("{shown} responds with status {status}, but is not a Chandler server");
             // The clock of another program is irrelevant.
             return vec![Check::fail(NAME, says, "is the address right, with its port and path?")];
         }
@@ -208,7 +210,7 @@ fn parse_date(text: &str) -> Option<Timestamp> {
 fn drift(here: Timestamp, there: Timestamp, server: &str) -> Check {
     const NAME: &str = "server clock";
     let apart = here.0.saturating_sub(there.0);
-    let says = format!("{server} says {there}, this machine {here}: {} s apart", apart.abs());
+    let says = format!("{server} has {there}, this machine {here}: {} s apart", apart.abs());
     let advice = "set the clock that is wrong: signed requests are refused when they are 300 s apart";
     match apart.abs() {
         apart if apart > i64::from(TIMESTAMP_TOLERANCE_S) => Check::fail(NAME, says, advice),

@@ -36,7 +36,7 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
         checks.push(Check::warn(
             NAME,
             says,
-            "newer packages read the first, older ones the second: set both alike",
+            "newer packages read the first, older ones the second: set both to the same values",
         ));
     }
     let pointed: BTreeSet<String> = FAMILIES
@@ -47,7 +47,7 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
     let set = |family: &&str| CREDENTIALS.iter().any(|name| value(family, name).is_some());
     if checks.is_empty() {
         let says =
-            if FAMILIES.iter().any(set) { "complete, and a server answers there" } else { "none are set" };
+            if FAMILIES.iter().any(set) { "complete, and a server responds there" } else { "none are set" };
         checks.push(Check::ok(NAME, says));
     }
     checks.extend(FAMILIES.iter().any(set).then(heedless));
@@ -57,7 +57,7 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
 /// Returns a reminder that some SDK packages send hard-coded keys to their vendor's host and ignore
 /// the variables. This check cannot see the programs' source code.
 fn heedless() -> Check {
-    let advice = format!("{HEEDLESS_ADVICE}. Programs on longbridge 5 heed them either way");
+    let advice = format!("{HEEDLESS_ADVICE}. Programs that use longbridge 5 respect them in any case");
     Check::warn(NAME, HEEDLESS, advice)
 }
 
@@ -72,7 +72,7 @@ fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check>
     };
     let credentials = missing(&CREDENTIALS);
     if !credentials.is_empty() && credentials.len() < CREDENTIALS.len() {
-        let says = format!("half set: {} missing", list(&credentials));
+        let says = format!("partly set: {} missing", list(&credentials));
         return Some(Check::warn(
             NAME,
             says,
@@ -81,7 +81,8 @@ fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check>
     }
     if addresses().all(|name| value(name).is_none()) {
         let all = missing(&[HTTP, "QUOTE_WS_URL", "TRADE_WS_URL"]);
-        let says = format!("{family}_ has credentials but no addresses: an SDK would ask its own service");
+        let says =
+            format!("{family}_ has credentials but no addresses: an SDK would use its default service");
         return credentials.is_empty().then(|| Check::warn(NAME, says, format!("set {}", all.join(", "))));
     }
     // Each pair must be complete, and at least one pair must be set.
@@ -95,7 +96,8 @@ fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check>
     if missing.is_empty() {
         return None;
     }
-    let says = format!("half set: {} missing, so a part of an SDK would ask elsewhere", list(&missing));
+    let says =
+        format!("partly set: {} missing, so parts of an SDK would use its default service", list(&missing));
     Some(Check::warn(NAME, says, "`chandler account create --url URL` prints all of them"))
 }
 
@@ -105,15 +107,15 @@ fn list(names: &[String]) -> String {
 
 /// Warns if an address is invalid or nothing listens there.
 fn reach(address: &str, listens: &dyn Fn(&str, u16) -> bool) -> Option<Check> {
-    let advice = "start the server there (`chandler serve`), or set the variables to where it is";
+    let advice = "start the server there (`chandler serve`), or set the variables to its address";
     let Some((host, port)) = host_and_port(address) else {
-        let says = "an address among the variables cannot be read";
+        let says = "one of the addresses in the variables is invalid";
         return Some(Check::warn(NAME, says, "write http://127.0.0.1:8080 and ws://127.0.0.1:8080/v2"));
     };
     if listens(&host, port) {
         return None;
     }
-    Some(Check::warn(NAME, format!("nobody listens at {host}:{port}"), advice))
+    Some(Check::warn(NAME, format!("no server listens at {host}:{port}"), advice))
 }
 
 fn host_and_port(address: &str) -> Option<(String, u16)> {
@@ -184,7 +186,7 @@ mod tests {
     #[test]
     fn all_variables_or_none_are_ok() {
         assert_eq!(describe(&[]), ["ok: none are set"]);
-        assert_eq!(describe(&WHOLE), ["ok: complete, and a server answers there"]);
+        assert_eq!(describe(&WHOLE), ["ok: complete, and a server responds there"]);
     }
 
     #[test]
@@ -194,15 +196,17 @@ mod tests {
         };
         assert_eq!(
             describe(&without("LONGPORT_APP_SECRET")),
-            ["warn: half set: LONGPORT_APP_SECRET is missing"]
+            ["warn: partly set: LONGPORT_APP_SECRET is missing"]
         );
         assert_eq!(
             describe(&without("LONGPORT_HTTP_URL")),
-            ["warn: half set: LONGPORT_HTTP_URL is missing, so a part of an SDK would ask elsewhere"]
+            [
+                "warn: partly set: LONGPORT_HTTP_URL is missing, so parts of an SDK would use its default service"
+            ]
         );
         assert_eq!(
             describe(&WHOLE[..3]),
-            ["warn: LONGPORT_ has credentials but no addresses: an SDK would ask its own service"]
+            ["warn: LONGPORT_ has credentials but no addresses: an SDK would use its default service"]
         );
         let mut differs = WHOLE.to_vec();
         differs.extend(
@@ -225,9 +229,9 @@ mod tests {
         };
         assert_eq!(
             describe(&go(&["LONGPORT_QUOTE_URL", "LONGPORT_TRADE_URL"])),
-            ["ok: complete, and a server answers there"]
+            ["ok: complete, and a server responds there"]
         );
-        let half = "warn: half set: LONGPORT_TRADE_URL is missing, so a part of an SDK would ask elsewhere";
+        let half = "warn: partly set: LONGPORT_TRADE_URL is missing, so parts of an SDK would use its default service";
         assert_eq!(describe(&go(&["LONGPORT_QUOTE_URL"])), [half]);
         // One pair is complete, but the other is only half set.
         let mut both = WHOLE.to_vec();
@@ -236,7 +240,7 @@ mod tests {
         assert_eq!(
             describe(&go(&[])),
             [
-                "warn: half set: LONGPORT_QUOTE_WS_URL, LONGPORT_TRADE_WS_URL are missing, so a part of an SDK would \
+                "warn: partly set: LONGPORT_QUOTE_WS_URL, LONGPORT_TRADE_WS_URL are missing, so a part of an SDK would \
                  ask elsewhere"
             ]
         );
@@ -248,9 +252,9 @@ mod tests {
     fn an_unreachable_address_is_shown_without_its_user_name() {
         let mut away = WHOLE;
         away[3].1 = "https://name:hush@example.org/x";
-        assert_eq!(describe(&away), ["warn: nobody listens at example.org:443"]);
+        assert_eq!(describe(&away), ["warn: no server listens at example.org:443"]);
         away[3].1 = "nowhere";
-        assert_eq!(describe(&away), ["warn: an address among the variables cannot be read"]);
+        assert_eq!(describe(&away), ["warn: one of the addresses in the variables is invalid"]);
         assert_eq!(host_and_port("ws://[::1]:9/v2"), Some(("::1".to_owned(), 9)));
         assert_eq!(all(&|_| None, &|_, _| false)[0].verdict, Verdict::Ok);
     }

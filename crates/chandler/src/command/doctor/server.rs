@@ -45,8 +45,8 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
     let facts = match &host.found {
         Ok(facts) => facts,
         Err(error) if has_primary => {
-            let says = format!("{at} does not answer: {error}");
-            return Check::warn(NAME, says, "start it: the next failure of the primary finds no other");
+            let says = format!("{at} does not respond: {error}");
+            return Check::warn(NAME, says, "start it: without it there is no failover");
         }
         Err(error) => return Check::fail(NAME, error.to_string(), advice(error).unwrap_or(MEND)),
     };
@@ -58,37 +58,37 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
     if facts.is_read_only {
         return Check::fail(
             NAME,
-            format!("{says}, takes no changes"),
+            format!("{says}, is read-only"),
             "`alter database … reset default_transaction_read_only`, or name the primary",
         );
     }
     let behind = facts.replication.as_ref().and_then(|replication| replication.behind_ms);
     if let Some(behind_ms) = behind.filter(|behind_ms| *behind_ms > BEHIND_WARN_MS) {
         let says = format!("{says}, {} s behind", behind_ms / 1_000);
-        return Check::warn(NAME, says, "look at its log, and at the network between");
+        return Check::warn(NAME, says, "check its log and the network");
     }
     match facts.checks_pages {
-        Some(true) => Check::ok(NAME, format!("{says}, checksums of pages")),
+        Some(true) => Check::ok(NAME, format!("{says}, page checksums")),
         None => Check::ok(NAME, says),
         Some(false) => Check::warn(
             NAME,
-            format!("{says}, no checksums of pages: what a disk damages is not noticed"),
+            format!("{says}, no page checksums: disk corruption is not detected"),
             "stop it, then `pg_checksums --enable -D` its data directory",
         ),
     }
 }
 
-const MEND: &str = "mend what it says, then run this again";
+const MEND: &str = "fix the reported problem, then retry";
 
 /// Returns advice for an error caused by the database server, or `None` for other errors.
 pub(super) fn advice(error: &StoreError) -> Option<&'static str> {
     match error {
-        StoreError::Away { .. } => Some("start the server, or name another with --store"),
+        StoreError::Away { .. } => Some("start the server, or use another with --store"),
         StoreError::Refused { .. } | StoreError::NoRights { .. } => {
-            Some("let this user in (docs/scaling.md)")
+            Some("grant access to this user (docs/scaling.md)")
         }
         StoreError::ReadOnlyServer { .. } => Some("name the primary, or promote a standby"),
-        StoreError::Exhausted { .. } => Some("raise `pool=` in the address, or run this again"),
+        StoreError::Exhausted { .. } => Some("raise `pool=` in the address, or retry"),
         StoreError::WrongEncoding { .. } => {
             Some("`createdb --encoding UTF8 --template template0`, and name that database")
         }
@@ -103,14 +103,14 @@ fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check 
     let [candles, accounts] =
         found.schemas.map(|steps| steps.map_or("none yet".to_owned(), |step| step.to_string()));
     let says = format!(
-        "{}, {}: schema of candles {candles}, of accounts {accounts}",
+        "{}, {}: candle schema {candles}, account schema {accounts}",
         address.database(),
         facts.encoding
     );
     if found.is_half_moved {
         return Check::warn(
             NAME,
-            format!("{says}; it has only the beginning of a move"),
+            format!("{says}; it contains an incomplete move"),
             "run that `chandler move` again to finish it",
         );
     }
@@ -119,7 +119,7 @@ fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check 
         true => Check::ok(NAME, says),
         false => Check::fail(
             NAME,
-            format!("{says}; {} may not make what is missing", address.user()),
+            format!("{says}; {} may not create what is missing", address.user()),
             format!("`grant create on database {} to {}`", address.database(), address.user()),
         ),
     }
@@ -130,10 +130,10 @@ fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check 
 fn clock(ahead_ms: i64) -> Check {
     const NAME: &str = "database clock";
     let side = if ahead_ms < 0 { "behind" } else { "ahead of" };
-    let says = format!("{:.1} s {side} that of this machine", ahead_ms.saturating_abs() as f64 / 1_000.0);
+    let says = format!("{:.1} s {side} this machine's clock", ahead_ms.saturating_abs() as f64 / 1_000.0);
     match ahead_ms.saturating_abs() {
-        apart if apart >= CLOCK_FAIL_MS => Check::fail(NAME, says, "set both clocks, with NTP"),
-        apart if apart >= CLOCK_WARN_MS => Check::warn(NAME, says, "set both clocks, with NTP"),
+        apart if apart >= CLOCK_FAIL_MS => Check::fail(NAME, says, "synchronize both clocks with NTP"),
+        apart if apart >= CLOCK_WARN_MS => Check::warn(NAME, says, "synchronize both clocks with NTP"),
         _ => Check::ok(NAME, says),
     }
 }
@@ -169,7 +169,7 @@ fn standbys(found: &Replication) -> Check {
     let connected = output::count(u64::from(*standbys), "standby");
     if synchronous_names.is_empty() {
         let says =
-            format!("{connected}; a commit waits for none: what was acknowledged last goes with this server");
+            format!("{connected}; commits wait for none: acknowledged changes can be lost with this server");
         return Check::warn(NAME, says, "set synchronous_standby_names (docs/scaling.md)");
     }
     if *synchronous == 0 {
@@ -177,7 +177,7 @@ fn standbys(found: &Replication) -> Check {
             format!("{connected}; commits wait for {synchronous_names:?}, and none of them is connected");
         return Check::fail(NAME, says, "start a standby of that name, or change synchronous_standby_names");
     }
-    Check::ok(NAME, format!("{connected}, a commit waits for {synchronous_names}"))
+    Check::ok(NAME, format!("{connected}, commits wait for {synchronous_names}"))
 }
 
 fn archiving(found: &Archiving) -> Check {
@@ -186,13 +186,13 @@ fn archiving(found: &Archiving) -> Check {
     match (found.is_on, found.last_success_at, found.last_failure_at) {
         (false, ..) => Check::warn(
             NAME,
-            "off: one can go back to a base backup, and to no moment after it",
-            "set archive_mode and archive_command (docs/scaling.md), or leave it to the service that runs the server",
+            "off: only base backups can be restored, not later points in time",
+            "set archive_mode and archive_command (docs/scaling.md), or rely on the service that hosts the server",
         ),
         (true, success, Some(failure)) if success.is_none_or(|success| success <= failure) => Check::fail(
             NAME,
             format!("the last attempt, {}, has failed", at(failure)),
-            "look at the log of the server: archive_command must succeed",
+            "check the server's log: archive_command must succeed",
         ),
         (true, Some(success), _) => Check::ok(NAME, format!("on, last done {}", at(success))),
         (true, None, _) => Check::ok(NAME, "on, nothing to archive yet"),
@@ -217,7 +217,7 @@ fn at_work(found: &Result<Occupancy, StoreError>) -> Check {
         Some((name, ago_ms)) => Check::warn(
             NAME,
             format!("{says}; {name} was last seen {} s ago", ago_ms / 1_000),
-            "look at its log if it should be running",
+            "check its log if it should be running",
         ),
     }
 }
@@ -247,7 +247,7 @@ mod tests {
         let good = server(&host(|facts| facts.tls = Some("TLSv1.3".to_owned())), true);
         assert_eq!(
             (good.verdict, good.says.as_str()),
-            (Verdict::Ok, "one:5432: primary, version 15.18, TLS 1.3, checksums of pages")
+            (Verdict::Ok, "one:5432: primary, version 15.18, TLS 1.3, page checksums")
         );
         assert_eq!(server(&host(|facts| facts.checks_pages = Some(false)), true).verdict, Verdict::Warn);
         assert_eq!(server(&host(|facts| facts.is_read_only = true), true).verdict, Verdict::Fail);
@@ -272,7 +272,7 @@ mod tests {
         {
             assert_eq!(clock(ahead_ms).verdict, verdict, "{ahead_ms}");
         }
-        assert_eq!(clock(-1_540).says, "1.5 s behind that of this machine");
+        assert_eq!(clock(-1_540).says, "1.5 s behind this machine's clock");
     }
 
     #[test]

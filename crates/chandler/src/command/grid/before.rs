@@ -53,7 +53,7 @@ fn lines(symbol: &str, info: &Value) -> Vec<(&'static str, String)> {
         none if none.is_empty() => "none yet".to_owned(),
         price => format!("{} {price}", text(channel, "currency")),
     };
-    let hours = if is("support_rth") { "regular, or before and after them too" } else { "regular" };
+    let hours = if is("support_rth") { "regular, or with pre- and post-market" } else { "regular" };
     let mut lines = vec![
         ("security", format!("{symbol} {}", text(info, "name")).trim_end().to_owned()),
         ("price", price),
@@ -79,7 +79,7 @@ impl Agree {
             return Ok(output::json(&json!({}))?);
         }
         let mut out = output::stdout();
-        writeln!(out, "agreed: grids are taken")?;
+        writeln!(out, "accepted: grids can be submitted")?;
         Ok(out.flush()?)
     }
 }

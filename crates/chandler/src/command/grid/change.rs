@@ -48,13 +48,13 @@ impl Cancel {
 
 impl Suspend {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        self.which.run(GridChange::Suspend, "pauses", context)
+        self.which.run(GridChange::Suspend, "is paused", context)
     }
 }
 
 impl Restart {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        self.which.run(GridChange::Restart, "goes on", context)
+        self.which.run(GridChange::Restart, "is resumed", context)
     }
 }
 

@@ -15,8 +15,7 @@ pub(super) struct List {
     /// Only this security
     #[arg(long)]
     symbol: Option<String>,
-    /// Only this state, as the list calls it: running, paused, cancelled, expired; may be given
-    /// several times
+    /// Only this state, as shown in the list: running, paused, cancelled, expired; may be repeated
     #[arg(long, value_name = "STATUS")]
     status: Vec<String>,
     #[command(flatten)]
@@ -52,7 +51,7 @@ impl List {
             Column::Right("profit"),
         ];
         let grids = rows(&document, "grid_order").iter().map(row).collect();
-        shown::table(&columns, grids, "no grids: `chandler grid submit` begins one")
+        shown::table(&columns, grids, "no grids: `chandler grid submit` starts one")
     }
 }
 

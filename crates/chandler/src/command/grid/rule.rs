@@ -16,13 +16,13 @@ use crate::remote::field;
 
 #[derive(Debug, Args)]
 pub(super) struct RuleFlags {
-    /// The base price: the first steps are counted from it
+    /// Base price, from which the first steps are counted
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     base: Option<String>,
-    /// The lower bound: nothing is triggered below it
+    /// Lower bound, below which nothing is triggered
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     lower: Option<String>,
-    /// The upper bound: nothing is triggered above it
+    /// Upper bound, above which nothing is triggered
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     upper: Option<String>,
     /// A step up or down, as an amount
@@ -43,7 +43,7 @@ pub(super) struct RuleFlags {
     /// A step down in percent, if it differs from the step up
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     percent_down: Option<String>,
-    /// The number of shares that a step trades
+    /// Number of shares per step
     #[arg(long, value_name = "QUANTITY", allow_negative_numbers = true)]
     quantity: Option<String>,
     /// The minimum position after a sale
@@ -58,41 +58,41 @@ pub(super) struct RuleFlags {
     /// The action if the price opens or rises above the upper bound [default: wait]
     #[arg(long, value_enum, value_name = "WHAT")]
     at_upper: Option<Bound>,
-    /// The type of its sales: GMO at the market, GLO or GTG with the triggering price as limit
-    /// [default: GMO]
+    /// Order type of sales: GMO is a market order, GLO and GTG are limit orders at the trigger
+    /// price [default: GMO]
     #[arg(long, value_name = "TYPE")]
     sell_type: Option<String>,
-    /// The type of its purchases [default: GMO]
+    /// Order type of purchases [default: GMO]
     #[arg(long, value_name = "TYPE")]
     buy_type: Option<String>,
-    /// Sell with a limit from this level of the depth: -5 to 5, 0 for none
+    /// Sell with the price of this depth level as limit: -5 to 5, 0 for none
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     sell_depth: Option<i64>,
-    /// Buy with a limit from this level of the depth: -5 to 5, 0 for none
+    /// Buy with the price of this depth level as limit: -5 to 5, 0 for none
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     buy_depth: Option<i64>,
     /// Whether a gap over several steps trades the quantity of all of them [default: off]
     #[arg(long, value_enum, value_name = "ON|OFF")]
     multiple: Option<Switch>,
-    /// Whether it may sell short [default: off]
+    /// Whether the grid may sell short [default: off]
     #[arg(long, value_enum, value_name = "ON|OFF")]
     short: Option<Switch>,
-    /// The hours in which it watches; extended ones only in the US [default: regular]
+    /// Hours in which the grid is active; extended only in the US [default: regular]
     #[arg(long, value_enum, value_name = "HOURS")]
     hours: Option<Hours>,
-    /// Until when it watches [default: gtc]
+    /// Time in force [default: gtc]
     #[arg(long, value_enum)]
     tif: Option<Tif>,
-    /// The end of a gtd grid: a date, until its last second in the market's zone, or an instant
+    /// Expiry of a gtd grid: an instant, or a date (its last second in the market's time zone)
     #[arg(long, value_name = "TIME")]
     expire: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Bound {
-    /// Nothing is triggered until the price is back
+    /// Nothing is triggered until the price is back within the bounds
     Wait,
-    /// The shares that the grid has bought are sold, and the grid ends
+    /// The grid sells the shares that it has bought, and ends
     Close,
 }
 
@@ -106,15 +106,15 @@ enum Switch {
 enum Hours {
     /// Regular hours
     Regular,
-    /// Before and after regular hours as well
+    /// Pre-market and post-market as well
     Extended,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Tif {
-    /// Until the end of its trading day
+    /// Until the end of the trading day
     Day,
-    /// Until it is cancelled
+    /// Until cancelled
     Gtc,
     /// Until --expire
     Gtd,
@@ -309,7 +309,10 @@ fn order_type(flag: &str, text: Option<&str>) -> Result<Option<String>, Failure>
     let word = text.to_ascii_uppercase();
     if word.parse::<GridOrderType>().is_err() {
         let known: Vec<&str> = GridOrderType::ALL.iter().map(|one| one.as_str()).collect();
-        return Err(usage(format!("{flag}: {text:?} is not a type: write one of {}", known.join(", "))));
+        return Err(usage(format!(
+            "{flag}: {text:?} is not an order type: write one of {}",
+            known.join(", ")
+        )));
     }
     Ok(Some(word))
 }

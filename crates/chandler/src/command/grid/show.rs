@@ -48,7 +48,7 @@ fn print(out: &mut impl Write, grid: &Value) -> Result<(), Failure> {
     let (pause, sleep) = (of("suspend_reason"), of("sleeping_reason"));
     let why = match (pause.as_str(), sleep.as_str()) {
         ("", "") => String::new(),
-        ("", sleep) => format!(", asleep: {}", asleep(sleep)),
+        ("", sleep) => format!(", waits: {}", asleep(sleep)),
         (pause, _) => format!(": {}", paused(pause)),
     };
     writeln!(out, "state        {}{why}", grid_status(&of("status")))?;
@@ -67,7 +67,7 @@ fn print(out: &mut impl Write, grid: &Value) -> Result<(), Failure> {
         at_bound(grid, "upper_limit_event")
     )?;
     let often = if field(grid, "multiple_trigger").as_bool() == Some(true) {
-        ", a gap of several steps triggers as many"
+        ", a gap over several steps trades all of them"
     } else {
         ""
     };
@@ -85,7 +85,7 @@ fn print(out: &mut impl Write, grid: &Value) -> Result<(), Failure> {
         "orders       sell {}, buy {}{}",
         placed(grid, "grid_order_type_up", "trigger_sell_depth"),
         placed(grid, "grid_order_type_down", "trigger_buy_depth"),
-        if field(grid, "rth").as_i64() == Some(2) { ", before and after hours too" } else { "" }
+        if field(grid, "rth").as_i64() == Some(2) { ", with pre- and post-market" } else { "" }
     )?;
     writeln!(out, "ends         {}", end(grid, &symbol))?;
     for (word, name) in [("created", "created_at"), ("changed", "updated_at")] {
@@ -97,8 +97,8 @@ fn print(out: &mut impl Write, grid: &Value) -> Result<(), Failure> {
 
 fn at_bound(grid: &Value, name: &str) -> &'static str {
     match field(grid, name).as_i64() {
-        Some(2) => "closing there",
-        _ => "waiting beyond",
+        Some(2) => "closing the grid",
+        _ => "waiting",
     }
 }
 
@@ -106,7 +106,7 @@ fn at_bound(grid: &Value, name: &str) -> &'static str {
 fn placed(grid: &Value, kind: &str, depth: &str) -> String {
     match field(grid, depth).as_i64() {
         None | Some(0) => text(grid, kind),
-        Some(level) => format!("at level {level} of the depth"),
+        Some(level) => format!("at depth level {level}"),
     }
 }
 
@@ -114,23 +114,25 @@ fn end(grid: &Value, symbol: &str) -> String {
     match field(grid, "time_in_force").as_i64() {
         Some(1) => "when it is cancelled".to_owned(),
         Some(6) => zoned(grid, "expire_time", symbol),
-        _ => "with its day".to_owned(),
+        _ => "at the end of its day".to_owned(),
     }
 }
 
 fn asleep(reason: &str) -> &str {
     match reason {
-        "price" => "the price is beyond its bounds",
-        "position" => "the position is at its limit",
-        "funds" => "there is not enough cash",
+        "price" => "the price is outside its bounds",
+        "position" => "its position is at its limit",
+        "funds" => "there is not enough money",
         "holdings" => "there is not enough to sell",
+        "triggers" => "it has reached its trigger limit for today",
+        "journal" => "the journal of the account is full",
         other => other,
     }
 }
 
 fn paused(reason: &str) -> &str {
     match reason {
-        "user" => "asked for",
+        "user" => "by the user",
         other => other,
     }
 }

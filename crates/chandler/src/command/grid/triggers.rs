@@ -1,18 +1,21 @@
-//! `chandler grid history`: lists grid triggers.
+//! `chandler grid history` and `chandler grid why`: lists and explains grid triggers.
+
+use std::io::Write;
 
 use clap::Args;
 use serde_json::Value;
 
 use crate::client::Whose;
 use crate::command::trade::grid_id;
-use crate::command::trade::shown::{self, amount, rows, side_of, text, zoned};
+use crate::command::trade::shown::{self, amount, named_clock, rows, side_of, text, zoned};
 use crate::context::CommandContext;
 use crate::failure::Failure;
-use crate::output::{Column, Format};
+use crate::output::{self, Column, Format};
+use crate::remote::field;
 
 #[derive(Debug, Args)]
 pub(super) struct History {
-    /// The id of a grid [default: all of them]
+    /// The id of a grid [default: all grids]
     id: Option<String>,
     #[command(flatten)]
     whose: Whose,
@@ -41,7 +44,7 @@ impl History {
             Column::Left("reason"),
         ];
         let triggers = rows(&document, "trigger_orders").iter().map(row).collect();
-        shown::table(&columns, triggers, "nothing was triggered")
+        shown::table(&columns, triggers, "no triggers")
     }
 }
 
@@ -60,4 +63,59 @@ fn row(trigger: &Value) -> Vec<String> {
         shown::status(&of("status")).to_owned(),
         of("msg"),
     ]
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Why {
+    /// The id of the grid
+    id: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Why {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let explanation = self.whose.trader(context)?.grid_explanation(grid_id(&self.id)?)?;
+        if self.format == Format::Json {
+            return shown::json(&explanation);
+        }
+        let symbol = text(&explanation, "symbol");
+        let mut out = output::stdout();
+        writeln!(out, "grid {}", text(&explanation, "order_id"))?;
+        for step in rows(&explanation, "steps") {
+            writeln!(out, "{}  {}", text(step, "local"), text(step, "words"))?;
+            for reason in rows(step, "because") {
+                writeln!(out, "    {}", output::printable(reason.as_str().unwrap_or_default()))?;
+            }
+            let candle = candle(field(step, "candle"), &symbol);
+            if !candle.is_empty() {
+                writeln!(out, "    {candle}")?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// Formats the candle that caused a trigger, as in an order's explanation.
+fn candle(candle: &Value, symbol: &str) -> String {
+    let of = |name: &str| text(candle, name);
+    let time = named_clock(candle, "time", symbol);
+    // An intraday candle is on the same day as its trigger, so its date is omitted.
+    let (Some(date), Some(minute), Some(zone)) = (time.get(..10), time.get(11..16), time.get(20..)) else {
+        return String::new();
+    };
+    let name = match of("period").as_str() {
+        "day" => format!("daily candle of {date}"),
+        _ => format!("candle {minute} {zone}"),
+    };
+    format!(
+        "{name}: open {}, high {}, low {}, close {}, volume {}",
+        of("open"),
+        of("high"),
+        of("low"),
+        of("close"),
+        of("volume")
+    )
 }

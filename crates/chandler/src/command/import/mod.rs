@@ -26,18 +26,17 @@ pub(crate) struct Arguments {
     /// CSV (also .gz, .zst, or in .zip) and Parquet files, or folders of them
     #[arg(required = true)]
     pub(super) files: Vec<PathBuf>,
-    /// The period of a row; without it, detected from the times
+    /// Candle period [default: detected from the times]
     #[arg(long, value_enum)]
     period: Option<PeriodArgument>,
-    /// Which columns are which, if the header does not say: time=stamp,close=px_last; COLUMN=-
-    /// ignores one
+    /// Column mapping, if the header is not recognised: time=stamp,close=px_last; COLUMN=- ignores
+    /// a column
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     map: Option<String>,
-    /// The format of times, if it cannot be detected: mdy, dmy, or a pattern like %d.%m.%Y %H:%M
+    /// Time format, if it cannot be detected: mdy, dmy, or a pattern like %d.%m.%Y %H:%M
     #[arg(long, value_name = "FORMAT")]
     time_format: Option<String>,
-    /// The names of the columns of files without a header, in their order; any other word ignores a
-    /// column
+    /// Column names of files without a header, in order; any other word ignores a column
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     columns: Vec<String>,
     /// The decimal separator, if it cannot be detected
@@ -46,39 +45,38 @@ pub(crate) struct Arguments {
     /// Multiply by exact factors: volume=100,turnover=1000 or price=0.001
     #[arg(long, value_name = "WHAT=FACTOR,…")]
     scale: Option<String>,
-    /// The symbol of files that do not name one
+    /// Symbol for files that do not contain one
     #[arg(long)]
     symbol: Option<String>,
-    /// The region of bare tickers: HK, US, SH or SZ
+    /// Region for tickers without one: HK, US, SH or SZ
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
-    /// Whether candles of minutes are stamped with their start or their end
+    /// Whether intraday candles are stamped with their start or their end
     #[arg(long, value_enum)]
     stamp: Option<StampArgument>,
-    /// Fill in turnover where the source has none: average price times volume
+    /// Estimate missing turnover as average price times volume
     #[arg(long)]
     estimate_turnover: bool,
-    /// Report what would be imported, with the first rows as they would be stored, and write
-    /// nothing
+    /// Report what would be imported, with the first rows as they would be stored, without writing
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Refuse a whole file if any row of it breaks a rule
+    /// Refuse a whole file if any of its rows is invalid
     #[arg(long)]
     strict: bool,
-    /// Import files again that are in the ledger
+    /// Import files again even if they are in the ledger
     #[arg(long)]
     again: bool,
-    /// Replace stored candles even if many of them differ much
+    /// Replace stored candles even if many of them differ greatly
     #[arg(long)]
     replace: bool,
     /// Build one-minute and daily candles from the imported trades, replacing stored ones
     #[arg(long)]
     build_candles: bool,
-    /// Where the history of accounts begins, as in `chandler serve`: earlier rows are stored
-    /// nevertheless, and counted [default: published]
+    /// First dates served to accounts, as in `chandler serve`; earlier rows are stored and counted
+    /// [default: published]
     #[arg(long, env = "CHANDLER_FLOORS", value_name = "FLOORS")]
     floors: Option<String>,
-    /// The configuration file of the server, for its floors
+    /// Server configuration file, for its floors
     #[arg(long, env = "CHANDLER_CONFIG", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     config: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
@@ -252,7 +250,7 @@ fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
     let interrupted =
         reports.iter().any(|report| report.outcome == Outcome::Interrupted) || reports.len() < files.len();
     if interrupted {
-        return Err(Failure::Interrupted("stopped: run the same command to go on from here".to_owned()));
+        return Err(Failure::Interrupted("stopped: run the same command to continue".to_owned()));
     }
     if reports.iter().any(|report| trouble(report).is_some()) { Err(Failure::Reported) } else { Ok(()) }
 }
@@ -323,7 +321,7 @@ fn ignored_actions(
     for symbol in symbols {
         for ignored in context.history.ignored_actions(&mut reader, &symbol, context.now())? {
             lines.push(format!(
-                "{symbol} {}: takes no part in adjustment, {}",
+                "{symbol} {}: ignored by price adjustment, {}",
                 ignored.ex_date, ignored.reason
             ));
         }

@@ -60,8 +60,8 @@ fn period_guess(understood: &Understood) -> Option<&'static str> {
     let period = understood.period.period;
     let is_coarse = period.is_clock() && period != Period::MINUTE;
     match understood.period.by {
-        JudgedBy::Default { .. } => Some("too few rows to tell"),
-        JudgedBy::Steps if is_coarse => Some("from how far the rows are apart"),
+        JudgedBy::Default { .. } => Some("too few rows to detect it"),
+        JudgedBy::Steps if is_coarse => Some("from the spacing of the rows"),
         JudgedBy::Steps | JudgedBy::Option => None,
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
         long,
         short = 'n',
         value_parser = clap::value_parser!(u64).range(1..=COUNT_LIMIT),
-        help = format!("How many candles; beyond {COUNT_MAX} it pages by itself")
+        help = format!("Number of candles; more than {COUNT_MAX} are read in pages")
     )]
     count: Option<u64>,
     /// The newest candles up to and including this date or market-local time
@@ -45,16 +45,16 @@ pub(crate) struct Arguments {
     /// The oldest candles from this date or market-local time on
     #[arg(long, value_name = "T", conflicts_with_all = ["start", "end"])]
     after: Option<String>,
-    /// The first date of a range, included
+    /// First date of a range, inclusive
     #[arg(long, value_name = "D")]
     start: Option<String>,
-    /// The last date of a range, included
+    /// Last date of a range, inclusive
     #[arg(long, value_name = "D")]
     end: Option<String>,
-    /// Bring earlier prices to today's basis
+    /// Adjust earlier prices for splits and dividends
     #[arg(long, value_enum, default_value_t)]
     adjust: AdjustArgument,
-    /// Trading hours: the regular ones, with pre and post, or all with overnight (US minutes)
+    /// Trading sessions of US minutes: regular, with pre- and post-market, or all with overnight
     #[arg(long, value_enum, default_value_t)]
     session: SessionArgument,
     #[arg(long, value_enum, default_value_t)]
@@ -62,8 +62,7 @@ pub(crate) struct Arguments {
     /// Write to this file instead of standard output
     #[arg(long, short)]
     output: Option<PathBuf>,
-    /// Show the chart full-screen: it follows the size of the window and is refreshed at this
-    /// interval; q quits
+    /// Show a full-screen chart that is redrawn at this interval and on resize; q quits
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "5",
           value_parser = clap::value_parser!(u16).range(1..=3600), conflicts_with_all = ["output", "after"])]
     watch: Option<u16>,
@@ -212,8 +211,8 @@ impl Arguments {
         }
         if Terminal::of_stdout().is_dumb() {
             return Err(usage(
-                "--watch needs a terminal that can be drawn over, and TERM says that this one cannot: leave out --watch, \
-                 or set TERM to what it is, as xterm",
+                "--watch needs a terminal with cursor control, which TERM says this one lacks: omit --watch, or \
+                correct TERM, such as to xterm",
             ));
         }
         let quiet = progress::Flags { quiet: true };
@@ -243,13 +242,13 @@ impl Arguments {
         match (&self.start, &self.end) {
             (None, None) => Ok(()),
             (Some(start), None) => Err(usage(format!(
-                "--start begins a range, which has all of its candles: for {count} from a date on, write --after {start} -n {count}"
+                "--start selects a range with all of its candles: for {count} from a date on, write --after {start} -n {count}"
             ))),
             (None, Some(end)) => Err(usage(format!(
-                "--end ends a range, which has all of its candles: for {count} up to a date, write --before {end} -n {count}"
+                "--end selects a range with all of its candles: for {count} up to a date, write --before {end} -n {count}"
             ))),
             (Some(start), Some(end)) => Err(usage(format!(
-                "--start and --end make a range, which has all of its candles: leave out -n, or write --after {start} -n {count} or \
+                "--start and --end select a range with all of its candles: omit -n, or write --after {start} -n {count} or \
                  --before {end} -n {count}"
             ))),
         }
@@ -331,7 +330,7 @@ impl Source {
             }
             Some(_) => (true, None),
             None if ended => (true, None),
-            None => (false, Some(format!("cut at {COUNT_LIMIT} candles: ask for a shorter range"))),
+            None => (false, Some(format!("truncated at {COUNT_LIMIT} candles: request a shorter range"))),
         };
         Ok(CollectedCandles {
             symbol: query.symbol.clone(),
@@ -362,7 +361,7 @@ impl Source {
                 let coarse = sources.iter().filter(shown).map(|info| info.series.grain);
                 let coarse = coarse.filter(|grain| query.period.is_clock() && grain.is_own()).min();
                 let coarse =
-                    coarse.map(|grain| format!("; {} candles are the finest there are", grain.written()));
+                    coarse.map(|grain| format!("; {} candles are the finest available", grain.written()));
                 return Ok(format!(
                     "no {kind} candles of {} are stored{}",
                     query.symbol,

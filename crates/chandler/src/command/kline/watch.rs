@@ -42,7 +42,7 @@ pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     elsewhere.ask(question(&Terminal::of_stdout())?)?;
     let mut answer = loop {
         if stop.load(Ordering::Relaxed) {
-            return Err(Failure::Interrupted("stopped before there was anything to show".to_owned()));
+            return Err(Failure::Interrupted("stopped before any candles arrived".to_owned()));
         }
         if let Some(answer) = elsewhere.answer(SLICE)? {
             break Ok(answer?);
@@ -116,7 +116,7 @@ impl<Q: Send + 'static, A: Send + 'static> QuestionThread<Q, A> {
 }
 
 fn gone() -> Failure {
-    anyhow::anyhow!("cannot draw any more: the thread that asks for candles has stopped").into()
+    anyhow::anyhow!("cannot update the chart: the query thread has stopped").into()
 }
 
 /// The terminal in full-screen mode. Dropping it restores the terminal.
@@ -137,13 +137,13 @@ impl Screen {
 
     /// Draws the whole screen in one write to avoid flicker.
     fn show(&self, drawing: &str, seconds: u16) -> io::Result<()> {
-        let end = if self.keys.is_some() { "q ends" } else { "Ctrl-C ends" };
+        let end = if self.keys.is_some() { "q quits" } else { "Ctrl-C quits" };
         let mut frame = String::with_capacity(drawing.len() * 2);
         frame.push_str("\x1b[H");
         for line in drawing.lines() {
             frame.extend([line, "\x1b[K\r\n"]);
         }
-        frame.push_str(&format!("{end}, every {seconds} s\x1b[K\x1b[J"));
+        frame.push_str(&format!("{end}, refreshed every {seconds} s\x1b[K\x1b[J"));
         let mut out = io::stdout().lock();
         out.write_all(frame.as_bytes())?;
         out.flush()

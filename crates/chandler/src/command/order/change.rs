@@ -19,13 +19,13 @@ use crate::output::{self, Format};
 pub(super) struct Replace {
     /// The id of the order
     id: String,
-    /// The new total, including the executed quantity [default: unchanged]
+    /// New total quantity, including the executed quantity [default: unchanged]
     #[arg(long, value_name = "QUANTITY", allow_negative_numbers = true)]
     quantity: Option<String>,
-    /// The worst price it may be filled at
+    /// Limit price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
-    /// The price that triggers it
+    /// Trigger price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     trigger: Option<String>,
     /// The distance of a trailing order from the best price
@@ -37,16 +37,16 @@ pub(super) struct Replace {
     /// The distance of a trailing order's limit beyond its stop
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     limit_offset: Option<String>,
-    /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
+    /// Take the limit of a trailing order from this depth level instead: -5 to 5
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     depth_level: Option<i32>,
     /// Start trailing at this price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     monitor: Option<String>,
-    /// How often the trigger must be touched within a minute: 0 to 3
+    /// Number of times that the trigger must be touched within a minute: 0 to 3
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trigger_count: Option<i32>,
-    /// A note that is stored with it
+    /// Note stored with the order
     #[arg(long, value_name = "TEXT")]
     remark: Option<String>,
     #[command(flatten)]
@@ -116,7 +116,7 @@ impl Replace {
         };
         if changes == Changes::default() && self.quantity.is_none() {
             return Err(usage(
-                "nothing to change: give --quantity, --limit, --trigger or another of its flags",
+                "nothing to change: give --quantity, --limit, --trigger or another order flag",
             ));
         }
         Ok(changes)

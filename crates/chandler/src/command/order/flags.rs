@@ -62,7 +62,7 @@ pub(super) fn check_open(
         }
         if is_released && !is_limit {
             return Err(usage(format!(
-                "{flag} is for an order that waits for a price: this one is released"
+                "{flag} is for an order that waits for its trigger price: this one is already triggered"
             )));
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn check_open(
 
 fn misplaced((flag, belongs): &Rule, order_type: OrderType) -> Failure {
     let types: Vec<&str> = OFFERED.into_iter().filter(|one| belongs(*one)).map(OrderType::as_str).collect();
-    usage(format!("{flag} does not belong to {order_type}: it is for {}", types.join(", ")))
+    usage(format!("{flag} does not apply to {order_type}: it is for {}", types.join(", ")))
 }
 
 /// Returns the names of the flags that were given.
@@ -107,7 +107,7 @@ mod tests {
             assert_eq!(open.is_ok(), is_fine, "{order_type} {flag}, open");
         }
         let refusal = check_new(OrderType::Market, &["--limit"]).unwrap_err().to_string();
-        assert_eq!(refusal, "--limit does not belong to MO: it is for LO, LIT, ELO, ALO, ODD, SLO");
+        assert_eq!(refusal, "--limit does not apply to MO: it is for LO, LIT, ELO, ALO, ODD, SLO");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `chandler order list` and `show`.
+//! `chandler order list`, `chandler order show` and `chandler order why`.
 
 use std::io::Write;
 
@@ -19,14 +19,14 @@ pub(super) struct List {
     /// Only this security
     #[arg(long)]
     symbol: Option<String>,
-    /// Only this state, as the list calls it: open, filled, "waits for its session"; may be given
-    /// several times
+    /// Only this state, as shown in the list: open, filled, "waits for its session"; may be
+    /// repeated
     #[arg(long, value_name = "STATUS")]
     status: Vec<String>,
     /// Only this side
     #[arg(long, value_enum)]
     side: Option<SideName>,
-    /// Those of earlier days instead of today's; implied by --start and --end
+    /// Orders of earlier days instead of today's; implied by --start and --end
     #[arg(long)]
     history: bool,
     #[command(flatten)]
@@ -107,7 +107,7 @@ fn statuses(text: &str) -> Result<Vec<OrderStatus>, Failure> {
             OrderStatus::ALL.iter().map(|status| format!("{:?}", word(status))).collect();
         // States with the same label are adjacent.
         words.dedup();
-        return Err(usage(format!("{text:?} is not a state of orders: write one of {}", words.join(", "))));
+        return Err(usage(format!("{text:?} is not an order state: write one of {}", words.join(", "))));
     }
     Ok(found)
 }
@@ -216,4 +216,32 @@ fn print_history(out: &mut impl Write, order: &Value, symbol: &str) -> Result<()
         writeln!(out, "{heading:<12} {time}  {}: {quantity}{at}{msg}", shown::status(&status))?;
     }
     Ok(())
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Why {
+    /// The id of the order
+    id: String,
+    #[command(flatten)]
+    whose: Whose,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Why {
+    pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let explanation = self.whose.trader(context)?.explanation(order_id(&self.id)?)?;
+        if self.format == Format::Json {
+            return shown::json(&explanation);
+        }
+        let mut out = output::stdout();
+        writeln!(out, "order {}", text(&explanation, "order_id"))?;
+        for step in rows(&explanation, "steps") {
+            writeln!(out, "{}  {}", text(step, "local"), text(step, "words"))?;
+            for reason in rows(step, "because") {
+                writeln!(out, "    {}", output::printable(reason.as_str().unwrap_or_default()))?;
+            }
+        }
+        Ok(out.flush()?)
+    }
 }

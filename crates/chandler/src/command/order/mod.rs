@@ -3,9 +3,7 @@
 mod change;
 mod flags;
 mod list;
-mod preview;
 mod ticket;
-mod why;
 
 use clap::{Args, Subcommand};
 use trading::Side;
@@ -29,12 +27,12 @@ enum Action {
     Replace(change::Replace),
     /// Cancel an open order
     Cancel(change::Cancel),
-    /// List the orders of today, or of earlier days
+    /// List today's orders, or those of earlier days
     List(list::List),
-    /// Show one order with its history and its charges
+    /// Show an order with its history and charges
     Show(list::Show),
-    /// Explain an order: what happened when, by which candle and which rule, and each charge
-    Why(why::Arguments),
+    /// Explain an order: each event with the candle and rule behind it, and each charge
+    Why(list::Why),
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {

@@ -12,12 +12,12 @@ use trading::{
 };
 
 use super::flags::{self, OFFERED};
-use super::preview;
 use crate::client::{Client, Whose};
 use crate::command::time;
-use crate::command::trade::shown::{self, text};
+use crate::command::trade::shown::{self, amount, text};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
+use crate::field_flags::in_flags;
 use crate::output::{self, Format};
 use crate::remote::field;
 
@@ -25,57 +25,57 @@ use crate::remote::field;
 pub(super) struct Arguments {
     /// The security: 700.HK, AAPL.US, or an option such as AAPL260417C190000.US
     symbol: String,
-    /// The number of shares, or of contracts of an option
+    /// Number of shares, or of option contracts
     #[arg(allow_negative_numbers = true)]
     quantity: String,
-    /// The worst price it may be filled at
+    /// Limit price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
     /// LO, MO, LIT, MIT, TSLPAMT, TSLPPCT; in Hong Kong ELO, AO, ALO, ODD, SLO too [default:
     /// derived from the other flags]
     #[arg(long = "type", value_name = "TYPE")]
     order_type: Option<String>,
-    /// The price that triggers it: with --limit a LIT, without a MIT
+    /// Trigger price: a LIT order with --limit, otherwise an MIT order
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     trigger: Option<String>,
-    /// Trail the best price at this distance: a TSLPAMT
+    /// Trail the best price at this distance: a TSLPAMT order
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with_all = ["trailing_percent", "trigger"])]
     trailing_amount: Option<String>,
-    /// Trail the best price at this distance in percent: a TSLPPCT
+    /// Trail the best price at this distance in percent: a TSLPPCT order
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, conflicts_with = "trigger")]
     trailing_percent: Option<String>,
     /// The distance of a trailing order's limit beyond its stop
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     limit_offset: Option<String>,
-    /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
+    /// Take the limit of a trailing order from this depth level instead: -5 to 5
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     depth_level: Option<i32>,
     /// Start trailing at this price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     monitor: Option<String>,
-    /// How often the trigger must be touched within a minute: 0 to 3
+    /// Number of times that the trigger must be touched within a minute: 0 to 3
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trigger_count: Option<i32>,
-    /// Its time in force
+    /// Time in force
     #[arg(long, value_enum, default_value_t)]
     tif: Tif,
     /// The last day of a gtd order
     #[arg(long, value_name = "DATE")]
     expire: Option<String>,
-    /// The sessions it trades in; US only [default: regular]
+    /// Trading sessions; US only [default: regular]
     #[arg(long, value_enum, value_name = "SESSIONS")]
     outside_rth: Option<Lanes>,
-    /// Hold it until this instant, at most 90 days ahead
+    /// Hold the order until this instant, at most 90 days ahead
     #[arg(long, value_name = "INSTANT")]
     delay_until: Option<String>,
-    /// A note that is stored with it
+    /// Note stored with the order
     #[arg(long, value_name = "TEXT")]
     remark: Option<String>,
     /// An idempotency key: a repeated request with the same key within ten minutes returns the same
     /// order
     #[arg(long, value_name = "TEXT")]
     request_id: Option<String>,
-    /// Report the expected result and the cost, and do nothing
+    /// Report the expected result and cost without submitting the order
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub(super) struct Arguments {
 enum Tif {
     #[default]
     Day,
-    /// Until it is cancelled
+    /// Until cancelled
     Gtc,
     /// Until --expire
     Gtd,
@@ -99,7 +99,7 @@ enum Lanes {
     /// Regular hours
     #[value(alias = "RTH_ONLY")]
     Regular,
-    /// Before and after regular hours as well
+    /// Pre-market and post-market as well
     #[value(alias = "ANY_TIME")]
     Any,
     /// Only overnight
@@ -118,7 +118,7 @@ impl Arguments {
             let preview = client.preview(&terms)?;
             let is_unknown = text(field(&preview, "reason"), "text") == NOT_TRADABLE;
             let hint = if is_unknown { client.symbol_hint(&terms.symbol, context) } else { String::new() };
-            return preview::print(&preview, &hint, self.format);
+            return print_preview(&preview, &hint, self.format);
         }
         let answer = client.submit(&terms).map_err(|failure| {
             let said = failure.to_string();
@@ -157,7 +157,7 @@ impl Arguments {
         };
         terms.expire_date = self.expire.as_deref().map(time::date).transpose()?;
         if terms.expire_date.is_some() != matches!(self.tif, Tif::Gtd) {
-            return Err(usage("--tif gtd and --expire DATE belong together"));
+            return Err(usage("--tif gtd and --expire DATE must be given together"));
         }
         terms.outside_rth = self.outside_rth.map(|lanes| match lanes {
             Lanes::Regular => OutsideRth::RegularOnly,
@@ -188,7 +188,7 @@ impl Arguments {
         if let Some(name) = &self.order_type {
             return name.to_ascii_uppercase().parse().map_err(|_| {
                 let known: Vec<&str> = OFFERED.iter().map(|one| one.as_str()).collect();
-                usage(format!("{name:?} is not a type of order: write one of {}", known.join(", ")))
+                usage(format!("{name:?} is not an order type: write one of {}", known.join(", ")))
             });
         }
         Ok(match () {
@@ -236,7 +236,7 @@ fn print_answer(answer: &Value, notes: &[String], format: Format) -> Result<(), 
     let (id, state, msg) = (text(answer, "order_id"), text(answer, "status"), text(answer, "msg"));
     let mut out = output::stdout();
     let earlier = match field(answer, "repeated").as_bool() {
-        Some(true) => " is the earlier one of this --request-id",
+        Some(true) => " already exists for this --request-id",
         _ => "",
     };
     match (state.as_str(), msg.as_str()) {
@@ -244,11 +244,91 @@ fn print_answer(answer: &Value, notes: &[String], format: Format) -> Result<(), 
         (state, "") => writeln!(out, "order {id}{earlier}: {}", shown::status(state))?,
         (state, msg) => {
             let state = shown::status(state);
-            writeln!(out, "order {id}{earlier}: {state}: {msg}; `chandler order why {id}` tells more")?;
+            writeln!(out, "order {id}{earlier}: {state}: {msg}; `chandler order why {id}` explains it")?;
         }
     }
     for note in notes {
         writeln!(out, "note: {}", output::printable(note))?;
     }
     Ok(out.flush()?)
+}
+
+/// Prints the expected result and cost of an order.
+fn print_preview(preview: &Value, hint: &str, format: Format) -> Result<(), Failure> {
+    if format == Format::Json {
+        return shown::json(preview);
+    }
+    let of = |name: &str| text(preview, name);
+    let mut out = output::stdout();
+    let what =
+        format!("{} {} {} {}", of("side").to_lowercase(), of("quantity"), of("symbol"), of("order_type"));
+    let (reason, symbol) = (field(preview, "reason"), of("symbol"));
+    match of("verdict").as_str() {
+        "accepted" => writeln!(out, "{what} would be accepted: {}", shown::status(&of("status")))?,
+        verdict => {
+            let words = in_flags(&text(reason, "words"));
+            writeln!(out, "{what} would be {verdict}: {words}{hint}")?;
+        }
+    }
+    if of("verdict") == "accepted" {
+        writeln!(out, "trading day  {}", of("trading_day"))?;
+        if matches!(of("status").as_str(), "NotReported" | "DelayedNotReported") {
+            writeln!(out, "sent         to the market at {}", shown::zoned(preview, "reports_at", &symbol))?;
+        }
+        let end = shown::zoned(preview, "expires_at", &symbol);
+        writeln!(
+            out,
+            "ends         {}",
+            if end.is_empty() { "when it is filled or cancelled" } else { end.as_str() }
+        )?;
+    }
+    for note in shown::rows(preview, "notes") {
+        writeln!(out, "note         {}", output::printable(note.as_str().unwrap_or_default()))?;
+    }
+    print_cost(&mut out, field(preview, "cost"), &of("verdict"))?;
+    let (cash, margin) = (amount(preview, "cash_max_qty"), amount(preview, "margin_max_qty"));
+    let is_sale = of("side") == "Sell";
+    match (is_sale, cash.is_empty()) {
+        (_, true) => {}
+        (false, _) => writeln!(out, "at most      {cash} with cash, {margin} with credit")?,
+        (true, _) if cash == margin => writeln!(out, "at most      {cash} held")?,
+        (true, _) => writeln!(out, "at most      {cash} held, {margin} as a short sale")?,
+    }
+    writeln!(out, "nothing was submitted")?;
+    Ok(out.flush()?)
+}
+
+/// Prints the cost of an order. An order that would be rejected has a cost, but no fill time.
+fn print_cost(out: &mut impl Write, cost: &Value, verdict: &str) -> Result<(), Failure> {
+    if cost.is_null() {
+        return Ok(());
+    }
+    let currency = text(cost, "currency");
+    writeln!(out, "amount       {currency} {}, at {}", amount(cost, "amount"), amount(cost, "price"))?;
+    for fee in shown::rows(cost, "fees") {
+        writeln!(
+            out,
+            "charge       {currency} {} {}",
+            amount(fee, "amount"),
+            shown::charge(&text(fee, "code"))
+        )?;
+    }
+    writeln!(out, "charges      {currency} {}", amount(cost, "fee_total"))?;
+    writeln!(out, "total        {currency} {}", amount(cost, "total"))?;
+    let change = |name: &str| {
+        let change = field(cost, name);
+        let after = amount(change, "after");
+        let after = match verdict {
+            "accepted" => format!(", {after} once it is filled"),
+            _ => String::new(),
+        };
+        (amount(change, "before"), after)
+    };
+    let (before, after) = change("available_cash");
+    writeln!(out, "cash         {currency} {before} available now{after}")?;
+    if !field(cost, "buy_power").is_null() {
+        let (before, after) = change("buy_power");
+        writeln!(out, "buying power HKD {before} now{after}")?;
+    }
+    Ok(())
 }

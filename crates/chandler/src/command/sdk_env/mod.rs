@@ -11,21 +11,22 @@ use serde_json::{Map, Value, json};
 
 use super::demo_serve;
 use crate::context::{CommandContext, shell_word};
-use crate::directories;
 use crate::failure::{Failure, usage};
 use crate::local::{named, open_accounts};
+use crate::machine;
 use crate::output::{self, Format};
 use crate::sdk::{self, Url};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Also the keys of this account, by name or number, if they can be shown again
+    /// Also print the keys of this account, by name or number, if they are stored
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
     /// The address at which clients reach the server
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     url: String,
-    /// Also a folder for PYTHONPATH, for Python programs that pass their keys to Config: it fills in the addresses
+    /// Also create a folder for PYTHONPATH, which adds the addresses in Python programs that pass
+    /// their keys to Config
     #[arg(long)]
     python_shim: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -83,14 +84,13 @@ fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure
     }
     let app_key = app_keys.last().map(|(key, _)| key.as_str());
     let secret = "its app secret and access token were shown when it was created and cannot be shown again: set \
-                  LONGBRIDGE_APP_SECRET, LONGBRIDGE_ACCESS_TOKEN and the same with LONGPORT, or make another account with \
-                  chandler account create";
+                  LONGBRIDGE_APP_SECRET, LONGBRIDGE_ACCESS_TOKEN and the same with LONGPORT, or create another account with chandler account create";
     let missing = match (account.revoked_at, app_key) {
         (Some(at), _) => {
-            format!("account {} was revoked {at}: make another with chandler account create", account.id.0)
+            format!("account {} was revoked {at}: create another with chandler account create", account.id.0)
         }
         (None, None) => {
-            format!("account {} has no API key: make another with chandler account create", account.id.0)
+            format!("account {} has no API key: create another with chandler account create", account.id.0)
         }
         (None, Some(_)) => format!("account {}: {secret}", account.id.0),
     };
@@ -99,8 +99,8 @@ fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure
 
 /// Writes the folder for `PYTHONPATH` and returns its path.
 fn write_shim() -> Result<PathBuf, Failure> {
-    let cache = directories::cache()
-        .ok_or_else(|| usage(format!("there is no folder for the shim: {} is not set", directories::HOME)))?;
+    let cache = machine::cache()
+        .ok_or_else(|| usage(format!("there is no folder for the shim: {} is not set", machine::HOME)))?;
     let folder = cache.join("chandler/python-shim");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     output::file(&folder.join(SHIM_FILE), |out| Ok(out.write_all(SHIM.as_bytes())?))?;

@@ -7,7 +7,7 @@ use market::Symbol;
 use serde_json::{Value, json};
 use trading::{GridId, GridRuleInput, SubmitGrid, plain_price};
 
-use super::pages::{Fields, PAGES_MAX, unseen};
+use super::questions::{Fields, PAGES_MAX, unseen};
 use super::questions::{GridChange, GridsQuestion};
 use crate::client::Client;
 use crate::failure::Failure;

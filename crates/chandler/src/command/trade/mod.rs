@@ -2,10 +2,8 @@
 
 mod grids;
 mod orders;
-mod pages;
 mod questions;
 pub(crate) mod shown;
-mod statements;
 
 pub(crate) use questions::{
     CashQuestion, GridChange, GridsQuestion, OrdersQuestion, Range, StatementsQuestion, TradesQuestion,

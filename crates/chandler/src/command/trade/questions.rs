@@ -1,21 +1,26 @@
-//! Queries for orders, executions, cash and statements.
+//! Queries for orders, executions, cash and statements, and helpers for paged lists and request
+//! bodies.
+
+use std::collections::HashSet;
 
 use access::parse_instant;
 use clap::Args;
 use market::{Date, Symbol, Timestamp};
+use serde_json::{Map, Value};
 use trading::statement::StatementKind;
 use trading::{GridId, GridStatus, OrderId, OrderStatus, Side};
 
-use super::shown::grid_status;
+use super::shown::{grid_status, rows};
 use crate::failure::{Failure, usage};
+use crate::remote::field;
 
 /// A range of time on the command line.
 #[derive(Debug, Args)]
 pub(crate) struct Range {
-    /// The start: a date (its first moment in Hong Kong) or an instant such as 2026-11-13T01:30:00Z
+    /// Start: a date (its start in Hong Kong) or an instant such as 2026-11-13T01:30:00Z
     #[arg(long, value_name = "TIME")]
     start: Option<String>,
-    /// The end, included: a date (its last moment in Hong Kong) or an instant
+    /// End, inclusive: a date (its end in Hong Kong) or an instant
     #[arg(long, value_name = "TIME")]
     end: Option<String>,
 }
@@ -89,7 +94,7 @@ pub(crate) fn order_id(text: &str) -> Result<OrderId, Failure> {
     text.parse()
         .ok()
         .filter(|_| is_digits)
-        .ok_or_else(|| usage(format!("{text:?} is not the id of an order: `chandler order list` shows them")))
+        .ok_or_else(|| usage(format!("{text:?} is not an order id: `chandler order list` shows them")))
 }
 
 #[derive(Clone, Debug, Default)]
@@ -113,7 +118,7 @@ pub(crate) fn grid_id(text: &str) -> Result<GridId, Failure> {
     text.parse()
         .ok()
         .filter(|_| is_digits)
-        .ok_or_else(|| usage(format!("{text:?} is not the id of a grid: `chandler grid list` shows them")))
+        .ok_or_else(|| usage(format!("{text:?} is not a grid id: `chandler grid list` shows them")))
 }
 
 /// Parses a grid state from its label or its API name.
@@ -124,8 +129,35 @@ pub(crate) fn grid_state(text: &str) -> Result<GridStatus, Failure> {
     };
     GridStatus::ALL.iter().copied().find(is_meant).ok_or_else(|| {
         let words: Vec<String> = GridStatus::ALL.iter().map(|status| format!("{:?}", word(status))).collect();
-        usage(format!("{text:?} is not a state of grids: write one of {}", words.join(", ")))
+        usage(format!("{text:?} is not a grid state: write one of {}", words.join(", ")))
     })
+}
+
+/// Maximum number of pages read from a list.
+pub(super) const PAGES_MAX: usize = 1_000;
+
+/// Returns the rows whose IDs are not in `seen`, and adds those IDs to it.
+pub(super) fn unseen(answer: &Value, list: &str, id: &str, seen: &mut HashSet<String>) -> Vec<Value> {
+    let is_new = |row: &&Value| field(row, id).as_str().is_some_and(|id| seen.insert(id.to_owned()));
+    rows(answer, list).iter().filter(is_new).cloned().collect()
+}
+
+/// Fields of a request body. Absent values are not sent.
+#[derive(Default)]
+pub(super) struct Fields(pub(super) Map<String, Value>);
+
+impl Fields {
+    pub(super) fn text(&mut self, name: &str, value: Option<impl ToString>) {
+        if let Some(value) = value {
+            self.0.insert(name.to_owned(), value.to_string().into());
+        }
+    }
+
+    pub(super) fn number(&mut self, name: &str, value: Option<i64>) {
+        if let Some(value) = value {
+            self.0.insert(name.to_owned(), value.into());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,12 +3,10 @@
 mod before;
 mod change;
 mod list;
-mod preview;
 mod rule;
 mod show;
 mod submit;
 mod triggers;
-mod why;
 
 use clap::{Args, Subcommand};
 
@@ -23,25 +21,25 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Begin a grid: sell a little at every step up, buy a little at every step down; prints its id
+    /// Submit a grid, which sells at every step up and buys at every step down; prints its id
     Submit(submit::Submit),
-    /// Change the rule of a grid
+    /// Change a grid's rule
     Replace(submit::Replace),
-    /// Show the inputs for a grid of a security: its price, lot and price steps
+    /// Show the inputs for a grid on a security: price, lot size and price steps
     Info(before::Info),
-    /// Accept the risks of a strategy, if the operator requires it for grids
+    /// Accept the risk questionnaire, if the operator requires it for grids
     Agree(before::Agree),
     /// List the grids
     List(list::List),
-    /// Show one grid with its orders and its history
+    /// Show a grid with its orders and history
     Show(show::Show),
     /// List the triggers of grids
     History(triggers::History),
-    /// Explain a grid: every trigger, the candle behind it, and why it made no order
-    Why(why::Arguments),
-    /// End a grid, and cancel its open orders
+    /// Explain a grid's triggers: the candle of each, and why one submitted no order
+    Why(triggers::Why),
+    /// Cancel a grid and its open orders
     Cancel(change::Cancel),
-    /// Pause a grid; its open orders stay
+    /// Pause a grid; its open orders remain
     Suspend(change::Suspend),
     /// Resume a paused grid
     Restart(change::Restart),
