@@ -1,13 +1,9 @@
-//! Asset endpoints of paper accounts: cash, positions, cash movements. One file per endpoint.
+//! Asset endpoints of paper accounts: cash, positions, cash movements. One file per subject.
 
 mod account;
-mod cashflow;
-mod docs;
-mod equity;
-mod exchange_rates;
-mod fund;
+mod journal;
 mod portfolio;
-mod stock;
+mod positions;
 
 use access::Scope;
 
@@ -15,13 +11,13 @@ use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    get("/v1/asset/account", account::answer).doc(&account::ACCOUNT),
-    get("/v1/asset/stock", stock::answer).doc(&stock::STOCK),
-    get("/v1/asset/cashflow", cashflow::answer).paced(RowPace::Journal).doc(&cashflow::CASH_FLOW),
-    get("/v1/asset/fund", fund::answer).doc(&fund::FUND),
+    get("/v1/asset/account", account::account).doc(&account::ACCOUNT),
+    get("/v1/asset/stock", positions::stock).doc(&positions::STOCK),
+    get("/v1/asset/cashflow", journal::cash_flow).paced(RowPace::Journal).doc(&journal::CASH_FLOW),
+    get("/v1/asset/fund", positions::fund).doc(&positions::FUND),
     get("/v1/asset/portfolio", portfolio::answer).doc(&portfolio::PORTFOLIO),
-    get("/v1/asset/equity", equity::answer).paced(RowPace::Journal).doc(&equity::EQUITY),
-    get("/v1/asset/exchange_rates", exchange_rates::answer).doc(&exchange_rates::EXCHANGE_RATES),
+    get("/v1/asset/equity", journal::equity).paced(RowPace::Journal).doc(&journal::EQUITY),
+    get("/v1/asset/exchange_rates", account::exchange_rates).doc(&account::EXCHANGE_RATES),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {

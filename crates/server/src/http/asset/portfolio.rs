@@ -10,7 +10,7 @@ use trading::{
     Account, Balance, Currency, MarketView, Money, Position, Report, balances, exact_price, report,
 };
 
-use super::docs::REFUSALS;
+use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::Query;
 use crate::kit::trader::Trader;
@@ -23,7 +23,7 @@ pub(super) const PORTFOLIO: Doc = Doc::new(
 )
 .about("What is worth something in a currency without a rate is there all the same; only the totals are not.")
 .answers(&[AnswerDoc::ok("The account now", &[data::<Portfolio>()])])
-.refuses(REFUSALS);
+.refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
 
 /// An account at an instant of the market.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,6 +1,5 @@
 //! Candles and the other pull commands over HTTP.
 
-mod announce;
 mod candles;
 mod format;
 mod mirror;
@@ -11,12 +10,13 @@ use access::Scope;
 use wire::command;
 
 use crate::dispatch::CommandRow;
-use crate::kit::{Asks, PermittedHandler, Row, RowPace};
+use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
+use crate::kit::envelope::{self, Empty};
+use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, RowPace, Site};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/v1/quote/cmd", Asks::Program, Scope::Quote, Task::Other, announce::answer)
-        .doc(&announce::ANNOUNCE),
+    Row::get("/v1/quote/cmd", Asks::Program, Scope::Quote, Task::Other, announce).doc(&ANNOUNCE),
     Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, HISTORY, candles::answer)
         .paced(RowPace::History)
         .doc(&candles::CANDLES),
@@ -50,6 +50,15 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::WARRANT_ISSUERS }>("/quote/warrants/issuers").doc(&mirror::WARRANT_ISSUERS),
     mirror::<{ command::WARRANT_FILTER }>("/quote/warrants").doc(&mirror::WARRANTS),
 ];
+
+const ANNOUNCE: Doc =
+    Doc::new(Tag::Service, "announce", "Some clients announce a command here; nothing is done with it")
+        .answers(&[AnswerDoc::ok("Nothing", &[data::<Empty>()])]);
+
+/// `GET /v1/quote/cmd`: accepts a command that a client announces. Nothing is stored.
+fn announce(_: &Call<'_>, _: &Site, _: Admitted) -> Result<Answer, Problem> {
+    Ok(envelope::success(Empty {}))
+}
 
 /// The candles endpoint counts as the history command.
 const HISTORY: Task = Task::of_command(command::HISTORY);

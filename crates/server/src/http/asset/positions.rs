@@ -1,20 +1,23 @@
-//! `GET /v1/asset/stock`: stock and option positions.
+//! `GET /v1/asset/stock` and `GET /v1/asset/fund`: positions of stocks and options, and of funds,
+//! which are always empty.
 
 use market::Symbol;
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{Account, Position};
 
-use super::docs::{REFUSALS, SYMBOLS};
-use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
+use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::kit::query::Query;
 use crate::kit::trader::{CHANNEL, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
+const SYMBOLS: Parameter = Parameter::query("symbol", Kind::Text, "As 700.HK; may be there several times");
+
 pub(super) const STOCK: Doc = Doc::new(Tag::Trade, "stockPositions", "Positions of stocks and options")
     .parameters(&[SYMBOLS])
     .answers(&[AnswerDoc::ok("One channel", &[data::<Channels>()])])
-    .refuses(REFUSALS);
+    .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "StockPositions")]
@@ -43,7 +46,7 @@ struct StockInfo {
     security: Symbol,
 }
 
-pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+pub(super) fn stock(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let symbols = Query::parse(call.query)?.symbols()?;
     let mut held: Vec<StockInfo> = trader.read(|reading| {
@@ -73,4 +76,30 @@ impl StockInfo {
             security: symbol.clone(),
         }
     }
+}
+
+pub(super) const FUND: Doc =
+    Doc::new(Tag::Trade, "fundPositions", "Positions of funds, of which there are none")
+        .parameters(&[SYMBOLS])
+        .answers(&[AnswerDoc::ok("One channel", &[data::<FundChannels>()])])
+        .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "FundPositions")]
+pub(super) struct FundChannels {
+    list: [FundChannel; 1],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "FundChannel")]
+struct FundChannel {
+    account_channel: &'static str,
+    fund_info: [(); 0],
+}
+
+pub(super) fn fund(call: &Call<'_>, _: &Site, _: Admitted) -> Result<Answer, Problem> {
+    // The symbols select funds, and no account holds any, so only the syntax of the query is
+    // checked.
+    Query::parse(call.query)?;
+    Ok(envelope::success(FundChannels { list: [FundChannel { account_channel: CHANNEL, fund_info: [] }] }))
 }
