@@ -1,12 +1,13 @@
-//! Parameters and refusals shared by the topic endpoints.
+//! Shared by requests about topics: page, kind and topic parameters, who may post, and refusals.
 
 use serde_json::Value;
 use social::{Kind, PageOf, SocialError, TextError, TopicId};
+use trading::Money;
 
 use crate::kit::doc::refusals::{BAD_REQUEST, COMMUNITY_TOO_FAST, NOT_FOUND};
 use crate::kit::doc::{Parameter, RefusalDoc};
 use crate::kit::fields::echo;
-use crate::kit::{Call, Problem};
+use crate::kit::{Admitted, Call, Problem, Site};
 use crate::refusal::Refusal;
 
 pub(super) const TOPIC_ID: Parameter = Parameter::path("topic_id", "The number of a topic");
@@ -75,4 +76,22 @@ pub(super) fn problem(error: SocialError) -> Problem {
         }
         SocialError::Store(error) => Problem::from_store(&error, "cannot ask for topics"),
     }
+}
+
+const READ_ONLY: &str = "this account is read-only: its operator lets it read topics, and write none";
+const NOTHING_HELD: &str = "only an opened account that holds assets may write topics and replies: open /portfolio, or ask for \
+    /v1/asset/account once";
+
+/// Refuses an account that may not post. Does not open the account.
+pub(super) fn check_poster(site: &Site, admitted: &Admitted) -> Result<(), Problem> {
+    let account = admitted.account();
+    if account.terms.read_only {
+        return Err(Problem::may_not_post(READ_ONLY));
+    }
+    let paper = site.core.paper.described(account.id).map_err(Problem::from_paper)?;
+    let has_cash = paper.currencies().any(|(_, amount)| amount > Money::ZERO);
+    if paper.entries() > 0 && (has_cash || paper.positions().next().is_some()) {
+        return Ok(());
+    }
+    Err(Problem::may_not_post(NOTHING_HELD))
 }

@@ -1,9 +1,7 @@
 //! Community endpoints: topics about securities, and replies to them. Paths without `/v1` are
 //! aliases.
 
-mod create;
 mod input;
-mod poster;
 mod replies;
 mod shape;
 mod topics;
@@ -20,8 +18,8 @@ pub(super) const ROUTES: &[Row] = &[
     get("/content/topics/mine", Scope::Account, topics::mine).doc(&topics::MINE_ALIAS),
     get("/v1/content/topics", Scope::Quote, topics::newest).doc(&topics::NEWEST),
     get("/content/topics", Scope::Quote, topics::newest).doc(&topics::NEWEST_ALIAS),
-    post("/v1/content/topics", create::answer).doc(&create::CREATE),
-    post("/content/topics", create::answer).doc(&create::CREATE_ALIAS),
+    post("/v1/content/topics", topics::create).doc(&topics::CREATE),
+    post("/content/topics", topics::create).doc(&topics::CREATE_ALIAS),
     get("/v1/content/topics/{topic_id}", Scope::Quote, topics::detail).doc(&topics::DETAIL),
     get("/content/topics/{topic_id}", Scope::Quote, topics::detail).doc(&topics::DETAIL_ALIAS),
     get("/v1/content/topics/{topic_id}/comments", Scope::Quote, replies::list).doc(&replies::LIST),

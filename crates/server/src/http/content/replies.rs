@@ -5,8 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use social::{ReplyId, ReplyOrder, SocialError, reply_text};
 
-use super::input::{self, OF_A_TOPIC, Size, TOPIC_ID, of_text, problem, wrong};
-use super::poster;
+use super::input::{self, OF_A_TOPIC, Size, TOPIC_ID, check_poster, of_text, problem, wrong};
 use super::shape::{OneReply, Replies, Shape};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, Word, data};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
@@ -75,7 +74,7 @@ pub(super) fn create(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
             Some(ReplyId(number))
         }
     };
-    poster::check(site, &admitted)?;
+    check_poster(site, &admitted)?;
     let (core, author) = (&site.core, admitted.account().id);
     let reply = core.community.reply(author, topic, reply_to, &body, core.machine_now()).map_err(problem)?;
     Ok(envelope::success(Shape::of(call, site).one_reply(reply)))
