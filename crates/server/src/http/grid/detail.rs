@@ -1,6 +1,9 @@
 //! `GET /v1/gridtrading/detail`: a grid with its orders and its history.
+//!
+//! `GET /v1/gridtrading/why`: explains what happened to a grid and which candles caused it. No SDK
+//! calls this endpoint.
 
-use paper::{grid_history, grid_orders};
+use paper::{GridExplanation, grid_history, grid_orders};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{Account, Grid, GridHistoryRow, Order};
@@ -73,7 +76,7 @@ struct HistoryRow {
     reason: String,
 }
 
-pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+pub(super) fn detail(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let id = query.grid("order_id")?.ok_or_else(|| missing("order_id"))?;
@@ -134,4 +137,19 @@ impl HistoryRow {
             reason: row.reason.clone(),
         }
     }
+}
+
+pub(super) const WHY: Doc = Doc::new(
+    Tag::Trade,
+    "gridOrderStory",
+    "What happened to a grid, by which candle, and why it made no order",
+)
+.parameters(&[ORDER_ID.required()])
+.answers(&[AnswerDoc::ok("Oldest first", &[data::<GridExplanation>()])])
+.refuses(REFUSALS);
+
+pub(super) fn why(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted);
+    let id = Query::parse(call.query)?.grid("order_id")?.ok_or_else(|| missing("order_id"))?;
+    trader.ask(|account| account.grid_explanation(id))?.map(envelope::success).ok_or_else(grid_not_found)
 }

@@ -1,14 +1,19 @@
 //! `GET /v1/orders/info`: the facts about a security that a client needs to create a grid.
+//!
+//! `POST /v1/record/questionnaire`: records that the client accepts the risks of a strategy. SDKs
+//! before 5.3 call it before the first grid.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use trading::{GridSymbolInfo, TickBand, exact_price, grid_symbol_info, plain_price};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use trading::{Command, GridSymbolInfo, TickBand, exact_price, grid_symbol_info, plain_price};
 
 use super::docs::REFUSALS;
 use super::grid_row::price_text;
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
-use crate::kit::query::{Query, missing};
-use crate::kit::trader::Trader;
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
+use crate::kit::json_fields::{Field, body};
+use crate::kit::query::{Query, missing, unknown};
+use crate::kit::trader::{Nothing, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
 pub(super) const SYMBOL_INFO: Doc =
@@ -51,7 +56,7 @@ struct ChannelInfo {
     settlement_currency: Vec<String>,
 }
 
-pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+pub(super) fn symbol_info(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
     let info = trader.read(|reading| grid_symbol_info(reading.account, &reading.view, &symbol))?;
@@ -88,4 +93,39 @@ impl BidSize {
             bid_size: exact_price(band.tick, decimals).to_string(),
         }
     }
+}
+
+pub(super) const QUESTIONNAIRE: Doc =
+    Doc::new(Tag::Trade, "agreeToStrategy", "Agrees to what a strategy risks")
+        .body(&[Media::json::<Body>()])
+        .answers(&[AnswerDoc::ok("It is noted", &[data::<Nothing>()])])
+        .refuses(REFUSALS);
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "Questionnaire")]
+#[serde(default)]
+pub(super) struct Body {
+    /// strategy
+    r#type: Field,
+    /// {"agree": "true"}
+    items: Map<String, Value>,
+}
+
+pub(super) fn questionnaire(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted);
+    let body: Body = body(call)?;
+    match body.r#type.required("type")? {
+        "strategy" => {}
+        other => return Err(unknown("type", other)),
+    }
+    let agrees = match body.items.get("agree") {
+        Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
+        Some(Value::Bool(agrees)) => *agrees,
+        _ => false,
+    };
+    if !agrees {
+        return Err(Problem::trade_parameter("agree must be true"));
+    }
+    trader.command(&Command::AgreeToStrategy, None)?;
+    Ok(envelope::success(Nothing {}))
 }
