@@ -1,12 +1,15 @@
 //! `GET /v1/trade/order`: an order with its history and charges.
+//!
+//! `GET /v1/trade/order/why`: explains what happened to an order and which rules caused it. No SDK
+//! calls this endpoint.
 
+use paper::OrderExplanation;
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{Order, Tables, charges};
 
 use super::docs::{ATTACHED, ORDER_ID, REFUSALS};
-use super::order_row;
-use super::order_row::{OrderRow, price_text};
+use super::order_row::{self, OrderRow, price_text};
 use crate::caller::Language;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::{Query, missing, not_found};
@@ -68,7 +71,7 @@ struct FeeRow {
     currency: String,
 }
 
-pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+pub(super) fn detail(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let id = query.order()?.ok_or_else(|| missing("order_id"))?;
@@ -129,4 +132,19 @@ impl ChargeDetail {
         let total_amount = if total.is_zero() { "0".to_owned() } else { total.text().to_string() };
         ChargeDetail { total_amount, currency: currency.clone(), items }
     }
+}
+
+pub(super) const WHY: Doc = Doc::new(
+    Tag::Trade,
+    "orderStory",
+    "What happened to an order, by which candle and which rule, and each charge",
+)
+.parameters(&[ORDER_ID.required()])
+.answers(&[AnswerDoc::ok("Oldest first", &[data::<OrderExplanation>()])])
+.refuses(REFUSALS);
+
+pub(super) fn why(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted);
+    let id = Query::parse(call.query)?.order()?.ok_or_else(|| missing("order_id"))?;
+    trader.ask(|account| account.order_explanation(id))?.map(envelope::success).ok_or_else(not_found)
 }

@@ -1,5 +1,9 @@
 //! `GET /v1/trade/estimate/buy_limit`: the maximum quantity that could be bought or sold.
+//!
+//! `GET /v1/risk/margin-ratio`: the fraction of a position's value that must be covered.
 
+use market::MarginFactor;
+use paper::PaperError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{EstimateQuery, OrderType, Side, parse_price};
@@ -30,7 +34,7 @@ pub(super) struct Estimated {
     margin_max_qty: String,
 }
 
-pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+pub(super) fn estimate(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let requested = parse_request(&query)?;
@@ -57,4 +61,41 @@ fn parse_request(query: &Query) -> Result<EstimateQuery, Problem> {
         order: query.order()?,
         fractional: query.is_true("fractional_shares"),
     })
+}
+
+pub(super) const MARGIN_RATIO: Doc =
+    Doc::new(Tag::Trade, "marginRatio", "What part of a position must be covered")
+        .parameters(&[SYMBOL.required()])
+        .answers(&[AnswerDoc::ok("Initial, maintenance and forced selling", &[data::<Ratios>()])])
+        .refuses(REFUSALS);
+
+/// Ratio of a security without stored margin factors: it must be fully covered.
+const WHOLE: &str = "1";
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MarginRatios")]
+pub(super) struct Ratios {
+    im_factor: String,
+    mm_factor: String,
+    fm_factor: String,
+}
+
+pub(super) fn margin_ratio(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted);
+    let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
+    let stored = trader.site().core.with_reader(|reader| {
+        let view = reader.view();
+        Ok::<_, PaperError>((view.security(&symbol)?, view.margin(&symbol)?))
+    });
+    let (security, margin) = stored.map_err(Problem::from_paper)?;
+    if security.is_none() && !symbol.is_us_option() {
+        return Err(Problem::trade_parameter("symbol not tradable"));
+    }
+    let text =
+        |factor: Option<MarginFactor>| factor.map_or_else(|| WHOLE.to_owned(), |factor| factor.to_string());
+    Ok(envelope::success(Ratios {
+        im_factor: text(margin.as_ref().map(|margin| margin.im)),
+        mm_factor: text(margin.as_ref().map(|margin| margin.mm)),
+        fm_factor: text(margin.as_ref().map(|margin| margin.fm)),
+    }))
 }

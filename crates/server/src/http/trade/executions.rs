@@ -6,7 +6,7 @@ use serde::Serialize;
 use trading::{Fill, Order, OrderId, exact_price};
 
 use super::docs::{END_AT, ORDER_ID, PAGE, REFUSALS, START_AT, SYMBOL};
-use super::history::range;
+use super::lists::range;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::Query;
 use crate::kit::trader::Trader;

@@ -4,20 +4,14 @@
 //! and the engine's values become rows ([`order_row`]). The crates `trading` and `paper` implement
 //! the order behavior.
 
-mod cancel;
 mod detail;
 mod docs;
 mod estimate;
 mod executions;
-mod history;
-mod margin_ratio;
+mod lists;
 mod marks;
 mod order_row;
-mod preview;
-mod replace;
-mod submit;
-mod today;
-mod why;
+mod orders;
 
 use access::Scope;
 
@@ -27,36 +21,36 @@ use crate::metrics::Task;
 pub use order_row::charge_name;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, submit::answer)
+    Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, orders::submit)
         .own_region_only()
         .paced(RowPace::Trade)
         .orders()
-        .doc(&submit::SUBMIT),
-    Row::put("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, replace::answer)
+        .doc(&orders::SUBMIT),
+    Row::put("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, orders::replace)
         .own_region_only()
         .paced(RowPace::Trade)
         .orders()
-        .doc(&replace::REPLACE),
-    Row::delete("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, cancel::answer)
+        .doc(&orders::REPLACE),
+    Row::delete("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, orders::cancel)
         .own_region_only()
         .paced(RowPace::Trade)
         .orders()
-        .doc(&cancel::CANCEL),
-    get("/v1/trade/order", detail::answer).doc(&detail::DETAIL),
-    get("/v1/trade/order/why", why::answer).paced(RowPace::Journal).doc(&why::WHY),
-    Row::post("/v1/trade/order/preview", Asks::Account, Scope::Trade, Task::Orders, preview::answer)
+        .doc(&orders::CANCEL),
+    get("/v1/trade/order", detail::detail).doc(&detail::DETAIL),
+    get("/v1/trade/order/why", detail::why).paced(RowPace::Journal).doc(&detail::WHY),
+    Row::post("/v1/trade/order/preview", Asks::Account, Scope::Trade, Task::Orders, orders::preview)
         .own_region_only()
         .paced(RowPace::Trade)
         .question()
-        .doc(&preview::PREVIEW),
-    get("/v1/trade/order/today", today::answer).doc(&today::TODAY),
-    get("/v1/trade/order/history", history::answer).doc(&history::HISTORY),
+        .doc(&orders::PREVIEW),
+    get("/v1/trade/order/today", lists::today).doc(&lists::TODAY),
+    get("/v1/trade/order/history", lists::history).doc(&lists::HISTORY),
     get("/v1/trade/execution/today", executions::today).doc(&executions::EXECUTIONS_TODAY),
     get("/v1/trade/execution/history", executions::history).doc(&executions::EXECUTIONS_HISTORY),
     get("/v3/trade/execution/all", executions::all).doc(&executions::EXECUTIONS_ALL),
     get("/v1/trade/marks", marks::answer).doc(&marks::MARKS),
-    get("/v1/trade/estimate/buy_limit", estimate::answer).doc(&estimate::ESTIMATE),
-    get("/v1/risk/margin-ratio", margin_ratio::answer).doc(&margin_ratio::MARGIN_RATIO),
+    get("/v1/trade/estimate/buy_limit", estimate::estimate).doc(&estimate::ESTIMATE),
+    get("/v1/risk/margin-ratio", estimate::margin_ratio).doc(&estimate::MARGIN_RATIO),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {

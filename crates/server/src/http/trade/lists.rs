@@ -1,10 +1,13 @@
 //! `GET /v1/trade/order/today`: orders that are open, or were submitted or ended today.
+//!
+//! `GET /v1/trade/order/history`: orders before today, by submission time.
 
+use market::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{Order, OrderId, OrderStatus, Side, is_today};
 
-use super::docs::{ATTACHED, MARKET, ORDER_ID, REFUSALS, SIDE, STATUS, SYMBOL};
+use super::docs::{ATTACHED, END_AT, MARKET, ORDER_ID, REFUSALS, SIDE, START_AT, STATUS, SYMBOL};
 use super::order_row::OrderRow;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::{Query, unknown};
@@ -24,7 +27,7 @@ pub(super) const TODAY: Doc = Doc::new(
 .refuses(REFUSALS);
 
 /// Maximum number of rows per response, unless more orders are open.
-const ROWS_MAX: usize = 1_000;
+const TODAY_MAX: usize = 1_000;
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OrdersToday")]
@@ -77,7 +80,7 @@ impl Filter {
     }
 }
 
-pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let filter = Filter::of(&query)?;
@@ -89,7 +92,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         let all = reading.account.orders().iter().rev();
         let wanted: Vec<&Order> =
             all.filter(|order| filter.takes(order) && is_today(order, &reading.view)).collect();
-        let shown = newest(wanted, trader.rows_max(ROWS_MAX), |order| order.is_open());
+        let shown = newest(wanted, trader.rows_max(TODAY_MAX), |order| order.is_open());
         Ok(shown.into_iter().map(OrderRow::of).collect())
     })?;
     let names = trader.names(orders.iter().map(OrderRow::security))?;
@@ -110,6 +113,61 @@ fn newest<T>(mut orders: Vec<T>, most: usize, is_open: impl Fn(&T) -> bool) -> V
         has_room
     });
     orders
+}
+
+pub(super) const HISTORY: Doc =
+    Doc::new(Tag::Trade, "historyOrders", "Orders that are not among today's, by when they were submitted")
+        .parameters(&[SYMBOL, STATUS, SIDE, MARKET, START_AT, END_AT])
+        .answers(&[AnswerDoc::ok("At most 1,000 orders, newest first", &[data::<History>()])])
+        .refuses(REFUSALS);
+
+/// Maximum number of rows per response.
+const HISTORY_MAX: usize = 1_000;
+/// Length of the time range in days if `start_at` or `end_at` is missing.
+const DAYS_DEFAULT: i64 = 90;
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OrderHistory")]
+pub(super) struct History {
+    has_more: bool,
+    orders: Vec<OrderRow>,
+}
+
+/// Returns the requested time range; both ends are inclusive.
+pub(super) fn range(query: &Query, now: Timestamp) -> Result<(Timestamp, Timestamp), Problem> {
+    let (start, end) = (query.time(&["start_at"])?, query.time(&["end_at"])?);
+    let days = DAYS_DEFAULT * 86_400;
+    let range = match (start, end) {
+        (Some(start), Some(end)) => (start, end),
+        (Some(start), None) => (start, Timestamp(start.0.saturating_add(days)).min(now)),
+        (None, end) => {
+            let end = end.unwrap_or(now);
+            (Timestamp(end.0.saturating_sub(days)), end)
+        }
+    };
+    if start.is_some() && end.is_some() && range.0 > range.1 {
+        return Err(Problem::trade_parameter("start_at is after end_at"));
+    }
+    Ok(range)
+}
+
+pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let trader = Trader::open(site, &admitted);
+    let query = Query::parse(call.query)?;
+    let filter = Filter::of(&query)?;
+    let (start, end) = range(&query, trader.now())?;
+    let most = trader.rows_max(HISTORY_MAX);
+    let mut orders: Vec<OrderRow> = trader.read(|reading| {
+        let all = reading.account.orders().iter().rev();
+        let within = all.filter(|order| (start..=end).contains(&order.submitted_at));
+        let wanted = within.filter(|order| filter.takes(order) && !is_today(order, &reading.view));
+        Ok(wanted.take(most.saturating_add(1)).map(OrderRow::of).collect())
+    })?;
+    let has_more = orders.len() > most;
+    orders.truncate(most);
+    let names = trader.names(orders.iter().map(OrderRow::security))?;
+    orders.iter_mut().for_each(|order| order.name(&names));
+    Ok(envelope::success(History { has_more, orders }))
 }
 
 #[cfg(test)]
