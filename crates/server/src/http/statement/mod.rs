@@ -1,6 +1,5 @@
 //! Statement endpoints of paper accounts: list, download URLs, and files. One file per endpoint.
 
-mod download;
 mod file;
 mod file_key;
 mod list;
@@ -10,14 +9,14 @@ use access::Scope;
 use crate::kit::{Asks, Audience, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
-pub(super) use download::stored;
+pub(super) use file::stored;
 
 pub(super) const ROUTES: &[Row] = &[
     // The list computes statements that are due, which reads the whole journal.
     get("/v1/statement/list", list::answer).paced(RowPace::Journal).doc(&list::LIST),
-    get("/v1/statement/download", download::answer).paced(RowPace::Trade).doc(&download::DOWNLOAD),
+    get("/v1/statement/download", file::download).paced(RowPace::Trade).doc(&file::DOWNLOAD),
     // The signed URL is the only credential; the handler verifies it first.
-    Row::open_get("/files/statement/{file}", Audience::Anyone, Task::Orders, file::answer).doc(&file::FILE),
+    Row::open_get("/files/statement/{file}", Audience::Anyone, Task::Orders, file::file).doc(&file::FILE),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {

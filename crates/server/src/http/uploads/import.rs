@@ -1,16 +1,22 @@
 //! `POST /v1/uploads/{upload}/import` and `/stop`: starts and stops an import. Only one import runs
 //! at a time.
+//!
+//! Import options that override what is detected in a file, like the flags of `chandler import`.
 
 use access::{Actor, ImportStep};
+use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
+use history::import::Options;
+use market::{FloorTable, Grain, Period, Region, Symbol};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::document::{FileReport, UploadDocument};
 use super::file::{CONFLICT, UPLOAD, find};
-use super::options::{self, ImportOptions};
+use crate::command;
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
+use crate::refusal::Refusal;
 
 pub(super) const START: Doc = Doc::new(Tag::Admin, "importUpload", "Begin to import a file")
     .about(
@@ -30,7 +36,7 @@ pub(super) const STOP: Doc =
 
 pub(super) fn start(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
     let (upload, core) = (find(call, site)?, &site.core);
-    let run = core.intake.start(&upload, options::of_request(call, core.floors)?)?;
+    let run = core.intake.start(&upload, of_request(call, core.floors)?)?;
     let (actor, what) = (Actor::Account(by.account().id), format!("{}, {} bytes", upload.name, upload.bytes));
     if let Err(error) = core.access.note_import(ImportStep::Begun, &what, &actor, core.machine_now()) {
         // An import without an audit entry must not continue.
@@ -72,7 +78,103 @@ struct DryRun {
 pub(super) fn answer(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
     let upload = find(call, site)?;
     let core = &site.core;
-    let reports = core.intake.check(&upload, &options::of_request(call, core.floors)?)?;
+    let reports = core.intake.check(&upload, &of_request(call, core.floors)?)?;
     let files = reports.iter().map(|report| FileReport::of(report, core.history.venues())).collect();
     Ok(envelope::success(DryRun { upload: upload.id.to_string(), files }))
+}
+
+/// The flags of `chandler import`. Absent options are detected from the file.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ImportOptions")]
+#[serde(deny_unknown_fields)]
+pub(super) struct ImportOptions {
+    /// The security of a file that names none, as AAPL.US.
+    symbol: Option<String>,
+    /// The region of bare tickers: HK, US, SH or SZ.
+    region: Option<String>,
+    /// The period of a row: 1m, 5m, 15m, 30m, 60m or 1d.
+    period: Option<String>,
+    /// Column mapping: `time=stamp,close=px_last`; `COLUMN=-` ignores one.
+    map: Option<String>,
+    /// Comma-separated column names for a file without a header.
+    columns: Option<String>,
+    /// `mdy`, `dmy`, or a pattern like `%d.%m.%Y %H:%M`.
+    time_format: Option<String>,
+    /// The decimal separator: `point` or `comma`.
+    decimal: Option<String>,
+    /// Exact factors: `volume=100,turnover=1000`.
+    scale: Option<String>,
+    /// Whether a minute is stamped with its `start` or its `end`.
+    stamp: Option<String>,
+    /// Estimate the turnover if the file has none.
+    #[serde(default)]
+    estimate_turnover: bool,
+    /// Reject the whole file if any row breaks a rule.
+    #[serde(default)]
+    strict: bool,
+    /// Import the file even if the ledger already has it.
+    #[serde(default)]
+    again: bool,
+    /// Replace stored candles even if many of them are very different.
+    #[serde(default)]
+    replace: bool,
+    /// Build one-minute and daily candles from trades.
+    #[serde(default)]
+    build_candles: bool,
+}
+
+/// Parses the options of a request. An empty body means the defaults.
+pub(super) fn of_request(call: &Call<'_>, floors: FloorTable) -> Result<Options, Problem> {
+    let sent = if call.body.is_empty() { ImportOptions::default() } else { call.json()? };
+    let map = said(sent.map.as_deref(), "map", ColumnMap::parse)?.unwrap_or_default();
+    let columns = sent.columns.as_deref().unwrap_or_default();
+    let read = ReadOptions {
+        period: sent.period.as_deref().filter(|text| !text.trim().is_empty()).map(grain).transpose()?,
+        region: said(sent.region.as_deref(), "region", |text| Region::parse(text).ok_or("HK, US, SH or SZ"))?,
+        symbol: symbol(sent.symbol.as_deref())?,
+        map: map.fields,
+        ignored: map.ignored,
+        time_format: said(sent.time_format.as_deref(), "time_format", str::parse::<TimeFormat>)?,
+        columns: columns
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        decimal: said(sent.decimal.as_deref(), "decimal", str::parse::<DecimalMark>)?,
+        scale: said(sent.scale.as_deref(), "scale", str::parse::<Scale>)?.unwrap_or_default(),
+        stamp: said(sent.stamp.as_deref(), "stamp", str::parse::<Stamp>)?,
+        estimate_turnover: sent.estimate_turnover,
+    };
+    Ok(Options {
+        read,
+        strict: sent.strict,
+        again: sent.again,
+        replace: sent.replace,
+        build_candles: sent.build_candles,
+        floors,
+    })
+}
+
+fn symbol(text: Option<&str>) -> Result<Option<Symbol>, Problem> {
+    Ok(text.map(str::trim).filter(|text| !text.is_empty()).map(command::symbol).transpose()?)
+}
+
+fn grain(text: &str) -> Result<Grain, Problem> {
+    let grain = text.parse().ok().and_then(|period: Period| Grain::of_rows(period));
+    grain.ok_or_else(|| wrong(format!("period {text:?}: a file may have 1m, 5m, 15m, 30m, 60m or 1d")))
+}
+
+/// Parses an option. Absent and empty values are `None`, because pages send empty ones.
+fn said<T, E: std::fmt::Display>(
+    text: Option<&str>,
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<Option<T>, Problem> {
+    let text = text.map(str::trim).filter(|text| !text.is_empty());
+    text.map(parse).transpose().map_err(|error| wrong(format!("{name}: {error}")))
+}
+
+fn wrong(text: String) -> Problem {
+    Refusal::BadQuery(text).into()
 }

@@ -5,7 +5,6 @@
 mod document;
 mod file;
 mod import;
-mod options;
 mod reading;
 mod undo;
 
