@@ -2,10 +2,8 @@
 
 mod connections;
 mod me;
-mod packages;
 mod quota;
 mod sign_ins;
-mod socket_token;
 mod token;
 
 use access::Scope;
@@ -15,18 +13,16 @@ use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
     // A long connection can serve quotes, orders, or both, so either scope is enough.
-    Row::get("/v1/socket/token", Asks::Program, Scope::Quote, Task::SocketToken, socket_token::answer)
+    Row::get("/v1/socket/token", Asks::Program, Scope::Quote, Task::SocketToken, token::socket_token)
         .or_scope(Scope::Trade)
-        .doc(&socket_token::DOC),
-    Row::get("/v2/socket/token", Asks::Program, Scope::Quote, Task::SocketToken, socket_token::answer)
+        .doc(&token::SOCKET_TOKEN),
+    Row::get("/v2/socket/token", Asks::Program, Scope::Quote, Task::SocketToken, token::socket_token)
         .or_scope(Scope::Trade)
-        .doc(&socket_token::DOC_V2),
+        .doc(&token::SOCKET_TOKEN_V2),
     Row::get("/v1/token/refresh", Asks::Program, Scope::Account, Task::Account, token::refresh)
         .own_region_only()
-        .doc(&token::DOC),
-    Row::get("/v1/me", Asks::Account, Scope::Account, Task::Account, me::show)
-        .own_region_only()
-        .doc(&me::DOC),
+        .doc(&token::REFRESH),
+    Row::get("/v1/me", Asks::Account, Scope::Account, Task::Account, me::me).own_region_only().doc(&me::ME),
     Row::get("/v1/quota", Asks::Account, Scope::Account, Task::Account, quota::show)
         .own_region_only()
         .doc(&quota::SHOW),
@@ -47,6 +43,6 @@ pub(super) const ROUTES: &[Row] = &[
     Row::delete("/v1/connections/{id}", Asks::Account, Scope::Account, Task::Account, connections::close)
         .own_region_only()
         .doc(&connections::CLOSE),
-    Row::get("/v1/quote/my-quotes", Asks::Account, Scope::Quote, Task::Account, packages::list)
-        .doc(&packages::DOC),
+    Row::get("/v1/quote/my-quotes", Asks::Account, Scope::Quote, Task::Account, me::packages)
+        .doc(&me::PACKAGES),
 ];

@@ -1,18 +1,18 @@
 //! `GET /v1/token/refresh`: issues a new access token for an API key before the old one expires.
+//!
+//! `GET /v1/socket/token`: a one-time password for a long connection.
 
 use access::RenewError;
 use market::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::kit::Site;
 use crate::kit::doc::refusals::{BAD_REQUEST, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
-use crate::kit::envelope::{self, Problem};
-use crate::kit::{Admitted, Answer, Call, fields};
+use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope, fields};
 use crate::written::Instant;
 
-pub(super) const DOC: Doc = Doc::new(
+pub(super) const REFRESH: Doc = Doc::new(
     Tag::Account,
     "refreshToken",
     "A new access token for the API key that has signed the request; the old one stays good for 60 seconds",
@@ -61,6 +61,34 @@ fn wanted(query: &str) -> Result<Option<Timestamp>, Problem> {
         .parse()
         .map_err(|_| Problem::bad_request("expired_at is not an instant: write 2027-01-01T00:00:00Z"))?;
     Ok(Some(Timestamp(instant.as_second())))
+}
+
+pub(super) const SOCKET_TOKEN: Doc =
+    Doc::new(Tag::Service, "socketToken", "A one-time password for a long connection").answers(ANSWERS);
+pub(super) const SOCKET_TOKEN_V2: Doc =
+    Doc::new(Tag::Service, "socketTokenV2", "The same, where some clients look for it").answers(ANSWERS);
+const ANSWERS: &[AnswerDoc] = &[AnswerDoc::ok("The password", &[data::<SocketToken>()])];
+
+/// No `Debug`: it holds a password.
+#[derive(Serialize, JsonSchema)]
+struct SocketToken {
+    /// Signs a long connection in, once, within 60 seconds.
+    otp: String,
+    /// Most connections of the account.
+    limit: u32,
+    /// Open connections.
+    online: u32,
+}
+
+pub(super) fn socket_token(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let (who, core) = (admitted.who(), &site.core);
+    let slots = site.slots(who)?;
+    let otp = core.access.issue_otp(who, core.uptime())?;
+    Ok(envelope::success(SocketToken {
+        otp: otp.expose().to_owned(),
+        limit: slots.limit,
+        online: slots.online,
+    }))
 }
 
 #[cfg(test)]

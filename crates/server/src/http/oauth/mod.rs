@@ -4,8 +4,6 @@
 
 mod answer;
 mod client;
-mod form;
-mod metadata;
 mod register;
 mod token;
 
@@ -13,8 +11,8 @@ use crate::kit::{Audience, OpenHandler, Row};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    get("/.well-known/oauth-authorization-server", |call, site| Ok(metadata::describe(call, site)))
-        .doc(&metadata::DOC),
+    get("/.well-known/oauth-authorization-server", |call, site| Ok(register::metadata(call, site)))
+        .doc(&register::METADATA),
     post("/oauth2/register", |call, site| Ok(register::add(call, site).unwrap_or_else(answer::refused)))
         .doc(&register::ADD),
     get("/oauth2/register/{client_id}", |call, site| {

@@ -1,4 +1,6 @@
 //! Dynamic client registration (RFC 7591) and client management: read and delete (RFC 7592).
+//!
+//! Authorization server metadata (RFC 8414).
 
 use access::{AUTH_METHODS, NewClient, OAuthError, Registration, SCOPE, grant_type};
 use bytes::Bytes;
@@ -8,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::answer::{self, Refusable};
-use super::metadata;
-use crate::kit::Site;
 use crate::kit::doc::{AnswerDoc, Credentials, Doc, Media, Parameter, Tag};
-use crate::kit::{Answer, Call, envelope};
+use crate::kit::paths::AUTHORIZE;
+use crate::kit::{Answer, Call, Site, base_url, envelope};
 
 const BODY_MAX: usize = 64 << 10;
 
@@ -147,7 +148,7 @@ pub(super) fn remove(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
 }
 
 fn describe(client: &Registration, token: &str, call: &Call<'_>, site: &Site) -> OAuthClient {
-    let base = metadata::base(call, site);
+    let base = base_url(call, site);
     OAuthClient {
         client_id: client.id.clone(),
         client_id_issued_at: client.created_at.0,
@@ -173,4 +174,47 @@ fn is_json(call: &Call<'_>) -> bool {
 fn bearer<'a>(call: &'a Call<'_>) -> Option<&'a str> {
     let (scheme, token) = call.header("authorization")?.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+pub(super) const METADATA: Doc = Doc::new(Tag::OAuth, "oauthMetadata", "What OAuth offers here (RFC 8414)")
+    .answers(&[AnswerDoc::ok("The metadata", &[Media::json::<OAuthMetadata>()])]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct OAuthMetadata {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    device_authorization_endpoint: String,
+    registration_endpoint: String,
+    revocation_endpoint: String,
+    scopes_supported: Vec<&'static str>,
+    response_types_supported: Vec<&'static str>,
+    response_modes_supported: Vec<&'static str>,
+    grant_types_supported: Vec<&'static str>,
+    token_endpoint_auth_methods_supported: Vec<&'static str>,
+    revocation_endpoint_auth_methods_supported: Vec<&'static str>,
+    code_challenge_methods_supported: Vec<&'static str>,
+}
+
+pub(super) fn metadata(call: &Call<'_>, site: &Site) -> Answer {
+    let base = base_url(call, site);
+    let at = |path: &str| format!("{base}{path}");
+    answer::object(
+        200,
+        &OAuthMetadata {
+            authorization_endpoint: at(AUTHORIZE),
+            token_endpoint: at("/oauth2/token"),
+            device_authorization_endpoint: at("/oauth2/device/authorize"),
+            registration_endpoint: at("/oauth2/register"),
+            revocation_endpoint: at("/oauth2/revoke"),
+            issuer: base,
+            scopes_supported: vec![SCOPE],
+            response_types_supported: vec!["code"],
+            response_modes_supported: vec!["query"],
+            grant_types_supported: grant_type::ALL.to_vec(),
+            token_endpoint_auth_methods_supported: AUTH_METHODS.to_vec(),
+            revocation_endpoint_auth_methods_supported: AUTH_METHODS.to_vec(),
+            code_challenge_methods_supported: vec!["S256", "plain"],
+        },
+    )
 }

@@ -5,14 +5,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use super::answer::{self, Refusable};
-use super::client::{self, ClientCredentials};
-use super::form::Form;
-use super::metadata;
-use crate::kit::Site;
+use super::client::{self, ClientCredentials, Form};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, described_only, of_form, one_of};
 use crate::kit::envelope::Empty;
 use crate::kit::paths::CONFIRM;
-use crate::kit::{Answer, Call};
+use crate::kit::{Answer, Call, Site, base_url};
 use crate::metrics::{self, Granted};
 
 pub(super) const AUTHORIZE_DEVICE: Doc =
@@ -114,7 +111,7 @@ pub(super) fn authorize_device(call: &Call<'_>, site: &Site) -> Answer {
         let start =
             site.core.access.start_device(&said.credentials(), scope, call.peer.ip(), site.core.moment());
         let start = start.inspect_err(|error| note_declined(call, site, said, None, error))?;
-        let confirm = format!("{}{CONFIRM}", metadata::base(call, site));
+        let confirm = format!("{}{CONFIRM}", base_url(call, site));
         let query = form_urlencoded::Serializer::new(String::new())
             .append_pair("user_code", start.user_code.expose())
             .append_pair("client_id", said.credentials().id)
