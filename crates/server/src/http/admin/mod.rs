@@ -7,8 +7,6 @@ mod admin_request;
 mod audit;
 mod clock;
 mod creation;
-mod endings;
-mod levels;
 mod paper_desk;
 mod reports;
 mod rights;
@@ -37,15 +35,15 @@ pub(super) const ROUTES: &[Row] = &[
     post("/v1/admin/accounts/{name}/revoke", |call, site, by| {
         answer(call, site, &by, |request| request.revoke())
     })
-    .doc(&endings::REVOKE),
+    .doc(&creation::REVOKE),
     post("/v1/admin/accounts/{name}/password-link", |call, site, by| {
         answer(call, site, &by, |request| request.issue_password_link())
     })
-    .doc(&endings::ISSUE_PASSWORD_LINK),
+    .doc(&creation::ISSUE_PASSWORD_LINK),
     delete("/v1/admin/accounts/{name}/password-link", |call, site, by| {
         answer(call, site, &by, |request| request.withdraw_password_link())
     })
-    .doc(&endings::WITHDRAW_PASSWORD_LINK),
+    .doc(&creation::WITHDRAW_PASSWORD_LINK),
     post("/v1/admin/accounts/{name}/rights", |call, site, by| {
         answer(call, site, &by, |request| request.grant())
     })
@@ -77,9 +75,9 @@ pub(super) const ROUTES: &[Row] = &[
     })
     .doc(&reports::REPORT_RATES),
     get("/v1/admin/levels", |call, site, by| answer(call, site, &by, |request| request.levels()))
-        .doc(&levels::LEVELS),
+        .doc(&rights::LEVELS),
     post("/v1/admin/levels/{level}", |call, site, by| answer(call, site, &by, |request| request.set_level()))
-        .doc(&levels::SET_LEVEL),
+        .doc(&rights::SET_LEVEL),
     get("/v1/admin/audit", |call, site, by| answer(call, site, &by, |request| request.audit()))
         .doc(&audit::AUDIT),
     get("/v1/admin/topics", |call, site, by| answer(call, site, &by, |request| request.topics()))

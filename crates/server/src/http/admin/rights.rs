@@ -1,14 +1,18 @@
 //! `/v1/admin/accounts/{name}/rights`: grants and withdraws quote packages.
+//!
+//! `/v1/admin/levels`: lists the levels, and changes the settings of one.
 
-use access::{Right, Validity};
+use access::{Level, Right, Step, StepChange, Validity};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::accounts::{AS_IT_IS_NOW, AdminAccount};
-use super::admin_request::{AdminRequest, NAME, WRONG_OR_UNKNOWN, instant, problem, wrong};
+use super::admin_request::{
+    AdminRequest, NAME, WRONG_OR_UNKNOWN, has_no_default, instant, not_null, null_or, problem, wrong,
+};
 use crate::kit::Problem;
-use crate::kit::doc::{Doc, Kind, Media, Parameter, Tag, described_only};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data, described_only};
 
 pub(super) const GRANT: Doc = Doc::new(Tag::Admin, "adminGrant", "Grant a package, or change its times")
     .parameters(&[NAME])
@@ -74,4 +78,76 @@ impl AdminRequest<'_> {
 
 pub(super) fn right(name: &str) -> Result<Right, Problem> {
     name.parse().map_err(|error: access::ParseRightError| wrong(&error.to_string()))
+}
+
+pub(super) const LEVELS: Doc = Doc::new(Tag::Admin, "adminLevels", "The ladder of levels")
+    .answers(&[AnswerDoc::ok("The levels", &[data::<Levels>()])]);
+
+pub(super) const SET_LEVEL: Doc = Doc::new(
+    Tag::Admin,
+    "adminSetLevel",
+    "Change a level; what is not named stays, and the ladder must stay one",
+)
+.parameters(&[Parameter::path("level", "1 to 6")])
+.body(&[Media::json::<AdminLevel>()])
+.answers(&[AnswerDoc::ok("The levels as they are now", &[data::<Levels>()])])
+.refuses(WRONG_OR_UNKNOWN);
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Levels {
+    pub(super) levels: Vec<LevelRow>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Level")]
+pub(super) struct LevelRow {
+    pub(super) level: u32,
+    /// Securities per month.
+    pub(super) quota: u32,
+    /// Minimum assets in HKD.
+    pub(super) assets: Option<u64>,
+    /// Orders per month, to be exceeded.
+    pub(super) orders: Option<u32>,
+}
+
+/// Changes to a level; absent fields stay unchanged.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AdminLevel {
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
+    quota: Option<u32>,
+    /// Minimum assets in HKD.
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<u64>", skip_serializing_if = "has_no_default")]
+    assets: Option<Option<u64>>,
+    /// Orders per month, to be exceeded.
+    #[serde(default, deserialize_with = "null_or")]
+    #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
+    orders: Option<Option<u32>>,
+}
+
+impl AdminRequest<'_> {
+    pub(super) fn levels(&self) -> Result<Levels, Problem> {
+        let steps = self.site.core.access.steps().map_err(problem)?;
+        Ok(Levels { levels: steps.iter().map(step).collect() })
+    }
+
+    pub(super) fn set_level(&self) -> Result<Levels, Problem> {
+        let level =
+            self.call.path_value("level").parse().ok().and_then(Level::new).ok_or_else(Problem::not_found)?;
+        let change: AdminLevel =
+            self.change("quota, assets and orders, whole numbers, the last two or null")?;
+        if change == AdminLevel::default() {
+            return Err(wrong("nothing to set: give quota, assets or orders"));
+        }
+        let AdminLevel { quota, assets, orders } = change;
+        let change = StepChange { level, quota, assets, orders };
+        self.site.core.access.change_level(change, &self.by, self.present).map_err(problem)?;
+        self.levels()
+    }
+}
+
+fn step(step: &Step) -> LevelRow {
+    LevelRow { level: step.level.number(), quota: step.quota, assets: step.assets, orders: step.orders }
 }

@@ -3,7 +3,6 @@
 
 mod corporate;
 mod coverage;
-mod figures;
 mod imports;
 mod inventory;
 mod listing;
@@ -30,10 +29,16 @@ pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/securities/{symbol}/actions", Asks::Account, Scope::Quote, Task::Data, securities::actions)
         .own_region_only()
         .doc(&securities::ACTIONS),
-    Row::get("/v1/securities/{symbol}/figures", Asks::Account, Scope::Quote, CALC_INDEXES, figures::show)
-        .own_region_only()
-        .paced(RowPace::Calls)
-        .doc(&figures::SHOW),
+    Row::get(
+        "/v1/securities/{symbol}/figures",
+        Asks::Account,
+        Scope::Quote,
+        CALC_INDEXES,
+        securities::figures,
+    )
+    .own_region_only()
+    .paced(RowPace::Calls)
+    .doc(&securities::FIGURES),
     Row::get("/v1/inventory", Asks::Account, Scope::Quote, Task::Data, inventory::answer)
         .own_region_only()
         .paced(RowPace::Search)
