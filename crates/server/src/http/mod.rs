@@ -7,8 +7,6 @@ mod account;
 mod admin;
 mod asset;
 mod body;
-#[cfg(test)]
-mod clock_tests;
 mod content;
 mod data;
 mod dated;
@@ -18,13 +16,11 @@ mod example;
 mod framing;
 mod grid;
 mod in_process;
-mod moved;
 mod not_offered;
 mod oauth;
 #[cfg(test)]
 mod policy_tests;
 mod quote;
-mod receive;
 mod routes;
 mod statement;
 mod strict;

@@ -25,7 +25,6 @@ mod row;
 mod site;
 pub(crate) mod trader;
 mod unique_fields;
-mod upload_problems;
 pub(crate) mod visible;
 pub(crate) mod whole_numbers;
 
