@@ -10,7 +10,6 @@
 mod backoff;
 mod caller;
 mod certificate;
-mod client_program;
 mod command;
 mod core;
 mod day_letters;

@@ -45,7 +45,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-use crate::client_program::ClientProgram;
 use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::credentials::{self, Addressed};
 use crate::kit::doc::Doc;
@@ -55,6 +54,7 @@ use crate::kit::{
 };
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
+use crate::request_log::ClientProgram;
 use crate::request_log::{self, HttpRequestLine, RequestEnd};
 use crate::workers::{self, Who};
 use crate::{local, pages, proxies};

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::counter::{self, COUNTER_ID};
 use super::envelope::Problem;
-use super::whole_numbers::without_zero_fractions;
-use super::{fields, unique_fields};
+use super::fields;
+use super::json_text::{parse_unique, without_zero_fractions};
 use crate::intake::Arriving;
 use crate::refusal::Refusal;
 
@@ -84,7 +84,7 @@ impl Call<'_> {
         if !body.windows(COUNTER_ID.len()).any(|part| part == COUNTER_ID.as_bytes()) {
             return serde_json::from_slice(&body);
         }
-        let mut fields = unique_fields::parse(&body)?;
+        let mut fields = parse_unique(&body)?;
         counter::fields(&mut fields).map_err(serde::de::Error::custom)?;
         serde_json::from_value(Value::Object(fields))
     }

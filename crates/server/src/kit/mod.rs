@@ -14,7 +14,7 @@ pub(crate) mod doc;
 pub(crate) mod envelope;
 pub(crate) mod fields;
 pub(crate) mod json_fields;
-pub(crate) mod named;
+pub(crate) mod json_text;
 pub(crate) mod open;
 mod pace;
 pub(crate) mod packed;
@@ -24,9 +24,6 @@ pub(crate) mod query;
 mod row;
 mod site;
 pub(crate) mod trader;
-mod unique_fields;
-pub(crate) mod visible;
-pub(crate) mod whole_numbers;
 
 pub(crate) use call::{
     Answer, Call, CredentialTerms, Home, ListenerDocument, ListenerKind, Listening, PathValue, RequestFacts,

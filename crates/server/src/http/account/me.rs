@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{self, AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
-use crate::kit::named::QueryParameters;
+use crate::kit::fields::QueryParameters;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::lifting;
 use crate::refusal::Refusal;

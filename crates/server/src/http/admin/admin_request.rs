@@ -12,7 +12,7 @@ use store::StoreError;
 
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{Kind, Parameter, RefusalDoc, Word};
-use crate::kit::whole_numbers::without_zero_fractions;
+use crate::kit::json_text::without_zero_fractions;
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::refusal::Refusal;
 

@@ -13,13 +13,11 @@ use super::securities;
 use crate::caller::Caller;
 use crate::command;
 use crate::directory::ListedSecurity;
-use crate::kit::Site;
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data, one_of};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::fields::echo;
-use crate::kit::named::QueryParameters;
-use crate::kit::{Admitted, Answer, Call};
+use crate::kit::fields::{QueryParameters, echo};
+use crate::kit::{Admitted, Answer, Call, Site};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};
 

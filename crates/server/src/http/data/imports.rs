@@ -7,12 +7,11 @@ use serde_json::Value;
 use store::{ImportId, ImportRecord, ImportState, QuarantineEntry, QuarantineOf, StoreError};
 
 use crate::directory::Directory;
-use crate::kit::Site;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data, one_of};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::named::QueryParameters;
-use crate::kit::{Admitted, Answer, Call};
+use crate::kit::fields::QueryParameters;
+use crate::kit::{Admitted, Answer, Call, Site};
 use crate::refusal::Refusal;
 use crate::written::Instant;
 

@@ -12,12 +12,11 @@ use super::coverage::{DAYS_DEFAULT, earlier, today};
 use super::listing::{self, DayCounts, HiddenDays, Listing, Order, Sight, worst_first};
 use crate::day_letters::{COUNTED_MAX, ExpectedDays};
 use crate::directory::{Directory, ListedSecurity};
-use crate::kit::Site;
 use crate::kit::doc::refusals::{BAD_REQUEST, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::named::QueryParameters;
-use crate::kit::{Admitted, Answer, Call};
+use crate::kit::fields::QueryParameters;
+use crate::kit::{Admitted, Answer, Call, Site};
 use crate::refusal::Refusal;
 use crate::written::Day;
 

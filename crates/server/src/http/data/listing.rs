@@ -8,8 +8,7 @@ use market::{Date, FloorTable, Floors, Market, Symbol};
 
 use crate::directory::{Directory, ListedSecurity};
 use crate::kit::doc::{Kind, Parameter, Word};
-use crate::kit::fields::echo;
-use crate::kit::named::QueryParameters;
+use crate::kit::fields::{QueryParameters, echo};
 use crate::kit::{Admitted, Site};
 use crate::refusal::Refusal;
 

@@ -17,7 +17,7 @@ use crate::directory::ListedSecurity;
 use crate::dispatch;
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
-use crate::kit::named::QueryParameters;
+use crate::kit::fields::QueryParameters;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};

@@ -9,7 +9,7 @@ use crate::dispatch::{CommandRow, JsonReply};
 use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES, NOT_OFFERED, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Media, RefusalDoc, Tag, data};
 use crate::kit::envelope::{self, Empty, Problem};
-use crate::kit::whole_numbers::without_zero_fractions;
+use crate::kit::json_text::without_zero_fractions;
 use crate::kit::{Admitted, Answer, Call, Site, allowance, counter};
 use crate::refusal::Refusal;
 

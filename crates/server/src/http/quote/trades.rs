@@ -8,7 +8,7 @@ use crate::dispatch::{CommandRow, JsonReply};
 use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::envelope::{self, Problem};
-use crate::kit::named::QueryParameters;
+use crate::kit::fields::QueryParameters;
 use crate::kit::{Admitted, Answer, Call, Site};
 use crate::refusal::Refusal;
 

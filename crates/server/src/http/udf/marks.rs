@@ -5,14 +5,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::StoreError;
 
-use super::form::{OrError, RESOLUTION, SYMBOL, TOKEN, WORDS, udf};
-use super::form::{number, required};
+use super::form::{OrError, RESOLUTION, SYMBOL, TOKEN, WORDS, number, required, udf};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;
+use crate::kit::allowance::may_see;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter};
 use crate::kit::envelope::Problem;
-use crate::kit::visible::may_see;
 use crate::kit::{Call, Site};
 use crate::refusal::Refusal;
 

@@ -6,14 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Security, StoreError};
 
-use super::form::required;
-use super::form::{LANG, OrError, SYMBOL, TOKEN, WORDS, udf};
+use super::form::{LANG, OrError, SYMBOL, TOKEN, WORDS, required, udf};
 use super::ticker::Ticker;
 use super::{config, hours, resolution};
 use crate::caller::{Caller, Language};
+use crate::kit::allowance::{Visible, may_see};
 use crate::kit::doc::{AnswerDoc, Doc, Media};
 use crate::kit::envelope::Problem;
-use crate::kit::visible::{Visible, may_see};
 use crate::kit::{Call, Site};
 use crate::names::name_in;
 use crate::refusal::Refusal;
