@@ -3,10 +3,6 @@
 //! each would be a noticeable part of their cost, so they are logged at `debug`. So are monitoring
 //! requests, which arrive every few seconds. No line contains a query string, a token, a symbol or
 //! a name. The path is the route's pattern; only an unknown path is logged as sent.
-//!
-//! Identifies the program that sent an HTTP request by its `User-Agent` header and, for
-//! command-line clients, `x-cli-cmd`. Logs and metrics receive only values from a closed set, or a
-//! plain version number.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -165,6 +161,9 @@ impl OncePerMinute {
 /// Maximum length of a logged client version.
 const VERSION_MAX: usize = 24;
 
+/// The program that sent an HTTP request, identified by its `User-Agent` header and, for
+/// command-line clients, `x-cli-cmd`. Logs and metrics receive only values from a closed set, or a
+/// plain version number.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ClientProgram {
     pub(crate) agent: Agent,

@@ -1,11 +1,9 @@
 //! Reads request bodies: in full if the credentials were used recently, up to a small limit before
 //! authentication, and not at all if no endpoint reads the body. Memory for bodies is limited
-//! (`kit/bodies.rs`). File uploads are written to disk (`receive.rs`).
+//! (`unsent.rs`).
 //!
-//! Receives a file upload. The caller is authenticated first, and the file is streamed to disk, so
-//! it is never completely in memory.
-//!
-//! Refusals for files that cannot be uploaded or imported.
+//! A file upload is streamed to disk after the caller is authenticated, so it is never completely in
+//! memory. Also the refusals for files that cannot be uploaded or imported.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,4 @@
 //! The router: joins the rows of all groups and finds the row of a request.
-//!
-//! Renamed paths. For one release, the old path responds with 410 and the new path. No
-//! authentication is needed, because the paths are publicly documented.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -287,7 +284,9 @@ pub(super) fn known_method(method: &Method) -> &'static str {
     KNOWN.into_iter().find(|known| method == *known).unwrap_or("other")
 }
 
-/// Old and new paths. Each row is removed in the following release.
+/// Renamed paths, old and new. For one release, the old path responds with 410 and the new path. No
+/// authentication is needed, because the paths are publicly documented. Each row is removed in the
+/// following release.
 pub(super) const MOVED: &[(&str, &str)] =
     &[("/v1/admin/assets", "/v1/admin/reported-assets"), ("/v1/admin/orders", "/v1/admin/reported-orders")];
 

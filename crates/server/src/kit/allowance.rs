@@ -1,7 +1,5 @@
 //! Rate limit and quota headers, which report the account's remaining allowance in every history
-//! response.
-//!
-//! Visibility checks for endpoints that cost no quota.
+//! response; and visibility checks for endpoints that cost no quota.
 
 use access::Demand;
 use history::Sessions;

@@ -1,7 +1,6 @@
 //! Parser for query strings and forms (`name=value&name=value`). Callers convert its errors to
-//! their own refusals.
-//!
-//! Query strings in which every name must be known and unique.
+//! their own refusals. [`QueryParameters`] are query strings in which every name must be known and
+//! unique.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,7 +1,5 @@
-//! Integers in JSON that some clients write with a zero fraction, such as 1000.0.
-//!
-//! Parses JSON into a tree and rejects duplicate fields, for bodies that are modified before they
-//! are decoded. `serde_json::Value` would silently use the last of two fields with the same name.
+//! JSON bodies as clients write them: integers with a zero fraction, such as 1000.0, and duplicate
+//! fields.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -56,7 +54,9 @@ fn zero_fraction(json: &[u8]) -> Option<usize> {
     (zeros > 0 && is_end).then_some(1 + zeros)
 }
 
-/// Parses an object. Duplicate field names are rejected at every depth.
+/// Parses an object into a tree, for bodies that are modified before they are decoded. Duplicate
+/// field names are rejected at every depth: `serde_json::Value` would silently use the last of two
+/// fields with the same name.
 pub(crate) fn parse_unique(json: &[u8]) -> Result<Map<String, Value>, serde_json::Error> {
     match serde_json::from_slice(json)? {
         Unique(Value::Object(fields)) => Ok(fields),

@@ -1,6 +1,5 @@
-//! `GET /v1/me`: the signed-in account, and the CSRF token for page scripts.
-//!
-//! `GET /v1/quote/my-quotes`: an account's quote packages.
+//! The account and its packages. `GET /v1/me`: the signed-in account, and the CSRF token for page
+//! scripts. `GET /v1/quote/my-quotes`: its quote packages.
 
 use access::{Hold, Right, Role};
 use schemars::JsonSchema;

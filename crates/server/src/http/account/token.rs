@@ -1,5 +1,4 @@
 //! `GET /v1/token/refresh`: issues a new access token for an API key before the old one expires.
-//!
 //! `GET /v1/socket/token`: a one-time password for a long connection.
 
 use access::RenewError;

@@ -2,11 +2,11 @@
 //! and orders for levels, hide topics, read the audit log. The command line offers the same
 //! operations on the store's machine.
 
+mod account_life;
 mod accounts;
 mod admin_request;
 mod audit;
 mod clock;
-mod creation;
 mod paper_desk;
 mod reports;
 mod rights;
@@ -25,7 +25,7 @@ pub(super) const ROUTES: &[Row] = &[
     get("/v1/admin/accounts", |call, site, by| answer(call, site, &by, |request| request.accounts()))
         .doc(&accounts::ACCOUNTS),
     post("/v1/admin/accounts", |call, site, by| answer(call, site, &by, |request| request.create_account()))
-        .doc(&creation::CREATE_ACCOUNT),
+        .doc(&account_life::CREATE_ACCOUNT),
     get("/v1/admin/accounts/{name}", |call, site, by| answer(call, site, &by, |request| request.account()))
         .doc(&accounts::SHOW_ACCOUNT),
     post("/v1/admin/accounts/{name}", |call, site, by| {
@@ -35,15 +35,15 @@ pub(super) const ROUTES: &[Row] = &[
     post("/v1/admin/accounts/{name}/revoke", |call, site, by| {
         answer(call, site, &by, |request| request.revoke())
     })
-    .doc(&creation::REVOKE),
+    .doc(&account_life::REVOKE),
     post("/v1/admin/accounts/{name}/password-link", |call, site, by| {
         answer(call, site, &by, |request| request.issue_password_link())
     })
-    .doc(&creation::ISSUE_PASSWORD_LINK),
+    .doc(&account_life::ISSUE_PASSWORD_LINK),
     delete("/v1/admin/accounts/{name}/password-link", |call, site, by| {
         answer(call, site, &by, |request| request.withdraw_password_link())
     })
-    .doc(&creation::WITHDRAW_PASSWORD_LINK),
+    .doc(&account_life::WITHDRAW_PASSWORD_LINK),
     post("/v1/admin/accounts/{name}/rights", |call, site, by| {
         answer(call, site, &by, |request| request.grant())
     })

@@ -1,5 +1,4 @@
-//! `/v1/admin/accounts/{name}/rights`: grants and withdraws quote packages.
-//!
+//! What accounts may use. `/v1/admin/accounts/{name}/rights`: grants and withdraws quote packages.
 //! `/v1/admin/levels`: lists the levels, and changes the settings of one.
 
 use access::{Level, Right, Step, StepChange, Validity};

@@ -1,5 +1,5 @@
-//! Answers computed from the whole journal. `GET /v1/asset/equity`: the account's value at the end of
-//! each day; no SDK sends it. `GET /v1/asset/cashflow`: cash movements.
+//! Answers computed from the whole journal. `GET /v1/asset/equity`: the account's value at the end
+//! of each day; no SDK calls it. `GET /v1/asset/cashflow`: cash movements.
 
 use market::Timestamp;
 use paper::{Equity, FlowQuery, FoundFlows};

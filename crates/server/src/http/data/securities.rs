@@ -1,7 +1,7 @@
-//! Security search by code or name, and a security's facts and corporate actions. These endpoints
-//! return no history, so they cost neither quota nor calls.
+//! Security search by code or name, and a security's facts, corporate actions and figures. Except
+//! for the figures, these endpoints cost neither quota nor calls, because they return no history.
 //!
-//! A security's share counts and per-share figures, and the ratios computed from them and the last
+//! The figures are share counts and per-share figures, and the ratios computed from them and the last
 //! price. The ratios are the ones that command 26 returns.
 
 use access::{Demand, Permit};

@@ -1,7 +1,6 @@
-//! `GET /v1/gridtrading/detail`: a grid with its orders and its history.
-//!
-//! `GET /v1/gridtrading/why`: explains what happened to a grid and which candles caused it. No SDK
-//! calls this endpoint.
+//! One grid. `GET /v1/gridtrading/detail`: the grid with its orders and its history.
+//! `GET /v1/gridtrading/why`: explains what happened to it and which candles caused it. No SDK calls
+//! this endpoint.
 
 use paper::{GridExplanation, grid_history, grid_orders};
 use schemars::JsonSchema;

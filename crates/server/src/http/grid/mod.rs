@@ -1,15 +1,14 @@
-//! Grid order endpoints of paper accounts, in the JSON format of the SDKs. One file per endpoint,
-//! or per group of endpoints with the same request.
+//! Grid order endpoints of paper accounts, in the JSON format of the SDKs. One file per subject.
 //!
 //! [`rule`] parses a rule; the crate `trading` validates it and runs the grid.
 
-mod beginning;
 mod change;
 mod detail;
 mod docs;
 mod grid_row;
 mod list;
 mod rule;
+mod setup;
 mod submit;
 mod triggers;
 
@@ -32,8 +31,8 @@ pub(super) const ROUTES: &[Row] = &[
     post("/v1/gridtrading/cancel", change::cancel).orders().doc(&change::CANCEL),
     post("/v1/gridtrading/suspend", change::suspend).orders().doc(&change::SUSPEND),
     post("/v1/gridtrading/restart", change::restart).orders().doc(&change::RESTART),
-    post("/v1/record/questionnaire", beginning::questionnaire).orders().doc(&beginning::QUESTIONNAIRE),
-    get("/v1/orders/info", beginning::symbol_info).doc(&beginning::SYMBOL_INFO),
+    post("/v1/record/questionnaire", setup::questionnaire).orders().doc(&setup::QUESTIONNAIRE),
+    get("/v1/orders/info", setup::symbol_info).doc(&setup::SYMBOL_INFO),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {

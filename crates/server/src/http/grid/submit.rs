@@ -1,5 +1,5 @@
-//! `POST /v1/gridtrading/submit`, `preview` and `replace`: creates a grid, returns the expected result
-//! without creating it, and gives a grid another rule. No SDK sends `preview`.
+//! `POST /v1/gridtrading/submit`, `preview` and `replace`: creates a grid, returns the expected
+//! result without creating it, and gives a grid another rule. No SDK calls `preview`.
 
 use paper::GridPreview;
 use schemars::JsonSchema;

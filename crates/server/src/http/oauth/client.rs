@@ -1,8 +1,5 @@
-//! Client authentication: the client id, and the secret if the client has one, in the form or in
-//! the `Authorization` header.
-//!
-//! Form bodies. Duplicate names are refused, and an empty value is treated as absent (RFC 6749,
-//! 3.2).
+//! Requests of clients: form bodies, and client authentication with the client id, and the secret if
+//! the client has one, in the form or in the `Authorization` header.
 
 use std::borrow::Cow;
 
@@ -80,6 +77,8 @@ fn plain(text: &str) -> Option<String> {
 const FORM_MAX: usize = 16 << 10;
 const FIELDS_MAX: usize = 32;
 
+/// A form body. Duplicate names are refused, and an empty value is treated as absent (RFC 6749,
+/// 3.2).
 pub(super) struct Form(Fields);
 
 impl Form {

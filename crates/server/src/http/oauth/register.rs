@@ -1,6 +1,5 @@
-//! Dynamic client registration (RFC 7591) and client management: read and delete (RFC 7592).
-//!
-//! Authorization server metadata (RFC 8414).
+//! Dynamic client registration (RFC 7591), client management: read and delete (RFC 7592), and
+//! authorization server metadata (RFC 8414).
 
 use access::{AUTH_METHODS, NewClient, OAuthError, Registration, SCOPE, grant_type};
 use bytes::Bytes;

@@ -1,7 +1,6 @@
-//! `GET /files/statement/{file}`: serves a statement to any holder of its signed URL.
-//!
 //! `GET /v1/statement/download`: creates a temporary signed URL from which a statement can be
-//! fetched without other credentials.
+//! fetched without other credentials. `GET /files/statement/{file}`: serves the statement to any
+//! holder of that URL.
 
 use access::{Download, DownloadRefused};
 use hyper::header::{CONTENT_DISPOSITION, HeaderValue};

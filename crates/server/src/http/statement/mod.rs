@@ -1,4 +1,4 @@
-//! Statement endpoints of paper accounts: list, download URLs, and files. One file per endpoint.
+//! Statement endpoints of paper accounts: list, download URLs, and files.
 
 mod file;
 mod file_key;

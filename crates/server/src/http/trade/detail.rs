@@ -1,7 +1,6 @@
-//! `GET /v1/trade/order`: an order with its history and charges.
-//!
-//! `GET /v1/trade/order/why`: explains what happened to an order and which rules caused it. No SDK
-//! calls this endpoint.
+//! One order. `GET /v1/trade/order`: the order with its history and charges.
+//! `GET /v1/trade/order/why`: explains what happened to it and which rules caused it. No SDK calls
+//! this endpoint.
 
 use paper::OrderExplanation;
 use schemars::JsonSchema;

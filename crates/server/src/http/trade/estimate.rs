@@ -1,6 +1,5 @@
-//! `GET /v1/trade/estimate/buy_limit`: the maximum quantity that could be bought or sold.
-//!
-//! `GET /v1/risk/margin-ratio`: the fraction of a position's value that must be covered.
+//! Limits of orders. `GET /v1/trade/estimate/buy_limit`: the maximum quantity that could be bought or
+//! sold. `GET /v1/risk/margin-ratio`: the fraction of a position's value that must be covered.
 
 use market::MarginFactor;
 use paper::PaperError;

@@ -1,6 +1,5 @@
-//! `GET /v1/trade/order/today`: orders that are open, or were submitted or ended today.
-//!
-//! `GET /v1/trade/order/history`: orders before today, by submission time.
+//! Lists of orders. `GET /v1/trade/order/today`: orders that are open, or were submitted or ended
+//! today. `GET /v1/trade/order/history`: orders before today, by submission time.
 
 use market::Timestamp;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Order endpoints of paper accounts, in the JSON format of the SDKs. One file per endpoint.
+//! Order endpoints of paper accounts, in the JSON format of the SDKs. One file per subject.
 //!
 //! Requests become engine commands ([`json_fields`](crate::kit::json_fields) parses their values),
 //! and the engine's values become rows ([`order_row`]). The crates `trading` and `paper` implement

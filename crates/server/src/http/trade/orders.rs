@@ -1,5 +1,5 @@
-//! Commands: submits, previews, changes and cancels an order (`/v1/trade/order`). No SDK sends the
-//! preview.
+//! Commands about orders (`/v1/trade/order`): submits, previews, changes and cancels one. No SDK calls
+//! the preview.
 
 use paper::Preview;
 use schemars::JsonSchema;

@@ -1,7 +1,5 @@
 //! `POST /v1/uploads/{upload}/import` and `/stop`: starts and stops an import. Only one import runs
-//! at a time.
-//!
-//! Import options that override what is detected in a file, like the flags of `chandler import`.
+//! at a time. Its options override what is detected in a file, like the flags of `chandler import`.
 
 use access::{Actor, ImportStep};
 use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};

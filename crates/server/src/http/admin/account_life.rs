@@ -1,8 +1,6 @@
-//! `POST /v1/admin/accounts`: creates an account. This is the only response that contains its
-//! credentials.
-//!
-//! `/v1/admin/accounts/{name}/revoke` and `/v1/admin/accounts/{name}/password-link`: revokes an
-//! account, and creates a link with which the owner can set a password.
+//! The beginning and the end of an account. `POST /v1/admin/accounts`: creates an account. This is
+//! the only response that contains its credentials. `/v1/admin/accounts/{name}/password-link`: creates
+//! a link with which the owner can set a password. `/v1/admin/accounts/{name}/revoke`: revokes it.
 
 use access::{NewAccount, Region, Revocation, Rights, Role, Terms, TermsChange};
 use schemars::JsonSchema;

@@ -1,7 +1,6 @@
-//! `GET /v1/orders/info`: the facts about a security that a client needs to create a grid.
-//!
-//! `POST /v1/record/questionnaire`: records that the client accepts the risks of a strategy. SDKs
-//! before 5.3 call it before the first grid.
+//! What a client calls before its first grid. `GET /v1/orders/info`: the facts about a security that
+//! a client needs to create a grid. `POST /v1/record/questionnaire`: records that the client accepts
+//! the risks of a strategy. SDKs before 5.3 call it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
