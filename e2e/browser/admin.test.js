@@ -100,7 +100,7 @@ describe('the operator’s dashboard', () => {
       await meanwhile('POST', account, { level: 4 });
       await page.getByLabel('History calls').fill('5/1');
       await save.click();
-      await page.getByText(/somebody else has changed the account/).waitFor();
+      await page.getByText(/the account was changed concurrently/).waitFor();
       await page.getByText('0 / 1,000').waitFor();
       assert.equal(await page.getByLabel('History calls').inputValue(), '60/30', 'and the form has the current value');
       await page.getByRole('button', { name: 'Withdraw CN' }).click();

@@ -121,7 +121,7 @@ class Examples(Runner):
     def test_python(self):
         self.check("python/first.py", "89.500 89.950 7923500\n", "True\n22 days\n166 candles, the first: TradeSession.Pre")
         self.check("python/years.py", "9913 minutes, ascending")
-        self.check("python/errors.py", "9001.HK 10 candles", "1.HK 301600 1.HK is not known here", "301603")
+        self.check("python/errors.py", "9001.HK 10 candles", "1.HK 301600 1.HK is not known", "301603")
 
     def test_topics_in_python(self):
         account = self.server.account("by example in topics", "--cash", "HKD=1000")

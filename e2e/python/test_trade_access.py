@@ -80,7 +80,7 @@ class Access(unittest.TestCase):
         trade = TradeContext(self.server.config(account))
         order_id = buy(trade, "300")
         harness.chandler(self.server.store, "account", "set", "reader", "--read-only", "on", clock=self.server.clock)
-        words = "this account is read-only: its operator lets it look at orders and assets, and change nothing"
+        words = "this account is read-only: it may view orders and assets, but not change them"
         for call, arguments in (
             (buy, (trade,)), (trade.cancel_order, (order_id,)), (trade.replace_order, (order_id, Decimal(200))),
         ):

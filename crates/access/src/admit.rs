@@ -27,11 +27,11 @@ pub enum Demand<'a> {
 /// Why a caller may not act as an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOperator {
-    #[error("this is for accounts with the operator's role")]
+    #[error("this requires the operator role")]
     Role,
-    #[error("a program that signed in with OAuth may not do this: use the API key of the account")]
+    #[error("OAuth clients may not do this: use the API key of the account")]
     Program,
-    #[error("this may not be done with a token in the address: send it as a header")]
+    #[error("this is not allowed with a token in the URL: send the token in a header")]
     Address,
 }
 
@@ -141,9 +141,9 @@ pub enum Refusal {
     #[error("{}", no_access(*right, *hold))]
     NoAccess { right: Right, hold: Hold },
     #[error(
-        "this account has used {used} of {limit} securities in {month} ({}): those stay available, others from {resets} \
-         (Hong Kong time)",
-        if *own_quota { format!("level {level}, with a number of its own") } else { format!("level {level}") }
+        "this account has used {used} of {limit} securities in {month} ({}): these stay available, others \
+         become available on {resets} (Hong Kong time)",
+        if *own_quota { format!("level {level}, with its own limit") } else { format!("level {level}") }
     )]
     QuotaSpent {
         used: u32,
@@ -156,14 +156,14 @@ pub enum Refusal {
     },
     #[error("this account has been revoked")]
     Revoked,
-    #[error("the access token is not good for the scope {}: sign in again and ask for openapi", scope.as_str())]
+    #[error("the access token lacks the scope {}: sign in again and request openapi", scope.as_str())]
     ScopeMissing { scope: Scope },
     #[error(transparent)]
     NotOperator(NotOperator),
     /// The database is unreachable, so the charge cannot be recorded. Nothing was charged.
     #[error(
-        "new securities cannot be charged at the moment, because the database is away: those that this account has paid \
-         for this month go on; try again later, nothing was charged"
+        "new securities cannot be charged at the moment, because the database is unreachable: securities \
+         already charged this month stay available; try again later, nothing was charged"
     )]
     Unchargeable,
     #[error("the service failed to check what this account may do: try again")]

@@ -56,11 +56,11 @@ pub struct SignedIn {
 pub enum LoginRefused {
     #[error("name or password is wrong")]
     Wrong,
-    #[error("too many tries: try again in {} s", .0.as_secs().max(1))]
+    #[error("too many attempts: try again in {} s", .0.as_secs().max(1))]
     Wait(Duration),
-    #[error("too many people sign in at the moment: try again")]
+    #[error("too many concurrent sign-ins: try again")]
     Busy,
-    #[error("cannot sign anybody in")]
+    #[error("cannot sign in")]
     Failed(#[from] AccessError),
 }
 
@@ -69,7 +69,7 @@ pub enum LoginRefused {
 pub enum CodeRefused {
     #[error("too many wrong codes: try again in {} s", .0.as_secs().max(1))]
     Wait(Duration),
-    #[error("cannot look for a code")]
+    #[error("cannot look up a code")]
     Failed(#[from] AccessError),
 }
 
@@ -290,8 +290,7 @@ impl Access {
     }
 }
 
-const NOT_SIGNED_IN: Denial =
-    Denial::TokenInvalid("nobody is signed in with this browser any more: sign in again");
+const NOT_SIGNED_IN: Denial = Denial::TokenInvalid("the browser session has ended: sign in again");
 const DEVICE_PURPOSE: &[u8] = b"browser";
 
 /// Returns a new session cookie and its expiry.

@@ -25,9 +25,9 @@ pub struct Download<'a> {
 /// Why a download URL was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadRefused {
-    #[error("this address was not made here, or something in it was changed")]
+    #[error("this URL was not issued by this server, or it was modified")]
     Forged,
-    #[error("this address has expired: ask for a new one")]
+    #[error("this URL has expired: request a new one")]
     Expired,
     #[error(transparent)]
     Failed(#[from] AccessError),
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(check(download, &signature, NOW), Ok(()));
         assert_eq!(check(download, &signature, Timestamp(expires.0 - 1)), Ok(()));
         assert!(check(download, &signature, expires).unwrap_err().contains("has expired"));
-        let forged = "this address was not made here, or something in it was changed";
+        let forged = "this URL was not issued by this server, or it was modified";
         let others = [
             Download { path: "/files/2", ..download },
             Download { account: ids[1], ..download },

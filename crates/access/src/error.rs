@@ -15,9 +15,9 @@ pub enum AccessError {
     Store(#[from] StoreError),
     #[error("cannot {what} {}", path.display())]
     KeyFile { what: &'static str, path: PathBuf, source: io::Error },
-    #[error("{} is not a key file: it has another length than {expected} bytes: restore a copy", path.display())]
+    #[error("{} is not a key file: its length is not {expected} bytes: restore a copy", path.display())]
     KeyLength { path: PathBuf, expected: usize },
-    #[error("{} may be read by everybody on this machine: run `chmod 600` on it", path.display())]
+    #[error("{} is readable by every user of this machine: run `chmod 600` on it", path.display())]
     KeyExposed { path: PathBuf },
     #[error(
         "{} is missing, and without it no request can be checked: restore a copy, or remove accounts.db beside it to \
@@ -25,7 +25,8 @@ pub enum AccessError {
     )]
     KeyMissing { path: PathBuf },
     #[error(
-        "the key file of a store on PostgreSQL is nowhere to be found: name it with --key-file FILE or CHANDLER_KEY_FILE"
+        "the key file of the PostgreSQL store was not found: name it with --key-file FILE or \
+         CHANDLER_KEY_FILE"
     )]
     KeyUnnamed,
     #[error(
@@ -39,7 +40,7 @@ pub enum AccessError {
     )]
     KeyDiffers { path: PathBuf, place: Place },
     #[error(
-        "{} is there already and is another key than {}: name another file for it with --key-file", path.display(), from.display()
+        "{} already exists and differs from the key {}: name another file with --key-file", path.display(), from.display()
     )]
     KeyTaken { path: PathBuf, from: PathBuf },
     #[error(
@@ -57,12 +58,12 @@ pub enum AccessError {
     Password(&'static str),
     #[error("cannot give these terms: {0}")]
     Terms(String),
-    #[error("somebody else has changed the account meanwhile: look at it again")]
+    #[error("the account was changed concurrently: reload it and try again")]
     TermsChanged,
     #[error(transparent)]
     Report(#[from] ReportError),
     /// The database has been unreachable for longer than the offline window.
-    #[error("the database cannot be reached for longer than this node goes on without it")]
+    #[error("the database has been unreachable for longer than this node's offline window")]
     Lost,
     #[error("cannot read the built-in calendar")]
     Calendar(#[source] market::CalendarError),
@@ -116,7 +117,7 @@ pub enum Denial {
     #[error("the app key is unknown: check x-api-key")]
     KeyUnknown,
     /// Response code 403008.
-    #[error("the access token was issued without the scope openapi: sign in again and ask for it")]
+    #[error("the access token was issued without the scope openapi: sign in again and request it")]
     ScopeMissing,
     /// The password or session is valid, but all connection slots of the account are taken. A
     /// one-time password is not used up.

@@ -131,7 +131,7 @@ impl Access {
         match taken {
             SignatureUse::Good => Ok(()),
             SignatureUse::Again => Err(Denial::SignatureInvalid(
-                "this signed request was received before, and changes something: sign it anew with the present time",
+                "this signed request was already received: sign it again with the current time",
             )),
             SignatureUse::NoRoom => Err(Denial::SignatureInvalid(
                 "too many signed changes within ten minutes: wait, or send the access token as Bearer",
@@ -144,7 +144,7 @@ impl Access {
     fn bare(&self, token: Option<&str>, otherwise: Denial) -> Result<Denial, Denial> {
         Ok(match token {
             Some(token) if self.is_oauth_token(token)? => {
-                Denial::TokenInvalid("an access token of OAuth is sent as Bearer")
+                Denial::TokenInvalid("OAuth access tokens must be sent as Bearer")
             }
             _ => otherwise,
         })

@@ -49,7 +49,7 @@ impl Table {
         let problem = if self.rows.len() >= REPORT_ROWS_MAX {
             format!("a report has at most {REPORT_ROWS_MAX} rows: send it in parts")
         } else if fields.len() != self.columns.len() {
-            format!("there are {} fields where {} belong", fields.len(), self.columns.len())
+            format!("{} fields instead of {}", fields.len(), self.columns.len())
         } else if fields.iter().any(|field| field.len() > FIELD_BYTES_MAX) {
             format!("a field has more than {FIELD_BYTES_MAX} bytes")
         } else {
@@ -84,7 +84,7 @@ impl Table {
                 }
             }
         }
-        table.ok_or_else(|| ReportError::new("there is nothing in it: the first line names the columns"))
+        table.ok_or_else(|| ReportError::new("it is empty: the first line must name the columns"))
     }
 
     /// Returns the rows if every column is `known`, none is duplicated and none of the `needed`
@@ -94,17 +94,17 @@ impl Table {
         for (index, name) in self.columns.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let name: String = name.chars().take(40).collect();
-                return Err(ReportError::new(format!("{name:?} is no column here: {}", wanted())));
+                return Err(ReportError::new(format!("{name:?} is not a known column: {}", wanted())));
             }
             if self.columns.iter().skip(index + 1).any(|other| other == name) {
-                return Err(ReportError::new(format!("the column {name:?} is there twice")));
+                return Err(ReportError::new(format!("the column {name:?} is given twice")));
             }
         }
         if let Some(name) = needed.iter().find(|name| !self.columns.iter().any(|column| column == *name)) {
             return Err(ReportError::new(format!("the column {name:?} is missing: {}", wanted())));
         }
         if self.rows.is_empty() {
-            return Err(ReportError::new("there are no rows in it"));
+            return Err(ReportError::new("it has no rows"));
         }
         Ok(&self.rows)
     }
@@ -181,7 +181,7 @@ mod tests {
         let lines: Vec<_> = rows.iter().map(|row| (row.line, table.field(row, "day"))).collect();
         assert_eq!(lines, [(Some(3), Some("2026-10-30")), (Some(4), None)]);
         assert_eq!(table.field(&rows[1], "account"), Some("b, c"));
-        assert_eq!(problem("account,day\nann\n"), "line 2: there are 1 fields where 2 belong");
+        assert_eq!(problem("account,day\nann\n"), "line 2: 1 fields instead of 2");
         assert!(problem("").contains("nothing in it"));
         assert!(problem(&format!("a\n{}\n", "x".repeat(300))).starts_with("line 2: a field"));
         assert!(problem(&"a,".repeat(20)).contains("columns"));
@@ -201,9 +201,9 @@ mod tests {
         let check = |text: &str| {
             Table::csv(text.as_bytes()).unwrap().checked(&["a"], &["a", "b"]).unwrap_err().to_string()
         };
-        assert_eq!(check("a,c\n1,2\n"), "\"c\" is no column here: the columns are a, b");
+        assert_eq!(check("a,c\n1,2\n"), "\"c\" is not a known column: the columns are a, b");
         assert_eq!(check("b\n1\n"), "the column \"a\" is missing: the columns are a, b");
-        assert_eq!(check("a,b,a\n1,2,3\n"), "the column \"a\" is there twice");
-        assert_eq!(check("a,b\n"), "there are no rows in it");
+        assert_eq!(check("a,b,a\n1,2,3\n"), "the column \"a\" is given twice");
+        assert_eq!(check("a,b\n"), "it has no rows");
     }
 }

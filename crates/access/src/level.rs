@@ -232,13 +232,13 @@ fn faults(steps: &[Step]) -> Vec<String> {
         }
     }
     if steps.first().is_some_and(|step| step.assets.is_some() || step.orders.is_some()) {
-        faults.push("level 1 is that of every open account: it takes no assets and no orders".to_owned());
+        faults.push("level 1 applies to every open account: it cannot require assets or orders".to_owned());
     }
     for level in falls(steps.iter().filter_map(|step| Some((step.level, step.assets?)))) {
-        faults.push(format!("the assets that level {level} takes would be less than those of a lower one"));
+        faults.push(format!("the assets of level {level} would be less than those of a lower level"));
     }
     for level in falls(steps.iter().filter_map(|step| Some((step.level, step.orders?.into())))) {
-        faults.push(format!("the orders that level {level} takes would be fewer than those of a lower one"));
+        faults.push(format!("the orders of level {level} would be fewer than those of a lower level"));
     }
     faults
 }

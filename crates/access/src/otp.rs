@@ -29,9 +29,9 @@ pub(crate) const OF_ACCOUNT_MAX: u32 = 100;
 const TEXT_MAX: usize = 128;
 
 pub(crate) const UNKNOWN: Denial =
-    Denial::TokenInvalid("the one-time password is unknown or was used: ask for a new one");
+    Denial::TokenInvalid("the one-time password is unknown or already used: request a new one");
 pub(crate) const EXPIRED: Denial =
-    Denial::TokenExpired("the one-time password has expired: ask for a new one");
+    Denial::TokenExpired("the one-time password has expired: request a new one");
 
 #[derive(Debug, Default)]
 pub(crate) struct Otps {

@@ -42,18 +42,18 @@ pub struct LinkedAccount {
 /// has expired.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordLinkRefused {
-    #[error("the password link was not made here, or something in it was changed")]
+    #[error("the password link was not issued by this server, or it was modified")]
     Unknown,
-    #[error("the password link was used before, or replaced by another one")]
+    #[error("the password link was already used, or was replaced by another one")]
     Used,
     #[error("the password link has expired")]
     Expired,
     /// The password is not acceptable. The link stays valid.
     #[error("this cannot be a password: {0}")]
     Unfit(&'static str),
-    #[error("too many passwords are looked at at the moment: try again")]
+    #[error("too many concurrent password checks: try again")]
     Busy,
-    #[error("cannot look a password link up")]
+    #[error("cannot look up a password link")]
     Failed(#[from] AccessError),
 }
 

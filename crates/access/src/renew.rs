@@ -21,9 +21,9 @@ const _: () =
 pub enum RenewError {
     #[error(transparent)]
     Denied(#[from] Denial),
-    #[error("cannot renew the token until then: a token lives from a minute to ten years")]
+    #[error("invalid expiry: a token is valid for one minute to ten years")]
     Life,
-    #[error("the token was renewed several times within a minute: use the one that came last")]
+    #[error("the token was renewed too often within a minute: use the latest one")]
     TooOften,
 }
 
@@ -41,7 +41,7 @@ impl Access {
         let (Some(_), Some(app_key)) = ((request.header)("x-api-signature"), (request.header)("x-api-key"))
         else {
             return Err(RenewError::Denied(Denial::SignatureInvalid(
-                "tokens are renewed for API keys alone: sign the request with the app secret",
+                "only tokens of API keys can be renewed: sign the request with the app secret",
             )));
         };
         let credential = self.signed(request, app_key, now)?;

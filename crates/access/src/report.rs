@@ -74,7 +74,7 @@ impl Access {
             let amount = reader.decimal("amount", AMOUNT_DECIMALS, AMOUNT_MAX)?;
             if !seen.insert((account, day, currency.clone())) {
                 return Err(reader
-                    .wrong(format!("{currency} of {day} is told twice: add it up first"))
+                    .wrong(format!("{currency} of {day} is reported twice: add it up first"))
                     .into());
             }
             entries.push(ReportedAssetsRow { account, day, currency, amount });
@@ -106,7 +106,7 @@ impl Access {
             let (account, day, report) = (accounts.find(&reader)?, reader.day()?, reader.orders()?);
             if matches!(report, OrderReport::Count(_)) && !seen.insert((account, day)) {
                 return Err(reader
-                    .wrong(format!("the orders of {day} are told twice: add them up first"))
+                    .wrong(format!("the orders of {day} are reported twice: add them up first"))
                     .into());
             }
             entries.push(ReportedOrdersRow { account, day, report });
@@ -129,13 +129,15 @@ impl Access {
             let (currency, day) = (reader.currency()?, reader.day()?);
             let rate = reader.decimal("rate", RATE_DECIMALS, RATE_MAX)?;
             if currency == BASE {
-                return Err(reader.wrong("HKD is what everything is converted to, and has no rate").into());
+                return Err(reader.wrong("HKD is the base currency and has no rate").into());
             }
             if rate == 0 {
-                return Err(reader.wrong("a rate is more than 0").into());
+                return Err(reader.wrong("a rate must be above 0").into());
             }
             if !seen.insert((currency.clone(), day)) {
-                return Err(reader.wrong(format!("the rate of {currency} on {day} is told twice")).into());
+                return Err(reader
+                    .wrong(format!("the rate of {currency} on {day} is reported twice"))
+                    .into());
             }
             entries.push(RateRow { currency, day, rate });
         }
@@ -248,7 +250,7 @@ impl<'a> Reader<'a> {
             _ => parse_date(&digits).map_err(|error| self.wrong(error.to_string()))?,
         };
         if day > self.today {
-            return Err(self.wrong(format!("{day} has not come: today is {} in Hong Kong", self.today)));
+            return Err(self.wrong(format!("{day} is in the future: today is {} in Hong Kong", self.today)));
         }
         if day < FIRST_DAY {
             return Err(self.wrong(format!("{day} is before {FIRST_DAY}")));
@@ -299,7 +301,7 @@ impl<'a> Reader<'a> {
                 }
                 Ok(OrderReport::Order(order.to_owned()))
             }
-            _ => Err(self.wrong("a row tells either a count or an order_id")),
+            _ => Err(self.wrong("a row must have either a count or an order_id")),
         }
     }
 }
@@ -349,8 +351,8 @@ impl Access {
 fn unrated(entry: &ReportedAssetsRow) -> String {
     let ReportedAssetsRow { currency, day, .. } = entry;
     format!(
-        "there is no exchange rate of {currency} on or before {day}: tell one first, as with `chandler account rates \
-         {currency} RATE --day {day}`"
+        "there is no exchange rate of {currency} on or before {day}: report one first, for example with \
+         `chandler account rates {currency} RATE --day {day}`"
     )
 }
 

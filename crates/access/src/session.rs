@@ -74,7 +74,7 @@ pub(crate) fn issue(
 
 /// Verifies a session id and returns its caller. Does not check that the account is still active.
 pub(crate) fn read(keys: &Keys, id: &str, now: Timestamp) -> Result<(Caller, Lineage), Denial> {
-    let invalid = || Denial::TokenInvalid("the session is not one of this service: authenticate again");
+    let invalid = || Denial::TokenInvalid("the session is unknown: authenticate again");
     if id.len() > TEXT_MAX {
         return Err(invalid());
     }

@@ -43,15 +43,15 @@ pub struct SignedInByLink {
 /// Why a link was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkRefused {
-    #[error("the one-time link was not made here, or something in it was changed")]
+    #[error("the one-time link was not issued by this server, or it was modified")]
     Unknown,
-    #[error("the one-time link was used before")]
+    #[error("the one-time link was already used")]
     Used { account: AccountId, next: String },
     #[error("the one-time link has expired")]
     Expired,
-    #[error("the one-time link was made by a server that has stopped, or by another one")]
+    #[error("the one-time link was issued by another server, or by one that has stopped")]
     OfAnotherServer,
-    #[error("cannot look a one-time link up")]
+    #[error("cannot look up a one-time link")]
     Failed(#[from] AccessError),
 }
 

@@ -109,7 +109,7 @@ impl<'a> Signature<'a> {
             return Ok(());
         }
         Err(Denial::SignatureInvalid(
-            "the signature leaves out a header it must cover: authorization, x-api-key or x-timestamp",
+            "the signature does not cover a required header: authorization, x-api-key or x-timestamp",
         ))
     }
 }
@@ -148,7 +148,7 @@ fn check_time(text: &str, now: Timestamp) -> Result<(), Denial> {
     // The precision of `f64` is sufficient for a comparison with the tolerance.
     if (sent_at - now.0 as f64).abs() > f64::from(TIMESTAMP_TOLERANCE_S) {
         return Err(Denial::SignatureInvalid(
-            "x-timestamp is more than 300 seconds from the time of the service: set the clock and try again",
+            "x-timestamp differs from the server time by more than 300 seconds: set the clock and try again",
         ));
     }
     Ok(())
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn key_timestamp_and_token_must_be_signed() {
         let left_out =
-            "the signature leaves out a header it must cover: authorization, x-api-key or x-timestamp";
+            "the signature does not cover a required header: authorization, x-api-key or x-timestamp";
         for list in
             ["authorization;x-api-key", "authorization;x-timestamp", "x-api-key;x-timestamp", "authorization"]
         {

@@ -127,7 +127,7 @@ pub enum LevelsFrom {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no source of levels: write auto, reported or paper")]
+#[error("{0:?} is not a level source: write auto, reported or paper")]
 pub struct ParseLevelsFromError(String);
 
 impl LevelsFrom {

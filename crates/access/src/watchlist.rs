@@ -97,7 +97,7 @@ pub enum WatchlistError {
     /// The group does not exist or belongs to another account.
     #[error("there is no such watchlist group")]
     NotFound,
-    #[error("the group of all that is followed cannot be renamed or deleted")]
+    #[error("the group of all followed securities cannot be renamed or deleted")]
     AllFollowed,
     #[error("this cannot name a watchlist group: {0}")]
     Name(&'static str),
@@ -107,7 +107,7 @@ pub enum WatchlistError {
     TooManySecurities,
     #[error("an account follows at most 1000 securities: unfollow some first")]
     TooManyFollowed,
-    #[error("{0} is not stored here, so it cannot be put on a watchlist")]
+    #[error("{0} has no stored data, so it cannot be added to a watchlist")]
     NotStored(Symbol),
     #[error("{0} is not on a watchlist: add it to one first")]
     NotFollowed(Symbol),

@@ -217,13 +217,13 @@ fn read_sparse(usual: i64, bytes: &mut &[u8], out: &mut [i64]) -> Result<(), Blo
     Ok(())
 }
 
-const SPARSE: BlockError = BlockError::Malformed("a sparse column names a row that is not there");
+const SPARSE: BlockError = BlockError::Malformed("a sparse column refers to a row that does not exist");
 
 /// Rejects tables that this format never contains, before the codec allocates memory for them: any
 /// mode but the plain one without deltas (the first byte), and more bins than the bytes can hold.
 fn check_tables(width: usize, bytes: &[u8]) -> Result<(), BlockError> {
     let &[mode_and_delta, low, middle, high, ..] = bytes else {
-        return Err(BlockError::Malformed("a column's tables are cut short"));
+        return Err(BlockError::Malformed("a column's tables are truncated"));
     };
     if mode_and_delta != 0 {
         return Err(BlockError::Malformed("a column is not in the plain mode"));

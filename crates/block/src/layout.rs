@@ -220,7 +220,7 @@ impl<'a> Layout<'a> {
             }
         }
         if rows != self.header.rows {
-            return Err(BlockError::Malformed("the sessions are not as many as the rows"));
+            return Err(BlockError::Malformed("the number of sessions differs from the number of rows"));
         }
         let mut before: Option<Entry> = None;
         for entry in self.entries() {

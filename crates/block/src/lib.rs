@@ -73,21 +73,21 @@ pub enum BlockError {
     NoSuchRows { start: usize, end: usize, len: usize },
     #[error("encode a block: the columns differ in length")]
     Ragged,
-    #[error("encode a block: the time of row {0} is not after the one before it")]
+    #[error("encode a block: the time of row {0} is not after the previous one")]
     Order(usize),
     #[error("encode a block of {0} trades: a block has 1 to {TRADE_ROWS_MAX}")]
     TradeRows(usize),
-    #[error("encode a block: the time of trade {0} is before that of the one before it")]
+    #[error("encode a block: the time of trade {0} is before that of the previous one")]
     Descends(usize),
     #[error("read rows {start}..{end} of a block of {rows}")]
     OutOfRange { start: usize, end: usize, rows: usize },
     #[error("read a block: not a block")]
     Magic,
-    #[error("read a block: version {0} is not known")]
+    #[error("read a block: version {0} is unknown")]
     Version(u8),
-    #[error("read a block: codec {0} is not known")]
+    #[error("read a block: codec {0} is unknown")]
     Codec(u8),
-    #[error("read a block: {found} bytes where {expected} belong")]
+    #[error("read a block: {found} bytes instead of {expected}")]
     Length { expected: usize, found: usize },
     #[error("read a block: the checksum does not match")]
     Checksum,

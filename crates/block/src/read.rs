@@ -222,7 +222,7 @@ impl Columns<'_> {
                     page.undo_closes(entry.previous_close);
                 }
                 if rows.end == header.rows && page.last_time() != Some(header.last_time) {
-                    return Err(BlockError::Malformed("the last row has another time than the header says"));
+                    return Err(BlockError::Malformed("the time of the last row does not match the header"));
                 }
                 each(page, rows.start);
             }
@@ -277,4 +277,4 @@ impl Page {
     }
 }
 
-const BEYOND: BlockError = BlockError::Malformed("a page does not fill its place");
+const BEYOND: BlockError = BlockError::Malformed("a page does not fill its slot");

@@ -28,8 +28,8 @@ const READ_AHEAD: usize = 5000;
 /// Exclusive upper bound of valid codes: eight bits for the type, two for the direction.
 const CODES: i64 = 1 << 10;
 
-const CUT_SHORT: BlockError = BlockError::Malformed("it is cut short");
-const BEYOND: BlockError = BlockError::Malformed("a page does not fill its place");
+const CUT_SHORT: BlockError = BlockError::Malformed("it is truncated");
+const BEYOND: BlockError = BlockError::Malformed("a page does not fill its slot");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Header {
@@ -184,7 +184,7 @@ impl<'a> TradeBlock<'a> {
             return Err(BEYOND);
         }
         if state.time != self.header.last_time {
-            return Err(BlockError::Malformed("the last row has another time than the header says"));
+            return Err(BlockError::Malformed("the time of the last row does not match the header"));
         }
         Ok(())
     }

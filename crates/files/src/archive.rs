@@ -48,7 +48,7 @@ pub enum ArchiveError {
     Unpacked(u64),
     #[error("a ZIP archive in which {0:?} has a password: unpack it")]
     Password(String),
-    #[error("a ZIP archive in which {0:?} is packed in a way that is not read: unpack it")]
+    #[error("a ZIP archive in which {0:?} uses an unsupported compression: unpack it")]
     Method(String),
     #[error("a ZIP archive without CSV files: of those inside, .csv, .tsv and .txt are read")]
     NoTables,
@@ -156,7 +156,7 @@ impl From<ZipError> for ArchiveError {
             ZipError::InvalidArchive(reason) if reason == "Could not find EOCD" => {
                 ArchiveError::Broken("it has no end")
             }
-            _ => ArchiveError::Broken("its directory is damaged or cut short"),
+            _ => ArchiveError::Broken("its directory is damaged or truncated"),
         }
     }
 }
@@ -231,11 +231,13 @@ impl Read for EntryReader {
         let read = self.inner.read(buffer)?;
         if read == 0 && !buffer.is_empty() && (self.read, self.crc.sum()) != (self.entry.size, self.entry.crc)
         {
-            return Err(wrong("the ZIP archive is damaged: a file is not what its directory says"));
+            return Err(wrong("the ZIP archive is damaged: a file does not match its directory entry"));
         }
         self.read += read as u64;
         if self.read > self.entry.size {
-            return Err(wrong("the ZIP archive is damaged: a file is longer than its directory says"));
+            return Err(wrong(
+                "the ZIP archive is damaged: a file is longer than its directory entry states",
+            ));
         }
         self.crc.update(buffer.get(..read).unwrap_or_default());
         Ok(read)

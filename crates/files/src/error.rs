@@ -44,11 +44,13 @@ pub enum Problem {
     )]
     WideColumns { line: u64, ticker: String, missing: String },
     #[error(
-        "decimals are written with a point in line {point} and with a comma in line {comma}: pass --decimal point or --decimal comma to say which is right; the other rows go to the quarantine"
+        "decimals are written with a point in line {point} and with a comma in line {comma}: pass --decimal \
+         point or --decimal comma to choose one; the other rows are quarantined"
     )]
     MixedDecimals { point: u64, comma: u64 },
     #[error(
-        "line {line}: {price:?} has thousands or three decimals, and no row tells: pass --decimal point or --decimal comma"
+        "line {line}: {price:?} has a thousands separator or three decimals, and no row decides which: pass \
+         --decimal point or --decimal comma"
     )]
     AmbiguousDecimals { line: u64, price: String },
     #[error("--map names the column {0:?}, which the file does not have")]
@@ -60,13 +62,15 @@ pub enum Problem {
     #[error("more than {RECORDS_MAX} rows")]
     Records,
     #[error(
-        "looks like {} candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them",
+        "looks like {} candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and \
+         longer ones are derived from them",
         period::name(*.0)
     )]
     OtherPeriod(Period),
     /// The candles have a length that is not a supported period.
     #[error(
-        "looks like {0}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them"
+        "looks like {0}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, \
+         and longer ones are derived from them"
     )]
     OddMinutes(i64),
     /// The steps fit an importable period, and other periods as well.
@@ -84,10 +88,11 @@ pub enum Problem {
         "minutes of this source have times of Warsaw: write them as times of the market, and pass --period {} to say so", .0.written()
     )]
     TimesOfWarsaw(Grain),
-    #[error("rows are {0} seconds apart; the shortest candles that can be imported are those of a minute")]
+    #[error("rows are {0} seconds apart; the shortest period that can be imported is one minute")]
     Seconds(i64),
     #[error(
-        "every row has one and the same time of day: daily candles? then pass --period day (or --period 1m if they are minutes)"
+        "every row has the same time of day: daily candles? then pass --period day (or --period 1m if they \
+         are minutes)"
     )]
     OneTimeOfDay,
     #[error("daily and minute candles are mixed: split the file, or pass --period to say what the rows are")]
@@ -98,11 +103,13 @@ pub enum Problem {
     )]
     MixedPeriods { symbol: String, first: String, last: String, periods: [Period; 2] },
     #[error(
-        "line {line}: dates like {date} may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)"
+        "line {line}: dates like {date} may be read both ways, and no row of the file decides which: pass \
+         --time-format mdy (month first) or dmy (day first)"
     )]
     AmbiguousDates { line: u64, date: String },
     #[error(
-        "some dates have the month first (line {month_first}) and some the day (line {day_first}): pass --time-format mdy or dmy to say which are right; the others go to the quarantine"
+        "some dates have the month first (line {month_first}) and some the day (line {day_first}): pass \
+         --time-format mdy or dmy to choose one; the others are quarantined"
     )]
     DatesOfBothOrders { month_first: u64, day_first: u64 },
     #[error(transparent)]

@@ -28,7 +28,7 @@ pub(crate) fn symbol_of(
     // A vendor prefix would be parsed as a ticker with a hyphen.
     let first = stem.split(BETWEEN).next().unwrap_or_default();
     if is_one_of(first, &VENDORS) && first.len() < stem.len() {
-        return guess().ok_or_else(|| format!("{stem:?} does not say which of its words is one"));
+        return guess().ok_or_else(|| format!("{stem:?} has several words, any of which could be a symbol"));
     }
     // By setting a region, the user declares that file names are tickers.
     if region.is_none() && says_nothing(&stem) {
@@ -37,7 +37,7 @@ pub(crate) fn symbol_of(
         let names = |symbol: &Symbol| parts().any(|part| Region::parse(part) == Some(symbol.region()));
         return guess()
             .filter(|(symbol, _)| names(symbol))
-            .ok_or_else(|| format!("the file's name, {stem:?}, does not say which security it is of"));
+            .ok_or_else(|| format!("the file's name, {stem:?}, does not name a security"));
     }
     let said = parse_symbol(&stem, spelling, region).or_else(|reason| bare_us(&stem).ok_or(reason));
     let reason = match said {

@@ -142,13 +142,13 @@ impl CandleReader {
         }
         if numbers.widened > 0 {
             notes.push(format!(
-                "single-precision prices written out with false digits, read as what they stand for: {}",
+                "single-precision prices with spurious digits, read as the intended decimals: {}",
                 numbers.widened
             ));
         }
         if numbers.abbreviated > 0 {
             notes.push(format!(
-                "numbers written short, like 1.5M, and perhaps rounded by whoever wrote them: {}",
+                "numbers written short, like 1.5M, and possibly rounded at the source: {}",
                 numbers.abbreviated
             ));
         }
@@ -237,15 +237,13 @@ impl CandleReader {
 fn guesses(rows: &Rows, options: &ReadOptions) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(symbol) = &rows.guessed {
-        notes.push(format!("the symbol {symbol} is a guess from the file's name; pass --symbol to say it"));
+        notes.push(format!("the symbol {symbol} is a guess from the file name; pass --symbol to set it"));
     }
     if rows.are_columns_guessed {
-        notes.push(
-            "there is no header; which column is which is a guess; pass --columns to name them".to_owned(),
-        );
+        notes.push("there is no header; the columns are a guess; pass --columns to name them".to_owned());
     }
     if rows.numbers.mark == DecimalMark::Comma && options.decimal.is_none() {
-        notes.push("decimals are written with a comma; pass --decimal to say it".to_owned());
+        notes.push("decimals are written with a comma; pass --decimal to set it".to_owned());
     }
     notes
 }
@@ -260,14 +258,15 @@ fn first_notes(
     let mut notes = guesses(rows, options);
     if let JudgedBy::Default { perhaps: Some(perhaps) } = judged.by {
         notes.push(format!(
-            "too few rows to tell their period: taken as {} candles, though they are as far apart as {} ones",
+            "too few rows to determine their period: treated as {} candles, although they are as far apart \
+             as {} ones",
             period::name(judged.period),
             period::name(perhaps)
         ));
     }
     if reading.grain.is_own() && judged.by == JudgedBy::Steps {
         notes.push(format!(
-            "taken as {} candles, a guess from how far the rows are apart; pass --period to say what they are",
+            "treated as {} candles, a guess from the distance between rows; pass --period to set it",
             period::name(judged.period)
         ));
     }
@@ -277,12 +276,12 @@ fn first_notes(
     match vendor {
         // Tushare's daily API uses lots and thousands of yuan, its minute API shares and yuan.
         Vendor::Tushare if daily && chinese && unscaled => notes.push(
-            "vol is in lots of 100 and amount in thousands of yuan in this export; imported as they are; \
-             pass --scale volume=100,turnover=1000 to convert"
+            "vol is in lots of 100 and amount in thousands of yuan in this export; imported unchanged; pass \
+             --scale volume=100,turnover=1000 to convert"
                 .to_owned(),
         ),
         Vendor::Eastmoney if chinese && unscaled => notes.push(
-            "成交量 is in lots of 100 in this export; imported as it is; pass --scale volume=100 to convert"
+            "成交量 is in lots of 100 in this export; imported unchanged; pass --scale volume=100 to convert"
                 .to_owned(),
         ),
         Vendor::Yahoo if daily => {
@@ -297,7 +296,7 @@ fn first_notes(
         ),
         Vendor::Futu => {
             notes.push(
-                "Futu's prices are forward-adjusted unless they were asked for with autype NONE".to_owned(),
+                "Futu's prices are forward-adjusted unless they were requested with autype NONE".to_owned(),
             );
         }
         _ => {}

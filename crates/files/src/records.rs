@@ -234,7 +234,7 @@ impl Named<'_> {
     fn kind(&self) -> Result<Option<SecurityKind>, String> {
         let Some(text) = self.text("kind")? else { return Ok(None) };
         let known = SecurityKind::ALL.map(SecurityKind::as_str).join(", ");
-        let wrong = || format!("kind {:?} is none of {known}", cut(&text));
+        let wrong = || format!("kind {:?} is not one of {known}", cut(&text));
         SecurityKind::parse(&text).map(Some).ok_or_else(wrong)
     }
 
@@ -296,7 +296,7 @@ fn security(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<Securit
     let shares = [row.total_shares, row.circulating_shares, row.hk_shares];
     let figures = [&row.eps, &row.eps_ttm, &row.bps, &row.dividend_yield];
     if row.from.is_some() && shares.iter().all(Option::is_none) && figures.iter().all(|text| text.is_none()) {
-        return Err("from without shares or per-share figures: nothing holds from that day on".to_owned());
+        return Err("from without shares or per-share figures: nothing takes effect on that day".to_owned());
     }
     Ok(row)
 }
@@ -323,7 +323,7 @@ fn action(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<ActionRow
         return Err("a rights_price without rights".to_owned());
     }
     if action == Action::none(ex_date) {
-        return Err("nothing happens: every amount is blank".to_owned());
+        return Err("no effect: every amount is blank".to_owned());
     }
     let pay_date = row.date("pay_date")?;
     if pay_date.is_some_and(|pay_date| pay_date < ex_date) {

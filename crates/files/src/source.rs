@@ -121,7 +121,7 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
         return Err(Problem::Empty);
     }
     if named_parquet {
-        return Err(Problem::Parquet("it does not begin as a Parquet file does".to_owned()));
+        return Err(Problem::Parquet("it does not start like a Parquet file".to_owned()));
     }
     if begins_as_zip(&magic) {
         return match archive::tables(&file)?.as_slice() {

@@ -47,9 +47,9 @@ pub(crate) enum TimeFault {
     Empty,
     #[error("time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format")]
     Form,
-    #[error("time is not written as --time-format says")]
+    #[error("time does not match --time-format")]
     Pattern,
-    #[error("time has day and month in another order than the file")]
+    #[error("time has day and month in the opposite order")]
     Order,
     #[error("time has a fraction of a second")]
     Fraction,

@@ -90,15 +90,13 @@ impl TradeReader {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(symbol) = &self.rows.guessed {
-            notes.push(format!(
-                "the symbol {symbol} is a guess from the file's name; pass --symbol to say it"
-            ));
+            notes.push(format!("the symbol {symbol} is a guess from the file name; pass --symbol to set it"));
         }
         if self.rows.columns.direction.is_none() {
-            notes.push("there is no direction column; sides are told by the tick rule".to_owned());
+            notes.push("there is no direction column; sides are inferred by the tick rule".to_owned());
         }
         if self.rows.columns.kind.is_none() {
-            notes.push("there is no type column; all trades are taken for ordinary ones".to_owned());
+            notes.push("there is no type column; all trades are treated as ordinary".to_owned());
         }
         if self.rows.numbers.rounded > 0 {
             notes.push(format!("prices rounded to 6 decimals: {}", self.rows.numbers.rounded));
@@ -236,13 +234,13 @@ impl TableRows for TradeRows {
 
 fn direction(cell: &[u8]) -> Result<TradeDirection, RowFault> {
     TradeDirection::parse(cell).ok_or_else(|| {
-        RowFault::Row(format!("direction {:?} is none of 0 neutral, 1 down, 2 up", short(cell)))
+        RowFault::Row(format!("direction {:?} is not one of 0 neutral, 1 down, 2 up", short(cell)))
     })
 }
 
 fn kind(cell: &[u8], market: Market) -> Result<TradeType, RowFault> {
     TradeType::parse(cell, market)
-        .ok_or_else(|| RowFault::Row(format!("type {:?} is no type of trade in {market}", short(cell))))
+        .ok_or_else(|| RowFault::Row(format!("type {:?} is not a trade type of {market}", short(cell))))
 }
 
 fn short(cell: &[u8]) -> String {

@@ -118,7 +118,7 @@ pub fn check_until(
                 series: None,
                 at: None,
                 problem: format!(
-                    "the kept adjustment of {symbol} is not what its actions come to: import them again"
+                    "the stored adjustment of {symbol} does not match its corporate actions: import them again"
                 ),
                 remedy: Remedy::ImportAgain,
             }),

@@ -172,7 +172,7 @@ fn blank_or<T, E>(text: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Resul
 
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    #[error("{0} is not known here: import its candles, or check the spelling")]
+    #[error("{0} is not known: import its candles, or check the spelling")]
     UnknownSecurity(Symbol),
     #[error("{0} is an option: history for options is unavailable")]
     Option(Symbol),

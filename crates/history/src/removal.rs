@@ -26,11 +26,14 @@ pub struct Removal {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RemovalError {
-    #[error("nothing is stored of {0}")]
+    #[error("nothing is stored for {0}")]
     Unknown(Symbol),
-    #[error("no {period} candles are stored of {symbol} as such: what is made of others goes with them")]
+    #[error(
+        "no {period} candles are stored for {symbol} itself: derived candles are removed with their \
+     source"
+    )]
     NoSuchPeriod { symbol: Symbol, period: Period },
-    #[error("the store has changed meanwhile: look again at what would be removed")]
+    #[error("the store has changed in the meantime: check again what would be removed")]
     Meanwhile,
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -204,7 +204,7 @@ where
     }
     let shares = split.plus(&bonus)?.plus(&rights)?;
     if shares.0 <= T::zero() {
-        return Some(Err("no share is left after the action"));
+        return Some(Err("no shares are left after the action"));
     }
     let worth = close.plus(&paid)?.minus(&cash)?;
     if worth.0 <= T::zero() {

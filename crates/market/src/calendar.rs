@@ -92,7 +92,7 @@ impl Calendar {
             Some((number, date)) if date < last => {
                 return Err(CalendarError::at(
                     number,
-                    format!("rows go on to {last}, after the date they are valid through"),
+                    format!("rows continue to {last}, after the date they are valid through"),
                 ));
             }
             Some((_, date)) => date,

@@ -25,7 +25,7 @@ pub enum Flaw {
     Negative,
     #[error("turnover has more than 18 digits before the point")]
     Turnover,
-    #[error("this stamp stands twice in the file")]
+    #[error("duplicate timestamp in the file")]
     Duplicate,
     #[error("not the start of a minute")]
     NotAMinute,

@@ -23,8 +23,8 @@ pub struct FloorTable {
 /// An invalid floor setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not where history begins: write published, none, or dates like HK.day=1995-01-03,US.minute=2020-01-02 \
-     (none for no floor; what is not named is as published)"
+    "{0:?} is not a valid history floor: write published, none, or dates like \
+     HK.day=1995-01-03,US.minute=2020-01-02 (none for no floor; omitted ones are as published)"
 )]
 pub struct ParseFloorsError(String);
 

@@ -123,7 +123,7 @@ impl SessionTable {
             let (mut start, mut end) = (clock(start)?, clock(end)?);
             let tail: i32 = tail.parse().map_err(|_| wrong("tail is not a number of minutes"))?;
             if start >= end || !(0..=60).contains(&tail) {
-                return Err(wrong("a segment ends after it starts, and its tail is at most an hour"));
+                return Err(wrong("a segment must end after it starts, and its tail is at most an hour"));
             }
             if session == Session::Overnight && start >= MINUTES_A_DAY / 2 {
                 start -= MINUTES_A_DAY;

@@ -225,7 +225,7 @@ fn an_invalid_calendar_is_refused_with_the_line() {
     check(
         "# a\n# valid through: 2030-01-02\n2030-01-02,full\n2030-01-03,half\n",
         2,
-        "rows go on to 2030-01-03, after the date they are valid through",
+        "rows continue to 2030-01-03, after the date they are valid through",
     );
     assert_eq!(
         Calendar::parse("2030-01-02,x").unwrap_err().to_string(),
@@ -254,7 +254,7 @@ fn an_invalid_session_table_is_refused_with_the_line() {
         "\"9:30\" is not a time of day: write HHMM or HH:MM",
     );
     check("HK,2020-01-01,full,intraday,09:30,12:00,ten\n", 1, "tail is not a number of minutes");
-    let ends = "a segment ends after it starts, and its tail is at most an hour";
+    let ends = "a segment must end after it starts, and its tail is at most an hour";
     check("HK,2020-01-01,full,intraday,12:00,09:30,0\n", 1, ends);
     check("HK,2020-01-01,full,intraday,09:30,12:00,61\n", 1, ends);
     check("HK,2020-01-01,full,intraday,09:30,12:00,-1\n", 1, ends);

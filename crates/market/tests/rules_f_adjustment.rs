@@ -94,7 +94,7 @@ fn f3_an_invalid_event_is_ignored_and_reported() {
     check("cash 10", Some("10.00"), "the cash paid is not below the last close");
     check("cash 11", Some("10.00"), "the cash paid is not below the last close");
     check("cash 0.1", None, "no daily candle before the ex-date");
-    check("split 0", Some("10.00"), "no share is left after the action");
+    check("split 0", Some("10.00"), "no shares are left after the action");
     // Other events of the chain remain effective.
     let actions = [action("2026-03-04", "cash 11"), action("2026-03-05", "split 2")];
     let (adjuster, ignored) = adjuster(&actions, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));

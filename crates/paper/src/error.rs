@@ -19,36 +19,34 @@ pub enum PaperError {
     Commit(Arc<StoreError>),
     #[error(transparent)]
     History(#[from] HistoryError),
-    #[error("entry {number} of the journal of account {account} cannot be read: {source}")]
+    #[error("cannot decode journal entry {number} of account {account}: {source}")]
     Entry { account: i64, number: u64, source: serde_json::Error },
-    #[error(
-        "entry {number} of the journal of account {account} is of another program: its version is {version}"
-    )]
+    #[error("journal entry {number} of account {account} has the unsupported version {version}")]
     Foreign { account: i64, number: u64, version: u8 },
-    #[error("the journal of account {account} ends at entry {number}, and should go on")]
+    #[error("the journal of account {account} ends unexpectedly at entry {number}")]
     Short { account: i64, number: u64 },
-    #[error("an entry for the journal of account {account} cannot be written: {source}")]
+    #[error("cannot encode a journal entry of account {account}: {source}")]
     Write { account: i64, source: serde_json::Error },
-    #[error("the statement of account {account} of {date} cannot be read")]
+    #[error("cannot read the statement of account {account} of {date}")]
     Statement { account: i64, date: market::Date },
-    #[error("the statement of account {account} of {date} cannot be kept: it is too long")]
+    #[error("cannot store the statement of account {account} of {date}: it is too long")]
     StatementLong { account: i64, date: market::Date },
     /// Another process changed the account during every attempt.
-    #[error("the journal of account {account} is being changed by others, again and again")]
+    #[error("the journal of account {account} is changed concurrently: too many retries")]
     Contended { account: i64 },
     /// The account is still behind. The next request continues the catch-up; with open orders, so
     /// does the background runner.
-    #[error("the account is catching up with the market: it is at {at}, on its way to {to}; try again")]
+    #[error("the account is catching up with the market: it is at {at}, advancing to {to}; try again")]
     CatchingUp { at: Timestamp, to: Timestamp },
-    #[error("a transaction of the journals was lost")]
+    #[error("a journal transaction was lost")]
     Lost,
     #[error("the account has no journal yet")]
     NoJournal,
     #[error("the account is at {horizon} and cannot be rewound to {to}, which is later")]
     NotBefore { horizon: Timestamp, to: Timestamp },
-    #[error("a part of this journal is called {0:?} already")]
+    #[error("a part of this journal is already named {0:?}")]
     NameTaken(String),
-    #[error("the account to copy to has a journal already")]
+    #[error("the target account already has a journal")]
     NotEmpty,
 }
 

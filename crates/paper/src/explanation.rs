@@ -163,7 +163,7 @@ impl Teller {
         };
         match event {
             Event::Accepted(accepted) => {
-                let who = if accepted.is_forced { "made by forced selling" } else { "accepted" };
+                let who = if accepted.is_forced { "created by forced liquidation" } else { "accepted" };
                 let words = format!("{who}: {}", in_words(&accepted.terms));
                 step("accepted", words, self.standing(at, accepted, &accepted.standing))
             }
@@ -178,7 +178,7 @@ impl Teller {
             }
             Event::Activated { terms, standing, .. } => {
                 self.terms = terms.as_ref().clone();
-                let words = "its time has come: accepted by the engine".to_owned();
+                let words = "its delay has ended: accepted by the engine".to_owned();
                 let mut because = self.hours(at, standing, true);
                 because.extend(self.reserve(standing));
                 step("activated", words, because)
@@ -187,7 +187,7 @@ impl Teller {
                 step("reported", "reported: its session is open".to_owned(), Vec::new())
             }
             Event::Watching { best, .. } => {
-                let words = format!("began to follow the price, from {} on", plain_price(*best));
+                let words = format!("started trailing the price from {}", plain_price(*best));
                 step("watching", words, vec![self.stop()])
             }
             Event::BestMoved { best, .. } => step(
@@ -203,7 +203,7 @@ impl Teller {
                     None => "a market order".to_owned(),
                 };
                 let candle = Some(ExplainedCandle::of(&release.candle));
-                Step { candle, ..step("released", format!("released: it is {kind} now"), because) }
+                Step { candle, ..step("released", format!("released as {kind}"), because) }
             }
             Event::Filled(filled) => {
                 self.executed += filled.quantity;
@@ -220,15 +220,15 @@ impl Teller {
                 step("replaced", format!("replaced: {}", in_words(terms)), because)
             }
             Event::Canceled { reason: None, .. } => {
-                step("canceled", "cancelled, as was asked for".to_owned(), Vec::new())
+                step("canceled", "cancelled on request".to_owned(), Vec::new())
             }
             Event::Canceled { reason: Some(reason), .. } => {
                 step("canceled", format!("cancelled: {reason}"), Vec::new())
             }
             Event::Expired { .. } => {
-                step("expired", "expired: its time in force was over".to_owned(), Vec::new())
+                step("expired", "expired: its time in force ended".to_owned(), Vec::new())
             }
-            _ => step("other", "something that is told of no order".to_owned(), Vec::new()),
+            _ => step("other", "an event that does not concern an order".to_owned(), Vec::new()),
         }
     }
 
@@ -261,7 +261,7 @@ impl Teller {
                 ));
             }
             (Some(Watch::Trail(best)), ..) => {
-                because.push(format!("it follows the price, from {} on", plain_price(*best)));
+                because.push(format!("it trails the price from {}", plain_price(*best)));
                 because.push(self.stop());
             }
             _ => {}
@@ -293,11 +293,13 @@ impl Teller {
         }
         let is_market = matches!(self.terms.order_type, OrderType::Market | OrderType::MarketIfTouched);
         if is_market && self.terms.symbol.market() == Market::Us {
-            hours.push("at the market it trades in regular hours alone, whatever was asked for".to_owned());
+            hours.push(
+                "as a market order it trades in regular hours only, regardless of outside_rth".to_owned(),
+            );
         }
         hours.push(match placement.expires_at {
             Some(at) => format!("it ends at {}", self.clock(at)),
-            None => "it has no end of its own".to_owned(),
+            None => "it does not expire".to_owned(),
         });
         hours
     }
@@ -333,7 +335,7 @@ impl Teller {
         match how {
             Trigger::Gap => vec![
                 format!("the open of the {stamp}, {}, was at {level} or beyond it", plain_price(candle.open)),
-                "so all of that candle lies behind the release, and may fill it".to_owned(),
+                "so the whole candle is after the release and may fill it".to_owned(),
             ],
             Trigger::Inside => vec![
                 format!(
@@ -341,7 +343,7 @@ impl Teller {
                     prices(candle)
                 ),
                 format!(
-                    "what followed inside the {} is not known, so candles from the next one on may fill it",
+                    "what followed within the {} is unknown, so only later candles may fill it",
                     if candle.is_day { "day" } else { "minute" }
                 ),
             ],
@@ -469,7 +471,7 @@ pub(crate) fn prices(candle: &Bar) -> String {
 
 fn rejected(refusal: &Refusal, reason: &Reason) -> String {
     match refusal.check {
-        Some(10..=12) => format!("{}; it was taken and then rejected, and costs nothing", reason.words),
+        Some(10..=12) => format!("{}; it was accepted and then rejected, and costs nothing", reason.words),
         _ => reason.words.clone(),
     }
 }

@@ -55,7 +55,7 @@ fn describe(event: &Event) -> Option<Step> {
         }
         Event::GridReplaced { rule, .. } => {
             let because = in_words(rule);
-            step("replaced", format!("replaced: its base is {} now", plain_price(rule.base)), because)
+            step("replaced", format!("replaced: its base price is now {}", plain_price(rule.base)), because)
         }
         Event::GridTriggered(trigger) => triggered(trigger),
         Event::GridSlept { candle, reason, .. } => {
@@ -69,20 +69,21 @@ fn describe(event: &Event) -> Option<Step> {
                 }
                 _ => {
                     let open = plain_price(candle.open);
-                    (format!("asleep: a candle opened at {open}, outside of its bounds"), Vec::new())
+                    (format!("inactive: a candle opened at {open}, outside its bounds"), Vec::new())
                 }
             };
             with_candle(step("slept", words, because), candle)
         }
         Event::GridSuspended { reason, .. } => step("suspended", format!("suspended: {reason}"), Vec::new()),
-        Event::GridRestarted { .. } => step("restarted", "restarted with the base it had", Vec::new()),
-        Event::GridCanceled { bound: Some(candle), .. } => {
-            with_candle(step("canceled", "ended: the price left a bound where it closes", Vec::new()), candle)
+        Event::GridRestarted { .. } => {
+            step("restarted", "restarted with its previous base price", Vec::new())
         }
-        Event::GridCanceled { bound: None, .. } => {
-            step("canceled", "cancelled, as was asked for", Vec::new())
-        }
-        Event::GridExpired { .. } => step("expired", "expired: its time in force was over", Vec::new()),
+        Event::GridCanceled { bound: Some(candle), .. } => with_candle(
+            step("canceled", "ended: the price crossed a bound at which the grid closes", Vec::new()),
+            candle,
+        ),
+        Event::GridCanceled { bound: None, .. } => step("canceled", "cancelled on request", Vec::new()),
+        Event::GridExpired { .. } => step("expired", "expired: its time in force ended", Vec::new()),
         _ => return None,
     };
     Some(step)
@@ -115,11 +116,11 @@ fn triggered(trigger: &GridTrigger) -> Step {
 
 fn skipped(reason: SleepingReason) -> &'static str {
     match reason {
-        SleepingReason::Price => "the price is outside of its bounds",
+        SleepingReason::Price => "the price is outside its bounds",
         SleepingReason::Position => "the account's position would leave its limits",
         SleepingReason::Funds => "the account cannot pay for it",
         SleepingReason::Holdings => "the account does not have them",
-        SleepingReason::Triggers => "it has triggered as often as it may in a trading day",
+        SleepingReason::Triggers => "it has reached the maximum number of triggers per trading day",
         SleepingReason::Journal => "the journal of the account is full",
         SleepingReason::Minutes => "the day has no one-minute candles",
     }

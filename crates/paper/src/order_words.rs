@@ -63,7 +63,7 @@ pub(crate) fn because(origin: &GridOrigin, seen: Option<(String, String)>) -> Ve
             format!("so {price} is the base from then on, whether or not this is filled"),
         ],
         GridTriggerKind::Close => {
-            vec![format!("the price left the bound {price} of the grid: what it has built is sold")]
+            vec![format!("the price left the bound {price} of the grid: its position is closed")]
         }
     }
 }

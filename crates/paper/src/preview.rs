@@ -155,16 +155,16 @@ fn notes(requested: &Terms, taken: &Terms) -> Vec<String> {
     ];
     let unused = fields.iter().filter(|(_, is_given, is_kept)| *is_given && !is_kept);
     let mut notes: Vec<String> =
-        unused.map(|(name, _, _)| format!("{order_type} has no use for the {name}")).collect();
+        unused.map(|(name, _, _)| format!("{order_type} does not use the {name}")).collect();
     if requested.expire_date.is_some() && taken.expire_date.is_none() {
-        notes.push(format!("{} has no use for the date", taken.time_in_force));
+        notes.push(format!("{} does not use the date", taken.time_in_force));
     }
     match (requested.outside_rth, taken.outside_rth) {
         (Some(OutsideRth::AnyTime | OutsideRth::Overnight), Some(OutsideRth::NotApplicable)) => {
-            notes.push("its market has no hours outside of the regular ones".to_owned());
+            notes.push("its market has no extended hours".to_owned());
         }
         (Some(OutsideRth::AnyTime | OutsideRth::Overnight), Some(OutsideRth::RegularOnly)) => {
-            notes.push("it trades in regular hours alone".to_owned());
+            notes.push("it trades in regular hours only".to_owned());
         }
         _ => {}
     }

@@ -172,11 +172,11 @@ mod tests {
     #[test]
     fn an_ambiguous_text_has_a_detail() {
         let text = "time in force not support";
-        let detail = Some("MO is for the day alone".to_owned());
+        let detail = Some("MO must be a day order".to_owned());
         let reason = Reason::of(&Refusal { detail, ..refusal(Some(4), text, None) });
         assert_eq!(
             (reason.text.as_str(), reason.words.as_str()),
-            (text, "time in force not support: MO is for the day alone (check 4, time in force)")
+            (text, "time in force not support: MO must be a day order (check 4, time in force)")
         );
     }
 }

@@ -174,7 +174,7 @@ impl Paper {
     pub fn make_due_statements(&self, ids: &[AccountId], reader: &mut Reader, clock: &dyn Clock) {
         for id in ids {
             if let Err(error) = self.at(*id, reader, clock).make_statements() {
-                tracing::error!(%error, account = id.0, "cannot make the statements of a paper account");
+                tracing::error!(%error, account = id.0, "cannot create the statements of a paper account");
             }
         }
     }

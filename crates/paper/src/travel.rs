@@ -65,7 +65,7 @@ impl Paper {
         // Entries before the first request are stored at the zero timestamp, and sort before all
         // others.
         let to = to.max(Timestamp::default());
-        let done = format!("rewound to {to}, the rest kept as {:?}", travel.name);
+        let done = format!("rewound to {to}, the removed part archived as {:?}", travel.name);
         self.cut(id, travel, ("paper.rewound", done), |head| {
             if to > head.horizon {
                 return Err(PaperError::NotBefore { horizon: head.horizon, to });
@@ -78,7 +78,7 @@ impl Paper {
     /// opened becomes empty, and begins again with the defaults.
     pub fn reset(&self, id: AccountId, travel: &Travel<'_>) -> Result<Standing, PaperError> {
         let none = Timestamp::default();
-        let done = format!("begun anew, the rest kept as {:?}", travel.name);
+        let done = format!("reset, the removed part archived as {:?}", travel.name);
         self.cut(id, travel, ("paper.reset", done), |_| {
             Ok((self.accounts.journal_number_at(id, none)?, none))
         })

@@ -33,9 +33,9 @@ pub enum Concern {
 impl fmt::Display for Concern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Concern::Ended(at) => write!(f, "the certificate has ended at {at}"),
-            Concern::Early(at) => write!(f, "the certificate holds from {at} on"),
-            Concern::EndsSoon(at) => write!(f, "the certificate ends at {at}"),
+            Concern::Ended(at) => write!(f, "the certificate expired at {at}"),
+            Concern::Early(at) => write!(f, "the certificate is not valid before {at}"),
+            Concern::EndsSoon(at) => write!(f, "the certificate expires at {at}"),
         }
     }
 }

@@ -283,13 +283,13 @@ impl Core {
         if let Err(error) = self.store.probe()
             && !error.is_unanswered()
         {
-            tracing::error!(%error, "cannot look at the store");
+            tracing::error!(%error, "cannot read the store");
             obstacles.push(STORE);
         }
         if let Err(error) = self.access.probe()
             && !error.is_unanswered()
         {
-            tracing::error!(%error, "cannot look at the accounts");
+            tracing::error!(%error, "cannot read the accounts");
             obstacles.push(ACCOUNTS);
         }
     }
@@ -406,7 +406,7 @@ impl Core {
         let look = || {
             let version = self
                 .with_reader(Reader::version)
-                .map_err(|error: StoreError| Refusal::of_store(&error, "cannot look at the store"))?;
+                .map_err(|error: StoreError| Refusal::of_store(&error, "cannot read the store"))?;
             // Other requests rely on this check, so it covers both databases.
             self.access.version_check().map_err(access::Refusal::from)?;
             Ok(version)
@@ -501,7 +501,7 @@ impl Suspect for PaperError {
 
 #[expect(clippy::expect_used, reason = "the tables that are compiled in are read by tests of their own")]
 fn paper(access: &Access, history: &History, listeners: Arc<TradeListeners>) -> Paper {
-    let tables = Tables::built_in().expect("the compiled-in tables are good");
+    let tables = Tables::built_in().expect("the compiled-in tables are valid");
     Paper::new(access.database(), History::new(history.venues().clone()), tables, listeners)
 }
 

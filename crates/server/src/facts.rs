@@ -24,12 +24,12 @@ pub(crate) struct Status {
     version: &'static str,
     started_at: Instant,
     uptime_s: u64,
-    /// Machine time.
+    /// The machine clock.
     now: Instant,
-    /// Market time, which may differ from machine time.
+    /// The market clock, which may differ from the machine clock.
     market_now: Instant,
     ready: bool,
-    /// Resident memory of the process, or null if the operating system does not report it.
+    /// Resident memory of the process; null if the operating system does not report it.
     memory_bytes: Option<u64>,
     requests: RequestsStatus,
     store: StoreStatus,
@@ -45,14 +45,14 @@ pub(crate) struct Status {
     warnings: Vec<String>,
 }
 
-/// Requests since server start, over HTTP and on long connections.
+/// Requests since the server started, over HTTP and on long connections.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RequestsStatus {
     answered: u64,
     refused: u64,
 }
 
-/// Schema, version, totals over all series, bytes, and the last import.
+/// Schema and data versions, totals over all series, sizes in bytes, and the last import.
 #[derive(Debug, Serialize, JsonSchema)]
 struct StoreStatus {
     schema: i64,
@@ -118,7 +118,7 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
             (market.as_str(), site.core.history.venues().of(market).calendar().valid_through());
         if left <= 0 {
             warnings.push(format!(
-                "the calendar of {name} has ended on {through}: weekdays count as trading days"
+                "the calendar of {name} ended on {through}: weekdays are treated as trading days"
             ));
         } else if left <= CALENDAR_WARNING_S {
             warnings.push(format!("the calendar of {name} ends on {through}"));

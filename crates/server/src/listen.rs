@@ -235,7 +235,7 @@ impl Server {
         listeners.spawn(context.accept_tcp(tcp));
         tokio::select! {
             // A listener ends only if it panics.
-            _ = listeners.join_next() => tracing::error!("a listener has ended"),
+            _ = listeners.join_next() => tracing::error!("a listener task ended"),
             () = stop => {}
         }
         site.core.stop();
@@ -245,10 +245,10 @@ impl Server {
         end.send(true).ok();
         tasks.close();
         if timeout(DRAIN_MAX, tasks.wait()).await.is_err() {
-            tracing::warn!(connections = tasks.len(), "some connections did not end in time");
+            tracing::warn!(connections = tasks.len(), "some connections did not close in time");
         }
         if timeout(DRAIN_MAX, site.core.intake.idle()).await.is_err() {
-            tracing::warn!("an import did not end in time: the same file goes on where it is stopped");
+            tracing::warn!("an import did not end in time: importing the file again resumes it");
         }
         leave(&site.core).await;
         watchers.shutdown().await;
@@ -347,7 +347,7 @@ async fn leave(core: &Arc<Core>) {
         let core = core.clone();
         let left = tokio::task::spawn_blocking(move || core.access.leave_nodes()).await;
         if let Ok(Err(error)) = left {
-            tracing::warn!(%error, "cannot say that this node stops: others miss it after a while");
+            tracing::warn!(%error, "cannot unregister this node: other nodes drop it after a timeout");
         }
     }
 }

@@ -51,9 +51,9 @@ pub(crate) struct Push {
 /// Why a push will not reach its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PushError {
-    #[error("the connection has ended")]
+    #[error("the connection is closed")]
     Gone,
-    #[error("the client reads too slowly, and its connection is closed")]
+    #[error("the client reads too slowly; its connection was closed")]
     TooSlow,
 }
 

@@ -60,9 +60,9 @@ impl ClockSpeed {
 /// Why a clock cannot be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotStep {
-    #[error("the market clock runs by itself: only one that stands can be moved")]
+    #[error("the market clock is running: only a stopped clock can be moved")]
     NotStanding,
-    #[error("the market clock only moves forward: it is at {now}")]
+    #[error("the market clock can only move forward: it is at {now}")]
     Back { now: Timestamp },
 }
 

@@ -51,7 +51,7 @@ impl FromStr for TrustedProxy {
         let network =
             IpNet::new(address, prefix).map_err(|_| wrong("its prefix is longer than the address"))?;
         if prefix == 0 {
-            return Err(wrong("everybody is in it, and could say to be anybody"));
+            return Err(wrong("it contains every address, so any client could forge its address"));
         }
         if network.trunc() != network {
             return Err(wrong("it has bits beyond its prefix: name the network's first address"));
@@ -260,8 +260,8 @@ mod tests {
             ("10.0.0.0/33", "longer than the address"),
             ("fd00::/129", "longer than the address"),
             ("10.0.0.1/8", "bits beyond its prefix"),
-            ("0.0.0.0/0", "everybody"),
-            ("::/0", "everybody"),
+            ("0.0.0.0/0", "every address"),
+            ("::/0", "every address"),
             ("::ffff:10.0.0.1", "write the IPv4 address"),
         ] {
             let error = text.parse::<TrustedProxy>().unwrap_err().to_string();

@@ -15,7 +15,7 @@ pub struct PublicUrl(String);
 pub enum ParsePublicUrlError {
     #[error("{0:?} is not a public URL: write https://host, with a port or a path if need be")]
     Form(String),
-    #[error("{0:?} has a port that there is not: ports are 1 to 65535")]
+    #[error("{0:?} has an invalid port: ports are 1 to 65535")]
     Port(String),
 }
 

@@ -25,21 +25,21 @@ pub fn quota_document(quota: &Quota, now: Timestamp) -> Value {
 pub(crate) struct QuotaDocument {
     account_id: i64,
     account: String,
-    /// Month in Hong Kong, YYYY-MM.
+    /// Current month in Hong Kong, YYYY-MM.
     month: String,
     used: u32,
     limit: u32,
     remaining: u32,
     level: QuotaLevel,
     next_trading_day: Day,
-    /// Known change on the next trading day.
+    /// Change known to take effect on the next trading day; null if there is none.
     next_change: Option<QuotaChange>,
-    /// Day on which the quota is reset.
+    /// Date in Hong Kong on which the quota is reset.
     resets: Day,
     resets_at: Instant,
     resets_at_unix: i64,
     rights: Vec<RightDocument>,
-    /// At most 10,000 securities.
+    /// Securities charged this month, at most 10,000.
     securities: Vec<ChargedSecurity>,
     securities_omitted: usize,
 }
@@ -48,14 +48,14 @@ pub(crate) struct QuotaDocument {
 struct QuotaLevel {
     /// Level number, 1 to 6.
     number: u32,
-    /// Whether the operator set the level, rather than the account earning it.
+    /// Whether an operator has set the level, as opposed to an earned level.
     #[serde(rename = "override")]
     is_override: bool,
-    /// Whether the limit is set for the account, rather than derived from its level.
+    /// Whether the limit is set for the account, as opposed to the limit of its level.
     own_quota: bool,
     reason: String,
     because: LevelReason,
-    /// Trading day in Hong Kong for which the level was determined.
+    /// Trading day in Hong Kong that the level was determined for.
     as_of: Day,
     assets: Option<Assets>,
     orders: MonthOrders,
@@ -63,52 +63,52 @@ struct QuotaLevel {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Assets {
-    /// Amount, truncated to two decimals.
+    /// Assets in HKD, truncated to two decimals.
     hkd: String,
-    /// The same amount if it comes from the paper account.
+    /// The amount in HKD, if it comes from the paper account; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper_hkd: Option<String>,
-    /// Day of the amount.
+    /// Date of the amount.
     day: Day,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct MonthOrders {
     count: u64,
-    /// The same number if the orders come from the paper account.
+    /// The number of orders, if they come from the paper account; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper: Option<u64>,
     /// Month, YYYY-MM.
     month: String,
 }
 
-/// Reason for a level as structured values, for clients that phrase it themselves.
+/// Reason for a level in structured form.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum LevelReason {
-    /// No higher level is earned.
+    /// Base level: no higher level is earned.
     Opened,
     Assets {
         hkd: String,
-        /// The same amount if it comes from the paper account.
+        /// The amount in HKD, if it comes from the paper account; absent otherwise.
         #[serde(skip_serializing_if = "Option::is_none")]
         paper_hkd: Option<String>,
         day: Day,
-        /// The level that the amount reaches.
+        /// Level earned by the amount.
         level: u32,
     },
     Orders {
         count: u64,
-        /// The same number if the orders come from the paper account.
+        /// The number of orders, if they come from the paper account; absent otherwise.
         #[serde(skip_serializing_if = "Option::is_none")]
         paper: Option<u64>,
         month: String,
-        /// The threshold that was exceeded.
+        /// Number of orders per month that was exceeded.
         exceeded: u32,
-        /// The level that the orders reach.
+        /// Level earned by the orders.
         level: u32,
     },
-    /// Set by the operator.
+    /// Set by an operator.
     Set,
 }
 
@@ -124,7 +124,7 @@ struct QuotaChange {
 #[derive(Debug, Serialize, JsonSchema)]
 struct ChargedSecurity {
     symbol: String,
-    /// Time of the first charge, in Hong Kong time.
+    /// Time of the charge, in Hong Kong time.
     first_used_at: Instant,
     first_used_at_unix: i64,
 }
@@ -136,7 +136,7 @@ pub(crate) struct RightDocument {
     #[schemars(schema_with = "doc::package")]
     package: &'static str,
     granted: bool,
-    /// Whether the right is granted, started and not expired, by the market clock.
+    /// Whether the right is currently in effect, by the market clock.
     held: bool,
     from: Option<Instant>,
     until: Option<Instant>,

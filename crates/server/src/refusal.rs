@@ -10,11 +10,11 @@ use wire::{Status, code};
 use crate::metrics::Outcome;
 
 /// Message while the database is unreachable.
-const AWAY: &str = "the database is away: try again later, nothing was charged";
+const AWAY: &str = "the database is unreachable: try again later, nothing was charged";
 
 /// Message when the disk is full.
 const DISK_FULL: &str =
-    "the disk of the database is full: nothing was changed or charged, its operator has to free some space";
+    "the disk of the database is full: nothing was changed or charged, the operator must free some space";
 
 /// Why a request is refused. The text is a constant, or derived from the caller's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,11 +64,11 @@ pub(crate) enum Refusal {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WrongRegion {
     #[error(
-        "this account is of region {region} and this address is for region {entrance} alone: use the one for all, \
-         {serves_all_at}"
+        "this account belongs to region {region}, but this listener serves only region {entrance}: use the \
+         listener for all regions, {serves_all_at}"
     )]
     Elsewhere { region: Region, entrance: Region, serves_all_at: String },
-    #[error("cannot look the account up")]
+    #[error("cannot look up the account")]
     Unknown(#[source] access::AccessError),
 }
 
@@ -226,11 +226,11 @@ impl Refusal {
                 "sign in first: send the auth command with a one-time password".to_owned()
             }
             Refusal::TooFast { text, .. } | Refusal::TooManyCalls { text, .. } => text.clone(),
-            Refusal::Busy => "too many requests at once: wait for answers".to_owned(),
+            Refusal::Busy => "too many concurrent requests: wait for responses".to_owned(),
             Refusal::NotOffered(what) => format!("{what} are not offered here"),
-            Refusal::TimedOut => "the answer was not ready within the request's timeout".to_owned(),
+            Refusal::TimedOut => "the response was not ready within the request's timeout".to_owned(),
             Refusal::DiskFull => DISK_FULL.to_owned(),
-            Refusal::Waits | Refusal::Internal => "server error: the operator's log has the cause".to_owned(),
+            Refusal::Waits | Refusal::Internal => "server error: see the server log for the cause".to_owned(),
         }
     }
 }
@@ -265,12 +265,12 @@ impl From<WrongRegion> for Refusal {
 impl From<HistoryError> for Refusal {
     fn from(error: HistoryError) -> Refusal {
         match error {
-            HistoryError::UnknownSecurity(symbol) => Refusal::BadQuery(format!("{symbol} is not known here")),
+            HistoryError::UnknownSecurity(symbol) => Refusal::BadQuery(format!("{symbol} is not known")),
             HistoryError::Option(symbol) => {
                 Refusal::NoQuotes(format!("{symbol} is an option: history for options is unavailable"))
             }
-            HistoryError::NoCandles(symbol) => Refusal::NoQuotes(format!("{symbol} has no candles here")),
-            HistoryError::NoTrades(symbol) => Refusal::NoQuotes(format!("{symbol} has no trades here")),
+            HistoryError::NoCandles(symbol) => Refusal::NoQuotes(format!("{symbol} has no stored candles")),
+            HistoryError::NoTrades(symbol) => Refusal::NoQuotes(format!("{symbol} has no stored trades")),
             HistoryError::Warrant(symbol) => {
                 Refusal::NoQuotes(format!("{symbol} is a warrant: capital flow of warrants is unavailable"))
             }

@@ -155,7 +155,7 @@ fn permit(
             && let Err(error) =
                 access.settle(caller.who.account(), &Actor::Service, core.present(caller.as_of))
         {
-            tracing::error!(%error, "cannot write down that a level has changed");
+            tracing::error!(%error, "cannot record a level change");
         }
         Refusal::from(refusal)
     })

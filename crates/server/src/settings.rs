@@ -160,7 +160,10 @@ impl Settings {
             .collect();
         (!open.is_empty()).then(|| {
             let open = open.join(", ");
-            format!("other machines reach {open} without TLS: passwords and tokens can be read on the way")
+            format!(
+                "{open} is reachable from other machines without TLS: passwords and tokens can be \
+             intercepted"
+            )
         })
     }
 }
@@ -224,7 +227,7 @@ mod tests {
     fn a_listener_for_other_machines_warns_unless_encrypted() {
         let at = |text: &str| text.parse().unwrap();
         let open = Settings { listen: at("0.0.0.0:8080"), ..Settings::default() };
-        assert!(open.exposure().unwrap().contains("0.0.0.0:8080 without TLS"), "{:?}", open.exposure());
+        assert!(open.exposure().unwrap().contains("0.0.0.0:8080 is reachable"), "{:?}", open.exposure());
         let regional = vec![(access::Region::Us, at("10.0.0.7:8081"))];
         let settings = Settings { regional, tcp: at("[::]:2020"), ..Settings::default() };
         let says = settings.exposure().unwrap();

@@ -55,11 +55,11 @@ pub enum TlsError {
     NoCertificate { path: PathBuf },
     #[error("{} has no private key that can be read: name a PEM file without a password", path.display())]
     NoKey { path: PathBuf },
-    #[error("the key in {} is not the one of the certificate in {}", key.display(), certificate.display())]
+    #[error("the key in {} does not match the certificate in {}", key.display(), certificate.display())]
     Mismatch { certificate: PathBuf, key: PathBuf },
     #[error("the certificate in {} cannot be used: {source}", path.display())]
     Unusable { path: PathBuf, source: rustls::Error },
-    #[error("the files have not changed since they could not be used: {reason}")]
+    #[error("the files are unchanged since they were rejected: {reason}")]
     StillBroken { reason: String },
 }
 
@@ -89,7 +89,7 @@ impl Tls {
         let marks = marks(&files);
         let shown = RwLock::new(Arc::new(load(&files)?));
         if is_open_to_others(&files.key) {
-            tracing::warn!(key = %files.key.display(), "everybody on this machine can read the key: chmod o-r");
+            tracing::warn!(key = %files.key.display(), "the key is readable by every user of this machine: chmod o-r");
         }
         let (marks, broken) = (Mutex::new(marks), Mutex::default());
         Ok(Tls { files, shown, marks, broken, demand: Arc::new(Notify::new()) })
@@ -136,7 +136,7 @@ impl Tls {
         let until = shown.certificate.not_after;
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shown);
         metrics.reload(Reload::Ok);
-        tracing::info!(certificate.not_after = %until, "new connections get the certificate that was read anew");
+        tracing::info!(certificate.not_after = %until, "new connections use the reloaded certificate");
         Ok(())
     }
 

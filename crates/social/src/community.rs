@@ -21,15 +21,13 @@ pub enum SocialError {
     NoTopic,
     #[error("reply not found")]
     NoReply,
-    #[error("an operator has hidden this topic: it takes no replies")]
+    #[error("an operator has hidden this topic: replies are not accepted")]
     Hidden,
-    #[error("this topic has 10,000 replies and takes no more: begin another one")]
+    #[error("this topic has reached the limit of 10,000 replies: start a new one")]
     Full,
     #[error("at most 3 topics in a minute and 10 in a day: wait {retry_after_s} s")]
     TopicsTooOften { retry_after_s: i64 },
-    #[error(
-        "replies to one topic wait for each other, and there are at most 500 in a day: wait {retry_after_s} s"
-    )]
+    #[error("replies to a topic are rate limited, with at most 500 per day: wait {retry_after_s} s")]
     RepliesTooOften { retry_after_s: i64 },
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -19,7 +19,7 @@ pub enum TextError {
     Symbol(#[from] market::ParseSymbolError),
     #[error("topic_type is article or post")]
     Kind,
-    #[error("images are not kept here: link to them in the text")]
+    #[error("images are not supported: link to them in the text")]
     Images,
 }
 

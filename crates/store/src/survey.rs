@@ -83,18 +83,16 @@ pub struct Occupancy {
 }
 
 const ABOUT: Sql = Sql::new(
-    "ask the server about itself",
+    "query the server settings",
     "select current_setting('server_version'), pg_is_in_recovery(), current_setting('transaction_read_only'), \
      current_setting('data_checksums', true), has_database_privilege(current_database(), 'create') \
         or (select count(*) from pg_catalog.pg_namespace where nspname::text in ($1, $2) and has_schema_privilege(oid, 'create')) = 2, \
      current_setting('server_encoding')",
 );
-const CLOCK: Sql = Sql::new(
-    "ask the server for the time",
-    "select cast(date_part('epoch', clock_timestamp()) * 1000 as bigint)",
-);
+const CLOCK: Sql =
+    Sql::new("query the server time", "select cast(date_part('epoch', clock_timestamp()) * 1000 as bigint)");
 const TLS: Sql = Sql::new(
-    "ask the server about TLS",
+    "query the TLS status",
     "select case when ssl then version end from pg_stat_ssl where pid = pg_backend_pid()",
 );
 const CONNECTIONS: Sql = Sql::new(
@@ -103,7 +101,7 @@ const CONNECTIONS: Sql = Sql::new(
      from pg_stat_activity where backend_type = 'client backend'",
 );
 const REPLICATION: Sql = Sql::new(
-    "ask about standbys",
+    "query the standbys",
     "select current_setting('synchronous_standby_names'), count(*), \
      coalesce(sum(case when sync_state in ('sync', 'quorum') then 1 else 0 end), 0)::bigint, \
      case when pg_is_in_recovery() and pg_last_wal_receive_lsn() is distinct from pg_last_wal_replay_lsn() \
@@ -112,7 +110,7 @@ const REPLICATION: Sql = Sql::new(
      from pg_stat_replication",
 );
 const ARCHIVING: Sql = Sql::new(
-    "ask about archiving",
+    "query the archiving status",
     "select current_setting('archive_mode') <> 'off', cast(date_part('epoch', last_archived_time) as bigint), \
      cast(date_part('epoch', last_failed_time) as bigint) from pg_stat_archiver",
 );
@@ -121,11 +119,11 @@ const STEPS: Sql = Sql::new(
     "select max(case when version < $1 then version end), coalesce(max(version) = $1, false) from migration where version > 0",
 );
 const LEASES: Sql = Sql::new(
-    "look for leases",
+    "find leases",
     "select name from lease where until_us > cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) order by name",
 );
 const NODES: Sql = Sql::new(
-    "look for servers",
+    "find servers",
     "select name, (cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) - seen_us) / 1000 from node \
      order by name limit 1000",
 );
@@ -255,7 +253,7 @@ impl Scratch {
     }
 }
 
-const CREATE: &str = "create a database for a moment";
+const CREATE: &str = "create a temporary database";
 
 impl Drop for Scratch {
     fn drop(&mut self) {

@@ -181,12 +181,12 @@ fn check_times(
     let wrong = |detail: String| Refusal::check(4, TIME_IN_FORCE).because(detail);
     let is_day = terms.time_in_force == TimeInForce::Day;
     if matches!(terms.order_type, Market | Auction | SpecialLimit | OddLot) && !is_day {
-        return Err(wrong(format!("{} is for the day alone", terms.order_type)));
+        return Err(wrong(format!("{} must be a day order", terms.order_type)));
     }
     let is_stock = terms.symbol.market() == market::Market::Us && kind != Kind::Option;
     match requested {
         Some(OutsideRth::Overnight) if is_stock && (terms.order_type != Limit || !is_day) => {
-            return Err(wrong("overnight there are limit orders for the day alone".to_owned()));
+            return Err(wrong("overnight sessions accept only limit day orders".to_owned()));
         }
         Some(OutsideRth::OptionPreMarket) if is_stock => {
             return Err(wrong(format!("{} is for options", OutsideRth::OptionPreMarket)));
@@ -194,7 +194,7 @@ fn check_times(
         _ => {}
     }
     if kind == Kind::Option && terms.time_in_force == TimeInForce::GoodTilDate {
-        return Err(wrong("orders for options have no date on which they end".to_owned()));
+        return Err(wrong("option orders cannot be good until a date".to_owned()));
     }
     let starts_at = match terms.delayed_until {
         None => view.at,
@@ -202,7 +202,7 @@ fn check_times(
         Some(_) => return Err(Refusal::check(4, "delayed_until must lie within the next 90 days")),
     };
     let venue = view.venue(terms.symbol.market());
-    let no_day = || wrong("the calendar has no day on which it could trade".to_owned());
+    let no_day = || wrong("the calendar has no day on which the order could trade".to_owned());
     let placement = place(venue, hours(terms), starts_at).ok_or_else(no_day)?;
     if let Some(date) = terms.expire_date {
         let today = venue.zone().date(starts_at);

@@ -82,7 +82,7 @@ pub fn decide(account: &Account, command: &Command, view: &MarketView<'_>) -> Re
 
 fn open(account: &Account, number: u64, settings: &Settings) -> Result<Event, Refusal> {
     if account.entries > 0 {
-        return Err(Refusal::plain("account is open already"));
+        return Err(Refusal::plain("account is already open"));
     }
     Ok(Event::Opened { account: number, settings: settings.clone() })
 }

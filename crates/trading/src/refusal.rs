@@ -59,7 +59,7 @@ impl TryFrom<u32> for Code {
             602_001 => Ok(Code::Parameter),
             602_080 => Ok(Code::RuleParameter),
             602_301 => Ok(Code::ShortSale),
-            _ => Err(format!("{code} is no code of a refusal")),
+            _ => Err(format!("{code} is not a refusal code")),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::codec::serde_as_text;
 
 /// A literal that is not in its set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not known here")]
+#[error("{0:?} is unknown")]
 pub struct UnknownWord(String);
 
 macro_rules! words {

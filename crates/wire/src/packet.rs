@@ -90,7 +90,7 @@ pub enum PacketError {
     Status(u8),
     #[error("message ends within a packet")]
     Truncated,
-    #[error("message goes on for {0} bytes behind its packet")]
+    #[error("message has {0} extra bytes after its packet")]
     Trailing(usize),
     #[error("body of {length} bytes is longer than {limit}")]
     TooLong { length: usize, limit: usize },

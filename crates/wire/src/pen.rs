@@ -85,7 +85,7 @@ pub(crate) fn number(sheet: &mut Sheet, at: usize, tag: u8, value: i64) -> usize
 }
 
 /// Number of bytes after the first of a varint with this many significant bits (at most 28).
-#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
 static MORE: [u8; 32] = {
     let mut table = [0; 32];
     let mut bits = 8;
@@ -97,7 +97,7 @@ static MORE: [u8; 32] = {
 };
 
 /// Continuation bits of a varint with this many significant bits (at most 28).
-#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
 static FLAGS: [u32; 32] = {
     let mut table = [0; 32];
     let mut bits = 0;
@@ -319,7 +319,7 @@ const _: () = assert!(PLACES.is_power_of_two() && PLACES as u64 >= FOUR_DIGITS);
 
 /// The digits of every number below 10,000, padded to four, with the first digit in the lowest
 /// byte.
-#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
 static FOUR: [u32; PLACES] = {
     let mut table = [0; PLACES];
     let mut value = 0;
@@ -337,7 +337,7 @@ static FOUR: [u32; PLACES] = {
 
 /// The digits of every number below 10,000 without leading zeros, with the first digit in the
 /// lowest byte.
-#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
 static TRIMMED: [u32; PLACES] = {
     let mut table = [0; PLACES];
     let mut value = 0;
@@ -349,7 +349,7 @@ static TRIMMED: [u32; PLACES] = {
 };
 
 /// The digit count of every number below 10,000.
-#[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
 static DIGITS: [u8; PLACES] = {
     let mut table = [0; PLACES];
     let mut value = 0;
@@ -400,9 +400,9 @@ impl<const DECIMALS: u32> Fractions<DECIMALS> {
         let mut table = [0; FRACTIONS];
         let mut value = 0;
         while DECIMALS > 0 && DECIMALS <= 3 && value < 10usize.pow(DECIMALS) {
-            #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+            #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
             let digits = FOUR[value];
-            #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
+            #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
             {
                 table[value] = digits >> (8 * (4 - DECIMALS)) << 8 | b'.' as u32;
             }

@@ -79,7 +79,7 @@ impl Access {
         let client = Registration::of(new, moment.now)?;
         self.keep_pace(&self.limits.oauth.registrations, network_of(from), moment.uptime).map_err(
             |retry_after| OAuthError::Unavailable {
-                text: "too many clients register from one address: try later",
+                text: "too many client registrations from one address: try again later",
                 retry_after,
             },
         )?;
@@ -160,11 +160,7 @@ impl Access {
             }
             _ => false,
         };
-        if is_proved {
-            Ok(client)
-        } else {
-            Err(OAuthError::InvalidClient("the secret of the client is not this"))
-        }
+        if is_proved { Ok(client) } else { Err(OAuthError::InvalidClient("the client secret is wrong")) }
     }
 }
 

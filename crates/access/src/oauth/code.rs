@@ -134,15 +134,15 @@ impl Access {
             }))
         };
         if requested.twice.is_some() {
-            return Err(refuse("invalid_request", "a parameter is there twice"));
+            return Err(refuse("invalid_request", "a parameter is given twice"));
         }
         if requested.state.as_deref().is_some_and(|state| state.len() > STATE_MAX) {
             return Err(refuse("invalid_request", "state is longer than 1024 bytes"));
         }
         match requested.response_type.as_deref() {
             Some("code") => {}
-            None => return Err(refuse("invalid_request", "response_type is missing: it is code")),
-            Some(_) => return Err(refuse("unsupported_response_type", "the one response_type here is code")),
+            None => return Err(refuse("invalid_request", "response_type is missing: it must be code")),
+            Some(_) => return Err(refuse("unsupported_response_type", "response_type must be code")),
         }
         if client.grant_types.lines().all(|grant| grant != grant_type::CODE) {
             return Err(refuse(
@@ -215,7 +215,8 @@ impl Access {
         serves: Option<Region>,
         now: Timestamp,
     ) -> Result<Tokens, OAuthError> {
-        let unknown = || OAuthError::InvalidGrant("the authorization code is unknown, late or was used");
+        let unknown =
+            || OAuthError::InvalidGrant("the authorization code is unknown, expired or already used");
         if code.len() > SECRET_TEXT_MAX {
             return Err(unknown());
         }
@@ -238,10 +239,10 @@ impl Access {
                 named => named.unwrap_or_default() == row.redirect_uri,
             };
             if !is_same {
-                return Err(OAuthError::InvalidGrant("redirect_uri is not that of the authorization"));
+                return Err(OAuthError::InvalidGrant("redirect_uri does not match the authorization"));
             }
             if !pkce::is_proved(row.challenge.as_deref(), verifier) {
-                return Err(OAuthError::InvalidGrant("code_verifier is not that of the authorization"));
+                return Err(OAuthError::InvalidGrant("code_verifier does not match the authorization"));
             }
         }
         let issue = self.issue(client, &account, &row.scope, "an authorization code", now)?;
@@ -270,14 +271,14 @@ fn destination(client: &ClientRow, named: Option<&str>) -> Result<String, Author
     match named {
         Some(named) if redirect::is_registered(&client.redirect_uris, named) => Ok(named.to_owned()),
         Some(_) => Err(AuthorizationError::Page(
-            "the program that sent you here wants you back at an address that it has not registered",
+            "the program that sent you here requested a redirect to an unregistered address",
         )),
         None => {
             let mut registered = client.redirect_uris.lines();
             match (registered.next(), registered.next()) {
                 (Some(only), None) => Ok(only.to_owned()),
                 _ => Err(AuthorizationError::Page(
-                    "the program that sent you here does not say where you go next",
+                    "the program that sent you here did not specify a redirect address",
                 )),
             }
         }

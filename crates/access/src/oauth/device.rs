@@ -62,7 +62,9 @@ impl Access {
         let scope = parse_scope(scope)?;
         let unavailable = |text, retry_after| OAuthError::Unavailable { text, retry_after };
         self.keep_pace(&self.limits.oauth.devices, network_of(from), moment.uptime).map_err(
-            |retry_after| unavailable("too many devices ask from one address: try later", retry_after),
+            |retry_after| {
+                unavailable("too many device requests from one address: try again later", retry_after)
+            },
         )?;
         for _ in 0..TRIES {
             let (device_code, user_code) = (opaque("dc_")?, UserCode::new()?);
@@ -80,7 +82,7 @@ impl Access {
                 }
                 DeviceOutcome::Taken => {}
                 DeviceOutcome::Full => {
-                    return Err(unavailable("too many devices wait already: try later", FULL_FOR));
+                    return Err(unavailable("too many devices are waiting: try again later", FULL_FOR));
                 }
             }
         }
@@ -149,7 +151,7 @@ impl Access {
         serves: Option<Region>,
         moment: Moment,
     ) -> Result<Tokens, OAuthError> {
-        let unknown = || OAuthError::InvalidGrant("the device code is unknown or was used");
+        let unknown = || OAuthError::InvalidGrant("the device code is unknown or already used");
         if device_code.len() > SECRET_TEXT_MAX {
             return Err(unknown());
         }

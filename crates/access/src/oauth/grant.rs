@@ -122,7 +122,7 @@ impl Access {
         }
         self.keep_pace(&self.limits.oauth.refreshes, account.id.0, moment.uptime).map_err(|retry_after| {
             OAuthError::Unavailable {
-                text: "the tokens of this account are refreshed too often: try later",
+                text: "the tokens of this account are refreshed too often: try again later",
                 retry_after,
             }
         })?;

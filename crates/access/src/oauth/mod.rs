@@ -97,17 +97,17 @@ pub enum OAuthError {
     InvalidGrant(&'static str),
     #[error("{0}")]
     UnauthorizedClient(&'static str),
-    #[error("there are authorization codes, device codes and refresh tokens here, and no other grants")]
+    #[error("only authorization codes, device codes and refresh tokens are supported as grants")]
     UnsupportedGrantType,
-    #[error("the one scope here is openapi")]
+    #[error("the only supported scope is openapi")]
     InvalidScope,
-    #[error("nobody has decided yet: ask again after the interval")]
+    #[error("the user has not decided yet: poll again after the interval")]
     AuthorizationPending,
-    #[error("asked again too early: wait five seconds longer from now on")]
+    #[error("polled too early: the interval is now five seconds longer")]
     SlowDown,
     #[error("the request was denied")]
     AccessDenied,
-    #[error("the device code has expired: begin again")]
+    #[error("the device code has expired: start again")]
     ExpiredToken,
     #[error("{0}")]
     InvalidRedirectUri(&'static str),

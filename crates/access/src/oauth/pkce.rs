@@ -24,7 +24,7 @@ pub enum PkceRule {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} does not say who needs a proof key: write always, remote or never")]
+#[error("{0:?} is not a PKCE requirement: write always, remote or never")]
 pub struct ParsePkceRuleError(String);
 
 impl PkceRule {
@@ -75,7 +75,7 @@ pub(super) fn remember(
 ) -> Result<Option<String>, &'static str> {
     let Some(challenge) = challenge else {
         return match method {
-            Some(_) => Err("code_challenge_method is there and code_challenge is not"),
+            Some(_) => Err("code_challenge_method is given without code_challenge"),
             None => Ok(None),
         };
     };

@@ -136,8 +136,8 @@ fn only_the_first_successful_answer_is_charged() {
     let refusal = ask(access, &caller, "5.HK").unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        "this account has used 2 of 2 securities in 2026-08 (level 1, with a number of its own): those stay available, \
-         others from 2026-09-01 (Hong Kong time)"
+        "this account has used 2 of 2 securities in 2026-08 (level 1, with its own limit): these stay \
+         available, others become available on 2026-09-01 (Hong Kong time)"
     );
     ask(access, &caller, "700.HK").unwrap();
     assert_eq!(used(access, &caller), 2);

@@ -512,8 +512,8 @@ fn a_higher_level_admits_a_request_that_was_just_refused() {
     let refusal = history(access, &caller, "2.HK", "2026-11-01 23:59:59").unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        "this account has used 1 of 1 securities in 2026-11 (level 1): those stay available, others from 2026-12-01 \
-         (Hong Kong time)"
+        "this account has used 1 of 1 securities in 2026-11 (level 1): these stay available, others become \
+         available on 2026-12-01 (Hong Kong time)"
     );
     history(access, &caller, "2.HK", "2026-11-02 00:00:00").unwrap();
     assert_eq!(access.usage(caller.account(), hk("2026-11-02")).unwrap().unwrap().remaining(), 398);

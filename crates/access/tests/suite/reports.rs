@@ -58,8 +58,8 @@ fn an_amount_without_a_rate_rejects_the_whole_report() {
         "account,day,currency,amount\nann,2026-08-11,EUR,5\nann,2026-08-12,HKD,5\nann,2026-08-10,EUR,5\n";
     assert_eq!(
         refused(&fresh, text),
-        "line 4: there is no exchange rate of EUR on or before 2026-08-10: tell one first, as with `chandler account \
-         rates EUR RATE --day 2026-08-10`"
+        "line 4: there is no exchange rate of EUR on or before 2026-08-10: report one first, for example \
+         with `chandler account rates EUR RATE --day 2026-08-10`"
     );
     assert_eq!(fresh.access.reported_assets(ann, 10).unwrap(), []);
     report(&fresh, "currency,day,rate\nEUR,2026-08-10,7.75\n").unwrap();
@@ -107,7 +107,10 @@ fn each_error_names_its_line() {
         (assets("eve,2026-08-13,HKD,1"), "line 2: there is no account \"eve\""),
         (assets("999,2026-08-13,HKD,1"), "line 2: there is no account \"999\""),
         (assets(",2026-08-13,HKD,1"), "line 2: account is blank"),
-        (assets("ann,2026-08-15,HKD,1"), "line 2: 2026-08-15 has not come: today is 2026-08-14 in Hong Kong"),
+        (
+            assets("ann,2026-08-15,HKD,1"),
+            "line 2: 2026-08-15 is in the future: today is 2026-08-14 in Hong Kong",
+        ),
         (assets("ann,1989-12-31,HKD,1"), "line 2: 1989-12-31 is before"),
         (assets("ann,2026-02-30,HKD,1"), "line 2: \"2026-02-30\" is not a date"),
         (assets("ann,yesterday,HKD,1"), "is not a date"),
@@ -118,17 +121,20 @@ fn each_error_names_its_line() {
         (assets("ann,2026-08-13,HKD,10000000000000.0001"), "too large"),
         (assets("ann,2026-08-13,HKD,1e400"), "too large"),
         (assets("ann,2026-08-13,HKD,much"), "not a number"),
-        (assets("ann,2026-08-13,HKD,1\nann,20260813,hkd,2"), "line 3: HKD of 2026-08-13 is told twice"),
-        (rows("account,day,amount,currency,note", "ann,2026-08-13,1,HKD,x"), "\"note\" is no column here"),
+        (assets("ann,2026-08-13,HKD,1\nann,20260813,hkd,2"), "line 3: HKD of 2026-08-13 is reported twice"),
+        (
+            rows("account,day,amount,currency,note", "ann,2026-08-13,1,HKD,x"),
+            "\"note\" is not a known column",
+        ),
         (rows("account,day,amount", "ann,2026-08-13,1"), "\"currency\" is missing"),
-        (rows("currency,day,rate", "USD,2026-08-13,0"), "more than 0"),
+        (rows("currency,day,rate", "USD,2026-08-13,0"), "above 0"),
         (rows("currency,day,rate", "HKD,2026-08-13,1"), "has no rate"),
         (rows("currency,day,rate", "USD,2026-08-13,1000000.00000001"), "too large"),
         (rows("currency,day,rate", "USD,2026-08-13,7.800000001"), "more than 8 decimals"),
-        (rows("currency,day,rate", "USD,2026-08-13,7\nUSD,2026-08-13,8"), "told twice"),
+        (rows("currency,day,rate", "USD,2026-08-13,7\nUSD,2026-08-13,8"), "reported twice"),
         (rows("account,day,count", "ann,2026-08-13,-1"), "is not a count of orders"),
         (rows("account,day,count", "ann,2026-08-13,1000001"), "is not a count of orders"),
-        (rows("account,day,count", "ann,2026-08-13,1\nann,2026-08-13,2"), "told twice"),
+        (rows("account,day,count", "ann,2026-08-13,1\nann,2026-08-13,2"), "reported twice"),
         (rows("account,day,order_id", "ann,2026-08-13,a b"), "no blanks"),
         (rows("account,day,count,order_id", "ann,2026-08-13,1,a"), "either a count or an order_id"),
         (rows("account,day,count,order_id", "ann,2026-08-13,,"), "either a count or an order_id"),

@@ -46,7 +46,7 @@ fn a_link_signs_in_the_local_account_once() {
         matches!(&again, Err(LinkRefused::Used { account, next }) if *account == signed_in.account && next == NEXT),
         "{again:?}"
     );
-    assert_eq!(refusals(&house), [(true, "the one-time link was used before".to_owned())]);
+    assert_eq!(refusals(&house), [(true, "the one-time link was already used".to_owned())]);
     // Neither the database nor its write-ahead log contains the token.
     for name in ["accounts.db", "accounts.db-wal"] {
         let bytes = std::fs::read(house.dir.path().join(name)).unwrap_or_default();
@@ -71,7 +71,11 @@ fn an_expired_forged_or_foreign_link_is_refused() {
     // None of these attempts has consumed the link.
     assert!(house.access.redeem_sign_in_link(text, HERE, after(SIGN_IN_LINK_LIFE_S - 1)).is_ok());
     let words = refusals(&house).iter().map(|(_, reason)| reason.clone()).collect::<Vec<_>>().join("\n");
-    for words_of in ["has expired", "was not made here", "made by a server that has stopped"] {
+    for words_of in [
+        "has expired",
+        "was not issued by this server",
+        "issued by another server, or by one that has stopped",
+    ] {
         assert!(words.contains(words_of), "{words}");
     }
     assert!(!words.contains(text));

@@ -220,7 +220,7 @@ fn impossible_backups_and_restores_are_refused() {
     fs::create_dir(world.path("there")).unwrap();
     world.ok(&["backup", "bare", "--without-key"]);
     for (arguments, code, says) in [
-        (&["backup", "there"][..], 1, "name a folder that is not"),
+        (&["backup", "there"][..], 1, "name a new directory"),
         (&["backup", "no/such/place"], 1, "no/such/place"),
         (&["backup"], 2, "DESTINATION"),
         (&["backup", "x", "--keep", "0"], 2, "--keep"),

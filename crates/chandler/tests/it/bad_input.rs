@@ -103,7 +103,7 @@ fn a_store_argument_of_another_kind_is_a_usage_error() {
         &world,
         &["kline", "700.HK", "--store", "postgres://x"],
         2,
-        &["--store", "names no user", "postgres://USER@HOST:PORT/DATABASE"],
+        &["--store", "has no user", "postgres://USER@HOST:PORT/DATABASE"],
     );
 }
 

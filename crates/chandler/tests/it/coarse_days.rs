@@ -54,7 +54,7 @@ fn times_of_a_us_order_are_in_new_york_time() {
         "2026-03-18 10:05:15 EDT  accepted: buy 10 AAPL.US, limit 193, for the day, in regular hours",
         "    candles stamped after 2026-03-18 10:05:15 EDT count for it",
         "    it ends at 2026-03-18 16:00:00 EDT",
-        "2026-03-18 16:00:00 EDT  expired: its time in force was over",
+        "2026-03-18 16:00:00 EDT  expired: its time in force ended",
     ] {
         assert!(why.lines().any(|found| found == line), "{line:?} is not in\n{why}");
     }

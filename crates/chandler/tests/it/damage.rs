@@ -64,7 +64,7 @@ fn a_tampered_directory_is_refused_and_check_gives_advice() {
             "create temp table x as select b.id, b.body from block_body b join block_index i on i.body_id = b.id
                 join series s on s.id = i.series_id where s.grain = '1d';
              update block_body set body = (select body from temp.x where x.id <> block_body.id) where id in (select id from temp.x)",
-            "its entry says",
+            "its entry has",
             "--again",
         ),
         (
@@ -137,7 +137,7 @@ fn lost_accounts_are_reported() {
     for arguments in [&["account", "list"][..], &["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]]
     {
         let (code, stderr) = world.fails(arguments);
-        assert!(code == 1 && stderr.contains("is empty and has lost what was in it"), "{code} {stderr}");
+        assert!(code == 1 && stderr.contains("is empty, its contents are lost"), "{code} {stderr}");
     }
     let ran = world.run(&["check"]);
     assert!(
@@ -145,7 +145,7 @@ fn lost_accounts_are_reported() {
     );
     let doctor = world.run(&["doctor"]);
     assert!(
-        doctor.code == Some(1) && doctor.stdout.contains("is empty and has lost what was in it"),
+        doctor.code == Some(1) && doctor.stdout.contains("is empty, its contents are lost"),
         "{}",
         doctor.stdout
     );

@@ -33,8 +33,8 @@ fn expired_and_future_certificates_are_reported() {
     let today = machine_seconds() / 86_400;
     let arguments = [&FREE[..], &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]].concat();
     for (from, to, code, says) in [
-        (today - 900, today - 100, 1, ["\"fail\"", "has ended at", "renew"]),
-        (today + 100, today + 900, 1, ["\"fail\"", "holds from", "clock"]),
+        (today - 900, today - 100, 1, ["\"fail\"", "expired at", "renew"]),
+        (today + 100, today + 900, 1, ["\"fail\"", "is not valid before", "clock"]),
         (today - 100, today + 5, 0, ["\"warn\"", "ends at", "renew"]),
         (today - 100, today + 900, 0, ["\"ok\"", "cert.pem is valid until", "until"]),
     ] {
@@ -52,7 +52,7 @@ fn a_missing_or_invalid_font_for_statements_is_reported() {
     for (arguments, code, says) in [
         // `setup.sh` installs a suitable font.
         (vec![], 0, ["\"ok\"", "Chinese statements use /"]),
-        (vec!["--statement-font", "none.ttf"], 1, ["\"fail\"", "is no font that can be embedded"]),
+        (vec!["--statement-font", "none.ttf"], 1, ["\"fail\"", "is not a font that can be embedded"]),
         (vec!["--statement-font", "gone.ttf"], 1, ["\"fail\"", "cannot read the font"]),
     ] {
         let (found, words) = judged(&world, &[&FREE[..], &arguments].concat(), &[], "statement font");

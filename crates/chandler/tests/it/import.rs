@@ -156,7 +156,7 @@ fn unknown_security_kinds_are_refused() {
     assert_eq!((&file["replaced"], &file["quarantined"]), (&1.into(), &1.into()), "{report}");
     let refused = &world.json(&["quarantine"])[0];
     assert_eq!((&refused["line"], &refused["symbol"]), (&3.into(), &"2800.HK".into()));
-    assert_eq!(refused["reason"], "kind \"fund\" is none of equity, etf, reit, warrant");
+    assert_eq!(refused["reason"], "kind \"fund\" is not one of equity, etf, reit, warrant");
     assert_eq!(world.json(&["inspect", "700.HK"]), before);
 }
 
@@ -380,7 +380,7 @@ fn candles_before_the_floor_are_imported_and_counted() {
     assert_eq!((&file(0)["added"], &file(0)["unserved"]), (&4.into(), &3.into()), "{report}");
     assert_eq!((&file(1)["added"], &file(1)["unserved"]), (&3.into(), &2.into()), "{report}");
     let note = file(0)["notes"].to_string();
-    assert!(note.contains("3 rows lie before what accounts are served"), "{note}");
+    assert!(note.contains("3 rows are older than the history served to accounts"), "{note}");
     assert!(note.contains("HK from 2004-06-01"), "{note}");
     // The command line shows all candles: as days, weeks, adjusted, minutes, and in a file.
     let first = |arguments: &[&str]| {
@@ -441,7 +441,7 @@ fn trades_are_imported_shown_and_exported() {
         serde_json::json!(["2026-03-17"])
     );
     let (code, says) = world.fails(&["coverage", "701.HK", "--trades"]);
-    assert!(code == 1 && says.contains("701.HK is not known here"), "{code} {says}");
+    assert!(code == 1 && says.contains("701.HK is not known"), "{code} {says}");
     let exported = world.ok(&["export", "--trades", "--start", "2026-03-16", "--end", "2026-03-17"]);
     assert_eq!(
         exported,

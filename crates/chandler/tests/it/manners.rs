@@ -68,7 +68,7 @@ fn a_closed_pipe_does_not_hide_failures() {
     assert_eq!(code(&["check"]), (Some(0), String::new()));
     assert_eq!(code(&doctor).0, Some(0));
     assert_eq!(code(&["import", "a.csv"]), (Some(0), String::new()));
-    world.write("bad.csv", "no candles here\n");
+    world.write("bad.csv", "no stored candles\n");
     let path = world.path("store/candles.db");
     let mut bytes = std::fs::read(&path).unwrap();
     let block = bytes.windows(4).rposition(|four| four == b"CNDL").unwrap();

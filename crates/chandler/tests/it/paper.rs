@@ -302,7 +302,7 @@ fn a_refused_operation_changes_nothing() {
             "has no paper account yet: there is nothing to rewind",
         ),
         (&["withdraw", "bob", "9000000", "HKD"], 1, "insufficient funds"),
-        (&["rates", "USD", "0"], 1, "a rate is more than 0"),
+        (&["rates", "USD", "0"], 1, "a rate must be above 0"),
     ] {
         let (found, said) = world.fails(&[&["account"], arguments, &CLOCK].concat());
         assert_eq!((found, said.lines().count()), (code, 1), "{arguments:?}: {said}");

@@ -274,7 +274,7 @@ fn a_store_is_moved_to_the_server_with_its_key_and_back() {
     served.ok(&["account", "list"]);
     assert!(served.ok(&["kline", "700.HK", "-n", "1"]).contains("2026-11-13"));
     let (code, line) = served.fails(&["move", "--from", &here, "--to", &there, "--quiet"]);
-    assert!(code == Some(1) && line.contains("has something in it already"), "{line}");
+    assert!(code == Some(1) && line.contains("is not empty"), "{line}");
     let (code, line) = served.fails(&["move", "--from", &here, "--to", &here, "--quiet"]);
     assert!(code == Some(2) && line.contains("to itself"), "{line}");
     served.ok(&["move", "--from", &there, "--to", "sqlite:back", "--quiet"]);

@@ -187,7 +187,7 @@ fn server_refusals_have_advice() {
     }
     let unknown = server.run(&world, &["kline", "7000.HK"]);
     assert_eq!(unknown.code, Some(1));
-    assert!(unknown.stderr.contains("7000.HK is not known here; did you mean 700.HK?"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("7000.HK is not known; did you mean 700.HK?"), "{}", unknown.stderr);
     let bare = server.run(&world, &["kline", "700"]);
     assert_eq!(bare.code, Some(2));
     assert!(bare.stderr.ends_with("did you mean 700.HK?\n"), "{}", bare.stderr);

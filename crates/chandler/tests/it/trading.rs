@@ -323,7 +323,7 @@ fn conditional_orders_show_when_they_triggered() {
         for line in [
             "2026-03-18 10:00:15 HKT  accepted: buy 100 700.HK, limit 307 once 305.6 is touched, for the day",
             "    it waits for a price of 305.6 or more: the market was below it",
-            "2026-03-18 10:02:00 HKT  released: it is a limit order at 307 now",
+            "2026-03-18 10:02:00 HKT  released as a limit order at 307",
             "2026-03-18 10:03:00 HKT  filled: 100 at 305.6",
         ] {
             assert!(explanation.lines().any(|found| found == line), "{line:?} is not in\n{explanation}");

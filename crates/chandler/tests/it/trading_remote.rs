@@ -334,7 +334,7 @@ fn a_running_clock_is_shown_and_not_moved() {
     assert_eq!((&document["pace"], &document["speed"]), (&json!("running"), &json!(60.0)));
     let moved = server.run(&world, &["clock", "+15s"]);
     assert!(
-        moved.code == Some(1) && moved.stderr.contains("only one that stands can be moved"),
+        moved.code == Some(1) && moved.stderr.contains("only a stopped clock can be moved"),
         "{}",
         moved.stderr
     );

@@ -84,7 +84,7 @@ fn undoing_an_import_needs_confirmation() {
     assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
     assert_eq!(world.json(&["imports"])[0]["state"], "undone");
     let (code, stderr) = world.fails(&["imports", "--undo", "2", "--yes"]);
-    assert!(code == 1 && stderr.contains("undone already"), "{stderr}");
+    assert!(code == 1 && stderr.contains("already been undone"), "{stderr}");
     let (code, stderr) = world.fails(&["imports", "--undo", "99", "--yes"]);
     assert!(code == 1 && stderr.contains("no import 99"), "{stderr}");
     // The ledger lists the import as undone, so the file can be imported again.
@@ -100,7 +100,7 @@ fn undoing_candles_does_not_affect_figures() {
     assert!(said.contains("securities") && !said.contains("undo: "), "{said}");
     let (code, stderr) = world.fails(&["imports", "--undo", "2", "--yes"]);
     assert!(
-        code == 1 && stderr.contains("import 2 is of securities: only candles can be undone"),
+        code == 1 && stderr.contains("import 2 is of securities: only imports of candles can be undone"),
         "{stderr}"
     );
     world.ok(&["imports", "--undo", "1", "--yes"]);
@@ -154,7 +154,7 @@ fn a_removed_symbol_can_be_imported_again() {
     assert!(world.json(&["inspect"]).as_array().unwrap().is_empty());
     assert_eq!(world.json(&["imports"])[0]["kind"], "removal");
     let (code, stderr) = world.fails(&["remove", "700.HK", "--yes"]);
-    assert!(code == 1 && stderr.contains("nothing is stored of 700.HK"), "{stderr}");
+    assert!(code == 1 && stderr.contains("nothing is stored for 700.HK"), "{stderr}");
     world.ok(&["import", "--again", "days.csv"]);
     assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
     world.ok(&["check"]);

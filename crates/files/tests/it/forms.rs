@@ -93,7 +93,7 @@ fn time_formats_are_parsed() {
              2024-07-02T00:00:00Z -> Day 2024-07-02T04:00:00Z
                        2024-02-30 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
                  2024-07-02 25:00 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-                       02/07/2024 -> refused: line 2: dates like 2/7/2024 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)
+                       02/07/2024 -> refused: line 2: dates like 2/7/2024 may be read both ways, and no row of the file decides which: pass --time-format mdy (month first) or dmy (day first)
                         yesterday -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
                                   -> rejected: time is empty
               9999999999999999999 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
@@ -184,7 +184,7 @@ fn numbers_are_exact_or_the_row_is_rejected() {
             rejected 15 : 6 cells where the header has 7
             rejected 16 : 8 cells where the header has 7
             note: prices or turnovers rounded to 6 decimals: 1
-            note: single-precision prices written out with false digits, read as what they stand for: 1
+            note: single-precision prices with spurious digits, read as the intended decimals: 1
         "#]],
     );
 }
@@ -352,7 +352,7 @@ fn the_case_of_a_header_does_not_affect_the_symbol() {
             "minutes.csv",
         ] {
             let said = symbol_of(name, text);
-            assert!(said.contains("does not say which security it is of; pass --symbol"), "{name}: {said}");
+            assert!(said.contains("does not name a security; pass --symbol"), "{name}: {said}");
         }
     }
 }

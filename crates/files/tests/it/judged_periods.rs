@@ -55,7 +55,7 @@ fn outcome(text: &str) -> String {
             match message.strip_prefix("looks like ").and_then(|rest| rest.split(' ').next()) {
                 Some(name) => format!("refused: {name}"),
                 None if message.contains("mixed") => "refused: mixed".to_owned(),
-                None if message.contains("one and the same time of day") => "refused: daily?".to_owned(),
+                None if message.contains("the same time of day") => "refused: daily?".to_owned(),
                 None => format!("refused: {message}"),
             }
         }
@@ -534,7 +534,7 @@ fn seconds_apart(step: usize) -> String {
 #[test]
 fn rows_that_are_seconds_apart_are_refused() {
     let message =
-        "refused: rows are 10 seconds apart; the shortest candles that can be imported are those of a minute";
+        "refused: rows are 10 seconds apart; the shortest period that can be imported is one minute";
     assert_eq!(seconds_apart(10), message);
     assert_eq!(seconds_apart(30), message.replace("10", "30"));
     assert_eq!(seconds_apart(60), "1m");

@@ -61,7 +61,7 @@ fn files_that_are_not_tables_are_refused() {
     assert_eq!(describe("a.csv", HEADER.as_bytes()), "a.csv: there is a header but no row");
     assert_eq!(
         describe("a.parquet", HEADER.as_bytes()),
-        "a.parquet: not readable as Parquet: it does not begin as a Parquet file does"
+        "a.parquet: not readable as Parquet: it does not start like a Parquet file"
     );
     assert_eq!(
         describe("a.csv", &[7, 0, 1, 255, 3, 0, 0, 9, 10, 44]),

@@ -124,7 +124,7 @@ fn dates_and_pandas_tuples_are_parsed() {
             rejected 2 : volume is empty
             note: if these prices are Yahoo's they are adjusted for splits already; import no splits for their dates
             note: there is no turnover column; turnovers are 0
-            note: single-precision prices written out with false digits, read as what they stand for: 4
+            note: single-precision prices with spurious digits, read as the intended decimals: 4
         "#]],
     );
 }

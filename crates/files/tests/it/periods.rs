@@ -27,7 +27,8 @@ fn every(step: usize, until: usize, days: usize, symbols: &[&str]) -> String {
 fn longer_periods_are_refused_by_name() {
     for step in [2, 3, 10, 20] {
         let expected = format!(
-            "a.csv: looks like {step}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them"
+            "a.csv: looks like {step}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days \
+             can be imported, and longer ones are derived from them"
         );
         let text = every(step, 960, 3, &["AAPL.US", "MSFT.US"]);
         assert_eq!(crate::common::refusal_of("a.csv", text.as_bytes(), &options()), expected, "{step}");
@@ -49,7 +50,8 @@ fn coarse_candles_are_recognised_with_a_note() {
         let reader = candles("a.csv", text.as_bytes(), &options());
         assert_eq!(reader.grain(), grain, "{step}");
         let guess = format!(
-            "taken as {step}-minute candles, a guess from how far the rows are apart; pass --period to say what they are"
+            "treated as {step}-minute candles, a guess from the distance between rows; pass --period to set \
+             it"
         );
         assert!(reader.notes().contains(&guess), "{step}: {:?}", reader.notes());
         // With an explicit period there is no note about a guess.
@@ -120,7 +122,8 @@ fn weeks_and_months_are_refused() {
             day = day.tomorrow().unwrap();
         }
     }
-    let tail = "candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them";
+    let tail = "candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and longer \
+     ones are derived from them";
     let refused = |text: &str| crate::common::refusal_of("a.csv", text.as_bytes(), &options());
     assert_eq!(refused(&weekly), format!("a.csv: looks like weekly {tail}"));
     assert_eq!(refused(&monthly), format!("a.csv: looks like monthly {tail}"));
@@ -159,7 +162,8 @@ fn days_stamped_at_the_close_need_an_explicit_period() {
         &text,
         &options(),
         expect![
-            "a.csv: every row has one and the same time of day: daily candles? then pass --period day (or --period 1m if they are minutes)"
+            "a.csv: every row has the same time of day: daily candles? then pass --period day (or --period \
+             1m if they are minutes)"
         ],
     );
     let mut reader =

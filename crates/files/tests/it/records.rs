@@ -98,7 +98,7 @@ fn shares_and_figures_can_be_dated() {
     assert_eq!(
         reasons,
         [
-            "5: from without shares or per-share figures: nothing holds from that day on",
+            "5: from without shares or per-share figures: nothing takes effect on that day",
             "6: from is not a date: write YYYY-MM-DD",
         ]
     );
@@ -129,8 +129,8 @@ fn unknown_kinds_are_refused() {
     assert_eq!(
         actual,
         [
-            "7: kind \"stock\" is none of equity, etf, reit, warrant",
-            "8: kind \"index\" is none of equity, etf, reit, warrant",
+            "7: kind \"stock\" is not one of equity, etf, reit, warrant",
+            "8: kind \"index\" is not one of equity, etf, reit, warrant",
             "9: delisted_on is before listing_date",
             "10: delisted_on is not a date: write YYYY-MM-DD",
         ]
@@ -162,7 +162,7 @@ fn actions_are_read_with_blanks_fractions_and_ratios() {
             "6: cash: \"-1\" is not an amount: write a number like 0.35 or a fraction like 3/10",
             "7: split is zero",
             "8: split: \"2:0\" is not a ratio: write 2, 2:1 or 1/10",
-            "9: nothing happens: every amount is blank",
+            "9: no effect: every amount is blank",
             "10: ex_date is empty",
             "11: ex_date is not a date: write YYYY-MM-DD",
         ]
@@ -198,7 +198,7 @@ fn a_pay_date_before_the_ex_date_is_refused() {
         [
             "5: pay_date is before ex_date",
             "6: pay_date is not a date: write YYYY-MM-DD",
-            "7: nothing happens: every amount is blank",
+            "7: no effect: every amount is blank",
         ]
     );
 }

@@ -24,7 +24,7 @@ fn sdk_minutes_are_read_with_their_sessions() {
             4 NVDL.US 2024-05-06T13:31:00Z 80.000000 80.300000 79.900000 80.300000 300 24000.000 intraday
             5 NVDL.US 2024-05-06T20:00:00Z 80.000000 80.400000 79.900000 80.400000 100 8000.000 post
             6 NVDL.US 2024-05-07T00:00:00Z 80.000000 80.500000 79.900000 80.500000 100 8000.000 overnight
-            note: the symbol NVDL.US is a guess from the file's name; pass --symbol to say it
+            note: the symbol NVDL.US is a guess from the file name; pass --symbol to set it
         "#]],
     );
 }
@@ -107,10 +107,10 @@ fn written_out_dates_are_parsed() {
         25/11/2019 9:30                                     1m 2019-11-25T14:30:00Z
         25.11.2019                                          1d 2019-11-25T05:00:00Z
         25-11-2019 21:30:00                                 1m 2019-11-26T02:30:00Z
-        11/5/2019 9:30                                      refused: line 2: dates like 11/5/2019 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)
+        11/5/2019 9:30                                      refused: line 2: dates like 11/5/2019 may be read both ways, and no row of the file decides which: pass --time-format mdy (month first) or dmy (day first)
         11/5/2019 9:30                 mdy                  1m 2019-11-05T14:30:00Z
         11/5/2019 9:30                 dmy                  1m 2019-05-11T13:30:00Z
-        11/25/2019                     dmy                  rejected: time has day and month in another order than the file, unlike the other rows
+        11/25/2019                     dmy                  rejected: time has day and month in the opposite order, unlike the other rows
         11/25/2019 9:30 AM                                  1m 2019-11-25T14:30:00Z
         11/25/2019 4:00:00 PM                               1m 2019-11-25T21:00:00Z
         11/25/2019 12:15 AM                                 1m 2019-11-25T05:15:00Z
@@ -133,7 +133,7 @@ fn written_out_dates_are_parsed() {
         05.11.2019 09h30               %d.%m.%Y %Hh%M       1m 2019-11-05T14:30:00Z
         2019-11-05T09:30:00-0500       %Y-%m-%dT%H:%M:%S%z  1m 2019-11-05T14:30:00Z
         5.11.2019                      %d.%m.%Y             1d 2019-11-05T05:00:00Z
-        2019-11-05                     %d.%m.%Y             rejected: time is not written as --time-format says
+        2019-11-05                     %d.%m.%Y             rejected: time does not match --time-format
     "#]].assert_eq(&cells.map(row).concat());
 }
 
@@ -161,7 +161,8 @@ fn the_whole_sample_determines_the_date_order() {
         &file(&["11/5/2019", "11/6/2019"]),
         &options(),
         expect![
-            "700.HK.csv: line 2: dates like 11/5/2019 may be read both ways, and no row of the file tells: pass --time-format mdy (month first) or dmy (day first)"
+            "700.HK.csv: line 2: dates like 11/5/2019 may be read both ways, and no row of the file decides \
+             which: pass --time-format mdy (month first) or dmy (day first)"
         ],
     );
     refusal(
@@ -169,7 +170,8 @@ fn the_whole_sample_determines_the_date_order() {
         &file(&["11/5/2019", "11/13/2019", "13/11/2019"]),
         &options(),
         expect![
-            "700.HK.csv: some dates have the month first (line 3) and some the day (line 4): pass --time-format mdy or dmy to say which are right; the others go to the quarantine"
+            "700.HK.csv: some dates have the month first (line 3) and some the day (line 4): pass \
+             --time-format mdy or dmy to choose one; the others are quarantined"
         ],
     );
     let dmy = ReadOptions { time_format: Some(TimeFormat::Order(files::DateOrder::DayFirst)), ..options() };
@@ -181,7 +183,7 @@ fn the_whole_sample_determines_the_date_order() {
         plain Day
         2 700.HK 2019-05-10T16:00:00Z 1.000000 1.000000 1.000000 1.000000 0 0.000 -
         4 700.HK 2019-11-12T16:00:00Z 1.000000 1.000000 1.000000 1.000000 0 0.000 -
-        rejected 3 700.HK: time has day and month in another order than the file, unlike the other rows
+        rejected 3 700.HK: time has day and month in the opposite order, unlike the other rows
         note: there is no volume column; volumes are 0
         note: there is no turnover column; turnovers are 0
     "#]],

@@ -69,8 +69,8 @@ fn a_price_and_a_volume_column_make_a_trade_table() {
         expect![[r#"
             2 700.HK 2026-03-18T01:30:00Z 612.500000 100 Untold ""
             3 700.HK 2026-03-18T01:30:01Z 612.000000 200 Untold ""
-            note: there is no direction column; sides are told by the tick rule
-            note: there is no type column; all trades are taken for ordinary ones
+            note: there is no direction column; sides are inferred by the tick rule
+            note: there is no type column; all trades are treated as ordinary
         "#]],
     );
 }
@@ -97,10 +97,10 @@ fn unreadable_rows_are_rejected_with_their_line() {
             2 refused: price is empty
             3 refused: price is empty
             4 refused: volume is not a whole number; if it counts lots, pass --scale volume=100
-            5 refused: direction "sideways" is none of 0 neutral, 1 down, 2 up
-            6 refused: direction "3" is none of 0 neutral, 1 down, 2 up
-            7 refused: type "Z" is no type of trade in HK
-            8 refused: type "UU" is no type of trade in HK
+            5 refused: direction "sideways" is not one of 0 neutral, 1 down, 2 up
+            6 refused: direction "3" is not one of 0 neutral, 1 down, 2 up
+            7 refused: type "Z" is not a trade type of HK
+            8 refused: type "UU" is not a trade type of HK
             9 refused: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
             10 refused: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
             11 refused: "700" is not a symbol: write ticker.region, like 700.HK, AAPL.US or 600519.SH

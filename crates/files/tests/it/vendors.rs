@@ -257,7 +257,7 @@ fn tushare_days_in_lots_are_noted() {
             tushare Day
             3 000002.SZ 2024-01-01T16:00:00Z 9.390000 9.420000 9.210000 9.210000 100 1075742.252 -
             rejected 2 000001.SZ: volume is not a whole number; if it counts lots, pass --scale volume=100
-            note: vol is in lots of 100 and amount in thousands of yuan in this export; imported as they are; pass --scale volume=100,turnover=1000 to convert
+            note: vol is in lots of 100 and amount in thousands of yuan in this export; imported unchanged; pass --scale volume=100,turnover=1000 to convert
         "#]],
     );
     check(
@@ -302,7 +302,7 @@ fn futu_symbols_have_prefixes_and_minutes_have_end_stamps() {
             futu Minute
             2 700.HK 2024-01-02T01:30:00Z 290.000000 292.000000 289.000000 291.000000 1000 291000.000 -
             3 BRK.B.US 2024-01-02T14:30:00Z 290.000000 292.000000 289.000000 291.000000 1000 291000.000 -
-            note: Futu's prices are forward-adjusted unless they were asked for with autype NONE
+            note: Futu's prices are forward-adjusted unless they were requested with autype NONE
             note: futu stamps a minute with its end; each was moved to its start; pass --stamp start if these are starts
         "#]],
     );
@@ -314,7 +314,7 @@ fn futu_symbols_have_prefixes_and_minutes_have_end_stamps() {
         expect![[r#"
             futu Minute
             2 700.HK 2024-01-02T01:31:00Z 290.000000 292.000000 289.000000 291.000000 1000 291000.000 -
-            note: Futu's prices are forward-adjusted unless they were asked for with autype NONE
+            note: Futu's prices are forward-adjusted unless they were requested with autype NONE
         "#]],
     );
 }
@@ -328,7 +328,7 @@ fn futu_days_are_not_moved() {
         expect![[r#"
             futu Day
             2 600519.SH 2024-01-01T16:00:00Z 1.000000 3.000000 1.000000 2.000000 10 20.000 -
-            note: Futu's prices are forward-adjusted unless they were asked for with autype NONE
+            note: Futu's prices are forward-adjusted unless they were requested with autype NONE
         "#]],
     );
 }
@@ -342,7 +342,7 @@ fn chinese_headers_of_eastmoney_are_read() {
         expect![[r#"
             eastmoney Day
             2 600519.SH 2024-01-01T16:00:00Z 1715.000000 1718.190000 1678.100000 1685.010000 32156 5440082548.000 -
-            note: 成交量 is in lots of 100 in this export; imported as it is; pass --scale volume=100 to convert
+            note: 成交量 is in lots of 100 in this export; imported unchanged; pass --scale volume=100 to convert
         "#]],
     );
 }

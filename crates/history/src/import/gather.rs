@@ -445,7 +445,7 @@ fn reject_repeated(table: &mut Records<ActionRow>) {
         } else {
             let (symbol, text) =
                 (Some(row.symbol.to_string()), format!("{},{}", row.symbol, row.action.ex_date));
-            let reason = "this action stands twice in the file".to_owned();
+            let reason = "duplicate action in the file".to_owned();
             table.rejected.push(Rejected { line: row.line, symbol, text, reason });
         }
         new
@@ -461,7 +461,7 @@ fn reject_second_factors(table: &mut Records<MarginRow>) {
         if !new {
             let MarginRow { line, symbol, im, mm, fm } = row;
             let text = format!("{symbol},{im},{mm},{fm}");
-            let reason = "this symbol stands twice in the file".to_owned();
+            let reason = "duplicate symbol in the file".to_owned();
             table.rejected.push(Rejected { line: *line, symbol: Some(symbol.to_string()), text, reason });
         }
         new

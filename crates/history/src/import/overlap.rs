@@ -61,6 +61,7 @@ fn note(words: &str, more: usize) -> String {
         more => format!(", and so have {more} other symbols"),
     };
     format!(
-        "{words} over the same time{more}: in each session of a trading day the finest answer, alone; the others stay stored"
+        "{words} over the same time{more}: in each session of a trading day, only the finest are served; \
+         the others stay stored"
     )
 }

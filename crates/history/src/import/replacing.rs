@@ -132,7 +132,7 @@ impl Differences {
             && let Some((ratio, is_common)) = self.price.usual()
         {
             if is_common {
-                return format!("prices are {} times those stored{}", factor(ratio), price_hint(ratio));
+                return format!("prices are {} times the stored ones{}", factor(ratio), price_hint(ratio));
             }
             return "prices differ by no common factor: another security, or another period?".to_owned();
         }
@@ -248,7 +248,8 @@ impl Replacing {
             format!("{} of the {} stored candles that it has", self.all.far, self.all.shared)
         };
         Some(format!(
-            "would replace {what} by much different ones: {}{}; nothing of the file was imported; pass --replace if it is meant to replace them",
+            "would replace {what} by very different ones: {}{}; nothing was imported; pass --replace to \
+             replace them",
             differences.reason(),
             example(differences, symbol, venues),
         ))
@@ -259,7 +260,7 @@ impl Replacing {
     pub(crate) fn note(&self, venues: &Venues) -> Option<String> {
         let ((symbol, _), differences) = self.worst()?;
         Some(format!(
-            "replaced {} stored candles by much different ones: {}{}",
+            "replaced {} stored candles by very different ones: {}{}",
             self.all.far,
             differences.reason(),
             example(differences, symbol, venues)

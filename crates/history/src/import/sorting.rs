@@ -203,8 +203,8 @@ pub(crate) fn unserved_note(rows: u64, grain: Grain, floors: &FloorTable) -> Str
     let from: Vec<String> = from.collect();
     let kind = if grain == Grain::Day { "days" } else { "minutes" };
     format!(
-        "{rows} rows lie before what accounts are served ({kind} of {}): only the command line shows them; \
-         `chandler serve --floors none` serves them too",
+        "{rows} rows are older than the history served to accounts ({kind} of {}): only the command line \
+         shows them; `chandler serve --floors none` serves them too",
         from.join(", ")
     )
 }

@@ -22,8 +22,8 @@ impl Options {
             (false, _) => Ok(None),
             (true, Table::Trades(_)) => Ok(Some("build-candles")),
             (true, _) => {
-                let message = "--build-candles builds candles of trades, and this file has none: it needs the columns time, \
-                    price and volume, and no open, high, low or close";
+                let message = "--build-candles builds candles of trades, but this file has no trades: they \
+                 need the columns time, price and volume, and no open, high, low or close";
                 Err(Trouble::File(message.to_owned()))
             }
         }

@@ -39,16 +39,18 @@ pub struct UndoneSeries {
 pub enum UndoError {
     #[error("the ledger has no import {}: `chandler imports` lists them", id.0)]
     Unknown { id: ImportId },
-    #[error("import {} was undone already", id.0)]
+    #[error("import {} has already been undone", id.0)]
     Undone { id: ImportId },
     #[error(
-        "import {} is of {kind}: only candles can be undone; `chandler remove SYMBOL` removes all that is stored of a symbol", id.0
+        "import {} is of {kind}: only imports of candles can be undone; `chandler remove SYMBOL` removes \
+         all data of a symbol", id.0
     )]
     Kind { id: ImportId, kind: String },
     #[error("import {} changed nothing: there is nothing to undo", id.0)]
     Nothing { id: ImportId },
     #[error(
-        "what import {} changed is not known: an earlier version made it, or its candles were removed since; `chandler remove SYMBOL`, then import what is to stay", id.0
+        "the changes of import {} are unknown: it was made by an earlier version, or its candles were \
+         removed since; run `chandler remove SYMBOL` and import the files again", id.0
     )]
     NotKept { id: ImportId },
     #[error(
@@ -56,9 +58,9 @@ pub enum UndoError {
         by.id.0, by.file, by.id.0
     )]
     ChangedSince { series: Series, by: Box<ImportRecord> },
-    #[error("the candles of {series} are not as import {} left them: nothing was undone", id.0)]
+    #[error("the candles of {series} have changed since import {}: nothing was undone", id.0)]
     Differs { id: ImportId, series: Series },
-    #[error("the store has changed meanwhile: look again at what would be undone")]
+    #[error("the store has changed in the meantime: check again what would be undone")]
     Meanwhile,
     #[error("rolling up {series}: {source}")]
     Overflow { series: Series, source: fold::Overflow },
@@ -132,7 +134,7 @@ impl Undo {
 
     /// Returns the message for the ledger.
     fn message(&self) -> String {
-        format!("undone: {} candles removed, {} as they were before", self.removed(), self.restored())
+        format!("undone: {} candles removed, {} restored", self.removed(), self.restored())
     }
 }
 

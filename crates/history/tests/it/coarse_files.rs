@@ -164,7 +164,8 @@ fn one_stored_minute_hides_the_coarse_candles_of_its_session() {
     // A query for part of the session follows the same rule.
     assert_eq!(shop.ask_with(NOW, "A.US 60m whole {1, 20260707, 1200, 9}", volume), "");
     assert_eq!(shop.ask_with(NOW, "A.US 60m whole {0, 20260707, 0945, 9}", volume), "2026-07-07 09:30×1");
-    let note = "A.US has candles of 1m and 5m over the same time: in each session of a trading day the finest answer, alone; the others stay stored";
+    let note = "A.US has candles of 1m and 5m over the same time: in each session of a trading day, only \
+     the finest are served; the others stay stored";
     assert!(report.notes.iter().any(|said| said == note), "{:?}", report.notes);
 }
 

@@ -142,7 +142,7 @@ fn an_unknown_or_empty_security_is_an_error() {
         .unwrap_err()
         .to_string()
     };
-    assert_eq!(ask(&shop), "5.HK is not known here: import its candles, or check the spelling");
+    assert_eq!(ask(&shop), "5.HK is not known: import its candles, or check the spelling");
     shop.act(&symbol("5.HK"), &[]);
     assert_eq!(ask(&shop), "5.HK is known, but has no candles");
 }

@@ -109,7 +109,7 @@ fn check_quarantine(header: &str, rows: &[(&str, &str)]) {
 fn invalid_minutes_are_quarantined() {
     const RANGE: &str = "low is above open, close or high, or high below them";
     const NO_SESSION: &str = "no session of the market has this minute";
-    const DUPLICATE: &str = "this stamp stands twice in the file";
+    const DUPLICATE: &str = "duplicate timestamp in the file";
     check_quarantine(
         HEADER,
         &[

@@ -177,7 +177,7 @@ fn a_checkpoint_may_be_within_a_batch() {
     // The duplicate of the first row is still detected.
     assert_eq!(
         other.quarantine().last().map(String::as_str),
-        Some("110002: this stamp stands twice in the file")
+        Some("110002: duplicate timestamp in the file")
     );
 }
 

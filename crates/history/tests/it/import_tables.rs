@@ -40,7 +40,7 @@ fn an_invalid_security_kind_is_quarantined() {
     let first = "symbol,kind,lot_size\n2800.HK,etf,500\n823.HK,trust,100\n5.HK,,400\n";
     let report = &shop.import(&[shop.file("first.csv", first)])[0];
     assert_eq!((report.added, report.quarantined), (2, 1));
-    assert_eq!(shop.quarantine(), ["3: kind \"trust\" is none of equity, etf, reit, warrant"]);
+    assert_eq!(shop.quarantine(), ["3: kind \"trust\" is not one of equity, etf, reit, warrant"]);
     assert_eq!((kind("2800.HK"), kind("5.HK")), (Some(SecurityKind::Etf), None));
     let part = "symbol,name_en,delisted_on\n2800.HK,Tracker,2031-01-02\n";
     shop.import(&[shop.file("part.csv", part)]);
@@ -116,7 +116,7 @@ fn margin_factors_are_replaced_by_symbol_and_counted() {
     assert_eq!((report.rows, report.symbols, report.added, report.quarantined), (4, 2, 2, 2));
     assert_eq!(
         shop.quarantine(),
-        ["4: this symbol stands twice in the file", "5: im \"11\" is not a number from 0 to 10"]
+        ["4: duplicate symbol in the file", "5: im \"11\" is not a number from 0 to 10"]
     );
     assert_eq!(factors(), ["5.HK 0.3 0.25 0.2", "700.HK 0.35 0.3 0.25"]);
     let second = "symbol,im,mm,fm\n700.HK,0.5,0.4,0.3\n5.HK,0.30,0.25,0.2\nAAPL.US,0.5,0.3,0.25\n";

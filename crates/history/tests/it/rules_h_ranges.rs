@@ -60,7 +60,7 @@ fn h3_unsupported_queries() {
         "AAPL230317P160000.US 1m [-, -]",
         "error: AAPL230317P160000.US is an option: history for options is unavailable",
     );
-    check("9.HK day {0}", "error: 9.HK is not known here: import its candles, or check the spelling");
+    check("9.HK day {0}", "error: 9.HK is not known: import its candles, or check the spelling");
     check("5.HK day {0}", "error: 5.HK is known, but has no candles");
     check("5.HK 1m {0}", "error: 5.HK is known, but has no candles");
     check("700.HK day [20230107, 20230108]", "");

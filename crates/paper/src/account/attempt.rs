@@ -356,7 +356,8 @@ impl Paper {
         let is_same = has_same_terms(terms, &accepted.terms, accepted.facts.kind);
         let refusal = || {
             Refusal::plain(format!(
-                "client_request_id {name:?} was used for order {order}, which has other terms: use a new one"
+                "client_request_id {name:?} was used for order {order}, which has different terms: use a \
+                 new one"
             ))
         };
         Ok((!is_same).then(refusal))
@@ -411,7 +412,7 @@ impl Paper {
             // If the journal was truncated concurrently, the store rejects the snapshot, and the next
             // request detects the truncation.
             if let Err(error) = accounts.keep_journal_snapshot(id, &head, SNAPSHOT_FORMAT, &state) {
-                tracing::warn!(%error, account = id.0, "cannot keep a snapshot");
+                tracing::warn!(%error, account = id.0, "cannot store a snapshot");
             }
         };
         if number < SNAPSHOT_ASIDE {
@@ -419,7 +420,7 @@ impl Paper {
             return;
         }
         if let Err(error) = std::thread::Builder::new().name("snapshot".to_owned()).spawn(save_snapshot) {
-            tracing::warn!(%error, account = id.0, "cannot make a snapshot");
+            tracing::warn!(%error, account = id.0, "cannot create a snapshot");
         }
     }
 }

@@ -43,9 +43,9 @@ fn a_fill_is_explained_with_candle_rule_and_charges() {
         - it waits for a price of 306 or more: the market was below it
         - candles stamped after 2026-03-18 10:00:15 HKT count for it
         - it ends at 2026-03-18 16:10:00 HKT
-        released: released: it is a limit order at 307 now
+        released: released as a limit order at 307
         - the candle 10:01 HKT (open 305.2, high 306.4, low 305, close 306.2, volume 50000) reached the trigger 306 on every path that its prices allow
-        - what followed inside the minute is not known, so candles from the next one on may fill it
+        - what followed within the minute is unknown, so only later candles may fill it
         filled: filled: 100 at 306.6
         - candle 10:02 HKT: open 306.6, high 306.8, low 306, close 306.4, volume 50000
         - the open 306.6 was on the good side of the limit 307, so the open is the price
@@ -68,7 +68,7 @@ fn a_rejection_names_the_failed_check() {
     check(
         &describe(&service, id, order),
         "rejected: rejected: buy 2000 700.HK, limit 305, for the day: insufficient funds
-        - insufficient funds: it needs 610702.48 of cash in HKD, and there is 500000.00 (check 10, funds); it was taken and then rejected, and costs nothing",
+        - insufficient funds: it needs 610702.48 of cash in HKD, and there is 500000.00 (check 10, funds); it was accepted and then rejected, and costs nothing",
     );
 }
 
@@ -86,18 +86,18 @@ fn parked_and_held_orders_state_when_they_become_active() {
         - its session is closed: it is reported at 2026-03-19 09:00:00 HKT
         - it ends at 2026-03-19 16:10:00 HKT
         - 300 for each, and the charges, are held back for it
-        canceled: cancelled, as was asked for",
+        canceled: cancelled on request",
     );
     check(
         &describe(&service, id, held),
         "accepted: accepted: buy 100 700.HK, limit 300, for the day
         - it is held until 2026-03-18 10:05:00 HKT
         - it ends at 2026-03-18 16:10:00 HKT
-        activated: its time has come: accepted by the engine
+        activated: its delay has ended: accepted by the engine
         - candles stamped 2026-03-18 10:05:00 HKT or later count for it
         - it ends at 2026-03-18 16:10:00 HKT
         - 300 for each, and the charges, are held back for it
-        expired: expired: its time in force was over",
+        expired: expired: its time in force ended",
     );
 }
 
@@ -115,7 +115,7 @@ fn a_market_order_notes_its_regular_hours() {
     let explanation = crate::explanation(&service.paper.journal(id).unwrap(), order).unwrap();
     let step = &explanation.steps[0];
     assert_eq!(step.words, "accepted: buy 10 AAPL.US, at the market, for the day, in regular hours");
-    let said = "at the market it trades in regular hours alone, whatever was asked for";
+    let said = "as a market order it trades in regular hours only, regardless of outside_rth";
     assert!(step.because.iter().any(|rule| rule == said), "{:?}", step.because);
 }
 
@@ -208,10 +208,10 @@ fn a_preview_lists_the_ignored_fields() {
     assert_eq!(
         notes(&at_market, "10:00:15"),
         [
-            "MO has no use for the limit",
-            "MO has no use for the trigger",
-            "Day has no use for the date",
-            "its market has no hours outside of the regular ones",
+            "MO does not use the limit",
+            "MO does not use the trigger",
+            "Day does not use the date",
+            "its market has no extended hours",
         ]
     );
     let symbol = "AAPL.US".parse().unwrap();
@@ -219,5 +219,5 @@ fn a_preview_lists_the_ignored_fields() {
         outside_rth: Some(OutsideRth::AnyTime),
         ..Terms::new(symbol, Side::Buy, OrderType::Market, Quantity::whole(10))
     };
-    assert_eq!(notes(&abroad, "24:00"), ["it trades in regular hours alone"]);
+    assert_eq!(notes(&abroad, "24:00"), ["it trades in regular hours only"]);
 }

@@ -32,8 +32,10 @@ fn an_idempotency_key_used_for_other_terms_is_refused() {
         service.named(id, replay(clock), &Command::submit(terms), "one").map(|done| done.order.unwrap())
     };
     let first = submit(&service, limit(Side::Buy, 200, "300.00"), "10:00:15").unwrap();
-    let refused =
-        format!("client_request_id \"one\" was used for order {first}, which has other terms: use a new one");
+    let refused = format!(
+        "client_request_id \"one\" was used for order {first}, which has different terms: use a new \
+         one"
+    );
     let elsewhere = house.service();
     let remarked = Terms { remark: "x".to_owned(), ..limit(Side::Buy, 200, "300.00") };
     let others = [

@@ -201,7 +201,7 @@ fn concurrent_reads_and_rewinds_see_only_valid_states() {
                         break;
                     }
                     let seen = frozen(service);
-                    assert!(states.contains(&seen), "{seen:?} is none of {states:?}");
+                    assert!(states.contains(&seen), "{seen:?} is not one of {states:?}");
                 }
             });
         }

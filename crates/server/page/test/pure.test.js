@@ -362,7 +362,7 @@ test('every refusal says what to do', () => {
   assert.equal(adviceFor(refused(400, 301600, 'out of minute kline begin date')).isLimit, true);
   assert.equal(adviceFor(refused(429, 301606, 'fast', { 'retry-after': '7' })).wait, 7);
   assert.match(adviceFor(refused(404, 301603), { symbol: '1.HK' }).command, /chandler import .*1\.HK/);
-  assert.match(adviceFor(refused(400, 301600, '1.HK is not known here'), { symbol: '1.HK' }).title, /not known/);
+  assert.match(adviceFor(refused(400, 301600, '1.HK is not known'), { symbol: '1.HK' }).title, /not known/);
   assert.equal(adviceFor(new Refused({ status: 0, message: 'gone' })).retry, true);
   assert.equal(adviceFor(refused(500, 500000)).retry, true);
 });
@@ -378,8 +378,8 @@ test('a command names the store if the server sends it', () => {
 
 test('a refusal is for operators only where it says so', () => {
   const refused = (message) => new Refused({ status: 403, code: 403008, message, headers: new Headers() });
-  assert.equal(adviceFor(refused("this is for accounts with the operator's role")).title, 'For operators');
-  const csrf = adviceFor(refused('the CSRF token is missing or of another session'));
+  assert.equal(adviceFor(refused("this requires the operator role")).title, 'For operators');
+  const csrf = adviceFor(refused('the CSRF token is missing or belongs to another session'));
   assert.equal(csrf.title, 'The server cannot answer this');
   assert.match(csrf.text, /CSRF token/);
 });

@@ -49,7 +49,7 @@ impl Command for CalcIndexes {
         let indexes: Vec<CalcIndex> =
             request.calc_index.iter().filter_map(|number| CalcIndex::try_from(*number).ok()).collect();
         if request.calc_index.is_empty() {
-            return Err(Refusal::BadQuery("no index is named".to_owned()));
+            return Err(Refusal::BadQuery("no index is given".to_owned()));
         }
         Ok(CalcIndexes { symbols, indexes })
     }

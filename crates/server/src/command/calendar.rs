@@ -125,9 +125,9 @@ impl Command for TradingDays {
         let bad = |text: String| Refusal::BadQuery(text);
         let market = match request.market.as_str() {
             "SG" => None,
-            text => {
-                Some(Market::parse(text).ok_or_else(|| bad(format!("{text:?} is none of US, HK, CN, SG")))?)
-            }
+            text => Some(
+                Market::parse(text).ok_or_else(|| bad(format!("{text:?} is not one of US, HK, CN, SG")))?,
+            ),
         };
         let date = |text: &str| parse_date(text).map_err(|error| bad(error.to_string()));
         let (from, through) = (date(&request.beg_day)?, date(&request.end_day)?);
@@ -136,7 +136,7 @@ impl Command for TradingDays {
         }
         let days = from.until(through).map_or(i32::MAX, |span| span.get_days());
         if days > DAYS_MAX {
-            return Err(bad(format!("{days} days at once: {DAYS_MAX} are the most")));
+            return Err(bad(format!("{days} days in one request: the maximum is {DAYS_MAX}")));
         }
         let venue = context.core.history.venues().of(market.unwrap_or(Market::Hk));
         let today = venue.zone().date(context.caller.now());

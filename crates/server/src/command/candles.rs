@@ -233,7 +233,7 @@ impl Command for LatestCandles {
             }
             Ok(count) => {
                 return Err(Refusal::TooMany(format!(
-                    "{count} candlesticks in one request: {COUNT_MAX} are the most"
+                    "{count} candlesticks in one request: the maximum is {COUNT_MAX}"
                 )));
             }
         };

@@ -152,11 +152,11 @@ pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
 /// are skipped.
 pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Refusal> {
     if texts.is_empty() {
-        return Err(Refusal::BadQuery("no symbol is named".to_owned()));
+        return Err(Refusal::BadQuery("no symbol is given".to_owned()));
     }
     if texts.len() > SYMBOLS_MAX {
         return Err(Refusal::TooMany(format!(
-            "{} symbols in one request: {SYMBOLS_MAX} are the most",
+            "{} symbols in one request: the maximum is {SYMBOLS_MAX}",
             texts.len()
         )));
     }

@@ -86,7 +86,7 @@ impl Command for LatestTradesCommand {
         let count = match usize::try_from(request.count) {
             Ok(count) if count > TRADES_MAX => {
                 return Err(Refusal::TooMany(format!(
-                    "{count} trades in one request: {TRADES_MAX} are the most"
+                    "{count} trades in one request: the maximum is {TRADES_MAX}"
                 )));
             }
             Ok(count) if count > 0 => count,

@@ -199,7 +199,7 @@ pub(super) async fn read_file(
     match filled.unwrap_or(Err(Ending::Slow)) {
         Ok(()) => {}
         Err(Ending::Slow) => return Err(Problem::too_slow()),
-        Err(Ending::Cut) => return Err(Problem::bad_request("the file ended early: it was not kept")),
+        Err(Ending::Cut) => return Err(Problem::bad_request("the upload was incomplete and was discarded")),
         Err(Ending::Refused(error)) => {
             drop(arriving);
             drop_short(&parts, file).await;
@@ -298,7 +298,7 @@ impl From<IntakeError> for Problem {
             IntakeError::Unknown => Problem::nothing_there(&text),
             IntakeError::Stopping => Refusal::Busy.into(),
             error @ (IntakeError::Io(_) | IntakeError::Store(_) | IntakeError::Unexpected) => {
-                tracing::error!(%error, "cannot keep or import an upload");
+                tracing::error!(%error, "cannot store or import an upload");
                 Problem::internal()
             }
         }

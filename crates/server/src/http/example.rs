@@ -1,4 +1,4 @@
-//! `GET /v1/example/{symbol}`: which market a symbol is of.
+//! `GET /v1/example/{symbol}`: the market of a symbol.
 
 use access::Scope;
 use schemars::JsonSchema;
@@ -15,8 +15,8 @@ pub(super) const ROUTES: &[Row] =
         .own_region_only()
         .doc(&DOC)];
 
-const DOC: Doc = Doc::new(Tag::Candles, "example", "Which market a symbol is of")
-    .parameters(&[Parameter::path("symbol", "As 700.HK")])
+const DOC: Doc = Doc::new(Tag::Candles, "example", "The market of a symbol")
+    .parameters(&[Parameter::path("symbol", "Symbol such as 700.HK")])
     .answers(&[AnswerDoc::ok("The market", &[data::<Example>()])])
     .refuses(&[BAD_REQUEST]);
 
@@ -26,7 +26,7 @@ struct Example {
     symbol: String,
     /// HK, US or CN.
     market: &'static str,
-    /// The number of the account.
+    /// Number of the requesting account.
     asked_by: i64,
 }
 

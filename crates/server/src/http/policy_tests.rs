@@ -318,7 +318,7 @@ async fn outcome_of(
         || (status == "404" && from == Origin::Internal)
         || (status == "400" && answer.contains("send one"));
     // Datafeeds report refusals in the body.
-    let is_foreign = answer.contains("\"s\":\"error\"") && answer.contains("this account is of region");
+    let is_foreign = answer.contains("\"s\":\"error\"") && answer.contains("this account belongs to region");
     assert_ne!(status, "500", "{method} {path}: {answer}");
     match status {
         status if is_refused => status.to_owned(),

@@ -395,7 +395,7 @@ mod tests {
         }
         let whats: BTreeSet<&str> =
             not_offered::MISSING_FEATURES.iter().map(|feature| feature.what).collect();
-        assert_eq!(whats.len(), not_offered::MISSING_FEATURES.len(), "an feature has two rows");
+        assert_eq!(whats.len(), not_offered::MISSING_FEATURES.len(), "a feature has two rows");
     }
 
     #[test]

@@ -40,10 +40,10 @@ where
 {
     let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     let Some(key) = header(SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24) else {
-        return Problem::bad_request("a WebSocket begins with a key of 24 characters").answer();
+        return Problem::bad_request("sec-websocket-key must have 24 characters").answer();
     };
     if header(SEC_WEBSOCKET_VERSION) != Some("13") || !has_token(&request, CONNECTION, "upgrade") {
-        return Problem::bad_request("a WebSocket of version 13 is spoken here").answer();
+        return Problem::bad_request("only WebSocket version 13 is supported").answer();
     }
     let accept = wire::accept_key(key);
     let program = program(request.headers());

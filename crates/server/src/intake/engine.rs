@@ -81,7 +81,7 @@ impl Finished {
 
     /// Result of an import whose thread ended without one.
     pub(super) fn unexpectedly() -> Finished {
-        Finished::failed("the import ended unexpectedly: the log has more")
+        Finished::failed("the import ended unexpectedly: see the server log")
     }
 }
 
@@ -98,7 +98,7 @@ impl Ground {
         reports.map_err(|error| match error {
             ImportError::Store(error) => IntakeError::of_store(error),
             error => {
-                tracing::error!(%error, "cannot look at an upload");
+                tracing::error!(%error, "cannot read an upload");
                 IntakeError::Unexpected
             }
         })
@@ -146,11 +146,12 @@ fn store_failed(error: &ImportError) -> Finished {
             Finished::failed("another import into this store is running: wait until it has ended")
         }
         ImportError::Store(StoreError::Full { .. }) => Finished::failed(
-            "the disk of the store is full: free some space and import the file again; it goes on where it stopped",
+            "the disk of the store is full: free some space and import the file again; it resumes where it \
+             stopped",
         ),
         error => {
             tracing::error!(%error, "cannot import an upload");
-            Finished::failed("the store cannot be written: the log has the reason")
+            Finished::failed("the store cannot be written: see the server log")
         }
     }
 }

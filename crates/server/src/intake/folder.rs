@@ -243,7 +243,7 @@ impl Drop for Arriving {
             && let Err(error) = fs::remove_dir_all(&self.folder)
         {
             // The expiry job retries.
-            tracing::warn!(%error, "cannot remove a file that did not arrive");
+            tracing::warn!(%error, "cannot remove an incomplete upload");
         }
     }
 }
@@ -255,33 +255,34 @@ pub(super) const ARRIVING_MAX: usize = 4;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IntakeError {
     #[error(
-        "name the file in the address, as ?name=AAPL.csv: a plain name of at most 200 bytes, without control characters"
+        "the file name is required, such as ?name=AAPL.csv: a plain name of at most 200 bytes, without \
+         control characters"
     )]
     Name,
     #[error("the file is empty")]
     Empty,
     #[error(
-        "the file is larger than {} MiB, which is the most that this server takes (upload_mb): import it with `chandler import` on the \
-         machine of the store", limit >> 20
+        "the file is larger than {} MiB, which is the limit of this server (upload_mb): import it with \
+         `chandler import` on the store's machine", limit >> 20
     )]
     TooLarge { limit: u64 },
-    #[error("{ARRIVING_MAX} files are arriving already: send this one when they have arrived")]
+    #[error("{ARRIVING_MAX} files are being uploaded: try again when one has finished")]
     TooManyAtOnce,
-    #[error("another file is being looked at: try again when that has ended")]
+    #[error("another dry run is in progress: try again when it has finished")]
     Looking,
-    #[error("too many files wait to be imported: import or remove some of them first")]
+    #[error("too many uploaded files: import or delete some of them first")]
     TooMany,
     #[error("the disk of the store is full")]
     DiskFull,
-    #[error("there is no such upload: files are kept for a day")]
+    #[error("upload not found: files are deleted after a day")]
     Unknown,
     #[error("{file} is being imported: wait until it has ended, or stop it")]
     Running { file: String },
     #[error("another import into this store is running: wait until it has ended")]
     StoreBusy,
-    #[error("the server is about to stop")]
+    #[error("the server is shutting down")]
     Stopping,
-    #[error("cannot use the folder of uploads: {0}")]
+    #[error("cannot access the upload directory: {0}")]
     Io(#[source] io::Error),
     #[error(transparent)]
     Store(StoreError),

@@ -52,7 +52,10 @@ fn tell_clock(core: &Core, is_apart: &AtomicBool) {
     let ahead_s = core.machine_now().0.saturating_sub(there.0);
     let now = ahead_s.abs() > CLOCKS_APART_S;
     if now && !is_apart.swap(now, Ordering::AcqRel) {
-        tracing::warn!(ahead_s, "the clocks of this machine and of the database are apart: set them by NTP");
+        tracing::warn!(
+            ahead_s,
+            "the clocks of this machine and the database differ: synchronize them with NTP"
+        );
     }
     is_apart.store(now, Ordering::Release);
 }
@@ -62,15 +65,17 @@ fn log_change(before: DatabaseState, now: DatabaseState) {
     let is_away = |reached| matches!(reached, DatabaseState::Away(_) | DatabaseState::Lost(_));
     match (before, now) {
         (before, DatabaseState::Away(_)) if !is_away(before) => {
-            tracing::error!("the database is away: going on with what is known here");
+            tracing::error!("the database is unreachable: serving from cached state");
         }
         (DatabaseState::Away(_), DatabaseState::Lost(since)) => {
             tracing::error!(
                 since_s = since.as_secs(),
-                "the database is away for too long: nothing is answered"
+                "the database has been unreachable for too long: requests are refused"
             );
         }
-        (before, now) if is_away(before) && !is_away(now) => tracing::warn!("the database is back"),
+        (before, now) if is_away(before) && !is_away(now) => {
+            tracing::warn!("the database is reachable again")
+        }
         _ => {}
     }
 }

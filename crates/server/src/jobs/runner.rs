@@ -61,7 +61,7 @@ pub(crate) enum JobError {
     Access(#[from] AccessError),
     #[error(transparent)]
     Paper(#[from] PaperError),
-    #[error("the certificate from before stays in use: {0}")]
+    #[error("the previous certificate stays in use: {0}")]
     Tls(#[from] TlsError),
     #[error("cannot remove uploads: {0}")]
     Uploads(#[from] std::io::Error),

@@ -25,24 +25,25 @@ pub(crate) const HEADERS: [HeaderDoc; 6] = [
     HeaderDoc::new(
         "x-ratelimit-limit",
         "RateLimit",
-        "History calls that the account has in its window; absent if there is no limit, and so are the next two",
+        "Maximum number of history calls in the rate limit window; absent if the account has no rate limit",
         Kind::Whole,
     ),
-    HeaderDoc::new("x-ratelimit-remaining", "RateRemaining", "Calls that are left of them", Kind::Whole),
+    HeaderDoc::new(
+        "x-ratelimit-remaining",
+        "RateRemaining",
+        "Remaining history calls in the window; absent if the account has no rate limit",
+        Kind::Whole,
+    ),
     HeaderDoc::new(
         "x-ratelimit-reset",
         "RateReset",
-        "Seconds until the oldest call leaves the window and there is one more",
+        "Seconds until the oldest call leaves the window and one more call is available; absent if the \
+         account has no rate limit",
         Kind::Whole,
     ),
-    HeaderDoc::new("x-quota-limit", "QuotaLimit", "Securities a month", Kind::Whole),
-    HeaderDoc::new("x-quota-used", "QuotaUsed", "Securities used this month", Kind::Whole),
-    HeaderDoc::new(
-        "x-quota-reset",
-        "QuotaReset",
-        "The day on which the next month begins, in Hong Kong",
-        Kind::Date,
-    ),
+    HeaderDoc::new("x-quota-limit", "QuotaLimit", "Maximum number of securities per month", Kind::Whole),
+    HeaderDoc::new("x-quota-used", "QuotaUsed", "Number of securities used this month", Kind::Whole),
+    HeaderDoc::new("x-quota-reset", "QuotaReset", "First day of the next month, in Hong Kong", Kind::Date),
 ];
 
 /// Sets the headers to the state after the request. An account without a rate limit gets no rate
@@ -58,7 +59,7 @@ pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
         Ok(None) => {}
         // Already logged by the heartbeat job.
         Err(error) if error.is_away() => {}
-        Err(error) => tracing::error!(%error, "cannot look up what an account may ask"),
+        Err(error) => tracing::error!(%error, "cannot read the rate limit state of an account"),
     }
     if site.core.is_degraded() {
         // Do not wait for a database that is known to be unreachable.
@@ -74,7 +75,7 @@ pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
         }
         Ok(None) => {}
         Err(error) if error.is_away() => {}
-        Err(error) => tracing::error!(%error, "cannot look up what an account has used"),
+        Err(error) => tracing::error!(%error, "cannot read the quota usage of an account"),
     }
 }
 

@@ -78,7 +78,7 @@ impl Call<'_> {
     /// as structs, by position.
     pub(crate) fn object<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         if self.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return Err(serde::de::Error::custom("a list is no object with fields"));
+            return Err(serde::de::Error::custom("expected an object, not a list"));
         }
         let body = without_zero_fractions(self.body);
         if !body.windows(COUNTER_ID.len()).any(|part| part == COUNTER_ID.as_bytes()) {
@@ -206,13 +206,13 @@ pub(crate) struct Listening {
     pub(crate) is_tls: bool,
 }
 
-/// A listener of the server.
+/// A listening socket of the server.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Listener")]
 pub(crate) struct ListenerDocument {
     kind: &'static str,
     address: String,
-    /// Region whose accounts it serves; null for all.
+    /// Region of the accounts that it serves; null for all regions.
     region: Option<&'static str>,
     tls: bool,
 }

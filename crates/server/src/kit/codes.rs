@@ -25,78 +25,83 @@ pub(crate) const LIST_FAILED: u64 = 310_011;
 
 /// All pairs of status and code, with their meaning.
 pub(crate) const CODES: [(u16, u64, &str); 32] = [
-    (400, code::INVALID, "the request is not understood, or asks for something that cannot be"),
-    (400, 400, "the request is not well-formed HTTP for this service"),
+    (400, code::INVALID, "a parameter or field is missing, unknown or invalid"),
+    (400, 400, "the HTTP request is malformed"),
     (
         400,
         TRADE_PARAMETER,
-        "a field about orders or assets is missing or wrong, or the order is in no state for it",
+        "a field of an order or asset request is missing or invalid, or the order's state does not allow \
+         the change",
     ),
-    (400, GRID_RULE, "a whole number of a grid's rule is missing or out of range"),
-    (400, SHORT_SALE, "a short sale where they are off"),
-    (400, LIST_PARAMETER, "a parameter of the list of securities is missing or wrong"),
+    (400, GRID_RULE, "an integer in a grid's rule is missing or out of range"),
+    (400, SHORT_SALE, "a short sale while short selling is disabled"),
+    (400, LIST_PARAMETER, "a parameter of the security list is missing or invalid"),
     (401, TOKEN_EXPIRED, "the access token has expired"),
     (
         401,
         TOKEN_INVALID,
-        "the access token is missing, unknown, revoked, or of another region than the listener",
+        "the access token is missing, unknown, revoked, or belongs to another region than the listener",
     ),
     (
         403,
         NOT_AUTHORISED,
-        "the access token was issued without the scope of this call, the call is for operators, the account is read-only or may not \
-         write topics, a browser's session came without its x-csrf or from another site, or a download address has expired or was changed",
+        "the access token lacks the scope of this call, the call is for operators, the account is read-only \
+         or may not write topics, a browser session was used without x-csrf or from another site, or a \
+         download URL is expired or modified",
     ),
     (403, SIGNATURE_INVALID, "the signature does not match, or the clock is more than 300 seconds off"),
     (403, KEY_UNKNOWN, "the app key is unknown"),
-    (403, code::NO_ACCESS, "the account may not see this market"),
-    (403, code::TOO_MANY, "the month's securities are used up, or too many at once"),
-    (404, 404, "there is no such thing, or it is not for this account to see"),
-    (404, code::NO_QUOTES, "there are no candles of this security"),
-    (405, 405, "the path has other methods, which the header allow names"),
-    (406, 406, "none of the accepted media types is served"),
+    (403, code::NO_ACCESS, "the account has no right to this market"),
+    (403, code::TOO_MANY, "the monthly quota is used up, or too many securities were requested"),
+    (404, 404, "the resource does not exist, or the account may not see it"),
+    (404, code::NO_QUOTES, "no candles are stored for this security"),
+    (405, 405, "the method is not allowed; the header allow lists the allowed ones"),
+    (406, 406, "none of the accepted media types is supported"),
     (408, 408, "the body did not arrive in time"),
     (
         409,
         409,
-        "something else has to end first, as an import that runs; the name of a new account is taken, somebody else has changed an account meanwhile, or it is revoked or the last operator",
+        "another operation, such as an import, is running; the name of a new account is taken, an account \
+         was changed concurrently, or it is revoked or the last operator",
     ),
     (410, 410, "the path has moved; the message names the new one"),
     (413, 413, "the body is too large"),
-    (416, 416, "the range begins behind the end"),
+    (416, 416, "the range starts after the end"),
     (
         429,
         code::RATE,
-        "more history calls than the account has in its window, too many calls in a second, or too many requests at once: wait as \
-         retry-after says",
+        "too many history calls in the account's rate limit window, too many calls per second, or too many \
+         concurrent requests: retry after the time in retry-after",
     ),
     (
         429,
         TOO_OFTEN,
-        "a token was renewed or a connection closed too often, more than 20 searches in a second, more than 10 requests about \
-         watchlists and lists of securities in a second, more than 30 about orders and assets in 30 seconds, more than 100 about topics in 10, topics or replies written too often, or too many unread \
-         requests",
+        "too many token renewals or closed connections, more than 20 searches per second, more than 10 \
+         watchlist and security list requests per second, more than 30 order and asset requests in 30 \
+         seconds, more than 100 topic requests in 10 seconds, too many new topics or replies, or too many \
+         pending requests",
     ),
-    (500, code::SERVER, "our fault; the log has the trace id"),
-    (500, INTERNAL, "our fault; the log has the trace id"),
-    (500, LIST_FAILED, "the list of securities cannot be read; the log has the trace id"),
+    (500, code::SERVER, "internal error; the server log has the trace id"),
+    (500, INTERNAL, "internal error; the server log has the trace id"),
+    (500, LIST_FAILED, "the security list cannot be read; the server log has the trace id"),
     (
         501,
         code::SERVER,
-        "a command, a path or a field of the SDKs that is not offered, or something that this server was not set up for; the message says \
-         what. The paths that are not offered are not listed here",
+        "a command, path or field of the SDKs that is not supported, or a feature that is not configured on \
+         this server, as named in the message. Unsupported paths are not listed here",
     ),
     (
         503,
         code::SERVER,
-        "the database is away: what this server knows is still answered, and nothing new is charged or changed; or a paper account has a \
-         lot to catch up with, and the message says how far it is; wait as retry-after says",
+        "the database is unreachable: cached data is still served, and nothing is charged or changed; or a \
+         paper account is catching up with the market, with its progress in the message; retry after the \
+         time in retry-after",
     ),
     (
         503,
         OUTCOME_UNKNOWN,
-        "the database did not confirm a change, which may or may not have been made: repeat an order with the same client_request_id, and \
-         look before you repeat anything else",
+        "the database did not confirm a change, which may or may not have been made: retry an order with \
+         the same client_request_id, and check the state before retrying anything else",
     ),
     (507, code::SERVER, "the disk of the database is full: nothing was changed or charged"),
     (507, 507, "the disk of the store is full"),

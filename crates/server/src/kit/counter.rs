@@ -16,7 +16,7 @@ const SYMBOL: &str = "symbol";
 pub(crate) enum CounterError {
     #[error("counter_id {0:?} is not a counter id: write kind/market/code, like ST/HK/700")]
     Form(String),
-    #[error("counter_id is neither a text nor a list of texts")]
+    #[error("counter_id is neither a string nor a list of strings")]
     NoText,
     #[error("symbol and counter_id name different securities")]
     Differs,

@@ -38,7 +38,7 @@ const CSRF_PURPOSE: &str = "ask";
 const PATH_CHARS_MAX: usize = 256;
 const SEGMENT_CHARS_MAX: usize = 32;
 const SEGMENT_CHARS_KEPT: usize = 8;
-const ELSEWHERE: Denial = Denial::TokenInvalid("the account is of another region than the address");
+const ELSEWHERE: Denial = Denial::TokenInvalid("the account belongs to another region than the listener");
 
 /// An authenticated account with the permit for this request. The caller may be an OAuth client
 /// acting for the account.
@@ -104,7 +104,7 @@ impl<'a> Addressed<'a> {
         for pair in call.query.split('&').filter(is_token) {
             let value = form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned());
             if token.is_some() {
-                return Err(Problem::bad_request("there is more than one token in the address"));
+                return Err(Problem::bad_request("the URL contains more than one token"));
             }
             let value = value.filter(|value| !value.is_empty());
             token = Some(Secret::new(value.ok_or_else(|| Problem::bad_request("access_token is empty"))?));
@@ -196,7 +196,7 @@ impl Call<'_> {
     /// Authenticates the request.
     fn caller(&self, site: &Site) -> Result<Caller, Problem> {
         if let Some(name) = PROOFS.iter().find(|name| self.headers.get_all(**name).iter().count() > 1) {
-            return Err(Problem::bad_request(&format!("the header {name} is there more than once")));
+            return Err(Problem::bad_request(&format!("the header {name} is given more than once")));
         }
         let in_headers = PROOFS.iter().any(|name| self.headers.contains_key(*name));
         let session = self.session(site).filter(|_| self.terms.takes_session && !in_headers);
@@ -209,7 +209,7 @@ impl Call<'_> {
         let (offered, authenticated) = match (&bearer, session) {
             (Some(_), _) if in_headers => {
                 return Err(Problem::bad_request(
-                    "a token in the address and a proof in the headers: send one",
+                    "both a token in the URL and credentials in the headers: send one of them",
                 ));
             }
             (Some(_), _) => {
@@ -289,7 +289,7 @@ impl Call<'_> {
     fn note_denied(&self, offered: Offered<'_>, denial: &Denial, site: &Site) {
         if let Err(error) = site.core.access.note_denied(offered, denial, self.peer.ip(), site.core.moment())
         {
-            tracing::error!(%error, "cannot write down a refused login");
+            tracing::error!(%error, "cannot record a refused login");
         }
     }
 

@@ -32,11 +32,12 @@ pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json;
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// Log messages.
-const PAPER_FAILED: &str = "cannot ask a paper account";
+const PAPER_FAILED: &str = "cannot query a paper account";
 const ACCESS_FAILED: &str = "cannot check an account";
 
-const OUTCOME_UNKNOWN: &str = "the database did not confirm the change, so it may or may not have been made: repeat an order with the \
-    same client_request_id, which makes it once, and look before you repeat anything else";
+const OUTCOME_UNKNOWN: &str = "the database did not confirm the change, so it may or may not have been \
+ made: retry an order with the same client_request_id, which is idempotent, and check the state before \
+ retrying anything else";
 
 /// Envelope of a successful response.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -54,7 +55,7 @@ pub(crate) struct Success<T> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
 pub(crate) struct ProblemBody {
-    /// Error code: see the table of codes in the description of this document.
+    /// Error code; the description of this document lists all of them.
     code: u64,
     /// Error message.
     message: String,
@@ -119,7 +120,7 @@ impl Problem {
     }
 
     pub(crate) fn wrong_method(allow: HeaderValue) -> Problem {
-        Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
+        Problem::new(405, 405, "method not allowed: see the allow header").with(ALLOW, allow)
     }
 
     /// Refuses a request that conflicts with the current state.
@@ -143,14 +144,14 @@ impl Problem {
 
     /// Refuses a browser session in a request triggered by another site.
     pub(crate) fn of_another_site() -> Problem {
-        let text =
-            "another site asks with the session of this browser: open the page itself, or send a token";
+        let text = "cross-site request with a browser session: open the page itself, or send a token";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
     /// Refuses a change by a browser session without a valid CSRF token.
     pub(crate) fn without_csrf_token() -> Problem {
-        let text = "the CSRF token is missing or of another session: send x-csrf as GET /v1/me returns it";
+        let text = "the CSRF token is missing or belongs to another session: send x-csrf with the value \
+         from GET /v1/me";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
@@ -160,7 +161,7 @@ impl Problem {
 
     pub(crate) fn too_many_searches(wait: Duration) -> Problem {
         let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX);
-        Problem::too_often("more searches a second than people type: wait", seconds)
+        Problem::too_often("too many searches per second: wait", seconds)
     }
 
     pub(crate) fn too_many_list_calls(wait: Duration) -> Problem {
@@ -182,7 +183,7 @@ impl Problem {
     pub(crate) fn too_many_journal_reads(wait: Duration) -> Problem {
         let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX).max(1);
         Problem::too_often(
-            "api request is limited: at most 60 questions about all that has happened in 30 seconds",
+            "api request is limited: at most 60 requests for explanations in 30 seconds",
             seconds,
         )
     }
@@ -204,7 +205,7 @@ impl Problem {
 
     /// Refuses a range that begins after the end of the `length` bytes.
     pub(crate) fn unsatisfiable(length: usize) -> Problem {
-        Problem::new(416, 416, format!("the range begins behind the end: there are {length} bytes"))
+        Problem::new(416, 416, format!("the range starts after the end: the length is {length} bytes"))
     }
 
     /// Refuses an invalid trading request, with the code that clients expect.
@@ -235,8 +236,7 @@ impl Problem {
 
     /// Refuses a change to an account that the operator made read-only.
     pub(crate) fn read_only() -> Problem {
-        let text =
-            "this account is read-only: its operator lets it look at orders and assets, and change nothing";
+        let text = "this account is read-only: it may view orders and assets, but not change them";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
@@ -323,15 +323,15 @@ impl Problem {
     /// Refuses a file upload with a signature: the signature would cover the body, but files are
     /// not read before the sender is authenticated.
     pub(crate) fn signed_file() -> Problem {
-        let text = "a signature would cover the file, which is not read before its sender is known: send the token alone, as \
-                    Authorization: Bearer";
+        let text = "uploads cannot be signed, because a signature would cover the file: send the token as \
+         Authorization: Bearer";
         Problem::new(403, code::SIGNATURE_INVALID, text)
     }
 
     /// Refuses a request because the memory limit for request bodies is reached: the account's, or
     /// that of unauthenticated requests.
     pub(crate) fn too_many_bodies() -> Problem {
-        Problem::new(429, code::TOO_OFTEN, "too many requests are being read at once: try again")
+        Problem::new(429, code::TOO_OFTEN, "too many concurrent requests: try again")
             .with(CONNECTION, HeaderValue::from_static("close"))
     }
 
@@ -346,7 +346,7 @@ impl Problem {
 
     pub(crate) fn from_access(error: AccessError) -> Problem {
         if let Some(wait) = error.retry_after() {
-            let text = "this account has done this too often within an hour: wait";
+            let text = "too many changes of this kind by this account within an hour: wait";
             let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX);
             return Problem::too_often(text, seconds);
         }
@@ -481,7 +481,7 @@ pub(crate) fn document(status: u16, document: &impl Serialize) -> Answer {
         Ok(value) => json(status, value.to_string().into()),
         Err(error) => {
             // Serializing fails only for maps with non-string keys, which documents do not have.
-            tracing::error!(%error, "cannot write an answer");
+            tracing::error!(%error, "cannot serialize a response");
             json(500, Bytes::from_static(br#"{"code":500000,"data":null,"message":"internal error"}"#))
         }
     }
@@ -576,7 +576,8 @@ mod tests {
         let text = PaperError::CatchingUp { at, to }.to_string();
         assert_eq!(
             text,
-            "the account is catching up with the market: it is at 2026-03-18T02:00:00Z, on its way to 2026-03-18T08:00:00Z; try again"
+            "the account is catching up with the market: it is at 2026-03-18T02:00:00Z, advancing to \
+             2026-03-18T08:00:00Z; try again"
         );
     }
 
@@ -603,7 +604,7 @@ mod tests {
             || StoreError::Disk { what: "commit", place: place(), source: "input/output error".into() };
         let cases: [(&dyn Fn() -> StoreError, _, &str, _); 3] = [
             (&full, (507, 301_602), "the disk of the database is full", (Status::ServerError, 301_602)),
-            (&away, (503, 301_602), "the database is away", (Status::ServerError, 301_602)),
+            (&away, (503, 301_602), "the database is unreachable", (Status::ServerError, 301_602)),
             (&other, (500, 500_000), "internal error", (Status::ServerError, 301_602)),
         ];
         for (error, on_http, text, on_wire) in cases {

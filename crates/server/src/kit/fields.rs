@@ -31,9 +31,9 @@ pub(crate) enum Names<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FieldsError {
     /// A name occurs twice, which would be ambiguous.
-    #[error("parameter {0} is there more than once")]
+    #[error("parameter {0} is given more than once")]
     Twice(String),
-    #[error("unknown parameter {unknown}: there are {known}")]
+    #[error("unknown parameter {unknown}; accepted: {known}")]
     Unknown { unknown: String, known: String },
     #[error("there are more than {0} fields")]
     TooMany(usize),
@@ -168,17 +168,17 @@ mod tests {
             ["limit", "after", "end", "x"].map(|name| fields.get(name)),
             [Some("5"), None, Some("a b c"), None]
         );
-        refused("limit=5&limit=5", KNOWN, "parameter limit is there more than once");
-        refused("limit=5&x=1&%6cimit=5", KNOWN, "parameter limit is there more than once");
+        refused("limit=5&limit=5", KNOWN, "parameter limit is given more than once");
+        refused("limit=5&x=1&%6cimit=5", KNOWN, "parameter limit is given more than once");
         refused(
             "limits=5&x=1&x=2",
             KNOWN,
-            "unknown parameter \"limits\", \"x\", \"x\": there are limit, end, after",
+            "unknown parameter \"limits\", \"x\", \"x\"; accepted: limit, end, after",
         );
         refused(
             "a&b&c&d&e&f",
             Names::Known(&[]),
-            "unknown parameter \"a\", \"b\", \"c\", \"d\", \"e\": there are none",
+            "unknown parameter \"a\", \"b\", \"c\", \"d\", \"e\"; accepted: none",
         );
     }
 
@@ -187,7 +187,7 @@ mod tests {
         let any = Names::Any { most: 2 };
         assert!(Fields::parse(b"", any).is_ok() && Fields::parse(b"\xff\xfe=%ff&&&=", any).is_ok());
         refused("a=1&b=2&c=3", any, "there are more than 2 fields");
-        refused("a=1&b=2&a=", any, "parameter a is there more than once");
+        refused("a=1&b=2&a=", any, "parameter a is given more than once");
     }
 
     #[test]
@@ -216,12 +216,12 @@ mod tests {
     fn query_parameters_must_be_known_and_unique() {
         let named = QueryParameters::parse("limit=5&after=&end=2026-11-13", &PARAMETERS).unwrap();
         assert_eq!((named.get("limit"), named.get("after")), (Some("5"), None));
-        bad_query(QueryParameters::parse("limit=5&limit=5", &PARAMETERS), "limit is there more than once");
+        bad_query(QueryParameters::parse("limit=5&limit=5", &PARAMETERS), "limit is given more than once");
         bad_query(
             QueryParameters::parse("limits=5&x=1", &PARAMETERS),
-            "unknown parameter \"limits\", \"x\": there are limit, end",
+            "unknown parameter \"limits\", \"x\"; accepted: limit, end",
         );
-        bad_query(QueryParameters::parse("x", &[]), "there are none");
+        bad_query(QueryParameters::parse("x", &[]), "accepted: none");
     }
 
     #[test]

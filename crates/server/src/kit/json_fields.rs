@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for Field {
             type Value = Field;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a number")
+                f.write_str("a string or a number")
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Field, E> {

@@ -60,7 +60,7 @@ fn zero_fraction(json: &[u8]) -> Option<usize> {
 pub(crate) fn parse_unique(json: &[u8]) -> Result<Map<String, Value>, serde_json::Error> {
     match serde_json::from_slice(json)? {
         Unique(Value::Object(fields)) => Ok(fields),
-        Unique(_) => Err(Error::custom("it is no object with fields")),
+        Unique(_) => Err(Error::custom("expected an object")),
     }
 }
 

@@ -69,7 +69,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 self.transport.close(code, code.websocket(), &reason, &mut self.outbox);
             }
             End::Broken(websocket, reason) => {
-                tracing::debug!(reason, "closing a connection that does not speak the protocol");
+                tracing::debug!(reason, "closing a connection that violates the protocol");
                 self.transport.close(CloseCode::Unpack, websocket, &reason, &mut self.outbox);
             }
         }

@@ -119,7 +119,7 @@ impl Session {
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
         let answer = workers.submit(share, move || {
             if let Err(error) = core.access.remember_client(lineage, used) {
-                tracing::debug!(%error, "cannot remember which gateway a client uses");
+                tracing::debug!(%error, "cannot store the gateway of a client");
             }
         });
         if let Ok(answer) = answer {
@@ -140,13 +140,13 @@ pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusa
 /// Returns the close code and text for a connection closed by the server.
 pub(super) fn close_reason(kick: Kick) -> (CloseCode, &'static str) {
     match kick {
-        Kick::Superseded => (CloseCode::Duplicate, "the session goes on elsewhere"),
+        Kick::Superseded => (CloseCode::Duplicate, "the session was resumed on another connection"),
         Kick::Silent => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
         // A client that understands the code signs in again instead of resuming its session.
         Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
         Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
         // The protocol has no code for slow clients; with this one every client reconnects.
-        Kick::TooSlow => (CloseCode::ServerError, "the client reads more slowly than is pushed to it"),
+        Kick::TooSlow => (CloseCode::ServerError, "the client reads more slowly than data is pushed"),
     }
 }
 
@@ -196,7 +196,7 @@ impl Session {
         }
         let fail = |topic: String| trade::subscribe_response::Fail {
             topic: topic.chars().take(ECHO_CHARS_MAX).collect(),
-            reason: format!("there is no such topic: subscribe to {}", TradeListeners::TOPIC),
+            reason: format!("unknown topic: subscribe to {}", TradeListeners::TOPIC),
         };
         Ok(Response::encode(trade::SubscribeResponse {
             success: known,
@@ -228,9 +228,9 @@ pub(super) fn subscribes(command: u8, body: &[u8]) -> bool {
 
 pub(super) fn unwatched(error: &PaperError) -> Refusal {
     match error.store() {
-        Some(error) => Refusal::of_store(error, "cannot listen to a paper account"),
+        Some(error) => Refusal::of_store(error, "cannot subscribe to a paper account"),
         None => {
-            tracing::error!(%error, "cannot listen to a paper account");
+            tracing::error!(%error, "cannot subscribe to a paper account");
             Refusal::Internal
         }
     }

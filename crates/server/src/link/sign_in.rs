@@ -157,7 +157,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 Credentials::Session(session) => Offered::Session(session),
             };
             if let Err(error) = core.access.note_denied(offered, &denial, from, moment) {
-                tracing::error!(%error, "cannot write down a refused login");
+                tracing::error!(%error, "cannot record a refused login");
             }
         });
         match answer {
@@ -165,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Ok(answer) => drop(tokio::spawn(answer)),
             Err(Full) => {
                 if let Some(times) = UNWRITTEN.pass(self.hub.core.uptime()) {
-                    tracing::warn!(%from, times, "too many refused logins at once to write them down");
+                    tracing::warn!(%from, times, "too many refused logins to record all of them");
                 }
             }
         }

@@ -137,8 +137,8 @@ impl Transport {
     ) {
         let length: usize = body.iter().map(Bytes::len).sum();
         let Ok(header) = response_header(command, id, status, Packing::Plain, length) else {
-            tracing::error!(command, body.bytes = length, "an answer is too long to be sent");
-            let body = wire::refusal_body(wire::code::SERVER, "the answer is too long to be sent");
+            tracing::error!(command, body.bytes = length, "a response is too long to be sent");
+            let body = wire::refusal_body(wire::code::SERVER, "the response is too long to be sent");
             return self.response(command, id, Status::ServerError, vec![body.into()], outbox);
         };
         self.packet(&header, length, body, outbox);

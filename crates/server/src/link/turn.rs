@@ -137,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return Err(End::Close(by.close, by.reason.to_owned()));
         }
         if !self.outbox.is_empty() && now >= self.taken + STALL_MAX {
-            tracing::info!(unsent.bytes = self.outbox.bytes(), "a client does not take its answers");
+            tracing::info!(unsent.bytes = self.outbox.bytes(), "a client does not read its responses");
             return Err(End::Gone);
         }
         self.paused_until = self.paused_until.filter(|until| now < *until);

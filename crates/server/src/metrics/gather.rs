@@ -36,7 +36,7 @@ fn about(site: &Site, text: &mut Text) {
     text.family(Kind::Gauge, "chandler_build_info", "Always 1; the version is in the label.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     let name = "chandler_calendar_end_timestamp_seconds";
-    text.family(Kind::Gauge, name, "When the trading days that a market's calendar knows end.");
+    text.family(Kind::Gauge, name, "Time at which a market's calendar ends.");
     for market in Market::ALL {
         let end = facts::calendar_end(market, site.core.history.venues());
         text.sample(&[("market", market.as_str())], end.0);
@@ -45,18 +45,14 @@ fn about(site: &Site, text: &mut Text) {
     text.one(
         Kind::Gauge,
         name,
-        "The market's time, which may be set apart.",
+        "Market clock, which may be set independently of the machine clock.",
         Some(site.core.market_now().now().0),
     );
 }
 
 fn requests(metrics: &Metrics, text: &mut Text) {
     let name = "chandler_requests_total";
-    text.family(
-        Kind::Counter,
-        name,
-        "Requests that have been answered or refused, by door, command and outcome.",
-    );
+    text.family(Kind::Counter, name, "Requests answered or refused, by transport, command and outcome.");
     let mut refused = [0_u64; Outcome::COUNT];
     for (transport, task) in pairs() {
         let requests = metrics.requests(transport, task);
@@ -73,22 +69,18 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         }
     }
     let name = "chandler_request_duration_seconds";
-    text.family(
-        Kind::Histogram,
-        name,
-        "From the last byte of a request to the first of its answer being ready.",
-    );
+    text.family(Kind::Histogram, name, "Time from the last byte of a request until its response is ready.");
     for (transport, task) in pairs() {
         let durations = metrics.requests(transport, task).durations;
         if !durations.is_empty() {
             text.histogram(&[("door", transport.as_str()), ("command", task.as_str())], &durations);
         }
     }
-    text.family(Kind::Counter, "chandler_refusals_total", "Requests that got no answer, by reason.");
+    text.family(Kind::Counter, "chandler_refusals_total", "Requests without a response, by reason.");
     for (outcome, count) in Outcome::ALL.iter().zip(refused).filter(|(outcome, _)| **outcome != Outcome::Ok) {
         text.sample(&[("kind", outcome.as_str())], count);
     }
-    text.family(Kind::Counter, "chandler_sent_bytes_total", "Bytes of answers, without the heads of HTTP.");
+    text.family(Kind::Counter, "chandler_sent_bytes_total", "Response bytes, excluding HTTP headers.");
     for transport in TransportLabel::ALL {
         text.sample(
             &[("door", transport.as_str())],
@@ -96,12 +88,12 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         );
     }
     let name = "chandler_http_requests_total";
-    text.family(Kind::Counter, name, "Requests over HTTP, by the kind of program that sent them.");
+    text.family(Kind::Counter, name, "HTTP requests, by kind of client.");
     for agent in Agent::ALL {
         text.sample(&[("program", agent.as_str())], metrics.sum(|stripe| stripe.agents.get(agent.index())));
     }
     let name = "chandler_cli_requests_total";
-    text.family(Kind::Counter, name, "Requests of command-line clients, by their command.");
+    text.family(Kind::Counter, name, "Requests of command-line clients, by command.");
     for command in CliCommand::ALL {
         let count = metrics.sum(|stripe| stripe.cli_commands.get(command.index()));
         if count > 0 {
@@ -109,7 +101,7 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         }
     }
     let candles = metrics.sum(|stripe| stripe.candles.load(Ordering::Relaxed));
-    text.one(Kind::Counter, "chandler_candles_served_total", "Candles in answers.", Some(candles));
+    text.one(Kind::Counter, "chandler_candles_served_total", "Candles in responses.", Some(candles));
 }
 
 /// Returns all valid pairs of transport and task.
@@ -134,22 +126,17 @@ fn pairs() -> impl Iterator<Item = (TransportLabel, Task)> {
 
 fn connections(site: &Site, text: &mut Text) {
     let metrics = &site.core.metrics;
-    text.family(Kind::Gauge, "chandler_connections", "Connections that are open, by what they are now.");
+    text.family(Kind::Gauge, "chandler_connections", "Open connections, by kind.");
     for kind in Connection::ALL {
         text.sample(&[("kind", kind.as_str())], metrics.open(*kind).max(0));
     }
     let name = "chandler_connections_opened_total";
-    text.family(Kind::Counter, name, "Connections that have begun, or become, such a one.");
+    text.family(Kind::Counter, name, "Connections opened, or upgraded to this kind.");
     by_label(text, "kind", Connection::ALL.iter().map(|kind| kind.as_str()), &metrics.opened);
     let limit = Some(site.connections_max);
-    text.one(Kind::Gauge, "chandler_connections_limit", "Connections that may be open at once.", limit);
+    text.one(Kind::Gauge, "chandler_connections_limit", "Maximum number of concurrent connections.", limit);
     let name = "chandler_connections_signed_in";
-    text.one(
-        Kind::Gauge,
-        name,
-        "Long connections on which somebody has signed in.",
-        Some(site.links.count()),
-    );
+    text.one(Kind::Gauge, name, "Authenticated long connections.", Some(site.links.count()));
 }
 
 /// Returns how far the database's clock is ahead of this machine's, in seconds.
@@ -162,20 +149,21 @@ fn seconds_ahead(database: Timestamp, machine: Timestamp) -> i64 {
 fn nodes(site: &Site, text: &mut Text) {
     let (access, uptime) = (&site.core.access, site.core.uptime());
     let name = "chandler_nodes";
-    text.one(Kind::Gauge, name, "Servers on the database, this one counted.", Some(access.nodes_online()));
+    text.one(Kind::Gauge, name, "Servers on the database, including this one.", Some(access.nodes_online()));
     let (is_there, away) = match access.reached(uptime) {
         DatabaseState::Yes | DatabaseState::Settling => (1_u8, 0),
         DatabaseState::Away(since) | DatabaseState::Lost(since) => (0, since.as_secs()),
     };
-    let help = "Whether the database can be reached; 1 where the store is a directory.";
+    let help = "Whether the database is reachable; 1 if the store is a directory.";
     text.one(Kind::Gauge, "chandler_database_up", help, Some(is_there));
-    let help = "How long the database is away; 0 while it is there.";
+    let help = "Time since the database became unreachable; 0 if it is reachable.";
     text.one(Kind::Gauge, "chandler_database_away_seconds", help, Some(away));
-    let help = "Seconds that the clock of the database is ahead of this machine's; negative if it is behind.";
+    let help = "Offset of the database clock from this machine's clock; positive if it is ahead.";
     let ahead =
         access.database_clock(uptime).map_or(0, |there| seconds_ahead(there, site.core.machine_now()));
     text.one(Kind::Gauge, "chandler_database_clock_ahead_seconds", help, Some(ahead));
-    let help = "Whether requests have to pass this node's share of the rate: while the database is away, and 30 s after.";
+    let help = "Whether this node's share of the rate limit is enforced: while the database is unreachable, \
+     and for 30 s after.";
     let shares = !matches!(access.reached(uptime), DatabaseState::Yes);
     text.one(Kind::Gauge, "chandler_rates_by_share", help, Some(u8::from(shares)));
 }
@@ -184,29 +172,29 @@ fn nodes(site: &Site, text: &mut Text) {
 fn limits(site: &Site, text: &mut Text) {
     let (load, limits) = (site.core.workers.load(), site.core.limits);
     let mut gauge = |name, help, value| text.one(Kind::Gauge, name, help, Some(value));
-    gauge("chandler_workers", "Threads for requests that wait for the disk.", load.threads);
-    gauge("chandler_workers_running", "Requests that run on them.", load.running);
-    gauge("chandler_workers_waiting", "Requests that wait for one of them.", load.waiting);
-    gauge("chandler_unsent_bytes", "Answers that wait to be sent.", site.core.unsent.bytes());
-    let help = "Answers of one caller that may wait to be sent.";
+    gauge("chandler_workers", "Worker threads for blocking requests.", load.threads);
+    gauge("chandler_workers_running", "Requests running on worker threads.", load.running);
+    gauge("chandler_workers_waiting", "Requests waiting for a worker thread.", load.waiting);
+    gauge("chandler_unsent_bytes", "Responses waiting to be sent.", site.core.unsent.bytes());
+    let help = "Maximum number of responses waiting to be sent to one caller.";
     gauge("chandler_unsent_limit_bytes", help, limits.unsent_bytes);
-    gauge("chandler_bodies_bytes", "Requests over HTTP that are being read.", site.bodies.bytes());
-    let help = "Connections of one address on which nobody has proved who they are.";
+    gauge("chandler_bodies_bytes", "HTTP requests being read.", site.bodies.bytes());
+    let help = "Unauthenticated connections from one address.";
     gauge("chandler_unproven_connections_limit", help, limits.unproven_connections);
     let number = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
-    let help = "Quote commands a second that an account may send, history apart; 0 for any number.";
+    let help = "Maximum number of quote commands per second and account, excluding history; 0 for no limit.";
     gauge("chandler_calls_limit", help, number(limits.calls.per_second));
-    let help = "Quote commands of one account that run at once.";
+    let help = "Maximum number of concurrent quote commands per account.";
     gauge("chandler_calls_at_once_limit", help, number(limits.calls.at_once));
-    let help = "Refusals a second beyond which a caller is read more slowly; 0 for any number.";
+    let help = "Refusals per second above which a caller is throttled; 0 for no limit.";
     gauge("chandler_refusals_limit", help, number(limits.refusals_per_second));
-    let help = "Requests for which there was no room among those that wait.";
+    let help = "Requests refused because the queue was full.";
     text.one(Kind::Counter, "chandler_workers_full_total", help, Some(load.refused));
     let turned_away = Some(site.unauthenticated.turned_away());
-    let help = "Connections that found all places of their address taken.";
+    let help = "Connections refused because of the limit per address.";
     text.one(Kind::Counter, "chandler_unproven_turned_away_total", help, turned_away);
     let pauses = site.core.metrics.pauses.load(Ordering::Relaxed);
-    let help = "Pauses in reading from callers who were refused again and again.";
+    let help = "Times that reading from a caller was paused after repeated refusals.";
     text.one(Kind::Counter, "chandler_backoff_pauses_total", help, Some(pauses));
 }
 
@@ -216,7 +204,7 @@ fn people(site: &Site, text: &mut Text) {
     text.family(
         Kind::Counter,
         name,
-        "Proofs of identity: of a connection, of a person at a page, of each HTTP request.",
+        "Authentication attempts: of connections, of browser sign-ins and of HTTP requests.",
     );
     for entry in Entry::ALL {
         for authenticated in Authenticated::ALL {
@@ -225,7 +213,7 @@ fn people(site: &Site, text: &mut Text) {
         }
     }
     let name = "chandler_oauth_grants_total";
-    text.family(Kind::Counter, name, "Requests for tokens of OAuth, by what is offered for them.");
+    text.family(Kind::Counter, name, "OAuth token requests, by grant type.");
     for grant in Grant::ALL {
         for granted in Granted::ALL {
             let count = metrics.grants.get(grant.index() * Granted::COUNT + granted.index());
@@ -234,7 +222,7 @@ fn people(site: &Site, text: &mut Text) {
     }
     let spends = metrics.quota_spends.load(Ordering::Relaxed);
     let name = "chandler_quota_spends_total";
-    text.one(Kind::Counter, name, "Securities that were charged to the quota of an account.", Some(spends));
+    text.one(Kind::Counter, name, "Securities charged to account quotas.", Some(spends));
     // Rows are numbered from 1, so the last number is the number of rows written. Skipped while the
     // database is known to be unreachable.
     let last = (!site.core.is_degraded())
@@ -244,21 +232,26 @@ fn people(site: &Site, text: &mut Text) {
         // Already logged by the heartbeat job.
         Err(error) if error.is_away() => None,
         Err(error) => {
-            tracing::error!(%error, "cannot look at the accounts");
+            tracing::error!(%error, "cannot read the accounts");
             None
         }
     });
     let rows = last.map(|rows| rows.first().map_or(0, |row| row.id.0));
-    text.one(Kind::Counter, "chandler_audit_rows_total", "Rows written to the audit, ever.", rows);
+    text.one(Kind::Counter, "chandler_audit_rows_total", "Rows written to the audit log.", rows);
 }
 
 fn cache(site: &Site, text: &mut Text) {
     let (load, (hits, misses)) = (site.core.page_cache.load(), site.core.metrics.cache_looks());
-    text.one(Kind::Gauge, "chandler_cache_bytes", "Memory that encoded candles take.", Some(load.bytes));
-    text.one(Kind::Gauge, "chandler_cache_limit_bytes", "Memory that they may take.", Some(load.bytes_max));
-    text.one(Kind::Gauge, "chandler_cache_entries", "Pages of encoded candles in memory.", Some(load.pages));
-    text.one(Kind::Counter, "chandler_cache_hits_total", "Answers out of memory alone.", Some(hits));
-    let help = "Answers that memory could have given and the store had to.";
+    text.one(Kind::Gauge, "chandler_cache_bytes", "Size of the cache of encoded candles.", Some(load.bytes));
+    text.one(
+        Kind::Gauge,
+        "chandler_cache_limit_bytes",
+        "Maximum size of the cache of encoded candles.",
+        Some(load.bytes_max),
+    );
+    text.one(Kind::Gauge, "chandler_cache_entries", "Cached pages of encoded candles.", Some(load.pages));
+    text.one(Kind::Counter, "chandler_cache_hits_total", "Cache hits.", Some(hits));
+    let help = "Cache misses.";
     text.one(Kind::Counter, "chandler_cache_misses_total", help, Some(misses));
 }
 
@@ -266,33 +259,36 @@ fn cache(site: &Site, text: &mut Text) {
 fn copy(site: &Site, text: &mut Text) {
     let Some(load) = site.core.store.copy_load() else { return };
     let mut gauge = |name, help, value: u64| text.one(Kind::Gauge, name, help, Some(value));
-    let help = "Whether the shared database could be reached at the last look.";
+    let help = "Whether the shared database was reachable at the last check.";
     gauge("chandler_copy_database_up", help, u64::from(load.is_reachable));
-    let help =
-        "Whether the local copy answers: not when it has been without the shared database for too long.";
+    let help = "Whether the local copy is used; 0 if the shared database has been unreachable for too long.";
     gauge("chandler_copy_serving", help, u64::from(load.is_serving));
-    let help = "How long ago the shared database was last looked at for changes.";
+    let help = "Time since the shared database was last checked for changes.";
     gauge("chandler_copy_age_seconds", help, load.looked_ago.as_secs());
     gauge("chandler_copy_symbols", "Symbols in the local copy.", load.symbols);
-    let help = "Of these, how many are as they are in the shared database.";
+    let help = "Symbols in the local copy that are up to date.";
     gauge("chandler_copy_symbols_current", help, load.current);
-    gauge("chandler_copy_symbols_waiting", "Symbols that wait to be fetched.", load.waiting);
-    gauge("chandler_copy_bytes", "What they take on the disk.", load.bytes);
-    gauge("chandler_copy_limit_bytes", "What they may take.", load.bytes_max);
+    gauge("chandler_copy_symbols_waiting", "Symbols waiting to be fetched.", load.waiting);
+    gauge("chandler_copy_bytes", "Disk space used by the local copy.", load.bytes);
+    gauge("chandler_copy_limit_bytes", "Maximum disk space of the local copy.", load.bytes_max);
     let mut count = |name, help, value: u64| text.one(Kind::Counter, name, help, Some(value));
-    count("chandler_copy_hits_total", "Questions that the local copy answered.", load.hits);
-    count("chandler_copy_misses_total", "Questions that the shared database had to answer.", load.misses);
-    let help = "Blocks that were fetched from the shared database.";
+    count("chandler_copy_hits_total", "Queries answered by the local copy.", load.hits);
+    count("chandler_copy_misses_total", "Queries answered by the shared database.", load.misses);
+    let help = "Blocks fetched from the shared database.";
     count("chandler_copy_blocks_fetched_total", help, load.blocks_fetched);
-    count("chandler_copy_fetched_bytes_total", "Bytes of these blocks.", load.bytes_fetched);
-    count("chandler_copy_evicted_total", "Symbols that made room for others.", load.evicted);
-    let help = "How often the local copy was given up and begun anew.";
+    count(
+        "chandler_copy_fetched_bytes_total",
+        "Bytes of blocks fetched from the shared database.",
+        load.bytes_fetched,
+    );
+    count("chandler_copy_evicted_total", "Symbols evicted from the local copy.", load.evicted);
+    let help = "Times that the local copy was discarded and rebuilt.";
     count("chandler_copy_begun_anew_total", help, load.begun_anew);
 }
 
 /// Writes store metrics. If the store cannot be read, the other metrics are still returned.
 fn store(site: &Site, text: &mut Text) {
-    let holdings = site.holdings().inspect_err(|error| tracing::error!(%error, "cannot look at the store"));
+    let holdings = site.holdings().inspect_err(|error| tracing::error!(%error, "cannot read the store"));
     let holdings = holdings.ok();
     let totals = holdings.as_ref().map(|holdings| holdings.totals);
     let version = holdings.as_ref().map(|holdings| holdings.version);
@@ -302,15 +298,20 @@ fn store(site: &Site, text: &mut Text) {
         "Whether the store can be read.",
         Some(u8::from(version.is_some())),
     );
-    text.one(Kind::Gauge, "chandler_store_version", "Grows with each change of the store.", version);
+    text.one(
+        Kind::Gauge,
+        "chandler_store_version",
+        "Data version of the store, which increases with each change.",
+        version,
+    );
     let one = |text: &mut Text, name, help, value: Option<u64>| text.one(Kind::Gauge, name, help, value);
     one(text, "chandler_store_series", "Series in the store.", totals.map(|totals| totals.series));
-    let help = "Candles in the store, those rolled up from others included.";
+    let help = "Candles in the store, including rolled-up ones.";
     one(text, "chandler_store_candles", help, totals.map(|totals| totals.candles));
     one(text, "chandler_store_blocks", "Blocks in the store.", totals.map(|totals| totals.blocks));
     one(text, "chandler_store_block_bytes", "Bytes of all blocks.", totals.map(|totals| totals.bytes));
     let sizes = site.core.store.file_sizes();
-    text.family(Kind::Gauge, "chandler_store_file_bytes", "Bytes of the files of the store.");
+    text.family(Kind::Gauge, "chandler_store_file_bytes", "Size of the store's files.");
     for (file, bytes) in [
         ("candles", sizes.candles),
         ("candles_log", sizes.candles_log),
@@ -323,33 +324,33 @@ fn store(site: &Site, text: &mut Text) {
     one(
         text,
         "chandler_disk_free_bytes",
-        "What is left of the disk of the store.",
+        "Free space on the store's disk.",
         disk.map(|disk| disk.free_bytes),
     );
-    one(text, "chandler_disk_size_bytes", "The disk of the store.", disk.map(|disk| disk.bytes));
+    one(text, "chandler_disk_size_bytes", "Size of the store's disk.", disk.map(|disk| disk.bytes));
     let read = Some(site.core.store.blocks_read());
     text.one(Kind::Counter, "chandler_blocks_read_total", "Blocks read from the store.", read);
     let finished =
         site.core.last_import().ok().flatten().and_then(|import| import.finished_at).map(|at| at.0);
     let name = "chandler_import_finished_timestamp_seconds";
-    text.one(Kind::Gauge, name, "When the last import ended; nothing while it runs.", finished);
+    text.one(Kind::Gauge, name, "Time at which the last import ended; absent while it runs.", finished);
 }
 
 fn certificate(site: &Site, text: &mut Text) {
     let end = site.tls.as_ref().map(|tls| tls.certificate().not_after.0);
     let name = "chandler_tls_certificate_expiry_timestamp_seconds";
-    text.one(Kind::Gauge, name, "When the certificate that is shown ends; nothing without TLS.", end);
-    text.family(Kind::Counter, "chandler_tls_handshakes_total", "How handshakes of TLS went.");
+    text.one(Kind::Gauge, name, "Expiry of the certificate in use; absent without TLS.", end);
+    text.family(Kind::Counter, "chandler_tls_handshakes_total", "TLS handshakes, by outcome.");
     let handshakes = Handshake::ALL.iter().map(|handshake| handshake.as_str());
     by_label(text, "outcome", handshakes, &site.core.metrics.handshakes);
-    text.family(Kind::Counter, "chandler_tls_reloads_total", "How reading the certificate anew went.");
+    text.family(Kind::Counter, "chandler_tls_reloads_total", "Certificate reloads, by outcome.");
     by_label(text, "outcome", Reload::ALL.iter().map(|reload| reload.as_str()), &site.core.metrics.reloads);
 }
 
 /// Writes job metrics. The label is not called `job`, which Prometheus reserves.
 fn jobs(metrics: &Metrics, text: &mut Text) {
     let each = || JobName::ALL.iter().map(|name| name.as_str()).zip(&metrics.jobs);
-    text.family(Kind::Counter, "chandler_job_runs_total", "Runs of background work, by name and outcome.");
+    text.family(Kind::Counter, "chandler_job_runs_total", "Background job runs, by name and outcome.");
     for (name, job) in each() {
         for outcome in JobOutcome::ALL {
             let labels = [("name", name), ("outcome", outcome.as_str())];
@@ -357,14 +358,18 @@ fn jobs(metrics: &Metrics, text: &mut Text) {
         }
     }
     let metric = "chandler_job_last_success_timestamp_seconds";
-    text.family(Kind::Gauge, metric, "When background work last succeeded here; nothing if it has not.");
+    text.family(
+        Kind::Gauge,
+        metric,
+        "Time of a background job's last success on this server; absent if there was none.",
+    );
     for (name, job) in each() {
         if let Some(at) = job.succeeded_at() {
             text.sample(&[("name", name)], at.0);
         }
     }
     let metric = "chandler_job_duration_seconds";
-    text.family(Kind::Histogram, metric, "How long runs of background work took, with the pauses in them.");
+    text.family(Kind::Histogram, metric, "Duration of background job runs, including pauses.");
     for (name, job) in each().filter(|(_, job)| !job.durations.is_empty()) {
         text.histogram(&[("name", name)], &job.durations);
     }
@@ -372,19 +377,19 @@ fn jobs(metrics: &Metrics, text: &mut Text) {
 
 fn of_process(site: &Site, text: &mut Text) {
     let lost = process::lost_log_lines();
-    let help = "Lines of the log that were never written: the log is not read, or cannot be written.";
+    let help = "Log lines dropped because the log could not be written.";
     text.one(Kind::Counter, "chandler_log_lines_lost_total", help, Some(lost));
     let process = process::process();
     let one = |text: &mut Text, name, help, value: Option<u64>| text.one(Kind::Gauge, name, help, value);
-    one(text, "process_resident_memory_bytes", "Memory in use.", process.resident_bytes);
-    one(text, "process_virtual_memory_bytes", "Addresses in use.", process.virtual_bytes);
-    one(text, "process_open_fds", "Files and sockets that are open.", process.open_files);
-    one(text, "process_max_fds", "Files and sockets that may be open.", process.files_max);
+    one(text, "process_resident_memory_bytes", "Resident memory.", process.resident_bytes);
+    one(text, "process_virtual_memory_bytes", "Virtual memory.", process.virtual_bytes);
+    one(text, "process_open_fds", "Open file descriptors.", process.open_files);
+    one(text, "process_max_fds", "Maximum number of open file descriptors.", process.files_max);
     one(text, "process_threads", "Threads.", process.threads);
     let cpu = process.cpu_ticks.map(|ticks| super::text::seconds(ticks.saturating_mul(10_000_000)));
-    text.one(Kind::Counter, "process_cpu_seconds_total", "Time on all processors, of user and system.", cpu);
+    text.one(Kind::Counter, "process_cpu_seconds_total", "User and system CPU time.", cpu);
     let started = Some(site.core.started_at.0);
-    text.one(Kind::Gauge, "process_start_time_seconds", "When the server began.", started);
+    text.one(Kind::Gauge, "process_start_time_seconds", "Start time of the server.", started);
 }
 
 fn by_label<'a, const N: usize>(

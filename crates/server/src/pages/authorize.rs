@@ -16,33 +16,33 @@ use crate::kit::Answer;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, described_only, of_form};
 use crate::refusal::WrongRegion;
 
-pub(super) const AUTHORIZE: Doc = page("authorize", "Consent of the authorization-code flow (RFC 6749, 4.1)")
-    .parameters(&[
-        Parameter::query("response_type", Kind::Text, "code"),
-        CLIENT_ID,
-        Parameter::query("redirect_uri", Kind::Text, "one of its registered addresses"),
-        Parameter::query("state", Kind::Text, "given back as it is"),
-        Parameter::query("scope", Kind::Text, "openapi, 3, or nothing"),
-        Parameter::query(
-            "code_challenge",
-            Kind::Text,
-            "RFC 7636; a client without a secret needs one where the configuration says so",
-        ),
-        Parameter::query("code_challenge_method", Kind::Text, "S256 or plain"),
-    ])
-    .answers(&[
-        PAGE,
-        AnswerDoc::status("303", "back to the client, which has asked for something that cannot be", &[]),
-        AnswerDoc::status("400", "an unknown client, or an address that it has not registered", HTML),
-    ]);
-
-pub(super) const DECIDE_AUTHORIZATION: Doc =
-    page("decideAuthorization", "Approve or deny, from the form of the page")
-        .body(&[Media::form::<DecisionForm>()])
+pub(super) const AUTHORIZE: Doc =
+    page("authorize", "Consent page of the authorization code flow (RFC 6749, 4.1)")
+        .parameters(&[
+            Parameter::query("response_type", Kind::Text, "code"),
+            CLIENT_ID,
+            Parameter::query("redirect_uri", Kind::Text, "one of the client's registered redirect URIs"),
+            Parameter::query("state", Kind::Text, "returned unchanged to the client"),
+            Parameter::query("scope", Kind::Text, "openapi, 3 or empty"),
+            Parameter::query(
+                "code_challenge",
+                Kind::Text,
+                "RFC 7636; required for clients without a secret if the configuration says so",
+            ),
+            Parameter::query("code_challenge_method", Kind::Text, "S256 or plain"),
+        ])
         .answers(&[
-            AnswerDoc::status("303", "back to the client, with a code or an error", &[]),
-            NOT_OUR_FORM,
+            PAGE,
+            AnswerDoc::status("303", "redirect to the client with an error", &[]),
+            AnswerDoc::status("400", "unknown client or unregistered redirect URI", HTML),
         ]);
+
+pub(super) const DECIDE_AUTHORIZATION: Doc = page("decideAuthorization", "Submit the form: approve or deny")
+    .body(&[Media::form::<DecisionForm>()])
+    .answers(&[
+        AnswerDoc::status("303", "redirect to the client with a code or an error", &[]),
+        NOT_OUR_FORM,
+    ]);
 
 described_only! {
     #[schemars(inline, transform = of_form)]

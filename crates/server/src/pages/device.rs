@@ -19,25 +19,24 @@ use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, described_only, of
 use crate::kit::envelope::seconds_up;
 
 pub(super) const CONFIRM_DEVICE: Doc =
-    page("confirmDevice", "Type the code of a device, or with a code and signed in: approve or deny")
-        .parameters(&[Parameter::query("user_code", Kind::Text, "as the device shows it"), CLIENT_ID])
+    page("confirmDevice", "Enter a device code; with a code and when signed in: approve or deny")
+        .parameters(&[Parameter::query("user_code", Kind::Text, "the code shown by the device"), CLIENT_ID])
         .answers(&[
             PAGE,
-            AnswerDoc::status("404", "the code cannot be used", HTML),
-            AnswerDoc::status("429", "too many wrong codes: wait as retry-after says", HTML)
+            AnswerDoc::status("404", "the code is invalid or expired", HTML),
+            AnswerDoc::status("429", "too many wrong codes: retry after the time in retry-after", HTML)
                 .headers(&[RETRY_AFTER]),
         ]);
 
-pub(super) const DECIDE_DEVICE: Doc = page("decideDevice", "Approve or deny, from the form of the page")
-    .body(&[Media::form::<DeviceForm>()])
-    .answers(&[
+pub(super) const DECIDE_DEVICE: Doc =
+    page("decideDevice", "Submit the form: approve or deny").body(&[Media::form::<DeviceForm>()]).answers(&[
         AnswerDoc::ok("decided", HTML),
         NOT_OUR_FORM,
-        AnswerDoc::status("404", "there is nothing to decide any more", HTML),
+        AnswerDoc::status("404", "the request has already been decided or has expired", HTML),
     ]);
 
 described_only! {
-    /// Form fields, which `forms.rs` reads by name.
+    /// Form fields of the device page.
     #[schemars(inline, transform = of_form)]
     struct DeviceForm {
         csrf: String,

@@ -12,37 +12,34 @@ use crate::kit::cookies::Kind;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter};
 use crate::metrics::{Authenticated, Entry};
 
-pub(super) const STYLE: Doc = page("style", "The stylesheet of the pages")
+pub(super) const STYLE: Doc = page("style", "Stylesheet of the pages")
     .answers(&[AnswerDoc::ok("the stylesheet", &[Media::text("text/css")])]);
 
 const FRONT: &[AnswerDoc] = &[
-    AnswerDoc::ok("a page, packed with gzip for those who take it", HTML),
-    AnswerDoc::status("304", "the page that the browser has", &[]),
+    AnswerDoc::ok("the page, compressed with gzip if accepted", HTML),
+    AnswerDoc::status("304", "not modified", &[]),
 ];
 
-pub(super) const CHART: Doc = page("chartPage", "The chart").answers(FRONT);
+pub(super) const CHART: Doc = page("chartPage", "Chart page").answers(FRONT);
 pub(super) const SECURITIES: Doc =
-    page("securitiesPage", "The desk: what is stored, a row for each security").answers(FRONT);
+    page("securitiesPage", "Dashboard: stored data by security").answers(FRONT);
 pub(super) const PORTFOLIO: Doc =
-    page("portfolioPage", "The desk: the paper account, its orders, and a ticket for new ones")
-        .answers(FRONT);
-pub(super) const TOPICS: Doc =
-    page("topicsPage", "The desk: topics about securities, and writing one").answers(FRONT);
-pub(super) const TOPIC: Doc = page("topicPage", "The desk: a topic with its replies")
-    .parameters(&[Parameter::path("id", "The number of the topic")])
+    page("portfolioPage", "Dashboard: paper account, orders and order form").answers(FRONT);
+pub(super) const TOPICS: Doc = page("topicsPage", "Dashboard: topics about securities").answers(FRONT);
+pub(super) const TOPIC: Doc = page("topicPage", "Dashboard: a topic with its replies")
+    .parameters(&[Parameter::path("id", "Topic id")])
     .answers(FRONT);
-pub(super) const QUOTA: Doc = page("quotaPage", "The desk: the month's securities").answers(FRONT);
-pub(super) const CONNECTIONS: Doc = page("connectionsPage", "The desk: long connections").answers(FRONT);
+pub(super) const QUOTA: Doc = page("quotaPage", "Dashboard: monthly quota").answers(FRONT);
+pub(super) const CONNECTIONS: Doc = page("connectionsPage", "Dashboard: long connections").answers(FRONT);
 pub(super) const COVERAGE: Doc =
-    page("coveragePage", "The desk: what is stored against the calendar").answers(FRONT);
-pub(super) const IMPORTS: Doc = page("importsPage", "The desk: the ledger and the quarantine").answers(FRONT);
+    page("coveragePage", "Dashboard: stored data compared with the trading calendar").answers(FRONT);
+pub(super) const IMPORTS: Doc = page("importsPage", "Dashboard: import ledger and quarantine").answers(FRONT);
 pub(super) const ADMIN: Doc =
-    page("adminPage", "The desk: accounts, for operators; creating, changing and revoking them")
-        .answers(FRONT);
+    page("adminPage", "Dashboard: account administration, for operators").answers(FRONT);
 pub(super) const ADMIN_AUDIT: Doc =
-    page("adminAuditPage", "The desk: who did what, for operators").answers(FRONT);
+    page("adminAuditPage", "Dashboard: audit log, for operators").answers(FRONT);
 pub(super) const ADMIN_STATUS: Doc =
-    page("adminStatusPage", "The desk: what the server has and does, for operators").answers(FRONT);
+    page("adminStatusPage", "Dashboard: server status, for operators").answers(FRONT);
 
 pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, PageError> {
     let is_opened = visit.call.method == Method::GET && visit.session.is_none();

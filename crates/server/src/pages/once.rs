@@ -21,24 +21,22 @@ use crate::metrics::{Authenticated, Entry};
 
 const REFUSED: AnswerDoc = AnswerDoc::status(
     "403",
-    "the link was used before, has expired, is of another server or none of ours, or comes from elsewhere",
+    "the link was already used, has expired, was not issued by this server, or was opened by another user or machine",
     HTML,
 );
-const DONE: AnswerDoc = AnswerDoc::status("303", "signed in: on to the page of the link", &[]);
+const DONE: AnswerDoc = AnswerDoc::status("303", "signed in; redirect to the page of the link", &[]);
 
-pub(super) const ONE_TIME_LINK: Doc =
-    page("oneTimeLink", "Open a one-time link, on the machine of the server")
-        .parameters(&[Parameter::query("token", ParameterKind::Text, "the secret of the link")])
-        .answers(&[
-            AnswerDoc::ok("a page with a button, for what is not opened by a person", HTML),
-            DONE,
-            REFUSED,
-        ]);
+pub(super) const ONE_TIME_LINK: Doc = page("oneTimeLink", "Open a one-time link on the server's machine")
+    .parameters(&[Parameter::query("token", ParameterKind::Text, "secret of the link")])
+    .answers(&[
+        AnswerDoc::ok("a confirmation page, so that automatic prefetching does not use up the link", HTML),
+        DONE,
+        REFUSED,
+    ]);
 
-pub(super) const USE_ONE_TIME_LINK: Doc =
-    page("useOneTimeLink", "Use a one-time link, from the form of its page")
-        .body(&[Media::form::<LinkForm>()])
-        .answers(&[DONE, REFUSED]);
+pub(super) const USE_ONE_TIME_LINK: Doc = page("useOneTimeLink", "Submit the form of a one-time link")
+    .body(&[Media::form::<LinkForm>()])
+    .answers(&[DONE, REFUSED]);
 
 described_only! {
     #[schemars(inline, transform = of_form)]

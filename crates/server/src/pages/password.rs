@@ -15,23 +15,23 @@ use crate::kit::cookies::Kind;
 use crate::kit::doc::refusals::RETRY_AFTER;
 use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, described_only, of_form};
 
-const UNKNOWN: AnswerDoc = AnswerDoc::status("404", "not a link of this server's", HTML);
-const GONE: AnswerDoc = AnswerDoc::status("410", "the link was used, replaced or has expired", HTML);
+const UNKNOWN: AnswerDoc = AnswerDoc::status("404", "invalid link", HTML);
+const GONE: AnswerDoc = AnswerDoc::status("410", "the link was used, was replaced or has expired", HTML);
 
-pub(super) const PASSWORD_PAGE: Doc = page("passwordPage", "Set a password with the link of an operator's")
-    .parameters(&[Parameter::query("link", ParameterKind::Text, "what the operator was given")])
-    .answers(&[PAGE, UNKNOWN, GONE]);
+pub(super) const PASSWORD_PAGE: Doc =
+    page("passwordPage", "Page for setting a password with an operator's link")
+        .parameters(&[Parameter::query("link", ParameterKind::Text, "secret of the password link")])
+        .answers(&[PAGE, UNKNOWN, GONE]);
 
-pub(super) const SET_PASSWORD: Doc = page("setPassword", "Set the password, from the form of the page")
+pub(super) const SET_PASSWORD: Doc = page("setPassword", "Submit the form: set the password")
     .body(&[Media::form::<PasswordForm>()])
     .answers(&[
         AnswerDoc::ok("the password is set", HTML),
-        AnswerDoc::status("400", "this cannot be a password, or the two differ", HTML),
+        AnswerDoc::status("400", "the password is not acceptable, or the two entries differ", HTML),
         NOT_OUR_FORM,
         UNKNOWN,
         GONE,
-        AnswerDoc::status("503", "too many passwords are looked at at the moment", HTML)
-            .headers(&[RETRY_AFTER]),
+        AnswerDoc::status("503", "too many concurrent password checks", HTML).headers(&[RETRY_AFTER]),
     ]);
 
 described_only! {

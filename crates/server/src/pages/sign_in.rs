@@ -18,25 +18,27 @@ use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, d
 use crate::kit::envelope::seconds_up;
 use crate::metrics::{Authenticated, Entry};
 
-pub(super) const SIGN_IN_PAGE: Doc = page("signInPage", "Sign in, or see who is signed in")
-    .parameters(&[Parameter::query("next", ParameterKind::Text, "a page of this server to go on to")])
-    .answers(&[PAGE, AnswerDoc::status("303", "to the page that somebody who is signed in wanted", &[])]);
+pub(super) const SIGN_IN_PAGE: Doc =
+    page("signInPage", "Sign-in page, which also shows the account that is signed in")
+        .parameters(&[Parameter::query(
+            "next",
+            ParameterKind::Text,
+            "page of this server to open after signing in",
+        )])
+        .answers(&[PAGE, AnswerDoc::status("303", "already signed in; redirect to the requested page", &[])]);
 
 pub(super) const SIGN_IN: Doc =
-    page("signIn", "Sign in, from the form of a page").body(&[Media::form::<SignInForm>()]).answers(&[
-        AnswerDoc::status("303", "signed in: on to the next page", &[]),
-        AnswerDoc::status(
-            "403",
-            "account or password is wrong, or not a form that this server made for this browser",
-            HTML,
-        ),
-        AnswerDoc::status("429", "too many tries: wait as retry-after says", HTML).headers(&[RETRY_AFTER]),
-        AnswerDoc::status("503", "too many people sign in at the moment", HTML),
+    page("signIn", "Submit the form: sign in").body(&[Media::form::<SignInForm>()]).answers(&[
+        AnswerDoc::status("303", "signed in; redirect to the next page", &[]),
+        AnswerDoc::status("403", "wrong account or password, or missing or invalid CSRF token", HTML),
+        AnswerDoc::status("429", "too many attempts: retry after the time in retry-after", HTML)
+            .headers(&[RETRY_AFTER]),
+        AnswerDoc::status("503", "too many concurrent sign-ins", HTML),
     ]);
 
-pub(super) const SIGN_OUT: Doc = page("signOut", "Sign out, from the form of a page")
+pub(super) const SIGN_OUT: Doc = page("signOut", "Submit the form: sign out")
     .body(&[Media::form::<SignOutForm>()])
-    .answers(&[AnswerDoc::status("303", "signed out: on to the next page", &[]), NOT_OUR_FORM]);
+    .answers(&[AnswerDoc::status("303", "signed out; redirect to the next page", &[]), NOT_OUR_FORM]);
 
 described_only! {
     #[schemars(inline, transform = of_form)]
@@ -243,10 +245,9 @@ pub(super) fn shown(code: &str) -> Option<String> {
     (fits && !code.is_empty()).then_some(code)
 }
 
-pub(super) const END_PROGRAM: Doc =
-    page("endProgram", "End the access of a program, from the form of the page")
-        .body(&[Media::form::<EndForm>()])
-        .answers(&[AnswerDoc::status("303", "ended: back to the page", &[]), NOT_OUR_FORM]);
+pub(super) const END_PROGRAM: Doc = page("endProgram", "Submit the form: end a program's access")
+    .body(&[Media::form::<EndForm>()])
+    .answers(&[AnswerDoc::status("303", "ended; redirect to the page", &[]), NOT_OUR_FORM]);
 
 described_only! {
     #[schemars(inline, transform = of_form)]

@@ -27,10 +27,9 @@ const POLICY: &str =
 
 pub(super) const HTML: &[Media] = &[Media::text("text/html")];
 pub(super) const PAGE: AnswerDoc = AnswerDoc::ok("a page", HTML);
-pub(super) const NOT_OUR_FORM: AnswerDoc =
-    AnswerDoc::status("403", "not a form that this server made for this browser", HTML);
+pub(super) const NOT_OUR_FORM: AnswerDoc = AnswerDoc::status("403", "missing or invalid CSRF token", HTML);
 pub(super) const CLIENT_ID: Parameter =
-    Parameter::query("client_id", ParameterKind::Text, "the client that asks");
+    Parameter::query("client_id", ParameterKind::Text, "client that requests access");
 
 pub(super) const fn page(id: &'static str, summary: &'static str) -> Doc {
     Doc::new(Tag::Pages, id, summary)

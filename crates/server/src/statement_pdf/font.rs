@@ -238,6 +238,6 @@ pub enum PdfError {
     NoFont,
     #[error("cannot read the font {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("{} is no font that can be embedded", path.display())]
+    #[error("{} is not a font that can be embedded", path.display())]
     Unfit { path: PathBuf },
 }

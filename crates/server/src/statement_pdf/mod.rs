@@ -114,7 +114,7 @@ mod tests {
         let describe = || typeset(&document(), Language::ZhCn, Some(&path)).unwrap_err().to_string();
         assert!(describe().starts_with("cannot read the font "), "{}", describe());
         std::fs::write(&path, b"not a font").unwrap();
-        assert!(describe().ends_with("font.ttf is no font that can be embedded"), "{}", describe());
+        assert!(describe().ends_with("font.ttf is not a font that can be embedded"), "{}", describe());
         assert_eq!(statement_font(Some(&path)).unwrap_err().to_string(), describe());
         assert!(statement_font(None).unwrap().is_file(), "`setup.sh` installs one");
     }

@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::changes::{Before, CHANGES, Change, Effect};
 
-/// Versions of the interface.
+/// API versions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct InterfaceVersions {
-    /// Newest date, which applies to every account that is not pinned to another.
+    /// Newest API date, which applies to accounts that are not pinned to another date.
     newest: String,
-    /// Newest first.
+    /// All versions, newest first.
     versions: Vec<InterfaceVersion>,
 }
 
@@ -22,7 +22,7 @@ struct InterfaceVersion {
     date: String,
     /// Description of the change.
     what: String,
-    /// Effects on an account that is pinned to an earlier date.
+    /// Behaviour for accounts pinned to an earlier date.
     before: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ fn before(effect: &Effect) -> String {
         Effect::Fractions { of, field } => format!("{}: a fraction in `{field}` is refused.", quoted(*of)),
         Effect::OptionOrders { of, only } => {
             let only = only.iter().filter(|word| !word.is_empty());
-            format!("{}: an option takes {} alone.", quoted(*of), quoted(only))
+            format!("{}: options accept only {}.", quoted(*of), quoted(only))
         }
         Effect::Fields { of, names, before } => {
             let (of, names) = (quoted(*of), quoted(*names));

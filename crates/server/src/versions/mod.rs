@@ -27,7 +27,7 @@ pub(crate) struct Dated {
 
 /// A feature that is newer than the API date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it was added on {since}, and this account is answered as of {as_of}")]
+#[error("it was added on {since}, and this account is pinned to {as_of}")]
 pub(crate) struct NotYet {
     since: Date,
     as_of: Date,
@@ -224,7 +224,7 @@ mod tests {
         let refused = dated("2026-03-29").endpoint("GET", path).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "it was added on 2026-03-30, and this account is answered as of 2026-03-29"
+            "it was added on 2026-03-30, and this account is pinned to 2026-03-29"
         );
         // Cancelling an order is older than requesting its details.
         let early = dated("2023-04-10");

@@ -190,7 +190,7 @@ fn fits(schema: &'static Value, value: &Value, at: &str, unknown: Unknown) -> Re
                 rule.as_array().unwrap().iter().filter(|one| fits(one, value, at, unknown).is_ok()).count()
                     == 1
             }
-            other => panic!("{other} is not known here: say what it means"),
+            other => panic!("{other} is not known: say what it means"),
         };
         if !holds {
             return Err(format!("{at}: {value} against {keyword} {rule}"));
@@ -243,7 +243,7 @@ fn has_format(name: &str, value: &Value) -> bool {
         "double" => true,
         "int64" => !value.is_u64() || value.is_i64(),
         "uint" | "uint64" => !value.is_i64() || value.is_u64(),
-        other => panic!("{other} is not known here: say what it means"),
+        other => panic!("{other} is not known: say what it means"),
     }
 }
 

@@ -270,7 +270,7 @@ async fn an_invalid_certificate_pair_is_refused_at_startup() {
     let (certificate, key) = (&one.files.certificate, &one.files.key);
     let text = refused(certificate, &other.files.key).await;
     assert!(
-        text.starts_with("cannot speak TLS: the key in ") && text.contains("is not the one of"),
+        text.starts_with("cannot speak TLS: the key in ") && text.contains("does not match the certificate"),
         "{text}"
     );
     let text = refused(key, key).await;

@@ -43,7 +43,7 @@ async fn a_session_can_move_between_nodes() {
     let mut second = one.tcp().await;
     let resumed = reconnect(&mut second, &answer.session_id).await;
     assert_eq!((resumed.online, resumed.limit), (1, 1));
-    assert_eq!(first.closed().await.1, "the session goes on elsewhere");
+    assert_eq!(first.closed().await.1, "the session was resumed on another connection");
     assert!(second.is_alive().await);
 }
 

@@ -207,14 +207,14 @@ pub(super) mod sql {
         READ_OF: "read the audit of an account",
             "select id, at, actor, account_id, event, reason from sealed_audit \
              where account_id = $1 and id < $2 and at >= $3 and (cast($4 as text) is null or event = $4) order by id desc limit $5";
-        AT_WILL: "look at what an account has done of late",
+        AT_WILL: "read the recent actions of an account",
             "select at from sealed_audit where account_id = $1 and actor = $2 and event in ('login.accepted', 'code.approved', 'code.denied', \
                 'device.approved', 'device.denied', 'connection.closed') order by id desc limit 1 offset $3";
-        PRUNE: "forget old rows of the audit",
+        PRUNE: "delete old rows of the audit",
             "delete from audit where id in (select id from audit where at < $1 order by id limit $2)";
-        HAS_OLDER: "look for old rows of the audit",
+        HAS_OLDER: "find old rows of the audit",
             "select exists (select 1 from audit where at < $1)";
-        PRUNE_OLDEST: "forget the oldest rows of the audit",
+        PRUNE_OLDEST: "delete the oldest rows of the audit",
             "delete from audit where at < $1 and id in (select id from audit order by id limit $2)";
     }
 }

@@ -22,7 +22,7 @@ use crate::engine::{Db, Sql};
 use crate::ids::AccountId;
 
 const NOTE: Sql = Sql::new(
-    "note a withdrawal",
+    "record a withdrawal",
     concat!(
         "insert into withdrawal (version, account_id, at_us) values ($1, $2, ",
         now_us!(),
@@ -45,9 +45,10 @@ pub(crate) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), Stor
 const GATES: i64 = 16;
 
 // PostgreSQL only: the SQLite schema has no table `gate`.
-const LOCK: Sql = Sql::new("wait for other changes", "select number from gate where number = $1 for update");
+const LOCK: Sql =
+    Sql::new("wait for concurrent changes", "select number from gate where number = $1 for update");
 const LOCK_ALL: Sql =
-    Sql::new("wait for other changes", "select number from gate order by number for update");
+    Sql::new("wait for concurrent changes", "select number from gate order by number for update");
 
 /// The accounts that a change locks.
 #[derive(Clone, Copy, Debug)]

@@ -19,13 +19,11 @@ const REPLACED_MAX: u32 = 5;
 /// Rows of each kind removed per transaction. Another writer waits only a few milliseconds.
 const PORTION: u32 = 500;
 
-const NOTED_KEY: Sql = Sql::new(
-    "read which key secrets are sealed with",
-    "select fingerprint from sealing_key where number = 1",
-);
+const NOTED_KEY: Sql =
+    Sql::new("read the sealing key fingerprint", "select fingerprint from sealing_key where number = 1");
 /// Keeps an existing fingerprint.
 const NOTE_KEY: Sql = Sql::new(
-    "note which key secrets are sealed with",
+    "record the sealing key fingerprint",
     "insert into sealing_key (number, fingerprint) values (1, $1) on conflict (number) do nothing",
 );
 
@@ -174,9 +172,9 @@ mod sql {
 
     statements! {
         for crate::engine::migrations::ACCOUNTS;
-        FORGET: "forget replaced tokens", "delete from replaced_token where good_until <= $1";
+        FORGET: "delete replaced tokens", "delete from replaced_token where good_until <= $1";
         COUNT: "count replaced tokens", "select count(*) from sealed_replaced_token where app_key = $1";
-        KEEP: "keep a replaced token",
+        KEEP: "store a replaced token",
             "insert into replaced_token (hash, app_key, good_until) values ($1, $2, $3)";
         RENEW: "renew a token",
             "update credential set token_hash = $1, token_expires_at = $2 where app_key = $3";

@@ -328,16 +328,16 @@ pub(super) mod sql {
              order by a.currency";
         REPORTED_ASSETS_OF: "list the reported assets of an account",
             "select day, currency, amount from sealed_asset where account_id = $1 order by day desc, currency limit $2";
-        PUT_REPORTED_ASSETS: "note reported assets",
+        PUT_REPORTED_ASSETS: "record reported assets",
             "insert into asset (account_id, day, currency, amount) values ($1, $2, $3, $4) \
              on conflict (account_id, day, currency) do update set amount = excluded.amount";
 
         RATES: "list the exchange rates",
             "select currency, day, rate from sealed_exchange_rate where cast($1 as text) is null or currency = $1 \
              order by currency, day desc limit $2";
-        HAS_RATE: "look for an exchange rate",
+        HAS_RATE: "find an exchange rate",
             "select exists (select 1 from sealed_exchange_rate where currency = $1 and day <= $2)";
-        PUT_RATE: "note an exchange rate",
+        PUT_RATE: "record an exchange rate",
             "insert into exchange_rate (currency, day, rate) values ($1, $2, $3) \
              on conflict (currency, day) do update set rate = excluded.rate";
 
@@ -345,7 +345,7 @@ pub(super) mod sql {
             "select (select cast(coalesce(sum(orders), 0) as bigint) from sealed_order_count \
                      where account_id = $1 and day >= $2 and day < $3) \
                   + (select count(*) from sealed_completed_order where account_id = $1 and day >= $2 and day < $3)";
-        HAS_REPORTS_BEFORE: "look for reports about an account",
+        HAS_REPORTS_BEFORE: "find reports about an account",
             "select exists (select 1 from sealed_asset where account_id = $1 and day < $2) \
                  or exists (select 1 from sealed_order_count where account_id = $1 and day < $2) \
                  or exists (select 1 from sealed_completed_order where account_id = $1 and day < $2)";
@@ -354,15 +354,15 @@ pub(super) mod sql {
                 select day, orders from sealed_order_count where account_id = $1 \
                 union all select day, 1 as orders from sealed_completed_order where account_id = $1) as told \
              group by day order by day desc limit $2";
-        PUT_REPORTED_ORDER_COUNT: "note a reported count of orders",
+        PUT_REPORTED_ORDER_COUNT: "record a reported count of orders",
             "insert into order_count (account_id, day, orders) values ($1, $2, $3) \
              on conflict (account_id, day) do update set orders = excluded.orders";
-        PUT_REPORTED_ORDER: "note a reported order",
+        PUT_REPORTED_ORDER: "record a reported order",
             "insert into completed_order (account_id, order_id, day) values ($1, $2, $3) \
              on conflict (account_id, order_id) do nothing";
 
         LEVEL_SEEN: "read the level of an account", "select level, since from sealed_level_seen where account_id = $1";
-        SEE_LEVEL: "note the level of an account",
+        SEE_LEVEL: "record the level of an account",
             "insert into level_seen (account_id, level, since) values ($1, $2, $3) \
              on conflict (account_id) do update set level = excluded.level, since = excluded.since";
     }

@@ -216,16 +216,16 @@ pub(super) mod sql {
 
     statements! {
         for crate::engine::migrations::ACCOUNTS;
-        NEWEST: "look for a link to set a password",
+        NEWEST: "find a password link",
             "select id, at, event from sealed_audit where account_id = $1 and event in ('password.link.issued', \
                 'password.link.withdrawn', 'password.set', 'password.removed') order by id desc limit 1";
-        ADD: "give out a one-time link",
+        ADD: "issue a one-time link",
             "insert into sign_in_link (hash, account_id, server, next, created_at, expires_at) \
              values ($1, $2, $3, $4, $5, $6)";
         LINK: "read a one-time link",
             "select account_id, server, next, expires_at, used_at from sealed_sign_in_link where hash = $1";
         USE: "use a one-time link", "update sign_in_link set used_at = $1 where hash = $2 and used_at is null";
-        FORGET: "forget one-time links",
+        FORGET: "delete one-time links",
             "delete from sign_in_link where hash in \
              (select hash from sign_in_link where expires_at <= $1 order by expires_at limit $2)";
     }

@@ -400,11 +400,11 @@ pub(super) mod sql {
         ADD_CLIENT: "add a client",
             "insert into oauth_client (id, name, redirect_uris, grant_types, auth_method, secret_hash, registration_hash, \
              created_at, used_at) values ($1, $2, $3, $4, $5, $6, $7, $8, null)";
-        USE_CLIENT: "note the use of a client", "update oauth_client set used_at = $1 where id = $2";
+        USE_CLIENT: "record the use of a client", "update oauth_client set used_at = $1 where id = $2";
         REMOVE_CLIENT: "remove a client", "delete from oauth_client where id = $1";
         ACCOUNTS_OF_CLIENT: "list the accounts that a client acts for",
             "select distinct account_id from sealed_oauth_token where client_id = $1 and expires_at > $2 order by account_id";
-        FORGET_CLIENTS: "forget clients that nobody uses",
+        FORGET_CLIENTS: "delete unused clients",
             "delete from oauth_client where id in (\
              select id from oauth_client c where (used_at is null and created_at <= $1 and not exists (\
              select 1 from device_grant d where d.client_id = c.id and d.state = 'pending' and d.expires_at > $2)) \
@@ -412,9 +412,9 @@ pub(super) mod sql {
              order by coalesce(used_at, 0), created_at, id limit $4)";
 
         COUNT_DEVICES: "count the devices", "select count(*) from device_grant";
-        COUNT_WAITING: "count the devices of a client that wait",
+        COUNT_WAITING: "count the pending devices of a client",
             "select count(*) from device_grant where client_id = $1 and state = 'pending' and expires_at > $2";
-        FORGET_WAITING: "forget the device of a client that has waited longest",
+        FORGET_WAITING: "delete the oldest pending device of a client",
             "delete from device_grant where device_hash in (\
              select device_hash from device_grant where client_id = $1 and state = 'pending' and expires_at > $2 \
              and created_at < $3 order by created_at, device_hash limit 1)";
@@ -429,7 +429,7 @@ pub(super) mod sql {
         REDEEM_DEVICE: "redeem a device code",
             "update device_grant set state = 'redeemed', redeemed_by = $1 \
              where device_hash = $2 and state = 'approved' and account_id = $3 and expires_at > $4";
-        FORGET_DEVICES: "forget devices that are late",
+        FORGET_DEVICES: "delete expired devices",
             "delete from device_grant where device_hash in (\
              select device_hash from device_grant where expires_at < $1 order by expires_at limit $2)";
 
@@ -442,11 +442,11 @@ pub(super) mod sql {
              from sealed_authorization_code where code_hash = $1";
         REDEEM_CODE: "redeem an authorization code",
             "update authorization_code set family = $1 where code_hash = $2 and family is null and expires_at > $3";
-        FORGET_CODES: "forget authorization codes that are late",
+        FORGET_CODES: "delete expired authorization codes",
             "delete from authorization_code where code_hash in (\
              select code_hash from authorization_code where expires_at < $1 order by expires_at limit $2)";
 
-        IS_ACTIVE: "see whether an account stands",
+        IS_ACTIVE: "check whether an account is active",
             "select exists (select 1 from sealed_account where id = $1 and revoked_at is null)";
         ADD_TOKEN: "add a token",
             "insert into oauth_token \
@@ -457,9 +457,9 @@ pub(super) mod sql {
              from sealed_oauth_token where hash = $1";
         REPLACE_TOKEN: "replace a refresh token",
             "update oauth_token set replaced_at = $1 where hash = $2 and replaced_at is null";
-        FAMILY_STANDS: "see whether a sign-in stands",
+        FAMILY_STANDS: "check whether a sign-in is active",
             "select exists (select 1 from sealed_oauth_token where family = $1 and expires_at > $2)";
-        FAMILY_IS_THERE: "see whether a sign-in was ended",
+        FAMILY_IS_THERE: "check whether a sign-in has ended",
             "select exists (select 1 from sealed_oauth_token where family = $1)";
         FAMILIES: "list the sign-ins of an account",
             "select t.family, t.client_id, c.name, c.created_at, t.begun_at, max(t.issued_at), max(t.expires_at) \
@@ -467,11 +467,11 @@ pub(super) mod sql {
              where t.account_id = $1 and t.expires_at > $2 \
              group by t.family, t.client_id, c.name, c.created_at, t.begun_at order by t.begun_at, t.family";
         END_FAMILY: "end a sign-in", "delete from oauth_token where family = $1";
-        TRIM_FAMILY: "forget the oldest tokens of a sign-in",
+        TRIM_FAMILY: "delete the oldest tokens of a sign-in",
             "delete from oauth_token where hash in (\
              select hash from oauth_token where family = $1 and kind = $2 and (kind = 'access' or replaced_at is not null) \
              order by issued_at desc, hash limit $3 offset $4)";
-        FORGET_TOKENS: "forget tokens that are late",
+        FORGET_TOKENS: "delete expired tokens",
             "delete from oauth_token where hash in (\
              select hash from oauth_token where expires_at < $1 order by expires_at limit $2)";
     }

@@ -147,7 +147,7 @@ pub(super) mod sql {
     statements! {
         for crate::engine::migrations::ACCOUNTS;
         PERSON: "read a password", "select id, revoked_at, password from sealed_account where name = $1";
-        HAS_PASSWORD: "look for a password", "select password is not null from sealed_account where id = $1";
+        HAS_PASSWORD: "find a password", "select password is not null from sealed_account where id = $1";
         SET_PASSWORD: "change a password",
             "update account set password = $1 where id = $2 and (password is not null or cast($1 as text) is not null)";
         // The condition fails if the password was changed or the account revoked while the password
@@ -159,16 +159,16 @@ pub(super) mod sql {
         ADD_GUEST: "sign a guest in",
             "insert into browser_session (hash, account_id, created_at, expires_at) \
              select $1, id, $2, $3 from sealed_account where id = $4 and revoked_at is null";
-        SESSION: "read who is signed in",
+        SESSION: "read a browser session",
             "select account.id, account.name, browser_session.expires_at from sealed_browser_session browser_session \
              join sealed_account account on account.id = browser_session.account_id \
              where browser_session.hash = $1 and browser_session.expires_at > $2 and account.revoked_at is null";
         END_SESSION: "end a browser session", "delete from browser_session where hash = $1 returning account_id";
-        END_SESSIONS_OF: "sign an account out everywhere", "delete from browser_session where account_id = $1";
-        END_OLDEST: "sign out where an account was first signed in",
+        END_SESSIONS_OF: "delete the browser sessions of an account", "delete from browser_session where account_id = $1";
+        END_OLDEST: "delete the oldest browser sessions of an account",
             "delete from browser_session where hash in (select hash from browser_session \
              where account_id = $1 order by created_at desc, hash limit 1000 offset $2)";
-        FORGET_EXPIRED: "forget who was signed in",
+        FORGET_EXPIRED: "delete expired browser sessions",
             "delete from browser_session where hash in \
              (select hash from browser_session where expires_at <= $1 order by expires_at limit $2)";
     }

@@ -20,7 +20,7 @@ statements! {
     ACCOUNT: "read an account", concat!(select_account!(), "where id = $1");
     ACCOUNT_NAMED: "read an account", concat!(select_account!(), "where name = $1");
     ACCOUNT_COUNT: "count the accounts", "select count(*) from sealed_account";
-    ANY_ACCOUNT: "look for accounts", "select exists (select 1 from sealed_account)";
+    ANY_ACCOUNT: "find accounts", "select exists (select 1 from sealed_account)";
     ADD_ACCOUNT: "add an account",
         "insert into account \
          (id, name, region, role, created_at, epoch, level, quota, rate, connections, floors, read_only, \
@@ -30,7 +30,7 @@ statements! {
          read_only = $6, api_date = $7 where id = $8";
     REVOKE: "revoke an account",
         "update account set revoked_at = $1, epoch = epoch + 1 where id = $2 and revoked_at is null";
-    OTHER_OF_ROLE: "look for another account of a role",
+    OTHER_OF_ROLE: "find another account of a role",
         "select exists (select 1 from sealed_account where role = $1 and id <> $2 and revoked_at is null)";
 
     RIGHTS_OF: "list the rights of an account",
@@ -49,14 +49,14 @@ statements! {
     CREDENTIALS_OF: "list the credentials of an account",
         concat!(select_credential!(), "where account_id = $1 order by created_at, app_key");
 
-    USED: "look for a security in the quota",
+    USED: "find a security in the quota",
         "select exists (select 1 from sealed_usage where account_id = $1 and month = $2 and symbol = $3), \
          (select count(*) from sealed_usage where account_id = $1 and month = $2)";
-    USED_TOTAL: "count what an account has used",
+    USED_TOTAL: "count the securities charged to an account",
         "select count(*) from sealed_usage where account_id = $1 and month = $2";
     SPEND: "spend the quota",
         "insert into usage (account_id, month, symbol, first_at) values ($1, $2, $3, $4)";
-    USAGE: "list what an account has used",
+    USAGE: "list the securities charged to an account",
         "select symbol, first_at from sealed_usage where account_id = $1 and month = $2 order by first_at, symbol";
 }
 

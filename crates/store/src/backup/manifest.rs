@@ -131,11 +131,11 @@ impl Manifest {
         }
         let manifest: Manifest = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
         if manifest.text().map_err(|error| wrong(&error.to_string()))? != text {
-            return Err(wrong("it has been changed"));
+            return Err(wrong("it has been modified"));
         }
         let names: Vec<Part> = manifest.files.iter().map(|file| file.name).collect();
         if !names.is_sorted_by(|one, next| one < next) || names.first() != Some(&Part::Candles) {
-            return Err(wrong("its files are not those of a store"));
+            return Err(wrong("its files do not form a store"));
         }
         Ok(manifest)
     }

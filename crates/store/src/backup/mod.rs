@@ -35,12 +35,12 @@ mod settle;
 pub enum BackupError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("{} is there already: name a folder that is not", path.display())]
+    #[error("{} already exists: name a new directory", path.display())]
     Taken { path: PathBuf },
-    #[error("a backup cannot be called {}: choose a name that the program does not use itself", path.display())]
+    #[error("a backup cannot be named {}: the name is reserved", path.display())]
     Reserved { path: PathBuf },
     #[error(
-        "{} is there: another backup is being written, or one was interrupted; remove it if none runs",
+        "{} exists: another backup is running, or one was interrupted; remove it if none is running",
         path.display()
     )]
     Unfinished { path: PathBuf },
@@ -53,9 +53,9 @@ pub enum BackupError {
         path.display()
     )]
     Newer { path: PathBuf, found: u32, known: u32 },
-    #[error("{} is missing: the backup is not whole, use another one", path.display())]
+    #[error("{} is missing: the backup is incomplete, use another one", path.display())]
     Missing { path: PathBuf },
-    #[error("{} is not what was backed up, its checksum differs: use another backup", path.display())]
+    #[error("the checksum of {} does not match the backup: use another backup", path.display())]
     Differs { path: PathBuf },
     #[error("{} is damaged: {problem}", path.display())]
     Damaged { path: PathBuf, problem: String },
@@ -63,10 +63,10 @@ pub enum BackupError {
     Lacks { path: PathBuf, part: Part },
     #[error("{} is a backup, which a restore would spoil: name the folder of a store with --store", path.display())]
     IsBackup { path: PathBuf },
-    #[error("there is a store at {} already: add --replace to put the backup in its place", path.display())]
+    #[error("there is already a store at {}: add --replace to overwrite it with the backup", path.display())]
     Exists { path: PathBuf },
     #[error(
-        "{} belongs to a database that is not there: move it away if nothing uses it, and run this again",
+        "{} belongs to a database that does not exist: move it away if nothing uses it, and run this again",
         path.display()
     )]
     Leftover { path: PathBuf },
@@ -448,7 +448,7 @@ fn sync(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let synced = File::open(path).and_then(|file| file.sync_all());
-    synced.map_err(|source| StoreError::io("bring to the disk", path, source))
+    synced.map_err(|source| StoreError::io("flush to disk", path, source))
 }
 
 fn move_into_place(from: &Path, to: &Path) -> Result<(), StoreError> {

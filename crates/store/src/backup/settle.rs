@@ -17,16 +17,16 @@ statements! {
     ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from sealed_account order by id";
     // Does not check seals: the accounts may be replaced because they are damaged.
     RAW_ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from account order by id";
-    CARRY: "carry an account over", "update account set epoch = $1, revoked_at = $2 where id = $3";
+    CARRY: "restore an account", "update account set epoch = $1, revoked_at = $2 where id = $3";
     SET_COUNTER: "set a counter",
         "insert into counter (name, next) values ($1, $2) on conflict (name) do update set next = excluded.next";
-    END_BROWSERS: "end the sessions of browsers", "delete from browser_session";
-    END_LINKS: "end the one-time links", "delete from sign_in_link";
-    END_DEVICES: "end the waiting devices", "delete from device_grant";
-    END_CODES: "end the codes", "delete from authorization_code";
-    END_TOKENS: "end the logins", "delete from oauth_token";
-    END_REPLACED: "end the replaced tokens", "delete from replaced_token";
-    RAW_HEADS: "read how far the journals are", "select account_id, revision, last_number from journal_head";
+    END_BROWSERS: "delete the browser sessions", "delete from browser_session";
+    END_LINKS: "delete the one-time links", "delete from sign_in_link";
+    END_DEVICES: "delete the pending devices", "delete from device_grant";
+    END_CODES: "delete the authorization codes", "delete from authorization_code";
+    END_TOKENS: "delete the OAuth tokens", "delete from oauth_token";
+    END_REPLACED: "delete the replaced tokens", "delete from replaced_token";
+    RAW_HEADS: "read the journal heads", "select account_id, revision, last_number from journal_head";
 }
 
 /// Accounts that differ between the backup and the replaced store.

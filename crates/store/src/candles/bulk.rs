@@ -175,8 +175,8 @@ mod tests {
         let all = "select first_at || ' ' || last_at || ' ' || row_count || ' ' || byte_count || ' ' || body_id || ' ' || hex(tail) \
             || ' ' || coalesce(next_at, 'end') || ' ' || coalesce((select hex(body) from block_body where id = body_id), 'none') \
             from sealed_block_index order by first_at";
-        let rows: Vec<String> = snapshot.db().all(Sql::new("look", all), [], |row| row.get(0)).unwrap();
-        let bodies = Sql::new("look", "select count(*) from block_body");
+        let rows: Vec<String> = snapshot.db().all(Sql::new("query", all), [], |row| row.get(0)).unwrap();
+        let bodies = Sql::new("query", "select count(*) from block_body");
         let bodies: i64 = snapshot.db().one(bodies, [], |row| row.get(0)).unwrap();
         let series = snapshot.all_series().unwrap();
         // Reading the directory verifies the links.

@@ -288,11 +288,11 @@ fn one_day(
     let entries = view.trade_entries(trade_sql::RAW_ENTRIES, day)?;
     let mut found = Vec::new();
     if !day.is_made_of(&entries) {
-        found.push(Finding::trades(day, "its blocks do not come to what the day says"));
+        found.push(Finding::trades(day, "its blocks do not add up to the totals of the day"));
     }
     for entry in &entries {
         let looked = view.with_trade_body(entry.id, |body| match inspect(day, entry, body) {
-            None if !entry.fits(body) => Some("it is not the one that was written there".to_owned()),
+            None if !entry.fits(body) => Some("it differs from the one that was written".to_owned()),
             problem => problem,
         });
         let problem = match looked {

@@ -160,7 +160,7 @@ impl fmt::Display for Finding {
             }
             Finding::BodyLength { series, entry, found } => write!(
                 f,
-                "{series} at {}: block {} has {found} bytes, its entry says {}",
+                "{series} at {}: block {} has {found} bytes, its entry has {}",
                 entry.first, entry.id, entry.bytes
             ),
             Finding::Body { series, entry, reason } => {
@@ -169,7 +169,7 @@ impl fmt::Display for Finding {
             Finding::BodyForeign { series, entry } => {
                 write!(
                     f,
-                    "{series} at {}: block {} is not the one that was written there",
+                    "{series} at {}: block {} differs from the one that was written",
                     entry.first, entry.id
                 )
             }
@@ -181,13 +181,13 @@ impl fmt::Display for Finding {
                 )
             }
             Finding::Row { table, key } => {
-                write!(f, "a row of table {table} is not as it was written: {key}")
+                write!(f, "a row of table {table} differs from what was written: {key}")
             }
             Finding::Rows { table, written, found } => {
                 write!(f, "table {table} has {found} rows, {written} were written")
             }
             Finding::Misnoted { table } => {
-                write!(f, "table sealed_table does not say of table {table} what was written")
+                write!(f, "table sealed_table has no entry for table {table}")
             }
             Finding::Miscounted { symbol, series, actions } => write!(
                 f,
@@ -203,7 +203,8 @@ impl fmt::Display for Finding {
             ),
             Finding::Totals { recorded: stored, found } => write!(
                 f,
-                "{}: the series says {} rows in {} blocks of {} bytes from {} to {}, its blocks {} in {} of {} from {} to {}",
+                "{}: the series has {} rows in {} blocks of {} bytes from {} to {}, its blocks {} in {} of \
+                 {} from {} to {}",
                 stored.series,
                 stored.rows,
                 stored.blocks,

@@ -324,7 +324,7 @@ fn known(id: ImportId, changed: usize) -> Result<(), StoreError> {
     if changed == 0 {
         return Err(StoreError::unfit(
             format!("progress of import {}", id.0),
-            "the ledger has no such import",
+            "import not found in the ledger",
         ));
     }
     Ok(())

@@ -104,13 +104,13 @@ mod tests {
         .unwrap();
         let left = || {
             let all = "select 0, id from block_body union all select 1, id from trade_body order by 1, 2";
-            db.all(Sql::new("look", all), [], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?))).unwrap()
+            db.all(Sql::new("query", all), [], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?))).unwrap()
         };
         assert!(!sweep(&db).unwrap());
         assert_eq!(left(), [(0, 2), (0, 3), (1, 3)]);
         sweep_all(&db, &WriterLock::of_directory(dir.path()).unwrap()).unwrap();
         assert_eq!(left(), [(0, 2)]);
-        let retired = Sql::new("look", "select count(*) from retired_body");
+        let retired = Sql::new("query", "select count(*) from retired_body");
         assert_eq!(db.one(retired, [], |row| row.get::<i64>(0)).unwrap(), 0);
     }
 }

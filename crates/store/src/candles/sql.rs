@@ -99,8 +99,8 @@ statements! {
     PUT_FACTORS: "write adjustment factors",
         "insert into adjustment (symbol, factors) values ($1, $2) \
          on conflict (symbol) do update set factors = excluded.factors";
-    REMOVE_FACTORS: "forget adjustment factors", "delete from adjustment where symbol = $1";
-    WITHOUT_FACTORS: "look for adjustments to reckon",
+    REMOVE_FACTORS: "delete adjustment factors", "delete from adjustment where symbol = $1";
+    WITHOUT_FACTORS: "find adjustments to compute",
         "select distinct c.symbol from sealed_corporate_action c \
          where not exists (select 1 from sealed_adjustment a where a.symbol = c.symbol) order by c.symbol";
 
@@ -110,7 +110,7 @@ statements! {
         concat!("select ", series_columns!(), " from sealed_series where symbol = $1 order by grain, lane");
     ALL_SERIES: "list the series", concat!("select ", series_columns!(), " from sealed_series order by symbol, grain, lane");
     // In PostgreSQL the sum of bigints is a numeric, hence the casts.
-    TOTALS: "add up the series",
+    TOTALS: "sum the series",
         "select count(*), cast(coalesce(sum(row_count), 0) as bigint), cast(coalesce(sum(block_count), 0) as bigint), \
          cast(coalesce(sum(byte_count), 0) as bigint) from sealed_series";
     SERIES_ID: "find a series", "select id from sealed_series where symbol = $1 and grain = $2 and lane = $3";
@@ -123,7 +123,7 @@ statements! {
          last_at = (select last_at from sealed_block_index where series_id = $5 order by first_at desc limit 1) \
          where id = $5";
     REMOVE_SERIES: "remove an empty series", "delete from series where id = $1";
-    SERIES_IS_EMPTY: "look for the blocks of a series",
+    SERIES_IS_EMPTY: "find the blocks of a series",
         "select not exists (select 1 from block_index where series_id = $1)";
 
     // The block that contains `from` is the last one that starts at or before it, and the scan
@@ -161,7 +161,7 @@ statements! {
          left join block_body y on y.id = p.body_id and p.rows_before < $6 order by p.first_at desc";
     BLOCK: "read a block", "select body from block_body where id = $1";
 
-    LAST_STARTING_BY: "look for overlapping blocks",
+    LAST_STARTING_BY: "find overlapping blocks",
         "select first_at, last_at from sealed_block_index where series_id = $1 and first_at <= $2 \
          order by first_at desc limit 1";
     REMOVE_ENTRY: "remove a block",
@@ -193,7 +193,7 @@ statements! {
     IMPORT: "read an import", concat!("select ", import_columns!(), " from import i where i.id = $1");
     LAST_IMPORT: "read the last import",
         concat!("select ", import_columns!(), " from import i order by i.id desc limit 1");
-    FIND_IMPORT: "look for an earlier import", concat!("select ", import_columns!(),
+    FIND_IMPORT: "find an earlier import", concat!("select ", import_columns!(),
         " from import i where i.digest = $1 and i.options = $2 order by i.id desc limit 1");
     IMPORT_SOURCES: "list the sources of a symbol", concat!("select ", import_columns!(),
         ", s.symbol, s.grain, s.lane, s.row_count, s.first_at, s.last_at \
@@ -233,13 +233,13 @@ statements! {
     COUNT_QUARANTINE_OF_IMPORT: "count quarantined rows", "select count(*) from quarantine where import_id = $1";
     COUNT_QUARANTINE_OF_SYMBOL: "count quarantined rows", "select count(*) from quarantine where symbol = $1";
 
-    ORPHAN_BODIES: "look for bodies without an entry",
+    ORPHAN_BODIES: "find bodies without an entry",
         "select b.id from block_body b left join block_index i on i.body_id = b.id where i.body_id is null \
          order by b.id limit $1"
         => "select b.id from block_body b left join block_index i on i.body_id = b.id \
          left join retired_body r on r.kind = 0 and r.id = b.id where i.body_id is null and r.id is null \
          order by b.id limit $1";
-    ORPHAN_ENTRIES: "look for entries without a series",
+    ORPHAN_ENTRIES: "find entries without a series",
         "select i.body_id from block_index i left join series s on s.id = i.series_id where s.id is null \
          order by i.body_id limit $1";
     // The directory without verified seals, for the consistency check.
@@ -247,17 +247,17 @@ statements! {
          from series s join block_index b on b.series_id = s.id \
          where s.symbol = $1 and s.grain = $2 and s.lane = $3 order by b.first_at");
     RAW_SERIES: "list the series", concat!("select ", series_columns!(), " from series order by symbol, grain, lane");
-    RAW_TOTALS: "add up the series",
+    RAW_TOTALS: "sum the series",
         "select count(*), cast(coalesce(sum(row_count), 0) as bigint), cast(coalesce(sum(block_count), 0) as bigint) \
          from series";
     RAW_COUNTERS: "read the counters", "select name, next from counter";
-    MISCOUNTED: "count what securities have",
+    MISCOUNTED: "count the rows of securities",
         "select symbol, series_count, (select count(*) from series s where s.symbol = z.symbol), \
          action_count, (select count(*) from corporate_action a where a.symbol = z.symbol) from security z \
          where series_count <> (select count(*) from series s where s.symbol = z.symbol) \
          or action_count <> (select count(*) from corporate_action a where a.symbol = z.symbol) \
          order by symbol limit $1";
-    USED_IDS: "look for ids in use",
+    USED_IDS: "find ids in use",
         "select 'block', coalesce(max(id), 0) from block_body union all \
          select 'series', coalesce(max(id), 0) from series union all \
          select 'import', coalesce(max(id), 0) from import union all \

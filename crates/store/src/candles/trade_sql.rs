@@ -49,7 +49,7 @@ statements! {
         "update trade_day set next_day = $1 where symbol = $2 and day = \
          (select max(day) from trade_day where symbol = $2 and day < $1)";
     COUNT_DAY: "count a day of trades", "update security set trade_day_count = trade_day_count + 1 where symbol = $1";
-    FORGET_CLASSES: "forget the sizes of trades",
+    FORGET_CLASSES: "delete the sizes of trades",
         "update trade_day set large_percent = null, medium_percent = null, large_from = null, medium_from = null \
          where symbol = $1 and day > $2 and large_percent is not null";
     PUT_CLASSES: "write the sizes of trades",
@@ -73,14 +73,14 @@ statements! {
         concat!("select ", day_columns!(), " from trade_day order by symbol, day");
     RAW_ENTRIES: "list the blocks of a day", concat!("select ", entry_columns!(),
         " from trade_index where symbol = $1 and day = $2 order by place");
-    RAW_TOTAL: "add up the trades", "select cast(coalesce(sum(row_count), 0) as bigint) from trade_day";
+    RAW_TOTAL: "sum the trades", "select cast(coalesce(sum(row_count), 0) as bigint) from trade_day";
     MISCOUNTED: "count the days with trades",
         "select symbol, trade_day_count, (select count(*) from trade_day d where d.symbol = z.symbol) from security z \
          where trade_day_count <> (select count(*) from trade_day d where d.symbol = z.symbol) order by symbol limit $1";
-    ORPHANS: "look for trades without a day",
+    ORPHANS: "find trades without a day",
         "select i.symbol, i.day from trade_index i left join trade_day d on d.symbol = i.symbol and d.day = i.day \
          where d.day is null group by i.symbol, i.day order by i.symbol, i.day limit $1";
-    ORPHAN_BODIES: "look for bodies without an entry",
+    ORPHAN_BODIES: "find bodies without an entry",
         "select b.id from trade_body b left join trade_index i on i.body_id = b.id where i.body_id is null \
          order by b.id limit $1"
         => "select b.id from trade_body b left join trade_index i on i.body_id = b.id \

@@ -148,25 +148,25 @@ pub(super) mod sql {
 
     statements! {
         for crate::engine::migrations::ALL;
-        ADD_CHANGE: "write what an import changed",
+        ADD_CHANGE: "write the changes of an import",
             "insert into import_change (import_id, place, symbol, grain, lane, first_at, last_at, added, replaced) \
              values ($1, (select coalesce(max(place), 0) + 1 from import_change where import_id = $1), \
              $2, $3, $4, $5, $6, $7, $8)";
-        CHANGES: "read what an import changed",
+        CHANGES: "read the changes of an import",
             "select import_id, symbol, grain, lane, first_at, last_at, added, replaced from sealed_import_change \
              where import_id = $1 order by place desc";
-        CHANGED_SINCE: "look for later imports",
+        CHANGED_SINCE: "find later imports",
             "select import_id from sealed_import_change where symbol = $1 and grain = $2 and lane = $3 \
              and import_id > $4 and first_at <= $5 and last_at >= $6 order by import_id limit 1";
-        FORGET_CHANGES: "forget what an import changed", "delete from import_change where import_id = $1";
-        FORGET_SERIES_CHANGES: "forget what imports changed",
+        FORGET_CHANGES: "delete the changes of an import", "delete from import_change where import_id = $1";
+        FORGET_SERIES_CHANGES: "delete the changes of imports",
             "delete from import_change where symbol = $1 and grain = $2 and lane = $3";
-        FORGET_IMPORT_SERIES: "forget the series of an import", "delete from import_series where import_id = $1";
-        FORGET_SERIES_SOURCES: "forget the sources of a series",
+        FORGET_IMPORT_SERIES: "delete the series of an import", "delete from import_series where import_id = $1";
+        FORGET_SERIES_SOURCES: "delete the sources of a series",
             "delete from import_series where symbol = $1 and grain = $2 and lane = $3";
-        FORGET_SOURCES: "forget the sources of a symbol", "delete from import_series where symbol = $1";
-        FORGET_TRADE_SOURCES: "forget the sources of trades", "delete from import_trade where symbol = $1";
-        UNDO_IMPORT: "write that an import was undone",
+        FORGET_SOURCES: "delete the sources of a symbol", "delete from import_series where symbol = $1";
+        FORGET_TRADE_SOURCES: "delete the sources of trades", "delete from import_trade where symbol = $1";
+        UNDO_IMPORT: "mark an import as undone",
             "update import set state = $1, rows_done = 0, message = $2 where id = $3";
 
         REMOVE_TRADE_DAYS: "remove the trades of a symbol", "delete from trade_day where symbol = $1";
@@ -174,7 +174,7 @@ pub(super) mod sql {
         REMOVE_ALL_ACTIONS: "remove corporate actions", "delete from corporate_action where symbol = $1";
         REMOVE_MARGIN: "remove margin factors", "delete from margin where symbol = $1";
         REMOVE_SECURITY: "remove a security", "delete from security where symbol = $1";
-        IS_NAMED_IN_LEDGER: "look for the sources of a symbol",
+        IS_NAMED_IN_LEDGER: "find the sources of a symbol",
             "select exists (select 1 from import_series where symbol = $1) \
              or exists (select 1 from import_trade where symbol = $1)";
     }

@@ -8,18 +8,17 @@ use crate::StoreError;
 use crate::engine::{Fault, Row, Sql};
 
 const NOTE: Sql = Sql::new(
-    "note candles that came late",
+    "record late candles",
     "insert into arrival (symbol, session, stamp, arrived_at) values ($1, $2, $3, $4) \
      on conflict (symbol, session, stamp) do nothing",
 );
 
 const OF_SYMBOL: Sql = Sql::new(
-    "look for candles that came late",
+    "find late candles",
     "select session, stamp, arrived_at from arrival where symbol = $1 and arrived_at > $2",
 );
 
-pub(super) const SWEEP: Sql =
-    Sql::new("forget candles that came late", "delete from arrival where arrived_at < $1");
+pub(super) const SWEEP: Sql = Sql::new("delete late candles", "delete from arrival where arrived_at < $1");
 
 /// A candle that arrived after its effective time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -111,28 +111,28 @@ pub(super) mod sql {
     use crate::engine::Sql;
 
     pub(crate) const LOCK: Sql = Sql::new(
-        "lock the guards of sign-ins",
+        "lock the sign-in guards",
         "select number from guard where kind = 'lock' and key in ($1, $2) order by key for update",
     );
 
     pub(crate) const NOW: Sql = Sql::new("read the clock of the database", concat!("select ", now_us!()));
 
     pub(crate) const FIND: Sql = Sql::new(
-        "look at the guards of sign-ins",
+        "read the sign-in guards",
         "select kind, key, number, at_us, until_us from guard where (kind, key) in (($1, $2), ($3, $4), ($5, $6), ($7, $8), \
          ($9, $10), ($11, $12), ($13, $14))",
     );
 
     pub(crate) const SET: Sql = Sql::new(
-        "write the guards of sign-ins",
+        "write the sign-in guards",
         "insert into guard (kind, key, number, at_us, until_us) values ($1, $2, $3, $4, $5) on conflict (kind, key) \
          do update set number = excluded.number, at_us = excluded.at_us, until_us = excluded.until_us",
     );
 
     pub(crate) const REMOVE: Sql =
-        Sql::new("write the guards of sign-ins", "delete from guard where kind = $1 and key = $2");
+        Sql::new("write the sign-in guards", "delete from guard where kind = $1 and key = $2");
 
-    pub(crate) const SWEEP: Sql = Sql::new("forget old guards", "delete from guard where until_us < $1");
+    pub(crate) const SWEEP: Sql = Sql::new("delete old guards", "delete from guard where until_us < $1");
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl fmt::Debug for Pool {
 
 /// Returns the error for a decision that lost every race for its row.
 fn contended(db: &Db, what: &'static str) -> StoreError {
-    let cause = "others changed the same row each time".into();
+    let cause = "too many concurrent changes of the same row".into();
     db.fail(what)(Fault::Engine(Trouble { kind: Kind::Locked, cause }))
 }
 

@@ -47,7 +47,10 @@ pub struct Heartbeat {
 impl Shared {
     /// Returns the id of this node. Fails before [`Shared::join`].
     pub(super) fn node(&self) -> Result<NodeId, StoreError> {
-        self.node.get().copied().ok_or_else(|| StoreError::unfit("a connection", "this process is no node"))
+        self.node
+            .get()
+            .copied()
+            .ok_or_else(|| StoreError::unfit("a connection", "this process is not a node"))
     }
 
     /// Makes this process a node. The first heartbeat writes its row.
@@ -124,9 +127,9 @@ pub(super) mod sql {
         ),
     );
 
-    pub(crate) const LEAVE: Sql = Sql::new("take this node away", "delete from node where id = $1");
+    pub(crate) const LEAVE: Sql = Sql::new("remove this node", "delete from node where id = $1");
 
-    pub(crate) const LEAVE_SEATS: Sql = Sql::new("give connections up", "delete from seat where node = $1");
+    pub(crate) const LEAVE_SEATS: Sql = Sql::new("release connections", "delete from seat where node = $1");
 
     /// Number of live nodes, and the current time.
     pub(crate) const COUNT: Sql = Sql::new(
@@ -135,7 +138,7 @@ pub(super) mod sql {
     );
 
     pub(crate) const LIST: Sql = Sql::new(
-        "look for nodes",
+        "find nodes",
         concat!(
             "select name, started_us / 1000000, (",
             now_us!(),
@@ -144,15 +147,15 @@ pub(super) mod sql {
     );
 
     pub(crate) const SWEEP: Sql = Sql::new(
-        "forget nodes that are gone",
+        "delete stale nodes",
         concat!("delete from node where seen_us < ", now_us!(), " - 600000000"),
     );
 
     pub(crate) const WITHDRAWALS_SINCE: Sql = Sql::new(
-        "look for withdrawals",
+        "find withdrawals",
         "select version, account_id from withdrawal where version > $1 order by version, account_id limit $2",
     );
 
     pub(crate) const SWEEP_WITHDRAWALS: Sql =
-        Sql::new("forget old withdrawals", "delete from withdrawal where at_us < $1");
+        Sql::new("delete old withdrawals", "delete from withdrawal where at_us < $1");
 }

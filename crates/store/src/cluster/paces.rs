@@ -146,7 +146,7 @@ pub(super) mod sql {
     );
 
     pub(crate) const WINDOW: Sql = Sql::new(
-        "look at a pace",
+        "read a pace",
         concat!("select times, ", now_us!(), " from pace where kind = $1 and key = $2"),
     );
 
@@ -156,7 +156,7 @@ pub(super) mod sql {
     );
 
     pub(crate) const LOCKED: Sql =
-        Sql::new("look at a pace", "select times from pace where kind = $1 and key = $2 for update");
+        Sql::new("read a pace", "select times from pace where kind = $1 and key = $2 for update");
 
     /// Read while the rows are locked, so the second of two requests has the later time.
     pub(crate) const NOW: Sql = Sql::new("read the clock of the database", concat!("select ", now_us!()));
@@ -164,7 +164,7 @@ pub(super) mod sql {
     pub(crate) const SET: Sql =
         Sql::new("count a request", "update pace set times = $3, until_us = $4 where kind = $1 and key = $2");
 
-    pub(crate) const SWEEP: Sql = Sql::new("forget old paces", "delete from pace where until_us < $1");
+    pub(crate) const SWEEP: Sql = Sql::new("delete old paces", "delete from pace where until_us < $1");
 }
 
 #[cfg(test)]

@@ -196,7 +196,7 @@ pub(super) mod sql {
     );
 
     pub(crate) const WINDOW: Sql = Sql::new(
-        "look at the requests of an account",
+        "read the requests of an account",
         concat!("select times, ", now_us!(), " from rate_window where account_id = $1"),
     );
 
@@ -231,7 +231,7 @@ pub(super) mod sql {
     /// Time until the bucket is full, limited to its refill time `$2` in case the clock was set
     /// back.
     pub(crate) const BUCKET: Sql = Sql::new(
-        "look at the calls of an account",
+        "read the calls of an account",
         concat!("select least(full_us - ", now_us!(), ", $2) from call_bucket where account_id = $1"),
     );
 
@@ -246,17 +246,17 @@ pub(super) mod sql {
 
     /// Removes the windows of idle accounts in a range.
     pub(crate) const SWEEP_WINDOWS: Sql = Sql::new(
-        "forget old requests",
+        "delete old requests",
         "delete from rate_window where account_id >= $1 and account_id < $2 and substring(times from 1 for 8) < $3",
     );
 
     pub(crate) const SWEEP_BUCKETS: Sql = Sql::new(
-        "forget old calls",
+        "delete old calls",
         "delete from call_bucket where account_id >= $1 and account_id < $2 and full_us < $3",
     );
 
     pub(crate) const LAST_ACCOUNT: Sql =
-        Sql::new("look for the last account", "select coalesce(max(account_id), 0) from rate_window");
+        Sql::new("find the last account", "select coalesce(max(account_id), 0) from rate_window");
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ pub(super) mod password_sql {
     use crate::engine::Sql;
 
     pub(crate) const ADD: Sql = Sql::new(
-        "keep a one-time password",
+        "store a one-time password",
         concat!(
             "insert into one_time_password (hash, account_id, caller, issued_us) values ($1, $2, $3, ",
             now_us!(),
@@ -105,13 +105,13 @@ pub(super) mod password_sql {
 
     /// Removes an account's passwords except the `$2` newest.
     pub(crate) const TRIM: Sql = Sql::new(
-        "forget one-time passwords",
+        "delete one-time passwords",
         "delete from one_time_password where hash in (select hash from one_time_password where account_id = $1 \
          order by issued_us desc offset $2)",
     );
 
     pub(crate) const FIND: Sql = Sql::new(
-        "look for a one-time password",
+        "find a one-time password",
         concat!(
             "select account_id, caller, ",
             now_us!(),
@@ -123,7 +123,7 @@ pub(super) mod password_sql {
         Sql::new("use a one-time password", "delete from one_time_password where hash = $1");
 
     pub(crate) const SWEEP: Sql =
-        Sql::new("forget one-time passwords", "delete from one_time_password where issued_us < $1");
+        Sql::new("delete one-time passwords", "delete from one_time_password where issued_us < $1");
 }
 
 pub(super) mod signature_sql {
@@ -139,7 +139,7 @@ pub(super) mod signature_sql {
     /// Inserts a signature that is unused or whose row has expired. `$3` is the retention in
     /// seconds.
     pub(crate) const USE: Sql = Sql::new(
-        "note a signature",
+        "record a signature",
         concat!(
             "insert into signature (fingerprint, app_key, first_at, until_at) values ($1, $2, ",
             now_s!(),
@@ -152,7 +152,7 @@ pub(super) mod signature_sql {
 
     /// Seconds since the first use.
     pub(crate) const AGE: Sql = Sql::new(
-        "look for a signature",
+        "find a signature",
         concat!("select ", now_s!(), " - first_at from signature where fingerprint = $1"),
     );
 
@@ -166,5 +166,5 @@ pub(super) mod signature_sql {
     );
 
     pub(crate) const SWEEP: Sql =
-        Sql::new("forget old signatures", concat!("delete from signature where until_at <= ", now_s!()));
+        Sql::new("delete old signatures", concat!("delete from signature where until_at <= ", now_s!()));
 }

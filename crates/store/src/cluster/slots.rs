@@ -348,7 +348,7 @@ pub(super) mod sql {
 
     /// An account's connections on live nodes.
     pub(crate) const OF_ACCOUNT: Sql = Sql::new(
-        "look for connections",
+        "find connections",
         concat!(
             "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
             live!(),
@@ -357,7 +357,7 @@ pub(super) mod sql {
     );
 
     pub(crate) const OF_ALL: Sql = Sql::new(
-        "look for connections",
+        "find connections",
         concat!(
             "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
             live!(),
@@ -366,7 +366,7 @@ pub(super) mod sql {
     );
 
     pub(crate) const ONE: Sql = Sql::new(
-        "look for a connection",
+        "find a connection",
         concat!(
             "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
             live!(),
@@ -378,19 +378,19 @@ pub(super) mod sql {
         Sql::new("count connections", concat!("select count(*) ", live!(), " and seat.account_id = $1"));
 
     pub(crate) const ADD: Sql = Sql::new(
-        "keep a connection",
+        "store a connection",
         "insert into seat (id, account_id, node, lineage, door, address, since) \
          values (nextval('seat_id'), $1, $2, $3, $4, $5, $6) returning id",
     );
 
     /// Inserts a connection that already has an id.
     pub(crate) const ADD_AGAIN: Sql = Sql::new(
-        "keep a connection",
+        "store a connection",
         "insert into seat (id, account_id, node, lineage, door, address, since) values ($1, $2, $3, $4, $5, $6, $7) \
          on conflict (id) do nothing",
     );
 
-    pub(crate) const REMOVE: Sql = Sql::new("give a connection up", "delete from seat where id = $1");
+    pub(crate) const REMOVE: Sql = Sql::new("release a connection", "delete from seat where id = $1");
 
     /// Marks a connection as ended. Its node closes it and removes the row.
     pub(crate) const END: Sql =
@@ -398,24 +398,24 @@ pub(super) mod sql {
 
     /// Ended connections of a node, until it has closed them and removed the rows.
     pub(crate) const ENDED: Sql = Sql::new(
-        "look for connections that ended",
+        "find ended connections",
         "select id, ending from seat where node = $1 and ending is not null order by id",
     );
 
     pub(crate) const OF_NODE: Sql =
-        Sql::new("look for connections", "select id from seat where node = $1 order by id");
+        Sql::new("find connections", "select id from seat where node = $1 order by id");
 
     /// Removes connections of removed nodes.
     pub(crate) const SWEEP: Sql = Sql::new(
-        "forget connections of nodes that are gone",
+        "delete connections of stale nodes",
         "delete from seat where not exists (select 1 from node where node.id = seat.node)",
     );
 
     pub(crate) const SET_SILENT: Sql =
-        Sql::new("note which connections answer", "update seat set is_silent = $2 where id = $1");
+        Sql::new("record which connections respond", "update seat set is_silent = $2 where id = $1");
 
     pub(crate) const REMEMBER: Sql = Sql::new(
-        "remember a client",
+        "store the gateway of a client",
         concat!(
             "insert into session (lineage, gateway, seen_us) values ($1, $2, ",
             now_us!(),
@@ -424,10 +424,10 @@ pub(super) mod sql {
     );
 
     pub(crate) const RECALL: Sql =
-        Sql::new("recall a client", "select gateway from session where lineage = $1");
+        Sql::new("read the gateway of a client", "select gateway from session where lineage = $1");
 
     pub(crate) const SWEEP_CLIENTS: Sql =
-        Sql::new("forget old clients", "delete from session where seen_us < $1");
+        Sql::new("delete old clients", "delete from session where seen_us < $1");
 }
 
 #[cfg(test)]

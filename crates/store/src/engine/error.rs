@@ -17,7 +17,7 @@ pub enum StoreError {
     #[error(
         "another import is writing to the store at {}{}: wait until it ends, or stop it and start again{}",
         place, process(*pid),
-        if place.path().is_none() { "; what was killed, on whichever machine, is out of the way after 15 s" } else { "" }
+        if place.path().is_none() { "; the lock of a killed process expires after 15 s" } else { "" }
     )]
     Busy { place: Place, pid: Option<u32> },
     #[error(
@@ -38,15 +38,15 @@ pub enum StoreError {
     )]
     TooOld { place: Place, found: i64, oldest: i64 },
     #[error(
-        "migration {version} of {} is not the one this program carries: use the release that created the store",
+        "migration {version} of {} differs from that of this program: use the release that created the store",
         place
     )]
     Changed { place: Place, version: i64 },
     #[error("{} is not a store of this program: name another {}", place, elsewhere(place))]
     Foreign { place: Place },
     #[error(
-        "{place} has only the beginning of a move from {from}: run that `chandler move` again to finish it, or empty \
-         {place} and begin anew"
+        "{place} contains an incomplete move from {from}: run that `chandler move` again to finish it, or \
+         empty {place} and start over"
     )]
     HalfMoved { place: Place, from: String },
     #[error(
@@ -57,18 +57,19 @@ pub enum StoreError {
     #[error("the store at {place} is being restored{}: wait until that ends, and run this again", process(*pid))]
     Restoring { place: Place, pid: Option<u32> },
     #[error(
-        "{place} has only a part of the backup {from}: run the same `chandler restore` again, with --replace"
+        "{place} contains an incomplete restore of the backup {from}: run the same `chandler restore` \
+         again, with --replace"
     )]
     HalfRestored { place: Place, from: String },
     #[error(
-        "cannot {what}: a change of {} was interrupted and has to be undone first, which takes the right to write: \
-         run this as the owner of the file",
+        "cannot {what}: a change of {} was interrupted and has to be undone first, which requires write \
+         permission: run this as the owner of the file",
         place
     )]
     Interrupted { what: &'static str, place: Place, source: Cause },
     #[error(
-        "{} is empty and has lost what was in it: restore a backup with `chandler restore`, \
-         or move the file away to begin without {}",
+        "{} is empty, its contents are lost: restore a backup with `chandler restore`, or move the file \
+         away to begin without {}",
         place,
         content(place)
     )]
@@ -76,7 +77,7 @@ pub enum StoreError {
     #[error("cannot {what}: {} is damaged: run `chandler check`, then {}", place, mend(place))]
     Damaged { what: &'static str, place: Place, source: Option<Cause> },
     #[error(
-        "cannot {what}: no space left for {}: free some and run this again, nothing is half written",
+        "cannot {what}: no space left for {}: free some and run this again, nothing was partially written",
         place
     )]
     Full { what: &'static str, place: Place, source: Cause },
@@ -89,16 +90,17 @@ pub enum StoreError {
     Disk { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
     Locked { what: &'static str, place: Place, source: Cause },
-    #[error("cannot {what}: it was replaced in {} meanwhile: ask again", place)]
+    #[error("cannot {what}: it was replaced in {} in the meantime: try again", place)]
     Replaced { what: &'static str, place: Place },
     #[error(
-        "the cache in {} is used by another server{}: give each server a directory of its own",
+        "the cache in {} is used by another server{}: give each server its own directory",
         place, process(*pid)
     )]
     CacheInUse { place: Place, pid: Option<u32> },
     /// The database is unreachable, or the connection broke before anything was changed.
     #[error(
-        "cannot {what}: {source}: see that the server runs, and that the address names its host and port"
+        "cannot {what}: {source}: check that the server is running, and that the address has its host and \
+         port"
     )]
     Away { what: &'static str, place: Place, source: Cause },
     /// The database is reachable but rejects the user, password, certificate or database name.
@@ -115,11 +117,12 @@ pub enum StoreError {
     #[error("cannot {what} at {place}: {source}")]
     TooOldServer { what: &'static str, place: Place, source: Cause },
     #[error(
-        "another process has taken over the writing to {place}: nothing of this change was stored; run this again when it has ended"
+        "another process has taken the write lock of {place}: nothing was stored; run this again when it \
+         has ended"
     )]
     LeaseLost { place: Place },
     /// The outcome of the change is unknown.
-    #[error("cannot tell whether it was possible to {what}: {source}")]
+    #[error("the outcome of the attempt to {what} is unknown: {source}")]
     Unknown { what: &'static str, place: Place, source: Cause },
     /// Not a failure: the call would block. See [`without_waiting`](crate::without_waiting).
     #[error("cannot {what} without waiting for the database")]
@@ -130,7 +133,7 @@ pub enum StoreError {
     Io { what: &'static str, place: Place, source: io::Error },
     #[error("cannot {what}: {} holds {text:?} where a {field} belongs", place)]
     Value { what: &'static str, place: Place, field: &'static str, text: String },
-    #[error("there is an account named {name:?} already: choose another name")]
+    #[error("an account named {name:?} already exists: choose another name")]
     Taken { name: String },
     #[error("account {} has done this too often within an hour: wait {retry_after_s} s", account.0)]
     TooOften { account: AccountId, retry_after_s: i64 },

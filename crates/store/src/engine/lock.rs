@@ -109,11 +109,11 @@ macro_rules! now_us {
 
 // Does not block on a holder that is writing.
 const LOOK: Sql = Sql::new(
-    "look who has a lease",
+    "read the lease holder",
     concat!("select holder from lease where name = $1 and until_us > ", now_us!()),
 );
 const TAKE: Sql = Sql::new(
-    "take a lease",
+    "acquire a lease",
     concat!(
         "insert into lease (name, holder, until_us) values ($1, $2, ",
         now_us!(),
@@ -131,11 +131,11 @@ fn renewal(schema: &str) -> String {
         "update \"{schema}\".lease set until_us = {now} + cast($3 as bigint) where name = $1 and holder = $2"
     )
 }
-const FENCE: &str = "make sure of a lease";
+const FENCE: &str = "check a lease";
 fn fencing(schema: &str) -> String {
     format!("select name from \"{schema}\".lease where name = $1 and holder = $2 for update")
 }
-const RELEASE: Sql = Sql::new("give up a lease", "delete from lease where name = $1 and holder = $2");
+const RELEASE: Sql = Sql::new("release a lease", "delete from lease where name = $1 and holder = $2");
 
 /// The holder of a lease.
 #[derive(Clone, Copy, Debug, Default)]

@@ -26,7 +26,7 @@ pub(crate) const NOTE: Sql = Sql {
         "insert into migration (version, name, digest, applied_at, oldest) values ($1, $2, $3, $4, $5)",
     ),
     ..Sql::new(
-        "note a migration",
+        "record a migration",
         "insert into migration (version, name, digest, applied_at) select $1, $2, $3, $4 where $5 is not null",
     )
 };
@@ -38,10 +38,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Version of a ledger row that marks the target of a move. No migration uses it, so older programs
 /// refuse the database as too new.
 pub(crate) const MOVING: i64 = i64::MAX;
-const ANY_STEP: Sql =
-    Sql::new("look for migrations", "select version from migration where version > 0 limit 1");
-const MOVED_FROM: Sql =
-    Sql::new("look for a move that was interrupted", "select name from migration where version = $1");
+const ANY_STEP: Sql = Sql::new("find migrations", "select version from migration where version > 0 limit 1");
+const MOVED_FROM: Sql = Sql::new("find an interrupted move", "select name from migration where version = $1");
 
 /// Returns the schema version of a database; 0 for an empty one. For a newer database that admits
 /// this program, returns the newest version that this program knows.
@@ -137,7 +135,7 @@ fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreE
     if db.is_remote() {
         // A step that waits for a table lock blocks all other sessions, and servers of the previous
         // version are running.
-        db.script("wait for no lock for long", "set local lock_timeout = '1s'")?;
+        db.script("set the lock timeout", "set local lock_timeout = '1s'")?;
     }
     schema(db, migrations)?;
     db.mark_as_ours()?;

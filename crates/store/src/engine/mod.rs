@@ -110,7 +110,7 @@ impl Db {
             Engine::Sqlite(database) => database.data_version().map(Some),
             Engine::Postgres(_) => Ok(None),
         };
-        mark.map_err(self.fail("look for changes"))
+        mark.map_err(self.fail("check for changes"))
     }
 
     pub(crate) fn dialect(&self) -> Dialect {
@@ -420,6 +420,6 @@ fn may_ask_server() -> Result<(), Fault> {
     if waiting::may_wait() {
         return Ok(());
     }
-    let cause = "a server would have to be asked on a thread that must not wait".into();
+    let cause = "the server cannot be queried on a thread that must not block".into();
     Err(Fault::Engine(error::Trouble { kind: error::Kind::Waits, cause }))
 }

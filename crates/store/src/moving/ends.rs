@@ -62,7 +62,7 @@ pub fn servers(place: &Place) -> Result<u64, StoreError> {
 }
 
 const SERVERS: Sql = Sql::new(
-    "look for servers",
+    "find servers",
     "select count(*) from node where seen_us > cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) - 15000000",
 );
 
@@ -346,7 +346,7 @@ impl Target {
     }
 }
 
-const MARKED: Sql = Sql::new("look for a move", "select name, digest from migration where version = $1");
+const MARKED: Sql = Sql::new("find a move", "select name, digest from migration where version = $1");
 const UNMARK: Sql = Sql::new("mark the end of a move", "delete from migration where version = $1");
 
 /// The source of an incomplete target, which is marked by a row in its migration ledger, with a

@@ -13,30 +13,29 @@ pub enum MoveError {
     Stopped,
     #[error("{place} cannot be moved to itself: name another place with --to")]
     Same { place: Place },
-    #[error(
-        "{place} has something in it already: a store is moved to a place that has nothing: {}",
-        instead(place)
-    )]
+    #[error("{place} is not empty: a store can only be moved to an empty place: {}", instead(place))]
     NotEmpty { place: Place },
     #[error(
-        "{place} has the beginning of a move of {of}, as that was then: run the same command with that store, unchanged, or empty \
-         the target ({}) and begin anew",
+        "{place} contains an incomplete move of {of} in an earlier state: run the same command with that \
+         store, unchanged, or empty the target ({}) and start over",
         removal(place)
     )]
     Other { place: Place, of: String },
     #[error("{place} is in use by {by}: stop every server of it, and run this again")]
     InUse { place: Place, by: String },
     #[error(
-        "{from} was changed while it was moved: stop what uses it, empty the target ({}), and begin anew",
+        "{from} was changed while it was moved: stop what uses it, empty the target ({}), and start over",
         removal(to)
     )]
     Changed { from: Place, to: Place },
     #[error(
-        "table {table} of the {part} is not the same at both ends, so it is not known how to move it: use a release that knows both"
+        "table {table} of the {part} differs at both ends and cannot be moved: use a release that supports \
+         both"
     )]
     Schema { part: DatabaseName, table: String },
     #[error(
-        "the rows of table {table} of the {part} at {to} are not those of the source: empty the target ({}), and begin anew",
+        "the rows of table {table} of the {part} at {to} are not those of the source: empty the target \
+         ({}), and start over",
         removal(to)
     )]
     Differs { part: DatabaseName, table: String, to: Place },

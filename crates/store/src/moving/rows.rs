@@ -252,7 +252,7 @@ pub(super) fn count(db: &Db, table: &Table) -> Result<u64, StoreError> {
 pub(super) fn is_empty(db: &Db, table: &Table) -> Result<bool, StoreError> {
     let text = format!("select 1 from {} limit 1", table.name);
     let mut is_empty = true;
-    db.each_text("look for rows", &text, &[], |_| {
+    db.each_text("find rows", &text, &[], |_| {
         is_empty = false;
         Ok(std::ops::ControlFlow::Break(()))
     })?;

@@ -270,22 +270,22 @@ pub(super) mod sql {
         ALL_TOPICS: "list the topics for operators", concat!(select_topic!(), "order by t.id desc limit $1 offset $2");
         HIDDEN_TOPICS: "list the hidden topics",
             concat!(select_topic!(), "where t.hidden_at is not null order by t.id desc limit $1 offset $2");
-        RECENT_TOPICS: "look when an account wrote topics",
+        RECENT_TOPICS: "read when an account wrote topics",
             "select created_at from sealed_topic where account_id = $1 order by id desc limit $2";
         ADD_TOPIC: "add a topic",
             "insert into topic (id, account_id, kind, title, description, body, tickers, hashtags, created_at) \
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-        ADD_SYMBOL: "note what a topic is about",
+        ADD_SYMBOL: "record the tickers of a topic",
             "insert into topic_symbol (symbol, topic_id) values ($1, $2) on conflict (symbol, topic_id) do nothing";
         SET_TOPIC_HIDDEN: "hide or restore a topic",
             "update topic set hidden_at = $1, hidden_because = $2 where id = $3";
         COUNT_REPLIES: "count the replies of a topic", "update topic set replies = replies + $1 where id = $2";
 
-        HAS_SEEN: "look whether an account has opened a topic",
+        HAS_SEEN: "check whether an account has opened a topic",
             "select exists (select 1 from sealed_topic_view where topic_id = $1 and account_id = $2)";
-        ADD_VIEW: "note that an account has opened a topic",
+        ADD_VIEW: "record that an account has opened a topic",
             "insert into topic_view (topic_id, account_id) values ($1, $2) on conflict (topic_id, account_id) do nothing";
-        COUNT_VIEW: "count who has opened a topic", "update topic set views = views + 1 where id = $1";
+        COUNT_VIEW: "count the accounts that opened a topic", "update topic set views = views + 1 where id = $1";
 
         REPLY: "read a reply", concat!(select_reply!(), "where r.id = $1");
         NEWEST_REPLIES: "list the replies of a topic",
@@ -300,9 +300,9 @@ pub(super) mod sql {
             );
         HIDDEN_REPLIES: "list the hidden replies",
             concat!(select_reply!(), "where r.hidden_at is not null order by r.id desc limit $1 offset $2");
-        REPLIES_IN_TOPIC: "look how an account has replied",
+        REPLIES_IN_TOPIC: "read the recent replies of an account",
             "select count(*), max(created_at) from sealed_topic_reply where account_id = $1 and topic_id = $2";
-        RECENT_REPLY: "look when an account replied",
+        RECENT_REPLY: "read when an account replied",
             "select created_at from sealed_topic_reply where account_id = $1 order by id desc limit 1 offset $2";
         ALL_IN_TOPIC: "count all replies of a topic", "select count(*) from topic_reply where topic_id = $1";
         ADD_REPLY: "add a reply",

@@ -205,7 +205,7 @@ pub(super) mod sql {
 
     statements! {
         for crate::engine::migrations::ACCOUNTS;
-        FOLLOWED: "list what an account follows",
+        FOLLOWED: "list the followed securities of an account",
             "select place, symbol, watched_at, price, pinned from sealed_watched_security where account_id = $1";
         FOLLOW: "follow a security",
             "insert into watched_security (account_id, symbol, watched_at, price, pinned, place) \
@@ -222,10 +222,10 @@ pub(super) mod sql {
 
         MEMBERS: "read the watchlists of an account",
             "select group_id, place, symbol from sealed_watchlist_member where account_id = $1";
-        PUT_MEMBER: "put a security on a watchlist",
+        PUT_MEMBER: "add a security to a watchlist",
             "insert into watchlist_member (account_id, group_id, symbol, place) values ($1, $2, $3, $4) \
              on conflict (account_id, group_id, symbol) do update set place = excluded.place";
-        REMOVE_MEMBER: "take a security from a watchlist",
+        REMOVE_MEMBER: "remove a security from a watchlist",
             "delete from watchlist_member where account_id = $1 and group_id = $2 and symbol = $3";
     }
 

@@ -129,8 +129,7 @@ pub(crate) fn numbers_counter(id: AccountId) -> String {
 const TURNS: i64 = 256;
 
 // PostgreSQL only: the SQLite schema has no table `turn`.
-const TURN: Sql =
-    Sql::new("wait for a turn at a journal", "select number from turn where number = $1 for update");
+const TURN: Sql = Sql::new("lock a journal", "select number from turn where number = $1 for update");
 
 /// The account lock for a journal, released on drop.
 #[derive(Debug)]

@@ -4,21 +4,21 @@ use crate::engine::statements::statements;
 
 statements! {
     for crate::engine::migrations::ACCOUNTS;
-    HEAD: "read how far a journal is",
+    HEAD: "read a journal head",
         "select revision, last_number, horizon, wake from sealed_journal_head where account_id = $1";
-    HEAD_AND_VERSION: "read how far a journal is",
+    HEAD_AND_VERSION: "read a journal head",
         "select revision, last_number, horizon, wake, (select next from counter where name = 'version') \
          from sealed_journal_head where account_id = $1";
     HEADS: "list the journals",
         "select account_id, revision, last_number, horizon, wake from sealed_journal_head order by account_id";
-    DUE: "list the accounts that wait",
+    DUE: "list the pending accounts",
         "select account_id from sealed_journal_head where wake <= $1 order by wake, account_id limit $2";
-    NEXT_WAKE: "look for the next account that waits", "select wake from sealed_journal_head where wake is not null order by wake limit 1";
-    PUT_HEAD: "note how far a journal is",
+    NEXT_WAKE: "find the next pending account", "select wake from sealed_journal_head where wake is not null order by wake limit 1";
+    PUT_HEAD: "record a journal head",
         "insert into journal_head (account_id, revision, last_number, horizon, wake) values ($1, $2, $3, $4, $5) \
          on conflict (account_id) do update set revision = excluded.revision, last_number = excluded.last_number, \
             horizon = excluded.horizon, wake = excluded.wake";
-    MOVE_HEAD: "note how far a journal has come",
+    MOVE_HEAD: "advance a journal head",
         "update journal_head set revision = $1, last_number = $2, horizon = $3, wake = $4 \
          where account_id = $5 and revision = $6 and last_number = $7 and horizon = $8 and wake is not distinct from $9";
 
@@ -34,38 +34,38 @@ statements! {
 
     SNAPSHOT: "read a snapshot",
         "select number, state from sealed_journal_snapshot where account_id = $1 and format = $2";
-    PUT_SNAPSHOT: "keep a snapshot",
+    PUT_SNAPSHOT: "store a snapshot",
         "insert into journal_snapshot (account_id, number, format, state) values ($1, $2, $3, $4) \
          on conflict (account_id) do update set number = excluded.number, format = excluded.format, state = excluded.state";
     DROP_SNAPSHOT: "drop a snapshot", "delete from journal_snapshot where account_id = $1";
 
-    REQUEST: "look for a request",
+    REQUEST: "find a request",
         "select answer from sealed_journal_request where account_id = $1 and name = $2 and at > $3";
-    PUT_REQUEST: "note a request",
+    PUT_REQUEST: "record a request",
         "insert into journal_request (account_id, name, answer, at) values ($1, $2, $3, $4) \
          on conflict (account_id, name) do update set answer = excluded.answer, at = excluded.at";
-    FORGET_REQUESTS: "forget requests",
+    FORGET_REQUESTS: "delete requests",
         "delete from journal_request where (account_id, name) in \
             (select account_id, name from journal_request where at <= $1 order by at limit $2)";
 
-    FORGET_REQUESTS_OF: "forget the requests of an account", "delete from journal_request where account_id = $1";
+    FORGET_REQUESTS_OF: "delete the requests of an account", "delete from journal_request where account_id = $1";
 
-    NUMBERS_USED: "read the numbers that were given out", "select next from counter where name = $1";
-    RAISE_NUMBERS_USED: "note the numbers that were given out",
+    NUMBERS_USED: "read the issued numbers", "select next from counter where name = $1";
+    RAISE_NUMBERS_USED: "record the issued numbers",
         "insert into counter (name, next) values ($1, $2) on conflict (name) do update \
          set next = case when excluded.next > counter.next then excluded.next else counter.next end";
 
-    HAS_CUT: "look for a cut", "select exists (select 1 from sealed_journal_cut where account_id = $1 and name = $2)";
-    ADD_CUT: "note a cut",
+    HAS_CUT: "find a cut", "select exists (select 1 from sealed_journal_cut where account_id = $1 and name = $2)";
+    ADD_CUT: "record a cut",
         "insert into journal_cut (account_id, name, rewound_to, horizon, cut_at) values ($1, $2, $3, $4, $5)";
     CUTS: "list the cuts",
         "select c.name, c.rewound_to, c.horizon, c.cut_at, \
             (select count(*) from journal_cut_entry e where e.account_id = c.account_id and e.name = c.name) \
          from sealed_journal_cut c where c.account_id = $1 order by c.cut_at, c.name";
-    ADD_CUT_ENTRIES: "keep what is cut",
+    ADD_CUT_ENTRIES: "archive a cut",
         "insert into journal_cut_entry (account_id, name, number, at, entry) \
          select account_id, $1, number, at, entry from sealed_journal where account_id = $2 and number > $3";
-    CUT_ENTRIES: "read what was cut",
+    CUT_ENTRIES: "read an archived cut",
         "select number, at, entry from sealed_journal_cut_entry \
          where account_id = $1 and name = $2 and number > $3 order by number limit $4";
 }

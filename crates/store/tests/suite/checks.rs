@@ -80,7 +80,7 @@ fn a_body_without_an_entry_is_found() {
         &[
             "block 2 belongs to no series",
             "700.HK/1m at 1970-01-01T00:00:00Z: a block before or after block 1 is missing",
-            "700.HK/1m: the series says 20 rows in 2 blocks of 12 bytes from 1970-01-01T00:00:00Z to \
+            "700.HK/1m: the series has 20 rows in 2 blocks of 12 bytes from 1970-01-01T00:00:00Z to \
              1970-01-01T00:00:19Z, its blocks 10 in 1 of 5 from 1970-01-01T00:00:00Z to 1970-01-01T00:00:09Z",
         ],
     );
@@ -91,7 +91,7 @@ fn a_body_of_another_length_is_found() {
     check(
         "update block_body set body = substr(body, 1, 1) where id = 3",
         &[],
-        &["AAPL.US/1m at 1970-01-01T00:00:00Z: block 3 has 1 bytes, its entry says 5"],
+        &["AAPL.US/1m at 1970-01-01T00:00:00Z: block 3 has 1 bytes, its entry has 5"],
     );
 }
 
@@ -99,7 +99,7 @@ fn a_body_of_another_length_is_found() {
 fn overlapping_entries_are_found() {
     check(
         "update block_index set last_at = 10 where body_id = 1",
-        &["a row of table block_index is not as it was written: 1 0"],
+        &["a row of table block_index differs from what was written: 1 0"],
         &["700.HK/1m at 1970-01-01T00:00:10Z: block 2 starts before block 1 ends, at 1970-01-01T00:00:10Z"],
     );
 }
@@ -124,7 +124,7 @@ fn ids_that_would_be_assigned_twice_are_found() {
     for name in ["block", "series", "version"] {
         let damage = format!("update counter set next = 1 where name = '{name}'");
         let behind = format!("the counter of {name} ids is behind the ids in use");
-        let changed = format!("a row of table counter is not as it was written: {name}");
+        let changed = format!("a row of table counter differs from what was written: {name}");
         check(&damage, &[&changed], &[&behind]);
         let damage = format!("delete from counter where name = '{name}'");
         check(&damage, &["table counter has 5 rows, 6 were written"], &[&behind]);
@@ -142,7 +142,7 @@ fn an_unreadable_value_does_not_hide_other_findings() {
     let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert!(texts.iter().any(|text| text.contains("\"-1\" where a count belongs")), "{texts:?}");
     assert!(texts.iter().any(|text| text == "block 3 belongs to no series"), "{texts:?}");
-    assert!(texts.iter().any(|text| text.starts_with("AAPL.US/1m: the series says")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.starts_with("AAPL.US/1m: the series has")), "{texts:?}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn break_a_seal(conn: &Connection, table: &Table) -> String {
         })
         .collect();
     conn.execute(&format!("update {name} set seal = seal + 1 where ({keys}) = ({first})"), []).unwrap();
-    format!("a row of table {name} is not as it was written: {}", key.join(" "))
+    format!("a row of table {name} differs from what was written: {}", key.join(" "))
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_damaged_key_with_invalid_utf8_is_reported() {
     let conn = Connection::open(from.home.path().join("accounts.db")).unwrap();
     conn.execute_batch("update exchange_rate set currency = cast(x'ff41' as text)").unwrap();
     let found = check_accounts(from.home.path());
-    assert_eq!(found, ["a row of table exchange_rate is not as it was written: \u{fffd}A x"]);
+    assert_eq!(found, ["a row of table exchange_rate differs from what was written: \u{fffd}A x"]);
 }
 
 /// Returns statements with the damage that a disk or a careless edit may cause.
@@ -224,7 +224,7 @@ fn the_list_of_sealed_tables_is_not_trusted() {
         conn.execute_batch(damage).unwrap();
         let found = check_accounts(dir);
         assert!(
-            found.iter().any(|text| text.starts_with("table sealed_table does not say of table")),
+            found.iter().any(|text| text.starts_with("table sealed_table has no entry for table")),
             "{damage}"
         );
         // A result is the same as before, or an error.

@@ -137,7 +137,8 @@ fn a_half_restored_store_is_refused() {
     fs::write(store.join("restore.unfinished"), "saved").unwrap();
     for access in [store::Access::Read, store::Access::Look, store::Access::Write { now: NOW }] {
         let refused = store::Store::open(store, access).unwrap_err();
-        let says = "has only a part of the backup saved: run the same `chandler restore` again";
+        let says =
+            "contains an incomplete restore of the backup saved: run the same `chandler restore` again";
         assert!(refused.to_string().contains(says), "{refused}");
     }
     for refused in [Accounts::open(store, NOW), Accounts::look(store)] {

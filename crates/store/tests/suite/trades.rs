@@ -110,10 +110,10 @@ fn a_change_of_an_earlier_day_invalidates_sizes() {
 fn missing_or_changed_trades_are_detected() {
     let by_seals_alone = [("delete from trade_day where day = '2026-03-17'", "days with trades")];
     let always = [
-        ("delete from trade_index where day = '2026-03-18' and place = 1", "do not come to"),
+        ("delete from trade_index where day = '2026-03-18' and place = 1", "do not add up to"),
         ("delete from trade_index where day = '2026-03-18' and place = 0", ""),
         ("update trade_body set body = substr(body, 1, 1) where id = 1", "not the one that was written"),
-        ("update trade_day set row_count = 4 where day = '2026-03-16'", "do not come to"),
+        ("update trade_day set row_count = 4 where day = '2026-03-16'", "do not add up to"),
         ("delete from trade_body where id = 1", "no body"),
     ];
     for (change, says) in always.into_iter().chain(by_seals_alone.into_iter().filter(|_| SEALED)) {

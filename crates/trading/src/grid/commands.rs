@@ -51,7 +51,7 @@ pub fn grid_symbol_info(
 ) -> Result<GridSymbolInfo, Refusal> {
     let security = check_symbol(view, symbol)?;
     if security.kind == Kind::Option {
-        return Err(Refusal::check(1, "symbol not tradable").because("there are no grids on options"));
+        return Err(Refusal::check(1, "symbol not tradable").because("grids on options are not supported"));
     }
     let ticks = view.ticks(symbol, security.kind, view.date(symbol.market()));
     Ok(GridSymbolInfo {
@@ -185,7 +185,7 @@ fn ends_at(view: &MarketView<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Op
         GridTimeInForce::GoodTilDate => Ok(rule.expire_time),
         GridTimeInForce::Day => {
             let end = intraday_end(view.venue(symbol.market()), view.at);
-            let no_day = || Refusal::plain("the calendar has no day on which it could trade");
+            let no_day = || Refusal::plain("the calendar has no day on which the order could trade");
             end.map(Some).ok_or_else(no_day)
         }
     }

@@ -165,7 +165,7 @@ fn born(
     origin: GridOrigin,
 ) -> Result<AcceptedOrder, Refusal> {
     let symbol = &terms.symbol;
-    let no_day = || Refusal::plain("the calendar has no day on which it could trade");
+    let no_day = || Refusal::plain("the calendar has no day on which the order could trade");
     let placement = place(view.venue(symbol.market()), hours(&terms), view.at).ok_or_else(no_day)?;
     let no_quotes = || Refusal::plain("no quotes");
     let security = view.security_on(symbol, placement.day).ok_or_else(no_quotes)?;

@@ -155,19 +155,19 @@ fn add_row(charges: &mut Vec<Charge>, row: &Row<'_>) -> Result<(), TableError> {
         "both" => None,
         "buy" => Some(Side::Buy),
         "sell" => Some(Side::Sell),
-        _ => return Err(row.wrong("side is none of both, buy, sell")),
+        _ => return Err(row.wrong("side is not one of both, buy, sell")),
     };
     let base = match base {
         "order" => Base::Order,
         "amount" => Base::Amount,
         "quantity" => Base::Quantity,
-        _ => return Err(row.wrong("base is none of order, amount, quantity")),
+        _ => return Err(row.wrong("base is not one of order, amount, quantity")),
     };
     let rounding = match round {
         "cent" => Rounding::Cent,
         "cent_up" => Rounding::CentUp,
         "whole_up" => Rounding::WholeUp,
-        _ => return Err(row.wrong("round is none of cent, cent_up, whole_up")),
+        _ => return Err(row.wrong("round is not one of cent, cent_up, whole_up")),
     };
     let rate = row.decimal("rate", rate, RATE_DECIMALS)?;
     if matches!(base, Base::Amount) && rate > AMOUNT_RATE_MAX {
@@ -183,7 +183,7 @@ fn add_row(charges: &mut Vec<Charge>, row: &Row<'_>) -> Result<(), TableError> {
         None => charges.push(Charge { market, code: code.to_owned(), group, side, rows: vec![new] }),
         Some(charge) => {
             if (charge.group, charge.side) != (group, side) {
-                return Err(row.wrong(format!("{code} has another group or side above")));
+                return Err(row.wrong(format!("{code} has a different group or side in an earlier row")));
             }
             if charge.rows.iter().any(|known| known.kind == kind && known.from >= new.from) {
                 return Err(row.wrong(format!("dates of {code} must ascend")));

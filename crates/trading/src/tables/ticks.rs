@@ -119,10 +119,10 @@ fn read_row(row: &Row<'_>) -> Result<ReadRow, TableError> {
         _ => return Err(row.wrong("includes is neither upper nor lower")),
     };
     if tick == 0 || to <= over {
-        return Err(row.wrong("a band ends above where it begins, and its tick is above zero"));
+        return Err(row.wrong("a band must end above its start, and its tick must be above zero"));
     }
     if over % tick != 0 || (to != OPEN && to % tick != 0) {
-        return Err(row.wrong("the ends of a band are multiples of its tick"));
+        return Err(row.wrong("the ends of a band must be multiples of its tick"));
     }
     Ok(((market, whom), row.from(from)?, Band { over, to, tick }, includes))
 }
@@ -134,10 +134,10 @@ impl Ticks {
             return Err(row.wrong("bands of one table include the same end"));
         }
         if band.over > end {
-            return Err(row.wrong("a hole: this band begins above the end of the one before it"));
+            return Err(row.wrong("a gap: this band begins above the end of the previous one"));
         }
         if band.over < end {
-            return Err(row.wrong("an overlap: this band begins below the end of the one before it"));
+            return Err(row.wrong("an overlap: this band begins below the end of the previous one"));
         }
         self.bands.push(band);
         Ok(())

@@ -281,8 +281,8 @@ fn a_time_in_force_refusal_has_a_detail() {
     let for_long = Terms { time_in_force: TimeInForce::GoodTilCanceled, ..buy("700.HK", OrderType::Market) };
     let overnight = Terms { outside_rth: Some(OutsideRth::Overnight), ..buy("AAPL.US", OrderType::Market) };
     for (terms, detail) in [
-        (for_long, "MO is for the day alone"),
-        (overnight, "overnight there are limit orders for the day alone"),
+        (for_long, "MO must be a day order"),
+        (overnight, "overnight sessions accept only limit day orders"),
         (until("2026-03-17"), "it ends on 2026-03-17, and 2026-03-18 is the first day it could trade on"),
         (until("2027-03-20"), "2027-03-20 is more than 366 days after 2026-03-18"),
     ] {

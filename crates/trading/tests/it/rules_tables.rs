@@ -18,20 +18,20 @@ fn invalid_tick_tables_are_refused() {
     let us = "US,*,-,0,-,0.01,lower";
     wrong(
         &format!("{us}\nHK,*,-,0,1,0.01,upper\nHK,*,-,2,3,0.01,upper"),
-        "ticks.csv:4: a hole: this band begins above the end of the one before it",
+        "ticks.csv:4: a gap: this band begins above the end of the previous one",
     );
     wrong(
         &format!("{us}\nHK,*,-,0,2,0.01,upper\nHK,*,-,1,3,0.01,upper"),
-        "ticks.csv:4: an overlap: this band begins below the end of the one before it",
+        "ticks.csv:4: an overlap: this band begins below the end of the previous one",
     );
     wrong(
         &format!("{us}\nHK,*,-,0,2,0.01,upper\nHK,*,-,2,3,0.01,lower"),
         "ticks.csv:4: bands of one table include the same end",
     );
-    wrong("HK,*,-,0,0.255,0.01,upper", "ticks.csv:2: the ends of a band are multiples of its tick");
+    wrong("HK,*,-,0,0.255,0.01,upper", "ticks.csv:2: the ends of a band must be multiples of its tick");
     wrong(
         "HK,*,-,1,1,0.01,upper",
-        "ticks.csv:2: a band ends above where it begins, and its tick is above zero",
+        "ticks.csv:2: a band must end above its start, and its tick must be above zero",
     );
     wrong("HK,bond,-,0,1,0.01,upper", "ticks.csv:2: \"bond\" is not a kind");
     wrong("HK,AAPL.US,-,0,1,0.01,upper", "ticks.csv:2: AAPL.US is not a security of HK");
@@ -70,7 +70,7 @@ fn other_invalid_tables_are_refused() {
     );
     fees(
         "HK,*,X,THIRD_FEES,both,-,weight,0.02,-,-,cent",
-        "fees.csv:2: base is none of order, amount, quantity",
+        "fees.csv:2: base is not one of order, amount, quantity",
     );
     fees("HK,*,X,MY_FEES,both,-,order,1,-,-,cent", "fees.csv:2: \"MY_FEES\" is not a group");
     fees(

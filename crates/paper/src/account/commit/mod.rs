@@ -81,7 +81,7 @@ pub(crate) enum CommitError {
     /// Error of the shared transaction.
     #[error(transparent)]
     Store(Arc<StoreError>),
-    #[error("the thread that wrote this has ended in the middle")]
+    #[error("the writing thread ended unexpectedly")]
     Lost,
 }
 
@@ -284,7 +284,7 @@ impl Turn<'_> {
             }
         }));
         if report.is_err() {
-            tracing::error!(account = pending.account.0, "a listener has panicked");
+            tracing::error!(account = pending.account.0, "a listener panicked");
         }
         pending.last_pushed.set(Some(head));
     }

@@ -20,39 +20,41 @@ use crate::written::Instant;
 /// Value of the `account` parameter that selects all accounts.
 const ALL: &str = "all";
 
-pub(super) const LIST: Doc = Doc::new(Tag::Account, "connections", "The open long connections of an account")
-    .parameters(&[Parameter::query(
-        "account",
-        Kind::Text,
-        "The name of another account, or all, for those with the operator's role",
-    )])
-    .answers(&[AnswerDoc::ok("The connections, oldest first", &[data::<Connections>()])])
-    .refuses(&[NOT_FOUND]);
+pub(super) const LIST: Doc =
+    Doc::new(Tag::Account, "connections", "List the open long connections of an account")
+        .parameters(&[Parameter::query(
+            "account",
+            Kind::Text,
+            "Name of another account, or all; requires the operator role",
+        )])
+        .answers(&[AnswerDoc::ok("The connections, oldest first", &[data::<Connections>()])])
+        .refuses(&[NOT_FOUND]);
 
 pub(super) const CLOSE: Doc = Doc::new(
     Tag::Account,
     "closeConnection",
-    "Close a long connection: one's own, or any for those with the operator's role",
+    "Close a long connection; operators may close those of any account",
 )
-.parameters(&[Parameter::path("id", "As in the list of connections")])
-.answers(&[AnswerDoc::ok("It is closed", &[data::<ClosedConnection>()])])
+.parameters(&[Parameter::path("id", "Connection id, from the list of connections")])
+.answers(&[AnswerDoc::ok("The connection was closed", &[data::<ClosedConnection>()])])
 .refuses(&[NOT_FOUND]);
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Connections {
     connections: Vec<Connection>,
-    /// Number of connections.
+    /// Number of open connections.
     online: usize,
-    /// Most connections the account may have; null for all accounts.
+    /// Maximum number of connections of the account; null if connections of all accounts are
+    /// listed.
     limit: Option<u32>,
-    /// The account they belong to; absent for all accounts.
+    /// Owner of the connections; absent if connections of all accounts are listed.
     #[serde(flatten)]
     whose: Option<Owner>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Owner {
-    /// Absent for all accounts, like the next two.
+    /// Account number.
     account_id: i64,
     account: String,
     #[schemars(schema_with = "doc::region")]
@@ -63,14 +65,14 @@ struct Owner {
 struct Connection {
     id: String,
     account_id: i64,
-    /// The account's name.
+    /// Account name.
     account: String,
     #[schemars(schema_with = "transports")]
     #[serde(rename = "door")]
     transport: String,
-    /// Remote address, with the port if known; behind an untrusted proxy, the proxy's address.
+    /// Remote address, with the port if known. Behind an untrusted proxy, the proxy's address.
     address: String,
-    /// When it signed in.
+    /// Time of authentication.
     since: Instant,
 }
 

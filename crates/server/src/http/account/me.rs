@@ -13,7 +13,7 @@ use crate::lifting;
 use crate::refusal::Refusal;
 
 pub(super) const ME: Doc =
-    Doc::new(Tag::Account, "me", "Who asks, and the CSRF token that scripts of the pages send as x-csrf")
+    Doc::new(Tag::Account, "me", "The authenticated account, and the CSRF token of its browser session")
         .answers(&[AnswerDoc::ok("The account", &[data::<Identity>()])])
         .refuses(&[BAD_REQUEST]);
 
@@ -23,13 +23,14 @@ struct Identity {
     account: String,
     #[schemars(schema_with = "doc::role")]
     role: &'static str,
-    /// The x-csrf header of every POST, PUT and DELETE in a browser session; null otherwise.
+    /// Value of the x-csrf header, which a browser session must send with every POST, PUT and
+    /// DELETE; null for other credentials.
     csrf: Option<String>,
-    /// The API date that the account's programs are pinned to; absent for the newest.
+    /// API date that the account is pinned to; absent for the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     api_date: Option<String>,
-    /// The store as --store names it, for commands on the server's machine; null except for
-    /// operators.
+    /// Store address as given to --store, for commands on the server's machine; null unless the
+    /// caller is an operator.
     store: Option<String>,
 }
 
@@ -50,12 +51,15 @@ pub(super) fn me(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Ans
 }
 
 pub(super) const PACKAGES: Doc =
-    Doc::new(Tag::Service, "packages", "The markets of the account, as packages")
+    Doc::new(Tag::Service, "packages", "List the account's market data packages")
         .parameters(&[
             Parameter::query("market", Kind::Text, "HK, US, CN, SG or ALL").or(Word::Text("ALL")),
             Parameter::query("account_channel", Kind::Text, "Ignored"),
         ])
-        .answers(&[AnswerDoc::ok("Markets that are granted, and those that are not", &[data::<Packages>()])]);
+        .answers(&[AnswerDoc::ok(
+            "Packages granted to the account, and the remaining ones",
+            &[data::<Packages>()],
+        )]);
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Packages {
@@ -71,7 +75,7 @@ struct Package {
     market: &'static str,
     tags: Vec<String>,
     expired_msg: String,
-    /// Unix seconds; 0 for none.
+    /// Expiry in Unix seconds; 0 if the package does not expire.
     end_time: String,
 }
 

@@ -25,24 +25,17 @@ const ECHO_MAX: usize = 40;
 pub(super) const SHOW: Doc = Doc::new(
     Tag::Account,
     "quota",
-    "What the account has used this month, at which level, why, and when that changes",
+    "Quota used this month, with the account's level, its reason and its next change",
 )
-.parameters(&[Parameter::query(
-    "account",
-    Kind::Text,
-    "The name of another account, for those with the operator's role",
-)])
-.answers(&[AnswerDoc::ok("The month", &[data::<QuotaDocument>()])])
+.parameters(&[Parameter::query("account", Kind::Text, "Name of another account; requires the operator role")])
+.answers(&[AnswerDoc::ok("Quota for the current month", &[data::<QuotaDocument>()])])
 .refuses(&[NOT_FOUND]);
 
-pub(super) const PREVIEW: Doc = Doc::new(
-    Tag::Account,
-    "quotaPreview",
-    "What asking for these securities would cost; nothing is spent by it",
-)
-.body(&[Media::json::<Preview>()])
-.answers(&[AnswerDoc::ok("What would become of each symbol", &[data::<Cost>()])])
-.refuses(&[BAD_REQUEST, TOO_FAST]);
+pub(super) const PREVIEW: Doc =
+    Doc::new(Tag::Account, "quotaPreview", "Preview the quota cost of securities; nothing is charged")
+        .body(&[Media::json::<Preview>()])
+        .answers(&[AnswerDoc::ok("The symbols by outcome, and the total cost", &[data::<Cost>()])])
+        .refuses(&[BAD_REQUEST, TOO_FAST]);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -59,13 +52,13 @@ struct Cost {
     cost: usize,
     fits: bool,
     new: Vec<String>,
-    /// Charged this month already, free until it ends.
+    /// Securities already charged this month, which cost nothing until the month ends.
     already: Vec<String>,
-    /// No candles here: refused, and not charged.
+    /// Symbols without stored candles: requests for them are refused and not charged.
     unknown: Vec<String>,
-    /// In markets the account may not see.
+    /// Symbols in markets that the account has no right to.
     no_access: Vec<String>,
-    /// Not symbols.
+    /// Strings that are not valid symbols.
     invalid: Vec<String>,
     used: u32,
     limit: u32,
@@ -104,7 +97,7 @@ pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     let Admitted { caller, permit } = admitted;
     let Preview { symbols } = call.json()?;
     if symbols.len() > PREVIEW_MAX {
-        let text = format!("a preview takes at most {PREVIEW_MAX} symbols, not {}", symbols.len());
+        let text = format!("a preview accepts at most {PREVIEW_MAX} symbols, not {}", symbols.len());
         return Err(Refusal::TooMany(text).into());
     }
     let sorted = SortedSymbols::of(&symbols, &caller, &permit, site)?;

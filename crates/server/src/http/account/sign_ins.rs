@@ -13,16 +13,16 @@ use crate::kit::{Admitted, Answer, Call};
 use crate::written::Instant;
 
 pub(super) const LIST: Doc =
-    Doc::new(Tag::Account, "signIns", "The programs that act for an account with tokens of OAuth")
+    Doc::new(Tag::Account, "signIns", "List the OAuth clients that have access to the account")
         .answers(&[AnswerDoc::ok("The sign-ins, oldest first", &[data::<SignIns>()])]);
 
 pub(super) const END: Doc = Doc::new(
     Tag::Account,
     "endSignIn",
-    "End a sign-in: its tokens and its connections; a program may end its own",
+    "End a sign-in: revoke its tokens and close its connections; a client may end its own",
 )
-.parameters(&[Parameter::path("id", "As in the list of sign-ins")])
-.answers(&[AnswerDoc::ok("It has ended", &[data::<EndedSignIn>()])])
+.parameters(&[Parameter::path("id", "Sign-in id, from the list of sign-ins")])
+.answers(&[AnswerDoc::ok("The sign-in has ended", &[data::<EndedSignIn>()])])
 .refuses(&[NOT_FOUND]);
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -35,15 +35,15 @@ struct SignIns {
 struct Program {
     id: String,
     client_id: String,
-    /// The name that the program registered.
+    /// Client name from its registration.
     client_name: String,
-    /// Whether it is the program that sent this request.
+    /// Whether the token of this request belongs to the sign-in.
     current: bool,
-    /// When access was granted.
+    /// Time at which access was granted.
     since: Instant,
-    /// When it last obtained tokens.
+    /// Time at which tokens were last issued.
     refreshed_at: Instant,
-    /// When it ends unless it refreshes.
+    /// Time at which the sign-in expires unless its tokens are refreshed.
     expires_at: Instant,
 }
 

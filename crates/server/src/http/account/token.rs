@@ -14,17 +14,18 @@ use crate::written::Instant;
 pub(super) const REFRESH: Doc = Doc::new(
     Tag::Account,
     "refreshToken",
-    "A new access token for the API key that has signed the request; the old one stays good for 60 seconds",
+    "Issue a new access token for the API key that signed the request; the old token stays valid for 60 \
+     seconds",
 )
 .parameters(&[Parameter::query(
     "expired_at",
     Kind::Instant,
-    "When the new token ends, from a minute to ten years ahead; 90 days if it is not there",
+    "Expiry of the new token, from one minute to ten years ahead; default: 90 days ahead",
 )])
-.answers(&[AnswerDoc::ok("The token", &[data::<RenewedToken>()])])
+.answers(&[AnswerDoc::ok("The new token", &[data::<RenewedToken>()])])
 .refuses(&[BAD_REQUEST, TOO_FAST]);
 
-/// No `Debug`: it holds a token.
+/// A new access token.
 #[derive(Serialize, JsonSchema)]
 struct RenewedToken {
     token: String,
@@ -54,28 +55,32 @@ fn wanted(query: &str) -> Result<Option<Timestamp>, Problem> {
     let mut values = fields::values(query, "expired_at");
     let Some(text) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(Problem::bad_request("expired_at is there more than once"));
+        return Err(Problem::bad_request("expired_at is given more than once"));
     }
     let instant: jiff::Timestamp = text
         .parse()
-        .map_err(|_| Problem::bad_request("expired_at is not an instant: write 2027-01-01T00:00:00Z"))?;
+        .map_err(|_| Problem::bad_request("expired_at is not an instant such as 2027-01-01T00:00:00Z"))?;
     Ok(Some(Timestamp(instant.as_second())))
 }
 
 pub(super) const SOCKET_TOKEN: Doc =
-    Doc::new(Tag::Service, "socketToken", "A one-time password for a long connection").answers(ANSWERS);
-pub(super) const SOCKET_TOKEN_V2: Doc =
-    Doc::new(Tag::Service, "socketTokenV2", "The same, where some clients look for it").answers(ANSWERS);
-const ANSWERS: &[AnswerDoc] = &[AnswerDoc::ok("The password", &[data::<SocketToken>()])];
+    Doc::new(Tag::Service, "socketToken", "Issue a one-time password for a long connection").answers(ANSWERS);
+pub(super) const SOCKET_TOKEN_V2: Doc = Doc::new(
+    Tag::Service,
+    "socketTokenV2",
+    "Issue a one-time password for a long connection, at the path used by some clients",
+)
+.answers(ANSWERS);
+const ANSWERS: &[AnswerDoc] = &[AnswerDoc::ok("The one-time password", &[data::<SocketToken>()])];
 
-/// No `Debug`: it holds a password.
+/// A one-time password for a long connection.
 #[derive(Serialize, JsonSchema)]
 struct SocketToken {
-    /// Signs a long connection in, once, within 60 seconds.
+    /// One-time password that authenticates one long connection within 60 seconds.
     otp: String,
-    /// Most connections of the account.
+    /// Maximum number of connections of the account.
     limit: u32,
-    /// Open connections.
+    /// Number of open connections of the account.
     online: u32,
 }
 

@@ -16,8 +16,8 @@ use crate::written::Instant;
 
 pub(super) const CREATE_ACCOUNT: Doc = Doc::new(Tag::Admin, "adminCreateAccount", "Create an account")
     .about(
-        "The answer has the app secret and the access token, this once: nothing gives them back later. Somebody who will use the pages \
-         and `chandler login` alone needs neither, but a link to set a password.",
+        "The app secret and the access token are returned only in this response. An account that uses only \
+         the pages and `chandler login` needs a password link instead.",
     )
     .body(&[Media::json::<AdminNewAccount>()])
     .answers(&[AnswerDoc::ok("The account and its credentials", &[data::<AdminCreated>()])])
@@ -26,20 +26,19 @@ pub(super) const CREATE_ACCOUNT: Doc = Doc::new(Tag::Admin, "adminCreateAccount"
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdminNewAccount {
-    /// Its name: 1 to 64 characters.
+    /// Account name, 1 to 64 characters.
     name: String,
-    /// user (the default) or operator.
+    /// user or operator; default: user.
     role: Option<String>,
-    /// ap (the default) or us.
+    /// ap or us; default: ap.
     region: Option<String>,
-    /// Packages that it may see, such as US_OVERNIGHT, in upper or lower case; by default HK, US,
-    /// CN and SG.
+    /// Packages to grant, such as US_OVERNIGHT, in upper or lower case; default: HK, US, CN and SG.
     packages: Option<Vec<String>>,
-    /// Its own limits.
+    /// Limits that differ from the defaults.
     terms: Option<AdminTermsChange>,
 }
 
-/// A new account. Its secret and token are not shown again.
+/// A new account and its credentials, which cannot be retrieved later.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct AdminCreated {
     account: AdminAccount,
@@ -56,7 +55,7 @@ impl AdminNewAccount {
         let AdminNewAccount { name, role, region, packages, terms } = self;
         // Browsers remove `.` and `..` path segments, so the account could not be addressed.
         if matches!(name.as_str(), "." | "..") {
-            return Err(wrong("a name of dots alone cannot stand in an address: choose another one"));
+            return Err(wrong("a name that consists of dots cannot be used in a URL path"));
         }
         let role = match role.as_deref() {
             None | Some("user") => Role::User,
@@ -116,8 +115,11 @@ const REASON_CHARS_MAX: usize = 200;
 const _: () = assert!(REASON_CHARS_MAX == 200, "the description of the field says so");
 
 pub(super) const REVOKE: Doc =
-    Doc::new(Tag::Admin, "adminRevoke", "End an account: its token, its sessions and its connections")
-        .about("Nothing brings it back, and its name stays taken. The last operator cannot be revoked here.")
+    Doc::new(Tag::Admin, "adminRevoke", "Revoke an account: its token, sessions and connections")
+        .about(
+            "A revocation cannot be undone, and the name cannot be reused. The last operator cannot be \
+         revoked with this endpoint.",
+        )
         .parameters(&[NAME])
         .body(&[Media::json::<AdminRevocation>()])
         .answers(AS_IT_IS_NOW)
@@ -126,15 +128,18 @@ pub(super) const REVOKE: Doc =
 pub(super) const ISSUE_PASSWORD_LINK: Doc = Doc::new(
     Tag::Admin,
     "adminIssuePasswordLink",
-    "A link with which the owner of an account sets its password, once, within a day",
+    "Create a one-time link for setting the account's password, valid for one day",
 )
-.about("It ends the link before. Whoever has it may set the password: send it to nobody else.")
+.about(
+    "An earlier link becomes invalid. Anyone who has the link can set the password, so send it to the \
+ account's owner only.",
+)
 .parameters(&[NAME])
-.answers(&[AnswerDoc::ok("The link, this once", &[data::<AdminPasswordLink>()])])
+.answers(&[AnswerDoc::ok("The link, which cannot be retrieved later", &[data::<AdminPasswordLink>()])])
 .refuses(&[NOT_FOUND, CONFLICT]);
 
 pub(super) const WITHDRAW_PASSWORD_LINK: Doc =
-    Doc::new(Tag::Admin, "adminWithdrawPasswordLink", "End the password link of an account")
+    Doc::new(Tag::Admin, "adminWithdrawPasswordLink", "Delete the password link of an account")
         .parameters(&[NAME])
         .answers(AS_IT_IS_NOW)
         .refuses(&[NOT_FOUND]);
@@ -142,7 +147,7 @@ pub(super) const WITHDRAW_PASSWORD_LINK: Doc =
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdminRevocation {
-    /// Why, for the audit: at most 200 characters.
+    /// Reason for the audit log, at most 200 characters.
     #[serde(default)]
     reason: String,
 }
@@ -151,7 +156,7 @@ pub(super) struct AdminRevocation {
 pub(super) struct AdminPasswordLink {
     account_id: i64,
     account: String,
-    /// To be appended to the service's address.
+    /// Path and query of the link, to be appended to the server's base URL.
     path: String,
     expires_at: Instant,
 }
@@ -174,7 +179,7 @@ impl AdminRequest<'_> {
                 self.described(&self.named(self.call.path_value("name"))?)
             }
             Revocation::LastOfRole => Err(Problem::conflict(
-                "this is the last operator: create another one first, or revoke it on the machine of the store",
+                "this is the last operator: create another one first, or revoke it on the store's machine",
             )),
         }
     }
@@ -183,8 +188,8 @@ impl AdminRequest<'_> {
         let account = self.named(self.call.path_value("name"))?;
         let access = &self.site.core.access;
         let link = access.issue_password_link(account.id, &self.by, self.present.machine).map_err(problem)?;
-        let link = link
-            .ok_or_else(|| Problem::conflict("this account is revoked: nobody can sign in as it any more"))?;
+        let link =
+            link.ok_or_else(|| Problem::conflict("this account is revoked and can no longer sign in"))?;
         Ok(AdminPasswordLink {
             account_id: account.id.0,
             account: account.name,

@@ -17,29 +17,30 @@ use crate::written::Instant;
 const ACCOUNTS_MAX: u32 = 10_000;
 
 pub(super) const AS_IT_IS_NOW: &[AnswerDoc] =
-    &[AnswerDoc::ok("The account as it is now", &[data::<AdminAccount>()])];
+    &[AnswerDoc::ok("The updated account", &[data::<AdminAccount>()])];
 
-pub(super) const ACCOUNTS: Doc = Doc::new(Tag::Admin, "adminAccounts", "Every account")
+pub(super) const ACCOUNTS: Doc = Doc::new(Tag::Admin, "adminAccounts", "List accounts")
     .parameters(&[
-        Parameter::query("query", Kind::Text, "Only those with this in their name, or with this number"),
+        Parameter::query("query", Kind::Text, "Part of an account name, or an account number"),
         Parameter::query(
             "after",
             Kind::Whole,
-            "Only those with a higher number: where the answer before it stopped",
+            "Only accounts with a higher number; `next` of the previous page",
         ),
-        Parameter::query("limit", Kind::Between(1, ACCOUNTS_MAX), "At most so many")
+        Parameter::query("limit", Kind::Between(1, ACCOUNTS_MAX), "Maximum number of accounts")
             .or(Word::Number(ACCOUNTS_MAX)),
     ])
     .answers(&[AnswerDoc::ok("The accounts, oldest first", &[data::<AdminAccounts>()])])
     .refuses(&[BAD_REQUEST]);
 
-pub(super) const SHOW_ACCOUNT: Doc = Doc::new(Tag::Admin, "adminAccount", "One account and its month")
-    .parameters(&[NAME])
-    .answers(&[AnswerDoc::ok("The account", &[data::<AdminAccount>()])])
-    .refuses(&[NOT_FOUND]);
+pub(super) const SHOW_ACCOUNT: Doc =
+    Doc::new(Tag::Admin, "adminAccount", "One account, with its quota for the current month")
+        .parameters(&[NAME])
+        .answers(&[AnswerDoc::ok("The account", &[data::<AdminAccount>()])])
+        .refuses(&[NOT_FOUND]);
 
 pub(super) const SET_ACCOUNT: Doc =
-    Doc::new(Tag::Admin, "adminSetAccount", "Change the limits of an account; what is not named stays")
+    Doc::new(Tag::Admin, "adminSetAccount", "Change the limits of an account; omitted fields stay unchanged")
         .parameters(&[NAME])
         .body(&[Media::json::<AdminTermsChange>()])
         .answers(AS_IT_IS_NOW)
@@ -47,11 +48,11 @@ pub(super) const SET_ACCOUNT: Doc =
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AdminAccounts {
-    /// All accounts that match.
+    /// Number of matching accounts on all pages.
     pub(super) total: usize,
-    /// At most 10,000.
+    /// At most 10,000 accounts.
     pub(super) accounts: Vec<AdminAccount>,
-    /// The value of `after` for the next page, if there are more.
+    /// Value of `after` for the next page; null on the last one.
     pub(super) next: Option<i64>,
 }
 
@@ -65,52 +66,53 @@ pub(super) struct AdminAccount {
     pub(super) role: &'static str,
     pub(super) created_at: Instant,
     pub(super) revoked_at: Option<Instant>,
-    /// In force.
+    /// Effective level.
     pub(super) level: u32,
     pub(super) used: u32,
-    /// In force.
+    /// Effective monthly limit of securities.
     pub(super) limit: u32,
     pub(super) rights: Vec<RightDocument>,
     pub(super) terms: AdminTerms,
-    /// Only if one account is requested.
+    /// Present only when a single account is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QuotaDocument")]
     pub(super) quota: Option<QuotaDocument>,
-    /// Only if one account is requested.
+    /// Present only when a single account is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AdminSignIn")]
     pub(super) sign_in: Option<AdminSignIn>,
 }
 
-/// How the owner of an account signs in to the pages.
+/// How the account's owner signs in to the pages.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AdminSignIn {
-    /// It has a password.
+    /// Whether a password is set.
     pub(super) password: bool,
-    /// Expiry of an unused password link; null if there is none.
+    /// Expiry of the unused password link; null if there is none.
     pub(super) link_until: Option<Instant>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AdminTerms {
-    /// null if it is earned.
+    /// Fixed level; null if the level is earned.
     pub(super) level: Option<u32>,
-    /// null if the level decides.
+    /// Fixed number of securities per month; null if the level determines it.
     pub(super) quota: Option<u32>,
-    /// For example 60/30 or unlimited.
+    /// Rate limit as calls/seconds, for example 60/30, or unlimited.
     pub(super) rate: String,
     pub(super) connections: u32,
-    /// Start of its history: published, none, or dates such as HK.day=1995-01-03,US.minute=none;
-    /// null for the server's default.
+    /// Earliest history the account may read: published, none, or dates such as
+    /// HK.day=1995-01-03,US.minute=none; null for the server's default.
     pub(super) floors: Option<String>,
-    /// It may read its paper account, and change nothing.
+    /// Whether the account may read its paper account but not change it.
     pub(super) read_only: bool,
-    /// The API date it is pinned to, as 2024-08-01 (see GET /v1/versions); null for the newest.
+    /// API date that the account is pinned to, such as 2024-08-01 (see GET /v1/versions); null for
+    /// the newest.
     pub(super) api_date: Option<String>,
     /// Whether rate, quota, connections and floors are all lifted.
     pub(super) unlimited: bool,
-    /// All of them as text, in the audit's form. A change that sends it as `was` is refused if they
-    /// have changed meanwhile.
+    /// All terms as one string, in the format of the audit log. Send it as `was` to have a change
+    /// refused if the terms were modified in the meantime.
     pub(super) text: String,
 }
 
@@ -118,41 +120,41 @@ pub(super) struct AdminTerms {
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdminTermsChange {
-    /// null if it is to be earned.
+    /// Fixed level, 1 to 6; null for the earned level.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
     level: Option<Option<u32>>,
-    /// null if the level is to decide.
+    /// Fixed number of securities per month; null for the number of the level.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
     quota: Option<Option<u32>>,
-    /// For example 60/30 or unlimited; null for the service's rule.
+    /// Rate limit as calls/seconds, for example 60/30, or unlimited; null for the server's default.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     rate: Option<Option<String>>,
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
     connections: Option<u32>,
-    /// Start of its history: published, none, or dates such as HK.day=1995-01-03,US.minute=none;
-    /// null for the server's default.
+    /// Earliest history the account may read: published, none, or dates such as
+    /// HK.day=1995-01-03,US.minute=none; null for the server's default.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     floors: Option<Option<String>>,
-    /// Whether it may read its paper account, and change nothing.
+    /// Whether the account may read its paper account but not change it.
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
     read_only: Option<bool>,
-    /// The API date to pin it to, as 2024-08-01; null for the newest.
+    /// API date to pin the account to, such as 2024-08-01; null for the newest.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     api_date: Option<Option<String>>,
-    /// true lifts rate, quota, connections and floors together, false restores the published ones.
-    /// Excludes those four fields.
+    /// true removes the limits on rate, quota, connections and floors; false restores the published
+    /// ones. Cannot be combined with those four fields.
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
     unlimited: Option<bool>,
-    /// The `text` of the terms that the change is based on: if they have changed, nothing is
-    /// changed.
+    /// The `text` of the terms that the change is based on. The change is refused if they were
+    /// modified in the meantime.
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "String", skip_serializing_if = "has_no_default")]
     was: Option<String>,
@@ -167,7 +169,7 @@ impl AdminTermsChange {
         let nothing = AdminTermsChange { was: self.was.clone(), ..AdminTermsChange::default() };
         if self == nothing {
             return Err(
-                "nothing to set: give level, quota, rate, connections, floors, read_only, api_date or unlimited"
+                "no changes: set level, quota, rate, connections, floors, read_only, api_date or unlimited"
                     .to_owned(),
             );
         }
@@ -188,7 +190,7 @@ impl AdminTermsChange {
         } = self;
         let has_one_of_four = quota.is_some() || rate.is_some() || connections.is_some() || floors.is_some();
         if unlimited.is_some() && has_one_of_four {
-            return Err("unlimited sets quota, rate, connections and floors: leave them out".to_owned());
+            return Err("unlimited cannot be combined with quota, rate, connections or floors".to_owned());
         }
         let all_four = match unlimited {
             Some(true) => TermsChange::unlimited(),
@@ -196,10 +198,10 @@ impl AdminTermsChange {
             None => TermsChange::default(),
         };
         let date = |text: String| {
-            text.parse::<Date>().map_err(|_| "api_date is a date as 2024-08-01, or null for the newest form")
+            text.parse::<Date>().map_err(|_| "api_date is a date such as 2024-08-01, or null for the newest")
         };
         let known =
-            |number| Level::new(number).ok_or("level is a number from 1 to 6, or null where it is earned");
+            |number| Level::new(number).ok_or("level is a number from 1 to 6, or null for the earned level");
         Ok(TermsChange {
             level: parsed(level, known)?,
             quota: quota.or(all_four.quota),

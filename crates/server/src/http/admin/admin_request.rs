@@ -23,7 +23,8 @@ pub(super) const NAME: Parameter = Parameter::path("name", "The account's name o
 pub(super) const ACCOUNT: Parameter =
     Parameter::query("account", Kind::Text, "The account's name or number").required();
 pub(super) const LIMIT: Parameter =
-    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "At most so many rows").or(Word::Number(ROWS_MAX));
+    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Maximum number of rows")
+        .or(Word::Number(ROWS_MAX));
 /// Refusals of endpoints with an account name in the path.
 pub(super) const WRONG_OR_UNKNOWN: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND];
 
@@ -67,7 +68,7 @@ impl AdminRequest<'_> {
 
     pub(super) fn account_asked_for(&self) -> Result<Account, Problem> {
         let name = self.call.parameter_of("account");
-        self.named(&name.ok_or_else(|| wrong("name the account: ?account=NAME"))?)
+        self.named(&name.ok_or_else(|| wrong("account is required: ?account=NAME"))?)
     }
 
     /// Parses an integer query parameter; `None` if it is absent.
@@ -107,7 +108,7 @@ pub(super) fn instant(value: Option<Value>) -> Result<Option<Timestamp>, Problem
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => written(&text).map(Some),
         Some(Value::Number(seconds)) if seconds.is_i64() => Ok(seconds.as_i64().map(Timestamp)),
-        Some(_) => Err(wrong("a time is text, or Unix seconds as a number")),
+        Some(_) => Err(wrong("a time is a string, or Unix seconds as a number")),
     }
 }
 

@@ -9,25 +9,24 @@ use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::written::Instant;
 
-pub(super) const AUDIT: Doc =
-    Doc::new(Tag::Admin, "adminAudit", "Who did what to whom, and why; latest first")
-        .parameters(&[
-            Parameter::query("account", Kind::Text, "Only about this account"),
-            Parameter::query("event", Kind::Text, "Only of this kind, such as level.changed"),
-            Parameter::query(
-                "since",
-                Kind::Text,
-                "Not before this time: a date (its first moment in Hong Kong) or an instant",
-            ),
-            Parameter::query(
-                "before",
-                Kind::Whole,
-                "Only rows with a smaller id: where the answer before it stopped",
-            ),
-            LIMIT,
-        ])
-        .answers(&[AnswerDoc::ok("The rows", &[data::<AuditRows>()])])
-        .refuses(WRONG_OR_UNKNOWN);
+pub(super) const AUDIT: Doc = Doc::new(Tag::Admin, "adminAudit", "Audit log, newest first")
+    .parameters(&[
+        Parameter::query("account", Kind::Text, "Only entries about this account"),
+        Parameter::query("event", Kind::Text, "Only events of this kind, such as level.changed"),
+        Parameter::query(
+            "since",
+            Kind::Text,
+            "Earliest time: a date (from its start in Hong Kong) or an instant",
+        ),
+        Parameter::query(
+            "before",
+            Kind::Whole,
+            "Only rows with a smaller id; the last id of the previous page",
+        ),
+        LIMIT,
+    ])
+    .answers(&[AnswerDoc::ok("The rows", &[data::<AuditRows>()])])
+    .refuses(WRONG_OR_UNKNOWN);
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AuditRows {
@@ -40,10 +39,10 @@ pub(super) struct AuditEntry {
     pub(super) id: i64,
     pub(super) at: Instant,
     pub(super) actor: String,
-    /// The actor's account name, if the actor is an account.
+    /// Account name of the actor; null if the actor is not an account.
     pub(super) actor_account: Option<String>,
     pub(super) account_id: Option<i64>,
-    /// The account's name.
+    /// Name of the affected account; null if there is none.
     pub(super) account: Option<String>,
     pub(super) event: String,
     pub(super) reason: String,

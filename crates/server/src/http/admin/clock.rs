@@ -13,10 +13,10 @@ use crate::kit::{Call, Problem, Site};
 use crate::market_clock::ClockSpeed;
 use crate::written::Instant;
 
-pub(super) const CLOCK: Doc = Doc::new(Tag::Admin, "adminClock", "What the market's clock shows")
+pub(super) const CLOCK: Doc = Doc::new(Tag::Admin, "adminClock", "Current time of the market clock")
     .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])]);
 
-pub(super) const STEP: Doc = Doc::new(Tag::Admin, "adminStepClock", "Moves a clock that stands forward")
+pub(super) const STEP: Doc = Doc::new(Tag::Admin, "adminStepClock", "Advance a stopped market clock")
     .body(&[Media::json::<Step>()])
     .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])])
     .refuses(&[BAD_REQUEST]);
@@ -28,7 +28,7 @@ const CLOCK_END: Timestamp = Timestamp(4_102_444_800);
 #[schemars(rename = "ClockStep")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
-    /// An instant as 2026-03-18T02:00:15Z, or Unix seconds as a number.
+    /// An instant such as 2026-03-18T02:00:15Z, or Unix seconds as a number.
     now: Value,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Step {
 #[schemars(rename = "Clock")]
 pub(super) struct Shown {
     now: Instant,
-    /// `standing`, `running`, or `machine` for a clock that was not set.
+    /// `standing` (stopped), `running`, or `machine` if the machine clock is used.
     pace: &'static str,
     /// Market seconds per machine second.
     speed: f64,
@@ -48,7 +48,7 @@ pub(super) fn show(site: &Site) -> Shown {
 
 pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     let Step { now } = call.json()?;
-    let to = instant(Some(now))?.ok_or_else(|| wrong("give now, as 2026-03-18T02:00:15Z"))?;
+    let to = instant(Some(now))?.ok_or_else(|| wrong("now is required, such as 2026-03-18T02:00:15Z"))?;
     if to >= CLOCK_END {
         return Err(wrong("the market clock ends with the year 2099"));
     }

@@ -19,36 +19,36 @@ use crate::written::Instant;
 /// Maximum length of a reason or an archive name, in characters.
 const TEXT_MAX: usize = 256;
 
-const NOW: &[AnswerDoc] = &[AnswerDoc::ok("The account as it is now", &[data::<PaperAccount>()])];
+const NOW: &[AnswerDoc] = &[AnswerDoc::ok("The updated account", &[data::<PaperAccount>()])];
 
 pub(super) const SHOW: Doc =
-    Doc::new(Tag::Admin, "adminPaper", "A paper account, and what was cut from its journal")
+    Doc::new(Tag::Admin, "adminPaper", "A paper account, and the parts removed from its journal")
         .parameters(&[NAME])
         .answers(NOW)
         .refuses(&[NOT_FOUND]);
 
-pub(super) const DEPOSIT: Doc = change("adminPaperDeposit", "Adds cash").body(&[Media::json::<Amount>()]);
+pub(super) const DEPOSIT: Doc = change("adminPaperDeposit", "Deposit cash").body(&[Media::json::<Amount>()]);
 pub(super) const WITHDRAW: Doc =
-    change("adminPaperWithdraw", "Takes cash out").body(&[Media::json::<Amount>()]);
+    change("adminPaperWithdraw", "Withdraw cash").body(&[Media::json::<Amount>()]);
 pub(super) const ADJUST: Doc =
-    change("adminPaperAdjust", "Books an amount, positive or negative").body(&[Media::json::<Amount>()]);
+    change("adminPaperAdjust", "Book a positive or negative adjustment").body(&[Media::json::<Amount>()]);
 pub(super) const EXCHANGE: Doc =
-    change("adminPaperExchange", "Changes one currency into another at the stored rate")
+    change("adminPaperExchange", "Exchange one currency for another at the stored rate")
         .body(&[Media::json::<Exchange>()]);
 pub(super) const POSITION: Doc =
-    change("adminPaperPosition", "Sets a position and what it cost, without cash")
+    change("adminPaperPosition", "Set a position and its cost without changing the cash balance")
         .body(&[Media::json::<Holding>()]);
 pub(super) const CREDIT: Doc =
-    change("adminPaperCredit", "Sets the credit line, in HKD").body(&[Media::json::<Credit>()]);
-pub(super) const CHANGE_SETTINGS: Doc = change("adminPaperSettings", "Changes settings, from now on")
+    change("adminPaperCredit", "Set the credit line in HKD").body(&[Media::json::<Credit>()]);
+pub(super) const CHANGE_SETTINGS: Doc = change("adminPaperSettings", "Change settings, effective from now")
     .body(&[Media::json::<serde_json::Map<String, serde_json::Value>>()]);
 pub(super) const REWIND: Doc =
-    change("adminPaperRewind", "Takes back what happened after an instant").body(&[Media::json::<Rewind>()]);
+    change("adminPaperRewind", "Rewind the account to an instant").body(&[Media::json::<Rewind>()]);
 pub(super) const RESET: Doc =
-    change("adminPaperReset", "Takes back all but what was given before the first request")
+    change("adminPaperReset", "Reset the account to its state before the first request")
         .body(&[Media::json::<Reset>()]);
 pub(super) const FORK: Doc =
-    change("adminPaperFork", "Copies a journal, or its first part, to an account that has none")
+    change("adminPaperFork", "Copy a journal, or its first part, to an account without a journal")
         .body(&[Media::json::<Fork>()]);
 
 const fn change(id: &'static str, summary: &'static str) -> Doc {
@@ -67,7 +67,7 @@ pub(super) struct Desk<'a> {
 #[schemars(rename = "PaperAmount")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Amount {
-    /// Text, or a whole number.
+    /// Decimal as a string, or a whole number.
     amount: Value,
     currency: String,
     #[serde(default)]
@@ -80,7 +80,7 @@ pub(super) struct Amount {
 pub(super) struct Exchange {
     from: String,
     to: String,
-    /// Text, or a whole number.
+    /// Decimal as a string, or a whole number.
     amount: Value,
     #[serde(default)]
     reason: String,
@@ -91,9 +91,9 @@ pub(super) struct Exchange {
 #[serde(deny_unknown_fields)]
 pub(super) struct Holding {
     symbol: String,
-    /// Text, or a whole number.
+    /// Decimal as a string, or a whole number.
     quantity: Value,
-    /// Text, or a whole number.
+    /// Decimal as a string, or a whole number.
     cost: Value,
     #[serde(default)]
     reason: String,
@@ -103,7 +103,7 @@ pub(super) struct Holding {
 #[schemars(rename = "PaperCredit")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Credit {
-    /// Text, or a whole number.
+    /// Decimal as a string, or a whole number.
     amount: Value,
     #[serde(default)]
     reason: String,
@@ -113,9 +113,9 @@ pub(super) struct Credit {
 #[schemars(rename = "PaperRewind")]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Rewind {
-    /// An instant.
+    /// Instant to rewind to.
     to: Option<Value>,
-    /// The archive name of the removed part.
+    /// Archive name of the removed part.
     name: Option<String>,
     reason: String,
 }
@@ -124,7 +124,7 @@ pub(super) struct Rewind {
 #[schemars(rename = "PaperReset")]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Reset {
-    /// The archive name of the removed part.
+    /// Archive name of the removed part.
     name: Option<String>,
     reason: String,
 }
@@ -133,45 +133,45 @@ pub(super) struct Reset {
 #[schemars(rename = "PaperFork")]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Fork {
-    /// The account to copy to.
+    /// Name of the account to copy to.
     account: Option<String>,
-    /// An instant; by default everything is copied.
+    /// Instant up to which the journal is copied; default: all of it.
     to: Option<Value>,
     reason: String,
 }
 
-/// A paper account in the operator's view.
+/// A paper account, as shown to operators.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PaperAccount {
     account: String,
     account_id: i64,
     /// Number of journal entries.
     entries: u64,
-    /// The time up to which it was played; null before its first request.
+    /// Market time up to which the account has been simulated; null before its first request.
     horizon: Option<Instant>,
     read_only: bool,
     #[serde(flatten)]
     state: Option<PaperState>,
-    /// The parts removed from its journal, if requested.
+    /// Parts removed from the journal; present only if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<PaperCut>")]
     cuts: Option<Vec<PaperCut>>,
 }
 
-/// The state of an account that has been opened.
+/// State of an open paper account.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PaperState {
     settings: Value,
-    /// The credit line, in HKD.
+    /// Credit line in HKD.
     credit: String,
-    /// By currency.
+    /// Cash by currency.
     cash: Map<String, Value>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PaperCut {
     name: String,
-    /// null if everything was removed.
+    /// Instant that the account was rewound to; null after a reset.
     rewound_to: Option<Instant>,
     horizon: Option<Instant>,
     cut_at: Instant,
@@ -260,7 +260,7 @@ impl<'a> Desk<'a> {
 
     pub(super) fn rewind(&self) -> Result<PaperAccount, Problem> {
         let Rewind { to, name, reason } = self.body()?;
-        let to = instant(to)?.ok_or_else(|| wrong("give to, as 2026-03-18T02:00:15Z"))?;
+        let to = instant(to)?.ok_or_else(|| wrong("to is required, such as 2026-03-18T02:00:15Z"))?;
         let name = self.cut_name(name)?;
         let standing = self.site.core.paper.rewind(self.account.id, to, &self.travel(&name, &reason)?);
         self.travelled(standing)
@@ -276,7 +276,7 @@ impl<'a> Desk<'a> {
     pub(super) fn fork(&self) -> Result<PaperAccount, Problem> {
         let Fork { account, to, reason } = self.body()?;
         let account =
-            account.ok_or_else(|| wrong("give account, the name of an account without a journal"))?;
+            account.ok_or_else(|| wrong("account is required: the name of an account without a journal"))?;
         let (account, until) = (named(&account, self.site)?, instant(to)?);
         let travel = self.travel("", &reason)?;
         let standing = self.site.core.paper.fork(self.account.id, account.id, until, &travel);
@@ -375,7 +375,7 @@ fn moment(at: Timestamp) -> Option<Instant> {
 
 fn text<'t>(field: &str, text: &'t str) -> Result<&'t str, Problem> {
     if text.chars().count() > TEXT_MAX || text.chars().any(char::is_control) {
-        return Err(wrong(&format!("{field} is at most {TEXT_MAX} printable letters")));
+        return Err(wrong(&format!("{field} must have at most {TEXT_MAX} printable characters")));
     }
     Ok(text)
 }
@@ -408,7 +408,7 @@ const SETTINGS: &str = "the settings are participation, touch, slippage_ticks, m
 
 /// Parses a setting. `short` returns one setting per market, all others return one.
 fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
-    let refused = || wrong(&format!("{value} is no value of {name}"));
+    let refused = || wrong(&format!("{value} is not a valid value of {name}"));
     let word = || value.as_str().ok_or_else(refused);
     let share = || decimal(name, value, Share::parse);
     let on = || match value {

@@ -14,11 +14,11 @@ use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data, describ
 use crate::kit::fields::echo;
 use crate::written::Day;
 
-const TAKEN: &[AnswerDoc] = &[AnswerDoc::ok("How much was taken", &[data::<Reported>()])];
+const TAKEN: &[AnswerDoc] = &[AnswerDoc::ok("Number of stored rows", &[data::<Reported>()])];
 const CSV: Media = Media::text("text/csv");
 
 pub(super) const REPORTED_ASSETS: Doc =
-    Doc::new(Tag::Admin, "adminReportedAssets", "What an account was worth, latest day first")
+    Doc::new(Tag::Admin, "adminReportedAssets", "An account's assets by day, newest first")
         .parameters(&[ACCOUNT, LIMIT])
         .answers(&[AnswerDoc::ok("The rows", &[data::<AssetsRows>()])])
         .refuses(WRONG_OR_UNKNOWN);
@@ -26,44 +26,44 @@ pub(super) const REPORTED_ASSETS: Doc =
 pub(super) const REPORT_ASSETS: Doc = Doc::new(
     Tag::Admin,
     "adminReportAssets",
-    "Report assets of accounts by day; all rows are stored or none",
+    "Report accounts' assets by day; either all rows are stored or none",
 )
 .body(&[
     Media::json::<ReportOf<AssetsReportRow>>(),
-    CSV.about("A line of names and rows: account,day,currency,amount"),
+    CSV.about("A header and rows: account,day,currency,amount"),
 ])
 .answers(TAKEN)
 .refuses(&[BAD_REQUEST]);
 
 pub(super) const REPORTED_ORDERS: Doc =
-    Doc::new(Tag::Admin, "adminReportedOrders", "Completed orders of an account by day, latest first")
+    Doc::new(Tag::Admin, "adminReportedOrders", "An account's completed orders by day, newest first")
         .parameters(&[ACCOUNT, LIMIT])
         .answers(&[AnswerDoc::ok("The rows", &[data::<OrdersRows>()])])
         .refuses(WRONG_OR_UNKNOWN);
 
 pub(super) const REPORT_ORDERS: Doc =
-    Doc::new(Tag::Admin, "adminReportOrders", "Report completed orders: a count for a day, or one by one")
+    Doc::new(Tag::Admin, "adminReportOrders", "Report completed orders, as a count per day or individually")
         .body(&[
             Media::json::<ReportOf<OrdersReportRow>>(),
-            CSV.about("A line of names and rows: account,day,count or account,day,order_id"),
+            CSV.about("A header and rows: account,day,count or account,day,order_id"),
         ])
         .answers(TAKEN)
         .refuses(&[BAD_REQUEST]);
 
 pub(super) const RATES: Doc =
-    Doc::new(Tag::Admin, "adminRates", "Exchange rates by currency, latest day first")
-        .parameters(&[Parameter::query("currency", Kind::Text, "Only this one"), LIMIT])
+    Doc::new(Tag::Admin, "adminRates", "Exchange rates by currency, newest day first")
+        .parameters(&[Parameter::query("currency", Kind::Text, "Only this currency"), LIMIT])
         .answers(&[AnswerDoc::ok("The rows", &[data::<RatesRows>()])])
         .refuses(&[BAD_REQUEST]);
 
-pub(super) const REPORT_RATES: Doc =
-    Doc::new(Tag::Admin, "adminReportRates", "Report exchange rates: HKD for one unit, from a day on")
-        .body(&[
-            Media::json::<ReportOf<RatesReportRow>>(),
-            CSV.about("A line of names and rows: currency,day,rate"),
-        ])
-        .answers(TAKEN)
-        .refuses(&[BAD_REQUEST]);
+pub(super) const REPORT_RATES: Doc = Doc::new(
+    Tag::Admin,
+    "adminReportRates",
+    "Report exchange rates in HKD per unit, each effective from its day",
+)
+.body(&[Media::json::<ReportOf<RatesReportRow>>(), CSV.about("A header and rows: currency,day,rate")])
+.answers(TAKEN)
+.refuses(&[BAD_REQUEST]);
 
 /// The kinds of reports that operators can submit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +81,15 @@ pub(super) struct Rows {
 }
 
 described_only! {
-    /// A cell. A number with a fraction must be text, because binary floating point loses digits.
+    /// A string or a whole number. Fractions must be strings, because binary floating point loses
+    /// digits.
     #[schemars(untagged, inline)]
     enum Cell {
         Text(String),
         Whole(i64),
     }
 
-    /// The typed rows, for the OpenAPI schema: each kind of report has its own columns.
+    /// Rows of a report; the columns depend on the kind of report.
     #[schemars(deny_unknown_fields, inline)]
     pub(super) struct ReportOf<T> {
         rows: Vec<T>,
@@ -96,33 +97,33 @@ described_only! {
 
     #[schemars(deny_unknown_fields)]
     pub(super) struct AssetsReportRow {
-        /// Name or number.
+        /// Account name or number.
         account: Cell,
-        /// Default: today in Hong Kong.
+        /// Defaults to the current date in Hong Kong.
         day: Option<Day>,
         currency: String,
-        /// Up to four decimals.
+        /// Decimal with up to four places.
         amount: Cell,
     }
 
     #[schemars(deny_unknown_fields)]
     pub(super) struct OrdersReportRow {
-        /// Name or number.
+        /// Account name or number.
         account: Cell,
-        /// Default: today in Hong Kong.
+        /// Defaults to the current date in Hong Kong.
         day: Option<Day>,
-        /// All orders of the day.
+        /// Number of all orders of the day. Exactly one of `count` and `order_id` is given.
         count: Option<Cell>,
-        /// Or one order, counted once however often it is reported.
+        /// Id of a single order. An order that is reported repeatedly is counted once.
         order_id: Option<Cell>,
     }
 
     #[schemars(deny_unknown_fields)]
     pub(super) struct RatesReportRow {
         currency: String,
-        /// Default: today in Hong Kong.
+        /// Defaults to the current date in Hong Kong.
         day: Option<Day>,
-        /// HKD for one unit, up to eight decimals.
+        /// HKD per unit of the currency, with up to eight decimals.
         rate: Cell,
     }
 }
@@ -155,7 +156,7 @@ pub(super) struct OrdersRows {
 pub(super) struct OrdersRow {
     pub(super) account: String,
     pub(super) day: Day,
-    /// All orders of the day.
+    /// Number of orders on the day.
     pub(super) count: u64,
 }
 
@@ -168,9 +169,9 @@ pub(super) struct RatesRows {
 pub(super) struct RatesRow {
     pub(super) currency: String,
     pub(super) day: Day,
-    /// HKD for one unit.
+    /// HKD per unit of the currency.
     pub(super) rate: String,
-    /// An approximate built-in rate, in use until a rate is reported.
+    /// Whether this is an approximate built-in rate, which applies until a rate is reported.
     pub(super) builtin: bool,
 }
 
@@ -250,7 +251,7 @@ fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String>
     for (index, row) in rows.iter().enumerate() {
         let number = index + 1;
         if let Some(name) = row.keys().find(|name| !columns.contains(&name.as_str())) {
-            return Err(format!("row {number}: {:?} is none of {}", echo(name), columns.join(", ")));
+            return Err(format!("row {number}: {:?} is not one of {}", echo(name), columns.join(", ")));
         }
         let field = |name: &&str| match row.get(*name) {
             None | Some(Value::Null) => Ok(String::new()),

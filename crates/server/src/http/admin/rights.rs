@@ -13,14 +13,15 @@ use super::admin_request::{
 use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data, described_only};
 
-pub(super) const GRANT: Doc = Doc::new(Tag::Admin, "adminGrant", "Grant a package, or change its times")
-    .parameters(&[NAME])
-    .body(&[Media::json::<Grant>()])
-    .answers(AS_IT_IS_NOW)
-    .refuses(WRONG_OR_UNKNOWN);
+pub(super) const GRANT: Doc =
+    Doc::new(Tag::Admin, "adminGrant", "Grant a package, or change its start and end")
+        .parameters(&[NAME])
+        .body(&[Media::json::<Grant>()])
+        .answers(AS_IT_IS_NOW)
+        .refuses(WRONG_OR_UNKNOWN);
 
 pub(super) const WITHDRAW: Doc =
-    Doc::new(Tag::Admin, "adminWithdraw", "Withdraw a package, from the next request on")
+    Doc::new(Tag::Admin, "adminWithdraw", "Withdraw a package, effective from the next request")
         .parameters(&[
             NAME,
             Parameter::query("package", Kind::Text, "HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS").required(),
@@ -32,13 +33,14 @@ pub(super) const WITHDRAW: Doc =
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AdminGrant")]
 pub(super) struct Grant {
-    /// A package such as US_OVERNIGHT, in upper or lower case.
+    /// Package name such as US_OVERNIGHT, in upper or lower case.
     pub(super) package: String,
-    /// A date (from its start in Hong Kong) or an instant as text, or Unix seconds; default: now.
+    /// Start of the right: a date (from its start in Hong Kong) or an instant as a string, or Unix
+    /// seconds; default: now.
     #[serde(default)]
     #[schemars(with = "Option<Moment>")]
     pub(super) from: Option<Value>,
-    /// The same, exclusive; by default there is no end.
+    /// End of the right, exclusive, in the same formats as `from`; default: no end.
     #[serde(default)]
     #[schemars(with = "Option<Moment>")]
     pub(super) until: Option<Value>,
@@ -66,7 +68,7 @@ impl AdminRequest<'_> {
     pub(super) fn withdraw(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.path_value("name"))?;
         let package = self.call.parameter_of("package");
-        let right = right(&package.ok_or_else(|| wrong("name the package: ?package=US"))?)?;
+        let right = right(&package.ok_or_else(|| wrong("package is required: ?package=US"))?)?;
         let machine = self.present.machine;
         if !self.site.core.access.withdraw(account.id, right, &self.by, machine).map_err(problem)? {
             return Err(Problem::not_found());
@@ -79,17 +81,17 @@ pub(super) fn right(name: &str) -> Result<Right, Problem> {
     name.parse().map_err(|error: access::ParseRightError| wrong(&error.to_string()))
 }
 
-pub(super) const LEVELS: Doc = Doc::new(Tag::Admin, "adminLevels", "The ladder of levels")
+pub(super) const LEVELS: Doc = Doc::new(Tag::Admin, "adminLevels", "List the levels")
     .answers(&[AnswerDoc::ok("The levels", &[data::<Levels>()])]);
 
 pub(super) const SET_LEVEL: Doc = Doc::new(
     Tag::Admin,
     "adminSetLevel",
-    "Change a level; what is not named stays, and the ladder must stay one",
+    "Change a level; omitted fields stay unchanged. Quotas and thresholds must not decrease with the level",
 )
 .parameters(&[Parameter::path("level", "1 to 6")])
 .body(&[Media::json::<AdminLevel>()])
-.answers(&[AnswerDoc::ok("The levels as they are now", &[data::<Levels>()])])
+.answers(&[AnswerDoc::ok("The updated levels", &[data::<Levels>()])])
 .refuses(WRONG_OR_UNKNOWN);
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -101,11 +103,11 @@ pub(super) struct Levels {
 #[schemars(rename = "Level")]
 pub(super) struct LevelRow {
     pub(super) level: u32,
-    /// Securities per month.
+    /// Number of securities per month.
     pub(super) quota: u32,
-    /// Minimum assets in HKD.
+    /// Minimum assets in HKD; null if assets do not earn this level.
     pub(super) assets: Option<u64>,
-    /// Orders per month, to be exceeded.
+    /// Number of orders per month that must be exceeded; null if orders do not earn this level.
     pub(super) orders: Option<u32>,
 }
 
@@ -116,11 +118,11 @@ pub(super) struct AdminLevel {
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
     quota: Option<u32>,
-    /// Minimum assets in HKD.
+    /// Minimum assets in HKD; null if assets do not earn this level.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<u64>", skip_serializing_if = "has_no_default")]
     assets: Option<Option<u64>>,
-    /// Orders per month, to be exceeded.
+    /// Number of orders per month that must be exceeded; null if orders do not earn this level.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
     orders: Option<Option<u32>>,
@@ -138,7 +140,7 @@ impl AdminRequest<'_> {
         let change: AdminLevel =
             self.change("quota, assets and orders, whole numbers, the last two or null")?;
         if change == AdminLevel::default() {
-            return Err(wrong("nothing to set: give quota, assets or orders"));
+            return Err(wrong("no changes: set quota, assets or orders"));
         }
         let AdminLevel { quota, assets, orders } = change;
         let change = StepChange { level, quota, assets, orders };

@@ -13,15 +13,15 @@ use crate::written::Instant;
 /// Highest page number. Pages between the last one and this limit are empty; higher numbers are
 /// refused.
 const PAGES_MAX: u32 = 1_000_000;
-const ID: Parameter = Parameter::path("id", "The number of a topic or a reply");
+const ID: Parameter = Parameter::path("id", "Id of a topic or a reply");
 
 pub(super) const TOPICS: Doc =
-    Doc::new(Tag::Admin, "adminTopics", "What people have written, newest first; or what is hidden of it")
+    Doc::new(Tag::Admin, "adminTopics", "Topics of all accounts, newest first; or hidden posts only")
         .parameters(&[
             Parameter::query(
                 "hidden",
                 Kind::OneOf(&["true", "false"]),
-                "Only hidden topics, and after them hidden replies",
+                "Only hidden posts: topics first, then replies",
             )
             .or(Word::Text("false")),
             Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1)),
@@ -33,23 +33,22 @@ pub(super) const TOPICS: Doc =
 pub(super) const HIDE: Doc = Doc::new(
     Tag::Admin,
     "adminHideTopic",
-    "Hide a topic or a reply: its author sees it and the reason, and nobody else sees either",
+    "Hide a topic or a reply from everyone except its author, who also sees the reason",
 )
 .parameters(&[ID])
 .body(&[Media::json::<HideTopic>()])
-.answers(&[AnswerDoc::ok("As it is now", &[data::<WrittenPost>()])])
+.answers(&[AnswerDoc::ok("The updated post", &[data::<WrittenPost>()])])
 .refuses(WRONG_OR_UNKNOWN);
 
-pub(super) const RESTORE: Doc =
-    Doc::new(Tag::Admin, "adminRestoreTopic", "Show a hidden topic or reply again")
-        .parameters(&[ID])
-        .answers(&[AnswerDoc::ok("As it is now", &[data::<WrittenPost>()])])
-        .refuses(WRONG_OR_UNKNOWN);
+pub(super) const RESTORE: Doc = Doc::new(Tag::Admin, "adminRestoreTopic", "Unhide a topic or a reply")
+    .parameters(&[ID])
+    .answers(&[AnswerDoc::ok("The updated post", &[data::<WrittenPost>()])])
+    .refuses(WRONG_OR_UNKNOWN);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HideTopic {
-    /// For the author and the audit: up to 200 characters.
+    /// Reason shown to the author and in the audit log, at most 200 characters.
     reason: String,
 }
 
@@ -58,23 +57,23 @@ pub(super) struct WrittenPosts {
     posts: Vec<WrittenPost>,
 }
 
-/// A topic or a reply in the operator's view.
+/// A topic or a reply, as shown to operators.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WrittenPost {
     id: String,
     /// `topic` or `reply`.
     what: &'static str,
-    /// The topic itself, or the topic that it replies to.
+    /// Id of the topic: of the post itself, or of the topic it replies to.
     topic_id: String,
-    /// Empty for a reply.
+    /// Title of a topic; empty for a reply.
     title: String,
     body: String,
     author: String,
     account_id: i64,
     created_at: Instant,
-    /// Null if it is not hidden.
+    /// Time at which the post was hidden; null if it is visible.
     hidden_at: Option<Instant>,
-    /// Empty if it is not hidden.
+    /// Reason for hiding the post; empty if it is visible.
     hidden_because: String,
 }
 
@@ -138,7 +137,7 @@ fn outcome(done: Result<VisibilityOutcome, SocialError>) -> Result<WrittenPost, 
 }
 
 fn failed(error: SocialError) -> Problem {
-    let what = "cannot ask for topics";
+    let what = "cannot query topics";
     if let SocialError::Store(error) = error {
         return Problem::from_store(&error, what);
     }

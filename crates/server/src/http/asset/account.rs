@@ -13,11 +13,11 @@ use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
 pub(super) const ACCOUNT: Doc =
-    Doc::new(Tag::Trade, "accountBalance", "Cash, credit, margins and what they leave")
+    Doc::new(Tag::Trade, "accountBalance", "Cash, credit, margins and buying power")
         .parameters(&[Parameter::query(
             "currency",
             Kind::OneOf(&["HKD", "USD", "CNH"]),
-            "In which the figures are told",
+            "Currency of the figures",
         )
         .or(Word::Text("HKD"))])
         .answers(&[AnswerDoc::ok("One row", &[data::<Accounts>()])])
@@ -120,9 +120,9 @@ fn text(money: Money) -> String {
 }
 
 pub(super) const EXCHANGE_RATES: Doc =
-    Doc::new(Tag::Trade, "exchangeRates", "HKD and USD for one unit of other currencies, as of today")
+    Doc::new(Tag::Trade, "exchangeRates", "Current exchange rates of all currencies to HKD and USD")
         .answers(&[AnswerDoc::ok(
-            "For either base currency, a row for each currency with a rate",
+            "One row per base currency and currency with a known rate",
             &[data::<ExchangeRates>()],
         )])
         .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
@@ -144,13 +144,13 @@ struct ExchangeRates {
 struct ExchangeRate {
     base_currency: String,
     other_currency: String,
-    /// Units of the base currency for one unit of the other currency.
+    /// Units of the base currency per unit of the other currency.
     average_rate: f64,
-    /// The same as `average_rate`: only one rate is stored.
+    /// Equal to `average_rate`: only one rate is stored.
     bid_rate: f64,
-    /// The same.
+    /// Equal to `average_rate`.
     offer_rate: f64,
-    /// Whether it is an approximate built-in rate, because none was reported.
+    /// Whether this is an approximate built-in rate, used because none was reported.
     builtin: bool,
 }
 

@@ -16,13 +16,13 @@ use crate::kit::{Admitted, Answer, Call, Problem, RowPace, Site, envelope};
 pub(super) const EQUITY: Doc = Doc::new(
     Tag::Trade,
     "equity",
-    "What the account was worth at the end of each day, in HKD",
+    "Net assets at the end of each day, in HKD",
 )
 .about(
-    "A date is over at 09:00 in Hong Kong on the day after, when it has ended in the US too. Holdings count at the closes of the \
-     date, the last point at the prices of now.",
+    "A date ends at 09:00 Hong Kong time on the following day, when US trading has ended too. Positions are \
+     valued at the closing prices of the date; the last point uses current prices.",
 )
-.parameters(&[Parameter::query("days", Kind::Between(1, DAYS_MAX), "How many dates back from now")
+.parameters(&[Parameter::query("days", Kind::Between(1, DAYS_MAX), "Number of dates up to now")
     .or(Word::Number(DAYS_DEFAULT))])
 .answers(&[AnswerDoc::ok("Oldest first", &[data::<Equity>()])])
 .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
@@ -55,20 +55,16 @@ pub(super) fn further_requests(entries: u64) -> u32 {
     u32::try_from((entries / ENTRIES_EACH).min(FURTHER_MAX)).unwrap_or(0)
 }
 
-pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Movements of cash, newest first")
+pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Cash flows, newest first")
     .parameters(&[
-        Parameter::query(
-            "start_time",
-            Kind::Stamp,
-            "Unix seconds, 0 for the beginning; start_at is the same",
-        ),
-        Parameter::query("end_time", Kind::Stamp, "Unix seconds, 0 for now; end_at is the same"),
-        Parameter::query("business_type", Kind::Between(0, 3), "1 cash; there are no movements of others"),
-        Parameter::query("symbol", Kind::Text, "As 700.HK"),
+        Parameter::query("start_time", Kind::Stamp, "Unix seconds; 0 for the earliest. start_at is an alias"),
+        Parameter::query("end_time", Kind::Stamp, "Unix seconds; 0 for now. end_at is an alias"),
+        Parameter::query("business_type", Kind::Between(0, 3), "1 for cash; other types have no flows"),
+        Parameter::query("symbol", Kind::Text, "Symbol such as 700.HK"),
         Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1)),
-        Parameter::query("size", Kind::Between(1, 10_000), "Rows of a page").or(Word::Number(50)),
+        Parameter::query("size", Kind::Between(1, 10_000), "Rows per page").or(Word::Number(50)),
     ])
-    .answers(&[AnswerDoc::ok("The movements", &[data::<Flows>()])])
+    .answers(&[AnswerDoc::ok("The cash flows", &[data::<Flows>()])])
     .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
 
 /// Balance type "cash". Stock and fund movements are not recorded.

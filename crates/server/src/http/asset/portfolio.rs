@@ -19,27 +19,26 @@ use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 pub(super) const PORTFOLIO: Doc = Doc::new(
     Tag::Trade,
     "portfolio",
-    "Assets of each currency, and positions with price, value and unrealised profit",
+    "Assets by currency, and positions with price, value and unrealised profit",
 )
-.about("What is worth something in a currency without a rate is there all the same; only the totals are not.")
-.answers(&[AnswerDoc::ok("The account now", &[data::<Portfolio>()])])
+.about("Assets in a currency without an exchange rate are listed, but then the totals are null.")
+.answers(&[AnswerDoc::ok("The current portfolio", &[data::<Portfolio>()])])
 .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
 
-/// An account at an instant of the market.
+/// A paper account at a market time.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Portfolio {
-    /// Unix seconds.
+    /// Market time in Unix seconds.
     at: String,
-    /// The number of the last journal entry: while it is unchanged, so is the account.
+    /// Number of the last journal entry. The account is unchanged while this number is.
     entries: u64,
-    /// Whether it may read its orders but not change them.
+    /// Whether the account may read its orders but not change them.
     read_only: bool,
-    /// In HKD.
+    /// Totals in HKD; null if a currency has no rate.
     totals: Option<Totals>,
-    /// The currency without a rate, if that is why there are no totals.
+    /// Currency without a rate, because of which `totals` is null; null otherwise.
     missing: Option<String>,
-    /// Whether the totals contain an amount converted at a built-in rate, because none was
-    /// reported.
+    /// Whether the totals contain an amount that was converted at an approximate built-in rate.
     approximate: bool,
     currencies: Vec<CurrencyAssets>,
     positions: Vec<PricedPosition>,
@@ -55,7 +54,7 @@ struct Totals {
     buy_power: String,
     init_margin: String,
     maintenance_margin: String,
-    /// 0 safe to 3 danger.
+    /// Risk level from 0 (safe) to 3 (danger).
     risk_level: u8,
 }
 
@@ -68,7 +67,7 @@ struct CurrencyAssets {
     frozen_cash: String,
     settling_cash: String,
     market_value: String,
-    /// Cash and market value.
+    /// Sum of cash and market value.
     total: String,
 }
 
@@ -84,7 +83,7 @@ struct PricedPosition {
     cost_price: String,
     /// Total cost.
     cost: String,
-    /// The market price; null if there was never one, and then the position is valued at cost.
+    /// Market price; null if there is none, in which case the position is valued at cost.
     price: Option<String>,
     market_value: String,
     unrealised: Option<String>,

@@ -12,9 +12,9 @@ use crate::kit::query::Query;
 use crate::kit::trader::{CHANNEL, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-const SYMBOLS: Parameter = Parameter::query("symbol", Kind::Text, "As 700.HK; may be there several times");
+const SYMBOLS: Parameter = Parameter::query("symbol", Kind::Text, "Symbol such as 700.HK; may be repeated");
 
-pub(super) const STOCK: Doc = Doc::new(Tag::Trade, "stockPositions", "Positions of stocks and options")
+pub(super) const STOCK: Doc = Doc::new(Tag::Trade, "stockPositions", "Stock and option positions")
     .parameters(&[SYMBOLS])
     .answers(&[AnswerDoc::ok("One channel", &[data::<Channels>()])])
     .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
@@ -78,11 +78,10 @@ impl StockInfo {
     }
 }
 
-pub(super) const FUND: Doc =
-    Doc::new(Tag::Trade, "fundPositions", "Positions of funds, of which there are none")
-        .parameters(&[SYMBOLS])
-        .answers(&[AnswerDoc::ok("One channel", &[data::<FundChannels>()])])
-        .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
+pub(super) const FUND: Doc = Doc::new(Tag::Trade, "fundPositions", "Fund positions; always empty")
+    .parameters(&[SYMBOLS])
+    .answers(&[AnswerDoc::ok("One channel", &[data::<FundChannels>()])])
+    .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "FundPositions")]

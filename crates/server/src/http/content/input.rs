@@ -10,7 +10,7 @@ use crate::kit::fields::echo;
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::refusal::Refusal;
 
-pub(super) const TOPIC_ID: Parameter = Parameter::path("topic_id", "The number of a topic");
+pub(super) const TOPIC_ID: Parameter = Parameter::path("topic_id", "Topic id");
 pub(super) const LISTS: &[RefusalDoc] = &[BAD_REQUEST, COMMUNITY_TOO_FAST];
 pub(super) const OF_A_TOPIC: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND, COMMUNITY_TOO_FAST];
 /// Highest page number. Pages between the last one and this limit are empty; higher numbers are
@@ -74,13 +74,13 @@ pub(super) fn problem(error: SocialError) -> Problem {
         SocialError::TopicsTooOften { retry_after_s } | SocialError::RepliesTooOften { retry_after_s } => {
             Problem::too_often(&text, retry_after_s)
         }
-        SocialError::Store(error) => Problem::from_store(&error, "cannot ask for topics"),
+        SocialError::Store(error) => Problem::from_store(&error, "cannot query topics"),
     }
 }
 
-const READ_ONLY: &str = "this account is read-only: its operator lets it read topics, and write none";
-const NOTHING_HELD: &str = "only an opened account that holds assets may write topics and replies: open /portfolio, or ask for \
-    /v1/asset/account once";
+const READ_ONLY: &str = "this account is read-only: it may read topics, but not write any";
+const NOTHING_HELD: &str = "only an open paper account with assets may write topics and replies: open \
+ /portfolio, or request /v1/asset/account once";
 
 /// Refuses an account that may not post. Does not open the account.
 pub(super) fn check_poster(site: &Site, admitted: &Admitted) -> Result<(), Problem> {

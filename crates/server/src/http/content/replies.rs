@@ -12,13 +12,12 @@ use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
 const SIZE: Size = Size { most: 50, otherwise: 20 };
 
-pub(super) const LIST: Doc = Doc::new(Tag::Community, "topicReplies", "The replies to a topic")
+pub(super) const LIST: Doc = Doc::new(Tag::Community, "topicReplies", "List the replies to a topic")
     .parameters(&[
         TOPIC_ID,
         Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1)),
         Parameter::query("size", Kind::Between(1, SIZE.most), "").or(Word::Number(SIZE.otherwise)),
-        Parameter::query("order", Kind::OneOf(&["newest", "oldest"]), "Which come first")
-            .or(Word::Text("newest")),
+        Parameter::query("order", Kind::OneOf(&["newest", "oldest"]), "Sort order").or(Word::Text("newest")),
     ])
     .answers(&[AnswerDoc::ok("The replies", &[data::<Replies>()])])
     .refuses(OF_A_TOPIC);
@@ -26,8 +25,8 @@ pub(super) const LIST_ALIAS: Doc = LIST.also("topicRepliesWithoutVersion", &[]);
 
 pub(super) const CREATE: Doc = Doc::new(Tag::Community, "createTopicReply", "Reply to a topic")
     .about(
-        "For opened accounts that hold assets. Three replies to a topic need not wait; those after them wait 3, 5, 8, 13, 21, 34 and then 55 \
-         seconds for the one before.",
+        "Requires an open paper account with assets. The first three replies of an account to a topic are \
+         not delayed; later ones must follow the previous reply by 3, 5, 8, 13, 21, 34 and then 55 seconds.",
     )
     .parameters(&[TOPIC_ID])
     .body(&[Media::json::<NewTopicReply>()])
@@ -35,16 +34,16 @@ pub(super) const CREATE: Doc = Doc::new(Tag::Community, "createTopicReply", "Rep
     .refuses(OF_A_TOPIC);
 pub(super) const CREATE_ALIAS: Doc = CREATE.also("createTopicReplyWithoutVersion", &[]);
 
-/// Null and empty fields count as absent.
+/// Null and empty fields are treated as absent.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NewTopicReply {
-    /// Up to 2,000 characters of plain text.
+    /// At most 2,000 characters of plain text.
     #[serde(default)]
     body: Option<String>,
-    /// A reply to the same topic; `0` for none.
+    /// Id of the reply that is answered, in the same topic; `0` for a reply to the topic itself.
     #[serde(default)]
     reply_to_id: Option<String>,
-    /// Images are not supported.
+    /// Images are not supported; null or an empty list.
     #[serde(default)]
     images: Option<Vec<Value>>,
 }

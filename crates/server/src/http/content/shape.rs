@@ -27,21 +27,21 @@ pub(super) struct OneTopic {
 struct Topic {
     id: String,
     title: String,
-    /// The beginning of the text, as plain text.
+    /// Beginning of the text, without Markdown.
     description: String,
-    /// As written: plain text of a post, Markdown of an article. Escape it before display.
+    /// Unprocessed text: plain text for a post, Markdown for an article. Escape it before display.
     body: String,
     /// `post` or `article`.
     topic_type: String,
     author: TopicAuthor,
-    /// The named symbols, then those in the text.
+    /// Symbols given by the author, followed by those found in the text.
     tickers: Vec<String>,
     hashtags: Vec<String>,
     #[schemars(with = "Vec<TopicImage>")]
     images: [(); 0],
     likes_count: TopicCount,
     comments_count: TopicCount,
-    /// Accounts that have opened it, without its author.
+    /// Number of accounts that opened the topic, excluding its author.
     views_count: TopicCount,
     shares_count: TopicCount,
     license: u32,
@@ -50,14 +50,14 @@ struct Topic {
     created_at: String,
     /// Unix seconds.
     updated_at: String,
-    /// Whether an operator has hidden it: then only its author sees it.
+    /// Whether an operator has hidden the post from everyone except its author.
     hidden: bool,
-    /// The operator's reason; empty if it is not hidden.
+    /// The operator's reason; empty if the post is visible.
     hidden_because: String,
 }
 
 described_only! {
-    /// Images are not supported: the list is always empty.
+    /// An image. Images are not supported, so lists of them are always empty.
     struct TopicImage {
         url: String,
         sm: String,
@@ -67,13 +67,13 @@ described_only! {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct TopicAuthor {
-    /// The account number.
+    /// Account number.
     member_id: String,
     name: String,
     avatar: String,
 }
 
-/// A number, or its text for the Go SDK.
+/// A number, or a string for the Go SDK.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum TopicCount {
@@ -100,23 +100,23 @@ struct Reply {
     topic_id: String,
     /// Plain text. Escape it before display.
     body: String,
-    /// `0` for a reply to the topic itself.
+    /// Id of the reply that is answered; `0` for a reply to the topic itself.
     reply_to_id: String,
     author: TopicAuthor,
     #[schemars(with = "Vec<TopicImage>")]
     images: [(); 0],
     likes_count: TopicCount,
-    /// Replies to it.
+    /// Number of replies to this reply.
     comments_count: TopicCount,
     /// Unix seconds.
     created_at: String,
-    /// Whether an operator has hidden it: then only its author sees it.
+    /// Whether an operator has hidden the post from everyone except its author.
     hidden: bool,
-    /// The operator's reason; empty if it is not hidden.
+    /// The operator's reason; empty if the post is visible.
     hidden_because: String,
 }
 
-/// Topics of a security, abridged.
+/// Summaries of topics about a security.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TopicItems {
     /// Newest first.
@@ -127,7 +127,7 @@ pub(super) struct TopicItems {
 struct TopicItem {
     id: String,
     title: String,
-    /// The beginning of the text, as plain text.
+    /// Beginning of the text, without Markdown.
     description: String,
     url: String,
     /// Unix seconds.
@@ -137,7 +137,7 @@ struct TopicItem {
     shares_count: u32,
 }
 
-/// Topics of all accounts, without their texts.
+/// Topics of all accounts, without their bodies.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TopicCards {
     /// Newest first.
@@ -148,7 +148,7 @@ pub(super) struct TopicCards {
 struct TopicCard {
     id: String,
     title: String,
-    /// The beginning of the text, as plain text.
+    /// Beginning of the text, without Markdown.
     description: String,
     /// `post` or `article`.
     topic_type: String,
@@ -159,7 +159,7 @@ struct TopicCard {
     views_count: u32,
     /// Unix seconds.
     created_at: String,
-    /// Whether an operator has hidden it: then only its author sees it.
+    /// Whether an operator has hidden the post from everyone except its author.
     hidden: bool,
 }
 

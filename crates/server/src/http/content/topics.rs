@@ -17,11 +17,11 @@ const ABOUT_SIZE: Size = Size { most: 50, otherwise: 50 };
 
 const PAGE: Parameter = Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1));
 const TOPIC_TYPE: Parameter =
-    Parameter::query("topic_type", Kind::OneOf(&["article", "post"]), "Only of this kind");
-const SYMBOL: Parameter = Parameter::path("symbol", "As 700.HK");
+    Parameter::query("topic_type", Kind::OneOf(&["article", "post"]), "Only topics of this kind");
+const SYMBOL: Parameter = Parameter::path("symbol", "Symbol such as 700.HK");
 
 pub(super) const MINE: Doc =
-    Doc::new(Tag::Community, "myTopics", "The account's own topics, hidden ones too")
+    Doc::new(Tag::Community, "myTopics", "List the account's own topics, including hidden ones")
         .parameters(&[
             PAGE,
             Parameter::query("size", Kind::Between(1, MINE_SIZE.most), "")
@@ -32,24 +32,26 @@ pub(super) const MINE: Doc =
         .refuses(LISTS);
 pub(super) const MINE_ALIAS: Doc = MINE.also("myTopicsWithoutVersion", &[]);
 
-pub(super) const NEWEST: Doc = Doc::new(Tag::Community, "topics", "Topics of everybody, without their texts")
-    .parameters(&[
-        PAGE,
-        Parameter::query("size", Kind::Between(1, LIST_SIZE.most), "").or(Word::Number(LIST_SIZE.otherwise)),
-        TOPIC_TYPE,
-        Parameter::query("symbol", Kind::Text, "Only those about a security, as 700.HK"),
-    ])
-    .answers(&[AnswerDoc::ok("The topics", &[data::<TopicCards>()])])
-    .refuses(LISTS);
+pub(super) const NEWEST: Doc =
+    Doc::new(Tag::Community, "topics", "List topics of all accounts, without their bodies")
+        .parameters(&[
+            PAGE,
+            Parameter::query("size", Kind::Between(1, LIST_SIZE.most), "")
+                .or(Word::Number(LIST_SIZE.otherwise)),
+            TOPIC_TYPE,
+            Parameter::query("symbol", Kind::Text, "Only topics about this security, such as 700.HK"),
+        ])
+        .answers(&[AnswerDoc::ok("The topics", &[data::<TopicCards>()])])
+        .refuses(LISTS);
 pub(super) const NEWEST_ALIAS: Doc = NEWEST.also("topicsWithoutVersion", &[]);
 
-pub(super) const DETAIL: Doc = Doc::new(Tag::Community, "topic", "A topic with its text")
+pub(super) const DETAIL: Doc = Doc::new(Tag::Community, "topic", "A topic with its body")
     .parameters(&[TOPIC_ID])
     .answers(&[AnswerDoc::ok("The topic", &[data::<OneTopic>()])])
     .refuses(OF_A_TOPIC);
 pub(super) const DETAIL_ALIAS: Doc = DETAIL.also("topicWithoutVersion", &[]);
 
-pub(super) const ABOUT: Doc = Doc::new(Tag::Community, "topicsOfSecurity", "Topics about a security")
+pub(super) const ABOUT: Doc = Doc::new(Tag::Community, "topicsOfSecurity", "List topics about a security")
     .parameters(&[
         SYMBOL,
         PAGE,
@@ -87,35 +89,35 @@ pub(super) fn detail(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Shape::of(call, site).one_topic(topic)))
 }
 
-pub(super) const CREATE: Doc = Doc::new(Tag::Community, "createTopic", "Write a topic")
+pub(super) const CREATE: Doc = Doc::new(Tag::Community, "createTopic", "Create a topic")
     .about(
-        "For opened accounts that hold assets: at most 3 topics in a minute and 10 in a day. Symbols in the text are linked besides those \
-         that are named.",
+        "Requires an open paper account with assets. Limited to 3 topics per minute and 10 per day. Symbols \
+         in the text are added to the tickers.",
     )
     .body(&[Media::json::<NewTopic>()])
     .answers(&[AnswerDoc::ok("The topic", &[data::<OneTopic>()])])
     .refuses(LISTS);
 pub(super) const CREATE_ALIAS: Doc = CREATE.also("createTopicWithoutVersion", &[]);
 
-/// Null and empty fields count as absent.
+/// Null and empty fields are treated as absent.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NewTopic {
-    /// Up to 200 characters on one line; required for an article.
+    /// Single line of at most 200 characters; required for an article.
     #[serde(default)]
     title: Option<String>,
-    /// Up to 5,000 characters of plain text, or 20,000 of Markdown for an article.
+    /// At most 5,000 characters of plain text, or 20,000 characters of Markdown for an article.
     #[serde(default)]
     body: Option<String>,
-    /// `post`, or `article`.
+    /// `post` or `article`; default: `post`.
     #[serde(default)]
     topic_type: Option<String>,
-    /// Up to 10 symbols, as 700.HK.
+    /// At most 10 symbols such as 700.HK.
     #[serde(default)]
     tickers: Option<Vec<String>>,
-    /// Up to 5 words of 50 characters.
+    /// At most 5 words of at most 50 characters each.
     #[serde(default)]
     hashtags: Option<Vec<String>>,
-    /// Images are not supported.
+    /// Images are not supported; null or an empty list.
     #[serde(default)]
     images: Option<Vec<Value>>,
 }

@@ -18,27 +18,24 @@ const ACTIONS_MAX: usize = 2_000;
 /// Number of days after the ex-date in which an action is marked as recent.
 const RECENT_DAYS: i64 = 30;
 
-const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "As 700.HK").required();
+const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "Symbol such as 700.HK").required();
 
 pub(super) const DIVIDENDS: Doc =
-    Doc::new(Tag::Candles, "dividends", "Cash dividends whose ex-date has come, the latest first")
+    Doc::new(Tag::Candles, "dividends", "Cash dividends with an ex-date up to today, newest first")
         .parameters(&[SYMBOL])
-        .answers(&[AnswerDoc::ok("The last 2,000", &[data::<Dividends>()])])
+        .answers(&[AnswerDoc::ok("At most 2,000, newest first", &[data::<Dividends>()])])
         .refuses(&[BAD_REQUEST, NOT_FOUND]);
 
-pub(super) const DIVIDEND_DETAILS: Doc = Doc::new(
-    Tag::Candles,
-    "dividendDetails",
-    "The same as /v1/quote/dividends: there are no further details",
-)
-.parameters(&[SYMBOL])
-.answers(&[AnswerDoc::ok("The last 2,000", &[data::<Dividends>()])])
-.refuses(&[BAD_REQUEST, NOT_FOUND]);
+pub(super) const DIVIDEND_DETAILS: Doc =
+    Doc::new(Tag::Candles, "dividendDetails", "Same as /v1/quote/dividends: no further details are stored")
+        .parameters(&[SYMBOL])
+        .answers(&[AnswerDoc::ok("At most 2,000, newest first", &[data::<Dividends>()])])
+        .refuses(&[BAD_REQUEST, NOT_FOUND]);
 
 pub(super) const COMPANY_ACTS: Doc =
-    Doc::new(Tag::Candles, "companyActs", "Corporate actions whose ex-date has come, the latest first")
+    Doc::new(Tag::Candles, "companyActs", "Corporate actions with an ex-date up to today, newest first")
         .parameters(&[SYMBOL])
-        .answers(&[AnswerDoc::ok("The last 2,000", &[data::<CompanyActs>()])])
+        .answers(&[AnswerDoc::ok("At most 2,000, newest first", &[data::<CompanyActs>()])])
         .refuses(&[BAD_REQUEST, NOT_FOUND]);
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -49,14 +46,14 @@ struct Dividends {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Dividend {
     symbol: String,
-    /// Made of the ex-date and the position among the actions of that day.
+    /// Id derived from the ex-date and the position among the actions of that day.
     id: String,
     desc: String,
     /// Not stored; always empty.
     record_date: &'static str,
-    /// As 2026-06-01.
+    /// Ex-date such as 2026-06-01.
     ex_date: String,
-    /// The same; empty if unknown.
+    /// Payment date such as 2026-06-15; empty if unknown.
     payment_date: String,
 }
 
@@ -68,17 +65,17 @@ struct CompanyActs {
 #[derive(Debug, Serialize, JsonSchema)]
 struct CompanyAct {
     id: String,
-    /// The ex-date as 20260601.
+    /// Ex-date in the form 20260601.
     date: String,
-    /// The ex-date as 2026-06-01.
+    /// Ex-date in the form 2026-06-01.
     date_str: String,
     date_type: &'static str,
-    /// The zone of the market.
+    /// Time zone of the market.
     date_zone: &'static str,
-    /// Dividend, split, bonus or rights.
+    /// Kind of the action: dividend, split, bonus or rights.
     act_type: &'static str,
     act_desc: String,
-    /// The same value as `act_type`.
+    /// Equal to `act_type`.
     action: &'static str,
     /// Whether the ex-date is within the last 30 days.
     recent: bool,
@@ -169,7 +166,7 @@ fn compact(date: Date) -> String {
 }
 
 fn cash_words(stored: &StoredAction, currency: &str) -> String {
-    format!("Cash dividend of {} {currency} a share", stored.action.cash)
+    format!("Cash dividend of {} {currency} per share", stored.action.cash)
 }
 
 /// Splits an action into its dividend, split, bonus and rights parts.
@@ -181,17 +178,17 @@ fn parts(stored: &StoredAction, currency: &str) -> Vec<Part> {
         part(
             action.split != Amount::ONE,
             "split",
-            format!("Split: {} new shares for an old one", action.split),
+            format!("Split: {} new shares per old share", action.split),
         ),
         part(
             action.bonus != Amount::ZERO,
             "bonus",
-            format!("Bonus issue of {} shares a share", action.bonus),
+            format!("Bonus issue of {} shares per share", action.bonus),
         ),
         part(
             action.rights != Amount::ZERO,
             "rights",
-            format!("Rights to {} shares a share at {} {currency}", action.rights, action.rights_price),
+            format!("Rights to {} shares per share at {} {currency}", action.rights, action.rights_price),
         ),
     ]
     .into_iter()
@@ -220,9 +217,9 @@ mod tests {
         assert_eq!(
             report,
             [
-                "Cash dividend of 5.3 HKD a share",
-                "Split: 2 new shares for an old one",
-                "Rights to 0.3 shares a share at 100 HKD",
+                "Cash dividend of 5.3 HKD per share",
+                "Split: 2 new shares per old share",
+                "Rights to 0.3 shares per share at 100 HKD",
             ]
         );
     }

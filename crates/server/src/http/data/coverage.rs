@@ -30,30 +30,31 @@ const GAPS_MAX: usize = 50;
 pub(super) const ROWS: Doc = Doc::new(
     Tag::Candles,
     "coverage",
-    "A letter for each security and day: what is stored against the calendar",
+    "Stored data compared with the trading calendar, one character per security and day",
 )
-.about("Of the markets that the account may see, from where its history begins on; of everything for those with the operator's role.")
+.about("Limited to the account's markets and history range; operators see everything.")
 .parameters(&[
     listing::QUERY,
     listing::MARKET,
     listing::ORDER,
-    Parameter::query("end", Kind::Date, "The last day; without it today, by Hong Kong's clock"),
-    Parameter::query("days", Kind::Between(1, DAYS_MAX), "How many up to the end")
+    Parameter::query("end", Kind::Date, "Last day; default: the current date in Hong Kong"),
+    Parameter::query("days", Kind::Between(1, DAYS_MAX), "Number of days up to end")
         .or(Word::Number(DAYS_DEFAULT)),
-    Parameter::query("after", Kind::Text, "As next of the answer before; by symbol also any symbol"),
-    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "How many securities").or(Word::Number(ROWS_MAX)),
+    Parameter::query("after", Kind::Text, "`next` of the previous page; in symbol order, any symbol"),
+    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Maximum number of securities")
+        .or(Word::Number(ROWS_MAX)),
 ])
-.answers(&[AnswerDoc::ok("In the order that was asked for", &[data::<CoverageRows>()])])
+.answers(&[AnswerDoc::ok("The securities in the requested order", &[data::<CoverageRows>()])])
 .refuses(&[BAD_REQUEST, TOO_FAST]);
 
 pub(super) const DAYS: Doc =
-    Doc::new(Tag::Candles, "coverageDays", "The days of one security, with what is missing and why")
+    Doc::new(Tag::Candles, "coverageDays", "The days of one security, with gaps and their reasons")
         .parameters(&[
-            Parameter::path("symbol", "As 700.HK"),
-            Parameter::query("start", Kind::Date, "Without it 92 days up to the end"),
-            Parameter::query("end", Kind::Date, "Without it today"),
+            Parameter::path("symbol", "Symbol such as 700.HK"),
+            Parameter::query("start", Kind::Date, "First day; default: 92 days up to end"),
+            Parameter::query("end", Kind::Date, "Last day; default: today"),
         ])
-        .answers(&[AnswerDoc::ok("The days, ascending", &[data::<CoverageDays>()])])
+        .answers(&[AnswerDoc::ok("The days, oldest first", &[data::<CoverageDays>()])])
         .refuses(&[BAD_REQUEST, NOT_FOUND, TOO_FAST]);
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -64,19 +65,19 @@ struct CoverageRows {
     rows: Vec<CoverageRow>,
     /// Number of securities on all pages.
     total: usize,
-    /// Securities not yet compared with the calendar, listed last; always 0 in symbol order. Each
-    /// request compares some more.
+    /// Number of securities not yet compared with the calendar, which are listed last. Each request
+    /// compares some more. Always 0 in symbol order.
     uncounted: usize,
-    /// The value of `after` for the next page; null on the last one.
+    /// Value of `after` for the next page; null on the last one.
     next: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct CoverageRow {
     symbol: String,
-    /// c complete, p partial, m missing, - closed, . nothing expected.
+    /// One character per day: c complete, p partial, m missing, - closed, . nothing expected.
     days: String,
-    /// t for each day with stored trades, else a dot; absent if there are none.
+    /// One character per day: t if trades are stored, otherwise a dot; absent if no day has trades.
     #[serde(skip_serializing_if = "Option::is_none")]
     trades: Option<String>,
 }
@@ -94,15 +95,17 @@ struct CoverageDay {
     date: Day,
     day: DayWord,
     daily: bool,
-    /// Why the daily candle is missing; null if there is one, or while the day is not over.
+    /// Reason why the daily candle is missing; null if it is stored or the day has not ended.
     daily_missing: Option<&'static str>,
-    /// Period of the day's intraday candles: 1m, or 5m, 15m, 30m or 60m from a coarse file.
+    /// Period of the day's intraday candles: 1m, or 5m, 15m, 30m or 60m if only coarser candles
+    /// were imported.
     period: &'static str,
     minutes: u32,
     expected: u32,
-    /// Minutes outside regular hours; null if some may be overnight, which the account may not see.
+    /// Number of minutes outside regular hours; null if they may include overnight minutes, which
+    /// the account has no right to.
     extended: Option<u32>,
-    /// Number of stored trades; null while the day is not over.
+    /// Number of stored trades; null if the day has not ended.
     trades: Option<u64>,
     gaps: Vec<CoverageGap>,
     gaps_omitted: usize,
@@ -180,7 +183,7 @@ fn first_place(named: &QueryParameters, order: Order, found: &[&ListedSecurity])
             Ok(found.partition_point(|one| one.symbol <= after))
         }
         Order::Worst => text.parse().map_err(|_| {
-            Refusal::BadQuery(format!("after {:?} is not next of an answer with the worst first", echo(text)))
+            Refusal::BadQuery(format!("after {:?} is not the `next` of a page sorted by worst", echo(text)))
         }),
     }
 }

@@ -20,41 +20,40 @@ const ROWS_DEFAULT: u32 = 50;
 /// Maximum number of characters of a rejected row in a response.
 const TEXT_MAX: usize = 500;
 
-pub(super) const LIST: Doc = Doc::new(Tag::Admin, "imports", "The ledger of imports, newest first")
+pub(super) const LIST: Doc = Doc::new(Tag::Admin, "imports", "Import ledger, newest first")
     .parameters(&[
         LIMIT,
-        Parameter::query("before", Kind::Whole, "An import's number, as next of the answer before"),
+        Parameter::query("before", Kind::Whole, "Import number; `next` of the previous page"),
     ])
     .answers(&[AnswerDoc::ok("The imports", &[data::<Imports>()])])
     .refuses(&[BAD_REQUEST]);
 
-pub(super) const QUARANTINE: Doc =
-    Doc::new(Tag::Admin, "quarantine", "Rows that were refused, in the order they were")
-        .parameters(&[
-            Parameter::query("import", Kind::Whole, "Of one import alone"),
-            Parameter::query("symbol", Kind::Text, "Of one symbol alone, as it stood in the file"),
-            LIMIT,
-            Parameter::query("after", Kind::Text, "As next of the answer before"),
-        ])
-        .answers(&[AnswerDoc::ok("The rows", &[data::<QuarantinedRows>()])])
-        .refuses(&[BAD_REQUEST]);
+pub(super) const QUARANTINE: Doc = Doc::new(Tag::Admin, "quarantine", "Quarantined rows, in import order")
+    .parameters(&[
+        Parameter::query("import", Kind::Whole, "Only rows of this import"),
+        Parameter::query("symbol", Kind::Text, "Only rows with this symbol, as written in the file"),
+        LIMIT,
+        Parameter::query("after", Kind::Text, "`next` of the previous page"),
+    ])
+    .answers(&[AnswerDoc::ok("The rows", &[data::<QuarantinedRows>()])])
+    .refuses(&[BAD_REQUEST]);
 
-const LIMIT: Parameter =
-    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "How many").or(Word::Number(ROWS_DEFAULT));
+const LIMIT: Parameter = Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Maximum number of rows")
+    .or(Word::Number(ROWS_DEFAULT));
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Imports {
     imports: Vec<Import>,
-    /// The value of `before` for the next page; null on the last one.
+    /// Value of `before` for the next page; null on the last one.
     next: Option<i64>,
 }
 
-/// An import of the ledger.
+/// An import, as recorded in the ledger.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Import {
     import: i64,
     file: String,
-    /// BLAKE3 of the file, in hexadecimal.
+    /// BLAKE3 hash of the file, in hexadecimal.
     digest: String,
     bytes: u64,
     kind: String,
@@ -75,7 +74,7 @@ struct Import {
 #[derive(Debug, Serialize, JsonSchema)]
 struct QuarantinedRows {
     rows: Vec<QuarantinedRow>,
-    /// The value of `after` for the next page; null on the last one.
+    /// Value of `after` for the next page; null on the last one.
     next: Option<String>,
 }
 
@@ -85,10 +84,10 @@ struct QuarantinedRow {
     file: String,
     line: u64,
     symbol: Option<String>,
-    /// Whether this symbol has candles.
+    /// Whether candles are stored for this symbol.
     is_known: bool,
     reason: String,
-    /// The row, at most 500 characters of it.
+    /// The row's text, truncated to 500 characters.
     text: String,
 }
 
@@ -160,7 +159,7 @@ pub(super) fn quarantine(call: &Call<'_>, site: &Site, admitted: Admitted) -> Re
     let symbol = named.get("symbol").map(plain);
     let of = match (named.id("import")?, &symbol) {
         (Some(_), Some(_)) => {
-            return Err(Refusal::BadQuery("import and symbol contradict each other".to_owned()).into());
+            return Err(Refusal::BadQuery("import and symbol cannot be combined".to_owned()).into());
         }
         (Some(import), None) => QuarantineOf::Import(ImportId(import)),
         (None, Some(symbol)) => QuarantineOf::Symbol(symbol.as_str()),

@@ -27,18 +27,18 @@ const OFFSET_MAX: u32 = 10_000_000;
 // Guarantees that one request can compare every row of a page with the calendar.
 const _: () = assert!(ROWS_MAX as usize <= COUNTED_MAX);
 
-pub(super) const LIST: Doc = Doc::new(Tag::Candles, "inventory", "What is stored, a row for each security")
+pub(super) const LIST: Doc = Doc::new(Tag::Candles, "inventory", "Stored data, one row per security")
     .about(
-        "Of the markets that the account may see, from where its history begins on; of everything for those with the operator's role. \
-         Without an order, by symbol, or the best match first.",
+        "Limited to the account's markets and history range; operators see everything. The default order is \
+         by symbol, or by relevance if there is a query.",
     )
     .parameters(&[
         listing::QUERY,
         listing::MARKET,
         listing::ORDER,
-        Parameter::query("offset", Kind::Between(0, OFFSET_MAX), "How many securities to skip")
+        Parameter::query("offset", Kind::Between(0, OFFSET_MAX), "Number of securities to skip")
             .or(Word::Number(0)),
-        Parameter::query("limit", Kind::Between(1, ROWS_MAX), "How many securities")
+        Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Maximum number of securities")
             .or(Word::Number(ROWS_DEFAULT)),
     ])
     .answers(&[AnswerDoc::ok("The securities", &[data::<Inventory>()])])
@@ -46,19 +46,19 @@ pub(super) const LIST: Doc = Doc::new(Tag::Candles, "inventory", "What is stored
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Inventory {
-    /// The range in which missing and partial days are counted.
+    /// First day of the range in which missing and partial days are counted.
     start: Day,
     end: Day,
     rows: Vec<StoredSecurity>,
     /// Number of securities on all pages.
     total: usize,
-    /// Securities not yet compared with the calendar, listed last; always 0 unless the worst come
-    /// first. Each request compares some more.
+    /// Number of securities not yet compared with the calendar, which are listed last. Each request
+    /// compares some more. Always 0 unless the worst come first.
     uncounted: usize,
-    /// Whether no security has candles at all, rather than none that matches and is visible to the
+    /// Whether no candles are stored at all, as opposed to no matching security visible to the
     /// account.
     store_is_empty: bool,
-    /// The value of `offset` for the next page; null on the last one.
+    /// Value of `offset` for the next page; null on the last one.
     next: Option<usize>,
 }
 
@@ -69,27 +69,27 @@ struct StoredSecurity {
     name_cn: String,
     name_hk: String,
     market: &'static str,
-    /// Imported candles of regular hours, finest first.
+    /// Imported series of regular hours, shortest period first.
     series: Vec<StoredSeries>,
-    /// The last price in regular hours; null if there is none or the account may not see it.
+    /// Last price in regular hours; null if there is none or the account may not see it.
     last: Option<String>,
-    /// Trading days of the range, from the security's first day to its last.
+    /// Number of trading days in the range, from the security's first day to its last.
     expected: u32,
-    /// Days without any candle.
+    /// Number of days without candles.
     missing: u32,
-    /// Days without some of their candles.
+    /// Number of days with only some of their candles.
     partial: u32,
-    /// Trading days of the range after the security's last day. They are not gaps.
+    /// Number of trading days in the range after the security's last day, which are not gaps.
     after_last: u32,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct StoredSeries {
-    /// The period of a candle, as 1m or day.
+    /// Candle period, such as 1m or day.
     period: String,
-    /// The day of the first candle.
+    /// Date of the first candle.
     first: Day,
-    /// The day of the last candle.
+    /// Date of the last candle.
     last: Day,
     /// Number of candles; null if the account may not see all of them.
     candles: Option<u64>,

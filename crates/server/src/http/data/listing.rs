@@ -18,11 +18,12 @@ const MARKETS: [&str; Market::ALL.len()] = ["HK", "US", "CN"];
 
 pub(super) const QUERY: Parameter =
     Parameter::query("query", Kind::TextUpTo(QUERY_MAX), "Part of a code or a name");
-pub(super) const MARKET: Parameter = Parameter::query("market", Kind::OneOf(&MARKETS), "Of one market alone");
+pub(super) const MARKET: Parameter =
+    Parameter::query("market", Kind::OneOf(&MARKETS), "Only securities of this market");
 pub(super) const ORDER: Parameter = Parameter::query(
     "order",
     Kind::OneOf(&["symbol", "worst"]),
-    "By symbol, or those first of which most days are missing",
+    "Sort by symbol, or by number of missing days, largest first",
 )
 .or(Word::Text("symbol"));
 
@@ -50,7 +51,7 @@ impl<'a> Listing<'a> {
             return Err(Refusal::BadQuery(format!("query is longer than {QUERY_MAX} characters")));
         }
         let unknown = |name: &str, text: &str, known: &str| {
-            Refusal::BadQuery(format!("{name} {:?} is not known: write {known}", echo(text)))
+            Refusal::BadQuery(format!("{name} {:?} is invalid: use {known}", echo(text)))
         };
         let market = named
             .get("market")

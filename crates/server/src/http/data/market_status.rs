@@ -8,8 +8,9 @@ use serde::Serialize;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-pub(super) const STATUS: Doc = Doc::new(Tag::Candles, "marketStatus", "Whether markets trade now")
-    .answers(&[AnswerDoc::ok("A row for each market with a calendar", &[data::<MarketStatus>()])]);
+pub(super) const STATUS: Doc =
+    Doc::new(Tag::Candles, "marketStatus", "Current trading status of the markets")
+        .answers(&[AnswerDoc::ok("One row per market with a calendar", &[data::<MarketStatus>()])]);
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct MarketStatus {
@@ -19,12 +20,12 @@ struct MarketStatus {
 #[derive(Debug, Serialize, JsonSchema)]
 struct MarketTime {
     market: &'static str,
-    /// 105 trading, 106 midday break, 107 closing auction, 108 closed; in the US 201 before, 202
-    /// in, and 203 after regular hours, 207 overnight, 204 closed.
+    /// 105 trading, 106 midday break, 107 closing auction, 108 closed. US: 201 pre-market, 202
+    /// regular hours, 203 post-market, 207 overnight, 204 closed.
     trade_status: i32,
-    /// The market's clock in Unix seconds.
+    /// Market time in Unix seconds.
     timestamp: String,
-    /// The same as `trade_status`: no quotes are delayed.
+    /// Equal to `trade_status`: quotes are never delayed.
     delay_trade_status: i32,
     delay_timestamp: String,
     sub_status: i32,

@@ -32,37 +32,42 @@ const MINUTES_A_DAY: i32 = 1_440;
 pub(super) const SEARCH: Doc = Doc::new(
     Tag::Candles,
     "securities",
-    "Securities with candles by code or name, of the markets that the account may see",
+    "Search securities with candles by code or name, in the account's markets",
 )
 .parameters(&[
     Parameter::query(
         "query",
         Kind::TextUpTo(QUERY_MAX),
-        "Part of a code or a name; without it what is worth a look",
+        "Part of a code or a name; default: suggested securities",
     ),
-    Parameter::query("limit", Kind::Between(1, FOUND_MAX), "How many").or(Word::Number(FOUND_DEFAULT)),
+    Parameter::query("limit", Kind::Between(1, FOUND_MAX), "Maximum number of securities")
+        .or(Word::Number(FOUND_DEFAULT)),
 ])
-.answers(&[AnswerDoc::ok("The best first", &[data::<FoundSecurities>()])])
+.answers(&[AnswerDoc::ok("Best match first", &[data::<FoundSecurities>()])])
 .refuses(&[BAD_REQUEST, TOO_FAST]);
 
-pub(super) const SHOW: Doc = Doc::new(Tag::Candles, "security", "What a security is, and its trading hours")
-    .parameters(&[SYMBOL])
-    .answers(&[AnswerDoc::ok("The security", &[data::<SecurityFacts>()])])
-    .refuses(&[BAD_REQUEST, NOT_FOUND]);
-
-pub(super) const ACTIONS: Doc =
-    Doc::new(Tag::Candles, "actions", "Corporate actions that have become effective, the last 2,000")
+pub(super) const SHOW: Doc =
+    Doc::new(Tag::Candles, "security", "Static information and trading hours of a security")
         .parameters(&[SYMBOL])
-        .answers(&[AnswerDoc::ok("By ex-date", &[data::<CorporateActions>()])])
+        .answers(&[AnswerDoc::ok("The security", &[data::<SecurityFacts>()])])
         .refuses(&[BAD_REQUEST, NOT_FOUND]);
 
-pub(super) const SYMBOL: Parameter = Parameter::path("symbol", "As 700.HK");
+pub(super) const ACTIONS: Doc = Doc::new(
+    Tag::Candles,
+    "actions",
+    "Corporate actions with an ex-date up to today, at most the last 2,000",
+)
+.parameters(&[SYMBOL])
+.answers(&[AnswerDoc::ok("By ex-date", &[data::<CorporateActions>()])])
+.refuses(&[BAD_REQUEST, NOT_FOUND]);
+
+pub(super) const SYMBOL: Parameter = Parameter::path("symbol", "Symbol such as 700.HK");
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct FoundSecurities {
     securities: Vec<FoundSecurity>,
     more: bool,
-    /// Whether no security has candles at all, rather than none that the account may see.
+    /// Whether no candles are stored at all, as opposed to none visible to the account.
     store_is_empty: bool,
 }
 
@@ -89,46 +94,46 @@ struct SecurityFacts {
     #[serde(flatten)]
     figures: StoredFigures,
     sessions: Vec<SecuritySession>,
-    /// The market's time.
+    /// Market time.
     now: Instant,
-    /// The periods that there are candles of, as kline has them: 1m, 5m, 60m, day. Coarse files answer their own period and its
-    /// multiples; the others are empty.
+    /// Periods with candles, named as in the `period` parameter of the candle endpoint: 1m, 5m,
+    /// 60m, day. If only coarser candles were imported, these are their period and its multiples.
     periods: Vec<String>,
-    /// The candles of regular hours that came from files, finest first: since when, and whether they have changed.
+    /// Imported series of regular hours, shortest period first.
     stored: Vec<StoredCandles>,
     capital_flow: CapitalFlowState,
 }
 
-/// Whether `GET /v1/quote/capital-flow` has an answer.
+/// Whether `GET /v1/quote/capital-flow` has data for the security.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum CapitalFlowState {
     Known,
-    /// No trades are stored, up to now.
+    /// No trades are stored.
     NoTrades,
-    /// Warrants and options have none.
+    /// The security is a warrant or an option, which have no capital flow.
     Unavailable,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct StoredCandles {
-    /// How long a candle lasts, as 1m or day.
+    /// Candle period, such as 1m or day.
     period: String,
-    /// The day of the first candle.
+    /// Date of the first candle.
     first: Day,
-    /// The day of the last candle up to now.
+    /// Date of the last candle up to now.
     last: Day,
-    /// Another number after each import that changed them.
+    /// Version of the series, which changes with every import that modifies it.
     version: i64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SecuritySession {
-    /// 0 intraday, 1 pre, 2 post, 3 overnight.
+    /// 0 regular, 1 pre-market, 2 post-market, 3 overnight.
     session: u8,
-    /// HH:MM, the market's time.
+    /// HH:MM in the market's time zone.
     start: String,
-    /// HH:MM, up to 24:00.
+    /// HH:MM in the market's time zone, up to 24:00.
     end: String,
 }
 
@@ -138,7 +143,7 @@ struct CorporateActions {
     actions: Vec<CorporateAction>,
 }
 
-/// Amounts are for one old share, as decimals or fractions.
+/// A corporate action. Amounts are per old share, as decimals or fractions.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CorporateAction {
     ex_date: Day,
@@ -320,11 +325,11 @@ fn action(action: &Action) -> CorporateAction {
 pub(super) const FIGURES: Doc = Doc::new(
     Tag::Candles,
     "figures",
-    "Shares and figures of a security, and the ratios to its last price",
+    "Share counts and figures of a security, and ratios based on its last price",
 )
 .about(
-    "As of the market clock. A figure that is not known is null; so is a ratio without a price, or to \
-             an amount that is not above 0.",
+    "As of the market clock. Unknown figures are null, and so are ratios without a price or with a \
+     denominator that is not positive.",
 )
 .parameters(&[SYMBOL])
 .answers(&[AnswerDoc::ok("The figures", &[data::<SecurityFigures>()])])
@@ -339,37 +344,37 @@ const INDEXES: [CalcIndex; 6] = [
     CalcIndex::DividendRatioTtm,
 ];
 
-/// The figures as they were imported, as of today by the market's clock. One that is not known is null.
+/// Imported figures as of the current market date; null if unknown.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct StoredFigures {
     total_shares: Option<i64>,
     circulating_shares: Option<i64>,
     hk_shares: Option<i64>,
-    /// Earnings per share of the last year, as a decimal.
+    /// Earnings per share in the last fiscal year, as a decimal.
     eps: Option<String>,
-    /// Of the last twelve months.
+    /// Earnings per share over the last twelve months, as a decimal.
     eps_ttm: Option<String>,
-    /// Net assets per share.
+    /// Net assets per share, as a decimal.
     bps: Option<String>,
-    /// The dividend of a share, not a percentage.
+    /// Dividend per share as an amount, not a percentage.
     dividend_yield: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SecurityFigures {
     symbol: String,
-    /// That of the price, of the market value and of the figures for one share.
+    /// Currency of the price, the market value and the figures per share.
     currency: String,
-    /// The last price of regular hours.
+    /// Last price in regular hours.
     last_done: Option<String>,
     total_market_value: Option<String>,
-    /// The price as a multiple of `eps_ttm`.
+    /// Price divided by `eps_ttm`.
     pe_ttm_ratio: Option<String>,
-    /// The price as a multiple of `bps`.
+    /// Price divided by `bps`.
     pb_ratio: Option<String>,
-    /// The volume of the day in percent of the circulating shares.
+    /// The day's volume as a percentage of the circulating shares.
     turnover_rate: Option<String>,
-    /// The dividend in percent of the price.
+    /// Dividend per share as a percentage of the price.
     dividend_ratio_ttm: Option<String>,
     #[serde(flatten)]
     stored: StoredFigures,

@@ -21,21 +21,20 @@ const PAGE_MAX: u32 = 1_000_000;
 const SIZE_MAX: u32 = 1_000;
 const SIZE_DEFAULT: u32 = 100;
 
-pub(super) const LIST: Doc =
-    Doc::new(Tag::Candles, "securityList", "US securities that are traded overnight")
-        .about(
-            "Those with candles of overnight hours in the store, by symbol. The name stands in the field of the language that is asked \
-             for with accept-language, zh-CN without it; the other two are empty. Without page and size, the answer has all of them. \
-             The list of HK is empty; an account without the right to US has an empty one, too.",
-        )
-        .parameters(&[
-            Parameter::query("market", Kind::OneOf(&["US", "HK"]), "").required(),
-            Parameter::query("category", Kind::OneOf(&[CATEGORY, "overnight"]), "").or(Word::Text(CATEGORY)),
-            Parameter::query("page", Kind::Between(1, PAGE_MAX), "Which page; 1 if only size is given"),
-            Parameter::query("size", Kind::Between(1, SIZE_MAX), "Its size; 100 if only page is given"),
-        ])
-        .answers(&[AnswerDoc::ok("The securities", &[data::<SecurityList>()])])
-        .refuses(&[REFUSED, LISTS_TOO_FAST, UNREADABLE]);
+pub(super) const LIST: Doc = Doc::new(Tag::Candles, "securityList", "US securities with overnight trading")
+    .about(
+        "Lists securities with stored overnight candles, by symbol. Only the name in the language of \
+             accept-language (default: zh-CN) is set; the other two are empty. Without page and size, all \
+             securities are returned. The list is empty for HK, and for an account without the right to US.",
+    )
+    .parameters(&[
+        Parameter::query("market", Kind::OneOf(&["US", "HK"]), "").required(),
+        Parameter::query("category", Kind::OneOf(&[CATEGORY, "overnight"]), "").or(Word::Text(CATEGORY)),
+        Parameter::query("page", Kind::Between(1, PAGE_MAX), "Page number; 1 if only size is given"),
+        Parameter::query("size", Kind::Between(1, SIZE_MAX), "Page size; 100 if only page is given"),
+    ])
+    .answers(&[AnswerDoc::ok("The securities", &[data::<SecurityList>()])])
+    .refuses(&[REFUSED, LISTS_TOO_FAST, UNREADABLE]);
 
 const REFUSED: RefusalDoc = RefusalDoc::new("400", "SecurityListRefused", &[codes::LIST_PARAMETER]);
 const UNREADABLE: RefusalDoc =
@@ -44,7 +43,7 @@ const UNREADABLE: RefusalDoc =
 #[derive(Debug, Serialize, JsonSchema)]
 struct SecurityList {
     list: Vec<SecurityNames>,
-    /// Number of securities on all pages; absent if all of them are listed.
+    /// Number of securities on all pages; absent if the response is not paginated.
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<usize>,
 }
@@ -170,5 +169,5 @@ fn number(call: &Call<'_>, name: &str, most: u32) -> Result<Option<u32>, Problem
 }
 
 fn unknown(name: &str, text: &str, known: &str) -> Problem {
-    Problem::list_parameter(format!("{name} {:?} is not known: write {known}", echo(text)))
+    Problem::list_parameter(format!("{name} {:?} is invalid: use {known}", echo(text)))
 }

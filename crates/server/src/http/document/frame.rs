@@ -28,7 +28,7 @@ pub(super) fn info() -> Value {
         "title": "Chandler",
         "version": "1",
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        "summary": "History of securities: candles of minutes to years",
+        "summary": "Historical candles of securities, from minutes to years",
         "description": description(),
     })
 }
@@ -65,18 +65,18 @@ pub(super) fn name(tag: Tag) -> &'static str {
 fn about(tag: Tag) -> Option<&'static str> {
     Some(match tag {
         Tag::Candles => "For people",
-        Tag::Udf => "TradingView's protocol for charts: plain objects, without code, message and data",
-        Tag::Mirrors => "Commands of the long connection, for SDKs that speak HTTP",
+        Tag::Udf => "TradingView's chart protocol: plain objects, without code, message and data",
+        Tag::Mirrors => "Commands of the long connection, for SDKs that use HTTP",
         Tag::Service => return None,
-        Tag::Account => "What an account may do, has used and has open",
+        Tag::Account => "Permissions, usage and connections of an account",
         Tag::Trade => "Paper accounts: orders, executions, cash and positions",
         Tag::Community => "Topics about securities, and replies to them",
-        Tag::Admin => "For accounts with the operator's role",
+        Tag::Admin => "For accounts with the operator role",
         Tag::OAuth => {
-            "OAuth 2.0 for programs: plain objects of the standards, without code, message and data"
+            "OAuth 2.0 for programs: plain objects as defined by the RFCs, without code, message and data"
         }
-        Tag::Pages => "For a person at a browser: HTML, also when something is wrong",
-        Tag::NotOffered => "Commands of the protocol that are refused",
+        Tag::Pages => "HTML pages for browsers, including error pages",
+        Tag::NotOffered => "Protocol commands that are not supported",
     })
 }
 
@@ -121,17 +121,19 @@ pub(super) fn security_schemes() -> Value {
         "session": key(
             "cookie",
             "chandler_session",
-            "Of a browser that is signed in. POST and DELETE also need the header x-csrf with what /v1/me tells, and other sites cannot use it",
+            "Cookie of a browser session. POST and DELETE also require the header x-csrf with the value \
+             from /v1/me, and cross-site requests are refused",
         ),
         "inAddress": key(
             "query",
             "access_token",
-            "For tools that can be given an address alone. Addresses end up in histories and logs: give it to nobody",
+            "For tools that can only be configured with a URL. URLs end up in histories and logs, so keep \
+             them secret",
         ),
         "registrationToken": bearer("The registration_access_token of a client"),
-        "bearer": bearer("The access token that the operator gave out"),
+        "bearer": bearer("The access token issued by the operator"),
         "appKey": key("header", "x-api-key", "API-key mode: the app key"),
-        "accessToken": key("header", "authorization", "API-key mode: the access token without a scheme word"),
+        "accessToken": key("header", "authorization", "API-key mode: the access token without a scheme"),
         "timestamp": key(
             "header",
             "x-timestamp",

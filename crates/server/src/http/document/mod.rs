@@ -23,9 +23,12 @@ pub(super) const ROUTES: &[Row] = &[
 const DOC: Doc = Doc::new(Tag::Service, "openapi", "This document")
     .answers(&[AnswerDoc::ok("OpenAPI 3.1", &[Media::json::<serde_json::Map<String, Value>>()])]);
 
-const VERSIONS: Doc = Doc::new(Tag::Service, "versions", "How the interface has changed, by date")
-    .about("An account that is pinned to a date is answered as of then; the header x-api-date of an answer says so.")
-    .answers(&[AnswerDoc::ok("Every change, the newest first", &[data::<InterfaceVersions>()])]);
+const VERSIONS: Doc = Doc::new(Tag::Service, "versions", "Changes of the API by date")
+    .about(
+        "An account that is pinned to a date gets responses as of that date; they carry the header \
+     x-api-date.",
+    )
+    .answers(&[AnswerDoc::ok("All changes, newest first", &[data::<InterfaceVersions>()])]);
 
 static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
     let rows = routes::GROUPS.into_iter().flatten();

@@ -11,22 +11,21 @@ use crate::kit::query::grid_not_found;
 use crate::kit::trader::{Nothing, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-pub(super) const CANCEL: Doc =
-    Doc::new(Tag::Trade, "cancelGridOrder", "Ends a grid, and takes its open orders back")
-        .body(&[Media::json::<Which>()])
-        .answers(&[AnswerDoc::ok("It has ended", &[data::<Nothing>()])])
-        .refuses(REFUSALS);
+pub(super) const CANCEL: Doc = Doc::new(Tag::Trade, "cancelGridOrder", "Cancel a grid and its open orders")
+    .body(&[Media::json::<Which>()])
+    .answers(&[AnswerDoc::ok("The grid was cancelled", &[data::<Nothing>()])])
+    .refuses(REFUSALS);
 
 pub(super) const SUSPEND: Doc =
-    Doc::new(Tag::Trade, "suspendGridOrder", "Lets a grid pause; its open orders stay")
+    Doc::new(Tag::Trade, "suspendGridOrder", "Suspend a grid; its open orders stay open")
         .body(&[Media::json::<Which>()])
-        .answers(&[AnswerDoc::ok("It pauses", &[data::<Nothing>()])])
+        .answers(&[AnswerDoc::ok("The grid was suspended", &[data::<Nothing>()])])
         .refuses(REFUSALS);
 
 pub(super) const RESTART: Doc =
-    Doc::new(Tag::Trade, "restartGridOrder", "Lets a grid that pauses go on from its base")
+    Doc::new(Tag::Trade, "restartGridOrder", "Resume a suspended grid from its base price")
         .body(&[Media::json::<Which>()])
-        .answers(&[AnswerDoc::ok("It goes on", &[data::<Nothing>()])])
+        .answers(&[AnswerDoc::ok("The grid was resumed", &[data::<Nothing>()])])
         .refuses(REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

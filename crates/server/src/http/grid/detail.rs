@@ -18,14 +18,15 @@ use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 pub(super) const DETAIL: Doc = Doc::new(
     Tag::Trade,
     "gridOrderDetail",
-    "One grid with its orders and its history",
+    "One grid with its orders and history",
 )
 .about(
-    "Orders and history are newest first, each at most limit. The list of triggers has all orders in pages.",
+    "Orders and history are sorted newest first, with at most limit rows each. The list of triggered orders \
+     returns all orders in pages.",
 )
 .parameters(&[
     ORDER_ID.required(),
-    Parameter::query("history_id", Kind::Text, "History before this row"),
+    Parameter::query("history_id", Kind::Text, "Only history rows before this one"),
     LIMIT,
 ])
 .answers(&[AnswerDoc::ok("The grid", &[data::<Detail>()])])
@@ -36,9 +37,10 @@ pub(super) const DETAIL: Doc = Doc::new(
 pub(super) struct Detail {
     #[serde(flatten)]
     terms: GridTerms,
-    /// user or corporate action.
+    /// Why the grid is suspended: user or corporate action; empty if it is not.
     suspend_reason: &'static str,
-    /// Why it triggers no orders at present: price, position, funds or holdings.
+    /// Why the grid currently triggers no orders: price, position, funds or holdings; empty
+    /// otherwise.
     sleeping_reason: &'static str,
     updated_at: String,
     expire_time: String,
@@ -48,12 +50,12 @@ pub(super) struct Detail {
     history_has_more: bool,
 }
 
-/// An order triggered by the grid.
+/// An order triggered by a grid.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GridSubOrder")]
 struct SubOrder {
     id: String,
-    /// The limit, or the trigger price of a market order.
+    /// Limit price, or the trigger price of a market order.
     price: String,
     order_type: &'static str,
     quantity: String,
@@ -141,7 +143,7 @@ impl HistoryRow {
 pub(super) const WHY: Doc = Doc::new(
     Tag::Trade,
     "gridOrderStory",
-    "What happened to a grid, by which candle, and why it made no order",
+    "Events of a grid, with the candles that caused them and reasons for orders not placed",
 )
 .parameters(&[ORDER_ID.required()])
 .answers(&[AnswerDoc::ok("Oldest first", &[data::<GridExplanation>()])])

@@ -15,10 +15,10 @@ const ROWS_MAX: u32 = 1_000;
 const _: () = assert!(ROWS_MAX as usize == GRID_PAGE_MAX);
 const PAGES_MAX: u32 = 1_000_000;
 
-pub(super) const ORDER_ID: Parameter = Parameter::query("order_id", Kind::Text, "The number of a grid");
+pub(super) const ORDER_ID: Parameter = Parameter::query("order_id", Kind::Text, "Grid id");
 pub(super) const PAGE: Parameter = Parameter::query("page", Kind::AtLeast(1), "").or(Word::Number(1));
 pub(super) const LIMIT: Parameter =
-    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Rows of a page").or(Word::Number(ROWS_DEFAULT));
+    Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Rows per page").or(Word::Number(ROWS_DEFAULT));
 
 /// Parses the page number, which starts at 1, and the page size.
 pub(super) fn page(query: &Query) -> Result<(usize, usize), Problem> {

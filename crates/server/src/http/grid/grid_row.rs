@@ -15,20 +15,20 @@ pub(super) struct GridRow {
     #[serde(flatten)]
     terms: GridTerms,
     market: &'static str,
-    /// The base price before the last trigger.
+    /// Base price before the last trigger.
     pre_trigger_base_price: String,
-    /// The base price after the last trigger.
+    /// Base price after the last trigger.
     post_trigger_base_price: String,
     trigger_sell_order_type: &'static str,
     trigger_buy_order_type: &'static str,
     trigger_times: u64,
     total_buy_quantity: String,
     total_sell_quantity: String,
-    /// Fills matched first in, first out, without charges.
+    /// Realised profit from fills matched first in, first out, before charges.
     total_profit_balance: String,
 }
 
-/// Fields shared by the list and the detail of a grid.
+/// Fields common to the grid list and the grid detail.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct GridTerms {
     order_id: String,
@@ -36,13 +36,13 @@ pub(super) struct GridTerms {
     stock_name: String,
     /// Performing, Suspended, Canceled or Expired.
     status: &'static str,
-    /// The same as `status`.
+    /// Equal to `status`.
     grid_status: &'static str,
     submitted_base_price: String,
     current_base_price: String,
     upper_limit_price: String,
     lower_limit_price: String,
-    /// 1 spread, 2 percent.
+    /// 1 for a price spread, 2 for a percentage.
     trigger_price_type: i32,
     trigger_spread_up: String,
     trigger_spread_down: String,
@@ -59,14 +59,15 @@ pub(super) struct GridTerms {
     trigger_buy_quantity: String,
     upper_limit_quantity: String,
     lower_limit_quantity: String,
-    /// 1 waits beyond the bound, 2 closes at it.
+    /// Behaviour at the price bound: 1 waits while the price is beyond it, 2 closes the position
+    /// and ends the grid.
     upper_limit_event: i32,
     lower_limit_event: i32,
     multiple_trigger: bool,
     settlement_currency: String,
-    /// 0 for the day, 1 until cancelled, 6 until a date.
+    /// 0 day, 1 good until cancelled, 6 good until the date in `gtd`.
     time_in_force: i32,
-    /// That date, in the market's zone.
+    /// Expiry date in the market's time zone.
     gtd: String,
     created_at: String,
     rth: i32,

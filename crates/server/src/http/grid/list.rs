@@ -22,19 +22,19 @@ pub(super) const LIST: Doc = Doc::new(Tag::Trade, "gridOrders", "Grids of the pa
         Parameter::query(
             "status",
             Kind::Text,
-            "Performing, Suspended, Canceled, Expired; several with commas",
+            "Performing, Suspended, Canceled or Expired; several separated by commas",
         ),
-        Parameter::query("symbol", Kind::Text, "As 700.HK"),
+        Parameter::query("symbol", Kind::Text, "Symbol such as 700.HK"),
         Parameter::query("sort_by", Kind::OneOf(&SORTS), "").or(Word::Text("created_at")),
         Parameter::query("sort_order", Kind::OneOf(&["asc", "desc"]), "").or(Word::Text("desc")),
     ])
-    .answers(&[AnswerDoc::ok("A page of them", &[data::<Grids>()])])
+    .answers(&[AnswerDoc::ok("One page of grids", &[data::<Grids>()])])
     .refuses(REFUSALS);
 
-pub(super) const BY_IDS: Doc = Doc::new(Tag::Trade, "gridOrdersByIds", "Grids by their numbers")
-    .about("In the order of the numbers. Those that the account does not have are left out.")
+pub(super) const BY_IDS: Doc = Doc::new(Tag::Trade, "gridOrdersByIds", "Grids by id")
+    .about("Grids are returned in the order of the ids. Unknown ids are skipped.")
     .body(&[Media::json::<Wanted>()])
-    .answers(&[AnswerDoc::ok("Those that there are", &[data::<FoundGrids>()])])
+    .answers(&[AnswerDoc::ok("The grids found", &[data::<FoundGrids>()])])
     .refuses(REFUSALS);
 
 /// Maximum number of ids per request.
@@ -59,7 +59,7 @@ pub(super) struct FoundGrids {
 #[schemars(rename = "GridOrderIds")]
 #[serde(default)]
 pub(super) struct Wanted {
-    /// At most 100.
+    /// At most 100 ids.
     order_ids: Vec<Field>,
 }
 

@@ -10,42 +10,43 @@ use crate::kit::envelope::Problem;
 use crate::kit::json_fields::Field;
 use crate::kit::query::echo;
 
-/// When a grid triggers, and the orders that it sends then.
+/// When a grid triggers, and the orders that it then places.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "GridTradingRule")]
 #[serde(default)]
 pub(super) struct RuleBody {
-    /// Within the bounds.
+    /// Initial base price, within the price bounds.
     submitted_base_price: Field,
     upper_limit_price: Field,
     lower_limit_price: Field,
-    /// 1 spread, 2 percent.
+    /// 1 for a price spread, 2 for a percentage.
     trigger_price_type: Field,
     trigger_spread_up: Field,
     trigger_spread_down: Field,
     trigger_percent_up: Field,
     trigger_percent_down: Field,
     trigger_quantity: Field,
-    /// Holdings above which nothing more is bought.
+    /// Maximum position: no purchase may exceed it.
     upper_limit_quantity: Field,
-    /// The least that a sale leaves.
+    /// Minimum position: no sale may go below it.
     lower_limit_quantity: Field,
-    /// 1 waits beyond the bound, 2 closes at it.
+    /// Behaviour at the price bound: 1 waits while the price is beyond it, 2 closes the position
+    /// and ends the grid.
     upper_limit_event: Field,
     lower_limit_event: Field,
-    /// From -5 to 5; 0 uses the order type.
+    /// Order book level for the limit price, from -5 to 5; 0 uses the order type.
     trigger_sell_depth: Field,
     trigger_buy_depth: Field,
-    /// GMO, GLO or GTG.
+    /// Order type: GMO, GLO or GTG.
     grid_order_type_up: Field,
     grid_order_type_down: Field,
     multiple_trigger: Option<bool>,
     support_shortsell: Option<bool>,
-    /// 0 and 1 regular hours, 2 also before and after them.
+    /// 0 and 1 regular hours only, 2 including pre-market and post-market.
     rth: Field,
-    /// 0 for the day, 1 until cancelled, 6 until expire_time.
+    /// 0 day, 1 good until cancelled, 6 good until `expire_time`.
     time_in_force: Field,
-    /// Unix seconds.
+    /// Expiry in Unix seconds.
     expire_time: Field,
 }
 

@@ -15,11 +15,14 @@ use crate::kit::query::{Query, missing, unknown};
 use crate::kit::trader::{Nothing, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-pub(super) const SYMBOL_INFO: Doc =
-    Doc::new(Tag::Trade, "gridSymbolInfo", "What a grid of a security needs: its price, lot and price steps")
-        .parameters(&[Parameter::query("symbol", Kind::Text, "As 700.HK").required()])
-        .answers(&[AnswerDoc::ok("The security", &[data::<SymbolInfo>()])])
-        .refuses(REFUSALS);
+pub(super) const SYMBOL_INFO: Doc = Doc::new(
+    Tag::Trade,
+    "gridSymbolInfo",
+    "Price, lot size and tick sizes of a security, for creating a grid",
+)
+.parameters(&[Parameter::query("symbol", Kind::Text, "Symbol such as 700.HK").required()])
+.answers(&[AnswerDoc::ok("The security", &[data::<SymbolInfo>()])])
+.refuses(REFUSALS);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GridSymbolInfo")]
@@ -34,12 +37,12 @@ pub(super) struct SymbolInfo {
     channel_infos: ChannelInfo,
 }
 
-/// The tick size within a price range.
+/// Tick size within a price range.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GridBidSize")]
 struct BidSize {
     str_proceed: String,
-    /// Empty for the last range.
+    /// Upper end of the range; empty for the last one.
     end_proceed: String,
     bid_size: String,
 }
@@ -47,9 +50,9 @@ struct BidSize {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GridChannelInfo")]
 struct ChannelInfo {
-    /// Whether the account has accepted the risks of a strategy.
+    /// Whether the account has accepted the risks of grid strategies.
     strategy_granted: bool,
-    /// Whether a grid can watch before and after regular hours.
+    /// Whether grids can run in pre-market and post-market hours.
     support_rth: bool,
     currency: String,
     settlement_currency: Vec<String>,
@@ -95,9 +98,9 @@ impl BidSize {
 }
 
 pub(super) const QUESTIONNAIRE: Doc =
-    Doc::new(Tag::Trade, "agreeToStrategy", "Agrees to what a strategy risks")
+    Doc::new(Tag::Trade, "agreeToStrategy", "Accept the risks of grid strategies")
         .body(&[Media::json::<Body>()])
-        .answers(&[AnswerDoc::ok("It is noted", &[data::<Nothing>()])])
+        .answers(&[AnswerDoc::ok("The consent was recorded", &[data::<Nothing>()])])
         .refuses(REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -106,7 +109,7 @@ pub(super) const QUESTIONNAIRE: Doc =
 pub(super) struct Body {
     /// strategy
     r#type: Field,
-    /// {"agree": "true"}
+    /// The answers: {"agree": "true"}.
     items: Map<String, Value>,
 }
 
@@ -114,7 +117,7 @@ pub(super) fn questionnaire(call: &Call<'_>, site: &Site, admitted: Admitted) ->
     let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     match body.r#type.required("type")? {
-        "strategy" => {}
+        "Always strategy." => {}
         other => return Err(unknown("type", other)),
     }
     let agrees = match body.items.get("agree") {

@@ -16,13 +16,13 @@ use crate::kit::query::unknown;
 use crate::kit::trader::{Nothing, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-pub(super) const SUBMIT: Doc = Doc::new(Tag::Trade, "submitGridOrder", "Begins a grid of the paper account")
+pub(super) const SUBMIT: Doc = Doc::new(Tag::Trade, "submitGridOrder", "Start a grid on the paper account")
     .about(
-        "From its base price a grid sells at every step up and buys at every step down, within its bounds and while the position \
-         is within its limits; the price that triggered is the next base.",
+        "Starting from its base price, a grid sells at every step up and buys at every step down, within \
+         its price bounds and position limits. The trigger price becomes the new base price.",
     )
     .body(&[Media::json::<Body>()])
-    .answers(&[AnswerDoc::ok("The number of the grid", &[data::<Submitted>()])])
+    .answers(&[AnswerDoc::ok("Grid id", &[data::<Submitted>()])])
     .refuses(REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub(super) const SUBMIT: Doc = Doc::new(Tag::Trade, "submitGridOrder", "Begins a
 #[serde(default)]
 pub(super) struct Body {
     symbol: Field,
-    /// The security's currency; no other one is supported.
+    /// Must be the security's currency.
     settlement_currency: Field,
     #[schemars(with = "RuleBody")]
     grid_trading_rule: Map<String, Value>,
@@ -59,15 +59,15 @@ pub(super) fn parse_request(body: Body) -> Result<SubmitGrid, Problem> {
     Ok(SubmitGrid { symbol, settlement_currency: currency, rule: rule(body.grid_trading_rule)? })
 }
 
-pub(super) const PREVIEW: Doc =
-    Doc::new(Tag::Trade, "previewGridOrder", "Whether a grid would be taken, and where it would trade")
-        .about("Nothing is done. What would be refused is an answer like every other, with its reason.")
-        .body(&[Media::json::<Body>()])
-        .answers(&[AnswerDoc::ok(
-            "Its levels, and what buying at all of them takes",
-            &[data::<GridPreview>()],
-        )])
-        .refuses(REFUSALS);
+pub(super) const PREVIEW: Doc = Doc::new(
+    Tag::Trade,
+    "previewGridOrder",
+    "Preview whether a grid would be accepted, and at which prices it would trade",
+)
+.about("Nothing is changed. A grid that would be refused also gets status 200, with the reason.")
+.body(&[Media::json::<Body>()])
+.answers(&[AnswerDoc::ok("Price levels, and the cost of buying at all of them", &[data::<GridPreview>()])])
+.refuses(REFUSALS);
 
 pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
@@ -84,9 +84,9 @@ pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
 }
 
 pub(super) const REPLACE: Doc =
-    Doc::new(Tag::Trade, "replaceGridOrder", "Gives a grid another rule; its open orders are taken back")
+    Doc::new(Tag::Trade, "replaceGridOrder", "Replace the rule of a grid; its open orders are cancelled")
         .body(&[Media::json::<Replacement>()])
-        .answers(&[AnswerDoc::ok("It has it", &[data::<Nothing>()])])
+        .answers(&[AnswerDoc::ok("The rule was replaced", &[data::<Nothing>()])])
         .refuses(REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

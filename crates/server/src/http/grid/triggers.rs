@@ -16,13 +16,13 @@ use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::names::Names;
 
 pub(super) const TRIGGERS: Doc =
-    Doc::new(Tag::Trade, "gridTriggers", "Orders that a grid, or all grids of the account, have triggered")
+    Doc::new(Tag::Trade, "gridTriggers", "Orders triggered by one grid or by all grids of the account")
         .parameters(&[
-            Parameter::query("grid_order_id", Kind::Text, "The number of a grid; without it those of all"),
+            Parameter::query("grid_order_id", Kind::Text, "Grid id; default: all grids"),
             PAGE,
             LIMIT,
         ])
-        .answers(&[AnswerDoc::ok("A page of them, newest first", &[data::<Triggers>()])])
+        .answers(&[AnswerDoc::ok("One page of orders, newest first", &[data::<Triggers>()])])
         .refuses(REFUSALS);
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -39,7 +39,7 @@ struct TriggerRow {
     status: &'static str,
     name: String,
     symbol: String,
-    /// The limit, or the trigger price of a market order.
+    /// Limit price, or the trigger price of a market order.
     price: String,
     quantity: String,
     executed_price: String,
@@ -48,18 +48,18 @@ struct TriggerRow {
     /// 1 buy, 2 sell.
     action: i32,
     order_type: &'static str,
-    /// The level that was reached, or the opening price beyond it.
+    /// Price level that was reached, or the opening price if it was beyond the level.
     trigger_price: String,
     msg: String,
     currency: String,
-    /// The current price.
+    /// Current price.
     last_done: String,
     updated_at: String,
-    /// 0: orders of a grid are day orders.
+    /// Always 0: grid orders are day orders.
     time_in_force: i32,
     gtd: &'static str,
     trigger_at: String,
-    /// 3: released.
+    /// Always 3: released.
     trigger_status: i32,
     #[serde(skip)]
     security: Symbol,

@@ -12,25 +12,31 @@ use crate::kit::{Answer, envelope};
 pub(super) const REFUSED: RefusalDoc = RefusalDoc::of::<OAuthProblem>(
     "400",
     "OAuthRefused",
-    "The error says why; while a person decides it is authorization_pending",
+    "OAuth error; authorization_pending while the user has not decided",
 );
 pub(super) const UNAUTHENTICATED: RefusalDoc = RefusalDoc::of::<OAuthProblem>(
     "401",
     "OAuthUnauthenticated",
-    "The client or its registration token is not known",
+    "The client or its registration token is unknown",
 )
 .headers(&[AUTHENTICATE]);
-pub(super) const NOT_JSON: RefusalDoc =
-    RefusalDoc::of::<OAuthProblem>("415", "OAuthNotJson", "A registration is JSON, and says so");
-pub(super) const TOO_FAST: RefusalDoc =
-    RefusalDoc::of::<OAuthProblem>("429", "OAuthTooFast", "Too many of a kind: wait as retry-after says")
-        .headers(&[RETRY_AFTER_DOC]);
-pub(super) const FAILED: RefusalDoc = RefusalDoc::of::<OAuthProblem>("500", "OAuthFailed", "Our fault");
+pub(super) const NOT_JSON: RefusalDoc = RefusalDoc::of::<OAuthProblem>(
+    "415",
+    "OAuthNotJson",
+    "The registration was not sent as application/json",
+);
+pub(super) const TOO_FAST: RefusalDoc = RefusalDoc::of::<OAuthProblem>(
+    "429",
+    "OAuthTooFast",
+    "Too many requests: retry after the time in retry-after",
+)
+.headers(&[RETRY_AFTER_DOC]);
+pub(super) const FAILED: RefusalDoc = RefusalDoc::of::<OAuthProblem>("500", "OAuthFailed", "Internal error");
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OAuthError")]
 pub(super) struct OAuthProblem {
-    /// The error code of the standards.
+    /// Error code as defined by the OAuth RFCs.
     error: String,
     error_description: String,
 }
@@ -47,7 +53,7 @@ pub(super) fn object(status: u16, object: &impl Serialize) -> Answer {
 pub(super) fn refused(error: OAuthError) -> Answer {
     let status = match &error {
         OAuthError::Failed(cause) => {
-            tracing::error!(error = %cause, "cannot answer a client of OAuth");
+            tracing::error!(error = %cause, "cannot answer an OAuth client");
             500
         }
         OAuthError::Unavailable { .. } => 429,
@@ -73,13 +79,13 @@ pub(super) fn refused_basic(error: OAuthError) -> Answer {
 
 /// Refuses an invalid registration access token.
 pub(super) fn not_its_token() -> Answer {
-    let text = "the registration token is not that of the client";
+    let text = "the registration token does not belong to the client";
     challenged(named(401, "invalid_token", text), "Bearer error=\"invalid_token\"")
 }
 
 /// Refuses a registration that is not JSON.
 pub(super) fn not_json() -> Answer {
-    named(415, "invalid_client_metadata", "a registration is JSON: send content-type: application/json")
+    named(415, "invalid_client_metadata", "the registration must be JSON with content-type: application/json")
 }
 
 fn named(status: u16, code: &str, text: &str) -> Answer {

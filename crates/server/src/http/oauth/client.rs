@@ -32,13 +32,12 @@ impl ClientCredentials {
             let id = id.ok_or(OAuthError::InvalidRequest("client_id is missing"))?;
             return Ok(ClientCredentials { id: id.to_owned(), secret: secret.map(str::to_owned) });
         };
-        let said =
-            decode(pair).ok_or(OAuthError::InvalidClient("the authorization header is not readable"))?;
+        let said = decode(pair).ok_or(OAuthError::InvalidClient("the authorization header is malformed"))?;
         if secret.is_some() {
-            return Err(OAuthError::InvalidRequest("the secret of the client is there twice"));
+            return Err(OAuthError::InvalidRequest("the client secret is given twice"));
         }
         if id.is_some_and(|id| id != said.id) {
-            return Err(OAuthError::InvalidRequest("the form names another client than the header"));
+            return Err(OAuthError::InvalidRequest("the form and the header name different clients"));
         }
         Ok(said)
     }
@@ -86,7 +85,9 @@ impl Form {
         let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Err(OAuthError::InvalidRequest("the body is a form: application/x-www-form-urlencoded"));
+            return Err(OAuthError::InvalidRequest(
+                "the body must be a form: application/x-www-form-urlencoded",
+            ));
         }
         Form::parse(body)
     }

@@ -15,38 +15,41 @@ use crate::kit::{Answer, Call, Site, base_url, envelope};
 
 const BODY_MAX: usize = 64 << 10;
 
-pub(super) const ADD: Doc = Doc::new(Tag::OAuth, "registerClient", "Registers a client (RFC 7591)")
+pub(super) const ADD: Doc = Doc::new(Tag::OAuth, "registerClient", "Register a client (RFC 7591)")
     .body(&[Media::json::<Metadata>()])
     .answers(&[AnswerDoc::status(
         "201",
-        "The client, with secrets that are shown this once",
+        "The client, with secrets that cannot be retrieved later",
         &[Media::json::<OAuthClient>()],
     )])
     .refuses(&[answer::REFUSED, answer::NOT_JSON, answer::TOO_FAST, answer::FAILED]);
 
-pub(super) const READ: Doc =
-    Doc::new(Tag::OAuth, "readClient", "A client, for whoever holds its registration token (RFC 7592)")
-        .credentials(Credentials::Registration)
-        .parameters(&[CLIENT_ID])
-        .answers(&[AnswerDoc::ok("The client", &[Media::json::<OAuthClient>()])])
-        .refuses(&[answer::UNAUTHENTICATED, answer::FAILED]);
+pub(super) const READ: Doc = Doc::new(
+    Tag::OAuth,
+    "readClient",
+    "Read a client registration, authenticated by its registration token (RFC 7592)",
+)
+.credentials(Credentials::Registration)
+.parameters(&[CLIENT_ID])
+.answers(&[AnswerDoc::ok("The client", &[Media::json::<OAuthClient>()])])
+.refuses(&[answer::UNAUTHENTICATED, answer::FAILED]);
 
 pub(super) const REMOVE: Doc =
-    Doc::new(Tag::OAuth, "removeClient", "Removes a client and ends its tokens (RFC 7592)")
+    Doc::new(Tag::OAuth, "removeClient", "Delete a client and revoke its tokens (RFC 7592)")
         .credentials(Credentials::Registration)
         .parameters(&[CLIENT_ID])
         .answers(&[AnswerDoc::status("204", "Removed", &[])])
         .refuses(&[answer::UNAUTHENTICATED, answer::FAILED]);
 
-const CLIENT_ID: Parameter = Parameter::path("client_id", "As it was registered");
+const CLIENT_ID: Parameter = Parameter::path("client_id", "Client id from the registration");
 
-/// The supported fields. Others are ignored, as the standard requires.
+/// Client metadata. Unknown fields are ignored, as the RFC requires.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "OAuthClientRequest")]
 struct Metadata {
     #[schemars(length(max = 128))]
     client_name: Option<String>,
-    /// https, http of the same machine, or a private scheme.
+    /// URIs with https, with http and a loopback host, or with a private-use scheme.
     #[schemars(length(max = 10), inner(length(max = 1024)))]
     redirect_uris: Option<Vec<String>>,
     #[schemars(transform = grant_types)]
@@ -57,11 +60,11 @@ struct Metadata {
     token_endpoint_auth_method: Option<String>,
 }
 
-/// A client. No `Debug`: it holds secrets.
+/// A registered OAuth client.
 #[derive(Serialize, JsonSchema)]
 struct OAuthClient {
     client_id: String,
-    /// Unix seconds.
+    /// Registration time in Unix seconds.
     client_id_issued_at: i64,
     registration_client_uri: String,
     client_name: String,
@@ -74,11 +77,11 @@ struct OAuthClient {
     token_endpoint_auth_method: String,
     scope: &'static str,
     registration_access_token: String,
-    /// Shown once, to clients that requested one.
+    /// Client secret, returned once, only to clients that requested one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     client_secret: Option<String>,
-    /// 0: it does not expire.
+    /// Always 0: the secret does not expire.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64")]
     client_secret_expires_at: Option<i64>,
@@ -107,7 +110,7 @@ pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     }
     // The parser's error message would quote the input, so it is omitted.
     let metadata: Metadata = call.object().map_err(|_| {
-        OAuthError::InvalidClientMetadata("the body is not a JSON object of texts and lists of texts")
+        OAuthError::InvalidClientMetadata("the body is not a JSON object of strings and lists of strings")
     })?;
     let new = NewClient {
         name: metadata.client_name,
@@ -175,7 +178,7 @@ fn bearer<'a>(call: &'a Call<'_>) -> Option<&'a str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-pub(super) const METADATA: Doc = Doc::new(Tag::OAuth, "oauthMetadata", "What OAuth offers here (RFC 8414)")
+pub(super) const METADATA: Doc = Doc::new(Tag::OAuth, "oauthMetadata", "OAuth server metadata (RFC 8414)")
     .answers(&[AnswerDoc::ok("The metadata", &[Media::json::<OAuthMetadata>()])]);
 
 #[derive(Debug, Serialize, JsonSchema)]

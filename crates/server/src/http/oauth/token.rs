@@ -13,37 +13,44 @@ use crate::kit::{Answer, Call, Site, base_url};
 use crate::metrics::{self, Granted};
 
 pub(super) const AUTHORIZE_DEVICE: Doc =
-    Doc::new(Tag::OAuth, "authorizeDevice", "Begins to wait for a person (RFC 8628)")
+    Doc::new(Tag::OAuth, "authorizeDevice", "Start a device authorization (RFC 8628)")
         .body(&[Media::form::<OAuthDeviceRequest>()])
-        .answers(&[AnswerDoc::ok("What to show and what to ask with", &[Media::json::<OAuthDevice>()])])
+        .answers(&[AnswerDoc::ok(
+            "The user code to display, and the device code to poll with",
+            &[Media::json::<OAuthDevice>()],
+        )])
         .refuses(&[answer::REFUSED, answer::UNAUTHENTICATED, answer::TOO_FAST, answer::FAILED]);
 
-pub(super) const ISSUE: Doc =
-    Doc::new(Tag::OAuth, "issueToken", "Tokens for a code, a device code or a refresh token (RFC 6749)")
-        .parameters(&[Parameter::header(
-            "x-dc-region",
-            Kind::OneOf(&["ap", "us"]),
-            "Tells the pollers of one device code apart",
-        )])
-        .body(&[Media::form::<OAuthTokenRequest>()])
-        .answers(&[AnswerDoc::ok("The tokens", &[Media::json::<OAuthTokens>()])])
-        .refuses(&[answer::REFUSED, answer::UNAUTHENTICATED, answer::FAILED]);
+pub(super) const ISSUE: Doc = Doc::new(
+    Tag::OAuth,
+    "issueToken",
+    "Exchange a code, a device code or a refresh token for tokens (RFC 6749)",
+)
+.parameters(&[Parameter::header(
+    "x-dc-region",
+    Kind::OneOf(&["ap", "us"]),
+    "Distinguishes clients that poll with the same device code",
+)])
+.body(&[Media::form::<OAuthTokenRequest>()])
+.answers(&[AnswerDoc::ok("The tokens", &[Media::json::<OAuthTokens>()])])
+.refuses(&[answer::REFUSED, answer::UNAUTHENTICATED, answer::FAILED]);
 
 pub(super) const REVOKE: Doc =
-    Doc::new(Tag::OAuth, "revokeToken", "Ends the sign-in that a token belongs to (RFC 7009)")
+    Doc::new(Tag::OAuth, "revokeToken", "Revoke the sign-in that a token belongs to (RFC 7009)")
         .body(&[Media::form::<OAuthRevokeRequest>()])
-        .answers(&[AnswerDoc::ok("It has ended, or was never there", &[Media::json::<Empty>()])])
+        .answers(&[AnswerDoc::ok("The sign-in has ended or did not exist", &[Media::json::<Empty>()])])
         .refuses(&[answer::REFUSED, answer::UNAUTHENTICATED, answer::FAILED]);
 
 described_only! {
-    /// The fields of the three forms, which [`Form`] reads by name.
+    /// Device authorization request.
     #[schemars(transform = of_form)]
     struct OAuthDeviceRequest {
-        /// Omitted if it is in the authorization header.
+        /// Client id; may be sent in the authorization header instead.
         client_id: Option<String>,
-        /// For clients that have one; omitted if it is in the authorization header.
+        /// Client secret, for clients that have one; may be sent in the authorization header
+        /// instead.
         client_secret: Option<String>,
-        /// openapi, 3 or empty.
+        /// Requested scope: openapi, 3 or empty.
         scope: Option<String>,
     }
 
@@ -52,7 +59,8 @@ described_only! {
         #[schemars(schema_with = "grant_types")]
         grant_type: String,
         client_id: Option<String>,
-        /// For clients that have one; omitted if it is in the authorization header.
+        /// Client secret, for clients that have one; may be sent in the authorization header
+        /// instead.
         client_secret: Option<String>,
         code: Option<String>,
         redirect_uri: Option<String>,
@@ -68,35 +76,36 @@ described_only! {
         token: String,
         token_type_hint: Option<String>,
         client_id: Option<String>,
-        /// For clients that have one; omitted if it is in the authorization header.
+        /// Client secret, for clients that have one; may be sent in the authorization header
+        /// instead.
         client_secret: Option<String>,
     }
 }
 
-/// No `Debug`: it holds codes.
+/// Device code and user code.
 #[derive(Serialize, JsonSchema)]
 struct OAuthDevice {
     device_code: String,
-    /// ABCD-EFGH
+    /// Code in the form ABCD-EFGH that the user enters.
     user_code: String,
     verification_uri: String,
     verification_uri_complete: String,
-    /// Seconds.
+    /// Lifetime in seconds.
     expires_in: i64,
-    /// Seconds between two polls.
+    /// Minimum time between two polls, in seconds.
     interval: u64,
 }
 
-/// No `Debug`: it holds tokens.
+/// Access token and refresh token.
 #[derive(Serialize, JsonSchema)]
 struct OAuthTokens {
-    /// Begins with the region of the account.
+    /// Access token, which starts with the account's region.
     access_token: String,
     #[schemars(extend("const" = "Bearer"))]
     token_type: &'static str,
-    /// Seconds.
+    /// Lifetime in seconds.
     expires_in: i64,
-    /// Replaces the one that was used.
+    /// Refresh token, which replaces the previous one.
     refresh_token: String,
     scope: String,
 }
@@ -208,6 +217,6 @@ fn note_declined(
 ) {
     let offered = Offered::Client(said.credentials(), grant);
     if let Err(error) = site.core.access.note_declined(offered, error, call.peer.ip(), site.core.moment()) {
-        tracing::error!(%error, "cannot write down a refused login");
+        tracing::error!(%error, "cannot record a refused login");
     }
 }

@@ -28,17 +28,17 @@ use crate::written::{Day, Instant};
 const NEXT: HeaderName = HeaderName::from_static("x-next");
 
 described_only! {
-    /// The data of a JSON answer, which `format.rs` writes candle by candle.
+    /// A page of candles.
     struct CandlestickPage {
         symbol: String,
-        /// As in the parameter: 5m, day, week …
+        /// Candle period, in the form of the `period` parameter: 5m, day, week …
         period: String,
         /// Oldest first.
         candlesticks: Vec<TimedCandlestick>,
-        /// The parameter `next` of the following page, with all others unchanged; null on the last
-        /// page.
+        /// Value of the parameter `next` for the following page, with all other parameters
+        /// unchanged; null on the last page.
         next: Option<String>,
-        /// With charge=no, the cost of candles that would be charged. They are not in this answer.
+        /// Quota cost of candles that were omitted because of charge=no; absent if none were.
         #[schemars(with = "QuotaCost", skip_serializing_if = "Option::is_none")]
         would_charge: Option<QuotaCost>,
     }
@@ -56,16 +56,16 @@ struct UnchargedPage<'a> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct QuotaCost {
-    /// Securities that would be charged: 1.
+    /// Number of securities that would be charged: 1.
     cost: u32,
-    /// Whether the quota suffices. If not, the same request with charge=yes is refused (403,
-    /// 301607).
+    /// Whether the remaining quota covers the cost. If not, the request with charge=yes is refused
+    /// (403, 301607).
     fits: bool,
-    /// Securities used this month.
+    /// Number of securities used this month.
     used: u32,
-    /// Securities per month.
+    /// Number of securities per month.
     limit: u32,
-    /// The first day of the next month, in Hong Kong.
+    /// First day of the next month, in Hong Kong.
     resets: Day,
 }
 
@@ -73,7 +73,7 @@ described_only! {
     struct TimedCandlestick {
         #[schemars(flatten)]
         candle: quote::Candlestick,
-        /// The timestamp in the market's time zone.
+        /// Time of the candle in the market's time zone.
         time: Instant,
     }
 }
@@ -81,11 +81,16 @@ described_only! {
 const CANDLES_HEADERS: [HeaderDoc; 8] = {
     let [limit, remaining, reset, quota, used, month] = allowance::HEADERS;
     [
-        HeaderDoc::new("x-next", "Next", "How to go on; absent if there is nothing more", Kind::Text),
+        HeaderDoc::new(
+            "x-next",
+            "Next",
+            "Value of the parameter next for the following page; absent on the last page",
+            Kind::Text,
+        ),
         HeaderDoc::new(
             "link",
             "Link",
-            "The address of the next answer, rel=\"next\"; absent if there is nothing more",
+            "URL of the next page, rel=\"next\"; absent on the last page",
             Kind::Text,
         ),
         limit,
@@ -97,7 +102,7 @@ const CANDLES_HEADERS: [HeaderDoc; 8] = {
     ]
 };
 const CONTENT_RANGE: HeaderDoc =
-    HeaderDoc::new("content-range", "ContentRange", "Which bytes, of how many", Kind::Text);
+    HeaderDoc::new("content-range", "ContentRange", "Byte range and total length", Kind::Text);
 
 const DAY: Kind = Kind::Pattern(r"^\d{4}-?\d{2}-?\d{2}$");
 const MINUTE: Kind = Kind::Pattern(r"^\d{2}:?\d{2}$");
@@ -107,12 +112,12 @@ const _: () = assert!(PAGED_MAX <= u32::MAX as usize);
 pub(super) const CANDLES: Doc = Doc::new(
     Tag::Candles,
     "history",
-    "Candles of a security, for people without an SDK",
+    "Candles of a security, as JSON, CSV, Arrow or Parquet",
 )
 .about(
-    "Ask by dates (start, end) or for so many candles from a point (before, after; the latest if neither is there). \
-     Unknown, repeated and contradictory parameters are refused by name. The first answer for a security in a month \
-     counts toward the quota.",
+    "Select candles by date range (start, end), or a number of candles relative to a point in time (before, \
+     after; default: the latest). Unknown, repeated and conflicting parameters are refused by name. The first \
+     response for a security in a month counts toward the quota.",
 )
 .parameters(CANDLES_PARAMETERS)
 .answers(&[
@@ -129,92 +134,98 @@ pub(super) const CANDLES: Doc = Doc::new(
         ],
     )
     .headers(&CANDLES_HEADERS),
-    AnswerDoc::status("206", "A piece of the answer, as the header range asks", &[])
+    AnswerDoc::status("206", "Part of the response, as requested by the header range", &[])
         .headers(&[CONTENT_RANGE]),
 ])
 .refuses(&[BAD_REQUEST, NO_QUOTES, NOT_ACCEPTABLE, UNSATISFIABLE, TOO_FAST]);
 
 const CANDLES_PARAMETERS: &[Parameter] = &[
-    Parameter::query("symbol", Kind::Text, "The security: 700.HK, AAPL.US, 600519.SH")
-        .required()
-        .such_as("700.HK"),
+    Parameter::query("symbol", Kind::Text, "Symbol: 700.HK, AAPL.US, 600519.SH").required().such_as("700.HK"),
     Parameter::query(
         "period",
         Kind::Text,
-        "1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m, day, week, month, quarter, year; or the number of the \
-         protocol: minutes, 1000, 2000, 3000, 3500, 4000",
+        "1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m, day, week, month, quarter, year; or the \
+         protocol number: minutes, 1000, 2000, 3000, 3500, 4000",
     )
     .or(Word::Text("day"))
     .such_as("5m"),
     Parameter::query(
         "adjust",
         Kind::OneOf(&["none", "forward"]),
-        "Whether earlier prices are brought to today's basis",
+        "Whether earlier prices are adjusted for corporate actions",
     )
     .or(Word::Text("none")),
-    Parameter::query("adjust_type", Kind::NumberOf(&[0, 1]), "The same by number: 0 none, 1 forward"),
+    Parameter::query(
+        "adjust_type",
+        Kind::NumberOf(&[0, 1]),
+        "Adjustment by protocol number: 0 none, 1 forward",
+    ),
     Parameter::query(
         "session",
         Kind::OneOf(&["intraday", "extended", "all"]),
-        "Trading hours of US minutes: regular, with pre and post, or all with overnight where the account may see it",
+        "Sessions of US minute candles: regular, including pre-market and post-market, or also overnight if \
+         the account has the right",
     )
     .or(Word::Text("intraday")),
     Parameter::query(
         "trade_session",
         Kind::NumberOf(&[0, 100]),
-        "The same by number: 0 regular hours, 100 with pre and post market",
+        "Sessions by protocol number: 0 regular, 100 including pre-market and post-market",
     ),
-    Parameter::query("start", DAY, "The first date of a range, included, in the time of the market"),
+    Parameter::query("start", DAY, "First date of a range, inclusive, in the market's time zone"),
     Parameter::query(
         "end",
         DAY,
-        "The last date of a range, included. With an end the last candles of the range come first, and next goes back",
+        "Last date of a range, inclusive. If given, the first page has the newest candles of the range, and \
+         next pages go backwards",
     ),
     Parameter::query(
         "before",
         Kind::Text,
-        "The newest candles up to and including a date (2026-11-13), a time of the market (2026-11-13T09:30) or an \
-         instant (2026-11-13T01:30:00Z)",
+        "Newest candles up to and including a date (2026-11-13), a local market time (2026-11-13T09:30) or \
+         an instant (2026-11-13T01:30:00Z)",
     ),
-    Parameter::query("after", Kind::Text, "The oldest candles from such a point on"),
+    Parameter::query("after", Kind::Text, "Oldest candles from such a point in time, inclusive"),
     Parameter::query(
         "limit",
         COUNT,
-        "Candles in this answer; 1000 by dates and 10 from a point if it is left out. It is worth one call of the rate \
-         for each thousand begun",
+        "Maximum number of candles per page; default: 1000 by dates, 10 from a point in time. Every started \
+         thousand counts as one call toward the rate limit",
     ),
     Parameter::query(
         "format",
         Kind::OneOf(&["json", "csv", "arrow", "parquet"]),
-        "Instead of the accept header",
+        "Response format; overrides the accept header",
     ),
     Parameter::query(
         "next",
         Kind::Text,
-        "Goes on where an answer ended: the other parameters as they were, but limit and format may change",
+        "Continues after the previous page. The other parameters must be unchanged, except for limit and \
+         format",
     ),
     Parameter::query(
         "charge",
         Kind::OneOf(&["yes", "no"]),
-        "no: charge nothing. Candles that would be charged are left out, and would_charge in the JSON answer has their cost; other formats \
-         are refused (403, 301607). An account without a limit is answered",
+        "no: charge nothing. Candles that would be charged are omitted, and would_charge in the JSON \
+         response has their cost; other formats are refused (403, 301607). Has no effect for an account \
+         without a quota limit",
     )
     .or(Word::Text("yes")),
     Parameter::query(
         "query_type",
         Kind::NumberOf(&[1, 2]),
-        "1 from a point, 2 by dates; otherwise the other parameters decide",
+        "1 from a point in time, 2 by dates; default: inferred from the other parameters",
     ),
-    Parameter::query("start_date", DAY, "start by the name of the protocol"),
-    Parameter::query("end_date", DAY, "end by the name of the protocol"),
+    Parameter::query("start_date", DAY, "Protocol name of start"),
+    Parameter::query("end_date", DAY, "Protocol name of end"),
     Parameter::query(
         "direction",
         Kind::NumberOf(&[0, 1]),
-        "With date and minute: 0 toward the past, 1 toward the present",
+        "Direction from date and minute: 0 backwards, 1 forwards",
     ),
-    Parameter::query("date", DAY, "Where to begin, by the name of the protocol"),
-    Parameter::query("minute", MINUTE, "HHMM of that date"),
-    Parameter::query("count", COUNT, "limit by the name of the protocol"),
+    Parameter::query("date", DAY, "Protocol name of the start date of a query from a point in time"),
+    Parameter::query("minute", MINUTE, "Time of that date as HHMM"),
+    Parameter::query("count", COUNT, "Protocol name of limit"),
 ];
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
@@ -338,7 +349,8 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
         Some(rule) if question.calls() > rule.limit => {
             let (calls, limit, seconds) = (question.calls(), rule.limit, rule.seconds);
             Err(Problem::from(Refusal::BadQuery(format!(
-                "limit {} is worth {calls} calls, and this account has {limit} in any {seconds} s: ask for at most {}",
+                "limit {} counts as {calls} calls, and this account has {limit} in any {seconds} s: request \
+                 at most {}",
                 question.limit,
                 u64::from(limit).saturating_mul(COUNT_MAX as u64)
             ))))
@@ -363,7 +375,7 @@ fn admit(
     });
     let work = match work {
         Ok(work) if question.keeps_quota && work.takes_of_quota() => Err(Refusal::QuotaSpent(format!(
-            "{} would count toward the month's quota, and charge=no forbids that",
+            "{} would count toward the monthly quota, which charge=no forbids",
             question.symbol
         ))),
         work => work,

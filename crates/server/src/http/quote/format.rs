@@ -53,7 +53,7 @@ impl Format {
 
     pub(super) fn parse(name: &str) -> Result<Format, Refusal> {
         Format::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-            Refusal::Malformed(format!("format {:?} is none of json, csv, arrow, parquet", echo(name)))
+            Refusal::Malformed(format!("format {:?} is not one of json, csv, arrow, parquet", echo(name)))
         })
     }
 
@@ -78,7 +78,7 @@ impl Format {
             None => {
                 let types = Format::ALL.map(Format::media_type).join(", ");
                 Err(Problem::not_acceptable(&format!(
-                    "none of the accepted types is served: there are {types}"
+                    "none of the accepted types is supported: supported types are {types}"
                 )))
             }
         }

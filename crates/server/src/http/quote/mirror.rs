@@ -24,12 +24,11 @@ const fn quotes_of_one(id: &'static str, summary: &'static str, body: &'static [
 
 pub(super) const HISTORY: Doc = mirror(
     "historyCandlesticks",
-    "Command 27: candles of any past day, at most 1000",
+    "Command 27: historical candles, at most 1000",
     &[Media::json::<quote::SecurityHistoryCandlestickRequest>()],
 )
-.answers(&[
-    AnswerDoc::ok("The answer", &[data::<quote::SecurityCandlestickResponse>()]).headers(&allowance::HEADERS)
-])
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::SecurityCandlestickResponse>()])
+    .headers(&allowance::HEADERS)])
 .refuses(HISTORY_REFUSALS);
 const HISTORY_REFUSALS: &[RefusalDoc] = &[BAD_REQUEST, NO_QUOTES, TOO_FAST];
 
@@ -38,71 +37,74 @@ pub(super) const CANDLESTICKS: Doc = quotes_of_one(
     "Command 19: the latest candles, at most 1000",
     &[Media::json::<quote::SecurityCandlestickRequest>()],
 )
-.answers(&[AnswerDoc::ok("The answer", &[data::<quote::SecurityCandlestickResponse>()])]);
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::SecurityCandlestickResponse>()])]);
 
 pub(super) const INTRADAY: Doc = quotes_of_one(
     "intraday",
-    "Command 18: the minutes of the latest trading day",
+    "Command 18: minute prices of the latest trading day",
     &[Media::json::<quote::IntradayRequest>()],
 )
-.answers(&[AnswerDoc::ok("The answer", &[data::<quote::IntradayResponse>()])]);
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::IntradayResponse>()])]);
 
 pub(super) const QUOTES: Doc = mirror(
     "quotes",
     "Command 11: the latest prices of up to 500 securities",
     &[Media::json::<quote::SymbolsRequest>()],
 )
-.answers(&[AnswerDoc::ok("The answer", &[data::<quote::QuoteResponse>()])]);
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::QuoteResponse>()])]);
 
 pub(super) const TRADES: Doc = quotes_of_one(
     "trades",
     "Command 17: the latest trades, at most 1000",
     &[Media::json::<quote::TradesRequest>()],
 )
-.answers(&[AnswerDoc::ok("The answer", &[data::<quote::TradesResponse>()])]);
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::TradesResponse>()])]);
 
 pub(super) const CAPITAL_FLOW: Doc = quotes_of_one(
     "capitalFlow",
-    "Command 24: net inflow of capital since the open, minute by minute",
+    "Command 24: cumulative net capital inflow since the open, by minute",
     &[Media::json::<quote::SymbolRequest>()],
 )
-.answers(&[AnswerDoc::ok("The answer", &[data::<quote::CapitalFlowResponse>()])]);
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::CapitalFlowResponse>()])]);
 
 pub(super) const CAPITAL_DISTRIBUTION: Doc = quotes_of_one(
     "capitalDistribution",
-    "Command 25: capital that came in and went out on the day, by the size of the trades",
+    "Command 25: capital inflow and outflow of the day, by trade size",
     &[Media::json::<quote::SymbolRequest>()],
 )
-.answers(&[AnswerDoc::ok("The answer", &[data::<quote::CapitalDistributionResponse>()])]);
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::CapitalDistributionResponse>()])]);
 
 pub(super) const STATIC_INFO: Doc = mirror(
     "staticInfo",
     "Command 10: names, currencies and lots of up to 500 securities",
     &[Media::json::<quote::SymbolsRequest>()],
 )
-.answers(&[AnswerDoc::ok("The answer", &[data::<quote::StaticInfoResponse>()])]);
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::StaticInfoResponse>()])]);
 
 pub(super) const TRADING_SESSIONS: Doc =
     mirror("tradingSessions", "Command 8: the trading hours of the markets", NOTHING)
-        .answers(&[AnswerDoc::ok("The answer", &[data::<quote::TradingSessionsResponse>()])]);
+        .answers(&[AnswerDoc::ok("The response", &[data::<quote::TradingSessionsResponse>()])]);
 
 pub(super) const TRADING_DAYS: Doc = mirror(
     "tradingDays",
     "Command 9: the trading days of a market",
     &[Media::json::<quote::TradingDaysRequest>()],
 )
-.answers(&[AnswerDoc::ok("The answer", &[data::<quote::TradingDaysResponse>()])]);
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::TradingDaysResponse>()])]);
 
-pub(super) const PROFILE: Doc =
-    mirror("profile", "Command 4: what the account may do", &[Media::json::<quote::QuoteProfileRequest>()])
-        .answers(&[AnswerDoc::ok("The answer", &[data::<quote::QuoteProfileResponse>()])]);
+pub(super) const PROFILE: Doc = mirror(
+    "profile",
+    "Command 4: permissions of the account",
+    &[Media::json::<quote::QuoteProfileRequest>()],
+)
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::QuoteProfileResponse>()])]);
 
 pub(super) const CALC_INDEXES: Doc = mirror(
     "calcIndexes",
-    "Command 26: indexes that follow from stored prices and shares, of up to 500 securities; the others are empty",
+    "Command 26: indexes of up to 500 securities, calculated from stored prices and shares; others are empty",
     &[Media::json::<quote::CalcIndexesRequest>()],
 )
-.answers(&[AnswerDoc::ok("The answer", &[data::<quote::CalcIndexesResponse>()])]);
+.answers(&[AnswerDoc::ok("The response", &[data::<quote::CalcIndexesResponse>()])]);
 
 const NOTHING: &[Media] = &[Media::json::<Empty>()];
 

@@ -51,9 +51,8 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::WARRANT_FILTER }>("/quote/warrants").doc(&mirror::WARRANTS),
 ];
 
-const ANNOUNCE: Doc =
-    Doc::new(Tag::Service, "announce", "Some clients announce a command here; nothing is done with it")
-        .answers(&[AnswerDoc::ok("Nothing", &[data::<Empty>()])]);
+const ANNOUNCE: Doc = Doc::new(Tag::Service, "announce", "Command announcement by some clients; ignored")
+    .answers(&[AnswerDoc::ok("An empty response", &[data::<Empty>()])]);
 
 /// `GET /v1/quote/cmd`: accepts a command that a client announces. Nothing is stored.
 fn announce(_: &Call<'_>, _: &Site, _: Admitted) -> Result<Answer, Problem> {

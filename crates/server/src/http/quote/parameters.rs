@@ -198,7 +198,8 @@ impl Parameters {
             Some(("session", "all")) => Sessions::All,
             Some(("session", other)) => {
                 let text = format!(
-                    "session {:?} is none of intraday, extended (with pre and post), all (with overnight too)",
+                    "session {:?} is not one of intraday, extended (with pre and post), all (with overnight \
+                     too)",
                     echo(other)
                 );
                 return Err(malformed(text));
@@ -305,9 +306,7 @@ impl Question {
         let at = token.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let at = at.map(|bits| Timestamp(bits.cast_signed())).filter(|at| STAMPS.contains(&at.0));
         at.filter(|at| self.token(*at) == token).ok_or_else(|| {
-            malformed(
-                "next does not belong to this question: repeat the other parameters as they were".to_owned(),
-            )
+            malformed("next does not match this query: the other parameters must be unchanged".to_owned())
         })
     }
 
@@ -354,7 +353,7 @@ fn bad(error: impl ToString) -> Refusal {
 }
 
 fn contradiction(one: &str, other: &str) -> Refusal {
-    malformed(format!("{one} and {other} contradict each other: give one of them"))
+    malformed(format!("{one} and {other} cannot be combined"))
 }
 
 #[cfg(test)]

@@ -121,26 +121,32 @@ fn invalid_parameters_are_refused_by_name() {
     refused("", "symbol is missing");
     refused("symbol=", "symbol is missing");
     refused("symbol=700.HK&Period=day&colour=red", r#"unknown parameter "Period", "colour""#);
-    refused("symbol=700.HK&symbol=5.HK", "parameter symbol is there more than once");
+    refused("symbol=700.HK&symbol=5.HK", "parameter symbol is given more than once");
     refused("symbol=700.HK&period=7m", "\"7m\" is not a period");
     refused("symbol=700.HK&period=99999999999", "period 99999999999 is unknown");
     refused("symbol=700.HK&adjust=backward", "adjust \"backward\"");
     refused("symbol=700.HK&adjust_type=2", "adjust_type \"2\"");
-    refused("symbol=700.HK&adjust=none&adjust_type=0", "adjust and adjust_type contradict");
+    refused("symbol=700.HK&adjust=none&adjust_type=0", "adjust and adjust_type cannot be combined");
     refused("symbol=700.HK&session=night", "session \"night\"");
     refused("symbol=700.HK&trade_session=1", "trade_session \"1\"");
-    refused("symbol=700.HK&limit=5&count=5", "limit and count contradict");
+    refused("symbol=700.HK&limit=5&count=5", "limit and count cannot be combined");
     for limit in ["0", "10001", "-1", "+5", "5.0", "99999999999999999999"] {
         refused(&format!("symbol=700.HK&limit={limit}"), "is outside 1 to 10000");
     }
     refused("symbol=700.HK&start=2026-02-30", "start \"2026-02-30\" is not a date");
     refused("symbol=700.HK&end=13.11.2026", "end \"13.11.2026\" is not a date");
-    refused("symbol=700.HK&start=2026-10-12&start_date=20261012", "start and start_date contradict");
-    refused("symbol=700.HK&start=2026-10-12&before=2026-11-13", "start and before contradict");
-    refused("symbol=700.HK&before=2026-10-12&after=2026-11-13", "before and after contradict");
-    refused("symbol=700.HK&before=2026-10-12&direction=1", "before and direction contradict");
-    refused("symbol=700.HK&query_type=1&end=2026-10-12", "query_type 1 (from a point) and end contradict");
-    refused("symbol=700.HK&query_type=2&minute=0930", "query_type 2 (by dates) and minute contradict");
+    refused("symbol=700.HK&start=2026-10-12&start_date=20261012", "start and start_date cannot be combined");
+    refused("symbol=700.HK&start=2026-10-12&before=2026-11-13", "start and before cannot be combined");
+    refused("symbol=700.HK&before=2026-10-12&after=2026-11-13", "before and after cannot be combined");
+    refused("symbol=700.HK&before=2026-10-12&direction=1", "before and direction cannot be combined");
+    refused(
+        "symbol=700.HK&query_type=1&end=2026-10-12",
+        "query_type 1 (from a point) and end cannot be combined",
+    );
+    refused(
+        "symbol=700.HK&query_type=2&minute=0930",
+        "query_type 2 (by dates) and minute cannot be combined",
+    );
     refused("symbol=700.HK&query_type=3", "query_type \"3\"");
     refused("symbol=700.HK&direction=2", "direction \"2\"");
     refused("symbol=700.HK&before=yesterday", "before \"yesterday\" is not a time");
@@ -167,7 +173,7 @@ fn a_token_is_valid_only_for_its_query() {
         "before=2026-11-13&adjust=forward",
         "session=all&before=2026-11-13",
     ] {
-        assert!(go_on(other).unwrap_err().contains("next does not belong"), "{other}");
+        assert!(go_on(other).unwrap_err().contains("next does not match"), "{other}");
     }
     let altered = |token: &str| question(&format!("symbol=700.HK&period=1m&before=2026-11-13&next={token}"));
     for token in

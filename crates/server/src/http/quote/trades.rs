@@ -16,13 +16,15 @@ const COUNT_MAX: u32 = 1000;
 const COUNT_DEFAULT: u32 = 100;
 const _: () = assert!(COUNT_MAX as usize == history::TRADES_MAX);
 
-const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "The security: 700.HK, AAPL.US, 600519.SH")
-    .required()
-    .such_as("700.HK");
+const SYMBOL: Parameter =
+    Parameter::query("symbol", Kind::Text, "Symbol: 700.HK, AAPL.US, 600519.SH").required().such_as("700.HK");
 
 pub(super) const QUOTES: Doc = Doc::new(Tag::Candles, "latestQuotes", "The latest quotes of securities")
-    .about("Those that are unknown, have no candles, or that the account may not see are left out.")
-    .parameters(&[Parameter::query("symbols", Kind::Text, "Up to 500 securities, with commas between them")
+    .about(
+        "Securities that are unknown, have no candles, or are in markets that the account has no right \
+     to are omitted.",
+    )
+    .parameters(&[Parameter::query("symbols", Kind::Text, "At most 500 symbols, separated by commas")
         .required()
         .such_as("700.HK,AAPL.US")])
     .answers(&[AnswerDoc::ok("The quotes", &[data::<quote::QuoteResponse>()])])
@@ -32,25 +34,31 @@ pub(super) const TRADES: Doc =
     Doc::new(Tag::Candles, "latestTrades", "The latest trades of a security, oldest first")
         .parameters(&[
             SYMBOL,
-            Parameter::query("count", Kind::Between(1, COUNT_MAX), "How many, up to the newest")
+            Parameter::query("count", Kind::Between(1, COUNT_MAX), "Number of trades, up to the newest")
                 .or(Word::Number(COUNT_DEFAULT)),
         ])
         .answers(&[AnswerDoc::ok("The trades", &[data::<quote::TradesResponse>()])])
         .refuses(&[BAD_REQUEST, NO_QUOTES]);
 
 pub(super) const CAPITAL_FLOW: Doc =
-    Doc::new(Tag::Candles, "capitalFlowOfDay", "Net inflow of capital since the open, minute by minute")
-        .about("Of the newest trading day that has stored trades. Each line is the total since the open.")
+    Doc::new(Tag::Candles, "capitalFlowOfDay", "Cumulative net capital inflow since the open, by minute")
+        .about("For the newest trading day with stored trades.")
         .parameters(&[SYMBOL])
-        .answers(&[AnswerDoc::ok("The lines, ascending", &[data::<quote::CapitalFlowResponse>()])])
+        .answers(&[AnswerDoc::ok(
+            "One line per minute, oldest first",
+            &[data::<quote::CapitalFlowResponse>()],
+        )])
         .refuses(&[BAD_REQUEST, NO_QUOTES]);
 
 pub(super) const CAPITAL_DISTRIBUTION: Doc = Doc::new(
     Tag::Candles,
     "capitalDistributionOfDay",
-    "Capital that came in and went out on the day, by the size of the trades",
+    "Capital inflow and outflow of the day, by trade size",
 )
-.about("Of the newest trading day that has stored trades. What is large is told by the twenty trading days before.")
+.about(
+    "For the newest trading day with stored trades. Size thresholds are derived from the previous twenty \
+ trading days.",
+)
 .parameters(&[SYMBOL])
 .answers(&[AnswerDoc::ok("The sums", &[data::<quote::CapitalDistributionResponse>()])])
 .refuses(&[BAD_REQUEST, NO_QUOTES]);

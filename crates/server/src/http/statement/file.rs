@@ -17,22 +17,26 @@ use crate::kit::query::Query;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, base_url, envelope};
 use crate::statement_pdf::{PdfError, typeset};
 
-pub(super) const FILE: Doc = Doc::new(Tag::Trade, "statementFile", "A statement, by an address that was given out")
-    .about(
-        "The whole address is the answer of `/v1/statement/download`; nothing in it can be changed. JSON as brokers have it, every value a \
-         text, or PDF.",
-    )
-    .parameters(&[
-        Parameter::path("file", "As the address has it"),
-        Parameter::query("lang", Kind::Text, "As the address has it"),
-        Parameter::query("expires", Kind::Stamp, "As the address has it"),
-        Parameter::query("sig", Kind::Text, "As the address has it"),
-    ])
-    .answers(&[AnswerDoc::ok(
-        "The statement",
-        &[Media::json::<StatementDocument>(), Media::binary("application/pdf")],
-    )])
-    .refuses(&[FORBIDDEN, NOT_FOUND, NOT_OFFERED]);
+pub(super) const FILE: Doc = Doc::new(
+    Tag::Trade,
+    "statementFile",
+    "Download a statement with a download URL",
+)
+.about(
+    "`/v1/statement/download` returns the whole URL, which is signed and cannot be modified. The format \
+         is JSON, with all values as strings, or PDF.",
+)
+.parameters(&[
+    Parameter::path("file", "From the download URL"),
+    Parameter::query("lang", Kind::Text, "From the download URL"),
+    Parameter::query("expires", Kind::Stamp, "From the download URL"),
+    Parameter::query("sig", Kind::Text, "From the download URL"),
+])
+.answers(&[AnswerDoc::ok(
+    "The statement",
+    &[Media::json::<StatementDocument>(), Media::binary("application/pdf")],
+)])
+.refuses(&[FORBIDDEN, NOT_FOUND, NOT_OFFERED]);
 
 const PDF: HeaderValue = HeaderValue::from_static("application/pdf");
 
@@ -100,18 +104,19 @@ fn pdf(text: &[u8], language: Language, site: &Site) -> Result<Vec<u8>, Problem>
 }
 
 pub(super) const DOWNLOAD: Doc =
-    Doc::new(Tag::Trade, "statementDownload", "An address from which a statement can be fetched")
+    Doc::new(Tag::Trade, "statementDownload", "Create a download URL for a statement")
         .about(
-            "It is good for one file and for some minutes (`statement_link_seconds`), and needs no other proof: treat it as a password. \
-             What ends all sessions of the account ends it, too.",
+            "The URL is valid for one file and for a limited time (`statement_link_seconds`), and requires \
+             no other credentials: treat it as a password. Ending all sessions of the account also \
+             invalidates it.",
         )
         .parameters(&[Parameter::query(
             "file_key",
             Kind::TextUpTo(256),
-            "As the list has it; with .pdf in place of .json for a PDF in the language of accept-language",
+            "File key from the list; with .pdf instead of .json, a PDF in the language of accept-language",
         )
         .required()])
-        .answers(&[AnswerDoc::ok("The address", &[data::<DownloadAddress>()])])
+        .answers(&[AnswerDoc::ok("The download URL", &[data::<DownloadAddress>()])])
         .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -13,21 +13,31 @@ use crate::kit::query::{Query, echo};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-pub(super) const LIST: Doc = Doc::new(Tag::Trade, "statements", "Statements of dates or months, newest first")
-    .about(
-        "The statement of a date is made at 09:00 in Hong Kong on the day after, that of a month with the first date after it. Once made \
-         it never changes; a rewind of the account takes back those that were made later.",
+pub(super) const LIST: Doc = Doc::new(
+    Tag::Trade,
+    "statements",
+    "List daily or monthly statements, newest first",
+)
+.about(
+    "A daily statement is created at 09:00 Hong Kong time on the following day, a monthly one with the \
+         first daily statement of the next month. Statements never change; rewinding the account removes \
+         those created after the target time.",
+)
+.parameters(&[
+    Parameter::query("statement_type", Kind::NumberOf(&[1, 2]), "1 daily, 2 monthly").or(Word::Number(1)),
+    Parameter::query(
+        "start_date",
+        Kind::AtLeast(0),
+        "Earliest date, such as 20260318; a value below 19000101 means all",
     )
-    .parameters(&[
-        Parameter::query("statement_type", Kind::NumberOf(&[1, 2]), "1 of dates, 2 of months").or(Word::Number(1)),
-        Parameter::query("start_date", Kind::AtLeast(0), "The earliest date as 20260318; below 19000101 for all")
-            .or(Word::Number(1)),
-        Parameter::query("limit", Kind::Between(1, LIMIT_MAX), "At most so many").or(Word::Number(LIMIT_DEFAULT)),
-        Parameter::query("page", Kind::AtLeast(1), "Pages of page_size in place of limit"),
-        Parameter::query("page_size", Kind::Between(1, LIMIT_MAX), "").or(Word::Number(LIMIT_DEFAULT)),
-    ])
-    .answers(&[AnswerDoc::ok("The statements", &[data::<Statements>()])])
-    .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
+    .or(Word::Number(1)),
+    Parameter::query("limit", Kind::Between(1, LIMIT_MAX), "Maximum number of statements")
+        .or(Word::Number(LIMIT_DEFAULT)),
+    Parameter::query("page", Kind::AtLeast(1), "Page number, with page_size instead of limit"),
+    Parameter::query("page_size", Kind::Between(1, LIMIT_MAX), "").or(Word::Number(LIMIT_DEFAULT)),
+])
+.answers(&[AnswerDoc::ok("The statements", &[data::<Statements>()])])
+.refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
 
 const LIMIT_DEFAULT: u32 = 20;
 const LIMIT_MAX: u32 = 1_000;
@@ -42,9 +52,9 @@ struct Statements {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ListedStatement {
-    /// The date, as 20260318; for a month its last day.
+    /// Date in the form 20260318; for a monthly statement, the last day of the month.
     dt: u32,
-    /// For `/v1/statement/download`. With `.pdf` instead of `.json`, the same statement as PDF.
+    /// Key for `/v1/statement/download`. With `.pdf` instead of `.json`, the statement as PDF.
     file_key: String,
 }
 
@@ -79,7 +89,8 @@ fn parse_request(query: &Query) -> Result<StatementList, Problem> {
 
 fn earliest(query: &Query) -> Result<Date, Problem> {
     let Some(text) = query.get("start_date") else { return Ok(Date::ZERO) };
-    let wrong = || Problem::trade_parameter(format!("start_date {:?} is not a date as 20260318", echo(text)));
+    let wrong =
+        || Problem::trade_parameter(format!("start_date {:?} is not a date such as 20260318", echo(text)));
     match text.parse::<i64>() {
         Ok(number) if number < i64::from(DATES_FROM) => Ok(Date::ZERO),
         Ok(number) => u32::try_from(number).ok().and_then(date_of).ok_or_else(wrong),

@@ -136,7 +136,7 @@ impl ChargeDetail {
 pub(super) const WHY: Doc = Doc::new(
     Tag::Trade,
     "orderStory",
-    "What happened to an order, by which candle and which rule, and each charge",
+    "Events of an order, with the candles and rules that caused them, and its charges",
 )
 .parameters(&[ORDER_ID.required()])
 .answers(&[AnswerDoc::ok("Oldest first", &[data::<OrderExplanation>()])])

@@ -10,20 +10,23 @@ pub(super) const TERMS_REFUSALS: &[RefusalDoc] = &[TRADE_REFUSED, TRADE_TOO_FAST
 /// Name of the missing SDK feature in refusals.
 pub(super) const ATTACHED_ORDERS: &str = "attached orders";
 
-pub(super) const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "As 700.HK");
-pub(super) const ORDER_ID: Parameter = Parameter::query("order_id", Kind::Text, "The number of an order");
-pub(super) const ATTACHED: Parameter =
-    Parameter::query("is_attached", Kind::OneOf(&["true", "false"]), "Of an attached order; there are none");
-pub(super) const STATUS: Parameter = Parameter::query("status", Kind::Text, "May be there several times");
+pub(super) const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "Symbol such as 700.HK");
+pub(super) const ORDER_ID: Parameter = Parameter::query("order_id", Kind::Text, "Order id");
+pub(super) const ATTACHED: Parameter = Parameter::query(
+    "is_attached",
+    Kind::OneOf(&["true", "false"]),
+    "Whether the order is an attached order; there are none",
+);
+pub(super) const STATUS: Parameter = Parameter::query("status", Kind::Text, "Order status; may be repeated");
 pub(super) const SIDE: Parameter = Parameter::query("side", Kind::OneOf(&["Buy", "Sell"]), "");
 pub(super) const MARKET: Parameter =
     Parameter::query("market", Kind::OneOf(&["HK", "US", "CN", "SG", "Crypto"]), "");
 pub(super) const START_AT: Parameter =
-    Parameter::query("start_at", Kind::Stamp, "Unix seconds; without it, or with 0, 90 days before the end");
+    Parameter::query("start_at", Kind::Stamp, "Unix seconds; default, or if 0: 90 days before the end");
 pub(super) const END_AT: Parameter = Parameter::query(
     "end_at",
     Kind::Stamp,
-    "Unix seconds; without it, or with 0, 90 days after the start, or now",
+    "Unix seconds; default, or if 0: 90 days after the start, or now",
 );
 pub(super) const PAGE: Parameter =
-    Parameter::query("page", Kind::AtLeast(1), "Pages of 1,000").or(Word::Number(1));
+    Parameter::query("page", Kind::AtLeast(1), "Page number; a page has 1,000 rows").or(Word::Number(1));

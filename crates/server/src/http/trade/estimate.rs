@@ -13,18 +13,23 @@ use crate::kit::query::{Query, echo, missing};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-pub(super) const ESTIMATE: Doc = Doc::new(Tag::Trade, "estimateBuyLimit", "How much could be bought or sold")
-    .parameters(&[
-        SYMBOL.required(),
-        Parameter::query("order_type", Kind::Text, "As LO or MO").required(),
-        SIDE.required(),
-        Parameter::query("price", Kind::Text, "Of orders with a limit; without it the last price"),
-        Parameter::query("currency", Kind::OneOf(&["HKD", "USD", "CNH"]), "Of settlement"),
-        ORDER_ID,
-        Parameter::query("fractional_shares", Kind::OneOf(&["true", "false"]), "Where the account may"),
-    ])
-    .answers(&[AnswerDoc::ok("With cash, and with credit", &[data::<Estimated>()])])
-    .refuses(REFUSALS);
+pub(super) const ESTIMATE: Doc =
+    Doc::new(Tag::Trade, "estimateBuyLimit", "Estimate the maximum quantity that can be bought or sold")
+        .parameters(&[
+            SYMBOL.required(),
+            Parameter::query("order_type", Kind::Text, "Order type, such as LO or MO").required(),
+            SIDE.required(),
+            Parameter::query("price", Kind::Text, "Limit price; default: the last price"),
+            Parameter::query("currency", Kind::OneOf(&["HKD", "USD", "CNH"]), "Settlement currency"),
+            ORDER_ID,
+            Parameter::query(
+                "fractional_shares",
+                Kind::OneOf(&["true", "false"]),
+                "Whether fractional shares are allowed, if the account may hold them",
+            ),
+        ])
+        .answers(&[AnswerDoc::ok("Maximum quantity with cash, and with margin", &[data::<Estimated>()])])
+        .refuses(REFUSALS);
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BuyLimit")]
@@ -62,11 +67,10 @@ fn parse_request(query: &Query) -> Result<EstimateQuery, Problem> {
     })
 }
 
-pub(super) const MARGIN_RATIO: Doc =
-    Doc::new(Tag::Trade, "marginRatio", "What part of a position must be covered")
-        .parameters(&[SYMBOL.required()])
-        .answers(&[AnswerDoc::ok("Initial, maintenance and forced selling", &[data::<Ratios>()])])
-        .refuses(REFUSALS);
+pub(super) const MARGIN_RATIO: Doc = Doc::new(Tag::Trade, "marginRatio", "Margin ratios of a security")
+    .parameters(&[SYMBOL.required()])
+    .answers(&[AnswerDoc::ok("Initial, maintenance and forced liquidation ratios", &[data::<Ratios>()])])
+    .refuses(REFUSALS);
 
 /// Ratio of a security without stored margin factors: it must be fully covered.
 const WHOLE: &str = "1";

@@ -13,21 +13,22 @@ use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
 pub(super) const EXECUTIONS_TODAY: Doc =
-    Doc::new(Tag::Trade, "todayExecutions", "Executions of the trading day")
+    Doc::new(Tag::Trade, "todayExecutions", "Executions of the current trading day")
         .parameters(&[SYMBOL, ORDER_ID])
         .answers(&[AnswerDoc::ok("At most 1,000, newest first", &[data::<Trades>()])])
         .refuses(REFUSALS);
 
 pub(super) const EXECUTIONS_HISTORY: Doc =
-    Doc::new(Tag::Trade, "historyExecutions", "Executions of the days before")
+    Doc::new(Tag::Trade, "historyExecutions", "Executions of previous trading days")
         .parameters(&[SYMBOL, ORDER_ID, START_AT, END_AT, PAGE])
-        .answers(&[AnswerDoc::ok("A page of them, newest first", &[data::<Page>()])])
+        .answers(&[AnswerDoc::ok("One page of executions, newest first", &[data::<Page>()])])
         .refuses(REFUSALS);
 
-pub(super) const EXECUTIONS_ALL: Doc = Doc::new(Tag::Trade, "allExecutions", "Executions of all days")
-    .parameters(&[SYMBOL, ORDER_ID, START_AT, END_AT, PAGE])
-    .answers(&[AnswerDoc::ok("A page of them, newest first", &[data::<Page>()])])
-    .refuses(REFUSALS);
+pub(super) const EXECUTIONS_ALL: Doc =
+    Doc::new(Tag::Trade, "allExecutions", "Executions of all trading days")
+        .parameters(&[SYMBOL, ORDER_ID, START_AT, END_AT, PAGE])
+        .answers(&[AnswerDoc::ok("One page of executions, newest first", &[data::<Page>()])])
+        .refuses(REFUSALS);
 
 /// Maximum number of rows per page, and in today's list.
 const PAGE_ROWS: usize = 1_000;

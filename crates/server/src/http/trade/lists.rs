@@ -16,13 +16,10 @@ use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 pub(super) const TODAY: Doc = Doc::new(
     Tag::Trade,
     "todayOrders",
-    "Orders that are open, were submitted today, or ended today; newest first",
+    "Orders that are open, or were submitted or closed today, newest first",
 )
 .parameters(&[SYMBOL, STATUS, SIDE, MARKET, ORDER_ID, ATTACHED])
-.answers(&[AnswerDoc::ok(
-    "All that are open, and the newest of the others up to 1,000 in all",
-    &[data::<Today>()],
-)])
+.answers(&[AnswerDoc::ok("All open orders, and the newest others up to 1,000 in total", &[data::<Today>()])])
 .refuses(REFUSALS);
 
 /// Maximum number of rows per response, unless more orders are open.
@@ -114,11 +111,14 @@ fn newest<T>(mut orders: Vec<T>, most: usize, is_open: impl Fn(&T) -> bool) -> V
     orders
 }
 
-pub(super) const HISTORY: Doc =
-    Doc::new(Tag::Trade, "historyOrders", "Orders that are not among today's, by when they were submitted")
-        .parameters(&[SYMBOL, STATUS, SIDE, MARKET, START_AT, END_AT])
-        .answers(&[AnswerDoc::ok("At most 1,000 orders, newest first", &[data::<History>()])])
-        .refuses(REFUSALS);
+pub(super) const HISTORY: Doc = Doc::new(
+    Tag::Trade,
+    "historyOrders",
+    "Orders by submission time, excluding those of the current trading day",
+)
+.parameters(&[SYMBOL, STATUS, SIDE, MARKET, START_AT, END_AT])
+.answers(&[AnswerDoc::ok("At most 1,000 orders, newest first", &[data::<History>()])])
+.refuses(REFUSALS);
 
 /// Maximum number of rows per response.
 const HISTORY_MAX: usize = 1_000;

@@ -12,15 +12,12 @@ use crate::kit::query::{Query, missing};
 use crate::kit::trader::Trader;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-pub(super) const MARKS: Doc = Doc::new(
-    Tag::Trade,
-    "chartMarks",
-    "What a chart of a security shows of the account: open orders, and fills at their candles",
-)
-.about("At most 1,000 fills, the newest. Asking does not begin an account.")
-.parameters(&[SYMBOL.required()])
-.answers(&[AnswerDoc::ok("Oldest first", &[data::<ChartMarks>()])])
-.refuses(REFUSALS);
+pub(super) const MARKS: Doc =
+    Doc::new(Tag::Trade, "chartMarks", "Open orders and fills of a security, for display in a chart")
+        .about("Returns at most the newest 1,000 fills. The request does not open a paper account.")
+        .parameters(&[SYMBOL.required()])
+        .answers(&[AnswerDoc::ok("Oldest first", &[data::<ChartMarks>()])])
+        .refuses(REFUSALS);
 
 /// Maximum number of fills per response. Older fills are omitted.
 const FILLS_MAX: usize = 1_000;
@@ -28,15 +25,15 @@ const FILLS_MAX: usize = 1_000;
 /// Open orders and fills of a security.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ChartMarks {
-    /// The market's time, in Unix seconds.
+    /// Market time in Unix seconds.
     at: String,
-    /// The number of the last journal entry; 0 for an account that has not been opened.
+    /// Number of the last journal entry; 0 if the paper account has not been opened.
     entries: u64,
     /// Oldest first.
     orders: Vec<OpenOrder>,
     /// Oldest first.
     fills: Vec<FillMark>,
-    /// Number of older fills that are left out.
+    /// Number of older fills omitted from `fills`.
     fills_omitted: usize,
 }
 
@@ -46,11 +43,11 @@ struct OpenOrder {
     side: &'static str,
     order_type: &'static str,
     status: &'static str,
-    /// The remaining quantity.
+    /// Unfilled quantity.
     quantity: String,
-    /// The limit.
+    /// Limit price; null if the order has none.
     price: Option<String>,
-    /// The price that triggers it.
+    /// Trigger price; null if the order has none.
     trigger_price: Option<String>,
 }
 
@@ -60,7 +57,7 @@ struct FillMark {
     side: &'static str,
     quantity: String,
     price: String,
-    /// The timestamp of the candle that filled it, in Unix seconds.
+    /// Timestamp of the candle that filled the order, in Unix seconds.
     candle_at: String,
     trading_day: String,
 }

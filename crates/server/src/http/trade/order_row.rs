@@ -41,9 +41,9 @@ pub(super) struct OrderRow {
     trigger_count: i32,
     monitor_price: String,
     remark: String,
-    /// When a delayed order is placed, in Unix seconds.
+    /// Time at which a delayed order is placed, in Unix seconds.
     delayed_until: String,
-    /// Attached orders are not offered: always empty.
+    /// Always empty: attached orders are not supported.
     attached_orders: [(); 0],
     #[serde(skip)]
     security: Symbol,

@@ -14,13 +14,13 @@ use crate::kit::query::{Query, missing, not_found};
 use crate::kit::trader::{Nothing, Trader};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-pub(super) const SUBMIT: Doc = Doc::new(Tag::Trade, "submitOrder", "Submits an order of the paper account")
+pub(super) const SUBMIT: Doc = Doc::new(Tag::Trade, "submitOrder", "Submit an order to the paper account")
     .about(
-        "What the account cannot pay for, or does not have, is accepted and then rejected, with the reason in msg. The same \
-         client_request_id within ten minutes is the same order.",
+        "An order without sufficient funds or holdings is accepted and then rejected, with the reason in \
+         msg. A repeated client_request_id within ten minutes returns the first order.",
     )
     .body(&[Media::json::<Body>()])
-    .answers(&[AnswerDoc::ok("The number of the order", &[data::<Submitted>()])])
+    .answers(&[AnswerDoc::ok("Order id", &[data::<Submitted>()])])
     .refuses(TERMS_REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -115,10 +115,11 @@ fn terms(body: &Body) -> Result<Terms, Problem> {
 pub(super) const PREVIEW: Doc = Doc::new(
     Tag::Trade,
     "previewOrder",
-    "What would become of an order, and what it would cost",
+    "Preview the outcome and the cost of an order",
 )
 .about(
-    "Nothing is done. What would be refused is an answer like every other, with the check and its numbers.",
+    "Nothing is changed. An order that would be refused also gets status 200, with the failed check and its \
+     numbers.",
 )
 .body(&[Media::json::<Body>()])
 .answers(&[AnswerDoc::ok("The verdict, the reason, and the cost", &[data::<Preview>()])])
@@ -139,9 +140,9 @@ pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     Ok(envelope::success(preview))
 }
 
-pub(super) const REPLACE: Doc = Doc::new(Tag::Trade, "replaceOrder", "Gives an open order other terms")
+pub(super) const REPLACE: Doc = Doc::new(Tag::Trade, "replaceOrder", "Replace the terms of an open order")
     .body(&[Media::json::<Replacement>()])
-    .answers(&[AnswerDoc::ok("It has them", &[data::<Nothing>()])])
+    .answers(&[AnswerDoc::ok("The order was replaced", &[data::<Nothing>()])])
     .refuses(TERMS_REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -154,14 +155,14 @@ pub(super) struct Replacement {
     trigger_price: Field,
     limit_offset: Field,
     trailing_amount: Field,
-    /// The spelling of one SDK.
+    /// Misspelling of `trailing_amount` sent by one SDK.
     trailing_ammount: Field,
     trailing_percent: Field,
     limit_depth_level: Field,
     trigger_count: Field,
     monitor_price: Field,
     remark: Field,
-    /// The time for which the order was submitted. It cannot be changed.
+    /// Must equal the value of the submitted order, because it cannot be changed.
     delayed_until: Field,
     attached_params: Option<Value>,
 }
@@ -205,9 +206,9 @@ fn check_time(trader: &Trader<'_>, id: OrderId, field: &Field) -> Result<(), Pro
     Err(Problem::trade_parameter("delayed_until cannot be replaced: cancel the order and submit another"))
 }
 
-pub(super) const CANCEL: Doc = Doc::new(Tag::Trade, "cancelOrder", "Withdraws an open order")
+pub(super) const CANCEL: Doc = Doc::new(Tag::Trade, "cancelOrder", "Cancel an open order")
     .parameters(&[ORDER_ID.required(), ATTACHED])
-    .answers(&[AnswerDoc::ok("It is withdrawn", &[data::<Nothing>()])])
+    .answers(&[AnswerDoc::ok("The order was cancelled", &[data::<Nothing>()])])
     .refuses(REFUSALS);
 
 pub(super) fn cancel(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {

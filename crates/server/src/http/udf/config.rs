@@ -8,14 +8,14 @@ use super::form::{OrError, TOKEN, WORDS, udf};
 use super::resolution;
 use crate::kit::doc::{AnswerDoc, Doc, Media};
 
-pub(super) const CONFIG: Doc = udf("udfConfig", "What this datafeed can do")
+pub(super) const CONFIG: Doc = udf("udfConfig", "Capabilities of this datafeed")
     .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfConfig>>()])]);
 pub(super) const CONFIG_BY_KEY: Doc = CONFIG.also("udfConfigByKey", &[TOKEN]);
 
 pub(super) const STOCK: &str = "stock";
 pub(super) const INDEX: &str = "index";
 
-/// Supported requests, exchanges, kinds of securities and resolutions.
+/// Supported requests, exchanges, security types and resolutions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UdfConfig {
     supports_search: bool,

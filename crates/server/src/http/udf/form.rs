@@ -9,25 +9,25 @@ use crate::kit::envelope::ProblemBody;
 pub(super) use crate::kit::fields::echo;
 use crate::refusal::Refusal;
 
-/// A refusal in the form of TradingView's protocol.
+/// A refusal in the format of TradingView's UDF protocol.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UdfError {
     #[schemars(extend("const" = "error"))]
     pub(super) s: &'static str,
     pub(super) errmsg: String,
-    /// The same code as in other refusals.
+    /// Error code, as in other refusals.
     pub(super) code: u64,
 }
 
 described_only! {
-    /// An answer or a refusal; both may have status 200.
+    /// A response or a refusal; both may have status 200.
     #[schemars(untagged, inline)]
     pub(super) enum OrError<T> {
         Answer(T),
         Error(UdfError),
     }
 
-    /// A refusal before the request reaches its handler.
+    /// A refusal, in the UDF format or in the common format.
     #[schemars(untagged, inline)]
     enum Refused {
         Chart(UdfError),
@@ -36,25 +36,32 @@ described_only! {
 }
 
 pub(super) const TOKEN: Parameter = Parameter::path("token", "An access token");
-pub(super) const SYMBOL: Parameter =
-    Parameter::query("symbol", Kind::Text, "A ticker: a symbol, and behind it @forward, @extended or @all")
-        .required()
-        .such_as("CNDL.US@forward");
+pub(super) const SYMBOL: Parameter = Parameter::query(
+    "symbol",
+    Kind::Text,
+    "Ticker: a symbol, optionally followed by @forward, @extended or @all",
+)
+.required()
+.such_as("CNDL.US@forward");
 pub(super) const RESOLUTION: Parameter =
     Parameter::query("resolution", Kind::Text, "1 2 3 5 10 15 20 30 45 60 120 180 240 1D 1W 1M 3M 12M")
         .such_as("1D");
 pub(super) const LANG: Parameter =
-    Parameter::query("lang", Kind::Text, "Language of names: en, zh-CN or zh-HK; wins over accept-language");
+    Parameter::query("lang", Kind::Text, "Language of names: en, zh-CN or zh-HK; overrides accept-language");
 
-pub(super) const WORDS: &str = "The answer, or an object with s error and errmsg";
+pub(super) const WORDS: &str = "The response, or an object with s = error and errmsg";
 const REFUSALS: &[RefusalDoc] = &[
     RefusalDoc::of::<UdfError>(
         "401",
         "UdfUnauthenticated",
-        "401003 or 401004: the access token has expired, is missing or not known",
+        "401003 or 401004: the access token has expired, is missing or is unknown",
     ),
-    RefusalDoc::of::<UdfError>("403", "UdfForbidden", "403008, 403201 or 403203: the proof does not hold"),
-    RefusalDoc::of::<UdfError>("500", "UdfFailed", "301602 or 500000: our fault"),
+    RefusalDoc::of::<UdfError>(
+        "403",
+        "UdfForbidden",
+        "403008, 403201 or 403203: the credentials are invalid",
+    ),
+    RefusalDoc::of::<UdfError>("500", "UdfFailed", "301602 or 500000: internal error"),
     RefusalDoc::of::<Refused>("default", "UdfRefused", "Any other refusal"),
 ];
 

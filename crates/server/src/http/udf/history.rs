@@ -23,28 +23,31 @@ use crate::route::{self, Memory};
 const STAMPS: (i64, i64) = (1, 4_102_444_800);
 const DAY: i64 = 86_400;
 
-pub(super) const HISTORY: Doc = udf("udfHistory", "Candles as columns; counts like every history request")
-    .parameters(&[
-        SYMBOL,
-        RESOLUTION.required(),
-        Parameter::query(
-            "from",
-            Kind::Stamp,
-            "Unix seconds: candles are stamped at or after this. Needed where countback is not there, and passed over where it is",
-        ),
-        Parameter::query("to", Kind::Stamp, "Unix seconds: candles are stamped before this").required(),
-        Parameter::query(
-            "countback",
-            Kind::AtLeast(1),
-            "So many candles before to, however old; at most 10000",
-        ),
-    ])
-    .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfHistory>>()]).headers(&allowance::HEADERS)]);
+pub(super) const HISTORY: Doc =
+    udf("udfHistory", "Candles as columns; counted toward rate limit and quota like any history request")
+        .parameters(&[
+            SYMBOL,
+            RESOLUTION.required(),
+            Parameter::query(
+                "from",
+                Kind::Stamp,
+                "Unix seconds: earliest timestamp, inclusive. Required without countback, ignored with it",
+            ),
+            Parameter::query("to", Kind::Stamp, "Unix seconds: latest timestamp, exclusive").required(),
+            Parameter::query(
+                "countback",
+                Kind::AtLeast(1),
+                "Number of candles before to, regardless of age; at most 10000",
+            ),
+        ])
+        .answers(&[
+            AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfHistory>>()]).headers(&allowance::HEADERS)
+        ]);
 pub(super) const HISTORY_BY_KEY: Doc = HISTORY.also("udfHistoryByKey", &[TOKEN]);
 
 described_only! {
-    /// Columns, or no data. Days and longer periods are stamped with midnight UTC of their date. The
-    /// answer is written digit by digit.
+    /// Candles as columns, or no data. Days and longer periods are stamped with midnight UTC of
+    /// their date.
     #[schemars(tag = "s", rename_all = "snake_case")]
     enum UdfHistory {
         Ok {
@@ -57,7 +60,7 @@ described_only! {
         },
         #[schemars(rename_all = "camelCase")]
         NoData {
-            /// If there are older candles, the stamp of the newest of them.
+            /// Timestamp of the newest older candle; absent if there is none.
             #[schemars(with = "i64", skip_serializing_if = "Option::is_none")]
             next_time: Option<i64>,
         },

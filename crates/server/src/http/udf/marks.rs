@@ -22,13 +22,13 @@ pub(super) const MARKS: Doc = udf("udfMarks", "Corporate actions")
     .parameters(&[
         SYMBOL,
         RESOLUTION,
-        Parameter::query("from", Kind::Stamp, "Unix seconds, included"),
-        Parameter::query("to", Kind::Stamp, "Unix seconds, included"),
+        Parameter::query("from", Kind::Stamp, "Unix seconds, inclusive"),
+        Parameter::query("to", Kind::Stamp, "Unix seconds, inclusive"),
     ])
     .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<Vec<UdfMark>>>()])]);
 pub(super) const MARKS_BY_KEY: Doc = MARKS.also("udfMarksByKey", &[TOKEN]);
 
-/// A corporate action on the chart.
+/// A corporate action, as a mark on the chart.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UdfMark {
@@ -88,7 +88,7 @@ fn time(action: &Action, period: Period, venue: &Venue) -> Timestamp {
 fn mark(number: usize, at: Timestamp, action: &Action) -> UdfMark {
     let Action { ex_date, cash, split, bonus, rights, rights_price } = action;
     let report = [
-        (!cash.is_zero(), "D", format!("dividend {cash} a share")),
+        (!cash.is_zero(), "D", format!("dividend {cash} per share")),
         (*split != market::adjust::Amount::ONE, "S", format!("split: {split} for 1")),
         (!bonus.is_zero(), "B", format!("bonus: {bonus} for 1")),
         (!rights.is_zero(), "R", format!("rights: {rights} for 1 at {rights_price}")),

@@ -41,7 +41,7 @@ pub(super) const ROUTES: &[Row] = &[
     row("/udf/key/{token}/history", HISTORY, history).paced(RowPace::History).doc(&history::HISTORY_BY_KEY),
 ];
 
-const TIME: Doc = udf("udfTime", "The market's time in Unix seconds, as text")
+const TIME: Doc = udf("udfTime", "Market time in Unix seconds, as text")
     .answers(&[AnswerDoc::ok(WORDS, &[Media::text("text/plain"), Media::json::<UdfError>()])]);
 const TIME_BY_KEY: Doc = TIME.also("udfTimeByKey", &[TOKEN]);
 

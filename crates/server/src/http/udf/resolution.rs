@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str) -> Result<Period, Refusal> {
     };
     let unknown = || {
         let text =
-            format!("resolution {:?} is none of {}", echo(text), names().collect::<Vec<_>>().join(", "));
+            format!("resolution {:?} is not one of {}", echo(text), names().collect::<Vec<_>>().join(", "));
         Refusal::BadQuery(text)
     };
     Period::all().find(|period| name(*period) == whole).ok_or_else(unknown)

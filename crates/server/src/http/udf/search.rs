@@ -22,22 +22,22 @@ const LIMIT_DEFAULT: usize = 30;
 const LOOKED_AT_MAX: usize = 1_000;
 const QUERY_CHARS_MAX: usize = 64;
 
-pub(super) const SEARCH: Doc = udf("udfSearch", "Securities by code or name")
+pub(super) const SEARCH: Doc = udf("udfSearch", "Search securities by code or name")
     .parameters(&[
         Parameter::query(
             "query",
             Kind::TextUpTo(QUERY_CHARS_MAX),
-            "Part of a code or name; behind an @ the way to see it",
+            "Part of a code or name, optionally followed by @ and a variant",
         ),
         Parameter::query("type", Kind::Text, "stock or index"),
-        Parameter::query("exchange", Kind::Text, "HK, US, SH, SZ, or what the security has"),
+        Parameter::query("exchange", Kind::Text, "HK, US, SH, SZ, or the exchange of the security"),
         Parameter::query("limit", Kind::AtLeast(1), "At most 100 rows").or(Word::Number(30)),
         LANG,
     ])
     .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<Vec<UdfFound>>>()])]);
 pub(super) const SEARCH_BY_KEY: Doc = SEARCH.also("udfSearchByKey", &[TOKEN]);
 
-/// A variant of a security.
+/// A security in one variant, such as forward-adjusted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UdfFound {
     symbol: String,

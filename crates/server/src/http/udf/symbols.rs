@@ -17,12 +17,12 @@ use crate::kit::{Call, Site};
 use crate::names::name_in;
 use crate::refusal::Refusal;
 
-pub(super) const SYMBOLS: Doc = udf("udfSymbols", "What a chart has to know of a security")
+pub(super) const SYMBOLS: Doc = udf("udfSymbols", "Symbol information for charts")
     .parameters(&[SYMBOL, LANG])
     .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfSymbol>>()])]);
 pub(super) const SYMBOLS_BY_KEY: Doc = SYMBOLS.also("udfSymbolsByKey", &[TOKEN]);
 
-/// Name, hours, zone, decimals and resolutions of a ticker.
+/// Name, trading hours, time zone, price scale and resolutions of a ticker.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UdfSymbol {
     name: String,
@@ -34,7 +34,7 @@ pub(super) struct UdfSymbol {
     exchange: String,
     listed_exchange: String,
     timezone: &'static str,
-    /// The hours of a full day: 0930-1200,1300-1601.
+    /// Trading hours of a full day: 0930-1200,1300-1601.
     session: String,
     /// Weekdays without trading: 20261225,20270101.
     session_holidays: String,

@@ -48,11 +48,11 @@ impl Ticker {
                 (FORWARD, Adjust::None, _) => ticker.adjust = Adjust::Forward,
                 (EXTENDED, _, Sessions::Intraday) => ticker.sessions = Sessions::Extended,
                 (ALL, _, Sessions::Intraday) => ticker.sessions = Sessions::All,
-                (FORWARD | EXTENDED | ALL, ..) => return Err(wrong(text, "says the same thing twice")),
+                (FORWARD | EXTENDED | ALL, ..) => return Err(wrong(text, "has a duplicate modifier")),
                 _ => {
                     return Err(wrong(
                         text,
-                        "has something behind the @ that is none of forward, extended, all",
+                        "has an unknown modifier after the @: use forward, extended or all",
                     ));
                 }
             }

@@ -29,17 +29,17 @@ pub(super) struct UploadsDocument {
 #[schemars(rename = "Upload")]
 pub(super) struct UploadDocument {
     upload: String,
-    /// Its name.
+    /// File name.
     file: String,
     bytes: u64,
     arrived_at: Instant,
-    /// When it is removed.
+    /// Time at which the file is deleted.
     expires_at: Instant,
-    /// Its last import, if this server has started one.
+    /// Last import of the file since the server started; null if there is none.
     import: Option<ImportRunDocument>,
 }
 
-/// An import of an upload, running or finished.
+/// A running or finished import of an upload.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ImportRun")]
 struct ImportRunDocument {
@@ -52,13 +52,13 @@ struct ImportRunDocument {
     bytes_done: u64,
     bytes: u64,
     rows_done: u64,
-    /// Why the import could not start.
+    /// Reason why the import could not start.
     message: Option<&'static str>,
-    /// The result: one report, or one per file of an archive. Empty while it runs.
+    /// Result: one report, or one per file of an archive. Empty while the import runs.
     files: Vec<FileReport>,
 }
 
-/// The result of importing one file, actual or expected.
+/// Actual or expected result of importing one file.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ImportReport")]
 pub(super) struct FileReport {
@@ -68,32 +68,32 @@ pub(super) struct FileReport {
     /// with the same options.
     #[schemars(schema_with = "outcomes")]
     outcome: &'static str,
-    /// Why it was not imported, or when it was imported before.
+    /// Reason why the file was not imported, or time of its earlier import.
     message: Option<String>,
-    /// Its number in the ledger.
+    /// Import number in the ledger.
     import: Option<i64>,
     rows: u64,
     symbols: u64,
-    /// The first symbols.
+    /// The first few symbols.
     names: Vec<String>,
-    /// The first and the last candle.
+    /// Time of the first row.
     first: Option<Instant>,
     last: Option<Instant>,
     added: u64,
     replaced: u64,
     unchanged: u64,
-    /// Rows that were rejected, or would be.
+    /// Number of rows that were, or would be, rejected.
     quarantined: u64,
-    /// Rows before the floors of accounts.
+    /// Number of rows too old to be served to any account.
     unserved: u64,
-    /// How a table of candles was parsed, and which parts are guesses.
+    /// How a table of candles was parsed, and which parts were guessed.
     understood: Option<FileReading>,
     notes: Vec<String>,
-    /// The first rejected rows.
+    /// The first few rejected rows.
     problems: Vec<RefusedRow>,
-    /// In a dry run: the first rows as they would be stored.
+    /// In a dry run, the first few candles as they would be stored.
     first_rows: Vec<FirstRow>,
-    /// The same for a table of trades.
+    /// In a dry run, the first few trades as they would be stored.
     first_trades: Vec<FirstTrade>,
 }
 
@@ -106,7 +106,7 @@ struct RefusedRow {
 #[derive(Debug, Serialize, JsonSchema)]
 struct FirstRow {
     symbol: String,
-    /// A date, or a local time of the market.
+    /// A date, or a local market time.
     time: String,
     session: &'static str,
     open: String,
@@ -120,13 +120,13 @@ struct FirstRow {
 #[derive(Debug, Serialize, JsonSchema)]
 struct FirstTrade {
     symbol: String,
-    /// A local time of the market.
+    /// Local market time.
     time: String,
     price: String,
     volume: i64,
-    /// Empty if the file does not contain it.
+    /// Trade direction; empty if the file does not contain it.
     direction: &'static str,
-    /// One letter; empty for an ordinary trade.
+    /// One-letter trade type; empty for an ordinary trade.
     #[serde(rename = "type")]
     kind: String,
 }

@@ -7,41 +7,44 @@ use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, RefusalDoc, Tag, d
 use crate::kit::envelope::{self, Empty};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, codes};
 
-pub(super) const UPLOAD: Parameter =
-    Parameter::path("upload", "As the upload was answered").such_as("1794708000-9f86d081884c7d65");
+pub(super) const UPLOAD: Parameter = Parameter::path("upload", "Upload id from the response to the upload")
+    .such_as("1794708000-9f86d081884c7d65");
 pub(super) const CONFLICT: RefusalDoc = RefusalDoc::new("409", "Conflict", &[409]);
 const TOO_LARGE: RefusalDoc = RefusalDoc::new("413", "FileTooLarge", &[413]);
 const TOO_MANY_AT_ONCE: RefusalDoc =
     RefusalDoc::new("429", "TooManyAtOnce", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
 const DISK_FULL: RefusalDoc = RefusalDoc::new("507", "DiskFull", &[507]);
 
-pub(super) const LIST: Doc =
-    Doc::new(Tag::Admin, "uploads", "Files that were sent to be imported, oldest first")
-        .answers(&[AnswerDoc::ok("The files", &[data::<UploadsDocument>()])]);
+pub(super) const LIST: Doc = Doc::new(Tag::Admin, "uploads", "List uploaded files, oldest first")
+    .answers(&[AnswerDoc::ok("The files", &[data::<UploadsDocument>()])]);
 
-pub(super) const RECEIVE: Doc = Doc::new(Tag::Admin, "upload", "Send a file to be imported")
+pub(super) const RECEIVE: Doc = Doc::new(Tag::Admin, "upload", "Upload a file for import")
     .about(
-        "The body is the file itself, as `curl --data-binary @AAPL.csv` sends it. It goes to the disk beside the store and is kept for a \
-         day; nothing of it is imported yet. The proof is a token or a browser's session with its `x-csrf`; a signature would cover the \
-         body, and is refused.",
+        "The body is the file itself, as sent by `curl --data-binary @AAPL.csv`. The file is stored for a \
+         day and is not imported yet. Requires a token, or a browser session with its `x-csrf`; signed \
+         requests are refused, because a signature would cover the body.",
     )
-    .parameters(&[Parameter::query("name", Kind::Text, "The file's name: it may be all that says which security it is about")
-        .required()
-        .such_as("AAPL.csv")])
-    .body(&[Media::binary("application/octet-stream").about("CSV, plain or as .gz, .zst or .zip, or Parquet")])
-    .answers(&[AnswerDoc::ok("The file has arrived", &[data::<UploadDocument>()])])
+    .parameters(&[Parameter::query(
+        "name",
+        Kind::Text,
+        "File name, which may be used to determine the symbol",
+    )
+    .required()
+    .such_as("AAPL.csv")])
+    .body(&[Media::binary("application/octet-stream").about("CSV (plain, .gz, .zst or .zip) or Parquet")])
+    .answers(&[AnswerDoc::ok("The file was uploaded", &[data::<UploadDocument>()])])
     .refuses(&[BAD_REQUEST, CONFLICT, TOO_LARGE, TOO_MANY_AT_ONCE, DISK_FULL]);
 
 pub(super) const SHOW: Doc =
-    Doc::new(Tag::Admin, "showUpload", "A file that was sent, and how far its import is")
+    Doc::new(Tag::Admin, "showUpload", "An uploaded file and the progress of its import")
         .parameters(&[UPLOAD])
         .answers(&[AnswerDoc::ok("The file", &[data::<UploadDocument>()])])
         .refuses(&[NOT_FOUND]);
 
 pub(super) const REMOVE: Doc =
-    Doc::new(Tag::Admin, "removeUpload", "Remove a file that was sent; what was imported of it stays")
+    Doc::new(Tag::Admin, "removeUpload", "Delete an uploaded file; imported data is not affected")
         .parameters(&[UPLOAD])
-        .answers(&[AnswerDoc::ok("It is gone", &[data::<Empty>()])])
+        .answers(&[AnswerDoc::ok("The file was deleted", &[data::<Empty>()])])
         .refuses(&[NOT_FOUND, CONFLICT]);
 
 pub(super) fn list(_: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
@@ -53,7 +56,7 @@ pub(super) fn list(_: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Pro
 /// Stores a file that has been received completely.
 pub(super) fn receive(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
     let upload = call.arriving.ok_or_else(Problem::internal)?.finish()?;
-    tracing::info!(account = by.account().id.0, bytes = upload.bytes, "a file has arrived to be imported");
+    tracing::info!(account = by.account().id.0, bytes = upload.bytes, "a file was uploaded");
     Ok(envelope::success(UploadDocument::of(&upload, &site.core.intake)))
 }
 

@@ -16,21 +16,21 @@ use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::refusal::Refusal;
 
-pub(super) const START: Doc = Doc::new(Tag::Admin, "importUpload", "Begin to import a file")
+pub(super) const START: Doc = Doc::new(Tag::Admin, "importUpload", "Start importing a file")
     .about(
-        "The answer comes at once; `GET /v1/uploads/{upload}` says how far it is and what became of it. While another import runs, also \
-         one of the command line, it is refused with 409. A file that was stopped goes on behind its last checkpoint.",
+        "Responds immediately; `GET /v1/uploads/{upload}` returns the progress and the result. Refused with \
+         409 while another import is running, including one from the command line. A stopped import resumes \
+         after its last checkpoint.",
     )
     .parameters(&[UPLOAD])
     .body(&[Media::json::<ImportOptions>()])
-    .answers(&[AnswerDoc::ok("It has begun", &[data::<UploadDocument>()])])
+    .answers(&[AnswerDoc::ok("The import has started", &[data::<UploadDocument>()])])
     .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT]);
 
-pub(super) const STOP: Doc =
-    Doc::new(Tag::Admin, "stopImport", "Stop the import of a file at its next checkpoint")
-        .parameters(&[UPLOAD])
-        .answers(&[AnswerDoc::ok("It will stop, or has ended", &[data::<UploadDocument>()])])
-        .refuses(&[NOT_FOUND]);
+pub(super) const STOP: Doc = Doc::new(Tag::Admin, "stopImport", "Stop an import at its next checkpoint")
+    .parameters(&[UPLOAD])
+    .answers(&[AnswerDoc::ok("The import will stop, or has already ended", &[data::<UploadDocument>()])])
+    .refuses(&[NOT_FOUND]);
 
 pub(super) fn start(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
     let (upload, core) = (find(call, site)?, &site.core);
@@ -41,7 +41,7 @@ pub(super) fn start(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer
         run.stop();
         return Err(Problem::from_access(error));
     }
-    tracing::info!(account = by.account().id.0, file = %upload.path.display(), "an import was begun");
+    tracing::info!(account = by.account().id.0, file = %upload.path.display(), "an import was started");
     Ok(envelope::success(UploadDocument::of(&upload, &core.intake)))
 }
 
@@ -54,18 +54,18 @@ pub(super) fn stop(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
     Ok(envelope::success(UploadDocument::of(&upload, intake)))
 }
 
-pub(super) const DRY_RUN: Doc =
-    Doc::new(Tag::Admin, "dryRun", "What a file would bring: nothing is imported")
-        .about(
-            "Reads the whole file as an import with the same options would, and says what was understood of it, what of that is only a \
-             guess, the first rows as they would be stored, and which rows would be refused.",
-        )
-        .parameters(&[UPLOAD])
-        .body(&[Media::json::<ImportOptions>()])
-        .answers(&[AnswerDoc::ok("What it would do", &[data::<DryRun>()])])
-        .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT, TOO_FAST]);
+pub(super) const DRY_RUN: Doc = Doc::new(Tag::Admin, "dryRun", "Dry run of an import")
+    .about(
+        "Reads the whole file as an import with the same options would, and returns how it was parsed, \
+             which parts were guessed, the first rows as they would be stored, and the rows that would be \
+             rejected.",
+    )
+    .parameters(&[UPLOAD])
+    .body(&[Media::json::<ImportOptions>()])
+    .answers(&[AnswerDoc::ok("The expected result", &[data::<DryRun>()])])
+    .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT, TOO_FAST]);
 
-/// The expected result of an import.
+/// Expected result of an import.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DryRun {
     upload: String,
@@ -81,42 +81,42 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer
     Ok(envelope::success(DryRun { upload: upload.id.to_string(), files }))
 }
 
-/// The flags of `chandler import`. Absent options are detected from the file.
+/// Options of `chandler import`. Omitted options are detected from the file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "ImportOptions")]
 #[serde(deny_unknown_fields)]
 pub(super) struct ImportOptions {
-    /// The security of a file that names none, as AAPL.US.
+    /// Symbol for a file without a symbol column, such as AAPL.US.
     symbol: Option<String>,
-    /// The region of bare tickers: HK, US, SH or SZ.
+    /// Region of tickers without a suffix: HK, US, SH or SZ.
     region: Option<String>,
-    /// The period of a row: 1m, 5m, 15m, 30m, 60m or 1d.
+    /// Candle period: 1m, 5m, 15m, 30m, 60m or 1d.
     period: Option<String>,
-    /// Column mapping: `time=stamp,close=px_last`; `COLUMN=-` ignores one.
+    /// Column mapping: `time=stamp,close=px_last`; `COLUMN=-` ignores a column.
     map: Option<String>,
     /// Comma-separated column names for a file without a header.
     columns: Option<String>,
-    /// `mdy`, `dmy`, or a pattern like `%d.%m.%Y %H:%M`.
+    /// Time format: `mdy`, `dmy`, or a pattern such as `%d.%m.%Y %H:%M`.
     time_format: Option<String>,
-    /// The decimal separator: `point` or `comma`.
+    /// Decimal separator: `point` or `comma`.
     decimal: Option<String>,
-    /// Exact factors: `volume=100,turnover=1000`.
+    /// Factors that values are multiplied by: `volume=100,turnover=1000`.
     scale: Option<String>,
-    /// Whether a minute is stamped with its `start` or its `end`.
+    /// Whether a candle's timestamp is its `start` or its `end`.
     stamp: Option<String>,
-    /// Estimate the turnover if the file has none.
+    /// Whether to estimate the turnover if the file has none.
     #[serde(default)]
     estimate_turnover: bool,
-    /// Reject the whole file if any row breaks a rule.
+    /// Whether to reject the whole file if any row is invalid.
     #[serde(default)]
     strict: bool,
-    /// Import the file even if the ledger already has it.
+    /// Whether to import the file even if it was imported before.
     #[serde(default)]
     again: bool,
-    /// Replace stored candles even if many of them are very different.
+    /// Whether to replace stored candles even if many of them differ greatly.
     #[serde(default)]
     replace: bool,
-    /// Build one-minute and daily candles from trades.
+    /// Whether to build one-minute and daily candles from trades.
     #[serde(default)]
     build_candles: bool,
 }

@@ -12,32 +12,32 @@ use crate::kit::doc::one_of;
 /// How a table of candles was parsed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct FileReading {
-    /// The source of the table, recognized by its header; `plain` for any other.
+    /// Data source recognized by the header; `plain` for any other.
     source: &'static str,
     #[schemars(schema_with = "symbol_sources")]
     symbol_from: &'static str,
     is_symbol_guessed: bool,
-    /// 1m, day and so on.
+    /// Candle period, such as 1m or day.
     period: String,
-    /// Why the period is a guess, if it is one: `few_rows` for too few rows, or `steps` if inferred
-    /// from the distance of rows.
+    /// Why the period is a guess: `few_rows` for too few rows, `steps` if inferred from the
+    /// distance between rows; null if it is certain.
     period_guess: Option<&'static str>,
-    /// The price basis. No file contains it: it is the usual one of the source.
+    /// Price basis, assumed from the data source because files do not state it.
     #[schemars(schema_with = "bases")]
     basis: &'static str,
-    /// `dates`, `utc_midnights` (dates written as midnight UTC), `wall_clock` (the market's time)
+    /// `dates`, `utc_midnights` (dates written as midnight UTC), `wall_clock` (local market time)
     /// or `instants`.
     #[schemars(schema_with = "times")]
     times: &'static str,
-    /// The market's zone.
+    /// Time zone of the market; null if the market is unknown.
     zone: Option<&'static str>,
-    /// `month_first` or `day_first`, of dates like 11/5/2019.
+    /// Order in dates like 11/5/2019: `month_first` or `day_first`; null for other formats.
     date_order: Option<&'static str>,
-    /// Whether a minute is stamped with its `start` or its `end`.
+    /// Whether a candle's timestamp is its `start` or its `end`; null for dates.
     stamp: Option<&'static str>,
-    /// `point` or `comma`.
+    /// Decimal separator: `point` or `comma`.
     decimal: &'static str,
-    /// There is no header.
+    /// Whether the columns were guessed because the file has no header.
     are_columns_guessed: bool,
 }
 

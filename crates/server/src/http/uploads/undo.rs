@@ -21,40 +21,39 @@ use crate::written::Instant;
 const SERIES_MAX: usize = 100;
 
 pub(super) const UNDO: Doc =
-    Doc::new(Tag::Admin, "undoImport", "Undo an import: what it added goes, what it replaced comes back")
+    Doc::new(Tag::Admin, "undoImport", "Undo an import: remove added candles and restore replaced ones")
         .about(
-            "With `dry_run`, the answer says what would be done. An import whose candles a later one has changed is refused with 409, \
-             which names that one; so is one that cannot be undone.",
+            "With `dry_run`, returns what would be done. Refused with 409 if the import cannot be undone, \
+             or if a later import, named in the message, has changed its candles.",
         )
-        .parameters(&[Parameter::path("import", "The import's number in the ledger").such_as("7")])
+        .parameters(&[Parameter::path("import", "Import number in the ledger").such_as("7")])
         .body(&[Media::json::<UndoRequest>()])
-        .answers(&[AnswerDoc::ok("What was done, or would be", &[data::<Undone>()])])
+        .answers(&[AnswerDoc::ok("The actual or expected result", &[data::<Undone>()])])
         .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT]);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UndoRequest {
-    /// Only show the expected result.
+    /// Whether to return the expected result without changing anything.
     #[serde(default)]
     dry_run: bool,
 }
 
-/// The result of undoing an import.
+/// Result of undoing an import.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Undone {
     import: i64,
     file: String,
-    /// Whether it was done.
+    /// Whether the import was undone; false for a dry run.
     is_done: bool,
-    /// Candles that are removed.
+    /// Number of removed candles.
     removed: u64,
-    /// Candles restored to their previous values.
+    /// Number of candles restored to their previous values.
     restored: u64,
-    /// Whether the file named in the ledger could be imported again: it is the `same`, has
-    /// `changed`, or is `absent`.
+    /// State of the file named in the ledger: `same`, `changed` or `absent`.
     #[schemars(schema_with = "sources")]
     source: &'static str,
-    /// The first hundred series.
+    /// Affected series, at most 100.
     series: Vec<UndoneSeriesDocument>,
 }
 
@@ -62,7 +61,7 @@ struct Undone {
 #[schemars(rename = "UndoneSeries")]
 struct UndoneSeriesDocument {
     symbol: String,
-    /// 1m, 1d and so on.
+    /// Candle period, such as 1m or 1d.
     period: &'static str,
     first: Instant,
     last: Instant,
@@ -134,7 +133,7 @@ fn series(undone: &UndoneSeries, venues: &Venues) -> UndoneSeriesDocument {
 
 fn problem(error: UndoError) -> Problem {
     match error {
-        UndoError::Unknown { .. } => Problem::nothing_there("the ledger has no such import"),
+        UndoError::Unknown { .. } => Problem::nothing_there("import not found in the ledger"),
         UndoError::Import(ImportError::Store(StoreError::Busy { .. })) => IntakeError::StoreBusy.into(),
         UndoError::Import(_) | UndoError::Damaged { .. } | UndoError::Overflow { .. } => {
             tracing::error!(%error, "cannot undo an import");

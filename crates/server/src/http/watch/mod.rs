@@ -29,50 +29,45 @@ pub(super) const ROUTES: &[Row] = &[
     Row::open_get("/favicon.ico", Audience::Anyone, Task::Other, |_, _| Ok(no_icon())).doc(&ICON),
 ];
 
-const HEALTH: Doc = Doc::new(Tag::Service, "health", "Whether the server answers")
+const HEALTH: Doc = Doc::new(Tag::Service, "health", "Liveness check")
     .answers(&[AnswerDoc::ok("success", &[Media::text("text/plain")])]);
 
-const HEALTHZ: Doc =
-    Doc::new(Tag::Service, "healthz", "Whether the process answers; it says ok and nothing else")
-        .credentials(Credentials::None)
-        .answers(&[AnswerDoc::ok("It does", &[Media::text("text/plain")])]);
+const HEALTHZ: Doc = Doc::new(Tag::Service, "healthz", "Liveness check of the process; responds with ok")
+    .credentials(Credentials::None)
+    .answers(&[AnswerDoc::ok("The process is alive", &[Media::text("text/plain")])]);
 
 const READYZ: Doc = Doc::new(
     Tag::Service,
     "readyz",
-    "Whether requests can be answered: store and accounts can be read, and the server is not stopping",
+    "Readiness check: store and accounts are readable, and the server is not shutting down",
 )
 .credentials(Credentials::None)
 .answers(&[
-    AnswerDoc::ok("They can", &[Media::json::<Readiness>()]),
-    AnswerDoc::status("503", "They cannot, for these reasons", &[Media::json::<Readiness>()]),
+    AnswerDoc::ok("Ready", &[Media::json::<Readiness>()]),
+    AnswerDoc::status("503", "Not ready, with the reasons", &[Media::json::<Readiness>()]),
 ]);
 
 const METRICS: Doc = Doc::new(
     Tag::Service,
     "metrics",
-    "Numbers in the text format of Prometheus; for programs on the server's machine, and for operators",
+    "Metrics in the Prometheus text format, for local programs and operators",
 )
-.answers(&[AnswerDoc::ok("The numbers", &[Media::text("text/plain")])])
+.answers(&[AnswerDoc::ok("The metrics", &[Media::text("text/plain")])])
 .refuses(&[UNAUTHENTICATED, FORBIDDEN]);
 
-const STATUS: Doc = Doc::new(
-    Tag::Service,
-    "status",
-    "What the server has, does and warns of; for programs on the server's machine, and for operators",
-)
-.answers(&[AnswerDoc::ok("The document", &[Media::json::<facts::Status>()])])
-.refuses(&[UNAUTHENTICATED, FORBIDDEN, FAILED]);
+const STATUS: Doc =
+    Doc::new(Tag::Service, "status", "Server status and warnings, for local programs and operators")
+        .answers(&[AnswerDoc::ok("The status", &[Media::json::<facts::Status>()])])
+        .refuses(&[UNAUTHENTICATED, FORBIDDEN, FAILED]);
 
-const ICON: Doc =
-    Doc::new(Tag::Service, "icon", "Nothing: browsers ask for an icon beside every page, and there is none")
-        .answers(&[AnswerDoc::status("204", "no icon, to be remembered for a day", &[])]);
+const ICON: Doc = Doc::new(Tag::Service, "icon", "Empty response to browsers' requests for an icon")
+    .answers(&[AnswerDoc::status("204", "No icon; cacheable for a day", &[])]);
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Readiness {
     ready: bool,
-    /// Serving cached data without new charges or changes, because the database is unreachable or
-    /// the disk is full (reason `disk`). Absent otherwise.
+    /// Whether only cached data is served, without new charges or changes, because the database is
+    /// unreachable or the disk is full (reason `disk`). Absent if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     degraded: bool,
     #[schemars(transform = obstacles)]
@@ -98,7 +93,7 @@ fn exposition(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> 
 
 fn status(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
     let document = facts::document(site).map_err(|error| {
-        tracing::error!(%error, "cannot look at the store");
+        tracing::error!(%error, "cannot read the store");
         Problem::internal()
     })?;
     Ok(envelope::document(200, &document))

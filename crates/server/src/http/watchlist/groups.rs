@@ -16,10 +16,10 @@ use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::names::Names;
 use crate::refusal::Refusal;
 
-pub(super) const LIST: Doc = Doc::new(Tag::Account, "watchlists", "What the account follows, by group")
+pub(super) const LIST: Doc = Doc::new(Tag::Account, "watchlists", "Followed securities by watchlist group")
     .about(
-        "The first group has all that is followed; the others are as old as their place in the list. Pinned securities come first in \
-         each group, the rest in the order that was given.",
+        "The first group contains all followed securities; the others are sorted by creation time. Pinned \
+         securities come first in each group, others in the order given by the account.",
     )
     .answers(&[AnswerDoc::ok("The groups", &[data::<WatchlistGroups>()])])
     .refuses(&[LISTS_TOO_FAST]);
@@ -32,7 +32,7 @@ pub(super) struct WatchlistGroups {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WatchlistGroup")]
 struct Group {
-    /// Digits. The group of all followed securities is 1.
+    /// Group id as digits. The group of all followed securities is 1.
     id: String,
     name: String,
     securities: Vec<WatchedSecurity>,
@@ -42,12 +42,11 @@ struct Group {
 struct WatchedSecurity {
     symbol: String,
     market: &'static str,
-    /// In the language of the request.
+    /// Name in the language of the request.
     name: String,
-    /// The last price visible to the account when it followed the security; empty if there was
-    /// none.
+    /// Last price visible to the account when it followed the security; empty if there was none.
     watched_price: String,
-    /// Unix seconds of the market's clock.
+    /// Market time at which the account followed the security, in Unix seconds.
     watched_at: String,
     is_pinned: bool,
 }
@@ -117,7 +116,7 @@ impl WatchedSecurity {
     }
 }
 
-/// A group number. SDKs send a number, and receive text.
+/// A group id, as a number or as a string of digits.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(untagged)]
@@ -146,7 +145,7 @@ const NOBODYS: i64 = 0;
 pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Problem> {
     if texts.len() > FOLLOWED_MAX {
         let count = texts.len();
-        return Err(wrong(format!("{count} securities in one request: {FOLLOWED_MAX} are the most")));
+        return Err(wrong(format!("{count} securities in one request: the maximum is {FOLLOWED_MAX}")));
     }
     let mut symbols: Vec<Symbol> = Vec::with_capacity(texts.len());
     for text in texts {

@@ -18,40 +18,41 @@ use crate::kit::envelope::{self, Empty, in_full};
 use crate::kit::{Admitted, Answer, Call, Problem, Site};
 use crate::refusal::Refusal;
 
-pub(super) const CREATE: Doc = Doc::new(Tag::Account, "createWatchlist", "Adds a group to the watchlists")
-    .about("An account has at most 50 groups, a group at most 500 securities, and all groups together 1,000.")
+pub(super) const CREATE: Doc = Doc::new(Tag::Account, "createWatchlist", "Create a watchlist group")
+    .about("An account may have at most 50 groups, 500 securities per group, and 1,000 securities in total.")
     .body(&[Media::json::<CreateBody>()])
-    .answers(&[AnswerDoc::ok("The number of the group", &[data::<Created>()])])
+    .answers(&[AnswerDoc::ok("Group id", &[data::<Created>()])])
     .refuses(&[BAD_REQUEST, LISTS_TOO_FAST]);
 
 pub(super) const UPDATE: Doc =
-    Doc::new(Tag::Account, "updateWatchlist", "Renames a group, or changes its securities")
+    Doc::new(Tag::Account, "updateWatchlist", "Rename a watchlist group, or change its securities")
         .about(
-            "What is removed from a group stays in the group of all; what is removed from that is unfollowed in every group. A security \
-             that was followed before keeps its price and its time.",
+            "A security removed from a group stays in the group of all followed securities; removing it \
+             there unfollows it in every group. A security that was already followed keeps its price and time.",
         )
         .body(&[Media::json::<UpdateBody>()])
-        .answers(&[AnswerDoc::ok("It is done", &[data::<Empty>()])])
+        .answers(&[AnswerDoc::ok("The change was made", &[data::<Empty>()])])
         .refuses(&[BAD_REQUEST, NOT_FOUND, LISTS_TOO_FAST]);
 
-pub(super) const DELETE: Doc = Doc::new(Tag::Account, "deleteWatchlist", "Deletes a group of the watchlists")
-    .about("The two parameters may be the fields of a JSON body instead.")
+pub(super) const DELETE: Doc = Doc::new(Tag::Account, "deleteWatchlist", "Delete a watchlist group")
+    .about("Both parameters may be sent as fields of a JSON body instead.")
     .parameters(&[
-        Parameter::query("id", Kind::Whole, "The number of the group"),
+        Parameter::query("id", Kind::Whole, "Group id"),
         Parameter::query(
             "purge",
             Kind::OneOf(&["true", "false"]),
-            "Unfollow its securities, in every group; else they stay in the group of all",
+            "Whether to unfollow the group's securities in every group; otherwise they stay in the group of \
+             all followed securities",
         ),
     ])
-    .answers(&[AnswerDoc::ok("It is done", &[data::<Empty>()])])
+    .answers(&[AnswerDoc::ok("The change was made", &[data::<Empty>()])])
     .refuses(&[BAD_REQUEST, NOT_FOUND, LISTS_TOO_FAST]);
 
 pub(super) const PIN: Doc =
-    Doc::new(Tag::Account, "pinSecurities", "Pins securities to the top of their groups, or no longer")
-        .about("Only what is followed can be pinned.")
+    Doc::new(Tag::Account, "pinSecurities", "Pin securities to the top of their groups, or unpin them")
+        .about("Only followed securities can be pinned.")
         .body(&[Media::json::<PinBody>()])
-        .answers(&[AnswerDoc::ok("It is done", &[data::<Empty>()])])
+        .answers(&[AnswerDoc::ok("The change was made", &[data::<Empty>()])])
         .refuses(&[BAD_REQUEST, LISTS_TOO_FAST]);
 
 /// Maximum length of a name in bytes. The limit in characters is checked when the name is parsed.
@@ -62,9 +63,9 @@ const _: () = assert!(WATCHLIST_NAME_CHARS_MAX * 4 <= NAME_BYTES_MAX);
 #[schemars(rename = "WatchlistCreation")]
 #[serde(default)]
 pub(super) struct CreateBody {
-    /// At most 40 characters, all of them visible.
+    /// Group name, at most 40 printable characters.
     name: Option<String>,
-    /// Such as 700.HK; their order is preserved.
+    /// Symbols such as 700.HK; their order is preserved.
     securities: Option<Vec<String>>,
 }
 
@@ -73,11 +74,11 @@ pub(super) struct CreateBody {
 #[serde(default)]
 pub(super) struct UpdateBody {
     id: Option<GroupNumber>,
-    /// Unchanged if absent or empty.
+    /// New group name; unchanged if absent or empty.
     name: Option<String>,
-    /// Unchanged if absent.
+    /// Symbols such as 700.HK; unchanged if absent.
     securities: Option<Vec<String>>,
-    /// add, remove or replace; the default is replace.
+    /// add, remove or replace; default: replace.
     mode: Option<String>,
 }
 
@@ -100,7 +101,7 @@ pub(super) struct PinBody {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WatchlistCreated")]
 pub(super) struct Created {
-    /// Digits.
+    /// Group id as digits.
     id: String,
 }
 

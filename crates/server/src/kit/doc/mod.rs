@@ -194,7 +194,7 @@ impl Parameter {
     pub(crate) const COUNTER_ID: Parameter = Parameter::query(
         counter::COUNTER_ID,
         Kind::Text,
-        "In place of symbol: kind, market and code, as ST/HK/700, ETF/US/SPY or IX/US/.DJI",
+        "Alternative to symbol: type, market and code, such as ST/HK/700, ETF/US/SPY or IX/US/.DJI",
     );
 
     pub(crate) fn is_symbol(&self) -> bool {

@@ -7,8 +7,12 @@ use crate::kit::envelope::ProblemBody;
 use crate::kit::{allowance, codes};
 
 /// Header sent with every response.
-pub(crate) const TRACE_ID: HeaderDoc =
-    HeaderDoc::new("x-trace-id", "TraceId", "Names this answer; the operator's log has the same", Kind::Text);
+pub(crate) const TRACE_ID: HeaderDoc = HeaderDoc::new(
+    "x-trace-id",
+    "TraceId",
+    "Id of this response, which is also in the server log",
+    Kind::Text,
+);
 pub(crate) const RETRY_AFTER: HeaderDoc =
     HeaderDoc::new("retry-after", "RetryAfter", "Seconds to wait", Kind::Whole);
 pub(crate) const AUTHENTICATE: HeaderDoc =
@@ -49,7 +53,7 @@ pub(crate) const NOT_OFFERED: RefusalDoc = RefusalDoc::new("501", "NotOffered", 
 pub(crate) const OTHERWISE: RefusalDoc = RefusalDoc::of::<ProblemBody>(
     "default",
     "Refused",
-    "Any other refusal: the table in the description of this document has them all",
+    "Any other refusal; the description of this document lists all codes",
 );
 
 const TOO_FAST_HEADERS: [HeaderDoc; 7] = {

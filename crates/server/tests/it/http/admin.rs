@@ -237,7 +237,7 @@ async fn reports_are_accepted_as_json_or_csv_and_raise_levels() {
         (
             "/v1/admin/reported-assets",
             json!({"rows": [{"account": "ann", "sum": "5"}]}),
-            "\"sum\" is none of",
+            "\"sum\" is not one of",
         ),
         (
             "/v1/admin/rates",

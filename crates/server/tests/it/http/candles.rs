@@ -174,7 +174,7 @@ async fn the_link_header_leads_to_the_next_page() {
     let other = address.replace("period=1m", "period=5m");
     let (status, code, text) = refused(&server.get(&other, &account).await);
     assert_eq!((status, code), (400, 301_600));
-    assert!(text.contains("next does not belong to this question"), "{text}");
+    assert!(text.contains("next does not match this query"), "{text}");
 }
 
 #[tokio::test]
@@ -365,7 +365,10 @@ async fn a_long_answer_counts_as_one_call_per_thousand_candles() {
     let slow = server.account("bob", rate("2/30"));
     let (status, code, text) = refused(&ask(&server, &slow, &format!("{minutes}&limit=2001")).await);
     assert_eq!((status, code), (400, 301_600));
-    assert_eq!(text, "limit 2001 is worth 3 calls, and this account has 2 in any 30 s: ask for at most 2000");
+    assert_eq!(
+        text,
+        "limit 2001 counts as 3 calls, and this account has 2 in any 30 s: request at most 2000"
+    );
     let free = server.account("cat", unlimited());
     let answer = ask(&server, &free, &format!("{minutes}&limit=10000")).await;
     assert_eq!((answer.status, describe(&answer)[0], answer.header("x-ratelimit-reset")), (200, None, None));
@@ -376,7 +379,7 @@ async fn refusals_are_the_same_on_every_transport() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", unlimited());
     for (query, status, code, text) in [
-        ("symbol=9999.HK", 400, 301_600, "9999.HK is not known here"),
+        ("symbol=9999.HK", 400, 301_600, "9999.HK is not known"),
         ("symbol=tencent", 400, 301_600, "tencent"),
         ("symbol=700.HK&period=7", 400, 301_600, "period 7 is unknown"),
         (
@@ -386,7 +389,7 @@ async fn refusals_are_the_same_on_every_transport() {
             "start date 2026-11-13 is after end date",
         ),
         ("symbol=700.HK&period=1m&start=1999-01-04", 400, 301_600, "out of minute kline begin date"),
-        ("symbol=5.HK", 404, 301_603, "5.HK has no candles here"),
+        ("symbol=5.HK", 404, 301_603, "5.HK has no stored candles"),
         ("symbol=AAPL.US", 403, 301_604, "lacks the right US"),
         ("symbol=700.HK&limit=10001", 400, 301_600, "limit \"10001\" is outside 1 to 10000"),
     ] {

@@ -21,7 +21,7 @@ async fn the_accepted_parameters_match_the_document() {
         let at = path.replace("{symbol}", "700.HK").replace("{name}", "olga");
         let answer = server.get(&format!("{at}?nonsense=1"), &operator).await;
         let message = if answer.status == 400 { answer.json()["message"].to_string() } else { String::new() };
-        let Some((_, known)) = message.split_once("unknown parameter \\\"nonsense\\\": there are ") else {
+        let Some((_, known)) = message.split_once("unknown parameter \\\"nonsense\\\"; accepted: ") else {
             continue;
         };
         let known: BTreeSet<&str> =

@@ -38,7 +38,7 @@ async fn only_credential_headers_must_be_unique() {
         let answer = server.http("GET", "/v1/quote/cmd", &head, b"").await;
         assert_eq!(refused(&answer), (400, 400), "{name}");
         let message = answer.json()["message"].as_str().unwrap().to_owned();
-        assert_eq!(message, format!("the header {name} is there more than once"));
+        assert_eq!(message, format!("the header {name} is given more than once"));
     }
 }
 

@@ -19,7 +19,7 @@ async fn stored_actions_are_listed_as_dividends_and_acts() {
     for path in ["/v1/quote/dividends", "/v1/quote/dividends/details"] {
         let body = data(&server.get(&format!("{path}?symbol=700.HK"), &ann).await);
         let dividend = json!({
-            "symbol": "700.HK", "id": "2026110201", "desc": "Cash dividend of 3.4 HKD a share", "record_date": "",
+            "symbol": "700.HK", "id": "2026110201", "desc": "Cash dividend of 3.4 HKD per share", "record_date": "",
             "ex_date": "2026-11-02", "payment_date": "",
         });
         assert_eq!(body, json!({ "list": [dividend] }));

@@ -217,7 +217,7 @@ async fn a_signed_change_is_accepted_once_and_reads_may_be_repeated() {
     for _ in 0..2 {
         let again = change.send(&server).await;
         assert_eq!(refused(&again), (403, 403_201));
-        assert!(again.json()["message"].as_str().unwrap().contains("sign it anew"), "{again:?}");
+        assert!(again.json()["message"].as_str().unwrap().contains("sign it again"), "{again:?}");
     }
     // A retry that is signed again, as SDKs do, is a new request.
     let anew = Signed { timestamp: format!("{}.5", change.timestamp), ..change.clone() };

@@ -239,7 +239,7 @@ async fn invalid_texts_are_reported_and_nothing_is_written() {
         (json!({"body": "\u{7}"}), "body has the control character U+0007"),
         (
             json!({"body": "x", "images": ["https://example.com/a.png"]}),
-            "images are not kept here: link to them in the text",
+            "images are not supported: link to them in the text",
         ),
     ] {
         let answer = hall.reply(&topic, &hall.bo, sent.clone()).await;
@@ -257,7 +257,7 @@ async fn only_an_opened_account_with_assets_may_write() {
     let looking = trader(&hall.server, "looking").await;
     hall.server.change_terms(&looking, &Terms { read_only: true, ..Terms::default() }).await;
     for (account, says) in
-        [(&new, "only an opened account that holds assets"), (&looking, "this account is read-only")]
+        [(&new, "only an open paper account with assets"), (&looking, "this account is read-only")]
     {
         for answer in [
             hall.post(TOPICS, account, json!({"body": "hello"})).await,

@@ -163,14 +163,14 @@ async fn a_refusal_is_in_udf_format() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", unlimited());
     for (question, code, text) in [
-        ("history?symbol=1.HK&resolution=1D&from=0&to=1", 301_600, "1.HK is not known here"),
+        ("history?symbol=1.HK&resolution=1D&from=0&to=1", 301_600, "1.HK is not known"),
         ("history?symbol=700&resolution=1D&from=0&to=1", 301_600, "is not a symbol"),
-        ("history?symbol=700.HK&resolution=7&from=0&to=1", 301_600, "resolution \"7\" is none of 1, 2, 3"),
+        ("history?symbol=700.HK&resolution=7&from=0&to=1", 301_600, "resolution \"7\" is not one of 1, 2, 3"),
         ("history?symbol=700.HK&resolution=1D&from=0", 301_600, "to is missing"),
         ("history?symbol=700.HK&resolution=1D&to=5", 301_600, "from is missing"),
         ("history?symbol=700.HK&resolution=1D&from=0&to=x", 301_600, "to \"x\" is not a whole number"),
         ("history?symbol=700.HK&resolution=1D&from=0&to=5&countback=-1", 301_600, "is below 1"),
-        ("history?symbol=700.HK@back&resolution=1D&from=0&to=1", 301_600, "none of forward, extended, all"),
+        ("history?symbol=700.HK@back&resolution=1D&from=0&to=1", 301_600, "use forward, extended or all"),
         ("history?symbol=5.HK&resolution=1D&from=0&to=1", 301_603, "has no candles"),
         ("history?symbol=AAPL.US&resolution=1D&from=0&to=1", 301_604, "US"),
         ("symbols?symbol=AAPL.US", 301_604, "US"),

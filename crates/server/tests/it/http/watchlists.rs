@@ -215,7 +215,7 @@ async fn invalid_watchlist_requests_are_refused() {
         ("POST", GROUPS, json!({"name": "a", "securities": "700.HK"}), "cannot be decoded"),
         ("POST", GROUPS, json!({"name": "a", "securities": ["700.HK", "x"]}), "\"x\""),
         ("POST", GROUPS, json!({"name": "a", "securities": ["\u{202e}KH.007"]}), ""),
-        ("POST", GROUPS, json!(["a"]), "a list is no object"),
+        ("POST", GROUPS, json!(["a"]), "expected an object, not a list"),
         ("PUT", GROUPS, json!({"name": "a"}), "id required"),
         ("PUT", GROUPS, json!({"id": true}), "cannot be decoded"),
         ("PUT", GROUPS, json!({"id": id, "name": "a\u{200f}"}), hidden),
@@ -277,7 +277,7 @@ async fn the_number_of_groups_and_securities_is_limited() {
     let (status, _, words) = refused(&send(&server, "PUT", GROUPS, &ann, body).await);
     assert_eq!((status, words.contains("at most 1000 securities")), (400, true), "{words}");
     let (status, _, words) = refused(&put("1", symbols(1..=1_001)).await);
-    assert_eq!((status, words.contains("1000 are the most")), (400, true), "{words}");
+    assert_eq!((status, words.contains("the maximum is 1000")), (400, true), "{words}");
     let groups = data(&server.get(GROUPS, &ann).await)["groups"].as_array().unwrap().clone();
     assert_eq!(groups.len(), 51);
     let lengths = [&groups[0], &groups[1]].map(|group| group["securities"].as_array().unwrap().len());
@@ -293,7 +293,7 @@ async fn an_unknown_security_is_refused_unless_already_followed() {
     let name = access::WatchlistName::parse("mine").unwrap();
     let id = server.access.create_watchlist(ann.account_id, &name, &[old], NOW).unwrap().0;
     let not_stored = |symbol: &str| {
-        (400, 301_600, format!("{symbol} is not stored here, so it cannot be put on a watchlist"))
+        (400, 301_600, format!("{symbol} has no stored data, so it cannot be added to a watchlist"))
     };
     for (method, body) in [
         ("POST", json!({"name": "new", "securities": ["700.HK", "9988.HK"]})),

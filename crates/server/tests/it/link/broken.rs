@@ -49,7 +49,7 @@ fn broken_packets() -> Vec<(Vec<u8>, &'static str)> {
     packets.push((request(27, 1, 0, b"body")[..13].to_vec(), "ends within"));
     packets.push((vec![1], "ends within"));
     packets.push((vec![], "ends within"));
-    packets.push(([request(1, 1, 0, b""), vec![0]].concat(), "1 bytes behind"));
+    packets.push(([request(1, 1, 0, b""), vec![0]].concat(), "1 extra bytes after"));
     packets
 }
 const WAITED_FOR_ON_TCP: usize = 5;

@@ -15,13 +15,13 @@ async fn a_fixed_clock_is_moved_forward() {
     let moved = data(&clock(&hall, json!({"now": "2026-03-18T02:00:15Z"})).await);
     assert_eq!(moved["now"], "2026-03-18T02:00:15Z");
     for (body, words) in [
-        (json!({"now": "2026-03-18T02:00:14Z"}), "only moves forward: it is at 2026-03-18T02:00:15Z"),
+        (json!({"now": "2026-03-18T02:00:14Z"}), "can only move forward: it is at 2026-03-18T02:00:15Z"),
         (json!({"now": "noon"}), "noon"),
         (json!({"now": "2100-01-01T00:00:00Z"}), "ends with the year 2099"),
         (json!({"now": i64::MAX}), "ends with the year 2099"),
-        (json!({"now": -1}), "only moves forward"),
+        (json!({"now": -1}), "can only move forward"),
         (json!({}), "now"),
-        (json!({"now": null}), "give now"),
+        (json!({"now": null}), "now is required"),
     ] {
         let (status, _, message) = refused(&clock(&hall, body.clone()).await);
         assert!(status == 400 && message.contains(words), "{body}: {status} {message}");
@@ -30,7 +30,7 @@ async fn a_fixed_clock_is_moved_forward() {
     assert_eq!(stranger.status, 403);
     hall.server.go_live();
     let (status, _, message) = refused(&clock(&hall, json!({"now": "2027-01-01T00:00:00Z"})).await);
-    assert!(status == 400 && message.contains("only one that stands"), "{message}");
+    assert!(status == 400 && message.contains("only a stopped clock"), "{message}");
 }
 
 #[tokio::test]
@@ -67,13 +67,13 @@ async fn an_operator_deposits_withdraws_and_sets_positions() {
         ("settings", json!({"colour": "red"}), "the settings are"),
         ("settings", json!({}), "the settings are"),
         ("position", json!({"symbol": "1.HK", "quantity": "1", "cost": "1"}), "symbol not tradable"),
-        ("rewind", json!({}), "give to"),
-        ("fork", json!({}), "give account"),
+        ("rewind", json!({}), "to is required"),
+        ("fork", json!({}), "account is required"),
         ("fork", json!({"account": "ann", "name": "x"}), "unknown field `name`"),
         ("rewind", json!({"to": 1, "account": "ann"}), "unknown field `account`"),
         ("reset", json!({"to": 1}), "unknown field `to`"),
-        ("reset", json!([]), "a list is no object"),
-        ("deposit", json!(["1", "HKD", "a list"]), "a list is no object"),
+        ("reset", json!([]), "expected an object, not a list"),
+        ("deposit", json!(["1", "HKD", "a list"]), "expected an object, not a list"),
     ] {
         let (status, _, message) = refused(&hall.manage(&paper(what), body.clone()).await);
         assert!(status == 400 && message.contains(words), "{what} {body}: {status} {message}");
@@ -182,7 +182,7 @@ async fn a_refused_operation_changes_nothing() {
         ("exchange", json!({"from": "HKD", "to": "USD", "amount": "450000"}), "insufficient funds"),
         ("adjust", json!({"amount": "0", "currency": "HKD"}), "amount must be above 0"),
         ("adjust", json!({"amount": "-10000000000001", "currency": "HKD"}), "amount is too large"),
-        ("adjust", json!({"amount": "1", "currency": "HKD", "reason": "a\nb"}), "printable letters"),
+        ("adjust", json!({"amount": "1", "currency": "HKD", "reason": "a\nb"}), "printable characters"),
         ("position", json!({"symbol": "700", "quantity": "1", "cost": "1"}), "symbol"),
         ("position", json!({"symbol": "600519.SH", "quantity": "1", "cost": "1"}), "symbol not tradable"),
         ("position", json!({"symbol": "700.HK", "quantity": "1.00001", "cost": "1"}), "more than 4 decimals"),
@@ -195,8 +195,8 @@ async fn a_refused_operation_changes_nothing() {
             json!({"touch": "touch", "slippage_ticks": 1001}),
             "slippage_ticks must be at most 1000",
         ),
-        ("settings", json!({"touch": "touch", "short": "maybe"}), "is no value of short"),
-        ("settings", json!({"touch": "gently"}), "is no value of touch"),
+        ("settings", json!({"touch": "touch", "short": "maybe"}), "is not a valid value of short"),
+        ("settings", json!({"touch": "gently"}), "is not a valid value of touch"),
         ("settings", json!({"touch": "touch", "reason": 5}), "reason is text"),
         (
             "rewind",
@@ -274,8 +274,8 @@ async fn every_operation_is_audited_with_actor_and_reason() {
         "HKD 1.00 paid in: for deposit",
         "touch touch",
         "holds 100 700.HK at a cost of 1: for position",
-        r#"rewound to 2026-03-18T02:00:15Z, the rest kept as \"one\": for rewind"#,
-        r#"begun anew, the rest kept as \"two\": for reset"#,
+        r#"rewound to 2026-03-18T02:00:15Z, the removed part archived as \"one\": for rewind"#,
+        r#"reset, the removed part archived as \"two\": for reset"#,
     ] {
         assert!(audit.to_string().contains(actual), "{actual}: {audit}");
     }

@@ -266,7 +266,7 @@ async fn a_retry_creates_only_one_order() {
     let other = hall.try_submit(json!({"submitted_price": "301.00", "client_request_id": "a-1"})).await;
     let (status, code, words) = refused(&other);
     assert_eq!((status, code), (400, 602_001));
-    assert!(words.contains(&format!("was used for order {first}, which has other terms")), "{words}");
+    assert!(words.contains(&format!("was used for order {first}, which has different terms")), "{words}");
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 2);
 }
 

@@ -90,10 +90,10 @@ async fn both_paging_forms_of_the_list_are_accepted() {
         ("limit=1001", "limit \"1001\" is not a number from 1 to 1000"),
         ("page=0", "page \"0\" is not a number from 1 to 1000000"),
         ("page_size=-1", "page_size \"-1\" is not a number from 1 to 1000"),
-        ("start_date=20260229", "start_date \"20260229\" is not a date as 20260318"),
-        ("start_date=19000100000", "start_date \"19000100000\" is not a date as 20260318"),
-        ("start_date=99991332", "start_date \"99991332\" is not a date as 20260318"),
-        ("start_date=yesterday", "start_date \"yesterday\" is not a date as 20260318"),
+        ("start_date=20260229", "start_date \"20260229\" is not a date such as 20260318"),
+        ("start_date=19000100000", "start_date \"19000100000\" is not a date such as 20260318"),
+        ("start_date=99991332", "start_date \"99991332\" is not a date such as 20260318"),
+        ("start_date=yesterday", "start_date \"yesterday\" is not a date such as 20260318"),
     ] {
         let answer = hall.ask("GET", &format!("/v1/statement/list?{query}"), &Value::Null).await;
         assert_eq!(refused(&answer), (400, 602_001, words.to_owned()));
@@ -106,7 +106,7 @@ async fn a_modified_link_is_refused() {
     let key = newest_key(&hall).await;
     let good = address(&hall, &key).await;
     assert_eq!(fetch(&hall, &good).await.status, 200);
-    let forged = "this address was not made here, or something in it was changed".to_owned();
+    let forged = "this URL was not issued by this server, or it was modified".to_owned();
     let (path, query) = good.split_once('?').unwrap();
     let (named, signature) = query.rsplit_once("&sig=").unwrap();
     let signature_first = format!("sig={signature}&{named}");
@@ -140,7 +140,7 @@ async fn a_modified_link_is_refused() {
     let download = Download { account: hall.ann.account_id, path: &past, expires };
     let signature = hall.server.access.sign_download(&download).unwrap().unwrap();
     let over = fetch(&hall, &format!("{past}&expires={}&sig={signature}", expires.0)).await;
-    assert_eq!(refused(&over), (403, 403_008, "this address has expired: ask for a new one".to_owned()));
+    assert_eq!(refused(&over), (403, 403_008, "this URL has expired: request a new one".to_owned()));
     // The links of a revoked account are refused.
     hall.server.access.revoke(hall.ann.account_id, &access::Actor::Operator, "", machine_now()).unwrap();
     hall.server.noticed().await;

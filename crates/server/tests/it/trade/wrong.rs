@@ -288,7 +288,7 @@ async fn a_refused_request_does_not_open_an_account() {
     assert_eq!(refused(&answer).2, "quantity must be a multiple of 100");
     // Array elements are not matched to fields by position.
     let answer = hall.server.post("/v1/trade/order", &bob, "[]").await;
-    assert_eq!(refused(&answer).2, "the body cannot be read: a list is no object with fields");
+    assert_eq!(refused(&answer).2, "the body cannot be read: expected an object, not a list");
     let replace =
         json!({"order_id": "7000000001", "quantity": "100", "delayed_until": at("10:01")}).to_string();
     let head = format!("authorization: Bearer {}\r\n", bob.access_token.expose());

@@ -88,18 +88,18 @@ statements! {
 
     // Changes of the shared database. Not used with SQLite; its texts are for tests without a
     // PostgreSQL server.
-    STATE: "look for changes",
+    STATE: "check for changes",
         "select c.next, l.stamp, i.id from counter c cross join identity i left join lineage l on l.version = c.next \
          where c.name = 'version'";
-    STAMP: "look for changes", "select stamp from lineage where version = $1";
+    STAMP: "check for changes", "select stamp from lineage where version = $1";
     TOUCHED: "list the changed symbols", "select symbol from touched where version > $1 order by symbol";
-    TOUCH: "note the changed symbols",
+    TOUCH: "record the changed symbols",
         "insert into touched (symbol, version) values ($1, $2) \
          on conflict (symbol) do update set version = excluded.version";
-    ADD_STAMP: "note the version", "insert into lineage (version, stamp) values ($1, lower(hex(randomblob(16))))"
+    ADD_STAMP: "record the version", "insert into lineage (version, stamp) values ($1, lower(hex(randomblob(16))))"
         => "insert into lineage (version, stamp) values ($1, cast(gen_random_uuid() as text))";
-    FORGET_STAMPS: "forget old versions", "delete from lineage where version < $1";
-    NOTIFY: "tell the other servers", "select $1, $2" => "select pg_notify($1, $2)";
+    FORGET_STAMPS: "delete old versions", "delete from lineage where version < $1";
+    NOTIFY: "notify the other servers", "select $1, $2" => "select pg_notify($1, $2)";
 
     // Statements on the shared database. A list shorter than the number of placeholders repeats its
     // last id. A node also needs recently replaced bodies.
@@ -123,91 +123,91 @@ statements! {
         " and not exists (select 1 from retired_body r where r.kind = 1 and r.id = trade_body.id)");
 
     // Statements on the local file.
-    ORIGIN: "read whose copy this is", "select identity, stamp from sealed_origin where place = 0";
-    PUT_ORIGIN: "write whose copy this is",
+    ORIGIN: "read the origin of the copy", "select identity, stamp from sealed_origin where place = 0";
+    PUT_ORIGIN: "write the origin of the copy",
         "insert into origin (place, identity, stamp) values (0, $1, $2) \
          on conflict (place) do update set identity = excluded.identity, stamp = excluded.stamp";
     SET_VERSION: "write the version of the copy", "update counter set next = $1 where name = 'version'";
     HELD: "list the copied symbols", "select symbol, is_current, row_bytes, body_bytes from sealed_held";
     // Does not verify the seal, which would double the cost: the index in memory already shows the
     // symbol as current.
-    IS_CURRENT: "look for a copied symbol", "select is_current from held where symbol = $1";
-    PUT_HELD: "note a copied symbol",
+    IS_CURRENT: "find a copied symbol", "select is_current from held where symbol = $1";
+    PUT_HELD: "record a copied symbol",
         "insert into held (symbol, is_current, row_bytes, body_bytes) values ($1, $2, $3, $4) \
          on conflict (symbol) do update set is_current = excluded.is_current, row_bytes = excluded.row_bytes, \
          body_bytes = excluded.body_bytes";
-    OUTDATE: "note that a symbol has changed", "update held set is_current = 0 where symbol = $1";
-    PUT_SIZE: "note what a symbol takes", "update held set body_bytes = $1 where symbol = $2";
-    FORGET: "forget a symbol", "delete from held where symbol = $1";
-    MISSING_BODIES: "look for blocks to fetch",
+    OUTDATE: "record that a symbol has changed", "update held set is_current = 0 where symbol = $1";
+    PUT_SIZE: "record the size of a symbol", "update held set body_bytes = $1 where symbol = $2";
+    FORGET: "delete a symbol", "delete from held where symbol = $1";
+    MISSING_BODIES: "find blocks to fetch",
         "select b.body_id, b.row_count, b.byte_count from block_index b left join block_body y on y.id = b.body_id \
          where b.series_id = (select s.series_id from block_index s where s.body_id = $1) and b.first_at <= $2 \
          and y.id is null order by b.first_at desc limit $3";
-    HAS_BODY: "look for a block", "select 1 from block_body where id = $1";
-    HAS_TRADE_BODY: "look for a block of trades", "select 1 from trade_body where id = $1";
-    SYMBOL_OF_BLOCK: "look for a block",
+    HAS_BODY: "find a block", "select 1 from block_body where id = $1";
+    HAS_TRADE_BODY: "find a block of trades", "select 1 from trade_body where id = $1";
+    SYMBOL_OF_BLOCK: "find a block",
         "select s.symbol from block_index b join series s on s.id = b.series_id where b.body_id = $1";
-    SYMBOL_OF_TRADE_BLOCK: "look for a block of trades", "select symbol from trade_index where body_id = $1";
-    KEEP_BODY: "keep a block", "insert into block_body (id, body) values ($1, $2) on conflict (id) do nothing";
-    KEEP_TRADE_BODY: "keep a block of trades",
+    SYMBOL_OF_TRADE_BLOCK: "find a block of trades", "select symbol from trade_index where body_id = $1";
+    KEEP_BODY: "store a block", "insert into block_body (id, body) values ($1, $2) on conflict (id) do nothing";
+    KEEP_TRADE_BODY: "store a block of trades",
         "insert into trade_body (id, body) values ($1, $2) on conflict (id) do nothing";
-    DROP_BODY: "forget a block", "delete from block_body where id = $1 returning length(body)";
-    DROP_TRADE_BODY: "forget a block of trades", "delete from trade_body where id = $1 returning length(body)";
+    DROP_BODY: "delete a block", "delete from block_body where id = $1 returning length(body)";
+    DROP_TRADE_BODY: "delete a block of trades", "delete from trade_body where id = $1 returning length(body)";
 
     // Tables with rows of a symbol. Key columns come first.
     SECURITY: "fetch a security",
         "select symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, \
          total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on, \
          dated_figures, series_count, action_count, trade_day_count from sealed_security where symbol = $1";
-    ADD_SECURITY: "keep a security",
+    ADD_SECURITY: "store a security",
         "insert into security (symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, \
          decimals, total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on, \
          dated_figures, series_count, action_count, trade_day_count) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
          $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)";
-    DROP_SECURITY: "forget a security", "delete from security where symbol = $1";
+    DROP_SECURITY: "delete a security", "delete from security where symbol = $1";
 
     SERIES: "fetch the series of a symbol",
         "select id, symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version \
          from sealed_series where symbol = $1";
-    ADD_SERIES: "keep a series",
+    ADD_SERIES: "store a series",
         "insert into series (id, symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-    DROP_SERIES: "forget a series", "delete from series where id = $1";
+    DROP_SERIES: "delete a series", "delete from series where id = $1";
 
     BLOCKS: "fetch the blocks of a series",
         "select series_id, first_at, last_at, row_count, byte_count, body_id, tail, next_at \
          from sealed_block_index where series_id = $1";
-    ADD_BLOCK: "keep the entry of a block",
+    ADD_BLOCK: "store the entry of a block",
         "insert into block_index (series_id, first_at, last_at, row_count, byte_count, body_id, tail, next_at) \
          values ($1, $2, $3, $4, $5, $6, $7, $8)";
-    DROP_BLOCK: "forget the entry of a block", "delete from block_index where series_id = $1 and first_at = $2";
+    DROP_BLOCK: "delete the entry of a block", "delete from block_index where series_id = $1 and first_at = $2";
 
     ACTIONS: "fetch corporate actions",
         "select symbol, ex_date, cash, split, bonus, rights, rights_price, pay_date from sealed_corporate_action \
          where symbol = $1";
-    ADD_ACTION: "keep a corporate action",
+    ADD_ACTION: "store a corporate action",
         "insert into corporate_action (symbol, ex_date, cash, split, bonus, rights, rights_price, pay_date) \
          values ($1, $2, $3, $4, $5, $6, $7, $8)";
-    DROP_ACTION: "forget a corporate action",
+    DROP_ACTION: "delete a corporate action",
         "delete from corporate_action where symbol = $1 and ex_date = $2 and cash = $3 and split = $4 and bonus = $5 \
          and rights = $6 and rights_price = $7";
 
     FACTORS: "fetch adjustment factors", "select symbol, factors from sealed_adjustment where symbol = $1";
-    ADD_FACTORS: "keep adjustment factors", "insert into adjustment (symbol, factors) values ($1, $2)";
-    DROP_FACTORS: "forget adjustment factors", "delete from adjustment where symbol = $1";
+    ADD_FACTORS: "store adjustment factors", "insert into adjustment (symbol, factors) values ($1, $2)";
+    DROP_FACTORS: "delete adjustment factors", "delete from adjustment where symbol = $1";
 
     MARGIN: "fetch margin factors", "select symbol, im, mm, fm from sealed_margin where symbol = $1";
-    ADD_MARGIN: "keep margin factors", "insert into margin (symbol, im, mm, fm) values ($1, $2, $3, $4)";
-    DROP_MARGIN: "forget margin factors", "delete from margin where symbol = $1";
+    ADD_MARGIN: "store margin factors", "insert into margin (symbol, im, mm, fm) values ($1, $2, $3, $4)";
+    DROP_MARGIN: "delete margin factors", "delete from margin where symbol = $1";
 
     TRADE_DAYS: "fetch the days with trades",
         "select symbol, day, row_count, block_count, byte_count, first_at, last_at, version, next_day, large_percent, \
          medium_percent, large_from, medium_from from sealed_trade_day where symbol = $1";
-    ADD_TRADE_DAY: "keep a day with trades",
+    ADD_TRADE_DAY: "store a day with trades",
         "insert into trade_day (symbol, day, row_count, block_count, byte_count, first_at, last_at, version, next_day, \
          large_percent, medium_percent, large_from, medium_from) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-    DROP_TRADE_DAY: "forget a day with trades", "delete from trade_day where symbol = $1 and day = $2";
+    DROP_TRADE_DAY: "delete a day with trades", "delete from trade_day where symbol = $1 and day = $2";
 
     TRADE_BLOCKS: "fetch the blocks of trades",
         "select symbol, day, place, first_at, last_at, row_count, byte_count, body_id, tail from sealed_trade_index \
@@ -215,9 +215,9 @@ statements! {
     TRADE_BLOCKS_OF_DAY: "fetch the blocks of a day",
         "select symbol, day, place, first_at, last_at, row_count, byte_count, body_id, tail from sealed_trade_index \
          where symbol = $1 and day = $2";
-    ADD_TRADE_BLOCK: "keep the entry of a block of trades",
+    ADD_TRADE_BLOCK: "store the entry of a block of trades",
         "insert into trade_index (symbol, day, place, first_at, last_at, row_count, byte_count, body_id, tail) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    DROP_TRADE_BLOCK: "forget the entry of a block of trades",
+    DROP_TRADE_BLOCK: "delete the entry of a block of trades",
         "delete from trade_index where symbol = $1 and day = $2 and place = $3";
 }

@@ -294,7 +294,7 @@ fn unchanged_blocks_of_a_symbol_are_not_fetched_again() {
 
 fn near_number(house: &House, text: &'static str) -> i64 {
     let db = Db::open(house.files().last().unwrap(), Role::Reader).unwrap();
-    db.one(Sql::new("look", text), [], |row| row.get(0)).unwrap()
+    db.one(Sql::new("query", text), [], |row| row.get(0)).unwrap()
 }
 
 #[test]

@@ -90,9 +90,9 @@ pub enum AddressError {
          PGPASSWORD, or name a file of it with `?password_file=PATH`, or one in the format of libpq with `?passfile=PATH` or PGPASSFILE"
     )]
     Password,
-    #[error("the address names no user: write {SHAPE}")]
+    #[error("the address has no user: write {SHAPE}")]
     NoUser,
-    #[error("the address names no host: write {SHAPE}, or `?host=/DIRECTORY` for a Unix socket")]
+    #[error("the address has no host: write {SHAPE}, or `?host=/DIRECTORY` for a Unix socket")]
     NoHost,
     #[error(
         "{text:?} is not the name of a host: write a name, an IPv4 address or an IPv6 address in brackets"
@@ -102,7 +102,7 @@ pub enum AddressError {
     Hosts { found: usize },
     #[error("{text:?} is not a port: write a number from 1 to 65535, or leave out the colon for {PORT}")]
     Port { text: String },
-    #[error("the address names no database: write {SHAPE}")]
+    #[error("the address has no database: write {SHAPE}")]
     NoDatabase,
     #[error("{text:?} is not the name of a database: write one word of at most 63 bytes, `/` in it as %2F")]
     Database { text: String },
@@ -116,7 +116,7 @@ pub enum AddressError {
     Utf8 { part: &'static str },
     #[error("the address has a `#` in it: write %23 for the sign itself")]
     Fragment,
-    #[error("the parameter {name:?} of the address is not known: known are {}", PARAMETERS.join(", "))]
+    #[error("the parameter {name:?} of the address is unknown: known are {}", PARAMETERS.join(", "))]
     Unknown { name: String },
     #[error("the address has the parameter `{name}` twice: write it once")]
     Twice { name: &'static str },
@@ -493,8 +493,8 @@ impl Parameters {
                     "require" | "verify-full" => Tls::Verified,
                     "allow" | "prefer" | "verify-ca" => {
                         return Err(refused(
-                            "it would take a server whose certificate was not verified: write verify-full, or disable on a network \
-                             that is yours alone",
+                            "it would take a server whose certificate was not verified: write verify-full, \
+                             or disable on a trusted network",
                         ));
                     }
                     _ => return Err(refused("write verify-full or disable")),

@@ -83,7 +83,7 @@ async fn settle(client: &Client, way: &Way, at: &str) -> Result<(), Trouble> {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
-    let row = row.ok_or(Trouble::Misuse("the server said nothing of itself"))?;
+    let row = row.ok_or(Trouble::Misuse("the server did not report its settings"))?;
     let value = |i| row.try_get(i).ok().flatten().unwrap_or_default();
     verify(value(0), value(1), value(2))?;
     aims(way.address.target, at, value(3) == "on", value(4) == "t")?;
@@ -156,8 +156,8 @@ fn aims(target: Target, at: &str, is_read_only: bool, is_standby: bool) -> Resul
     let (fits, wanted) = match target {
         Target::ReadWrite => (!is_read_only, "name the primary, or promote this one"),
         Target::Primary => (!is_standby, "name the primary, or promote this one"),
-        Target::ReadOnly => (is_read_only, "the address asks for a server that allows no changes"),
-        Target::Standby => (is_standby, "the address asks for a standby"),
+        Target::ReadOnly => (is_read_only, "the address requires a server that allows no changes"),
+        Target::Standby => (is_standby, "the address requires a standby"),
         Target::Any => (true, ""),
     };
     if fits { Ok(()) } else { Err(Trouble::ReadOnly { reason: format!("{at} {found}: {wanted}") }) }
@@ -195,13 +195,16 @@ fn connect_error(error: tokio_postgres::Error, at: &str) -> Trouble {
     let text = chain(&error);
     if text.contains("server does not support TLS") {
         return refused(
-            "it speaks no TLS: turn it on there (`ssl = on`), or write `sslmode=disable` if the network between is yours alone"
+            "it does not support TLS: enable it there (`ssl = on`), or write `sslmode=disable` if the \
+             network between is trusted"
                 .to_owned(),
         );
     }
     if text.contains("password missing") {
         return refused(
-            "it asks for a password: put it into PGPASSWORD, or name a file of it with `password_file=` in the address".to_owned(),
+            "it requires a password: put it into PGPASSWORD, or name a file of it with `password_file=` in \
+             the address"
+                .to_owned(),
         );
     }
     let code = error.code().cloned();
@@ -213,7 +216,8 @@ fn connect_error(error: tokio_postgres::Error, at: &str) -> Trouble {
             "{reason}: create it with `createdb --encoding UTF8 --template template0`, or name another"
         )),
         Trouble::Refused { reason, .. } => refused(format!(
-            "{reason}: let the user in with a line of pg_hba.conf, or name another; where it asks for encryption, write `sslmode=verify-full`"
+            "{reason}: allow the user in pg_hba.conf, or name another; where it asks for encryption, write \
+             `sslmode=verify-full`"
         )),
         Trouble::Driver(error) => refused(chain(&*error)),
         other => other,
@@ -230,7 +234,7 @@ mod tests {
         assert!(verify("180001", "18.1", "UTF8").is_ok());
         assert_eq!(
             verify("140012", "14.12", "UTF8").unwrap_err().to_string(),
-            "it is PostgreSQL 14.12: 15 is the oldest that will do"
+            "it is PostgreSQL 14.12: 15 is the oldest supported version"
         );
         assert!(matches!(verify("", "unknown", "UTF8"), Err(Trouble::TooOld { .. })));
         assert!(

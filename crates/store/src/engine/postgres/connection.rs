@@ -296,7 +296,7 @@ impl Connection {
 
     fn check_right(&self, text: &str) -> Result<(), Trouble> {
         match self.is_reader() && !is_question(text) {
-            true => Err(Trouble::NoRights { reason: "this connection is for reading alone".to_owned() }),
+            true => Err(Trouble::NoRights { reason: "this connection is read-only".to_owned() }),
             false => Ok(()),
         }
     }

@@ -136,7 +136,7 @@ impl Server {
         };
         let schema = ask(SCHEMA, &[Value::Text(&self.way.schema)])?;
         let database =
-            ask(DATABASE, &[])?.ok_or(Trouble::Misuse("the server said nothing of its database"))?;
+            ask(DATABASE, &[])?.ok_or(Trouble::Misuse("the server did not report its database"))?;
         let is = |row: &tokio_postgres::Row| row.try_get::<_, bool>(0).unwrap_or_default();
         let Address { user, database: name, .. } = &self.way.address;
         let own = &self.way.schema;
@@ -156,8 +156,9 @@ impl Server {
             }
             None if need == Need::Write && !is(&database) => {
                 let reason = format!(
-                    "the role {user} may not create the schema {own} in the database {name}: `grant create on database {name} to \
-                     {user}`, or `create schema {own} authorization {user}` as somebody who may"
+                    "the role {user} may not create the schema {own} in the database {name}: `grant create \
+                     on database {name} to {user}`, or `create schema {own} authorization {user}` as a role \
+                     that may"
                 );
                 return Err(Trouble::NoRights { reason });
             }
@@ -323,7 +324,7 @@ fn together(mut tried: Vec<(String, Trouble)>) -> Trouble {
     }
     let decisive = tried.iter().position(|(_, trouble)| !is_standby(trouble)).unwrap_or(0);
     match tried.is_empty() {
-        true => Trouble::Misuse("the address names no host"),
+        true => Trouble::Misuse("the address has no host"),
         false => tried.swap_remove(decisive).1,
     }
 }
@@ -343,7 +344,9 @@ impl Lease {
 
     /// Returns the connection. Fails after `give_back`.
     pub(super) fn session(&mut self) -> Result<&mut Session, Trouble> {
-        self.session.as_mut().ok_or(Trouble::Misuse("a connection was used after it was given back"))
+        self.session
+            .as_mut()
+            .ok_or(Trouble::Misuse("a connection was used after it was returned to the pool"))
     }
 
     /// Returns the connection to the pool before the lease is dropped.

@@ -69,10 +69,10 @@ pub(super) fn untrusted(error: &(dyn Error + 'static)) -> Option<String> {
             "its certificate is not signed by an authority that is trusted here: name the authority's file with `sslrootcert=PATH`"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has ended: renew it there, if the clock here is right"
+            "its certificate has expired: renew it there, if the local clock is right"
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not valid yet: set the clock here, if that one is right"
+            "its certificate is not valid yet: set the local clock, if that of the server is right"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "its certificate is for another name: write a host that the certificate names"

@@ -17,7 +17,8 @@ pub(crate) enum Trouble {
     Away { at: String, reason: String },
     /// The connection broke after a change was sent, so the outcome is unknown.
     #[error(
-        "the answer of {at} was lost ({reason}), so that the change may or may not have been made: look before it is made again"
+        "the answer of {at} was lost ({reason}), so the change may or may not have been made: check before \
+         retrying"
     )]
     Lost { at: String, reason: String },
     /// The server is reachable but rejects the connection.
@@ -27,11 +28,13 @@ pub(crate) enum Trouble {
     #[error("no connection to {at} can be made: {reason}")]
     Unprepared { at: String, reason: String },
     #[error(
-        "all {open} connections were in use for {waited_s} s: allow more of them with `pool=` in the address, or ask less at once"
+        "all {open} connections were in use for {waited_s} s: allow more of them with `pool=` in the \
+         address, or send fewer concurrent requests"
     )]
     Exhausted { open: usize, waited_s: u64 },
     #[error(
-        "{at} has no connection left for us ({reason}): raise max_connections there, or lower `pool=` in the address"
+        "{at} has no free connection ({reason}): raise max_connections there, or lower `pool=` in the \
+         address"
     )]
     Crowded { at: String, reason: String },
     #[error("{reason}")]
@@ -42,7 +45,7 @@ pub(crate) enum Trouble {
         "its encoding is {found}: create a database with `createdb --encoding UTF8 --template template0`"
     )]
     WrongEncoding { found: String },
-    #[error("it is PostgreSQL {found}: 15 is the oldest that will do")]
+    #[error("it is PostgreSQL {found}: 15 is the oldest supported version")]
     TooOld { found: String },
     #[error("{}", line(.0))]
     Full(Box<DbError>),

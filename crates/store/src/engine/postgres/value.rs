@@ -32,7 +32,7 @@ impl ToSql for Param<'_> {
             (Value::Int(number), &Type::BOOL) => (number != 0).to_sql(expected, out),
             (Value::Text(text), _) => text.to_sql(expected, out),
             (Value::Blob(bytes), _) => bytes.to_sql(expected, out),
-            (Value::Int(_), _) => Err(format!("a number where {expected} is asked for").into()),
+            (Value::Int(_), _) => Err(format!("a number where {expected} is expected").into()),
         }
     }
 
@@ -46,7 +46,7 @@ impl ToSql for Param<'_> {
 /// Checks that the values match the statement's parameters, before anything is sent.
 pub(super) fn fit(values: &[Value<'_>], expected: &[Type]) -> Result<(), Trouble> {
     if values.len() != expected.len() {
-        return Err(Trouble::Misuse("a statement has another number of values than of placeholders"));
+        return Err(Trouble::Misuse("the number of values differs from the number of placeholders"));
     }
     values.iter().zip(expected).try_for_each(|(value, expected)| fits(*value, expected))
 }
@@ -71,9 +71,9 @@ fn fits(value: Value<'_>, expected: &Type) -> Result<(), Trouble> {
             }
         }
         (Value::Blob(_), &Type::BYTEA) => Ok(()),
-        (value, expected) => Err(Trouble::Unfit {
-            reason: format!("a statement asks for {expected} and is given {}", kind(value)),
-        }),
+        (value, expected) => {
+            Err(Trouble::Unfit { reason: format!("a statement expects {expected} but got {}", kind(value)) })
+        }
     }
 }
 
@@ -142,9 +142,9 @@ mod tests {
             |value, expected: &Type| fit(&[value], std::slice::from_ref(expected)).unwrap_err().to_string();
         assert_eq!(describe(Value::Int(1 << 40), &Type::INT4), "a number is outside the range of int4");
         assert_eq!(describe(Value::Int(2), &Type::BOOL), "a number is outside the range of bool");
-        assert_eq!(describe(Value::Text("7"), &Type::INT8), "a statement asks for int8 and is given a text");
-        assert_eq!(describe(Value::Int(7), &Type::TEXT), "a statement asks for text and is given a number");
-        assert_eq!(describe(Value::Blob(&[]), &Type::TEXT), "a statement asks for text and is given bytes");
+        assert_eq!(describe(Value::Text("7"), &Type::INT8), "a statement expects int8 but got a text");
+        assert_eq!(describe(Value::Int(7), &Type::TEXT), "a statement expects text but got a number");
+        assert_eq!(describe(Value::Blob(&[]), &Type::TEXT), "a statement expects text but got bytes");
         assert!(describe(Value::Text("a\0b"), &Type::TEXT).contains("NUL"));
         assert!(fit(&[], &[Type::INT8]).is_err());
         assert!(fit(&[Value::Null, Value::Int(7)], &[Type::NUMERIC, Type::INT8]).is_ok());
