@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(path.read(), Some((standing(7), IsServed::Yes)));
         held.write(&Clock::Fixed(Timestamp(8))).unwrap();
         assert_eq!(path.read(), Some((standing(8), IsServed::Yes)));
-        assert!(path.hold(&Clock::Machine).unwrap().is_none(), "one server has noted its clock");
+        assert!(path.hold(&Clock::Machine).unwrap().is_none(), "one server has published its clock");
         path.leave(&Clock::Machine).unwrap();
         assert_eq!(path.read(), Some((standing(8), IsServed::Yes)), "a command does not overwrite it");
         drop(held);

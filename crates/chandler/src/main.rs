@@ -110,7 +110,7 @@ enum Command {
     Backup(command::backup::Arguments),
     /// Replace the store with a backup; its server must be stopped
     Restore(command::restore::Arguments),
-    /// Copy the store to another location, from a directory to PostgreSQL or back
+    /// Copy the store to another directory or PostgreSQL database
     Move(command::move_store::Arguments),
     /// Sign in to a server in a browser, and store the token where SDKs find it
     Login(command::login::Arguments),

@@ -111,7 +111,7 @@ mod tests {
         for (document, words) in [
             (json!({}), ""),
             (json!({"pace": "standing", "speed": 0.0}), ", fixed: `chandler clock INSTANT` moves it"),
-            (json!({"pace": "machine", "speed": 1.0}), ", by the machine's clock"),
+            (json!({"pace": "machine", "speed": 1.0}), ", the machine's clock"),
             (json!({"pace": "running", "speed": 1.0}), ", runs"),
             (json!({"pace": "running", "speed": 60.0}), ", runs at 60 times the machine's speed"),
             (json!({"pace": "running", "speed": 0.5}), ", runs at 0.5 times the machine's speed"),

@@ -60,7 +60,7 @@ fn every_command_reports_an_unreachable_server() {
             let said = [ran.stdout, ran.stderr].concat();
             assert!(ran.code == Some(1) || name == "auth status", "{name}: {:?} {said}", ran.code);
             assert!(
-                said.contains("cannot reach http://127.0.0.1:1: nothing answers there"),
+                said.contains("cannot reach http://127.0.0.1:1: no server listens there"),
                 "{name}: {said}"
             );
         }

@@ -103,7 +103,7 @@ fn a_grid_trades_and_is_explained() {
                 "grid         1900000001: 700.HK Lamp & Wick",
                 "state        running",
                 "base         305.2, submitted 305.2",
-                "bounds       300, waiting beyond; 310, waiting beyond",
+                "bounds       300, waiting; 310, waiting",
                 "step         +0.4 -0.4, 100 each",
                 "position     100 to 1,000",
                 "orders       sell GMO, buy GMO",
@@ -180,7 +180,7 @@ fn a_grid_is_changed_paused_and_ended() {
         let describe = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
         let shown = || world.json(&at(BEFORE, &["grid", "show", ID]));
         assert_eq!(describe(&["grid", "suspend", ID]), "grid 1900000001 is paused\n");
-        has_lines(&describe(&["grid", "show", ID]), &["state        paused: asked for"]);
+        has_lines(&describe(&["grid", "show", ID]), &["state        paused: by the user"]);
         assert_eq!(describe(&["grid", "restart", ID]), "grid 1900000001 is resumed\n");
         let replaced =
             describe(&["grid", "replace", ID, "--percent", "1.5", "--at-lower", "close", "--short", "on"]);

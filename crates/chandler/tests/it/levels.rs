@@ -43,7 +43,7 @@ fn the_quota_shows_usage_reason_and_forecast() {
         "assets       HKD 80,000.00 on 2026-11-12",
         "orders       0 in 2026-11",
         "next         level 1 with 100 securities a month from 2026-11-16",
-        "full again   2026-12-01T00:00:00+08:00",
+        "resets       2026-12-01T00:00:00+08:00",
     ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
     }
@@ -83,10 +83,13 @@ fn files_are_imported_completely_or_not_at_all() {
     assert_eq!((code, stderr.lines().count()), (1, 1), "{stderr}");
     assert!(stderr.contains("line 2") && stderr.contains("chandler account rates EUR RATE"), "{stderr}");
     assert_eq!(world.json(&["account", "reported-assets", "bob", "--list"]), json!([]));
-    assert_eq!(world.ok(&["account", "rates", "eur", "8", "--day", "2026-11-02"]), "1 exchange rate taken\n");
+    assert_eq!(
+        world.ok(&["account", "rates", "eur", "8", "--day", "2026-11-02"]),
+        "1 exchange rate stored\n"
+    );
     assert_eq!(
         world.ok(&["account", "reported-assets", "--file", assets]),
-        "2 amounts taken, for 2 accounts\n"
+        "2 amounts stored, for 2 accounts\n"
     );
     assert_eq!(
         world.json(&["account", "reported-assets", "ann", "--list"]),

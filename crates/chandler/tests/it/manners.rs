@@ -156,7 +156,7 @@ fn a_dumb_terminal_gets_plain_output() {
         assert!(code == Some(0) && chart.contains(title) && chart.is_ascii(), "{chart}");
     }
     let (code, said) = shown("kline 700.HK --format chart --watch", ("TERM", "dumb"));
-    assert!(code == Some(2) && said.contains("leave out --watch") && !said.contains('\u{1b}'), "{said:?}");
+    assert!(code == Some(2) && said.contains("omit --watch") && !said.contains('\u{1b}'), "{said:?}");
     for (term, has_colours) in [("xterm", true), ("dumb", false)] {
         let text = served_on(&world, term);
         assert!(text.contains("SIGINT") && text.contains('\u{1b}') == has_colours, "{term}: {text:?}");

@@ -128,7 +128,7 @@ fn an_invalid_argument_is_reported_and_nothing_is_served() {
         (&["open", "7000.HK"], 1, "did you mean 700.HK"),
         (&["open", "700"], 2, "700: no such file; did you mean 700.HK?"),
         (&["open", "--dry-run"], 2, "--dry-run reports what files contain"),
-        (&["open", "--listen", "0.0.0.0:0"], 2, "this machine alone"),
+        (&["open", "--listen", "0.0.0.0:0"], 2, "serves only this machine"),
         (&["open", "--listen", "localhost"], 2, "127.0.0.1:8080"),
         (&["open", "--account", "bob", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"], 1, "bob"),
         (&["open", "--account", "gone", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"], 1, "revoked"),

@@ -102,7 +102,7 @@ fn the_doctor_checks_the_server() {
     let away = served.place.url().replacen("127.0.0.1", "127.0.0.1:1,127.0.0.1", 1);
     let ran = served.run(&["doctor", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--store", &away]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("warn  PostgreSQL      127.0.0.1:1 does not answer"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("warn  PostgreSQL      127.0.0.1:1 does not respond"), "{}", ran.stdout);
     let stranger = served.place.url_of("postgres", 1, "");
     let ran =
         served.run(&["doctor", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--store", &stranger]);
@@ -311,7 +311,7 @@ fn node_settings_come_from_the_file_and_flags() {
     assert_eq!((&key["value"], &key["from"]), (&"mine".into(), &"--key-file".into()));
     for (line, says) in [
         ("cache_size = \"20\"", "not a size"),
-        ("grace = \"2d\"", "not a time"),
+        ("grace = \"2d\"", "not a duration"),
         ("node_name = \"a b\"", "cannot name a server"),
     ] {
         world.write("wrong.toml", format!("[node]\n{line}\n"));

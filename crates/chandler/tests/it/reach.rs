@@ -118,7 +118,7 @@ fn commands_that_need_no_store_need_no_home() {
         }
     }
     let doctor = Ran::of(bare(&world, &["doctor"], "").output().unwrap());
-    assert!(doctor.stdout.contains("no store is named"), "{}{}", doctor.stdout, doctor.stderr);
+    assert!(doctor.stdout.contains("no store is given"), "{}{}", doctor.stdout, doctor.stderr);
 }
 
 /// Writes a self-signed certificate for localhost, and its key.

@@ -284,7 +284,7 @@ fn orders_are_replaced_cancelled_and_rejected() {
         let dear = world.ok(&at(RESTING, &["order", "buy", "700.HK", "2000", "--limit", "306"]));
         assert_eq!(
             dear,
-            "order 1000000002: rejected: insufficient funds; `chandler order why 1000000002` tells more\n"
+            "order 1000000002: rejected: insufficient funds; `chandler order why 1000000002` explains it\n"
         );
         let explanation = world.ok(&at(RESTING, &["order", "why", "1000000002"]));
         assert!(

@@ -210,7 +210,7 @@ fn an_account_name_applies_only_to_the_local_store() {
     let mut command = world.command(&["assets", "--account", "ann", "--server", "http://127.0.0.1:9"]);
     command.env_remove("CHANDLER_STORE").env("CHANDLER_TOKEN", "ap_x").env("HOME", world.path("home"));
     let ran = Ran::of(command.output().unwrap());
-    assert!(ran.code == Some(2) && ran.stderr.contains("--account is for the store here"), "{}", ran.stderr);
+    assert!(ran.code == Some(2) && ran.stderr.contains("--account is for the local store"), "{}", ran.stderr);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn undoing_an_import_needs_confirmation() {
     // Without a terminal there is no prompt, and `--yes` is required.
     let ran = world.run(&["imports", "--undo", "2"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stdout.contains("1 candles go, 1 are again"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 candles are removed, 1 are restored"), "{}", ran.stdout);
     assert!(ran.stderr.contains("--yes"), "{}", ran.stderr);
     let (code, stderr) = world.fails(&["imports", "--undo", "1", "--yes"]);
     assert!(code == 1 && stderr.contains("imports --undo 2"), "{stderr}");
@@ -137,7 +137,7 @@ fn a_removed_symbol_can_be_imported_again() {
     let ran = world.run(&["remove", "700.HK"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(
-        ran.stdout.contains(&format!("came from {}\n", world.file("days.csv")))
+        ran.stdout.contains(&format!("imported from {}\n", world.file("days.csv")))
             && ran.stdout.contains("700.HK/1m"),
         "{}",
         ran.stdout

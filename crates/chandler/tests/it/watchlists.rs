@@ -91,7 +91,7 @@ fn watchlist_requests_follow_the_api() {
     let (ran, requests) = run(&["watchlist", "create", "mine", "700.HK"], vec![json!({"id": "1001"})]);
     let body = json!({"name": "mine", "securities": ["700.HK"]});
     assert_eq!((&requests[0].0, &requests[0].1), (&"POST /v1/watchlist/groups".to_owned(), &body));
-    assert_eq!(ran.stdout, "group 1001 is there\n");
+    assert_eq!(ran.stdout, "group 1001 is created\n");
     for (arguments, wanted) in [
         (&["add", "mine", "5.HK"][..], json!({"id": "1001", "securities": ["5.HK"], "mode": "add"})),
         (&["remove", "all", "5.HK"], json!({"id": "1", "securities": ["5.HK"], "mode": "remove"})),

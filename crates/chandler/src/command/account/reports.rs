@@ -201,7 +201,7 @@ fn print_report(reported: Result<Reported, AccessError>, what: &str, format: For
     let Reported { rows, accounts } = reported?;
     let plural = if rows == 1 { "" } else { "s" };
     let text = match accounts {
-        0 => format!("{rows} {what}{plural} taken"),
+        0 => format!("{rows} {what}{plural} stored"),
         1 => format!("{rows} {what}{plural} stored, for 1 account"),
         many => format!("{rows} {what}{plural} stored, for {many} accounts"),
     };

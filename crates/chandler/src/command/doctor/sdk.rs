@@ -240,8 +240,8 @@ mod tests {
         assert_eq!(
             describe(&go(&[])),
             [
-                "warn: partly set: LONGPORT_QUOTE_WS_URL, LONGPORT_TRADE_WS_URL are missing, so a part of an SDK would \
-                 ask elsewhere"
+                "warn: partly set: LONGPORT_QUOTE_WS_URL, LONGPORT_TRADE_WS_URL are missing, so parts of an SDK would \
+                 use its default service"
             ]
         );
         assert_eq!(host_and_port("tcp://127.0.0.1:2020"), Some(("127.0.0.1".to_owned(), 2020)));
