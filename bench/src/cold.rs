@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use history::{Adjust, Anchor, AsOf, COUNT_MAX, Direction, History, Query, Select, Sessions};
 use market::{Floors, Grain, Period, Symbol, Timestamp, Venues};
-use store::{Access, CopySettings, Lane, Place, Reader, Store};
+use store::{Access, CopySettings, Lane, StoreUrl, Reader, Store};
 
 use crate::bare::{Bare, Driven};
 use crate::contest::{Spread, now};
@@ -33,7 +33,7 @@ struct Probe {
 }
 
 pub(crate) fn run(address: &str, work: &Path) -> anyhow::Result<()> {
-    let place: Place = address.parse()?;
+    let place: StoreUrl = address.parse()?;
     let history = History::new(Venues::built_in()?);
     let bare = [Bare::connect(address, Driven::Here)?, Bare::connect(address, Driven::Elsewhere)?];
     let [first, _] = &bare;

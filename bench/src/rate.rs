@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use store::{AccountId, Accounts, Place, RateAsk, RateDecision, Shared};
+use store::{AccountId, Accounts, StoreUrl, RateAsk, RateDecision, Shared};
 
 use crate::bare::{Bare, Driven};
 use crate::contest::{Spread, now};
@@ -29,7 +29,7 @@ const THREADS: [usize; 3] = [4, 8, 16];
 const TURN: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(address: &str) -> anyhow::Result<()> {
-    let place: Place = address.parse()?;
+    let place: StoreUrl = address.parse()?;
     let accounts = Accounts::open(&place, NOW)?;
     let shared = accounts.shared().context("nothing is shared by nodes of this store")?;
     let trips = [Bare::connect(address, Driven::Here)?, Bare::connect(address, Driven::Elsewhere)?];

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use store::{AccountId, Place, StoreError};
+use store::{AccountId, StoreUrl, StoreError};
 
 use crate::ReportError;
 
@@ -33,12 +33,12 @@ pub enum AccessError {
         "{} is missing, and the secrets in {place} are sealed with a key that another node has: copy the key file of that node to \
          it, with mode 0600, or name another one with --key-file", path.display()
     )]
-    KeyElsewhere { path: PathBuf, place: Place },
+    KeyElsewhere { path: PathBuf, place: StoreUrl },
     #[error(
         "the secrets in {place} were sealed with another key than {}: copy the key file of the first node there, or name it with \
          --key-file", path.display()
     )]
-    KeyDiffers { path: PathBuf, place: Place },
+    KeyDiffers { path: PathBuf, place: StoreUrl },
     #[error(
         "{} already exists and differs from the key {}: name another file with --key-file", path.display(), from.display()
     )]

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use market::Timestamp;
-use store::{Accounts, Copied, Place};
+use store::{Accounts, Copied, StoreUrl};
 
 use crate::keys::Keys;
 use crate::{Access, AccessError};
@@ -17,12 +17,12 @@ impl Access {
     /// Opens the accounts of a store directory, and creates the database and the key file if they
     /// are missing. Accounts on PostgreSQL need an explicit key file: see
     /// [`Access::open_with_key`].
-    pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Access, AccessError> {
+    pub fn open(place: impl Into<StoreUrl>, now: Timestamp) -> Result<Access, AccessError> {
         Access::open_with_key(&place.into(), None, now)
     }
 
     /// Like [`Access::open`], with an explicit key file; `None` for the one next to the database.
-    pub fn open_with_key(place: &Place, key: Option<&Path>, now: Timestamp) -> Result<Access, AccessError> {
+    pub fn open_with_key(place: &StoreUrl, key: Option<&Path>, now: Timestamp) -> Result<Access, AccessError> {
         let key = key_file(place, key)?;
         let accounts = Accounts::open(place, now)?;
         let keys = match place.path() {
@@ -34,7 +34,7 @@ impl Access {
 
     /// Opens the accounts and the key file read-only: nothing is created or migrated, and every
     /// write is refused.
-    pub fn look_at(place: impl Into<Place>, key: Option<&Path>) -> Result<Access, AccessError> {
+    pub fn look_at(place: impl Into<StoreUrl>, key: Option<&Path>) -> Result<Access, AccessError> {
         let place = place.into();
         let key = key_file(&place, key)?;
         let accounts = Accounts::look(&place)?;
@@ -48,7 +48,7 @@ impl Access {
 }
 
 /// Returns the path of a store's key file: `named`, or the one in the store directory.
-pub fn key_file(place: &Place, named: Option<&Path>) -> Result<PathBuf, AccessError> {
+pub fn key_file(place: &StoreUrl, named: Option<&Path>) -> Result<PathBuf, AccessError> {
     match (named, place.path()) {
         (Some(path), _) => Ok(path.to_owned()),
         (None, Some(directory)) => Ok(Keys::path(directory)),
@@ -58,7 +58,7 @@ pub fn key_file(place: &Place, named: Option<&Path>) -> Result<PathBuf, AccessEr
 
 /// Copies the key file of moved accounts from `from` to `to`, unless `to` exists and is equal, and
 /// stores the key's fingerprint in a database on PostgreSQL.
-pub fn hand_over_key(copied: &Copied, place: &Place, from: &Path, to: &Path) -> Result<(), AccessError> {
+pub fn hand_over_key(copied: &Copied, place: &StoreUrl, from: &Path, to: &Path) -> Result<(), AccessError> {
     let keys = Keys::load(from)?.ok_or_else(|| AccessError::KeyMissing { path: from.to_owned() })?;
     check_key_target(from, to)?;
     Keys::copy(from, to)?;
@@ -91,7 +91,7 @@ fn beside(accounts: &Accounts, path: &Path) -> Result<Keys, AccessError> {
     }
 }
 
-fn of_node(accounts: &Accounts, place: &Place, path: &Path) -> Result<Keys, AccessError> {
+fn of_node(accounts: &Accounts, place: &StoreUrl, path: &Path) -> Result<Keys, AccessError> {
     let noted = accounts.sealing_key()?;
     let differs = || AccessError::KeyDiffers { path: path.to_owned(), place: place.clone() };
     match (Keys::load(path)?, noted) {
@@ -124,7 +124,7 @@ fn of_node(accounts: &Accounts, place: &Place, path: &Path) -> Result<Keys, Acce
 
 /// Stores the key's fingerprint. If several nodes start concurrently, the first one succeeds and
 /// the others return an error.
-fn note(accounts: &Accounts, keys: &Keys, place: &Place, path: &Path) -> Result<(), AccessError> {
+fn note(accounts: &Accounts, keys: &Keys, place: &StoreUrl, path: &Path) -> Result<(), AccessError> {
     let noted = accounts.note_sealing_key(keys.fingerprint())?;
     match noted == keys.fingerprint() {
         true => Ok(()),
@@ -132,7 +132,7 @@ fn note(accounts: &Accounts, keys: &Keys, place: &Place, path: &Path) -> Result<
     }
 }
 
-fn missing(place: &Place, path: &Path) -> AccessError {
+fn missing(place: &StoreUrl, path: &Path) -> AccessError {
     match place.path() {
         Some(_) => AccessError::KeyMissing { path: path.to_owned() },
         None => AccessError::KeyElsewhere { path: path.to_owned(), place: place.clone() },

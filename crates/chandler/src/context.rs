@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use history::{AsOf, History};
 use market::{Calendar, Market, SessionTable, Symbol, Timestamp, Venue, Venues};
-use store::{Access, Place, Store, StoreError};
+use store::{Access, StoreUrl, Store, StoreError};
 use trading::Tables;
 
 use crate::clock::{Clock, NoticePath};
@@ -49,7 +49,7 @@ pub(crate) struct CommandContext {
     pub(crate) named: NamedFlags,
     /// `None` if no store is given and there is no home folder for the default. Commands that need
     /// no store still work.
-    store: Option<Place>,
+    store: Option<StoreUrl>,
     is_default: bool,
     /// Key file given by a flag or a variable.
     key: Option<PathBuf>,
@@ -108,7 +108,7 @@ impl CommandContext {
         self.clock.as_of()
     }
 
-    pub(crate) fn place(&self) -> Result<&Place, Failure> {
+    pub(crate) fn url(&self) -> Result<&StoreUrl, Failure> {
         self.store.as_ref().ok_or_else(|| {
             usage(format!(
                 "no store is given, and {} is not set, so there is no default: add --store sqlite:DIR, or set CHANDLER_STORE",
@@ -119,12 +119,12 @@ impl CommandContext {
 
     /// Returns the store's directory. `None` if the store is on a database server or not given.
     pub(crate) fn directory(&self) -> Option<&Path> {
-        self.store.as_ref().and_then(Place::path)
+        self.store.as_ref().and_then(StoreUrl::path)
     }
 
     /// Returns the store in the syntax of `--store`.
     pub(crate) fn store_word(&self) -> Result<String, Failure> {
-        Ok(store_word(self.place()?))
+        Ok(store_word(self.url()?))
     }
 
     /// Returns the key file for a store on PostgreSQL. `None` for a directory, which contains its
@@ -134,7 +134,7 @@ impl CommandContext {
     }
 
     /// Returns the key file for the store at `place`, like [`CommandContext::key_file`].
-    pub(crate) fn key_file_of(&self, place: &Place) -> Option<PathBuf> {
+    pub(crate) fn key_file_of(&self, place: &StoreUrl) -> Option<PathBuf> {
         match place.path() {
             Some(_) => None,
             None => self.key.clone().or_else(|| machine::config().map(|config| config.join("chandler/key"))),
@@ -150,7 +150,7 @@ impl CommandContext {
     /// Returns a folder for files that belong to the store but are not part of it: the store's
     /// directory, or a cache folder for a store on PostgreSQL.
     pub(crate) fn work_folder(&self, cache: Option<&Path>) -> Result<PathBuf, Failure> {
-        match (self.place()?.path(), cache) {
+        match (self.url()?.path(), cache) {
             (Some(directory), _) => Ok(directory.to_owned()),
             (None, Some(cache)) => Ok(cache.to_owned()),
             (None, None) => machine::cache().map(|cache| cache.join("chandler")).ok_or_else(|| {
@@ -229,12 +229,12 @@ impl CommandContext {
     }
 
     pub(crate) fn open(&self, access: Access) -> Result<Store, Failure> {
-        Ok(Store::open(self.place()?, access)?)
+        Ok(Store::open(self.url()?, access)?)
     }
 
     /// Opens an existing store for writing. An older schema is migrated, but no store is created.
     pub(crate) fn open_existing(&self) -> Result<Store, Failure> {
-        match Store::open(self.place()?, Access::Read) {
+        match Store::open(self.url()?, Access::Read) {
             Ok(_) | Err(StoreError::Outdated { .. }) => self.open(Access::Write { now: self.now() }),
             Err(error) => Err(error.into()),
         }
@@ -287,7 +287,7 @@ pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
 
 /// Parses a store from the command line or the environment. A directory requires the prefix
 /// `sqlite:`, so that a mistyped address is not treated as a directory.
-pub(crate) fn place(text: &str, flag: &str) -> Result<Place, Failure> {
+pub(crate) fn place(text: &str, flag: &str) -> Result<StoreUrl, Failure> {
     let wrong = || {
         // The part of an address after the first colon may contain a password.
         let shown = text.split_once(':').map_or(text, |(word, _)| word);
@@ -310,7 +310,7 @@ fn named_file(text: Option<String>) -> Option<PathBuf> {
 }
 
 /// Formats a store in the syntax of `--store`.
-pub(crate) fn store_word(place: &Place) -> String {
+pub(crate) fn store_word(place: &StoreUrl) -> String {
     match place.path() {
         Some(path) => format!("sqlite:{}", path.display()),
         None => place.to_string(),

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use history::HistoryError;
 use market::{ParsePeriodError, ParseSymbolError, Period, Region, Symbol};
-use store::{Access, Place, Security, Store};
+use store::{Access, StoreUrl, Security, Store};
 
 use crate::failure::{Failure, usage};
 
@@ -138,7 +138,7 @@ fn securities(store: &Store) -> Result<Vec<Security>, store::StoreError> {
 }
 
 /// Opens the store for suggestions. `None` if it cannot be opened.
-pub(crate) fn store_for_hints(place: &Place) -> Option<Store> {
+pub(crate) fn store_for_hints(place: &StoreUrl) -> Option<Store> {
     Store::open(place, Access::Read).ok()
 }
 

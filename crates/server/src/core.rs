@@ -211,7 +211,7 @@ impl Core {
 
     /// Sets the directory for this server's files, unless the store has a directory.
     pub(crate) fn with_folder(self, folder: &Path) -> Core {
-        if self.store.place().path().is_some() {
+        if self.store.url().path().is_some() {
             return self;
         }
         Core { folder: folder.to_owned(), intake: self.intake.in_folder(folder), ..self }

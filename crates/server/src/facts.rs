@@ -131,7 +131,7 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
     if let Some(disk) = metrics::disk(site.core.folder())
         && (disk.free_bytes < FREE_BYTES_MIN || disk.free_bytes < disk.bytes / FREE_SHARE_MIN)
     {
-        let whose = if site.core.store.place().path().is_some() { "store" } else { "cache" };
+        let whose = if site.core.store.url().path().is_some() { "store" } else { "cache" };
         warnings.push(format!("the disk of the {whose} has {} MiB left", disk.free_bytes >> 20));
     }
     warnings

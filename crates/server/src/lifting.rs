@@ -2,7 +2,7 @@
 //! credentials. All other callers get the published text.
 
 use access::{AccountId, Caller};
-use store::Place;
+use store::StoreUrl;
 
 use crate::core::Core;
 use crate::refusal::Refusal;
@@ -20,18 +20,18 @@ pub(crate) fn with_hint(refusal: Refusal, who: &Caller, core: &Core) -> Refusal 
 pub(crate) fn words(who: &Caller, core: &Core) -> Option<String> {
     // If the lookup fails, the refusal is sent without the hint.
     let is_operator = core.access.is_operator(who).unwrap_or(false);
-    is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.place())))
+    is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.url())))
 }
 
 /// Returns the command that lifts an account's limits. It uses the account id, because a name may
 /// need quoting that a message could garble.
-fn command(account: AccountId, store: &Place) -> String {
+fn command(account: AccountId, store: &StoreUrl) -> String {
     format!("chandler --store {} account set {} --unlimited", shell_word(&store_name(store)), account.0)
 }
 
 /// Returns the store's `--store` argument with an absolute path, because the command may be run in
 /// another directory than the server's.
-pub(crate) fn store_name(store: &Place) -> String {
+pub(crate) fn store_name(store: &StoreUrl) -> String {
     match store.path() {
         Some(directory) => {
             let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());

@@ -55,7 +55,7 @@ pub use cluster::{
 };
 pub use engine::lock::{JobLock, ServerLock};
 pub use engine::sqlite::seal_as_it_is;
-pub use engine::{Address, AddressError, Place, StoreError, waiting_at_most, without_waiting};
+pub use engine::{Address, AddressError, StoreUrl, StoreError, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};
 pub use ids::{AccountId, Hash};
 pub use moving::{

@@ -3,7 +3,7 @@
 
 use crate::StoreError;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
-use crate::engine::{Db, Fault, Owner, Place, Role, Row, Sql, migrate};
+use crate::engine::{Db, Fault, Owner, StoreUrl, Role, Row, Sql, migrate};
 
 /// Status of one host of an address.
 #[derive(Debug)]
@@ -174,7 +174,7 @@ pub fn occupancy(address: &Address) -> Result<Occupancy, StoreError> {
 fn connected(address: &Address, schema: Schema) -> Result<Db, StoreError> {
     let server = Server::open(address, schema, Pace::Usual);
     let failed =
-        |trouble| StoreError::of("connect to the database", &Place::from(address), Fault::from(trouble));
+        |trouble| StoreError::of("connect to the database", &StoreUrl::from(address), Fault::from(trouble));
     Ok(Db::on_server(&server.map_err(failed)?, Role::Onlooker))
 }
 
@@ -240,7 +240,7 @@ impl Scratch {
     /// Creates a database of this name on the server of `beside`. Uses the locale C, so that
     /// results are the same on every machine.
     pub fn create(beside: &Address, name: &str) -> Result<Scratch, StoreError> {
-        let failed = |trouble| StoreError::of(CREATE, &Place::from(beside), Fault::from(trouble));
+        let failed = |trouble| StoreError::of(CREATE, &StoreUrl::from(beside), Fault::from(trouble));
         let maker =
             Db::on_server(&Server::open(beside, Schema::Candles, Pace::Long).map_err(failed)?, Role::Writer);
         let terms = "template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'";

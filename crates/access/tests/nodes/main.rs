@@ -20,7 +20,7 @@ use access::{
     Access, AccessError, Actor, Caller, DatabaseState, Demand, Denial, Login, LoginRefused, Pace, RateLimit,
     Refusal, Repetition, Secret, SignedRequest, SlotEnding, Slots, Terms,
 };
-use store::Place;
+use store::StoreUrl;
 
 use fixture::{MOMENT, NOW, START, bearer, create, sign, symbol};
 use wire::{Mode, Wire};
@@ -39,7 +39,7 @@ struct Nodes {
 
 impl Nodes {
     fn new() -> Nodes {
-        Nodes::at(harness::server().place(), "postgres")
+        Nodes::at(harness::server().url(), "postgres")
     }
 
     fn at(place: harness::Place, user: &str) -> Nodes {
@@ -47,7 +47,7 @@ impl Nodes {
         let dir = tempfile::tempdir().unwrap();
         let key = dir.path().join("key");
         let open = |wire: &Wire| {
-            let over: Place = place.url_of(user, wire.port, "&connect_timeout=2&pool=4").parse().unwrap();
+            let over: StoreUrl = place.url_of(user, wire.port, "&connect_timeout=2&pool=4").parse().unwrap();
             Access::open_with_key(&over, Some(&key), NOW).unwrap().with_grace(60 * SECOND)
         };
         let (one, two) = (open(&wire_of_one), open(&wire));

@@ -6,7 +6,7 @@ use clap::Args;
 use history::{CheckReport, Remedy};
 use market::Venues;
 use serde_json::{Value, json};
-use store::{Access, Accounts, Depth, Place, Store, StoreError};
+use store::{Access, Accounts, Depth, StoreUrl, Store, StoreError};
 
 use crate::context::CommandContext;
 use crate::failure::{self, Failure};
@@ -37,7 +37,7 @@ pub(crate) fn watched(
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let store = context.open(Access::Read)?;
     let report = watched(&store, context.history.venues(), arguments.progress)?;
-    let accounts = accounts(context.place()?);
+    let accounts = accounts(context.url()?);
     let pages = Pages::of(&store)?;
     let reported = arguments.note(&report, &accounts, pages);
     if matches!(&accounts, AccountsReport::Damaged(_)) {
@@ -129,7 +129,7 @@ impl AccountsReport {
 
 /// Checks a store's accounts. An error is part of the result, so it does not hide the result for
 /// the candles.
-fn accounts(place: &Place) -> AccountsReport {
+fn accounts(place: &StoreUrl) -> AccountsReport {
     let found = Accounts::is_there(place).and_then(|is_there| match is_there {
         true => Accounts::look(place)?.check(Depth::Full).map(Some),
         false => Ok(None),

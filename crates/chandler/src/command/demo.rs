@@ -13,7 +13,7 @@ use history::import::{Context, Options, Outcome, Progress, Report, import};
 use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{Candles, Floors, Grain, Minutes, Period, Symbol, Timestamp};
 use serde_json::json;
-use store::{Access, Accounts, Part, Place, Reader, Store, StoreError};
+use store::{Access, Accounts, Part, StoreUrl, Reader, Store, StoreError};
 
 use super::{demo_serve, local_serve};
 use crate::context::{CommandContext, shell_word, symbol};
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let make_it = arguments.again || !is_there(context, &mut reader)?;
     let progress = progress::Flags { quiet: arguments.quiet };
     if make_it {
-        progress.note(&format!("generating the demo market in {} …", context.place()?));
+        progress.note(&format!("generating the demo market in {} …", context.url()?));
         let rows = output::thousands(make(context, &store, progress)?);
         progress.note(&format!(
             "{rows} candles of {} invented securities and an option",
@@ -298,7 +298,7 @@ const OLDER: &str = "older-store";
 /// Replaces a demo store whose schema is too old to migrate. Nothing is deleted: the old databases
 /// are moved to a folder in the store's directory, because they may contain more than the demo.
 fn replace_if_too_old(context: &CommandContext) -> Result<(), Failure> {
-    let place = context.place()?;
+    let place = context.url()?;
     let Some(directory) = context.directory().filter(|directory| is_of_demo(directory)) else {
         return Ok(());
     };
@@ -324,7 +324,7 @@ fn is_of_demo(directory: &Path) -> bool {
     name.is_some_and(|name| [DEFAULT, OF_MAKE].contains(&name)) && directory.join(FILES).is_dir()
 }
 
-fn is_too_old(place: &Place) -> bool {
+fn is_too_old(place: &StoreUrl) -> bool {
     matches!(Store::open(place, Access::Look), Err(StoreError::TooOld { .. }))
         || matches!(Accounts::look(place), Err(StoreError::TooOld { .. }))
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use access::{Access, check_key_target, hand_over_key, key_file};
 use clap::Args;
 use serde_json::{Value, json};
-use store::{Accounts, Copied, Move, MoveError, MoveProgress, MoveStage, Part, Place};
+use store::{Accounts, Copied, Move, MoveError, MoveProgress, MoveStage, Part, StoreUrl};
 
 use super::backup::Interruptible;
 use crate::clock::Clock;
@@ -129,11 +129,11 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(from: &Place, to: &Place, context: &CommandContext) -> Result<Keys, Failure> {
+    fn of(from: &StoreUrl, to: &StoreUrl, context: &CommandContext) -> Result<Keys, Failure> {
         if !Accounts::is_there(from)? {
             return Ok(Keys { files: None });
         }
-        let file = |place: &Place| key_file(place, context.key_file_of(place).as_deref());
+        let file = |place: &StoreUrl| key_file(place, context.key_file_of(place).as_deref());
         let (key, target) = (file(from)?, file(to)?);
         // The key is created when accounts are first opened, so it may not exist yet.
         if Accounts::look(from)?.is_empty()? && !key.exists() {
@@ -152,7 +152,7 @@ impl Keys {
         }
     }
 
-    fn hand_over(&self, copied: &Copied, to: &Place) -> Result<(), Failure> {
+    fn hand_over(&self, copied: &Copied, to: &StoreUrl) -> Result<(), Failure> {
         match &self.files {
             Some((from, target)) => Ok(hand_over_key(copied, to, from, target)?),
             None => Ok(()),

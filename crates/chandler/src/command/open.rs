@@ -123,7 +123,7 @@ impl Arguments {
                 "{LINK_LEAD}\n\n    {}\n\n{} serves the store {} until Ctrl-C.\n",
                 link.expose(),
                 Url::of(http).as_str(),
-                context.place()?
+                context.url()?
             ),
         })
     }

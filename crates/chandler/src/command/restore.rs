@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use access::Actor;
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use store::{Existing, Manifest, Part, Place, Restore, Restored, Scope};
+use store::{Existing, Manifest, Part, StoreUrl, Restore, Restored, Scope};
 
 use super::backup::{
     CheckDepth, Interruptible, NOT_BLOCKS, UNCHANGED, VERSION, Words, describe, manifest_json, server,
@@ -62,9 +62,9 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         return checked(arguments, &manifest, looked);
     }
     let actor = Actor::Operator.to_string();
-    let directory = match context.place()? {
-        Place::Path(directory) => directory,
-        Place::Server(address) => {
+    let directory = match context.url()? {
+        StoreUrl::Path(directory) => directory,
+        StoreUrl::Server(address) => {
             return server::say_restore(address, source, context, arguments.format);
         }
     };

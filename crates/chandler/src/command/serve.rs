@@ -248,7 +248,7 @@ fn served_clock(clock: Clock, context: &CommandContext) -> ServedClock {
 /// migrates the schema.
 pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> {
     let Err(failure) = context.open(store::Access::Read) else { return Ok(()) };
-    let place = context.place()?;
+    let place = context.url()?;
     let is_absent = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StoreError::Absent { .. }));
     let is_outdated =
         |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StoreError::Outdated { .. }));

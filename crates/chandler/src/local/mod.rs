@@ -20,7 +20,7 @@ pub(crate) use endpoints::{Effect, LocalAccount, Purpose};
 /// Opens a store's accounts, which use the machine's clock rather than the market clock.
 pub(crate) fn open_accounts(context: &CommandContext) -> Result<Access, Failure> {
     let calendar = context.history.venues().of(Market::Hk).calendar().clone();
-    let (place, key) = (context.place()?, context.key_file());
+    let (place, key) = (context.url()?, context.key_file());
     Ok(Access::open_with_key(place, key.as_deref(), Clock::Machine.now())?.with_calendar(calendar))
 }
 

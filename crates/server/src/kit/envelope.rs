@@ -548,7 +548,7 @@ mod tests {
     fn a_lost_commit_response_has_an_unknown_outcome() {
         let lost = || StoreError::Unknown {
             what: "write to a journal",
-            place: store::Place::from(std::path::Path::new("/accounts")),
+            place: store::StoreUrl::from(std::path::Path::new("/accounts")),
             source: "the connection was closed".into(),
         };
         let problems = [
@@ -597,7 +597,7 @@ mod tests {
 
     #[test]
     fn database_errors_have_the_same_code_in_every_service() {
-        let place = || store::Place::from(std::path::Path::new("accounts.db"));
+        let place = || store::StoreUrl::from(std::path::Path::new("accounts.db"));
         let full = || StoreError::Full { what: "commit", place: place(), source: "no space left".into() };
         let away = || StoreError::Away { what: "commit", place: place(), source: "no answer".into() };
         let other =

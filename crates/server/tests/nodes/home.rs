@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock};
 
 use access::Access;
 use market::Timestamp;
-use store::{CopySettings, Move, Place, Store};
+use store::{CopySettings, Move, StoreUrl, Store};
 
 use crate::harness;
 
@@ -27,12 +27,12 @@ pub(crate) fn join(dir: &Path, other: &Path) {
 }
 
 /// Returns the database of a directory, which is created on first use.
-pub(crate) fn place(dir: &Path) -> Place {
+pub(crate) fn place(dir: &Path) -> StoreUrl {
     let mut places = PLACES.get_or_init(Mutex::default).lock().unwrap();
     let url = places.entry(dir.to_owned()).or_insert_with(|| {
         // Never dropped, so the database exists until the process exits.
-        let place = std::mem::ManuallyDrop::new(harness::server().place());
-        let (from, to): (Place, Place) = (dir.into(), place.url().parse().unwrap());
+        let place = std::mem::ManuallyDrop::new(harness::server().url());
+        let (from, to): (StoreUrl, StoreUrl) = (dir.into(), place.url().parse().unwrap());
         let copied = Move { from: &from, to: &to, now: NOW }.run(&mut |_| ControlFlow::Continue(())).unwrap();
         copied.finish().unwrap();
         place.url()

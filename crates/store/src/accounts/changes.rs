@@ -136,7 +136,7 @@ impl Accounts {
         });
         let watch = watch.map_err(|source| StoreError::Io {
             what: "start a thread for",
-            place: self.home.place(),
+            place: self.home.url(),
             source,
         })?;
         // If two threads race here, the first one wins.

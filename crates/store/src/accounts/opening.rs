@@ -17,7 +17,7 @@ use crate::cluster::{Commit, Pool, Shared};
 use crate::engine::home::{self, Home, prepare_on_server};
 use crate::engine::postgres::{Need, Pace, Schema, Server};
 use crate::engine::sqlite::{is_emptied, refuse_half_restored};
-use crate::engine::{Db, FINDINGS_MAX, Fault, KEY_FILE, Owner, Place, Role, migrate, migrations};
+use crate::engine::{Db, FINDINGS_MAX, Fault, KEY_FILE, Owner, StoreUrl, Role, migrate, migrations};
 use crate::{Depth, StoreError};
 
 /// Held while the database is created or migrated: SQLite does not wait when two connections switch
@@ -34,7 +34,7 @@ const COUNTED: [&str; 5] = ["account", "credential", "quote_right", "level", "ex
 
 impl Accounts {
     /// Opens a store's accounts; creates or migrates the database if needed. Refuses a damaged one.
-    pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Accounts, StoreError> {
+    pub fn open(place: impl Into<StoreUrl>, now: Timestamp) -> Result<Accounts, StoreError> {
         let place = place.into();
         let Some(dir) = place.path() else { return Accounts::open_on_server(&place, now) };
         refuse_half_restored(dir)?;
@@ -87,7 +87,7 @@ impl Accounts {
         Ok(Accounts::of_file(path, connections))
     }
 
-    fn open_on_server(place: &Place, now: Timestamp) -> Result<Accounts, StoreError> {
+    fn open_on_server(place: &StoreUrl, now: Timestamp) -> Result<Accounts, StoreError> {
         // Short timeouts, because clients wait for most of these queries.
         let home = prepare_on_server(place, home::Part::Accounts, Pace::Quick, now)?;
         Accounts::of_server(place, home, Role::Writer)
@@ -99,8 +99,8 @@ impl Accounts {
         Accounts { connections, home, following, turns: None, shared: None }
     }
 
-    fn of_server(place: &Place, home: Home, writes_as: Role) -> Result<Accounts, StoreError> {
-        let (Some(server), Place::Server(address)) = (home.server().cloned(), place) else {
+    fn of_server(place: &StoreUrl, home: Home, writes_as: Role) -> Result<Accounts, StoreError> {
+        let (Some(server), StoreUrl::Server(address)) = (home.server().cloned(), place) else {
             return Err(StoreError::Absent { place: place.clone() });
         };
         let fleeting = Server::open(address, Schema::Accounts, Pace::Fleeting)
@@ -126,7 +126,7 @@ impl Accounts {
     }
 
     /// Returns whether a store has an accounts database. Does not create it.
-    pub fn is_there(place: impl Into<Place>) -> Result<bool, StoreError> {
+    pub fn is_there(place: impl Into<StoreUrl>) -> Result<bool, StoreError> {
         let place = place.into();
         let home = Home::of(&place, home::Part::Accounts, Pace::Usual)?;
         match home.server() {
@@ -147,7 +147,7 @@ impl Accounts {
 
     /// Opens a store's accounts read-only: takes no lock, migrates nothing and creates no file.
     /// Writes are refused.
-    pub fn look(place: impl Into<Place>) -> Result<Accounts, StoreError> {
+    pub fn look(place: impl Into<StoreUrl>) -> Result<Accounts, StoreError> {
         let (place, known) = (place.into(), migrations::known(migrations::ACCOUNTS));
         let Some(dir) = place.path() else {
             let home = Home::of(&place, home::Part::Accounts, Pace::Usual)?;
@@ -183,7 +183,7 @@ impl Accounts {
         let (found, known) =
             (migrate::schema(&db, migrations::ACCOUNTS)?, migrations::known(migrations::ACCOUNTS));
         if found != known {
-            return Err(StoreError::Outdated { place: self.home.place(), found, known });
+            return Err(StoreError::Outdated { place: self.home.url(), found, known });
         }
         db.one(sql::ANY_ACCOUNT, [], |_| Ok(()))
     }

@@ -310,7 +310,7 @@ impl View {
     }
 
     fn replaced(&self, sql: Sql) -> StoreError {
-        StoreError::Replaced { what: sql.what, place: self.far().place().clone() }
+        StoreError::Replaced { what: sql.what, place: self.far().url().clone() }
     }
 
     /// Sets the blocks whose bodies will be requested.

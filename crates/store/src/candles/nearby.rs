@@ -121,7 +121,7 @@ impl Nearby {
             | StoreError::Denied { place, .. } => (place, false),
             _ => return false,
         };
-        let is_ours = self.db.as_ref().is_some_and(|db| db.place() == place);
+        let is_ours = self.db.as_ref().is_some_and(|db| db.url() == place);
         if is_ours && is_damaged {
             self.copy.damaged(self.number);
         }

@@ -15,7 +15,7 @@ use crate::engine::home::{self, Home, Part, prepare_on_server};
 use crate::engine::lock::{JobLock, ServerLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::refuse_half_restored;
-use crate::engine::{Db, Place, Role, migrate, migrations};
+use crate::engine::{Db, StoreUrl, Role, migrate, migrations};
 use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
 
 /// Number of batches between two sweeps of replaced blocks.
@@ -44,7 +44,7 @@ pub enum Access {
 /// A store, from which readers and writers are opened. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Store {
-    place: Place,
+    place: StoreUrl,
     home: Home,
     role: Role,
     /// Number of blocks read by this process.
@@ -74,7 +74,7 @@ pub struct FileSizes {
 }
 
 impl Store {
-    pub fn open(place: impl Into<Place>, access: Access) -> Result<Store, StoreError> {
+    pub fn open(place: impl Into<StoreUrl>, access: Access) -> Result<Store, StoreError> {
         let place = place.into();
         place.path().map(refuse_half_restored).transpose()?;
         let home = Home::of(&place, Part::Candles, Pace::Usual)?;
@@ -92,7 +92,7 @@ impl Store {
     }
 
     /// Returns the location of the store.
-    pub fn place(&self) -> &Place {
+    pub fn url(&self) -> &StoreUrl {
         &self.place
     }
 
@@ -194,7 +194,7 @@ impl Store {
             // Creation was interrupted before the first migration.
             0 => Err(StoreError::Absent { place: self.place.clone() }),
             found => Err(StoreError::Outdated {
-                place: self.home.place(),
+                place: self.home.url(),
                 found,
                 known: migrations::known(migrations::ALL),
             }),
@@ -219,7 +219,7 @@ impl Store {
         let db = self.home.open(Role::Writer)?;
         let (found, known) = (migrate::schema(&db, migrations::ALL)?, migrations::known(migrations::ALL));
         if found != known {
-            return Err(StoreError::Outdated { place: self.home.place(), found, known });
+            return Err(StoreError::Outdated { place: self.home.url(), found, known });
         }
         db.begin_write()?;
         let states = (ImportState::Interrupted.as_str(), ImportState::Running.as_str());

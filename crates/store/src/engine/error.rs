@@ -6,133 +6,133 @@ use std::io;
 use std::path::Path;
 
 use super::migrations::LAST_WITH_STEPS;
-use super::place::{ACCOUNTS_FILE, Place};
+use super::store_url::{ACCOUNTS_FILE, StoreUrl};
 use crate::ids::AccountId;
 
 /// Errors of a store. The message names a remedy if there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("there is no store at {}: import a file to create one, or name another with --store", place)]
-    Absent { place: Place },
+    Absent { place: StoreUrl },
     #[error(
         "another import is writing to the store at {}{}: wait until it ends, or stop it and start again{}",
         place, process(*pid),
         if place.path().is_none() { "; the lock of a killed process expires after 15 s" } else { "" }
     )]
-    Busy { place: Place, pid: Option<u32> },
+    Busy { place: StoreUrl, pid: Option<u32> },
     #[error(
         "{} was written by a newer version (schema {found}, this program knows {known}): upgrade this program",
         place
     )]
-    Newer { place: Place, found: i64, known: i64 },
+    Newer { place: StoreUrl, found: i64, known: i64 },
     #[error(
         "{} has an older schema ({found}, this program needs {known}): the next `{}` brings it forward",
         place,
         forward(place)
     )]
-    Outdated { place: Place, found: i64, known: i64 },
+    Outdated { place: StoreUrl, found: i64, known: i64 },
     #[error(
         "{} has schema {found}, older than this program can read ({oldest}): commit {} is the last that brings it forward",
         place,
         LAST_WITH_STEPS
     )]
-    TooOld { place: Place, found: i64, oldest: i64 },
+    TooOld { place: StoreUrl, found: i64, oldest: i64 },
     #[error(
         "migration {version} of {} differs from that of this program: use the release that created the store",
         place
     )]
-    Changed { place: Place, version: i64 },
+    Changed { place: StoreUrl, version: i64 },
     #[error("{} is not a store of this program: name another {}", place, elsewhere(place))]
-    Foreign { place: Place },
+    Foreign { place: StoreUrl },
     #[error(
         "{place} contains an incomplete move from {from}: run that `chandler move` again to finish it, or \
          empty {place} and start over"
     )]
-    HalfMoved { place: Place, from: String },
+    HalfMoved { place: StoreUrl, from: String },
     #[error(
         "the store at {place} is open in a server{}: stop the server, restore, and start it again",
         process(*pid)
     )]
-    Served { place: Place, pid: Option<u32> },
+    Served { place: StoreUrl, pid: Option<u32> },
     #[error("the store at {place} is being restored{}: wait until that ends, and run this again", process(*pid))]
-    Restoring { place: Place, pid: Option<u32> },
+    Restoring { place: StoreUrl, pid: Option<u32> },
     #[error(
         "{place} contains an incomplete restore of the backup {from}: run the same `chandler restore` \
          again, with --replace"
     )]
-    HalfRestored { place: Place, from: String },
+    HalfRestored { place: StoreUrl, from: String },
     #[error(
         "cannot {what}: a change of {} was interrupted and has to be undone first, which requires write \
          permission: run this as the owner of the file",
         place
     )]
-    Interrupted { what: &'static str, place: Place, source: Cause },
+    Interrupted { what: &'static str, place: StoreUrl, source: Cause },
     #[error(
         "{} is empty, its contents are lost: restore a backup with `chandler restore`, or move the file \
          away to begin without {}",
         place,
         content(place)
     )]
-    Emptied { place: Place },
+    Emptied { place: StoreUrl },
     #[error("cannot {what}: {} is damaged: run `chandler check`, then {}", place, mend(place))]
-    Damaged { what: &'static str, place: Place, source: Option<Cause> },
+    Damaged { what: &'static str, place: StoreUrl, source: Option<Cause> },
     #[error(
         "cannot {what}: no space left for {}: free some and run this again, nothing was partially written",
         place
     )]
-    Full { what: &'static str, place: Place, source: Cause },
+    Full { what: &'static str, place: StoreUrl, source: Cause },
     #[error("cannot {what}: no permission to open or write {}: check its owner and mode", place)]
-    Denied { what: &'static str, place: Place, source: Cause },
+    Denied { what: &'static str, place: StoreUrl, source: Cause },
     #[error(
         "cannot {what}: the disk failed under {}: check the system log, then run `chandler check`",
         place
     )]
-    Disk { what: &'static str, place: Place, source: Cause },
+    Disk { what: &'static str, place: StoreUrl, source: Cause },
     #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
-    Locked { what: &'static str, place: Place, source: Cause },
+    Locked { what: &'static str, place: StoreUrl, source: Cause },
     #[error("cannot {what}: it was replaced in {} in the meantime: try again", place)]
-    Replaced { what: &'static str, place: Place },
+    Replaced { what: &'static str, place: StoreUrl },
     #[error(
         "the cache in {} is used by another server{}: give each server its own directory",
         place, process(*pid)
     )]
-    CacheInUse { place: Place, pid: Option<u32> },
+    CacheInUse { place: StoreUrl, pid: Option<u32> },
     /// The database is unreachable, or the connection broke before anything was changed.
     #[error(
         "cannot {what}: {source}: check that the server is running, and that the address has its host and \
          port"
     )]
-    Away { what: &'static str, place: Place, source: Cause },
+    Away { what: &'static str, place: StoreUrl, source: Cause },
     /// The database is reachable but rejects the user, password, certificate or database name.
     #[error("cannot {what}: {source}")]
-    Refused { what: &'static str, place: Place, source: Cause },
+    Refused { what: &'static str, place: StoreUrl, source: Cause },
     #[error("cannot {what}: {source}")]
-    Exhausted { what: &'static str, place: Place, source: Cause },
+    Exhausted { what: &'static str, place: StoreUrl, source: Cause },
     #[error("cannot {what}: {source}")]
-    ReadOnlyServer { what: &'static str, place: Place, source: Cause },
+    ReadOnlyServer { what: &'static str, place: StoreUrl, source: Cause },
     #[error("cannot {what} at {place}: {source}")]
-    NoRights { what: &'static str, place: Place, source: Cause },
+    NoRights { what: &'static str, place: StoreUrl, source: Cause },
     #[error("cannot {what} at {place}: {source}")]
-    WrongEncoding { what: &'static str, place: Place, source: Cause },
+    WrongEncoding { what: &'static str, place: StoreUrl, source: Cause },
     #[error("cannot {what} at {place}: {source}")]
-    TooOldServer { what: &'static str, place: Place, source: Cause },
+    TooOldServer { what: &'static str, place: StoreUrl, source: Cause },
     #[error(
         "another process has taken the write lock of {place}: nothing was stored; run this again when it \
          has ended"
     )]
-    LeaseLost { place: Place },
+    LeaseLost { place: StoreUrl },
     /// The outcome of the change is unknown.
     #[error("the outcome of the attempt to {what} is unknown: {source}")]
-    Unknown { what: &'static str, place: Place, source: Cause },
+    Unknown { what: &'static str, place: StoreUrl, source: Cause },
     /// Not a failure: the call would block. See [`without_waiting`](crate::without_waiting).
     #[error("cannot {what} without waiting for the database")]
     Waits { what: &'static str },
     #[error("cannot {what} in {}", place)]
-    Engine { what: &'static str, place: Place, source: Cause },
+    Engine { what: &'static str, place: StoreUrl, source: Cause },
     #[error("cannot {what} {}", place)]
-    Io { what: &'static str, place: Place, source: io::Error },
+    Io { what: &'static str, place: StoreUrl, source: io::Error },
     #[error("cannot {what}: {} holds {text:?} where a {field} belongs", place)]
-    Value { what: &'static str, place: Place, field: &'static str, text: String },
+    Value { what: &'static str, place: StoreUrl, field: &'static str, text: String },
     #[error("an account named {name:?} already exists: choose another name")]
     Taken { name: String },
     #[error("account {} has done this too often within an hour: wait {retry_after_s} s", account.0)]
@@ -143,7 +143,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn of(what: &'static str, place: &Place, fault: Fault) -> StoreError {
+    pub(crate) fn of(what: &'static str, place: &StoreUrl, fault: Fault) -> StoreError {
         let place = place.clone();
         match fault {
             Fault::Value { field, text } => StoreError::Value { what, place, field, text },
@@ -174,7 +174,7 @@ impl StoreError {
     }
 
     pub(crate) fn io(what: &'static str, path: impl AsRef<Path>, source: io::Error) -> StoreError {
-        let place = Place::from(path.as_ref());
+        let place = StoreUrl::from(path.as_ref());
         match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 StoreError::Denied { what, place, source: source.into() }
@@ -234,13 +234,13 @@ fn process(pid: Option<u32>) -> String {
     pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
 }
 
-fn is_accounts(place: &Place) -> bool {
+fn is_accounts(place: &StoreUrl) -> bool {
     let name = place.path().and_then(Path::file_name);
     name.is_some_and(|name| name == ACCOUNTS_FILE)
 }
 
 /// Returns what an error message suggests as another location for a store.
-fn elsewhere(place: &Place) -> &'static str {
+fn elsewhere(place: &StoreUrl) -> &'static str {
     match place.path() {
         Some(_) => "directory",
         None => "database, or another schema in it with `?schema=NAME`",
@@ -248,13 +248,13 @@ fn elsewhere(place: &Place) -> &'static str {
 }
 
 /// Returns a command that opens the database for writing, and so migrates its schema.
-fn forward(place: &Place) -> &'static str {
+fn forward(place: &StoreUrl) -> &'static str {
     // On PostgreSQL both databases have the same address, and a server migrates both.
     if is_accounts(place) || place.path().is_none() { "chandler serve" } else { "chandler import" }
 }
 
 /// Returns the remedy for a damaged database. An import does not restore accounts.
-fn mend(place: &Place) -> &'static str {
+fn mend(place: &StoreUrl) -> &'static str {
     if place.path().is_none() {
         return "restore a backup of the database, or import again";
     }
@@ -264,7 +264,7 @@ fn mend(place: &Place) -> &'static str {
     }
 }
 
-fn content(place: &Place) -> &'static str {
+fn content(place: &StoreUrl) -> &'static str {
     if is_accounts(place) { "accounts" } else { "candles" }
 }
 
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn the_remedy_depends_on_the_database() {
-        let place = |name: &str| Place::from(Path::new("/store").join(name));
+        let place = |name: &str| StoreUrl::from(Path::new("/store").join(name));
         let describe = |name: &str| {
             [
                 StoreError::Damaged { what: "try it", place: place(name), source: None },

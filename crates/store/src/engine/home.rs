@@ -6,7 +6,7 @@ use std::sync::Arc;
 use market::Timestamp;
 
 use super::postgres::{Found, Need, Pace, Schema, Server};
-use super::{ACCOUNTS_FILE, CANDLES_FILE, Db, Fault, Place, Role, StoreError, migrate, migrations};
+use super::{ACCOUNTS_FILE, CANDLES_FILE, Db, Fault, StoreUrl, Role, StoreError, migrate, migrations};
 
 /// One of the two databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +47,10 @@ pub(crate) enum Home {
 
 impl Home {
     /// Creates the location. Does not open a file or connect.
-    pub(crate) fn of(place: &Place, part: Part, pace: Pace) -> Result<Home, StoreError> {
+    pub(crate) fn of(place: &StoreUrl, part: Part, pace: Pace) -> Result<Home, StoreError> {
         match place {
-            Place::Path(dir) => Ok(Home::File(dir.join(part.file_name()))),
-            Place::Server(address) => {
+            StoreUrl::Path(dir) => Ok(Home::File(dir.join(part.file_name()))),
+            StoreUrl::Server(address) => {
                 let server = Server::open(address, part.schema(), pace);
                 server.map(Home::Server).map_err(|trouble| StoreError::of(CONNECT, place, trouble.into()))
             }
@@ -58,7 +58,7 @@ impl Home {
     }
 
     /// Returns the location for error messages.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn url(&self) -> StoreUrl {
         match self {
             Home::File(path) => path.into(),
             Home::Server(server) => server.address().into(),
@@ -91,13 +91,13 @@ const CONNECT: &str = "connect to the database";
 
 /// Checks that a server is suitable. Call this before any query or creation.
 pub(crate) fn check(server: &Arc<Server>, need: Need) -> Result<Found, StoreError> {
-    let place = Place::from(server.address());
+    let place = StoreUrl::from(server.address());
     server.check(need).map_err(|trouble| StoreError::of(CONNECT, &place, Fault::from(trouble)))
 }
 
 /// Opens a database on PostgreSQL, and migrates it to the newest schema if needed.
 pub(crate) fn prepare_on_server(
-    place: &Place,
+    place: &StoreUrl,
     part: Part,
     pace: Pace,
     now: Timestamp,

@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::postgres::Server;
-use super::{Db, Place, Role, Sql, Value, sqlite};
+use super::{Db, StoreUrl, Role, Sql, Value, sqlite};
 use crate::StoreError;
 
 /// The write lock of a store across processes. It is released when the process ends in any way: a
@@ -34,7 +34,7 @@ impl WriterLock {
     pub(crate) fn of_server(server: &Arc<Server>) -> Result<WriterLock, StoreError> {
         match Lease::try_take(server, "writer")? {
             Ok(lease) => Ok(WriterLock::Lease(lease)),
-            Err(other) => Err(StoreError::Busy { place: Place::from(server.address()), pid: other.process }),
+            Err(other) => Err(StoreError::Busy { place: StoreUrl::from(server.address()), pid: other.process }),
         }
     }
 
@@ -198,7 +198,7 @@ impl Lease {
                 }
             }
         };
-        let place = db.place();
+        let place = db.url();
         let renewing = thread::Builder::new()
             .name("lease".to_owned())
             .spawn(renew)
@@ -221,7 +221,7 @@ impl Lease {
             is_held = true;
             Ok(ControlFlow::Continue(()))
         })?;
-        if is_held { Ok(()) } else { Err(StoreError::LeaseLost { place: db.place().clone() }) }
+        if is_held { Ok(()) } else { Err(StoreError::LeaseLost { place: db.url().clone() }) }
     }
 
     /// Renews the lease. Must be the last call in a write transaction under this lease: the

@@ -44,7 +44,7 @@ const MOVED_FROM: Sql = Sql::new("find an interrupted move", "select name from m
 /// Returns the schema version of a database; 0 for an empty one. For a newer database that admits
 /// this program, returns the newest version that this program knows.
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
-    let place = || db.place().clone();
+    let place = || db.url().clone();
     match db.owner()? {
         Owner::Unclaimed => return Ok(0),
         Owner::AnotherProgram => return Err(StoreError::Foreign { place: place() }),

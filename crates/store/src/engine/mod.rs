@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub use error::{Depth, FINDINGS_MAX, StoreError};
 pub(crate) use error::{Fault, Flaw};
 pub(crate) use params::{BLOB_BYTES_MAX, Params, ToValue, Value};
-pub use place::Place;
-pub(crate) use place::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE, Owner, Role};
+pub use store_url::StoreUrl;
+pub(crate) use store_url::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE, Owner, Role};
 pub use postgres::{Address, AddressError};
 pub(crate) use row::{Row, natural, signed, small};
 pub(crate) use statements::Sql;
@@ -28,7 +28,7 @@ pub(crate) mod lock;
 pub(crate) mod migrate;
 pub(crate) mod migrations;
 mod params;
-mod place;
+mod store_url;
 pub(crate) mod postgres;
 mod row;
 pub(crate) mod sqlite;
@@ -41,7 +41,7 @@ mod waiting;
 /// A connection to one of a store's two databases. For one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Db {
-    place: Place,
+    place: StoreUrl,
     engine: Engine,
 }
 
@@ -54,19 +54,19 @@ enum Engine {
 impl Db {
     /// Opens a database file.
     pub(crate) fn open(path: &Path, role: Role) -> Result<Db, StoreError> {
-        let place = Place::from(path);
+        let place = StoreUrl::from(path);
         let engine = Engine::Sqlite(sqlite::Database::open(path, role)?);
         Ok(Db { place, engine })
     }
 
     /// Creates a handle for a PostgreSQL database. Connects with the first statement.
     pub(crate) fn on_server(server: &Arc<postgres::Server>, role: Role) -> Db {
-        let place = Place::from(server.address());
+        let place = StoreUrl::from(server.address());
         Db { place, engine: Engine::Postgres(postgres::Connection::new(server.clone(), role)) }
     }
 
     /// Returns the location of the database for error messages.
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn url(&self) -> &StoreUrl {
         &self.place
     }
 

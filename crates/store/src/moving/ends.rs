@@ -13,7 +13,7 @@ use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::migrations::{self, Migration};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Owner, Place, Role, Sql, migrate, natural};
+use crate::engine::{Db, Owner, StoreUrl, Role, Sql, migrate, natural};
 use crate::{Access, Accounts, Part, Store, StoreError, accounts};
 
 const STEPS: Sql = Sql::new(
@@ -24,7 +24,7 @@ const STEPS: Sql = Sql::new(
 /// The source of a move.
 #[derive(Debug)]
 pub(super) struct Source {
-    place: Place,
+    place: StoreUrl,
     pub(super) candles: Db,
     /// `None` if the source has no accounts database.
     pub(super) accounts: Option<Db>,
@@ -39,7 +39,7 @@ type Versions = (i64, Option<i64>);
 /// The target of a move.
 #[derive(Debug)]
 pub(super) struct Target {
-    place: Place,
+    place: StoreUrl,
     pub(super) candles: Db,
     pub(super) accounts: Db,
     guard: Guard,
@@ -54,7 +54,7 @@ struct Guard {
 
 /// Returns the number of servers that have a PostgreSQL store open, according to their heartbeats.
 /// Always 0 for a directory.
-pub fn servers(place: &Place) -> Result<u64, StoreError> {
+pub fn servers(place: &StoreUrl) -> Result<u64, StoreError> {
     if place.path().is_some() || !Accounts::is_there(place)? {
         return Ok(0);
     }
@@ -68,7 +68,7 @@ const SERVERS: Sql = Sql::new(
 
 impl Guard {
     /// Takes the locks of a store. Fails while a server is running.
-    fn take(place: &Place) -> Result<Guard, MoveError> {
+    fn take(place: &StoreUrl) -> Result<Guard, MoveError> {
         let home = Home::of(place, home::Part::Candles, Pace::Long)?;
         let in_use = |by: String| MoveError::InUse { place: place.clone(), by };
         let (lock, jobs) = match (&home, place.path()) {
@@ -91,7 +91,7 @@ impl Guard {
 }
 
 impl Source {
-    pub(super) fn open(place: &Place) -> Result<Source, MoveError> {
+    pub(super) fn open(place: &StoreUrl) -> Result<Source, MoveError> {
         // Checks that the store exists, is ours, and has the current schema.
         Store::open(place, Access::Read)?;
         let has_accounts = Accounts::is_there(place)?;
@@ -149,7 +149,7 @@ impl Source {
     }
 
     /// Checks that the source has not changed since the move began.
-    pub(super) fn check_unchanged(&self, to: &Place) -> Result<(), MoveError> {
+    pub(super) fn check_unchanged(&self, to: &StoreUrl) -> Result<(), MoveError> {
         let lock = &self.guard.lock;
         // Uses a new transaction, because the old one would read the copied state. The lock is
         // checked first, since it prevents later changes.
@@ -174,7 +174,7 @@ fn complete(db: &Db) -> Result<(), StoreError> {
     let names: Vec<&str> = sealed.iter().map(|table| table.name.as_str()).collect();
     match db.check_counts(&names).is_empty() {
         true => Ok(()),
-        false => Err(StoreError::Damaged { what: "move the store", place: db.place().clone(), source: None }),
+        false => Err(StoreError::Damaged { what: "move the store", place: db.url().clone(), source: None }),
     }
 }
 
@@ -184,7 +184,7 @@ fn versions(candles: &Db, accounts: Option<&Db>) -> Result<Versions, StoreError>
 }
 
 /// Opens one of a store's databases for writing, without checking its schema version.
-fn open(place: &Place, part: Part) -> Result<Db, StoreError> {
+fn open(place: &StoreUrl, part: Part) -> Result<Db, StoreError> {
     Home::of(place, part_of(part), Pace::Long)?.open(Role::Writer)
 }
 
@@ -197,7 +197,7 @@ enum Found {
     Something,
 }
 
-fn found(place: &Place, part: Part) -> Result<Found, StoreError> {
+fn found(place: &StoreUrl, part: Part) -> Result<Found, StoreError> {
     let home = Home::of(place, part_of(part), Pace::Long)?;
     if home.file().is_some_and(|path| !path.exists() || is_emptied(path)) {
         return Ok(Found::Nothing);
@@ -206,7 +206,7 @@ fn found(place: &Place, part: Part) -> Result<Found, StoreError> {
     let db = home.open(Role::Onlooker)?;
     match db.owner()? {
         Owner::Unclaimed => return Ok(Found::Nothing),
-        Owner::AnotherProgram => return Err(StoreError::Foreign { place: db.place().clone() }),
+        Owner::AnotherProgram => return Err(StoreError::Foreign { place: db.url().clone() }),
         Owner::Ours => {}
     }
     if let Some(mark) = read_mark(&db)? {
@@ -244,7 +244,7 @@ fn is_empty(db: &Db) -> Result<bool, StoreError> {
 
 impl Target {
     /// Opens and marks the target. Also returns whether it already contains a part of this move.
-    pub(super) fn open(place: &Place, source: &Source, now: Timestamp) -> Result<(Target, bool), MoveError> {
+    pub(super) fn open(place: &StoreUrl, source: &Source, now: Timestamp) -> Result<(Target, bool), MoveError> {
         let found = [found(place, Part::Candles)?, found(place, Part::Accounts)?];
         let mut marks = found.iter().filter_map(|found| match found {
             Found::Marked(mark) => Some(mark),
@@ -281,7 +281,7 @@ impl Target {
         Ok((target, is_marked))
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn url(&self) -> &StoreUrl {
         &self.place
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::engine::Place;
+use crate::engine::StoreUrl;
 use crate::{Part, StoreError};
 
 #[derive(Debug, thiserror::Error)]
@@ -12,22 +12,22 @@ pub enum MoveError {
     #[error("stopped")]
     Stopped,
     #[error("{place} cannot be moved to itself: name another place with --to")]
-    Same { place: Place },
+    Same { place: StoreUrl },
     #[error("{place} is not empty: a store can only be moved to an empty place: {}", instead(place))]
-    NotEmpty { place: Place },
+    NotEmpty { place: StoreUrl },
     #[error(
         "{place} contains an incomplete move of {of} in an earlier state: run the same command with that \
          store, unchanged, or empty the target ({}) and start over",
         removal(place)
     )]
-    Other { place: Place, of: String },
+    Other { place: StoreUrl, of: String },
     #[error("{place} is in use by {by}: stop every server of it, and run this again")]
-    InUse { place: Place, by: String },
+    InUse { place: StoreUrl, by: String },
     #[error(
         "{from} was changed while it was moved: stop what uses it, empty the target ({}), and start over",
         removal(to)
     )]
-    Changed { from: Place, to: Place },
+    Changed { from: StoreUrl, to: StoreUrl },
     #[error(
         "table {table} of the {part} differs at both ends and cannot be moved: use a release that supports \
          both"
@@ -38,7 +38,7 @@ pub enum MoveError {
          ({}), and start over",
         removal(to)
     )]
-    Differs { part: DatabaseName, table: String, to: Place },
+    Differs { part: DatabaseName, table: String, to: StoreUrl },
 }
 
 /// Name of one of the two databases, for messages.
@@ -55,7 +55,7 @@ impl fmt::Display for DatabaseName {
 }
 
 /// Returns what to do if the target is not empty.
-fn instead(place: &Place) -> &'static str {
+fn instead(place: &StoreUrl) -> &'static str {
     match place.path() {
         Some(_) => "name another directory with --to",
         None => "name another database with --to, or another schema in it with `?schema=NAME`",
@@ -63,10 +63,10 @@ fn instead(place: &Place) -> &'static str {
 }
 
 /// Returns how to empty a target.
-pub(super) fn removal(place: &Place) -> String {
+pub(super) fn removal(place: &StoreUrl) -> String {
     match place {
-        Place::Path(path) => format!("remove {}", path.display()),
-        Place::Server(address) => {
+        StoreUrl::Path(path) => format!("remove {}", path.display()),
+        StoreUrl::Server(address) => {
             format!(
                 "`psql '{}' -c 'drop schema {} cascade'`",
                 address.for_tools(),

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 
 use market::Timestamp;
 
-use crate::engine::{Db, Place};
+use crate::engine::{Db, StoreUrl};
 use crate::{Part, StoreError};
 pub use ends::servers;
 pub use error::{DatabaseName, MoveError};
@@ -30,8 +30,8 @@ use tables::Table;
 /// Parameters of a move.
 #[derive(Clone, Copy, Debug)]
 pub struct Move<'a> {
-    pub from: &'a Place,
-    pub to: &'a Place,
+    pub from: &'a StoreUrl,
+    pub to: &'a StoreUrl,
     /// Recorded with the migrations of a new target.
     pub now: Timestamp,
 }
@@ -131,7 +131,7 @@ impl Copied {
 
     /// Completes the move. The target is a regular store afterwards.
     pub fn finish(self) -> Result<(), MoveError> {
-        self.source.check_unchanged(self.target.place())?;
+        self.source.check_unchanged(self.target.url())?;
         self.target.unmark()
     }
 }
@@ -215,7 +215,7 @@ impl<'a> Pair<'a> {
         let [from, to] = digests;
         if from.rows != to.rows || from.finish() != to.finish() {
             let (part, table) = (DatabaseName(self.part), table.name.clone());
-            return Err(MoveError::Differs { part, table, to: self.to.db.place().clone() });
+            return Err(MoveError::Differs { part, table, to: self.to.db.url().clone() });
         }
         Ok(MovedTable { part: self.part, name: table.name.clone(), rows: from.rows, digest: from.finish() })
     }

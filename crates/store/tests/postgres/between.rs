@@ -1,14 +1,14 @@
 //! Moves between a directory and a server: all copies of the store are identical.
 
 use market::Timestamp;
-use store::{Access, Accounts, Move, MoveError, Place, Security, Store, StoreError};
+use store::{Access, Accounts, Move, MoveError, StoreUrl, Security, Store, StoreError};
 
 use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::moving::{content, findings, moving};
 
 /// Creates a store in a directory, with data of every kind.
-fn in_a_directory(dir: &Place) -> Accounts {
+fn in_a_directory(dir: &StoreUrl) -> Accounts {
     let store = Store::open(dir, Access::Write { now: NOW }).unwrap();
     for number in 1..700 {
         put(&store, &minutes(&format!("{number}.HK")), &[], &[block(1, 4), block(5, 9)]);
@@ -23,10 +23,10 @@ fn in_a_directory(dir: &Place) -> Accounts {
 #[test]
 fn moving_to_a_server_and_back_preserves_everything() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
-    let [from, back] = ["from", "back"].map(|name| Place::from(dir.path().join(name)));
+    let [from, back] = ["from", "back"].map(|name| StoreUrl::from(dir.path().join(name)));
     let accounts = in_a_directory(&from);
-    let there = Place::from(&home);
-    let digests = |from: &Place, to: &Place| {
+    let there = StoreUrl::from(&home);
+    let digests = |from: &StoreUrl, to: &StoreUrl| {
         let copied = moving(from, to).unwrap();
         let tables = copied.tables.clone();
         copied.finish().unwrap();
@@ -54,11 +54,11 @@ fn moving_to_a_server_and_back_preserves_everything() {
 #[test]
 fn a_move_from_a_server_blocks_account_changes() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
-    let from = Place::from(&home);
+    let from = StoreUrl::from(&home);
     put(&Store::open(&from, Access::Write { now: NOW }).unwrap(), &minutes("700.HK"), &[], &[block(1, 4)]);
     let accounts = Accounts::open(&from, NOW).unwrap();
     add(&accounts, "ann").unwrap();
-    let to = Place::from(dir.path().join("there"));
+    let to = StoreUrl::from(dir.path().join("there"));
     let mut tried = false;
     let copied = Move { from: &from, to: &to, now: NOW }.run(&mut |progress| {
         if progress.part == store::Part::Accounts && !tried {
@@ -77,7 +77,7 @@ fn a_move_from_a_server_blocks_account_changes() {
 #[test]
 fn a_recently_seen_server_blocks_a_move() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
-    let from = Place::from(&home);
+    let from = StoreUrl::from(&home);
     drop(Store::open(&from, Access::Write { now: NOW }).unwrap());
     drop(Accounts::open(&from, NOW).unwrap());
     let seen = |ago_s: i64| {
@@ -89,7 +89,7 @@ fn a_recently_seen_server_blocks_a_move() {
             &format!("insert into node (id, name, started_us, seen_us, incarnation) values {node}"),
         );
     };
-    let to = Place::from(dir.path().join("there"));
+    let to = StoreUrl::from(dir.path().join("there"));
     seen(1);
     let refused = moving(&from, &to).unwrap_err();
     assert!(matches!(&refused, MoveError::InUse { by, .. } if by == "a server"), "{refused:?}");
@@ -101,14 +101,14 @@ fn a_recently_seen_server_blocks_a_move() {
 #[test]
 fn a_failed_target_leaves_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
-    let from = Place::from(dir.path().join("from"));
+    let from = StoreUrl::from(dir.path().join("from"));
     drop(Store::open(&from, Access::Write { now: Timestamp(1) }).unwrap());
     let home = Home::in_database("");
     let name = home.on_server().database_sql("select current_database()").unwrap();
     home.on_server()
         .database_sql(&format!("alter database {name} set default_transaction_read_only = on"))
         .unwrap();
-    let refused = moving(&from, &Place::from(&home)).unwrap_err();
+    let refused = moving(&from, &StoreUrl::from(&home)).unwrap_err();
     assert!(matches!(refused, MoveError::Store(StoreError::ReadOnlyServer { .. })), "{refused:?}");
     let schemas = "select count(*) from pg_namespace where nspname not like 'pg\\_%' and nspname not in ('public', 'information_schema')";
     assert_eq!(home.on_server().database_sql(schemas).unwrap(), "0");
@@ -117,10 +117,10 @@ fn a_failed_target_leaves_nothing_behind() {
 #[test]
 fn a_change_during_a_move_is_detected_at_the_end() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
-    let from = Place::from(&home);
+    let from = StoreUrl::from(&home);
     put(&Store::open(&from, Access::Write { now: NOW }).unwrap(), &minutes("700.HK"), &[], &[block(1, 4)]);
     add(&Accounts::open(&from, NOW).unwrap(), "ann").unwrap();
-    let to = Place::from(dir.path().join("there"));
+    let to = StoreUrl::from(dir.path().join("there"));
     let copied = moving(&from, &to).unwrap();
     // No lock on candles is held between the copy and the finish.
     let idle = format!(
@@ -137,9 +137,9 @@ fn a_change_during_a_move_is_detected_at_the_end() {
 #[test]
 fn a_move_without_its_lease_stops() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
-    let from = Place::from(dir.path().join("from"));
+    let from = StoreUrl::from(dir.path().join("from"));
     let accounts = in_a_directory(&from);
-    let to = Place::from(&home);
+    let to = StoreUrl::from(&home);
     let mut rows = String::new();
     let table = "select count(*) from account";
     let stopped = Move { from: &from, to: &to, now: NOW }.run(&mut |progress| {
@@ -158,9 +158,9 @@ fn a_move_without_its_lease_stops() {
 #[test]
 fn a_store_can_be_moved_without_owning_the_tables() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
-    let from = Place::from(dir.path().join("from"));
+    let from = StoreUrl::from(dir.path().join("from"));
     in_a_directory(&from);
-    let owned = Place::from(&home);
+    let owned = StoreUrl::from(&home);
     drop(Store::open(&owned, Access::Write { now: NOW }).unwrap());
     drop(Accounts::open(&owned, NOW).unwrap());
     let server = home.on_server();
@@ -173,7 +173,7 @@ fn a_store_can_be_moved_without_owning_the_tables() {
          grant usage, select, update on all sequences in schema {candles}, {accounts} to {role}"
     );
     server.database_sql(&grants).unwrap();
-    let to: Place = server.url_of(&role, server.server().port(), "").parse().unwrap();
+    let to: StoreUrl = server.url_of(&role, server.server().port(), "").parse().unwrap();
     moving(&from, &to).unwrap().finish().unwrap();
     assert_eq!(content(&to), content(&from));
     server.database_sql(&format!("drop owned by {role}; drop role {role}")).unwrap();
@@ -182,7 +182,7 @@ fn a_store_can_be_moved_without_owning_the_tables() {
 #[test]
 fn a_nul_in_a_text_is_replaced_on_postgresql() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
-    let [from, copy] = ["from", "copy"].map(|name| Place::from(dir.path().join(name)));
+    let [from, copy] = ["from", "copy"].map(|name| StoreUrl::from(dir.path().join(name)));
     let store = Store::open(&from, Access::Write { now: NOW }).unwrap();
     let security = Security { name_en: Some("Ten\0cent".to_owned()), ..Security::new(symbol("700.HK")) };
     let mut writer = store.writer().unwrap();
@@ -190,8 +190,8 @@ fn a_nul_in_a_text_is_replaced_on_postgresql() {
     batch.put_security(&security).unwrap();
     batch.commit().unwrap();
     drop(writer);
-    let to = Place::from(&home);
-    let name = |place: &Place| {
+    let to = StoreUrl::from(&home);
+    let name = |place: &StoreUrl| {
         let mut reader = Store::open(place, Access::Read).unwrap().reader().unwrap();
         reader.view().security(&symbol("700.HK")).unwrap().unwrap().name_en.unwrap()
     };
@@ -204,9 +204,9 @@ fn a_nul_in_a_text_is_replaced_on_postgresql() {
 #[test]
 fn a_database_without_its_first_migration_has_no_accounts() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
-    let from = Place::from(dir.path().join("from"));
+    let from = StoreUrl::from(dir.path().join("from"));
     in_a_directory(&from);
-    let to = Place::from(&home);
+    let to = StoreUrl::from(&home);
     drop(Accounts::open(&to, NOW).unwrap());
     assert!(Accounts::is_there(&to).unwrap());
     // A process that is stopped after creating the migration table leaves this state.
@@ -225,10 +225,10 @@ fn a_database_without_its_first_migration_has_no_accounts() {
 #[test]
 fn an_incomplete_target_is_reported() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
-    let from = Place::from(dir.path().join("from"));
+    let from = StoreUrl::from(dir.path().join("from"));
     in_a_directory(&from);
-    let to = Place::from(&home);
-    let Place::Server(address) = &to else { panic!("{to}") };
+    let to = StoreUrl::from(&home);
+    let StoreUrl::Server(address) = &to else { panic!("{to}") };
     let copied = moving(&from, &to).unwrap();
     let half = store::occupancy(address).unwrap();
     copied.finish().unwrap();

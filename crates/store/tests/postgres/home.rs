@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use store::Place;
+use store::StoreUrl;
 
 use crate::harness;
 
@@ -25,7 +25,7 @@ pub(crate) struct Home(harness::Place);
 
 impl Home {
     pub(crate) fn new() -> Home {
-        Home(harness::server().place())
+        Home(harness::server().url())
     }
 
     /// Creates a separate database. `terms` are options of `create database`.
@@ -88,8 +88,8 @@ impl Home {
     }
 }
 
-impl From<&Home> for Place {
-    fn from(home: &Home) -> Place {
+impl From<&Home> for StoreUrl {
+    fn from(home: &Home) -> StoreUrl {
         home.text().parse().unwrap()
     }
 }

@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use store::{Access, Accounts, AuditFilter, Depth, Place, Spend, Store, StoreError};
+use store::{Access, Accounts, AuditFilter, Depth, StoreUrl, Spend, Store, StoreError};
 
 use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::wire::{Mode, Wire};
 
 /// Returns a home, a proxy to its server, and the home's address through the proxy.
-fn over_a_wire() -> (Home, Wire, Place) {
+fn over_a_wire() -> (Home, Wire, StoreUrl) {
     let home = Home::new();
     let wire = Wire::to(home.on_server().server().port());
     let place = home.on_server().url_of("postgres", wire.port, "&connect_timeout=2").parse().unwrap();

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use store::{Access, CopyLoad, CopySettings, NewBlock, Place, Series, Store, StoreError};
+use store::{Access, CopyLoad, CopySettings, NewBlock, StoreUrl, Series, Store, StoreError};
 
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::wire::{Mode, Wire};
@@ -15,7 +15,7 @@ struct Node {
     _cache: tempfile::TempDir,
 }
 
-fn node(place: impl Into<Place>) -> Node {
+fn node(place: impl Into<StoreUrl>) -> Node {
     let cache = tempfile::tempdir().unwrap();
     let dir = cache.path().to_owned();
     let settings = CopySettings { dir, bytes_max: 1 << 30, offline_window: Duration::from_secs(600) };
@@ -126,7 +126,7 @@ fn a_disconnected_server_serves_cached_symbols() {
         put(&store, &minutes(text), &[], &[block(0, 9)]);
     }
     let wire = Wire::to(home.on_server().server().port());
-    let place: Place = home.on_server().url_of("postgres", wire.port, "&connect_timeout=2").parse().unwrap();
+    let place: StoreUrl = home.on_server().url_of("postgres", wire.port, "&connect_timeout=2").parse().unwrap();
     let node = node(&place);
     node.hold(&["1.HK"]);
     node.bodies(&minutes("1.HK")).unwrap();

@@ -1,7 +1,7 @@
 //! Unsuitable servers and databases: each has a specific error of one line, and a failed attempt
 //! leaves nothing behind.
 
-use store::{Access, Accounts, Place, Store, StoreError};
+use store::{Access, Accounts, StoreUrl, Store, StoreError};
 
 use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put};
@@ -10,12 +10,12 @@ use crate::harness;
 const WRITE: Access = Access::Write { now: NOW };
 
 /// Opens both parts of a store for writing, and returns their errors.
-fn refusals(place: &Place) -> [StoreError; 2] {
+fn refusals(place: &StoreUrl) -> [StoreError; 2] {
     [Store::open(place, WRITE).unwrap_err(), Accounts::open(place, NOW).unwrap_err()]
 }
 
 /// Checks that both errors are one line with these words, and that no schema was created.
-fn check(home: &Home, place: &Place, words: &str, is_it: impl Fn(&StoreError) -> bool) {
+fn check(home: &Home, place: &StoreUrl, words: &str, is_it: impl Fn(&StoreError) -> bool) {
     for error in refusals(place) {
         assert!(is_it(&error), "{error:?}");
         let text = error.to_string();
@@ -79,7 +79,7 @@ fn a_read_only_database_is_refused_for_writing() {
 fn an_exhausted_pool_is_distinguished_from_an_unreachable_server() {
     let home = Home::new();
     let port = home.on_server().server().port();
-    let place: Place = home.on_server().url_of("postgres", port, "&pool=4").parse().unwrap();
+    let place: StoreUrl = home.on_server().url_of("postgres", port, "&pool=4").parse().unwrap();
     let store = Store::open(&place, WRITE).unwrap();
     put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
     assert_eq!(store.readers_max(), Some(1));
@@ -178,7 +178,7 @@ fn a_schema_created_by_another_role_is_accepted() {
         "create role {role} login; create schema {candles} authorization {role}; create schema {accounts} authorization {role}"
     );
     server.database_sql(&made).unwrap();
-    let place: Place = server.url_of(&role, server.server().port(), "").parse().unwrap();
+    let place: StoreUrl = server.url_of(&role, server.server().port(), "").parse().unwrap();
     put(&Store::open(&place, WRITE).unwrap(), &minutes("700.HK"), &[], &[block(1, 2)]);
     add(&Accounts::open(&place, NOW).unwrap(), "ann").unwrap();
     server.database_sql(&format!("drop owned by {role} cascade; drop role {role}")).unwrap();

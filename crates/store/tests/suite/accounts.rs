@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use market::Timestamp;
 use store::{
     AccountId, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditNote, Credential, LevelChange,
-    MonthUsage, NewAccountRow, OrderReport, Place, RateRow, RecordedLevel, ReportedAssetsRow,
+    MonthUsage, NewAccountRow, OrderReport, StoreUrl, RateRow, RecordedLevel, ReportedAssetsRow,
     ReportedOrdersRow, RightRow, Spend, StoreError,
 };
 
@@ -282,7 +282,7 @@ fn processes_are_granted_exactly_the_quota() {
 #[test]
 #[ignore = "the other process of the test above"]
 fn a_process_that_spends() {
-    let place: Place = std::env::var("SPEND_IN").unwrap().parse().unwrap();
+    let place: StoreUrl = std::env::var("SPEND_IN").unwrap().parse().unwrap();
     let accounts = Accounts::open(&place, NOW).unwrap();
     let from = std::env::var("SPEND_FROM").unwrap().parse().unwrap();
     let id = accounts.account_named("alice").unwrap().unwrap().id;

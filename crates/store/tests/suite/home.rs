@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use store::Place;
+use store::StoreUrl;
 
 /// Whether rows are sealed and counted, so that a check detects changes that bypassed the store.
 pub(crate) const SEALED: bool = true;
@@ -33,7 +33,7 @@ impl Home {
 
     /// Returns the URL of the store, to be passed to another process.
     pub(crate) fn text(&self) -> String {
-        Place::from(self).to_string()
+        StoreUrl::from(self).to_string()
     }
 
     /// Runs statements in `candles` or `accounts`, bypassing the store and foreign keys.
@@ -76,8 +76,8 @@ impl Home {
     }
 }
 
-impl From<&Home> for Place {
-    fn from(home: &Home) -> Place {
+impl From<&Home> for StoreUrl {
+    fn from(home: &Home) -> StoreUrl {
         home.path().into()
     }
 }

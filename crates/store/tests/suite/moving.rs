@@ -3,19 +3,19 @@
 use std::ops::ControlFlow;
 
 use store::{
-    Access, Accounts, AuditFilter, Copied, Depth, Move, MoveError, MoveProgress, MoveStage, Place, Store,
+    Access, Accounts, AuditFilter, Copied, Depth, Move, MoveError, MoveProgress, MoveStage, StoreUrl, Store,
     StoreError,
 };
 
 use crate::accounts::{add, note};
 use crate::fixture::{Fresh, Home, NOW, block, fresh, minutes, put};
 
-pub(crate) fn moving(from: &Place, to: &Place) -> Result<Copied, MoveError> {
+pub(crate) fn moving(from: &StoreUrl, to: &StoreUrl) -> Result<Copied, MoveError> {
     interrupted(from, to, usize::MAX)
 }
 
 /// Like [`moving`], but stops after `steps` steps.
-fn interrupted(from: &Place, to: &Place, steps: usize) -> Result<Copied, MoveError> {
+fn interrupted(from: &StoreUrl, to: &StoreUrl, steps: usize) -> Result<Copied, MoveError> {
     let mut left = steps;
     Move { from, to, now: NOW }.run(&mut |_| {
         left = left.saturating_sub(1);
@@ -24,14 +24,14 @@ fn interrupted(from: &Place, to: &Place, steps: usize) -> Result<Copied, MoveErr
 }
 
 /// Returns the number of findings in a store.
-pub(crate) fn findings(place: &Place) -> usize {
+pub(crate) fn findings(place: &StoreUrl) -> usize {
     let store = Store::open(place, Access::Read).unwrap();
     let tables = store.reader().unwrap().check(Depth::Full, |_, _, _| None).unwrap().len();
     tables + Accounts::look(place).unwrap().check(Depth::Full).unwrap().len()
 }
 
 /// Returns all blocks with their bytes, accounts and audit rows of a store, as text.
-pub(crate) fn content(place: &Place) -> String {
+pub(crate) fn content(place: &StoreUrl) -> String {
     let store = Store::open(place, Access::Read).unwrap();
     let mut reader = store.reader().unwrap();
     let mut text = format!("version {}\n", reader.version().unwrap());
@@ -65,7 +65,7 @@ pub(crate) fn filled() -> (Fresh, Accounts) {
     (fresh, accounts)
 }
 
-fn place(fresh: &Fresh) -> Place {
+fn place(fresh: &Fresh) -> StoreUrl {
     (&fresh.home).into()
 }
 
@@ -85,7 +85,7 @@ fn a_moved_store_has_the_same_blocks_accounts_and_numbers() {
     let revoked = accounts.account_named("account 3").unwrap().unwrap().id;
     assert!(accounts.revoke(revoked, &note(NOW)).unwrap());
     let (home, from_place) = (Home::new(), place(&from));
-    let to = Place::from(&home);
+    let to = StoreUrl::from(&home);
     let copied = moving(&from_place, &to).unwrap();
     assert!(!copied.resumed && copied.has_accounts());
     let rows = |name: &str| copied.tables.iter().find(|table| table.name == name).unwrap().rows;
@@ -112,14 +112,14 @@ fn an_interrupted_move_can_be_resumed() {
     let before = content(&from);
     let mut steps = 0;
     let whole = Home::new();
-    let copied = Move { from: &from, to: &Place::from(&whole), now: NOW }.run(&mut |_| {
+    let copied = Move { from: &from, to: &StoreUrl::from(&whole), now: NOW }.run(&mut |_| {
         steps += 1;
         ControlFlow::Continue(())
     });
     copied.unwrap().finish().unwrap();
     for stop in (1..=steps).step_by(19) {
         let home = Home::new();
-        let to = Place::from(&home);
+        let to = StoreUrl::from(&home);
         assert!(matches!(interrupted(&from, &to, stop), Err(MoveError::Stopped)), "{stop}");
         let refused = Store::open(&to, Access::Read).unwrap_err();
         assert!(matches!(refused, StoreError::HalfMoved { .. }), "{stop}: {refused:?}");
@@ -143,7 +143,7 @@ fn an_interrupted_move_can_be_resumed() {
 fn an_unfinished_move_is_finished_by_the_next_one() {
     let (from, _accounts) = filled();
     let (from, home) = (place(&from), Home::new());
-    let to = Place::from(&home);
+    let to = StoreUrl::from(&home);
     drop(moving(&from, &to).unwrap());
     assert!(matches!(Store::open(&to, Access::Read), Err(StoreError::HalfMoved { .. })));
     let copied = moving(&from, &to).unwrap();
@@ -163,7 +163,7 @@ fn a_move_never_mixes_with_existing_data() {
     assert!(matches!(refused, MoveError::Same { .. }), "{refused:?}");
     // The target has a part of another move.
     let home = Home::new();
-    let to = Place::from(&home);
+    let to = StoreUrl::from(&home);
     assert!(matches!(interrupted(&other, &to, 5), Err(MoveError::Stopped)));
     let refused = moving(&from, &to).unwrap_err();
     assert!(matches!(refused, MoveError::Other { .. }), "{refused:?}");
@@ -188,7 +188,7 @@ fn a_move_is_not_resumed_if_the_source_has_changed() {
     let (from, accounts) = full();
     for of_candles in [true, false] {
         let home = Home::new();
-        let to = Place::from(&home);
+        let to = StoreUrl::from(&home);
         assert!(matches!(interrupted(&place(&from), &to, 9), Err(MoveError::Stopped)));
         match of_candles {
             true => drop(put(&from.store, &minutes("9988.HK"), &[], &[block(1, 2)])),
@@ -204,7 +204,7 @@ fn no_import_can_run_during_a_move() {
     let (from, _accounts) = filled();
     let home = Home::new();
     let mut tried = 0;
-    let (source, target) = (place(&from), Place::from(&home));
+    let (source, target) = (place(&from), StoreUrl::from(&home));
     let copied = Move { from: &source, to: &target, now: NOW }.run(&mut |_| {
         tried += 1;
         if tried == 1 {
@@ -222,7 +222,7 @@ fn a_store_in_use_by_a_server_is_not_moved() {
     let (from, _accounts) = filled();
     let serving = from.store.job_lock().unwrap().unwrap();
     let home = Home::new();
-    let to = Place::from(&home);
+    let to = StoreUrl::from(&home);
     let refused = moving(&place(&from), &to).unwrap_err();
     assert!(matches!(refused, MoveError::InUse { .. }), "{refused:?}");
     assert!(matches!(Store::open(&to, Access::Read), Err(StoreError::Absent { .. })));
@@ -236,7 +236,7 @@ fn a_store_without_accounts_can_be_moved() {
     let from = fresh();
     put(&from.store, &minutes("700.HK"), &[], &[block(1, 4)]);
     let home = Home::new();
-    let to = Place::from(&home);
+    let to = StoreUrl::from(&home);
     let copied = moving(&place(&from), &to).unwrap();
     assert!(!copied.has_accounts());
     copied.finish().unwrap();
@@ -249,7 +249,7 @@ fn a_store_without_accounts_can_be_moved() {
 fn a_move_with_differing_copies_is_not_finished() {
     let (from, _accounts) = filled();
     let home = Home::new();
-    let (source, target) = (place(&from), Place::from(&home));
+    let (source, target) = (place(&from), StoreUrl::from(&home));
     let mut is_bent = false;
     let refused = Move { from: &source, to: &target, now: NOW }.run(&mut |progress: MoveProgress<'_>| {
         // The blocks are already copied.

@@ -2,7 +2,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use store::{Access, ImportState, NewImport, Place, Security, Store, StoreError};
+use store::{Access, ImportState, NewImport, StoreUrl, Security, Store, StoreError};
 
 use crate::fixture::{HELD_ON, NOW, block, fresh, minutes, put, spans, symbol};
 
@@ -132,7 +132,7 @@ fn once_it_is_let_go<T>(take: impl Fn() -> Result<T, StoreError>) -> T {
 #[test]
 #[ignore = "not a test: the process that the test above starts and kills"]
 fn doomed_writer() {
-    let place: Place = std::env::var(DOOMED_PLACE).unwrap().parse().unwrap();
+    let place: StoreUrl = std::env::var(DOOMED_PLACE).unwrap().parse().unwrap();
     let store = Store::open(&place, Access::Write { now: NOW }).unwrap();
     let mut writer = store.writer().unwrap();
     let mut batch = writer.begin().unwrap();

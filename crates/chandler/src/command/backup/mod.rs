@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
-use store::{Backup, KeyFile, Manifest, Part, Place};
+use store::{Backup, KeyFile, Manifest, Part, StoreUrl};
 pub(super) use watched::{CheckDepth, Interruptible, UNCHANGED, Words};
 
 use crate::clock::Clock;
@@ -55,20 +55,20 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
-    let directory = match (context.place()?, &arguments.verify) {
-        (Place::Path(directory), None) => directory,
-        (Place::Path(_), Some(backup)) => {
+    let directory = match (context.url()?, &arguments.verify) {
+        (StoreUrl::Path(directory), None) => directory,
+        (StoreUrl::Path(_), Some(backup)) => {
             let backup = backup.display();
             return Err(usage(format!(
                 "--verify is for PostgreSQL backups: a backup of a directory is verified with `chandler restore \
                 {backup} --check`"
             )));
         }
-        (Place::Server(address), Some(backup)) => {
+        (StoreUrl::Server(address), Some(backup)) => {
             let into = arguments.into.as_deref();
             return server::verify(address, backup, into, context, arguments.progress, arguments.format);
         }
-        (Place::Server(address), None) => {
+        (StoreUrl::Server(address), None) => {
             let to = arguments.destination.as_deref().unwrap_or(Path::new("."));
             return server::say_backup(address, to, context, arguments.format);
         }

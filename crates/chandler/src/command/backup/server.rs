@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
-use store::{Access, Accounts, Address, Depth, Place, Scratch, Store, StoreError};
+use store::{Access, Accounts, Address, Depth, StoreUrl, Scratch, Store, StoreError};
 
 use super::Interruptible;
 use crate::clock::Clock;
@@ -48,7 +48,7 @@ pub(crate) fn say_backup(
             what: "verification: restores the file into a temporary database and reads it completely",
             command: format!(
                 "chandler --store {} backup --verify {dump}",
-                shell_word(&store_word(context.place()?))
+                shell_word(&store_word(context.url()?))
             ),
         },
         Instead {
@@ -79,7 +79,7 @@ pub(crate) fn say_restore(
     context: &CommandContext,
     format: Format,
 ) -> Result<(), Failure> {
-    if let Ok(running @ 1..) = store::servers(context.place()?) {
+    if let Ok(running @ 1..) = store::servers(context.url()?) {
         let servers = output::count(running, "server");
         return Err(
             anyhow!("the store at {address} is open in {servers}: stop every server, then retry").into()
@@ -87,7 +87,7 @@ pub(crate) fn say_restore(
     }
     let (with, url) = (with_password(address), shell_word(&address.for_tools()));
     let file = shell_word(&from.display().to_string());
-    let store = shell_word(&store_word(context.place()?));
+    let store = shell_word(&store_word(context.url()?));
     let all = [
         Instead {
             what: "with every server stopped: replaces the store with a pg_dump file, in one transaction",
@@ -159,7 +159,7 @@ pub(crate) fn verify(
         return Err(Failure::Interrupted(format!("stopped: {} is not verified", backup.display())));
     }
     restored?;
-    let place = Place::from(&target);
+    let place = StoreUrl::from(&target);
     let looked = look(&place, context, flags);
     drop(scratch);
     let (report, accounts, findings) = looked?;
@@ -205,7 +205,7 @@ pub(crate) fn verify(
 
 type Looked = (history::CheckReport, u64, Vec<String>);
 
-fn look(place: &Place, context: &CommandContext, flags: progress::Flags) -> Result<Looked, Failure> {
+fn look(place: &StoreUrl, context: &CommandContext, flags: progress::Flags) -> Result<Looked, Failure> {
     let store = Store::open(place, Access::Read)?;
     let report = check::watched(&store, context.history.venues(), flags)?;
     if !Accounts::is_there(place)? {
@@ -220,7 +220,7 @@ fn look(place: &Place, context: &CommandContext, flags: progress::Flags) -> Resu
 /// no store.
 fn named_target(text: &str, address: &Address) -> Result<Address, Failure> {
     let place = crate::context::place(text, "--into")?;
-    let Place::Server(target) = &place else {
+    let StoreUrl::Server(target) = &place else {
         return Err(usage(
             "--into names a database on PostgreSQL: write --into postgres://USER@HOST/DATABASE",
         ));

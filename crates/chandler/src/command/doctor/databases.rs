@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use access::AccessError;
 use block::Block;
 use market::{Candles, Timestamp};
-use store::{Access, Accounts, Depth, Finding, Place, Store, StoreError};
+use store::{Access, Accounts, Depth, Finding, StoreUrl, Store, StoreError};
 
 use super::check::{AS_SERVICE, Check};
 use crate::command::check;
@@ -28,7 +28,7 @@ pub(super) fn all(context: &CommandContext, deep: bool, progress: progress::Flag
 
 fn store(context: &CommandContext, deep: bool, progress: progress::Flags) -> Check {
     const NAME: &str = "store";
-    let Ok(place) = context.place() else {
+    let Ok(place) = context.url() else {
         let says = "no store is given, and there is no home directory for a default";
         return Check::warn(NAME, says, "name it with --store sqlite:DIR or CHANDLER_STORE");
     };
@@ -149,7 +149,7 @@ fn sample(store: &Store) -> Checked {
 /// create them.
 fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
     const NAME: &str = "accounts";
-    let Ok(place) = context.place() else { return Vec::new() };
+    let Ok(place) = context.url() else { return Vec::new() };
     let look = || -> Result<Option<(Vec<Finding>, bool)>, StoreError> {
         if !Accounts::is_there(place)? {
             return Ok(None);
@@ -180,7 +180,7 @@ fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
 }
 
 /// Checks that the key file exists, is readable only by its owner, and decrypts the stored secrets.
-fn key(place: &Place, context: &CommandContext) -> Check {
+fn key(place: &StoreUrl, context: &CommandContext) -> Check {
     let name = if place.path().is_some() { KEY } else { KEY_OF_NODE };
     let access = access::Access::look_at(place, context.key_file().as_deref());
     match access.and_then(|access| access.check_key()) {

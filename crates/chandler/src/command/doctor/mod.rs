@@ -15,7 +15,7 @@ use ::server::{Concern, EXPOSURE_ADVICE, TlsError};
 use clap::Args;
 use market::Timestamp;
 use serde_json::{Value, json};
-use store::Place;
+use store::StoreUrl;
 
 use crate::clock::Clock;
 use crate::config::arguments::Arguments as ServeArguments;
@@ -72,7 +72,7 @@ impl Arguments {
         checks.push(machine::statements(config.settings().statement_font.as_deref()));
         checks.extend(machine::disk(context));
         let context = &context.again().with_key_file(&config.node.key_file);
-        if let Ok(Place::Server(address)) = context.place() {
+        if let Ok(StoreUrl::Server(address)) = context.url() {
             let node = config.settings().node;
             let folder = context.work_folder(node.cache.as_deref()).ok();
             checks.extend(folder.and_then(|folder| machine::cache(&folder, node.cache_size)));

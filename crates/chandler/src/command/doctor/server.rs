@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn away() -> HostSurvey {
-        let place = store::Place::from("x");
+        let place = store::StoreUrl::from("x");
         let error = StoreError::Away { what: "connect to the database", place, source: "nobody".into() };
         HostSurvey { at: "two:5432".to_owned(), found: Err(error) }
     }

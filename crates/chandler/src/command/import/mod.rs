@@ -237,7 +237,7 @@ fn dry_run(
     stop: &AtomicBool,
     context: &CommandContext,
 ) -> Result<Vec<Report>, Failure> {
-    let store = match Store::open(context.place()?, Access::Read) {
+    let store = match Store::open(context.url()?, Access::Read) {
         Ok(store) => Some(store),
         Err(StoreError::Absent { .. }) => None,
         Err(error) => return Err(error.into()),

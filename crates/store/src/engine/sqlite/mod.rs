@@ -14,7 +14,7 @@ use rusqlite::{CachedStatement, Connection, OpenFlags};
 use super::Fault;
 use super::error::{Depth, Flaw};
 use super::params::{BLOB_BYTES_MAX, Value};
-use super::place::{Owner, Place, Role};
+use super::store_url::{Owner, StoreUrl, Role};
 use crate::StoreError;
 use seal::SealMode;
 
@@ -91,13 +91,13 @@ impl Database {
             Some(address) => Connection::open_with_flags(address, access | OpenFlags::SQLITE_OPEN_URI),
             None => Connection::open_with_flags(path, access),
         };
-        let conn = opened.map_err(|error| StoreError::of(what, &Place::from(path), error.into()))?;
+        let conn = opened.map_err(|error| StoreError::of(what, &StoreUrl::from(path), error.into()))?;
         let mode = match role {
             Role::Reader | Role::Onlooker => SealMode::Reading,
             Role::Writer | Role::Draft | Role::Copy => SealMode::Writing,
         };
         let db = Database { conn, path: path.to_owned(), mode, seals: Cell::new(Seals::AtFirstUse) };
-        db.configure(role).map_err(|error| StoreError::of(what, &Place::from(path), error.into()))?;
+        db.configure(role).map_err(|error| StoreError::of(what, &StoreUrl::from(path), error.into()))?;
         // Fails if the file is not a database, or if its schema is damaged.
         let schema = db.conn.query_row(TABLES, [], |_| Ok(()));
         schema.map_err(|error| db.fail(HEADER)(error.into()))?;
@@ -334,7 +334,7 @@ impl Database {
         mut watch: impl FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let path = self.path.clone();
-        let fail = |error: rusqlite::Error| StoreError::of(what, &Place::from(&path), error.into());
+        let fail = |error: rusqlite::Error| StoreError::of(what, &StoreUrl::from(&path), error.into());
         let backup = Backup::new(&from.conn, &mut self.conn).map_err(fail)?;
         let mut waits = 0;
         loop {
@@ -358,7 +358,7 @@ impl Database {
     }
 
     pub(crate) fn fail(&self, what: &'static str) -> impl FnOnce(Fault) -> StoreError {
-        move |fault| StoreError::of(what, &Place::from(&self.path), fault)
+        move |fault| StoreError::of(what, &StoreUrl::from(&self.path), fault)
     }
 }
 

@@ -30,11 +30,11 @@ mod tests {
 
     use super::*;
     use crate::StoreError;
-    use crate::engine::Place;
+    use crate::engine::StoreUrl;
 
     #[test]
     fn errors_have_the_same_kind_on_both_paths() {
-        let place = Place::from("/store");
+        let place = StoreUrl::from("/store");
         let sqlite = |code| {
             let error = Error::SqliteFailure(ffi::Error::new(code), None);
             StoreError::of("try it", &place, error.into())

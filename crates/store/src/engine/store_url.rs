@@ -14,75 +14,75 @@ pub(crate) const KEY_FILE: &str = "secret.key";
 
 /// Location of a store, or of one of its databases.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum StoreUrl {
     /// A directory with SQLite files, or one of the files.
     Path(PathBuf),
     /// A PostgreSQL database.
     Server(Box<Address>),
 }
 
-impl Place {
+impl StoreUrl {
     /// Returns the directory or file, or `None` on PostgreSQL.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Place::Path(path) => Some(path),
-            Place::Server(_) => None,
+            StoreUrl::Path(path) => Some(path),
+            StoreUrl::Server(_) => None,
         }
     }
 }
 
-impl From<&Path> for Place {
-    fn from(path: &Path) -> Place {
-        Place::Path(path.to_owned())
+impl From<&Path> for StoreUrl {
+    fn from(path: &Path) -> StoreUrl {
+        StoreUrl::Path(path.to_owned())
     }
 }
 
-impl From<&PathBuf> for Place {
-    fn from(path: &PathBuf) -> Place {
-        Place::Path(path.clone())
+impl From<&PathBuf> for StoreUrl {
+    fn from(path: &PathBuf) -> StoreUrl {
+        StoreUrl::Path(path.clone())
     }
 }
 
-impl From<PathBuf> for Place {
-    fn from(path: PathBuf) -> Place {
-        Place::Path(path)
+impl From<PathBuf> for StoreUrl {
+    fn from(path: PathBuf) -> StoreUrl {
+        StoreUrl::Path(path)
     }
 }
 
-impl From<&str> for Place {
-    fn from(path: &str) -> Place {
-        Place::Path(path.into())
+impl From<&str> for StoreUrl {
+    fn from(path: &str) -> StoreUrl {
+        StoreUrl::Path(path.into())
     }
 }
 
-impl From<&Address> for Place {
-    fn from(address: &Address) -> Place {
-        Place::Server(Box::new(address.clone()))
+impl From<&Address> for StoreUrl {
+    fn from(address: &Address) -> StoreUrl {
+        StoreUrl::Server(Box::new(address.clone()))
     }
 }
 
-impl From<&Place> for Place {
-    fn from(place: &Place) -> Place {
+impl From<&StoreUrl> for StoreUrl {
+    fn from(place: &StoreUrl) -> StoreUrl {
         place.clone()
     }
 }
 
-impl FromStr for Place {
+impl FromStr for StoreUrl {
     type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Place, AddressError> {
+    fn from_str(text: &str) -> Result<StoreUrl, AddressError> {
         if Address::is_meant(text) {
-            return text.parse().map(|address| Place::Server(Box::new(address)));
+            return text.parse().map(|address| StoreUrl::Server(Box::new(address)));
         }
-        Ok(Place::Path(text.strip_prefix("sqlite:").unwrap_or(text).into()))
+        Ok(StoreUrl::Path(text.strip_prefix("sqlite:").unwrap_or(text).into()))
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Path(path) => path.display().fmt(f),
-            Place::Server(address) => address.fmt(f),
+            StoreUrl::Path(path) => path.display().fmt(f),
+            StoreUrl::Server(address) => address.fmt(f),
         }
     }
 }
