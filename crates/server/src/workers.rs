@@ -254,15 +254,15 @@ mod tests {
     const BOB: Share = Share { who: Who::Account(AccountId(2)), at_once: 5 };
 
     /// Creates requests that report their start and run until released.
-    struct Gate {
+    struct Auth {
         begun: mpsc::Receiver<&'static str>,
         sender: mpsc::Sender<&'static str>,
     }
 
-    impl Gate {
-        fn new() -> Gate {
+    impl Auth {
+        fn new() -> Auth {
             let (sender, begun) = mpsc::channel();
-            Gate { begun, sender }
+            Auth { begun, sender }
         }
 
         fn job(&self, name: &'static str) -> (impl FnOnce() + Send + 'static, mpsc::Sender<()>) {
@@ -276,7 +276,7 @@ mod tests {
             (work, open)
         }
 
-        async fn next(self) -> (Gate, &'static str) {
+        async fn next(self) -> (Auth, &'static str) {
             tokio::task::spawn_blocking(move || {
                 let name = self.begun.recv().unwrap();
                 (self, name)
@@ -289,26 +289,26 @@ mod tests {
     #[tokio::test]
     async fn no_caller_exceeds_its_share_of_threads() {
         let workers = Workers::new(3);
-        let mut gate = Gate::new();
+        let mut auth = Auth::new();
         let mut open = Vec::new();
         let two = Share { at_once: workers.most_at_once(), ..ANN };
         let mut actual = Vec::new();
         for _ in 0..10 {
-            let (work, opened) = gate.job("ann");
+            let (work, opened) = auth.job("ann");
             open.push(opened);
             actual.push(workers.submit(two, work).unwrap());
         }
         for _ in 0..2 {
-            (gate, _) = gate.next().await;
+            (auth, _) = auth.next().await;
         }
         assert_eq!(workers.load(), Load { threads: 3, running: 2, waiting: 8, refused: 0 });
         // One thread is immediately available for another caller.
-        let (work, opened) = gate.job("bob");
+        let (work, opened) = auth.job("bob");
         let of_bob = workers.submit(BOB, work).unwrap();
-        let (gate, name) = gate.next().await;
+        let (auth, name) = auth.next().await;
         assert_eq!(name, "bob");
         assert_eq!(workers.load().running, 3);
-        drop((opened, open, gate));
+        drop((opened, open, auth));
         of_bob.await.unwrap();
         for actual in actual {
             actual.await.unwrap();
@@ -318,10 +318,10 @@ mod tests {
     #[tokio::test]
     async fn callers_with_long_queues_alternate_with_others() {
         let workers = Workers::new(1);
-        let mut gate = Gate::new();
-        let (plug, pull) = gate.job("plug");
+        let mut auth = Auth::new();
+        let (plug, pull) = auth.job("plug");
         let plugged = workers.submit(ANN, plug).unwrap();
-        (gate, _) = gate.next().await;
+        (auth, _) = auth.next().await;
         let (order, ordered) = mpsc::channel();
         let note = |name: &'static str| {
             let order = order.clone();
@@ -331,7 +331,7 @@ mod tests {
         for _ in 0..3 {
             actual.push(workers.submit(BOB, note("bob")).unwrap());
         }
-        drop((pull, gate));
+        drop((pull, auth));
         plugged.await.unwrap();
         for actual in actual {
             actual.await.unwrap();
@@ -350,10 +350,10 @@ mod tests {
     #[tokio::test]
     async fn queues_are_bounded_per_caller_and_in_total() {
         let workers = Workers::new(1);
-        let mut gate = Gate::new();
-        let (plug, pull) = gate.job("plug");
+        let mut auth = Auth::new();
+        let (plug, pull) = auth.job("plug");
         let plugged = workers.submit(BOB, plug).unwrap();
-        (gate, _) = gate.next().await;
+        (auth, _) = auth.next().await;
         let mut actual = Vec::new();
         let fill = |number: i64, actual: &mut Vec<_>| {
             let share = Share { who: Who::Account(AccountId(number)), at_once: 5 };
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(workers.load().refused, 17);
         // Work whose receiver was dropped is skipped.
         drop(actual);
-        drop((pull, gate));
+        drop((pull, auth));
         plugged.await.unwrap();
         while workers.load().waiting > 0 {
             tokio::task::yield_now().await;
@@ -383,12 +383,12 @@ mod tests {
         let workers = Workers::new(1);
         assert!(workers.submit(ANN, || panic!("on purpose")).unwrap().await.is_err());
         assert_eq!(workers.submit(ANN, || 7).unwrap().await, Ok(7));
-        let mut gate = Gate::new();
-        let (plug, pull) = gate.job("plug");
+        let mut auth = Auth::new();
+        let (plug, pull) = auth.job("plug");
         let plugged = workers.submit(ANN, plug).unwrap();
-        (gate, _) = gate.next().await;
+        (auth, _) = auth.next().await;
         drop(workers.submit(ANN, || unreachable!("nobody waits for it")).unwrap());
-        drop((pull, gate));
+        drop((pull, auth));
         plugged.await.unwrap();
         assert_eq!(workers.submit(BOB, || 8).unwrap().await, Ok(8));
     }

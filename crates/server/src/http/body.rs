@@ -21,7 +21,7 @@ use super::routes::{Destination, RouteMatch};
 use crate::entrance::Entrance;
 use crate::intake::{Arriving, IntakeError};
 use crate::kit::{
-    Call, Gate, ListenerKind, Permitted, Problem, RequestNotes, Row, RowBody, Site, cookies, credentials,
+    Call, Auth, ListenerKind, Permitted, Problem, RequestNotes, Row, RowBody, Site, cookies, credentials,
 };
 use crate::refusal::Refusal;
 use crate::unsent::Held;
@@ -219,7 +219,7 @@ fn begin(
     declared: Option<u64>,
     entrance: &Entrance,
 ) -> Result<Arriving, Problem> {
-    let Gate::Permitted(Permitted { scope, or, .. }) = row.gate else { return Err(Problem::not_found()) };
+    let Auth::Permitted(Permitted { scope, or, .. }) = row.auth else { return Err(Problem::not_found()) };
     if entrance.listener_kind == ListenerKind::Internal {
         return Err(Problem::not_found());
     }

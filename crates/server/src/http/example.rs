@@ -7,11 +7,11 @@ use serde::Serialize;
 use crate::command;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Parameter, Tag, data};
-use crate::kit::{Admitted, Answer, Asks, Call, Problem, Row, Site, envelope};
+use crate::kit::{Admitted, Answer, Accepts, Call, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] =
-    &[Row::get("/v1/example/{symbol}", Asks::Account, Scope::Quote, Task::Data, show)
+    &[Row::get("/v1/example/{symbol}", Accepts::Account, Scope::Quote, Task::Data, show)
         .own_region_only()
         .doc(&DOC)];
 

@@ -17,7 +17,7 @@ use super::dated::whole;
 use super::{routes, statement};
 use crate::caller::{Client, Language};
 use crate::core::{Clock, Core};
-use crate::kit::{Admitted, Call, Gate, ListenerKind, Permitted, Problem, RequestNotes, Row, Site};
+use crate::kit::{Admitted, Call, Auth, ListenerKind, Permitted, Problem, RequestNotes, Row, Site};
 use crate::links::Links;
 use crate::market_clock::MarketClock;
 
@@ -106,7 +106,7 @@ impl InProcess {
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| Problem::not_found())?;
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let found = routes::way(&method, path).found;
-        let Some(Row { gate: Gate::Permitted(Permitted { answer, .. }), .. }) = found.row() else {
+        let Some(Row { auth: Auth::Permitted(Permitted { answer, .. }), .. }) = found.row() else {
             return Err(Problem::not_found());
         };
         let (headers, note) = (HeaderMap::new(), RequestNotes::default());

@@ -49,7 +49,7 @@ use crate::entrance::{ConnectionCount, Entrance};
 use crate::kit::credentials::{self, Addressed};
 use crate::kit::doc::Doc;
 use crate::kit::{
-    Answer, Call, Gate, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, counter,
+    Answer, Call, Auth, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, counter,
     envelope, open,
 };
 use crate::metrics::{Connection, Outcome};
@@ -215,7 +215,7 @@ where
     let (mut since, mut noted) = (Instant::now(), RequestFacts::default());
     let mut answer = if matches!(way.found, Destination::Upgrade) {
         upgrade::answer::<S>(request, entrance)
-    } else if let Some(Row { gate: Gate::AtOnce(_, answer), .. }) = way.row() {
+    } else if let Some(Row { auth: Auth::AtOnce(_, answer), .. }) = way.row() {
         answer()
     } else {
         let read = body::read(request, way, &entrance).await;
@@ -355,11 +355,11 @@ fn serve_target(call: &Call<'_>, target: Target, site: &Site) -> Result<Answer, 
 }
 
 fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem> {
-    match row.gate {
-        Gate::AtOnce(_, answer) => Ok(answer()),
-        Gate::Open(_, answer) => answer(call, site),
-        Gate::Watched(answer) => answer(call, site, call.watcher(site)?),
-        Gate::Permitted(permitted) => serve_permitted(call, permitted, row, site),
+    match row.auth {
+        Auth::AtOnce(_, answer) => Ok(answer()),
+        Auth::Open(_, answer) => answer(call, site),
+        Auth::Watched(answer) => answer(call, site, call.watcher(site)?),
+        Auth::Permitted(permitted) => serve_permitted(call, permitted, row, site),
     }
 }
 

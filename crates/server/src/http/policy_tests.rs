@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::tests::{NOW, connect_from, site_under, site_with};
 use super::{not_offered, routes};
-use crate::kit::{Gate, ListenerKind, Permitted, Site};
+use crate::kit::{Auth, ListenerKind, Permitted, Site};
 use crate::market_clock::tests::Ticking;
 
 const BACK: &str = "http://localhost:1/back";
@@ -107,13 +107,13 @@ pub(super) struct PolicyRequest {
 /// Returns one request per row and per missing feature.
 fn requests() -> Vec<PolicyRequest> {
     let rows = routes::GROUPS.into_iter().flatten().map(|row| {
-        let scope = match row.gate {
-            Gate::Permitted(Permitted { scope, or: Some(or), .. }) => {
+        let scope = match row.auth {
+            Auth::Permitted(Permitted { scope, or: Some(or), .. }) => {
                 format!("{} or {}", scope.as_str(), or.as_str())
             }
-            Gate::Permitted(permitted) => permitted.scope.as_str().to_owned(),
-            Gate::Watched(_) => "operator".to_owned(),
-            Gate::AtOnce(..) | Gate::Open(..) => "none".to_owned(),
+            Auth::Permitted(permitted) => permitted.scope.as_str().to_owned(),
+            Auth::Watched(_) => "operator".to_owned(),
+            Auth::AtOnce(..) | Auth::Open(..) => "none".to_owned(),
         };
         PolicyRequest { method: row.method, pattern: row.path, scope }
     });
@@ -416,7 +416,7 @@ async fn send(request: &PolicyRequest, symbol: &str, number: u32, site: &Arc<Sit
 async fn a_request_over_http_reads_the_market_clock_once() {
     let clock = Arc::new(Ticking::default());
     let (site, _dir) = site_under(clock.clone(), CANDLES);
-    let rows = routes::GROUPS.into_iter().flatten().filter(|row| matches!(row.gate, Gate::Permitted(_)));
+    let rows = routes::GROUPS.into_iter().flatten().filter(|row| matches!(row.auth, Auth::Permitted(_)));
     let (mut number, mut answered) = (0, 0);
     for row in rows {
         let request = PolicyRequest { method: row.method, pattern: row.path, scope: String::new() };

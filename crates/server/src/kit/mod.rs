@@ -32,5 +32,5 @@ pub(crate) use call::{
 pub(crate) use credentials::{Admitted, Watcher};
 pub(crate) use envelope::Problem;
 pub(crate) use pace::RowPace;
-pub(crate) use row::{Asks, Audience, Gate, OpenHandler, Permitted, PermittedHandler, Row, RowBody};
+pub(crate) use row::{Accepts, Audience, Auth, OpenHandler, Permitted, PermittedHandler, Row, RowBody};
 pub(crate) use site::{CONNECTIONS_EACH, Holdings, Site, base_url};

@@ -16,7 +16,7 @@ pub(crate) struct Row {
     pub(crate) method: &'static str,
     /// Path pattern. A segment in braces is a parameter and matches any non-empty text.
     pub(crate) path: &'static str,
-    pub(crate) gate: Gate,
+    pub(crate) auth: Auth,
     pub(crate) home: Home,
     pub(crate) effect: Effect,
     pub(crate) body: RowBody,
@@ -38,7 +38,7 @@ pub(crate) enum RowBody {
 /// Who may call the endpoint, and its handler. Handlers that need authentication take a permit as
 /// an argument, so a row that does not check for one does not compile.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Gate {
+pub(crate) enum Auth {
     /// Answered without a worker thread, so that a liveness check does not fail when all of them
     /// are busy.
     AtOnce(Audience, fn() -> Answer),
@@ -56,7 +56,7 @@ pub(crate) type PermittedHandler = fn(&Call<'_>, &Site, Admitted) -> Result<Answ
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permitted {
-    pub(crate) asks: Asks,
+    pub(crate) accepts: Accepts,
     /// Scope that the credentials must have.
     pub(crate) scope: Scope,
     /// Alternative scope.
@@ -78,7 +78,7 @@ pub(crate) enum Audience {
 
 /// The credentials that an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum Accepts {
     /// A signature or bearer token in the headers. For endpoints that only SDKs call, and for
     /// issuing credentials that outlive a browser session.
     Program,
@@ -93,50 +93,50 @@ pub(crate) enum Asks {
 impl Row {
     pub(crate) const fn get(
         path: &'static str,
-        asks: Asks,
+        accepts: Accepts,
         scope: Scope,
         task: Task,
         handler: PermittedHandler,
     ) -> Row {
-        Row::new("GET", path, task, Gate::permitted(asks, scope, handler))
+        Row::new("GET", path, task, Auth::permitted(accepts, scope, handler))
     }
 
     pub(crate) const fn post(
         path: &'static str,
-        asks: Asks,
+        accepts: Accepts,
         scope: Scope,
         task: Task,
         handler: PermittedHandler,
     ) -> Row {
-        Row::new("POST", path, task, Gate::permitted(asks, scope, handler))
+        Row::new("POST", path, task, Auth::permitted(accepts, scope, handler))
     }
 
     pub(crate) const fn put(
         path: &'static str,
-        asks: Asks,
+        accepts: Accepts,
         scope: Scope,
         task: Task,
         handler: PermittedHandler,
     ) -> Row {
-        Row::new("PUT", path, task, Gate::permitted(asks, scope, handler))
+        Row::new("PUT", path, task, Auth::permitted(accepts, scope, handler))
     }
 
     pub(crate) const fn delete(
         path: &'static str,
-        asks: Asks,
+        accepts: Accepts,
         scope: Scope,
         task: Task,
         handler: PermittedHandler,
     ) -> Row {
-        Row::new("DELETE", path, task, Gate::permitted(asks, scope, handler))
+        Row::new("DELETE", path, task, Auth::permitted(accepts, scope, handler))
     }
 
     pub(crate) const fn open_get(path: &'static str, to: Audience, task: Task, handler: OpenHandler) -> Row {
-        Row::new("GET", path, task, Gate::Open(to, handler))
+        Row::new("GET", path, task, Auth::Open(to, handler))
     }
 
     pub(crate) const fn open_post(path: &'static str, to: Audience, task: Task, handler: OpenHandler) -> Row {
-        Row::new("POST", path, task, Gate::Open(to, handler))
+        Row::new("POST", path, task, Auth::Open(to, handler))
     }
 
     pub(crate) const fn open_delete(
@@ -145,7 +145,7 @@ impl Row {
         task: Task,
         handler: OpenHandler,
     ) -> Row {
-        Row::new("DELETE", path, task, Gate::Open(to, handler))
+        Row::new("DELETE", path, task, Auth::Open(to, handler))
     }
 
     pub(crate) const fn at_once(
@@ -154,18 +154,18 @@ impl Row {
         task: Task,
         handler: fn() -> Answer,
     ) -> Row {
-        Row::new("GET", path, task, Gate::AtOnce(to, handler))
+        Row::new("GET", path, task, Auth::AtOnce(to, handler))
     }
 
     pub(crate) const fn watched(path: &'static str, task: Task, handler: WatchedHandler) -> Row {
-        Row::new("GET", path, task, Gate::Watched(handler))
+        Row::new("GET", path, task, Auth::Watched(handler))
     }
 
-    const fn new(method: &'static str, path: &'static str, task: Task, gate: Gate) -> Row {
+    const fn new(method: &'static str, path: &'static str, task: Task, auth: Auth) -> Row {
         Row {
             method,
             path,
-            gate,
+            auth,
             home: Home::Anywhere,
             effect: Effect::ByMethod,
             body: RowBody::Whole,
@@ -207,21 +207,21 @@ impl Row {
 
     /// Adds an alternative scope.
     pub(crate) const fn or_scope(self, scope: Scope) -> Row {
-        let gate = match self.gate {
-            Gate::Permitted(permitted) => Gate::Permitted(Permitted { or: Some(scope), ..permitted }),
-            gate => gate,
+        let auth = match self.auth {
+            Auth::Permitted(permitted) => Auth::Permitted(Permitted { or: Some(scope), ..permitted }),
+            auth => auth,
         };
-        Row { gate, ..self }
+        Row { auth, ..self }
     }
 
     /// Sets the response format for requests refused by authentication, authorization or the rate
     /// limit.
     pub(crate) const fn refusing(self, refuse: fn(Problem) -> Answer) -> Row {
-        let gate = match self.gate {
-            Gate::Permitted(permitted) => Gate::Permitted(Permitted { refuse, ..permitted }),
-            gate => gate,
+        let auth = match self.auth {
+            Auth::Permitted(permitted) => Auth::Permitted(Permitted { refuse, ..permitted }),
+            auth => auth,
         };
-        Row { gate, ..self }
+        Row { auth, ..self }
     }
 
     /// Returns the row's rules for authentication.
@@ -230,47 +230,47 @@ impl Row {
     }
 
     /// Returns the accepted credentials, or `None` if the endpoint needs none.
-    fn asks(&self) -> Option<Asks> {
-        match self.gate {
-            Gate::Permitted(Permitted { asks, .. }) => Some(asks),
-            Gate::AtOnce(..) | Gate::Open(..) | Gate::Watched(_) => None,
+    fn accepts(&self) -> Option<Accepts> {
+        match self.auth {
+            Auth::Permitted(Permitted { accepts, .. }) => Some(accepts),
+            Auth::AtOnce(..) | Auth::Open(..) | Auth::Watched(_) => None,
         }
     }
 
     /// Returns whether the request is authenticated before the handler is called.
     pub(crate) fn needs_proof(&self) -> bool {
-        self.asks().is_some()
+        self.accepts().is_some()
     }
 
     /// Returns whether the row is a page or a form on one.
     pub(crate) fn is_for_people(&self) -> bool {
-        matches!(self.gate, Gate::Open(Audience::Person, _))
+        matches!(self.auth, Auth::Open(Audience::Person, _))
     }
 
     /// Returns whether a browser session is accepted as credentials.
     pub(crate) fn takes_session(&self) -> bool {
-        matches!(self.gate, Gate::Watched(_)) || self.asks().is_some_and(|asks| asks != Asks::Program)
+        matches!(self.auth, Auth::Watched(_)) || self.accepts().is_some_and(|accepts| accepts != Accepts::Program)
     }
 
     /// Returns whether a token in the URL is accepted as credentials.
     pub(crate) fn takes_token_in_address(&self) -> bool {
-        self.asks() == Some(Asks::Address)
+        self.accepts() == Some(Accepts::Address)
     }
 
     /// Returns whether the response may depend on the request coming from this machine.
     pub(crate) fn asks_whether_local(&self) -> bool {
-        matches!(self.gate, Gate::Watched(_) | Gate::Open(Audience::Person, _))
+        matches!(self.auth, Auth::Watched(_) | Auth::Open(Audience::Person, _))
     }
 
     /// Returns whether the internal listener serves the row.
     pub(crate) fn is_internal(&self) -> bool {
         use Audience::Monitor;
-        matches!(self.gate, Gate::Watched(_) | Gate::Open(Monitor, _) | Gate::AtOnce(Monitor, _))
+        matches!(self.auth, Auth::Watched(_) | Auth::Open(Monitor, _) | Auth::AtOnce(Monitor, _))
     }
 }
 
-impl Gate {
-    const fn permitted(asks: Asks, scope: Scope, answer: PermittedHandler) -> Gate {
-        Gate::Permitted(Permitted { asks, scope, or: None, answer, refuse: Problem::answer })
+impl Auth {
+    const fn permitted(accepts: Accepts, scope: Scope, answer: PermittedHandler) -> Auth {
+        Auth::Permitted(Permitted { accepts, scope, or: None, answer, refuse: Problem::answer })
     }
 }

@@ -15,7 +15,7 @@ mod topics;
 use access::Scope;
 use serde::Serialize;
 
-use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, Site, envelope};
+use crate::kit::{Admitted, Answer, Accepts, Call, PermittedHandler, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 use admin_request::AdminRequest;
 use paper_desk::{Desk, PaperAccount};
@@ -117,15 +117,15 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Operator, Task::Admin, handler).own_region_only()
+    Row::get(path, Accepts::Account, Scope::Operator, Task::Admin, handler).own_region_only()
 }
 
 const fn post(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::post(path, Asks::Account, Scope::Operator, Task::Admin, handler).own_region_only()
+    Row::post(path, Accepts::Account, Scope::Operator, Task::Admin, handler).own_region_only()
 }
 
 const fn delete(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::delete(path, Asks::Account, Scope::Operator, Task::Admin, handler).own_region_only()
+    Row::delete(path, Accepts::Account, Scope::Operator, Task::Admin, handler).own_region_only()
 }
 
 fn desk(

@@ -7,7 +7,7 @@ mod positions;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row, RowPace};
+use crate::kit::{Accepts, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
@@ -21,5 +21,5 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).own_region_only().paced(RowPace::Trade)
+    Row::get(path, Accepts::Account, Scope::Trade, Task::Orders, handler).own_region_only().paced(RowPace::Trade)
 }

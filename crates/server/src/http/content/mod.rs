@@ -8,7 +8,7 @@ mod topics;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row, RowPace};
+use crate::kit::{Accepts, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 /// Reading topics needs the quote scope. Listing one's own topics and posting need the account
@@ -31,11 +31,11 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, scope: Scope, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, scope, Task::Community, handler).own_region_only().paced(RowPace::Community)
+    Row::get(path, Accepts::Account, scope, Task::Community, handler).own_region_only().paced(RowPace::Community)
 }
 
 const fn post(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::post(path, Asks::Account, Scope::Account, Task::Community, handler)
+    Row::post(path, Accepts::Account, Scope::Account, Task::Community, handler)
         .own_region_only()
         .paced(RowPace::Community)
 }

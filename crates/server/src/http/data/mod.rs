@@ -13,25 +13,25 @@ mod security_list;
 use access::Scope;
 use wire::command;
 
-use crate::kit::{Asks, Row, RowPace};
+use crate::kit::{Accepts, Row, RowPace};
 use crate::metrics::Task;
 pub use imports::import_document;
 pub use inventory::StoreInventory;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/v1/securities", Asks::Account, Scope::Quote, Task::Data, securities::search)
+    Row::get("/v1/securities", Accepts::Account, Scope::Quote, Task::Data, securities::search)
         .own_region_only()
         .paced(RowPace::Search)
         .doc(&securities::SEARCH),
-    Row::get("/v1/securities/{symbol}", Asks::Account, Scope::Quote, Task::Data, securities::show)
+    Row::get("/v1/securities/{symbol}", Accepts::Account, Scope::Quote, Task::Data, securities::show)
         .own_region_only()
         .doc(&securities::SHOW),
-    Row::get("/v1/securities/{symbol}/actions", Asks::Account, Scope::Quote, Task::Data, securities::actions)
+    Row::get("/v1/securities/{symbol}/actions", Accepts::Account, Scope::Quote, Task::Data, securities::actions)
         .own_region_only()
         .doc(&securities::ACTIONS),
     Row::get(
         "/v1/securities/{symbol}/figures",
-        Asks::Account,
+        Accepts::Account,
         Scope::Quote,
         CALC_INDEXES,
         securities::figures,
@@ -39,37 +39,37 @@ pub(super) const ROUTES: &[Row] = &[
     .own_region_only()
     .paced(RowPace::Calls)
     .doc(&securities::FIGURES),
-    Row::get("/v1/inventory", Asks::Account, Scope::Quote, Task::Data, inventory::answer)
+    Row::get("/v1/inventory", Accepts::Account, Scope::Quote, Task::Data, inventory::answer)
         .own_region_only()
         .paced(RowPace::Search)
         .doc(&inventory::LIST),
-    Row::get("/v1/quote/get_security_list", Asks::Account, Scope::Quote, Task::Data, security_list::answer)
+    Row::get("/v1/quote/get_security_list", Accepts::Account, Scope::Quote, Task::Data, security_list::answer)
         .own_region_only()
         .paced(RowPace::Lists)
         .doc(&security_list::LIST),
-    Row::get("/v1/quote/dividends", Asks::Account, Scope::Quote, Task::Data, corporate::dividends)
+    Row::get("/v1/quote/dividends", Accepts::Account, Scope::Quote, Task::Data, corporate::dividends)
         .own_region_only()
         .doc(&corporate::DIVIDENDS),
-    Row::get("/v1/quote/dividends/details", Asks::Account, Scope::Quote, Task::Data, corporate::dividends)
+    Row::get("/v1/quote/dividends/details", Accepts::Account, Scope::Quote, Task::Data, corporate::dividends)
         .own_region_only()
         .doc(&corporate::DIVIDEND_DETAILS),
-    Row::get("/v1/quote/company-act", Asks::Account, Scope::Quote, Task::Data, corporate::company_acts)
+    Row::get("/v1/quote/company-act", Accepts::Account, Scope::Quote, Task::Data, corporate::company_acts)
         .own_region_only()
         .doc(&corporate::COMPANY_ACTS),
-    Row::get("/v1/quote/market-status", Asks::Account, Scope::Quote, Task::Data, market_status::answer)
+    Row::get("/v1/quote/market-status", Accepts::Account, Scope::Quote, Task::Data, market_status::answer)
         .doc(&market_status::STATUS),
-    Row::get("/v1/coverage", Asks::Account, Scope::Quote, Task::Data, coverage::rows)
+    Row::get("/v1/coverage", Accepts::Account, Scope::Quote, Task::Data, coverage::rows)
         .own_region_only()
         .paced(RowPace::Search)
         .doc(&coverage::ROWS),
-    Row::get("/v1/coverage/{symbol}", Asks::Account, Scope::Quote, Task::Data, coverage::days)
+    Row::get("/v1/coverage/{symbol}", Accepts::Account, Scope::Quote, Task::Data, coverage::days)
         .own_region_only()
         .paced(RowPace::Search)
         .doc(&coverage::DAYS),
-    Row::get("/v1/imports", Asks::Account, Scope::Operator, Task::Data, imports::list)
+    Row::get("/v1/imports", Accepts::Account, Scope::Operator, Task::Data, imports::list)
         .own_region_only()
         .doc(&imports::LIST),
-    Row::get("/v1/quarantine", Asks::Account, Scope::Operator, Task::Data, imports::quarantine)
+    Row::get("/v1/quarantine", Accepts::Account, Scope::Operator, Task::Data, imports::quarantine)
         .own_region_only()
         .doc(&imports::QUARANTINE),
 ];

@@ -14,7 +14,7 @@ mod triggers;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row, RowPace};
+use crate::kit::{Accepts, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
@@ -36,11 +36,11 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).own_region_only().paced(RowPace::Trade)
+    Row::get(path, Accepts::Account, Scope::Trade, Task::Orders, handler).own_region_only().paced(RowPace::Trade)
 }
 
 const fn post(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::post(path, Asks::Account, Scope::Trade, Task::Orders, handler)
+    Row::post(path, Accepts::Account, Scope::Trade, Task::Orders, handler)
         .own_region_only()
         .paced(RowPace::Trade)
 }

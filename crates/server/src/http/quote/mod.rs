@@ -12,12 +12,12 @@ use wire::command;
 use crate::dispatch::CommandRow;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::envelope::{self, Empty};
-use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, RowPace, Site};
+use crate::kit::{Admitted, Answer, Accepts, Call, PermittedHandler, Problem, Row, RowPace, Site};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/v1/quote/cmd", Asks::Program, Scope::Quote, Task::Other, announce).doc(&ANNOUNCE),
-    Row::get("/v1/quote/history-candlesticks", Asks::Address, Scope::Quote, HISTORY, candles::answer)
+    Row::get("/v1/quote/cmd", Accepts::Program, Scope::Quote, Task::Other, announce).doc(&ANNOUNCE),
+    Row::get("/v1/quote/history-candlesticks", Accepts::Address, Scope::Quote, HISTORY, candles::answer)
         .paced(RowPace::History)
         .doc(&candles::CANDLES),
     own::<{ command::QUOTE }>("/v1/quote/quotes", trades::quotes).doc(&trades::QUOTES),
@@ -68,7 +68,7 @@ const fn own<const COMMAND: u8>(path: &'static str, handler: PermittedHandler) -
         Some(pace) => RowPace::of(pace),
         None => RowPace::Unlimited,
     };
-    Row::get(path, Asks::Account, Scope::Quote, Task::of_command(COMMAND), handler)
+    Row::get(path, Accepts::Account, Scope::Quote, Task::of_command(COMMAND), handler)
         .own_region_only()
         .paced(pace)
 }
@@ -80,7 +80,7 @@ const fn mirror<const COMMAND: u8>(path: &'static str) -> Row {
         Some(pace) => RowPace::of(pace),
         None => RowPace::Unlimited,
     };
-    Row::post(path, Asks::Program, Scope::Quote, task, |call, site, admitted| {
+    Row::post(path, Accepts::Program, Scope::Quote, task, |call, site, admitted| {
         mirror::answer(call, COMMAND, site, &admitted)
     })
     .question()

@@ -6,7 +6,7 @@ mod list;
 
 use access::Scope;
 
-use crate::kit::{Asks, Audience, PermittedHandler, Row, RowPace};
+use crate::kit::{Accepts, Audience, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) use file::stored;
@@ -20,5 +20,5 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).own_region_only()
+    Row::get(path, Accepts::Account, Scope::Trade, Task::Orders, handler).own_region_only()
 }

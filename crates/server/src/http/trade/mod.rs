@@ -15,30 +15,30 @@ mod orders;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row, RowPace};
+use crate::kit::{Accepts, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub use order_row::charge_name;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, orders::submit)
+    Row::post("/v1/trade/order", Accepts::Account, Scope::Trade, Task::Orders, orders::submit)
         .own_region_only()
         .paced(RowPace::Trade)
         .orders()
         .doc(&orders::SUBMIT),
-    Row::put("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, orders::replace)
+    Row::put("/v1/trade/order", Accepts::Account, Scope::Trade, Task::Orders, orders::replace)
         .own_region_only()
         .paced(RowPace::Trade)
         .orders()
         .doc(&orders::REPLACE),
-    Row::delete("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, orders::cancel)
+    Row::delete("/v1/trade/order", Accepts::Account, Scope::Trade, Task::Orders, orders::cancel)
         .own_region_only()
         .paced(RowPace::Trade)
         .orders()
         .doc(&orders::CANCEL),
     get("/v1/trade/order", detail::detail).doc(&detail::DETAIL),
     get("/v1/trade/order/why", detail::why).paced(RowPace::Journal).doc(&detail::WHY),
-    Row::post("/v1/trade/order/preview", Asks::Account, Scope::Trade, Task::Orders, orders::preview)
+    Row::post("/v1/trade/order/preview", Accepts::Account, Scope::Trade, Task::Orders, orders::preview)
         .own_region_only()
         .paced(RowPace::Trade)
         .question()
@@ -54,5 +54,5 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Account, Scope::Trade, Task::Orders, handler).own_region_only().paced(RowPace::Trade)
+    Row::get(path, Accepts::Account, Scope::Trade, Task::Orders, handler).own_region_only().paced(RowPace::Trade)
 }

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::caller::{Caller, Language};
 use crate::kit::doc::{AnswerDoc, Doc, Media};
 use crate::kit::envelope::ProblemParts;
-use crate::kit::{Admitted, Answer, Asks, Call, PermittedHandler, Problem, Row, RowPace, Site, envelope};
+use crate::kit::{Admitted, Answer, Accepts, Call, PermittedHandler, Problem, Row, RowPace, Site, envelope};
 use crate::metrics::{Outcome, Task};
 use form::{TOKEN, UdfError, WORDS, udf};
 
@@ -49,7 +49,7 @@ const TIME_BY_KEY: Doc = TIME.also("udfTimeByKey", &[TOKEN]);
 const HISTORY: Task = Task::of_command(wire::command::HISTORY);
 
 const fn row(path: &'static str, task: Task, handler: PermittedHandler) -> Row {
-    Row::get(path, Asks::Address, Scope::Quote, task, handler).refusing(not_let_in)
+    Row::get(path, Accepts::Address, Scope::Quote, task, handler).refusing(not_let_in)
 }
 
 fn config(call: &Call<'_>, _: &Site, admitted: Admitted) -> Result<Answer, Problem> {

@@ -10,18 +10,18 @@ mod undo;
 
 use access::Scope;
 
-use crate::kit::{Asks, PermittedHandler, Row};
+use crate::kit::{Accepts, PermittedHandler, Row};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    Row::get("/v1/uploads", Asks::Account, Scope::Operator, Task::Data, file::list)
+    Row::get("/v1/uploads", Accepts::Account, Scope::Operator, Task::Data, file::list)
         .own_region_only()
         .doc(&file::LIST),
     post("/v1/uploads", file::receive).takes_file().doc(&file::RECEIVE),
-    Row::get("/v1/uploads/{upload}", Asks::Account, Scope::Operator, Task::Data, file::show)
+    Row::get("/v1/uploads/{upload}", Accepts::Account, Scope::Operator, Task::Data, file::show)
         .own_region_only()
         .doc(&file::SHOW),
-    Row::delete("/v1/uploads/{upload}", Asks::Account, Scope::Operator, Task::Data, file::remove)
+    Row::delete("/v1/uploads/{upload}", Accepts::Account, Scope::Operator, Task::Data, file::remove)
         .own_region_only()
         .doc(&file::REMOVE),
     post("/v1/uploads/{upload}/dry-run", import::answer).doc(&import::DRY_RUN),
@@ -31,5 +31,5 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn post(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::post(path, Asks::Account, Scope::Operator, Task::Data, handler).own_region_only()
+    Row::post(path, Accepts::Account, Scope::Operator, Task::Data, handler).own_region_only()
 }

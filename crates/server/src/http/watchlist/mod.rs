@@ -7,19 +7,19 @@ mod update;
 
 use access::Scope;
 
-use crate::kit::{Asks, Row, RowPace};
+use crate::kit::{Accepts, Row, RowPace};
 use crate::metrics::Task;
 
 const GROUPS: &str = "/v1/watchlist/groups";
 const PINNED: &str = "/v1/watchlist/pinned";
 
 pub(super) const ROUTES: &[Row] = &[
-    limited(Row::get(GROUPS, Asks::Account, Scope::Quote, Task::Data, groups::answer)).doc(&groups::LIST),
-    limited(Row::post(GROUPS, Asks::Account, Scope::Quote, Task::Data, update::create)).doc(&update::CREATE),
-    limited(Row::put(GROUPS, Asks::Account, Scope::Quote, Task::Data, update::update)).doc(&update::UPDATE),
-    limited(Row::delete(GROUPS, Asks::Account, Scope::Quote, Task::Data, update::delete))
+    limited(Row::get(GROUPS, Accepts::Account, Scope::Quote, Task::Data, groups::answer)).doc(&groups::LIST),
+    limited(Row::post(GROUPS, Accepts::Account, Scope::Quote, Task::Data, update::create)).doc(&update::CREATE),
+    limited(Row::put(GROUPS, Accepts::Account, Scope::Quote, Task::Data, update::update)).doc(&update::UPDATE),
+    limited(Row::delete(GROUPS, Accepts::Account, Scope::Quote, Task::Data, update::delete))
         .doc(&update::DELETE),
-    limited(Row::post(PINNED, Asks::Account, Scope::Quote, Task::Data, update::pin)).doc(&update::PIN),
+    limited(Row::post(PINNED, Accepts::Account, Scope::Quote, Task::Data, update::pin)).doc(&update::PIN),
 ];
 
 /// Restricts a row to its region and the list rate limit, and allows a client to repeat a change.
