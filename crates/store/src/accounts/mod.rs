@@ -21,7 +21,7 @@ use crate::ids::AccountId;
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
 use changes::Following;
-pub(crate) use changes::{Gate, count_change};
+pub(crate) use changes::{WriteLock, count_change};
 use connections::{Connections, Held};
 pub(crate) use credentials::note_sealing_key;
 pub use credentials::{Credential, Renewal, RenewalOutcome};
@@ -422,7 +422,7 @@ impl Accounts {
     }
 
     pub(crate) fn change<T>(&self, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.within(Gate::Everything, work)
+        self.within(WriteLock::Everything, work)
     }
 
     /// Runs `work` in a write transaction that locks only `account`. `work` may read and write only
@@ -432,7 +432,7 @@ impl Accounts {
         account: AccountId,
         work: impl FnOnce(&Db) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.within(Gate::Of(&[account]), work)
+        self.within(WriteLock::Of(&[account]), work)
     }
 
     /// Runs `work` in a write transaction that locks all accounts; `work` may return its own error
@@ -441,22 +441,22 @@ impl Accounts {
         &self,
         work: impl FnOnce(&Db) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.within(Gate::Everything, work)
+        self.within(WriteLock::Everything, work)
     }
 
     pub(crate) fn within<T, E: From<StoreError>>(
         &self,
-        gate: Gate<'_>,
+        lock: WriteLock<'_>,
         work: impl FnOnce(&Db) -> Result<T, E>,
     ) -> Result<T, E> {
         let db = self.connections.write();
         db.begin_write()?;
         let open = Open { db: &db };
-        gate.pass(&db)?;
+        lock.take(&db)?;
         let result = work(&db)?;
         // This process must see its own change immediately, not after the notification.
-        let version: Option<i64> = match (gate, db.channel()) {
-            (Gate::Everything, Some(_)) => Some(db.one(common_sql::VERSION, [], |row| row.get(0))?),
+        let version: Option<i64> = match (lock, db.channel()) {
+            (WriteLock::Everything, Some(_)) => Some(db.one(common_sql::VERSION, [], |row| row.get(0))?),
             _ => None,
         };
         db.commit()?;
@@ -473,7 +473,7 @@ impl Accounts {
 
 /// Blocks all other writers until the current transaction ends. Must be the first call in it.
 pub(crate) fn lock_out_writers(db: &Db) -> Result<(), StoreError> {
-    Gate::Everything.pass(db)
+    WriteLock::Everything.pass(db)
 }
 
 /// Rolls the transaction back when dropped, also during a panic. Forgotten after a commit.

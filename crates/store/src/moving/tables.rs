@@ -43,7 +43,7 @@ const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
 pub(super) const OF_THE_MOMENT: [&str; 19] = [
     "arrival",
     "call_bucket",
-    "gate",
+    "write_lock",
     "guard",
     "identity",
     "lease",

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use market::{Symbol, Timestamp};
 
 use crate::StoreError;
-use crate::accounts::{Accounts, Gate, check_texts, take};
+use crate::accounts::{Accounts, WriteLock, check_texts, take};
 use crate::engine::{Db, Fault, Row};
 use crate::ids::AccountId;
 
@@ -70,7 +70,7 @@ impl Accounts {
         id: AccountId,
         decide: impl FnOnce(&mut Watchlists, WatchlistIds<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.within(Gate::Of(&[id]), |db| {
+        self.within(WriteLock::Of(&[id]), |db| {
             let rows = WatchlistRows::read(db, id)?;
             let mut lists = rows.lists();
             let answer = decide(&mut lists, WatchlistIds(db))?;

@@ -13,7 +13,7 @@ use market::Timestamp;
 
 use super::{journal_sql as sql, statements, tallies};
 use crate::StoreError;
-use crate::accounts::{Accounts, AuditNote, Gate, audit, check_texts};
+use crate::accounts::{Accounts, AuditNote, WriteLock, audit, check_texts};
 use crate::engine::{Db, Fault, Role, Row, Sql, Value, natural, signed};
 use crate::ids::AccountId;
 
@@ -238,7 +238,7 @@ impl Accounts {
     /// horizon.
     pub fn add_to_journals(&self, additions: &[Addition<'_>]) -> Result<Vec<AddOutcome>, StoreError> {
         let accounts: Vec<AccountId> = additions.iter().map(|addition| addition.account).collect();
-        self.within(Gate::Of(&accounts), |db| {
+        self.within(WriteLock::Of(&accounts), |db| {
             let mut stale = HashSet::new();
             let mut outcomes = Vec::with_capacity(additions.len());
             for addition in additions {
