@@ -70,7 +70,7 @@ pub use survey::{
     Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, Scratch, ServerFacts, occupancy, survey,
 };
 pub use trading::{
-    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, NewStatement,
+    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalLock, KeyedRequest, NewStatement,
     PaperAssets, PaperTally, Rewind, RewindOutcome, SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, StatementBatch,
     StatementKey, StatementQuery, TallyDays,
 };

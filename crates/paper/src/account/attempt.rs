@@ -13,7 +13,7 @@ use trading::{
 };
 
 use super::book::{self, AccountSlot, AccountState, Book, SNAPSHOT_FORMAT, TRIES_MAX, encode_snapshot};
-use super::commit::{Audited, Named, Ticket};
+use super::commit::{Audited, KeyedRequest, Ticket};
 use super::{Changed, PaperAccount};
 use crate::PaperError;
 use crate::clock::Moment;
@@ -211,7 +211,7 @@ impl Paper {
         let own = outcome.entries.last().filter(|_| outcome.refusal.is_none());
         let order = own.and_then(|entry| entry.event.order());
         let named = options.name.zip(order);
-        let request = named.map(|(name, order)| Named {
+        let request = named.map(|(name, order)| KeyedRequest {
             name: name.to_owned(),
             answer: answer(order, own.map(|entry| entry.number)),
             at: moment.machine,

@@ -9,7 +9,7 @@ use market::Timestamp;
 use store::{AccountId, Accounts, JournalHead, SNAPSHOT_BYTES_MAX};
 use trading::{Account, Entry, OrderId, Outcome, Push};
 
-use super::commit::{Audited, Named, Pending, Ticket};
+use super::commit::{Audited, KeyedRequest, Pending, Ticket};
 use crate::PaperError;
 use crate::listener::LastPushed;
 
@@ -144,7 +144,7 @@ impl Book {
         account: AccountId,
         outcome: Outcome,
         wake: Option<Timestamp>,
-        request: Option<Named>,
+        request: Option<KeyedRequest>,
         audit: Option<Audited>,
     ) -> Result<Pending, PaperError> {
         let entries = written(account, &outcome.entries)?;

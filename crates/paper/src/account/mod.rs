@@ -261,7 +261,7 @@ impl PaperAccount<'_> {
         while tries < TRIES_MAX {
             // Reads rarely write, so they take the cross-process account lock only on a retry. If
             // the lock cannot be taken, the attempt proceeds without it.
-            let turn = (!request.is_read || tries > 0).then(|| paper.accounts.journal_turn(id).ok());
+            let lock = (!request.is_read || tries > 0).then(|| paper.accounts.journal_lock(id).ok());
             let attempt = self.attempt(request, &work)?;
             match paper.finish(id, attempt)? {
                 Some(Finished::Changed(changed)) => return Ok(changed),
@@ -273,7 +273,7 @@ impl PaperAccount<'_> {
                 }
                 None => tries += 1,
             }
-            drop(turn);
+            drop(lock);
         }
         Err(PaperError::Contended { account: id.0 })
     }

@@ -407,10 +407,10 @@ create table write_lock (
 insert into write_lock (number) select number from generate_series(0, 15) as number;
 
 -- Account locks of paper accounts: the row `account % 256`.
-create table turn (
+create table account_lock (
     number bigint not null primary key
 );
-insert into turn (number) select high.number * 16 + low.number from write_lock high cross join write_lock low;
+insert into account_lock (number) select high.number * 16 + low.number from write_lock high cross join write_lock low;
 
 -- A sequence, because a counter row would serialise changes of different accounts. Rolled-back ids
 -- are missing.

@@ -148,7 +148,7 @@ pub struct Accounts {
     home: Home,
     following: Following,
     /// Connections that hold account locks; `None` on SQLite and if opened read-only.
-    pub(crate) turns: Option<Arc<Server>>,
+    pub(crate) locks: Option<Arc<Server>>,
     /// State shared with other nodes; `None` on SQLite.
     shared: Option<Arc<Shared>>,
 }

@@ -96,7 +96,7 @@ impl Accounts {
     /// Creates the handle for a file. Only one process serves a file, so there is no shared state.
     fn of_file(path: PathBuf, connections: Connections) -> Accounts {
         let (home, following) = (Home::File(path), Following::default());
-        Accounts { connections, home, following, turns: None, shared: None }
+        Accounts { connections, home, following, locks: None, shared: None }
     }
 
     fn of_server(place: &StoreUrl, home: Home, writes_as: Role) -> Result<Accounts, StoreError> {
@@ -107,7 +107,7 @@ impl Accounts {
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
         // A separate pool, because the holder of an account lock needs a second connection for its
         // work.
-        let turns = Server::open(address, Schema::Accounts, Pace::Turn)
+        let locks = Server::open(address, Schema::Accounts, Pace::Lock)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
         let (durable, counted) = (server.clone(), fleeting.clone());
         let open = move |commit| match commit {
@@ -120,7 +120,7 @@ impl Accounts {
             connections,
             home,
             following: Following::default(),
-            turns: (writes_as == Role::Writer).then_some(turns),
+            locks: (writes_as == Role::Writer).then_some(locks),
             shared: Some(Arc::new(Shared::new(pool))),
         })
     }

@@ -58,7 +58,7 @@ pub(super) const OF_THE_MOMENT: [&str; 19] = [
     "session",
     "signature",
     "touched",
-    "turn",
+    "account_lock",
     "withdrawal",
 ];
 /// Tables that have rows in a new database. They are emptied before the copy.

@@ -3,7 +3,7 @@
 //! Concurrency control is optimistic: an addition names the revision of the journal that it
 //! follows. If another process has changed the journal since, nothing is written and the caller
 //! reads it again. Two nodes therefore never decide on different histories, and no lock is needed
-//! for correctness. Nodes still take an account lock ([`Accounts::journal_turn`]), because a
+//! for correctness. Nodes still take an account lock ([`Accounts::journal_lock`]), because a
 //! slightly slower node would otherwise lose every race. Additions to several journals share one
 //! transaction, and so one fsync.
 
@@ -52,7 +52,7 @@ pub struct JournalEntry {
 
 /// An idempotency key and the response of its request.
 #[derive(Clone, Copy, Debug)]
-pub struct NamedRequest<'a> {
+pub struct KeyedRequest<'a> {
     pub name: &'a str,
     pub answer: &'a str,
     /// Wall-clock time.
@@ -69,7 +69,7 @@ pub struct Addition<'a> {
     pub entries: &'a [(Timestamp, String)],
     pub horizon: Timestamp,
     pub wake: Option<Timestamp>,
-    pub request: Option<NamedRequest<'a>>,
+    pub request: Option<KeyedRequest<'a>>,
     /// Audit event and note, for changes by an operator.
     pub audit: Option<(&'a str, AuditNote<'a>)>,
 }
@@ -125,17 +125,17 @@ pub(crate) fn numbers_counter(id: AccountId) -> String {
     format!("numbers.{}", id.0)
 }
 
-/// Number of rows in the table `turn`.
-const TURNS: i64 = 256;
+/// Number of rows in the table `lock`.
+const ACCOUNT_LOCKS: i64 = 256;
 
-// PostgreSQL only: the SQLite schema has no table `turn`.
-const TURN: Sql = Sql::new("lock a journal", "select number from turn where number = $1 for update");
+// PostgreSQL only: the SQLite schema has no table `lock`.
+const ACCOUNT_LOCK: Sql = Sql::new("lock a journal", "select number from account_lock where number = $1 for update");
 
 /// The account lock for a journal, released on drop.
 #[derive(Debug)]
-pub struct JournalTurn(Option<Box<Db>>);
+pub struct JournalLock(Option<Box<Db>>);
 
-impl Drop for JournalTurn {
+impl Drop for JournalLock {
     fn drop(&mut self) {
         // A connection that cannot roll back is closed.
         self.0.iter().for_each(|db| db.rollback().unwrap_or_default());
@@ -157,13 +157,13 @@ impl Accounts {
     /// Waits for the account lock of a journal and holds it until the guard is dropped. Only an
     /// optimization: stale additions are rejected anyway. Prevents livelock between servers that
     /// change one account concurrently.
-    pub fn journal_turn(&self, id: AccountId) -> Result<JournalTurn, StoreError> {
-        let Some(turns) = &self.turns else { return Ok(JournalTurn(None)) };
-        let db = Db::on_server(turns, Role::Writer);
+    pub fn journal_lock(&self, id: AccountId) -> Result<JournalLock, StoreError> {
+        let Some(locks) = &self.locks else { return Ok(JournalLock(None)) };
+        let db = Db::on_server(locks, Role::Writer);
         db.begin_write()?;
-        let turn = JournalTurn(Some(Box::new(db)));
-        turn.0.iter().try_for_each(|db| db.first(TURN, [id.0.rem_euclid(TURNS)], |_| Ok(())).map(drop))?;
-        Ok(turn)
+        let lock = JournalLock(Some(Box::new(db)));
+        lock.0.iter().try_for_each(|db| db.first(ACCOUNT_LOCK, [id.0.rem_euclid(ACCOUNT_LOCKS)], |_| Ok(())).map(drop))?;
+        Ok(lock)
     }
 
     /// Returns the journal heads of `ids`. Accounts without a journal are skipped. On PostgreSQL
@@ -381,7 +381,7 @@ fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
         number = number.saturating_add(1);
         db.run(sql::ADD_ENTRY, (account.0, signed(number), at.0, text))?;
     }
-    if let Some(NamedRequest { name, answer, at }) = request {
+    if let Some(KeyedRequest { name, answer, at }) = request {
         check_texts("a request", &[name, answer])?;
         db.run(sql::PUT_REQUEST, (account.0, name, answer, at.0))?;
     }

@@ -3,7 +3,7 @@
 
 pub(crate) use journal::numbers_counter;
 pub use journal::{
-    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, Rewind,
+    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalLock, KeyedRequest, Rewind,
     RewindOutcome, SNAPSHOT_BYTES_MAX,
 };
 pub use statements::{NewStatement, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery};

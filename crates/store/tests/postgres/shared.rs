@@ -159,16 +159,16 @@ fn an_account_lock_blocks_only_the_same_paper_account() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
-    let turn = nodes[0].accounts.journal_turn(ann).unwrap();
+    let turn = nodes[0].accounts.journal_lock(ann).unwrap();
     let other = AccountId(ann.0 + 1);
-    drop(nodes[1].accounts.journal_turn(other).unwrap());
-    let waited = nodes[1].accounts.journal_turn(ann).map(drop);
+    drop(nodes[1].accounts.journal_lock(other).unwrap());
+    let waited = nodes[1].accounts.journal_lock(ann).map(drop);
     assert!(matches!(waited, Err(StoreError::Locked { .. })), "{waited:?}");
     with_slot(&sit(&nodes[1], &slot(ann, 1), 2));
     let note = AuditNote { at: NOW, actor: "operator", reason: "" };
     assert!(nodes[1].accounts.revoke(ann, &note).unwrap());
     drop(turn);
-    drop(nodes[1].accounts.journal_turn(ann).unwrap());
+    drop(nodes[1].accounts.journal_lock(ann).unwrap());
 }
 
 #[test]

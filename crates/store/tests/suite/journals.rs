@@ -5,7 +5,7 @@ use std::sync::Barrier;
 
 use market::Timestamp;
 use store::{
-    AccountId, Accounts, AddOutcome, Addition, AuditFilter, JournalHead, NamedRequest, Rewind, RewindOutcome,
+    AccountId, Accounts, AddOutcome, Addition, AuditFilter, JournalHead, KeyedRequest, Rewind, RewindOutcome,
 };
 
 use crate::accounts::{add, note};
@@ -213,7 +213,7 @@ fn concurrent_additions_are_stored_exactly_once() {
 fn an_idempotency_key_expires() {
     let (_dir, accounts, ann) = open();
     let bob = add(&accounts, "bob").unwrap();
-    let request = NamedRequest { name: "r1", answer: "order 1", at: NOW };
+    let request = KeyedRequest { name: "r1", answer: "order 1", at: NOW };
     let addition = Addition {
         account: ann,
         after: None,
@@ -228,7 +228,7 @@ fn an_idempotency_key_expires() {
     assert_eq!(ask(ann, "r1", NOW.0 - 600).as_deref(), Some("order 1"));
     assert_eq!([ask(ann, "r1", NOW.0), ask(ann, "r2", 0), ask(bob, "r1", 0)], [None, None, None]);
     // A stale addition does not store its idempotency key.
-    let stale = Addition { request: Some(NamedRequest { name: "r2", ..request }), ..addition };
+    let stale = Addition { request: Some(KeyedRequest { name: "r2", ..request }), ..addition };
     assert_eq!(accounts.add_to_journals(&[stale]).unwrap(), [AddOutcome::Stale]);
     assert_eq!(ask(ann, "r2", 0), None);
     assert_eq!(accounts.forget_journal_requests(Timestamp(NOW.0 - 1)).unwrap(), 0);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
 use market::Timestamp;
-use store::{AccountId, Accounts, AddOutcome, Addition, AuditNote, JournalHead, NamedRequest, StoreError};
+use store::{AccountId, Accounts, AddOutcome, Addition, AuditNote, JournalHead, KeyedRequest, StoreError};
 use trading::Push;
 
 use crate::listener::{LastPushed, Listener};
@@ -29,7 +29,7 @@ pub(crate) struct Pending {
     pub(crate) entries: Vec<(Timestamp, String)>,
     pub(crate) horizon: Timestamp,
     pub(crate) wake: Option<Timestamp>,
-    pub(crate) request: Option<Named>,
+    pub(crate) request: Option<KeyedRequest>,
     pub(crate) audit: Option<Audited>,
     /// Sent to the listener once the append is durable.
     pub(crate) pushes: Vec<Push>,
@@ -41,7 +41,7 @@ pub(crate) struct Pending {
 
 /// An idempotency key and the stored result of its request.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct KeyedRequest {
     pub(crate) name: String,
     pub(crate) answer: String,
     pub(crate) at: Timestamp,
@@ -64,7 +64,7 @@ impl Pending {
     fn addition(&self) -> Addition<'_> {
         let Pending { account, after, entries, horizon, wake, request, audit, .. } = self;
         let request =
-            request.as_ref().map(|Named { name, answer, at }| NamedRequest { name, answer, at: *at });
+            request.as_ref().map(|KeyedRequest { name, answer, at }| KeyedRequest { name, answer, at: *at });
         let audit = audit
             .as_ref()
             .map(|Audited { event, at, actor, reason }| (*event, AuditNote { at: *at, actor, reason }));

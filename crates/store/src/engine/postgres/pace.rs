@@ -45,7 +45,7 @@ impl Pace {
                 request: second(5),
                 unacknowledged: second(5),
             },
-            Pace::Turn => Limits {
+            Pace::Lock => Limits {
                 statement_ms: 2_000,
                 lock_ms: 2_000,
                 idle_in_transaction_ms: 10_000,
@@ -71,7 +71,7 @@ mod tests {
     /// usable.
     #[test]
     fn the_statement_timeout_is_below_the_request_timeout() {
-        for pace in [Pace::Usual, Pace::Quick, Pace::Fleeting, Pace::Turn, Pace::Long] {
+        for pace in [Pace::Usual, Pace::Quick, Pace::Fleeting, Pace::Lock, Pace::Long] {
             let limits = pace.limits();
             assert!(u128::from(limits.statement_ms) < limits.request.as_millis(), "{pace:?}");
             assert!(u128::from(limits.lock_ms) < limits.request.as_millis(), "{pace:?}");
