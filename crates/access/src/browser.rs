@@ -127,7 +127,7 @@ impl Access {
             Some(Person { password: None, .. }) => ("the account has no password", None),
             Some(Person { password: Some(hash), .. }) => ("wrong password", Some(hash.as_str())),
         };
-        let Ok(right) = self.identity.guards.gate.verify(who.password, hash) else {
+        let Ok(right) = self.identity.guards.hashing.verify(who.password, hash) else {
             self.cluster.asked(self.limits.guesses.sign_in_was_undone(&attempt, at.uptime))?;
             return Err(LoginRefused::Busy);
         };

@@ -40,36 +40,36 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct Busy;
 
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
-    inner: Mutex<Inside>,
+pub(crate) struct HashLimiter {
+    inner: Mutex<HashLoad>,
     free: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct HashLoad {
     working: usize,
     waiting: usize,
 }
 
-/// A slot in the gate, released on drop.
-struct Place<'a>(&'a Gate);
+/// A slot in the hashing, released on drop.
+struct HashPermit<'a>(&'a HashLimiter);
 
-impl Drop for Place<'_> {
+impl Drop for HashPermit<'_> {
     fn drop(&mut self) {
         self.0.inner.lock().unwrap_or_else(PoisonError::into_inner).working -= 1;
         self.0.free.notify_one();
     }
 }
 
-impl Gate {
-    fn enter(&self) -> Result<Place<'_>, Busy> {
+impl HashLimiter {
+    fn enter(&self) -> Result<HashPermit<'_>, Busy> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if inner.working >= AT_ONCE {
             if inner.waiting >= WAITING_MAX {
                 return Err(Busy);
             }
             inner.waiting += 1;
-            let full = |inner: &mut Inside| inner.working >= AT_ONCE;
+            let full = |inner: &mut HashLoad| inner.working >= AT_ONCE;
             let (mut after, _) =
                 self.free.wait_timeout_while(inner, WAIT_MAX, full).unwrap_or_else(PoisonError::into_inner);
             after.waiting -= 1;
@@ -79,7 +79,7 @@ impl Gate {
             inner = after;
         }
         inner.working += 1;
-        Ok(Place(self))
+        Ok(HashPermit(self))
     }
 
     /// Verifies a password. Without a hash, does the same work and returns `false`.
@@ -90,7 +90,7 @@ impl Gate {
         Ok(same && hash.is_some())
     }
 
-    /// Hashes a new password, limited by the gate, for passwords sent over the network.
+    /// Hashes a new password, limited by the hashing, for passwords sent over the network.
     pub(crate) fn hash(&self, password: &Secret) -> Result<Result<String, AccessError>, Busy> {
         // An invalid password is refused before hashing.
         if let Err(unfit) = check(password) {
@@ -141,15 +141,15 @@ mod tests {
 
     #[test]
     fn a_password_matches_only_its_own_hash() {
-        let gate = Gate::default();
+        let hashing = HashLimiter::default();
         let (one, two) = (hash(&secret("correct horse")).unwrap(), hash(&secret("correct horse")).unwrap());
         assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
         assert_ne!(one, two, "each has a salt of its own");
-        assert_eq!(gate.verify(&secret("correct horse"), Some(&one)), Ok(true));
+        assert_eq!(hashing.verify(&secret("correct horse"), Some(&one)), Ok(true));
         for wrong in ["", "correct hors", "correct horse ", "Correct horse"] {
-            assert_eq!(gate.verify(&secret(wrong), Some(&one)), Ok(false), "{wrong:?}");
+            assert_eq!(hashing.verify(&secret(wrong), Some(&one)), Ok(false), "{wrong:?}");
         }
-        assert_eq!(gate.verify(&secret("correct horse"), Some("no hash at all")), Ok(false));
+        assert_eq!(hashing.verify(&secret("correct horse"), Some("no hash at all")), Ok(false));
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!((known.algorithm, known.version), (real.algorithm, real.version));
         assert_eq!(known.params, real.params);
         assert_eq!(known.hash.unwrap().len(), real.hash.unwrap().len());
-        assert_eq!(Gate::default().verify(&secret("anything"), None), Ok(false));
+        assert_eq!(HashLimiter::default().verify(&secret("anything"), None), Ok(false));
     }
 
     #[test]
@@ -176,27 +176,27 @@ mod tests {
 
     #[test]
     fn two_hashes_run_sixteen_wait_and_more_are_refused() {
-        let gate = Gate::default();
-        let (first, second) = (gate.enter().unwrap(), gate.enter().unwrap());
+        let hashing = HashLimiter::default();
+        let (first, second) = (hashing.enter().unwrap(), hashing.enter().unwrap());
         let all = Barrier::new(WAITING_MAX + 1);
         std::thread::scope(|scope| {
             let waiting: Vec<_> = (0..WAITING_MAX)
                 .map(|_| {
                     scope.spawn(|| {
                         all.wait();
-                        gate.enter().is_ok()
+                        hashing.enter().is_ok()
                     })
                 })
                 .collect();
             all.wait();
-            while gate.inner.lock().unwrap().waiting < WAITING_MAX {
+            while hashing.inner.lock().unwrap().waiting < WAITING_MAX {
                 std::thread::yield_now();
             }
-            assert!(gate.enter().is_err_and(|busy| busy == Busy));
+            assert!(hashing.enter().is_err_and(|busy| busy == Busy));
             drop((first, second));
             assert!(waiting.into_iter().all(|one| one.join().unwrap()));
         });
-        let inner = gate.inner.lock().unwrap();
+        let inner = hashing.inner.lock().unwrap();
         assert_eq!((inner.working, inner.waiting), (0, 0));
     }
 }

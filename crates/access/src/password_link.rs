@@ -132,7 +132,7 @@ impl Access {
         at: Moment,
     ) -> Result<LinkedAccount, PasswordLinkRefused> {
         let (account, row) = self.linked(token, at.now)?;
-        let hashed = self.identity.guards.gate.hash(password).map_err(|_| PasswordLinkRefused::Busy)?;
+        let hashed = self.identity.guards.hashing.hash(password).map_err(|_| PasswordLinkRefused::Busy)?;
         let hash = Zeroizing::new(hashed.map_err(|error| match error {
             AccessError::Password(reason) => PasswordLinkRefused::Unfit(reason),
             error => error.into(),

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::password::Gate;
+use crate::password::HashLimiter;
 
 /// Limits on password hashing, guests, and audit rows of refused sign-ins.
 #[derive(Debug, Default)]
 pub(crate) struct SignInGuards {
-    pub(crate) gate: Gate,
+    pub(crate) hashing: HashLimiter,
     pub(crate) guests: Guests,
     pub(crate) refusals: RefusalLog,
 }
