@@ -9,7 +9,7 @@
 //!
 //! Start with `service.rs` (accounts by id, and how much work is done at a time), then
 //! `account/mod.rs` (how a request is decided and written) and `feed.rs` (the engine's market
-//! data). `listener.rs` tracks which entries listeners have received; `travel.rs` implements
+//! data). `listener.rs` tracks which entries listeners have received; `rewind.rs` implements
 //! rewind, reset and fork, for operators only. `look.rs`, `preview.rs` and `grid_preview.rs`
 //! compute an account's state, or the effect of an order or a grid, without writing. `grids.rs`
 //! lists grids. `explanation.rs` and `grid_explanation.rs` explain what happened to an order or a
@@ -47,7 +47,7 @@ mod statements;
 mod tallies;
 #[cfg(test)]
 mod tests;
-mod travel;
+mod rewind;
 
 pub use account::{Advanced, Audit, Done, PaperAccount, Reading};
 pub use clock::{Clock, Moment};
@@ -75,4 +75,4 @@ pub use statement_rows::{
 };
 pub use statements::{StatementId, StatementList};
 pub use store::JournalCut;
-pub use travel::{Standing, Travel};
+pub use rewind::{Standing, JournalOperation};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use access::Account;
 use history::History;
 use market::Timestamp;
-use paper::{Audit, Done, NoListener, Opening, Paper, PaperAccount, PaperError, Travel};
+use paper::{Audit, Done, NoListener, Opening, Paper, PaperAccount, PaperError, JournalOperation};
 use store::Reader;
 use trading::Command;
 
@@ -77,8 +77,8 @@ impl Books {
 
     /// Returns the parameters for an operation on a whole journal: actor, reason, and the name of
     /// the archived part.
-    pub(crate) fn travel<'a>(&self, name: &'a str, reason: &'a str) -> Travel<'a> {
-        Travel { name, actor: OPERATOR, reason, machine: self.clock.moment.machine }
+    pub(crate) fn operation<'a>(&self, name: &'a str, reason: &'a str) -> JournalOperation<'a> {
+        JournalOperation { name, actor: OPERATOR, reason, machine: self.clock.moment.machine }
     }
 
     fn at(&mut self, account: &Account) -> PaperAccount<'_> {

@@ -6,7 +6,7 @@ use trading::{
 
 use super::house::{House, MACHINE, Service, at, live, replay};
 use crate::account::book;
-use crate::{GridQuery, GridSort, Travel, grid_explanation, grid_history, grid_orders, grids};
+use crate::{GridQuery, GridSort, JournalOperation, grid_explanation, grid_history, grid_orders, grids};
 
 /// Example M14 of the specification, followed by a fall in price.
 const M14: [&str; 4] = [
@@ -228,8 +228,8 @@ fn a_fork_has_separate_grids_and_a_rewind_reverts_triggers() {
     let (ann, grid) = start(&house, &service);
     let bob = house.bare_account("bob");
     assert_eq!(seen(&service, ann, grid, "10:03"), "Performing 306, 1 of them");
-    let travel = |name| Travel { name, actor: "operator", reason: "a test", machine: MACHINE };
-    service.paper.fork(ann, bob, None, &travel("")).unwrap();
+    let operation = |name| JournalOperation { name, actor: "operator", reason: "a test", machine: MACHINE };
+    service.paper.fork(ann, bob, None, &operation("")).unwrap();
     let copy = GridId::of(bob.0.unsigned_abs(), 1);
     assert_eq!(seen(&service, bob, copy, "10:03"), "Performing 306, 1 of them");
     assert_eq!(seen(&service, bob, grid, "10:03"), "none");
@@ -241,10 +241,10 @@ fn a_fork_has_separate_grids_and_a_rewind_reverts_triggers() {
     });
     assert_eq!(origin, (OrderId::of(bob.0.unsigned_abs(), 1), copy));
 
-    service.paper.rewind(ann, at("10:01"), &travel("once more")).unwrap();
+    service.paper.rewind(ann, at("10:01"), &operation("once more")).unwrap();
     assert_eq!(seen(&service, ann, grid, "10:01"), "Performing 300, 0 of them");
     assert_eq!(seen(&service, ann, grid, "10:03"), "Performing 306, 1 of them");
-    service.paper.reset(ann, &travel("anew")).unwrap();
+    service.paper.reset(ann, &operation("anew")).unwrap();
     assert_eq!(seen(&service, ann, grid, "10:03"), "none");
 }
 

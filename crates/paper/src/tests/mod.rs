@@ -12,4 +12,4 @@ mod refused;
 mod shared;
 mod statements;
 mod tallies;
-mod travel;
+mod rewind;

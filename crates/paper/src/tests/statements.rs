@@ -4,7 +4,7 @@ use trading::statement::StatementKind;
 use trading::{Currency, Side};
 
 use super::house::{House, MACHINE, Service, at, limit, replay};
-use crate::{FlowQuery, Moment, StatementDocument, StatementId, StatementList, Travel};
+use crate::{FlowQuery, Moment, StatementDocument, StatementId, StatementList, JournalOperation};
 
 /// Candles with a fill on Wednesday the 18th. Hours count on from that day: 16:00 on Thursday is
 /// 40:00, and 09:00 on Sunday is 105:00.
@@ -14,8 +14,8 @@ const TWO_DAYS: [&str; 3] =
 const ALL: StatementList =
     StatementList { kind: StatementKind::Daily, from: Date::ZERO, skip: 0, limit: 100 };
 
-fn travel(name: &str) -> Travel<'_> {
-    Travel { name, actor: "operator", reason: "a test", machine: MACHINE }
+fn operation(name: &str) -> JournalOperation<'_> {
+    JournalOperation { name, actor: "operator", reason: "a test", machine: MACHINE }
 }
 
 fn days(listed: &[StatementId]) -> String {
@@ -94,7 +94,7 @@ fn a_rewind_removes_later_statements() {
     let (id, service) = traded(&house);
     list(&service, id, replay("105:00"));
     let first = text(&service, id, 18);
-    service.paper.rewind(id, at("33:00"), &travel("first try")).unwrap();
+    service.paper.rewind(id, at("33:00"), &operation("first try")).unwrap();
     assert_eq!(list(&service, id, replay("33:00")), "18");
     assert_eq!(text(&service, id, 19), None);
     // New events appear in the next statement; the remaining one is unchanged.
@@ -105,7 +105,7 @@ fn a_rewind_removes_later_statements() {
     assert_eq!(second.stock_trade_sums[0].trades[0].direction, "Sell");
     assert_eq!(second.account_balance_sum.account_balances[0].begin_amount, "438875.25");
     // After a reset there are no statements until the next request begins the account.
-    service.paper.reset(id, &travel("second try")).unwrap();
+    service.paper.reset(id, &operation("second try")).unwrap();
     assert_eq!(list(&service, id, replay("105:00")), "");
     service.read(id, replay("34:00"), |_| ());
     assert_eq!(list(&service, id, replay("57:00")), "19");
@@ -117,7 +117,7 @@ fn a_fork_has_separate_statements() {
     let (id, service) = traded(&house);
     list(&service, id, replay("57:00"));
     let copy = house.bare_account("bob");
-    service.paper.fork(id, copy, Some(at("40:00")), &travel("copy")).unwrap();
+    service.paper.fork(id, copy, Some(at("40:00")), &operation("copy")).unwrap();
     assert_eq!(list(&service, copy, replay("57:00")), "19 18");
     let (of_one, of_other) = (document(&service, id, 18), document(&service, copy, 18));
     assert_eq!(of_other.member_info.name, "bob");

@@ -3,7 +3,7 @@ use store::{AccountId, TallyDays};
 use trading::{AdvanceLimit, Command, Currency, Money, OrderType, Quantity, Side, Terms, parse_price};
 
 use super::house::{House, MACHINE, Service, at, limit, replay};
-use crate::Travel;
+use crate::JournalOperation;
 use crate::service::Portion;
 
 const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
@@ -126,8 +126,8 @@ fn a_rewind_removes_later_tallies() {
     tally(&service, &[id], "58:00", "2026-03-20");
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 4999952500; 1");
     let version = house.accounts().version().unwrap();
-    let travel = |name| Travel { name, actor: "operator", reason: "a test", machine: MACHINE };
-    service.paper.rewind(id, at("30:00"), &travel("a day")).unwrap();
+    let operation = |name| JournalOperation { name, actor: "operator", reason: "a test", machine: MACHINE };
+    service.paper.rewind(id, at("30:00"), &operation("a day")).unwrap();
     assert!(house.accounts().version().unwrap() > version);
     // The 18th was over by then. Its order count is recomputed, because an order in New York may
     // have been filled after midnight.
@@ -135,7 +135,7 @@ fn a_rewind_removes_later_tallies() {
     assert!(!service.paper.is_tallied(id, date("2026-03-20")).unwrap());
     tally(&service, &[id], "58:00", "2026-03-20");
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 4999952500; 1");
-    service.paper.rewind(id, at("10:00:00"), &travel("all of it")).unwrap();
+    service.paper.rewind(id, at("10:00:00"), &operation("all of it")).unwrap();
     assert_eq!(known(&house, id, "2026-03-19"), "; 0");
     tally(&service, &[id], "58:00", "2026-03-20");
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 5000000000; 0");

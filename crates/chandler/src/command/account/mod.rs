@@ -10,7 +10,7 @@ mod paper_account;
 mod password;
 mod reports;
 mod show;
-mod travel;
+mod rewind;
 
 use access::{Access, Account, Actor, Present};
 use clap::{Args, Subcommand};
@@ -61,11 +61,11 @@ enum Action {
     /// Set the quantity and cost of a position in a paper account
     Position(money::Position),
     /// Rewind a paper account to an instant; later entries are archived
-    Rewind(travel::Rewind),
+    Rewind(rewind::Rewind),
     /// Reset a paper account to its initial cash and settings
-    Reset(travel::Reset),
+    Reset(rewind::Reset),
     /// Copy a paper account to a new account
-    Fork(travel::Fork),
+    Fork(rewind::Fork),
     /// Report the end-of-day assets of accounts, which determine their levels
     // The former name is accepted as an alias.
     #[command(alias = "assets")]

@@ -3,7 +3,7 @@
 
 use access::{Account, Actor};
 use market::Timestamp;
-use paper::{Audit, PaperError, Standing, Travel};
+use paper::{Audit, PaperError, Standing, JournalOperation};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -262,14 +262,14 @@ impl<'a> Desk<'a> {
         let Rewind { to, name, reason } = self.body()?;
         let to = instant(to)?.ok_or_else(|| wrong("to is required, such as 2026-03-18T02:00:15Z"))?;
         let name = self.cut_name(name)?;
-        let standing = self.site.core.paper.rewind(self.account.id, to, &self.travel(&name, &reason)?);
+        let standing = self.site.core.paper.rewind(self.account.id, to, &self.operation(&name, &reason)?);
         self.travelled(standing)
     }
 
     pub(super) fn reset(&self) -> Result<PaperAccount, Problem> {
         let Reset { name, reason } = self.body()?;
         let name = self.cut_name(name)?;
-        let standing = self.site.core.paper.reset(self.account.id, &self.travel(&name, &reason)?);
+        let standing = self.site.core.paper.reset(self.account.id, &self.operation(&name, &reason)?);
         self.travelled(standing)
     }
 
@@ -278,8 +278,8 @@ impl<'a> Desk<'a> {
         let account =
             account.ok_or_else(|| wrong("account is required: the name of an account without a journal"))?;
         let (account, until) = (named(&account, self.site)?, instant(to)?);
-        let travel = self.travel("", &reason)?;
-        let standing = self.site.core.paper.fork(self.account.id, account.id, until, &travel);
+        let operation = self.operation("", &reason)?;
+        let standing = self.site.core.paper.fork(self.account.id, account.id, until, &operation);
         let standing = standing.map_err(Problem::from_paper)?;
         self.site.core.listeners.sooner().notify_one();
         Ok(standing_of(&account, &standing))
@@ -291,9 +291,9 @@ impl<'a> Desk<'a> {
         read.map_err(|error| wrong(&format!("the body cannot be decoded: {error}")))
     }
 
-    fn travel<'t>(&'t self, name: &'t str, reason: &'t str) -> Result<Travel<'t>, Problem> {
+    fn operation<'t>(&'t self, name: &'t str, reason: &'t str) -> Result<JournalOperation<'t>, Problem> {
         let (machine, reason) = (self.site.core.machine_now(), text("reason", reason)?);
-        Ok(Travel { name, actor: &self.by, reason, machine })
+        Ok(JournalOperation { name, actor: &self.by, reason, machine })
     }
 
     /// Returns the archive name of a removed part. Defaults to a name derived from the machine's

@@ -4,12 +4,12 @@ use market::Timestamp;
 use trading::{Command, Currency, OrderId, Side, figures};
 
 use super::house::{House, MACHINE, Service, at, limit, replay};
-use crate::{PaperError, Travel};
+use crate::{PaperError, JournalOperation};
 
 const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
 
-fn travel(name: &str) -> Travel<'_> {
-    Travel { name, actor: "operator", reason: "a test", machine: MACHINE }
+fn operation(name: &str) -> JournalOperation<'_> {
+    JournalOperation { name, actor: "operator", reason: "a test", machine: MACHINE }
 }
 
 #[test]
@@ -36,16 +36,16 @@ fn a_rewind_archives_the_removed_entries() {
     let order = service.named(id, replay("10:00:15"), &command, "one").unwrap().order.unwrap();
     assert!(service.seen(id, replay("10:05"), order).starts_with("FilledStatus"));
     assert!(elsewhere.seen(id, replay("10:05"), order).starts_with("FilledStatus"));
-    let later = service.paper.rewind(id, at("10:06"), &travel("x"));
+    let later = service.paper.rewind(id, at("10:06"), &operation("x"));
     assert!(matches!(later, Err(PaperError::NotBefore { .. })), "{later:?}");
-    let standing = service.paper.rewind(id, at("10:00:15"), &travel("first try")).unwrap();
+    let standing = service.paper.rewind(id, at("10:00:15"), &operation("first try")).unwrap();
     assert_eq!(standing.horizon, Some(at("10:00:15")));
     for service in [&service, &elsewhere] {
         assert_eq!(service.seen(id, replay("10:00:15"), order), "NewStatus 0@- 500000.00");
     }
-    let again = service.paper.rewind(id, at("10:00:00"), &travel("first try"));
+    let again = service.paper.rewind(id, at("10:00:00"), &operation("first try"));
     assert!(matches!(again, Err(PaperError::NameTaken(_))), "{again:?}");
-    service.paper.rewind(id, at("10:00:00"), &travel("second try")).unwrap();
+    service.paper.rewind(id, at("10:00:00"), &operation("second try")).unwrap();
     // The idempotency key of a removed request can be used again.
     assert!(!service.named(id, replay("10:00:15"), &command, "one").unwrap().is_repeated);
     let cuts = service.paper.cuts(id).unwrap();
@@ -57,7 +57,7 @@ fn a_reset_preserves_the_opening_balances() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
-    let standing = service.paper.reset(id, &travel("reset")).unwrap();
+    let standing = service.paper.reset(id, &operation("reset")).unwrap();
     assert_eq!((standing.entries, standing.horizon), (2, None));
     // The account begins again, possibly at an earlier time.
     let orders = service.read(id, replay("09:00"), |reading| {
@@ -76,7 +76,7 @@ fn order_numbers_are_not_reused_after_a_rewind_or_a_reset() {
     };
     assert_eq!(["10:00:15", "10:00:20", "10:00:25"].map(|clock| submit(&service, clock)), [1, 2, 3]);
     let elsewhere = house.service();
-    service.paper.rewind(id, at("10:00:20"), &travel("one")).unwrap();
+    service.paper.rewind(id, at("10:00:20"), &operation("one")).unwrap();
     // The first two orders still exist and are found by number, as are those after the gap.
     assert_eq!(submit(&elsewhere, "10:00:21"), 4);
     assert_eq!(submit(&service, "10:00:22"), 5);
@@ -89,10 +89,10 @@ fn order_numbers_are_not_reused_after_a_rewind_or_a_reset() {
     assert_eq!([1, 2, 3, 4, 5, 6].map(found), [Some(1), Some(2), None, Some(4), Some(5), None]);
     let cancel = Command::Cancel { id: OrderId::of(id.0.unsigned_abs(), 4) };
     service.command(id, replay("10:00:23"), &cancel).unwrap();
-    service.paper.reset(id, &travel("two")).unwrap();
+    service.paper.reset(id, &operation("two")).unwrap();
     assert_eq!(submit(&elsewhere, "10:00:15"), 6);
-    service.paper.reset(id, &travel("three")).unwrap();
-    service.paper.reset(id, &travel("four")).unwrap();
+    service.paper.reset(id, &operation("three")).unwrap();
+    service.paper.reset(id, &operation("four")).unwrap();
     // A new process continues with the same numbers.
     assert_eq!(submit(&house.service(), "10:00:15"), 7);
 }
@@ -104,8 +104,8 @@ fn a_rewind_to_before_the_first_entry_equals_a_reset() {
     for id in [ann, bob] {
         service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     }
-    let rewound = service.paper.rewind(ann, Timestamp(-1), &travel("x")).unwrap();
-    assert_eq!(rewound, service.paper.reset(bob, &travel("x")).unwrap());
+    let rewound = service.paper.rewind(ann, Timestamp(-1), &operation("x")).unwrap();
+    assert_eq!(rewound, service.paper.reset(bob, &operation("x")).unwrap());
     assert_eq!((rewound.entries, rewound.horizon), (2, None));
 }
 
@@ -115,21 +115,21 @@ fn a_fork_is_independent_of_its_source() {
     let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
     let order = service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.seen(ann, replay("10:05"), order);
-    let stranger = service.paper.fork(bob, ann, None, &travel(""));
+    let stranger = service.paper.fork(bob, ann, None, &operation(""));
     assert!(matches!(stranger, Err(PaperError::NoJournal)), "{stranger:?}");
-    let later = service.paper.fork(ann, bob, Some(at("10:06")), &travel(""));
+    let later = service.paper.fork(ann, bob, Some(at("10:06")), &operation(""));
     assert!(matches!(later, Err(PaperError::NotBefore { .. })), "{later:?}");
     assert_eq!(service.paper.standing(bob).unwrap().entries, 0);
-    service.paper.fork(ann, bob, Some(at("10:01")), &travel("")).unwrap();
+    service.paper.fork(ann, bob, Some(at("10:01")), &operation("")).unwrap();
     let copy = OrderId::of(bob.0.unsigned_abs(), order.number());
     let theirs = service.command(bob, replay("10:01:10"), &Command::Cancel { id: order }).unwrap_err();
     assert_eq!(theirs.to_string(), "order not found", "that one is ann's");
     service.command(bob, replay("10:01:10"), &Command::Cancel { id: copy }).unwrap();
     assert!(service.seen(bob, replay("10:05"), copy).starts_with("CanceledStatus"));
     assert!(service.seen(ann, replay("10:05"), order).starts_with("FilledStatus"));
-    let again = service.paper.fork(ann, bob, None, &travel(""));
+    let again = service.paper.fork(ann, bob, None, &operation(""));
     assert!(matches!(again, Err(PaperError::NotEmpty)), "{again:?}");
-    let itself = service.paper.fork(ann, ann, None, &travel(""));
+    let itself = service.paper.fork(ann, ann, None, &operation(""));
     assert!(matches!(itself, Err(PaperError::NotEmpty)), "{itself:?}");
     assert_eq!(service.paper.standing(ann).unwrap().horizon, Some(at("10:05")));
     assert_eq!(service.paper.forget_requests(Timestamp(MACHINE.0 + 1_000)).unwrap(), 0);
@@ -142,7 +142,7 @@ fn forked_orders_have_ids_of_the_new_account() {
     service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     // The entry of an immediately rejected order contains its id twice.
     service.submit(ann, replay("10:00:15"), limit(Side::Buy, 20_000, "306.00"));
-    service.paper.fork(ann, bob, None, &travel("")).unwrap();
+    service.paper.fork(ann, bob, None, &operation("")).unwrap();
     let mut ids = Vec::new();
     for id in [ann, bob] {
         service.submit(id, replay("10:00:20"), limit(Side::Buy, 100, "300.00"));
@@ -167,7 +167,7 @@ fn listeners_of_a_fork_receive_only_its_new_events() {
     let _watched = service.paper.watch(bob).unwrap();
     service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.heard();
-    service.paper.fork(ann, bob, None, &travel("")).unwrap();
+    service.paper.fork(ann, bob, None, &operation("")).unwrap();
     service.paper.follow(bob).unwrap();
     assert_eq!(service.heard(), Vec::<String>::new());
     service.read(bob, replay("10:05"), |_| ());
@@ -206,7 +206,7 @@ fn concurrent_reads_and_rewinds_see_only_valid_states() {
             });
         }
         for round in 0..25 {
-            here.paper.rewind(id, at("10:00:05"), &travel(&format!("round {round}"))).unwrap();
+            here.paper.rewind(id, at("10:00:05"), &operation(&format!("round {round}"))).unwrap();
             for quantity in [100, 200] {
                 here.submit(id, replay("10:00:15"), limit(Side::Buy, quantity, "300.00"));
             }
@@ -229,7 +229,7 @@ fn entries_with_reused_numbers_are_pushed_after_a_rewind() {
         service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
     }
     service.heard();
-    service.paper.rewind(id, at("10:00:05"), &travel("x")).unwrap();
+    service.paper.rewind(id, at("10:00:05"), &operation("x")).unwrap();
     // Another process writes first.
     house.service().submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
     service.paper.follow(id).unwrap();
@@ -247,7 +247,7 @@ fn entries_after_a_rewind_by_another_process_are_pushed() {
     }
     service.heard();
     // Both the truncation and the new entries precede the next follow.
-    elsewhere.paper.rewind(id, at("10:00:05"), &travel("x")).unwrap();
+    elsewhere.paper.rewind(id, at("10:00:05"), &operation("x")).unwrap();
     for _ in 0..3 {
         elsewhere.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
     }
@@ -266,7 +266,7 @@ fn cuts_within_one_second_have_distinct_names() {
     let mut names = Vec::new();
     for _ in 0..3 {
         let name = service.paper.free_cut_name(id, MACHINE).unwrap();
-        service.paper.rewind(id, at("10:00"), &travel(&name)).unwrap();
+        service.paper.rewind(id, at("10:00"), &operation(&name)).unwrap();
         names.push(name);
     }
     let first = MACHINE.to_string();

@@ -11,7 +11,7 @@ use crate::service::Paper;
 /// Actor, reason and machine time of an operator action, and the name under which removed entries
 /// are archived.
 #[derive(Clone, Copy, Debug)]
-pub struct Travel<'a> {
+pub struct JournalOperation<'a> {
     pub name: &'a str,
     pub actor: &'a str,
     pub reason: &'a str,
@@ -33,7 +33,7 @@ impl Standing {
     }
 }
 
-impl Travel<'_> {
+impl JournalOperation<'_> {
     /// Returns the audit text: the action, and the reason if there is one.
     fn words(&self, done: String) -> String {
         if self.reason.is_empty() { done } else { format!("{done}: {}", self.reason) }
@@ -61,12 +61,12 @@ impl Paper {
     }
 
     /// Removes all entries after an instant, and archives them under a name.
-    pub fn rewind(&self, id: AccountId, to: Timestamp, travel: &Travel<'_>) -> Result<Standing, PaperError> {
+    pub fn rewind(&self, id: AccountId, to: Timestamp, operation: &JournalOperation<'_>) -> Result<Standing, PaperError> {
         // Entries before the first request are stored at the zero timestamp, and sort before all
         // others.
         let to = to.max(Timestamp::default());
-        let done = format!("rewound to {to}, the removed part archived as {:?}", travel.name);
-        self.cut(id, travel, ("paper.rewound", done), |head| {
+        let done = format!("rewound to {to}, the removed part archived as {:?}", operation.name);
+        self.cut(id, operation, ("paper.rewound", done), |head| {
             if to > head.horizon {
                 return Err(PaperError::NotBefore { horizon: head.horizon, to });
             }
@@ -76,10 +76,10 @@ impl Paper {
 
     /// Removes all entries except those made before the first request. An account that no operator
     /// opened becomes empty, and begins again with the defaults.
-    pub fn reset(&self, id: AccountId, travel: &Travel<'_>) -> Result<Standing, PaperError> {
+    pub fn reset(&self, id: AccountId, operation: &JournalOperation<'_>) -> Result<Standing, PaperError> {
         let none = Timestamp::default();
-        let done = format!("reset, the removed part archived as {:?}", travel.name);
-        self.cut(id, travel, ("paper.reset", done), |_| {
+        let done = format!("reset, the removed part archived as {:?}", operation.name);
+        self.cut(id, operation, ("paper.reset", done), |_| {
             Ok((self.accounts.journal_number_at(id, none)?, none))
         })
     }
@@ -87,11 +87,11 @@ impl Paper {
     fn cut(
         &self,
         id: AccountId,
-        travel: &Travel<'_>,
+        operation: &JournalOperation<'_>,
         (event, done): (&'static str, String),
         keeps: impl Fn(&JournalHead) -> Result<(u64, Timestamp), PaperError>,
     ) -> Result<Standing, PaperError> {
-        let (place, words) = (self.place(id), travel.words(done));
+        let (place, words) = (self.place(id), operation.words(done));
         for _ in 0..TRIES_MAX {
             // The lock stops new decisions in this process. Pending appends finish first.
             let mut state = place.lock();
@@ -101,7 +101,7 @@ impl Paper {
             let head = self.accounts.journal_head(id)?.ok_or(PaperError::NoJournal)?;
             let (keep, to) = keeps(&head)?;
             let numbers_used = self.numbers_used(&mut state, id, &head)?;
-            let (name, note) = (travel.name, travel.note(&words));
+            let (name, note) = (operation.name, operation.note(&words));
             let rewind = Rewind { account: id, after: head, keep, numbers_used, to, name, event, note };
             match self.accounts.rewind_journal(&rewind)? {
                 RewindOutcome::Done(head) => {
@@ -141,7 +141,7 @@ impl Paper {
         from: AccountId,
         to: AccountId,
         until: Option<Timestamp>,
-        travel: &Travel<'_>,
+        operation: &JournalOperation<'_>,
     ) -> Result<Standing, PaperError> {
         let (head, entries) = book::read_all(&self.accounts, from)?.ok_or(PaperError::NoJournal)?;
         let until = until.unwrap_or(head.horizon).max(Timestamp::default());
@@ -150,7 +150,7 @@ impl Paper {
         }
         let copied = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= until));
         let copied: Vec<Entry> = copied.map(|entry| entry.of_account(to.0.unsigned_abs())).collect();
-        let words = travel.words(format!("copied from account {} as of {until}", from.0));
+        let words = operation.words(format!("copied from account {} as of {until}", from.0));
         let addition = Addition {
             account: to,
             after: None,
@@ -159,7 +159,7 @@ impl Paper {
             // Due immediately, so that the background runner computes the next wake-up time.
             wake: Some(until),
             request: None,
-            audit: Some(("paper.forked", travel.note(&words))),
+            audit: Some(("paper.forked", operation.note(&words))),
         };
         let place = self.place(to);
         let mut state = place.lock();

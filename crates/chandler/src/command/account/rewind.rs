@@ -136,7 +136,7 @@ impl Rewind {
         let name = self.cut.name(&books, &account, present.machine)?;
         let reason = self.cut.reason.as_str();
         let standing =
-            books.paper.rewind(account.id, to, &books.travel(&name, reason)).map_err(to_failure)?;
+            books.paper.rewind(account.id, to, &books.operation(&name, reason)).map_err(to_failure)?;
         cut(&account, &standing, &name, self.cut.format)
     }
 }
@@ -153,7 +153,7 @@ impl Reset {
         check_begun(&books, &account)?;
         let name = self.cut.name(&books, &account, present.machine)?;
         let reason = self.cut.reason.as_str();
-        let standing = books.paper.reset(account.id, &books.travel(&name, reason)).map_err(to_failure)?;
+        let standing = books.paper.reset(account.id, &books.operation(&name, reason)).map_err(to_failure)?;
         cut(&account, &standing, &name, self.cut.format)
     }
 }
@@ -203,7 +203,7 @@ impl Fork {
                 (account, Some(credentials))
             }
         };
-        let forked = books.paper.fork(account.id, to.id, at, &books.travel("", &self.reason));
+        let forked = books.paper.fork(account.id, to.id, at, &books.operation("", &self.reason));
         let standing = forked.map_err(|error| match error {
             PaperError::NotEmpty => anyhow!(
                 "account {:?} already has a paper account: copy to a new account, or to one whose paper account is empty",
