@@ -16,7 +16,7 @@
 //! shared by SQLite and PostgreSQL; the schemas are in `migrations/`.
 //!
 //! Modules only import from modules to their left: `ids`, `engine`, `candles`, `cluster`,
-//! `accounts`, then `trading` and `social`, then `backup`, `moving`, `survey`.
+//! `accounts`, then `trading` and `social`, then `backup`, `transfer`, `survey`.
 
 mod accounts;
 mod backup;
@@ -24,7 +24,7 @@ mod candles;
 mod cluster;
 mod engine;
 mod ids;
-mod moving;
+mod transfer;
 mod social;
 mod survey;
 mod trading;
@@ -58,7 +58,7 @@ pub use engine::sqlite::seal_as_it_is;
 pub use engine::{Address, AddressError, StoreUrl, StoreError, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};
 pub use ids::{AccountId, Hash};
-pub use moving::{
+pub use transfer::{
     Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable, servers,
 };
 pub use social::{

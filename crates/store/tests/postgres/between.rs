@@ -5,7 +5,7 @@ use store::{Access, Accounts, Move, MoveError, StoreUrl, Security, Store, StoreE
 
 use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
-use crate::moving::{content, findings, moving};
+use crate::transfer::{content, findings, moving};
 
 /// Creates a store in a directory, with data of every kind.
 fn in_a_directory(dir: &StoreUrl) -> Accounts {
@@ -27,7 +27,7 @@ fn moving_to_a_server_and_back_preserves_everything() {
     let accounts = in_a_directory(&from);
     let there = StoreUrl::from(&home);
     let digests = |from: &StoreUrl, to: &StoreUrl| {
-        let copied = moving(from, to).unwrap();
+        let copied = transfer(from, to).unwrap();
         let tables = copied.tables.clone();
         copied.finish().unwrap();
         tables
@@ -91,7 +91,7 @@ fn a_recently_seen_server_blocks_a_move() {
     };
     let to = StoreUrl::from(dir.path().join("there"));
     seen(1);
-    let refused = moving(&from, &to).unwrap_err();
+    let refused = transfer(&from, &to).unwrap_err();
     assert!(matches!(&refused, MoveError::InUse { by, .. } if by == "a server"), "{refused:?}");
     home.damage("accounts", "delete from node");
     seen(20);
@@ -108,7 +108,7 @@ fn a_failed_target_leaves_nothing_behind() {
     home.on_server()
         .database_sql(&format!("alter database {name} set default_transaction_read_only = on"))
         .unwrap();
-    let refused = moving(&from, &StoreUrl::from(&home)).unwrap_err();
+    let refused = transfer(&from, &StoreUrl::from(&home)).unwrap_err();
     assert!(matches!(refused, MoveError::Store(StoreError::ReadOnlyServer { .. })), "{refused:?}");
     let schemas = "select count(*) from pg_namespace where nspname not like 'pg\\_%' and nspname not in ('public', 'information_schema')";
     assert_eq!(home.on_server().database_sql(schemas).unwrap(), "0");
@@ -121,7 +121,7 @@ fn a_change_during_a_move_is_detected_at_the_end() {
     put(&Store::open(&from, Access::Write { now: NOW }).unwrap(), &minutes("700.HK"), &[], &[block(1, 4)]);
     add(&Accounts::open(&from, NOW).unwrap(), "ann").unwrap();
     let to = StoreUrl::from(dir.path().join("there"));
-    let copied = moving(&from, &to).unwrap();
+    let copied = transfer(&from, &to).unwrap();
     // No lock on candles is held between the copy and the finish.
     let idle = format!(
         "select count(*) from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace \
@@ -229,7 +229,7 @@ fn an_incomplete_target_is_reported() {
     in_a_directory(&from);
     let to = StoreUrl::from(&home);
     let StoreUrl::Server(address) = &to else { panic!("{to}") };
-    let copied = moving(&from, &to).unwrap();
+    let copied = transfer(&from, &to).unwrap();
     let half = store::occupancy(address).unwrap();
     copied.finish().unwrap();
     let whole = store::occupancy(address).unwrap();

@@ -26,7 +26,7 @@ mod ledger;
 #[path = "../suite/margins.rs"]
 mod margins;
 #[path = "../suite/moving.rs"]
-mod moving;
+mod transfer;
 #[path = "../suite/opening.rs"]
 mod opening;
 #[path = "../suite/password_links.rs"]

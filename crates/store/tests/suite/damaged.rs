@@ -302,14 +302,14 @@ fn reading_an_emptied_database_leaves_its_log_unchanged() {
 #[test]
 fn a_damaged_store_is_not_moved() {
     for change in ["update account set level = 6", "delete from usage where symbol = '5.HK'"] {
-        let (from, accounts) = crate::moving::filled();
+        let (from, accounts) = crate::transfer::filled();
         let id = accounts.account_named("ann").unwrap().unwrap().id;
         for symbol in ["5.HK", "6.HK"] {
             accounts.spend(id, "2026-11", &symbol.parse().unwrap(), 9, (NOW, NOW)).unwrap();
         }
         from.home.damage("accounts", change);
         let to = crate::fixture::Home::new();
-        let refused = crate::moving::moving(&(&from.home).into(), &(&to).into()).unwrap_err();
+        let refused = crate::transfer::transfer(&(&from.home).into(), &(&to).into()).unwrap_err();
         assert!(matches!(refused, MoveError::Store(StoreError::Damaged { .. })), "{change}: {refused:?}");
     }
 }

@@ -15,7 +15,7 @@ mod checks;
 mod journals;
 mod ledger;
 mod margins;
-mod moving;
+mod transfer;
 mod opening;
 mod password_links;
 mod people;

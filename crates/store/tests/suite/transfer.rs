@@ -10,11 +10,11 @@ use store::{
 use crate::accounts::{add, note};
 use crate::fixture::{Fresh, Home, NOW, block, fresh, minutes, put};
 
-pub(crate) fn moving(from: &StoreUrl, to: &StoreUrl) -> Result<Copied, MoveError> {
+pub(crate) fn transfer(from: &StoreUrl, to: &StoreUrl) -> Result<Copied, MoveError> {
     interrupted(from, to, usize::MAX)
 }
 
-/// Like [`moving`], but stops after `steps` steps.
+/// Like [`transfer`], but stops after `steps` steps.
 fn interrupted(from: &StoreUrl, to: &StoreUrl, steps: usize) -> Result<Copied, MoveError> {
     let mut left = steps;
     Move { from, to, now: NOW }.run(&mut |_| {
@@ -86,7 +86,7 @@ fn a_moved_store_has_the_same_blocks_accounts_and_numbers() {
     assert!(accounts.revoke(revoked, &note(NOW)).unwrap());
     let (home, from_place) = (Home::new(), place(&from));
     let to = StoreUrl::from(&home);
-    let copied = moving(&from_place, &to).unwrap();
+    let copied = transfer(&from_place, &to).unwrap();
     assert!(!copied.resumed && copied.has_accounts());
     let rows = |name: &str| copied.tables.iter().find(|table| table.name == name).unwrap().rows;
     assert_eq!((rows("security"), rows("block_body"), rows("account")), (60, 120, 60));
@@ -130,7 +130,7 @@ fn an_interrupted_move_can_be_resumed() {
         // The move is stopped a second time.
         let again = interrupted(&from, &to, 2).unwrap_err();
         assert!(matches!(again, MoveError::Stopped), "{again:?}");
-        let copied = moving(&from, &to).unwrap();
+        let copied = transfer(&from, &to).unwrap();
         assert!(copied.resumed, "{stop}");
         copied.finish().unwrap();
         assert_eq!(content(&to), before);
@@ -144,9 +144,9 @@ fn an_unfinished_move_is_finished_by_the_next_one() {
     let (from, _accounts) = filled();
     let (from, home) = (place(&from), Home::new());
     let to = StoreUrl::from(&home);
-    drop(moving(&from, &to).unwrap());
+    drop(transfer(&from, &to).unwrap());
     assert!(matches!(Store::open(&to, Access::Read), Err(StoreError::HalfMoved { .. })));
-    let copied = moving(&from, &to).unwrap();
+    let copied = transfer(&from, &to).unwrap();
     assert!(copied.resumed);
     copied.finish().unwrap();
     assert_eq!(content(&to), content(&from));
@@ -157,15 +157,15 @@ fn a_move_never_mixes_with_existing_data() {
     let (from, _accounts) = filled();
     let (other, _others) = full();
     let (from, other) = (place(&from), place(&other));
-    let refused = moving(&from, &other).unwrap_err();
+    let refused = transfer(&from, &other).unwrap_err();
     assert!(matches!(refused, MoveError::NotEmpty { .. }), "{refused:?}");
-    let refused = moving(&from, &from).unwrap_err();
+    let refused = transfer(&from, &from).unwrap_err();
     assert!(matches!(refused, MoveError::Same { .. }), "{refused:?}");
     // The target has a part of another move.
     let home = Home::new();
     let to = StoreUrl::from(&home);
     assert!(matches!(interrupted(&other, &to, 5), Err(MoveError::Stopped)));
-    let refused = moving(&from, &to).unwrap_err();
+    let refused = transfer(&from, &to).unwrap_err();
     assert!(matches!(refused, MoveError::Other { .. }), "{refused:?}");
     assert!(refused.to_string().contains(&other.to_string()), "{refused}");
     // The target has a security, although no candles.
@@ -175,7 +175,7 @@ fn a_move_never_mixes_with_existing_data() {
     batch.ensure_security(&"1.HK".parse().unwrap()).unwrap();
     batch.commit().unwrap();
     drop(writer);
-    assert!(matches!(moving(&from, &place(&emptied)), Err(MoveError::NotEmpty { .. })));
+    assert!(matches!(transfer(&from, &place(&emptied)), Err(MoveError::NotEmpty { .. })));
     // An empty store is accepted.
     let empty = fresh();
     drop(Accounts::open(&empty.home, NOW).unwrap());
@@ -194,7 +194,7 @@ fn a_move_is_not_resumed_if_the_source_has_changed() {
             true => drop(put(&from.store, &minutes("9988.HK"), &[], &[block(1, 2)])),
             false => drop(add(&accounts, "late").unwrap()),
         }
-        let refused = moving(&place(&from), &to).unwrap_err();
+        let refused = transfer(&place(&from), &to).unwrap_err();
         assert!(matches!(refused, MoveError::Other { .. }), "{refused:?}");
     }
 }
@@ -223,7 +223,7 @@ fn a_store_in_use_by_a_server_is_not_moved() {
     let serving = from.store.job_lock().unwrap().unwrap();
     let home = Home::new();
     let to = StoreUrl::from(&home);
-    let refused = moving(&place(&from), &to).unwrap_err();
+    let refused = transfer(&place(&from), &to).unwrap_err();
     assert!(matches!(refused, MoveError::InUse { .. }), "{refused:?}");
     assert!(matches!(Store::open(&to, Access::Read), Err(StoreError::Absent { .. })));
     assert!(!Accounts::is_there(&to).unwrap(), "nothing is created by halves");
@@ -237,7 +237,7 @@ fn a_store_without_accounts_can_be_moved() {
     put(&from.store, &minutes("700.HK"), &[], &[block(1, 4)]);
     let home = Home::new();
     let to = StoreUrl::from(&home);
-    let copied = moving(&place(&from), &to).unwrap();
+    let copied = transfer(&place(&from), &to).unwrap();
     assert!(!copied.has_accounts());
     copied.finish().unwrap();
     assert!(Accounts::open(&to, NOW).unwrap().is_empty().unwrap());
