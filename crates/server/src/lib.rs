@@ -33,7 +33,7 @@ mod metrics;
 mod names;
 mod pages;
 mod paper_levels;
-mod places;
+mod connection_limits;
 mod preferences;
 mod proxies;
 mod public_url;

@@ -24,7 +24,7 @@ use crate::links::Links;
 use crate::local::SignInLinks;
 use crate::market_clock::MarketClock;
 use crate::metrics::Connection;
-use crate::places::{Places, UnauthenticatedLimits, UnauthenticatedSlot};
+use crate::connection_limits::{ConnectionLimits, UnauthenticatedLimits, UnauthenticatedSlot};
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};
@@ -156,7 +156,7 @@ impl Server {
         site.unauthenticated =
             UnauthenticatedLimits::new(settings.limits.unproven_connections, settings.connections_max);
         let each_max = (settings.connections_max / EACH_OF_ALL).max(EACH_MIN);
-        site.http_places = Places::new(CONNECTIONS_EACH.min(each_max), 0);
+        site.http_slots = ConnectionLimits::new(CONNECTIONS_EACH.min(each_max), 0);
         site.exposure = settings.exposure();
         site.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
         // A public URL without TLS and without a trusted proxy implies a proxy that cannot be

@@ -136,7 +136,7 @@ where
     let (mut answer, since, noted) = answer_way::<S>(request, &way, &trace, entrance).await;
     let RequestFacts { account, candles, client } = noted;
     if let Some(account) = account {
-        let place = || site.http_places.try_take(account);
+        let place = || site.http_slots.try_take(account);
         if is_proxy {
             state.prove_without_place();
             unauthenticated.leave();

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::framing::Framing;
-use crate::places::Place;
+use crate::connection_limits::ConnectionSlot;
 
 /// Timeout for a request head, from its first byte. For the first head, from the start of the
 /// connection.
@@ -38,7 +38,7 @@ pub(super) struct ConnectionState(Arc<SharedState>);
 #[derive(Debug, Default)]
 struct SharedState {
     /// Connection slot of the account that authenticated on this connection.
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<ConnectionSlot>>,
     is_proved: AtomicBool,
     /// Whether a request is being answered; the connection is not idle then.
     is_answering: AtomicBool,
@@ -51,7 +51,7 @@ pub(super) struct AnsweringGuard(ConnectionState);
 impl ConnectionState {
     /// Marks the connection as authenticated if the account has a free connection slot. Returns
     /// whether the connection may stay open.
-    pub(super) fn prove(&self, place: impl FnOnce() -> Option<Place>) -> bool {
+    pub(super) fn prove(&self, place: impl FnOnce() -> Option<ConnectionSlot>) -> bool {
         let mut taken = self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.is_none() {
             *taken = place();
@@ -219,7 +219,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::places::Places;
+    use crate::connection_limits::ConnectionLimits;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -246,7 +246,7 @@ mod tests {
             let (near, mut far) = tokio::io::duplex(1 << 10);
             let known = ConnectionState::default();
             if proved {
-                assert!(known.prove(|| Places::new(1, 0).try_take(0)));
+                assert!(known.prove(|| ConnectionLimits::new(1, 0).try_take(0)));
             }
             let mut strict = Strict::new(near, 1 << 10, known);
             let begun = Instant::now();
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_connection_takes_one_account_slot_until_dropped() {
-        let places = Places::new(1, 0);
+        let places = ConnectionLimits::new(1, 0);
         let (one, two) = (ConnectionState::default(), ConnectionState::default());
         assert!(one.prove(|| places.try_take(7)) && one.prove(|| places.try_take(7)));
         assert!(!two.prove(|| places.try_take(7)) && !two.is_proved());

@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::day_letters::DayLetters;
 use crate::directory::{Directory, DirectoryCache};
 use crate::links::Links;
-use crate::places::{Places, UnauthenticatedLimits};
+use crate::connection_limits::{ConnectionLimits, UnauthenticatedLimits};
 use crate::public_url::{PublicUrl, own_host};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
@@ -69,7 +69,7 @@ pub(crate) struct Site {
     pub(crate) bodies: Bodies,
     pub(crate) unauthenticated: UnauthenticatedLimits,
     /// Authenticated keep-alive connections per account.
-    pub(crate) http_places: Places<AccountId>,
+    pub(crate) http_slots: ConnectionLimits<AccountId>,
     /// Accounts of recently used credentials.
     pub(crate) claims: Claims,
     /// Warning about a listener that is reachable from other machines without TLS.
@@ -113,7 +113,7 @@ impl Site {
             connections_max,
             bodies: Bodies::default(),
             unauthenticated: UnauthenticatedLimits::new(unauthenticated, connections_max),
-            http_places: Places::new(CONNECTIONS_EACH, 0),
+            http_slots: ConnectionLimits::new(CONNECTIONS_EACH, 0),
             claims: Claims::default(),
             exposure: None,
             nobody_is_local: false,

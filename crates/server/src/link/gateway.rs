@@ -17,7 +17,7 @@ use wire::{command, trade};
 use crate::core::Core;
 use crate::dispatch::has_field;
 use crate::links::Links;
-use crate::places::UnauthenticatedSlot;
+use crate::connection_limits::UnauthenticatedSlot;
 
 /// Commands specific to the trade gateway.
 const SUBSCRIBE: u8 = trade::Command::Subscribe as u8;

@@ -127,7 +127,7 @@ impl House {
         let opening = Opening::Upgraded { gateway: super::GatewayKind::Mixed, early };
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 53_124));
         let (program, unauthenticated) =
-            (super::Program::Other, crate::places::UnauthenticatedSlot::default());
+            (super::Program::Other, crate::connection_limits::UnauthenticatedSlot::default());
         let from = super::Arrival { address, region: None, program, unauthenticated };
         tokio::spawn(serve(near, transport, from, opening, self.hub.clone(), self.shutdown.subscribe()));
         Far::new(far, kind)

@@ -16,16 +16,16 @@ const SWEEP: usize = 4_096;
 
 /// Slots of all keys.
 #[derive(Debug)]
-pub(crate) struct Places<K> {
+pub(crate) struct ConnectionLimits<K> {
     each: usize,
     /// Maximum number of waiters per key.
     waiting: usize,
-    all: Mutex<HashMap<K, Weak<KeyPlaces>>>,
+    all: Mutex<HashMap<K, Weak<KeySlots>>>,
 }
 
 /// Slots of one key.
 #[derive(Debug)]
-struct KeyPlaces {
+struct KeySlots {
     free: Arc<Semaphore>,
     /// Permits for further waiters.
     waiting: Semaphore,
@@ -33,28 +33,28 @@ struct KeyPlaces {
 
 /// A slot, released when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
     /// Keeps the key's entry alive.
-    _room: Arc<KeyPlaces>,
+    _room: Arc<KeySlots>,
 }
 
-impl<K: Copy + Eq + Hash> Places<K> {
+impl<K: Copy + Eq + Hash> ConnectionLimits<K> {
     /// Allows `each` slots per key, and `waiting` waiters per key.
-    pub(crate) fn new(each: usize, waiting: usize) -> Places<K> {
-        Places { each, waiting, all: Mutex::default() }
+    pub(crate) fn new(each: usize, waiting: usize) -> ConnectionLimits<K> {
+        ConnectionLimits { each, waiting, all: Mutex::default() }
     }
 
     /// Takes a slot, or returns `None` if none is free.
-    pub(crate) fn try_take(&self, key: K) -> Option<Place> {
+    pub(crate) fn try_take(&self, key: K) -> Option<ConnectionSlot> {
         let room = self.room(key);
         let permit = room.free.clone().try_acquire_owned().ok()?;
-        Some(Place { _permit: permit, _room: room })
+        Some(ConnectionSlot { _permit: permit, _room: room })
     }
 
     /// Takes a slot, waiting up to `within` for one. Returns `None` on timeout or if too many are
     /// waiting: each waiter holds a connection open.
-    pub(crate) async fn take(&self, key: K, within: Duration) -> Option<Place> {
+    pub(crate) async fn take(&self, key: K, within: Duration) -> Option<ConnectionSlot> {
         let room = self.room(key);
         let permit = match room.free.clone().try_acquire_owned() {
             Ok(permit) => permit,
@@ -63,10 +63,10 @@ impl<K: Copy + Eq + Hash> Places<K> {
                 timeout(within, room.free.clone().acquire_owned()).await.ok()?.ok()?
             }
         };
-        Some(Place { _permit: permit, _room: room })
+        Some(ConnectionSlot { _permit: permit, _room: room })
     }
 
-    fn room(&self, key: K) -> Arc<KeyPlaces> {
+    fn room(&self, key: K) -> Arc<KeySlots> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(room) = all.get(&key).and_then(Weak::upgrade) {
             return room;
@@ -75,7 +75,7 @@ impl<K: Copy + Eq + Hash> Places<K> {
             all.retain(|_, room| room.strong_count() > 0);
         }
         let (free, waiting) = (Arc::new(Semaphore::new(self.each)), Semaphore::new(self.waiting));
-        let room = Arc::new(KeyPlaces { free, waiting });
+        let room = Arc::new(KeySlots { free, waiting });
         all.insert(key, Arc::downgrade(&room));
         room
     }
@@ -95,13 +95,13 @@ const EACH_MIN: usize = 4;
 /// few slots.
 #[derive(Debug)]
 pub(crate) struct UnauthenticatedLimits {
-    places: Places<IpAddr>,
+    places: ConnectionLimits<IpAddr>,
     turned_away: AtomicU64,
 }
 
 /// Slot of one connection until it is authenticated. Clones share the slot.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UnauthenticatedSlot(Arc<Mutex<Option<Place>>>);
+pub(crate) struct UnauthenticatedSlot(Arc<Mutex<Option<ConnectionSlot>>>);
 
 impl UnauthenticatedLimits {
     /// Allows `each` slots per address. One address gets at most half of `all` connections,
@@ -109,7 +109,7 @@ impl UnauthenticatedLimits {
     pub(crate) fn new(each: usize, all: usize) -> UnauthenticatedLimits {
         let each = each.min(all / 4).max(EACH_MIN);
         let waiting = each.saturating_mul(WAITING).min((all / 2).saturating_sub(each)).max(EACH_MIN);
-        UnauthenticatedLimits { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
+        UnauthenticatedLimits { places: ConnectionLimits::new(each, waiting), turned_away: AtomicU64::new(0) }
     }
 
     /// Waits for a slot. Returns `None` if none becomes free in time.
@@ -143,7 +143,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn slots_and_waiters_per_key_are_limited() {
-        let places = Arc::new(Places::new(2, 2));
+        let places = Arc::new(ConnectionLimits::new(2, 2));
         let taken = [places.try_take(1).unwrap(), places.try_take(1).unwrap()];
         assert!(places.try_take(1).is_none() && places.try_take(2).is_some());
         let waiting: Vec<_> = (0..2)
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn keys_without_a_slot_are_evicted() {
-        let places = Places::new(2, 2);
+        let places = ConnectionLimits::new(2, 2);
         let _kept = places.try_take(0);
         for key in 1..20_000_u32 {
             drop(places.try_take(key));
