@@ -16,7 +16,7 @@ pub(crate) struct Client {
     pub(crate) overnight: bool,
     /// Region of the listener that received the request, or `None` if the listener serves every
     /// region. The listener that issued a one-time password is not considered.
-    pub(crate) entrance: Option<access::Region>,
+    pub(crate) listener_region: Option<access::Region>,
 }
 
 /// The caller of one request: its client, and the market time, which stays the same for the whole
@@ -27,8 +27,8 @@ pub(crate) struct Caller {
     pub(crate) language: Language,
     /// See [`Client::overnight`].
     pub(crate) overnight: bool,
-    /// See [`Client::entrance`].
-    pub(crate) entrance: Option<access::Region>,
+    /// See [`Client::listener_region`].
+    pub(crate) listener_region: Option<access::Region>,
     /// Market time when the request began, live or replayed.
     pub(crate) as_of: AsOf,
 }
@@ -36,8 +36,8 @@ pub(crate) struct Caller {
 impl Client {
     /// Returns the caller of a request that begins at `as_of`.
     pub(crate) fn at(self, as_of: AsOf) -> Caller {
-        let Client { who, language, overnight, entrance } = self;
-        Caller { who, language, overnight, entrance, as_of }
+        let Client { who, language, overnight, listener_region } = self;
+        Caller { who, language, overnight, listener_region, as_of }
     }
 }
 

@@ -382,17 +382,17 @@ impl Core {
 
     /// Refuses the caller's account if the listener serves another region.
     pub(crate) fn own_region_only(&self, caller: &Caller) -> Result<(), WrongRegion> {
-        self.at_home_of(caller.who.account(), caller.entrance)
+        self.at_home_of(caller.who.account(), caller.listener_region)
     }
 
     /// Like `own_region_only`, for code without a [`Caller`], such as a page.
-    pub(crate) fn at_home_of(&self, account: AccountId, entrance: Option<Region>) -> Result<(), WrongRegion> {
-        let Some(entrance) = entrance else { return Ok(()) };
+    pub(crate) fn at_home_of(&self, account: AccountId, listener_region: Option<Region>) -> Result<(), WrongRegion> {
+        let Some(listener_region) = listener_region else { return Ok(()) };
         let account = self.access.account(account).map_err(WrongRegion::Unknown)?;
         match account.map(|account| account.region) {
-            Some(region) if region != entrance => {
+            Some(region) if region != listener_region => {
                 let serves_all_at = self.serves_all_at.clone();
-                Err(WrongRegion::Elsewhere { region, entrance, serves_all_at })
+                Err(WrongRegion::Elsewhere { region, listener_region, serves_all_at })
             }
             // A deleted account is refused by a later check, with that reason.
             _ => Ok(()),

@@ -16,7 +16,7 @@ mod day_letters;
 mod directory;
 mod dispatch;
 mod encoded_page;
-mod entrance;
+mod accepted;
 mod facts;
 mod http;
 mod intake;

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::core::{Clock, Core};
-use crate::entrance::{ConnectionCount, Entrance};
+use crate::accepted::{ConnectionCount, Accepted};
 use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, ListenerKind, Listening, Site};
 use crate::link::{self, Hub, Transport};
@@ -259,22 +259,22 @@ impl ListenerContext {
     async fn accept_http(self, listener: TcpListener, region: Option<Region>) {
         loop {
             let (stream, peer, place) = accept(&listener, &self.places).await;
-            let mut entrance = self.enter(peer, place, region);
-            entrance.reached = stream.local_addr().unwrap_or(entrance.reached);
+            let mut accepted = self.enter(peer, place, region);
+            accepted.reached = stream.local_addr().unwrap_or(accepted.reached);
             match self.site.tls.clone() {
                 None => self.tasks.spawn(async move {
-                    if let Some(entrance) = entrance.with_unauthenticated_slot().await {
-                        http::serve(stream, entrance).await;
+                    if let Some(accepted) = accepted.with_unauthenticated_slot().await {
+                        http::serve(stream, accepted).await;
                     }
                 }),
                 Some(tls) => self.tasks.spawn(async move {
-                    let Some(entrance) = entrance.with_unauthenticated_slot().await else { return };
-                    let shaking = ConnectionCount::new(&entrance.site.core, Connection::Handshake);
-                    let stream = tls.greet(stream, &entrance.site.core.metrics).await;
+                    let Some(accepted) = accepted.with_unauthenticated_slot().await else { return };
+                    let shaking = ConnectionCount::new(&accepted.site.core, Connection::Handshake);
+                    let stream = tls.greet(stream, &accepted.site.core.metrics).await;
                     drop(shaking);
                     if let Some(stream) = stream {
                         // Boxed, so that the task does not keep the size of the handshake future.
-                        Box::pin(http::serve(stream, entrance)).await;
+                        Box::pin(http::serve(stream, accepted)).await;
                     }
                 }),
             };
@@ -290,19 +290,19 @@ impl ListenerContext {
             let (stream, peer, place) = accept(&listener, &places).await;
             // Removes finished connections, so that the set never exceeds the number of slots.
             while connections.try_join_next().is_some() {}
-            let entrance =
-                Entrance { listener_kind: ListenerKind::Internal, ..self.enter(peer, place, None) };
-            connections.spawn(http::serve(stream, entrance));
+            let accepted =
+                Accepted { listener_kind: ListenerKind::Internal, ..self.enter(peer, place, None) };
+            connections.spawn(http::serve(stream, accepted));
         }
     }
 
     async fn accept_tcp(self, listener: TcpListener) {
         loop {
             let (stream, peer, place) = accept(&listener, &self.places).await;
-            let entrance = self.enter(peer, place, None);
+            let accepted = self.enter(peer, place, None);
             self.tasks.spawn(async move {
-                let Some(entrance) = entrance.with_unauthenticated_slot().await else { return };
-                let Entrance { hub, shutdown, place, region, unauthenticated, .. } = entrance;
+                let Some(accepted) = accepted.with_unauthenticated_slot().await else { return };
+                let Accepted { hub, shutdown, place, region, unauthenticated, .. } = accepted;
                 let from =
                     link::Arrival { address: peer, region, program: link::Program::Other, unauthenticated };
                 let (transport, opening) = (Transport::tcp(), link::Opening::Tcp);
@@ -312,8 +312,8 @@ impl ListenerContext {
         }
     }
 
-    fn enter(&self, peer: SocketAddr, place: OwnedSemaphorePermit, region: Option<Region>) -> Entrance {
-        Entrance {
+    fn enter(&self, peer: SocketAddr, place: OwnedSemaphorePermit, region: Option<Region>) -> Accepted {
+        Accepted {
             site: self.site.clone(),
             hub: self.hub.clone(),
             shutdown: self.shutdown.clone(),

@@ -18,7 +18,7 @@ use access::{AccessError, Account, AccountId, Actor, Secret};
 use hyper::Version;
 use hyper::header::{HOST, HeaderMap};
 
-use crate::entrance::Entrance;
+use crate::accepted::Accepted;
 use crate::kit::{Site, paths};
 
 /// Headers that proxies, load balancers and content delivery networks add.
@@ -46,9 +46,9 @@ const FORWARDING: [&str; 19] = [
 /// Prefixes of further forwarding headers.
 const FORWARDING_FAMILIES: [&str; 3] = ["x-forwarded", "x-original-forwarded", "cf-"];
 
-pub(crate) fn is_local(entrance: &Entrance, version: Version, headers: &HeaderMap) -> bool {
-    entrance.peer.ip().to_canonical().is_loopback()
-        && !entrance.site.nobody_is_local
+pub(crate) fn is_local(accepted: &Accepted, version: Version, headers: &HeaderMap) -> bool {
+    accepted.peer.ip().to_canonical().is_loopback()
+        && !accepted.site.nobody_is_local
         && is_direct(version, headers)
         && is_for_this_machine(headers)
 }

@@ -64,10 +64,10 @@ pub(crate) enum Refusal {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WrongRegion {
     #[error(
-        "this account belongs to region {region}, but this listener serves only region {entrance}: use the \
+        "this account belongs to region {region}, but this listener serves only region {listener_region}: use the \
          listener for all regions, {serves_all_at}"
     )]
-    Elsewhere { region: Region, entrance: Region, serves_all_at: String },
+    Elsewhere { region: Region, listener_region: Region, serves_all_at: String },
     #[error("cannot look up the account")]
     Unknown(#[source] access::AccessError),
 }

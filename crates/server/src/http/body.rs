@@ -18,7 +18,7 @@ use hyper::http::request::Parts;
 use tokio::time::timeout;
 
 use super::routes::{Destination, RouteMatch};
-use crate::entrance::Entrance;
+use crate::accepted::Accepted;
 use crate::intake::{Arriving, IntakeError};
 use crate::kit::{
     Call, Auth, ListenerKind, Permitted, Problem, RequestNotes, Row, RowBody, Site, cookies, credentials,
@@ -71,15 +71,15 @@ impl BodyLimit {
 pub(super) async fn read(
     request: Request<Incoming>,
     way: &RouteMatch,
-    entrance: &Entrance,
+    accepted: &Accepted,
 ) -> Result<WholeRequest, Problem> {
-    let site = &entrance.site;
+    let site = &accepted.site;
     let (parts, body) = request.into_parts();
     let claim = credentials::claim(&parts, site);
     let known = claim.and_then(|claim| site.claims.find(claim, site.core.uptime()));
-    let share = known.unwrap_or_else(|| site.core.share_of_address(entrance.peer.ip()));
+    let share = known.unwrap_or_else(|| site.core.share_of_address(accepted.peer.ip()));
     if let Some(row) = way.row().filter(|row| row.body == RowBody::File) {
-        return read_file((parts, body), way, row, share, entrance).await;
+        return read_file((parts, body), way, row, share, accepted).await;
     }
     if body.is_end_stream() {
         return Ok(WholeRequest { parts, body: Bytes::new(), share, held: Vec::new(), arriving: None });
@@ -178,11 +178,11 @@ pub(super) async fn read_file(
     way: &RouteMatch,
     row: &'static Row,
     share: Share,
-    entrance: &Entrance,
+    accepted: &Accepted,
 ) -> Result<WholeRequest, Problem> {
     let declared = file.size_hint().exact();
-    let (inner, found) = (entrance.clone(), way.found.clone());
-    let admitted = entrance.site.core.workers.submit(share, move || {
+    let (inner, found) = (accepted.clone(), way.found.clone());
+    let admitted = accepted.site.core.workers.submit(share, move || {
         let begun = begin(&parts, &found, row, declared, &inner);
         (parts, begun)
     });
@@ -217,10 +217,10 @@ fn begin(
     found: &Destination,
     row: &Row,
     declared: Option<u64>,
-    entrance: &Entrance,
+    accepted: &Accepted,
 ) -> Result<Arriving, Problem> {
     let Auth::Permitted(Permitted { scope, or, .. }) = row.auth else { return Err(Problem::not_found()) };
-    if entrance.listener_kind == ListenerKind::Internal {
+    if accepted.listener_kind == ListenerKind::Internal {
         return Err(Problem::not_found());
     }
     let note = RequestNotes::default();
@@ -233,20 +233,20 @@ fn begin(
         headers: &parts.headers,
         body: &[],
         arriving: None,
-        peer: entrance.peer,
-        reached: entrance.reached,
-        region: entrance.region,
+        peer: accepted.peer,
+        reached: accepted.reached,
+        region: accepted.region,
         address_token: None,
-        listener_kind: entrance.listener_kind,
+        listener_kind: accepted.listener_kind,
         is_local: false,
         note: &note,
     };
     if call.headers.contains_key("x-api-signature") {
         return Err(Problem::signed_file());
     }
-    call.admit_either(scope, or, &entrance.site)?;
+    call.admit_either(scope, or, &accepted.site)?;
     let name = call.parameter_of("name");
-    Ok(entrance.site.core.intake.receive(name.as_deref(), declared)?)
+    Ok(accepted.site.core.intake.receive(name.as_deref(), declared)?)
 }
 
 /// Reason why an upload failed.

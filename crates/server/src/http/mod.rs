@@ -45,7 +45,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-use crate::entrance::{ConnectionCount, Entrance};
+use crate::accepted::{ConnectionCount, Accepted};
 use crate::kit::credentials::{self, Addressed};
 use crate::kit::doc::Doc;
 use crate::kit::{
@@ -77,21 +77,21 @@ const HEADERS_MAX: usize = 100;
 const ROOM_WITHIN: Duration = Duration::from_secs(10);
 
 /// Serves one HTTP connection, which may be upgraded to a long connection.
-pub(crate) async fn serve<S>(stream: S, entrance: Entrance)
+pub(crate) async fn serve<S>(stream: S, accepted: Accepted)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (kind, head_within) = match entrance.listener_kind {
+    let (kind, head_within) = match accepted.listener_kind {
         ListenerKind::Public => (Connection::Http, HEAD_WITHIN),
         ListenerKind::Internal => (Connection::Internal, WATCHERS_HEAD_WITHIN),
     };
-    let _counted = ConnectionCount::new(&entrance.site.core, kind);
-    let mut shutdown = entrance.shutdown.clone();
+    let _counted = ConnectionCount::new(&accepted.site.core, kind);
+    let mut shutdown = accepted.shutdown.clone();
     let state = ConnectionState::default();
     let stream = Strict::new(stream, HEAD_MAX, state.clone());
     let service = service_fn(|request| {
-        let (entrance, state) = (entrance.clone(), state.clone());
-        async move { Ok::<_, Infallible>(answer::<S>(request, entrance, state).await) }
+        let (accepted, state) = (accepted.clone(), state.clone());
+        async move { Ok::<_, Infallible>(answer::<S>(request, accepted, state).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -115,25 +115,25 @@ where
 
 /// Answers a request, counts it, and delays the response if the caller has many refusals. The
 /// response and its log lines share a trace id.
-async fn answer<S>(request: Request<Incoming>, entrance: Entrance, state: ConnectionState) -> Response<Sent>
+async fn answer<S>(request: Request<Incoming>, accepted: Accepted, state: ConnectionState) -> Response<Sent>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let _answering = state.answering();
     let trace = envelope::trace_id();
     // A trusted proxy carries connections of many accounts and enforces its own connection limit.
-    let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
+    let is_proxy = proxies::is_trusted(&accepted.trusted, accepted.peer.ip());
     let (site, peer, unauthenticated) =
-        (entrance.site.clone(), entrance.peer, entrance.unauthenticated.clone());
+        (accepted.site.clone(), accepted.peer, accepted.unauthenticated.clone());
     let has_upgrade = request.headers().contains_key(UPGRADE);
-    let is_upgrade = entrance.listener_kind == ListenerKind::Public && upgrade::is_wanted(&request);
+    let is_upgrade = accepted.listener_kind == ListenerKind::Public && upgrade::is_wanted(&request);
     let way =
         if is_upgrade { RouteMatch::UPGRADE } else { routes::way(request.method(), request.uri().path()) };
     let method = routes::known_method(request.method());
     let path = way.is_unknown_path().then(|| credentials::written(request.uri().path()));
     let is_head = request.method() == Method::HEAD;
     let program = ClientProgram::of(request.headers());
-    let (mut answer, since, noted) = answer_way::<S>(request, &way, &trace, entrance).await;
+    let (mut answer, since, noted) = answer_way::<S>(request, &way, &trace, accepted).await;
     let RequestFacts { account, candles, client } = noted;
     if let Some(account) = account {
         let place = || site.http_slots.try_take(account);
@@ -201,29 +201,29 @@ async fn answer_way<S>(
     request: Request<Incoming>,
     way: &RouteMatch,
     trace: &str,
-    mut entrance: Entrance,
+    mut accepted: Accepted,
 ) -> (Answer, Instant, RequestFacts)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let is_asked = way.row().is_some_and(|row| row.asks_whether_local());
-    let is_local = is_asked && local::is_local(&entrance, request.version(), request.headers());
-    entrance.peer = proxies::client(&entrance.trusted, entrance.peer, request.headers());
-    let client = entrance.peer.ip();
+    let is_local = is_asked && local::is_local(&accepted, request.version(), request.headers());
+    accepted.peer = proxies::client(&accepted.trusted, accepted.peer, request.headers());
+    let client = accepted.peer.ip();
     let person =
-        person(&request, way, entrance.listener_kind).map(|language| (language, entrance.site.clone()));
+        person(&request, way, accepted.listener_kind).map(|language| (language, accepted.site.clone()));
     let (mut since, mut noted) = (Instant::now(), RequestFacts::default());
     let mut answer = if matches!(way.found, Destination::Upgrade) {
-        upgrade::answer::<S>(request, entrance)
+        upgrade::answer::<S>(request, accepted)
     } else if let Some(Row { auth: Auth::AtOnce(_, answer), .. }) = way.row() {
         answer()
     } else {
-        let read = body::read(request, way, &entrance).await;
+        let read = body::read(request, way, &accepted).await;
         since = Instant::now();
         match read {
             Ok(whole) => {
                 let answer;
-                (answer, noted) = respond(whole, way.found.clone(), trace, is_local, entrance).await;
+                (answer, noted) = respond(whole, way.found.clone(), trace, is_local, accepted).await;
                 answer
             }
             Err(problem) => problem.answer(),
@@ -257,9 +257,9 @@ async fn respond(
     found: Destination,
     trace: &str,
     is_local: bool,
-    entrance: Entrance,
+    accepted: Accepted,
 ) -> (Answer, RequestFacts) {
-    let site = entrance.site.clone();
+    let site = accepted.site.clone();
     let WholeRequest { parts, body, share, held, arriving } = whole;
     let span = tracing::info_span!("http", trace, method = %parts.method, path = %credentials::shown(parts.uri.path()));
     let claim = credentials::claim(&parts, &site);
@@ -284,11 +284,11 @@ async fn respond(
             headers: &parts.headers,
             body: &body,
             arriving: arriving.as_ref(),
-            peer: entrance.peer,
-            reached: entrance.reached,
-            region: entrance.region,
+            peer: accepted.peer,
+            reached: accepted.reached,
+            region: accepted.region,
             address_token: None,
-            listener_kind: entrance.listener_kind,
+            listener_kind: accepted.listener_kind,
             is_local,
             note: &note,
         };

@@ -67,7 +67,7 @@ pub(super) fn connect_from(
     let (near, far) = tokio::io::duplex(64 << 10);
     let (stop, shutdown) = watch::channel(false);
     let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-    let entrance = Entrance {
+    let accepted = Accepted {
         site: site.clone(),
         hub: Arc::new(Hub::new(site.core.clone(), site.links.clone())),
         shutdown,
@@ -81,7 +81,7 @@ pub(super) fn connect_from(
         listener_kind,
     };
     tokio::spawn(async move {
-        serve(near, entrance).await;
+        serve(near, accepted).await;
         drop(stop);
     });
     far

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::strict::Strict;
-use crate::entrance::Entrance;
+use crate::accepted::Accepted;
 use crate::kit::Answer;
 use crate::kit::envelope::Problem;
 use crate::kit::fields;
@@ -34,7 +34,7 @@ fn has_token(request: &Request<Incoming>, name: HeaderName, token: &str) -> bool
 
 /// Answers an upgrade request and serves the connection. `S` is the stream under the HTTP
 /// connection.
-pub(super) fn answer<S>(mut request: Request<Incoming>, entrance: Entrance) -> Answer
+pub(super) fn answer<S>(mut request: Request<Incoming>, accepted: Accepted) -> Answer
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -50,7 +50,7 @@ where
     let gateway = GatewayKind::of_path(request.uri().path());
     let wrong_dialect = wrong_dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
-    let Entrance { hub, shutdown, tasks, place, peer, region, unauthenticated, .. } = entrance;
+    let Accepted { hub, shutdown, tasks, place, peer, region, unauthenticated, .. } = accepted;
     tasks.spawn(async move {
         // The client may have disconnected before the upgrade completed.
         let Ok(upgraded) = upgrading.await else { return };

@@ -17,7 +17,7 @@ use crate::proxies::{self, TrustedProxy};
 /// Everything a new connection needs: the shared state, the shutdown signal, and its slot in the
 /// connection limit.
 #[derive(Clone, Debug)]
-pub(crate) struct Entrance {
+pub(crate) struct Accepted {
     pub(crate) site: Arc<Site>,
     /// State of long connections. An HTTP connection may be upgraded to one.
     pub(crate) hub: Arc<Hub>,
@@ -38,10 +38,10 @@ pub(crate) struct Entrance {
     pub(crate) listener_kind: ListenerKind,
 }
 
-impl Entrance {
+impl Accepted {
     /// Takes a slot among the unauthenticated connections from its address. Returns `None` if all
     /// are in use. A trusted proxy needs no slot: it has many clients and limits them itself.
-    pub(crate) async fn with_unauthenticated_slot(mut self) -> Option<Entrance> {
+    pub(crate) async fn with_unauthenticated_slot(mut self) -> Option<Accepted> {
         if !proxies::is_trusted(&self.trusted, self.peer.ip()) {
             self.unauthenticated = self.site.unauthenticated.enter(self.peer.ip()).await?;
         }
