@@ -438,17 +438,17 @@ impl Access {
         };
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         // A level change that cannot be recorded now is detected again by a later request.
-        if let Some(unrecorded) = unrecorded.filter(|_| !self.cluster.health.is_away()) {
+        if let Some(unrecorded) = unrecorded.filter(|_| !self.cluster.health.is_unreachable()) {
             let change = (account.id, Arc::clone(standing), unrecorded);
             match briefly(|| self.record_levels(&[change], &Actor::Service, now)) {
                 Err(AccessError::Store(error)) if error.is_unanswered() || error.is_full() => {
-                    self.cluster.note_away(&error);
+                    self.cluster.note_unreachable(&error);
                 }
                 recorded => recorded?,
             }
         }
         let Some(Charge { symbol }) = charge else { return Ok(()) };
-        if self.cluster.health.is_away() {
+        if self.cluster.health.is_unreachable() {
             return Err(Refusal::Unchargeable);
         }
         let spend = self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now));
@@ -468,7 +468,7 @@ impl Access {
         if self.limits.paid.is_paid(self.cluster.health.learnt(version), account.id, month, symbol) {
             return Ok(None);
         }
-        if self.cluster.health.is_away() {
+        if self.cluster.health.is_unreachable() {
             return Err(Refusal::Unchargeable);
         }
         let used = self.cluster.asked(self.accounts.used(account.id, &month.to_string(), symbol));
@@ -486,7 +486,7 @@ impl Access {
 
 /// Maps an unreachable database to [`Refusal::Unchargeable`].
 fn unchargeable(error: AccessError) -> Refusal {
-    if error.is_away() { Refusal::Unchargeable } else { Refusal::Failed(error) }
+    if error.is_unreachable() { Refusal::Unchargeable } else { Refusal::Failed(error) }
 }
 
 fn allow(account: &Account, right: Right, now: Timestamp) -> Result<(), Refusal> {

@@ -59,20 +59,20 @@ impl Cluster {
     }
 
     /// Returns the shared state, or `None` while the database is unreachable.
-    pub(crate) fn shared_if_there(&self) -> Option<&Arc<Shared>> {
-        self.shared().filter(|_| !self.health.is_away())
+    pub(crate) fn shared_if_reachable(&self) -> Option<&Arc<Shared>> {
+        self.shared().filter(|_| !self.health.is_unreachable())
     }
 
     /// Converts the error of a query, and marks the database as unreachable if it was.
     pub(crate) fn asked<T>(&self, answer: Result<T, StoreError>) -> Result<T, AccessError> {
         answer.map_err(|error| {
-            self.note_away(&error);
+            self.note_unreachable(&error);
             AccessError::from(error)
         })
     }
 
-    pub(crate) fn note_away(&self, error: &StoreError) {
-        if error.is_away() && self.shared.is_some() {
+    pub(crate) fn note_unreachable(&self, error: &StoreError) {
+        if error.is_unreachable() && self.shared.is_some() {
             self.health.lose();
         }
     }
@@ -80,16 +80,16 @@ impl Cluster {
     /// Marks the database as unreachable if a query failed for that reason or has an unknown
     /// outcome. The caller then decides in memory.
     pub(crate) fn note_unanswered(&self, error: &StoreError) {
-        if error.is_away() || matches!(error, StoreError::Unknown { .. }) {
+        if error.is_unreachable() || matches!(error, StoreError::Unknown { .. }) {
             self.health.lose();
         }
     }
 
     /// Returns whether this node serves from memory; an error once the offline window is over.
     pub(crate) fn goes_on_alone(&self) -> Result<bool, AccessError> {
-        match (self.health.is_away(), self.health.is_lost()) {
+        match (self.health.is_unreachable(), self.health.is_lost()) {
             (_, true) => Err(AccessError::Lost),
-            (is_away, false) => Ok(is_away),
+            (is_unreachable, false) => Ok(is_unreachable),
         }
     }
 
@@ -103,7 +103,7 @@ impl Cluster {
     ) -> Result<(), Duration> {
         let Some(shared) = self.shared() else { return pace.here.pass(key, pace.limit, 1, uptime) };
         let RateLimit { requests, within } = pace.limit;
-        if !self.health.is_away() {
+        if !self.health.is_unreachable() {
             let text = key.to_string();
             let limit = PaceLimit { kind: pace.kind, key: &text, requests, within };
             match briefly(|| shared.take_pace(&limit)) {

@@ -71,9 +71,9 @@ pub enum AccessError {
 
 impl AccessError {
     /// Returns whether the database is unreachable, so that a later retry may succeed.
-    pub fn is_away(&self) -> bool {
+    pub fn is_unreachable(&self) -> bool {
         match self {
-            AccessError::Store(error) => error.is_away(),
+            AccessError::Store(error) => error.is_unreachable(),
             AccessError::Lost => true,
             _ => false,
         }
@@ -81,7 +81,7 @@ impl AccessError {
 
     /// Returns whether the database did not answer.
     pub fn is_unanswered(&self) -> bool {
-        self.is_away() || matches!(self, AccessError::Store(error) if error.is_unanswered())
+        self.is_unreachable() || matches!(self, AccessError::Store(error) if error.is_unanswered())
     }
 
     /// Returns whether a write failed because the disk is full.

@@ -67,7 +67,7 @@ impl Learnt {
 #[derive(Debug)]
 pub(crate) struct DatabaseHealth {
     offline_window: Duration,
-    is_away: AtomicBool,
+    is_unreachable: AtomicBool,
     is_lost: AtomicBool,
     /// Number of nodes at the last heartbeat.
     nodes: AtomicU32,
@@ -99,7 +99,7 @@ impl Default for DatabaseHealth {
     fn default() -> DatabaseHealth {
         DatabaseHealth {
             offline_window: GRACE_DEFAULT,
-            is_away: AtomicBool::new(false),
+            is_unreachable: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
             nodes: AtomicU32::new(1),
             known: Mutex::default(),
@@ -113,13 +113,13 @@ impl DatabaseHealth {
     }
 
     /// Returns whether to serve without querying the database.
-    pub(crate) fn is_away(&self) -> bool {
-        self.is_away.load(Ordering::Acquire)
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.is_unreachable.load(Ordering::Acquire)
     }
 
     /// Returns which cached values are acceptable if `version` is current.
     pub(crate) fn learnt(&self, version: i64) -> Learnt {
-        if self.is_away() { Learnt::Ever } else { Learnt::At(version) }
+        if self.is_unreachable() { Learnt::Ever } else { Learnt::At(version) }
     }
 
     /// Returns whether the offline window is over.
@@ -146,19 +146,19 @@ impl DatabaseHealth {
     /// Returns the limit that this node enforces: its share while the database is unreachable or
     /// may lack requests of the last window, otherwise no limit because the database enforces it.
     pub(crate) fn local_limit(&self, limit: RateLimit, uptime: Duration) -> RateLimit {
-        let is_share = self.is_away() || self.lock().lacks_some(limit.within, uptime);
+        let is_share = self.is_unreachable() || self.lock().lacks_some(limit.within, uptime);
         if is_share { self.share(limit, uptime) } else { RateLimit { requests: u32::MAX, ..limit } }
     }
 
     /// Marks the database as unreachable.
     pub(crate) fn lose(&self) {
-        self.is_away.store(true, Ordering::Release);
+        self.is_unreachable.store(true, Ordering::Release);
     }
 
     /// Starts the offline window when the database has become unreachable, and marks it as lost
     /// when the window is over.
     pub(crate) fn pass_time(&self, uptime: Duration) {
-        if !self.is_away() {
+        if !self.is_unreachable() {
             return;
         }
         let since = *self.lock().away.get_or_insert(uptime);
@@ -169,7 +169,7 @@ impl DatabaseHealth {
 
     /// Marks the database as reachable, with its number of nodes and its clock in microseconds.
     pub(crate) fn find(&self, nodes: u32, now_us: i64, uptime: Duration) {
-        if self.is_away() {
+        if self.is_unreachable() {
             self.note_lacking(uptime);
         }
         let mut known = self.lock();
@@ -181,7 +181,7 @@ impl DatabaseHealth {
         known.clock = Some((now_us, uptime));
         known.away = None;
         self.is_lost.store(false, Ordering::Release);
-        self.is_away.store(false, Ordering::Release);
+        self.is_unreachable.store(false, Ordering::Release);
     }
 
     /// Returns the database's clock in microseconds, extrapolated from the last heartbeat; `None`
@@ -210,7 +210,7 @@ impl DatabaseHealth {
 
     pub(crate) fn state(&self, uptime: Duration) -> DatabaseState {
         let known = self.lock();
-        if !self.is_away() {
+        if !self.is_unreachable() {
             let settles = known.lacks_some(SETTLES, uptime);
             return if settles { DatabaseState::Settling } else { DatabaseState::Yes };
         }

@@ -98,12 +98,12 @@ impl Access {
 
     /// Stores a value for a client by its lineage, for the node that it connects to next.
     pub fn remember_client(&self, lineage: Lineage, word: &str) -> Result<(), AccessError> {
-        let Some(shared) = self.cluster.shared_if_there() else { return Ok(()) };
+        let Some(shared) = self.cluster.shared_if_reachable() else { return Ok(()) };
         self.cluster.asked(briefly(|| shared.remember_client(&lineage.0, word)))
     }
 
     pub fn recall_client(&self, lineage: Lineage) -> Result<Option<String>, AccessError> {
-        let Some(shared) = self.cluster.shared_if_there() else { return Ok(None) };
+        let Some(shared) = self.cluster.shared_if_reachable() else { return Ok(None) };
         self.cluster.asked(briefly(|| shared.recall_client(&lineage.0)))
     }
 
@@ -120,12 +120,12 @@ impl Access {
         let Some(shared) = self.cluster.shared() else { return Ok(Vec::new()) };
         self.cluster.health.pass_time(uptime);
         let heartbeat = shared.heartbeat(name).and_then(|heartbeat| {
-            if self.cluster.health.is_away() {
+            if self.cluster.health.is_unreachable() {
                 // Tests the pool's connections, too: a broken one would make the next request mark
                 // the database as unreachable again.
                 shared.nodes()?;
             }
-            if heartbeat.has_joined || self.cluster.health.is_away() {
+            if heartbeat.has_joined || self.cluster.health.is_unreachable() {
                 shared.renew_slots(&self.cluster.registry.slots())?;
             }
             let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.slot(), *is_silent)).collect();
@@ -134,7 +134,7 @@ impl Access {
         });
         self.cluster.health.note_losses(shared.connection_losses(), uptime);
         let heartbeat = heartbeat.inspect_err(|error| {
-            self.cluster.note_away(error);
+            self.cluster.note_unreachable(error);
             self.cluster.health.pass_time(uptime);
         })?;
         self.cluster.health.find(heartbeat.nodes, heartbeat.now_us, uptime);

@@ -60,7 +60,7 @@ impl Access {
     /// Returns the numbers of open and allowed connections of the caller's account.
     pub fn slots(&self, caller: &Caller) -> Result<Slots, Denial> {
         let (_, account) = self.standing(caller)?.ok_or(REVOKED)?;
-        let online = match self.cluster.shared_if_there() {
+        let online = match self.cluster.shared_if_reachable() {
             Some(shared) => self.cluster.asked(shared.online(account.id))?,
             None => self.cluster.registry.online(account.id),
         };
@@ -138,7 +138,7 @@ impl Access {
         // While the database is unreachable, the cached state of the family applies, which
         // `standing` has checked.
         if let Some(family) = caller.family()
-            && !self.cluster.health.is_away()
+            && !self.cluster.health.is_unreachable()
             && !self.cluster.asked(self.accounts.family_stands(&family.text(), now))?
         {
             return Err(EXPIRED);
@@ -181,7 +181,7 @@ impl Access {
         (present, limit): (Option<&Connection>, u32),
         password: Option<&Hash>,
     ) -> Result<HeldSlot, Denial> {
-        if self.cluster.health.is_away() && password.is_none() {
+        if self.cluster.health.is_unreachable() && password.is_none() {
             let id = ConnectionId::alone()?;
             let with_slot = self.cluster.registry.sit_alone(id, slot, present, limit);
             return with_slot.map_err(Denial::ConnectionsTaken);

@@ -20,7 +20,7 @@ use crate::remote::{self, field};
 
 /// Selects an account and its transport.
 #[derive(Debug, Args)]
-pub(crate) struct Whose {
+pub(crate) struct AccountFlags {
     /// The account in the local store, by name or number [default: the only one]
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) enum Client {
     Remote(Session),
 }
 
-impl Whose {
+impl AccountFlags {
     pub(crate) fn client(&self, purpose: Purpose, context: &CommandContext) -> Result<Client, Failure> {
         match self.remote.session(context)? {
             Some(_) if self.account.is_some() => Err(usage(

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::StoreError;
 
-use crate::kit::{Holdings, ListenerDocument, Site};
+use crate::kit::{StoreTotals, ListenerDocument, Site};
 use crate::metrics::{self, Connection};
 use crate::settings;
 use crate::written::{Day, Instant};
@@ -141,7 +141,7 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
 /// it.
 pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     let (now, market_now) = (site.core.machine_now(), site.core.market_now().now());
-    let holdings = site.holdings()?;
+    let totals = site.totals()?;
     let calendars = Market::ALL.map(|market| {
         let venue = site.core.history.venues().of(market);
         CalendarStatus {
@@ -163,7 +163,7 @@ pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
         ready: site.core.obstacles().is_empty(),
         memory_bytes: metrics::resident_bytes(),
         requests: RequestsStatus { answered, refused },
-        store: store_status(site, &holdings)?,
+        store: store_status(site, &totals)?,
         calendars: calendars.into(),
         connections,
         signed_in: site.links.count(),
@@ -175,8 +175,8 @@ pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     })
 }
 
-fn store_status(site: &Site, holdings: &Holdings) -> Result<StoreStatus, StoreError> {
-    let Holdings { version, totals } = holdings;
+fn store_status(site: &Site, totals: &StoreTotals) -> Result<StoreStatus, StoreError> {
+    let StoreTotals { version, totals } = totals;
     let sizes = site.core.store.file_sizes();
     let import = site.core.last_import()?.map(|import| LastImport {
         id: import.id.0,

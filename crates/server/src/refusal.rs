@@ -185,7 +185,7 @@ impl Refusal {
     pub(crate) fn of_access(error: &access::AccessError) -> Refusal {
         match error {
             access::AccessError::Store(error) => Refusal::of_store(error, "cannot check an account"),
-            error if error.is_away() => Refusal::away(),
+            error if error.is_unreachable() => Refusal::away(),
             error => {
                 tracing::error!(%error, "cannot check an account");
                 Refusal::Internal
@@ -198,7 +198,7 @@ impl Refusal {
         if error.would_wait() {
             return Refusal::Waits;
         }
-        if error.is_away() {
+        if error.is_unreachable() {
             // Already logged by the heartbeat job.
             tracing::debug!(%error, "{what}");
             return Refusal::away();

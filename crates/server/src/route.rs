@@ -8,7 +8,7 @@ use market::{FloorTable, Symbol};
 use crate::caller::Caller;
 use crate::command::{Command, Context, HistoryCandles, Pace, Reply, Subject};
 use crate::core::Core;
-use crate::lifting;
+use crate::limit_hint;
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Share;
@@ -66,7 +66,7 @@ pub(crate) fn admit<C: Command>(
     parse: impl FnOnce(&Context<'_>) -> Result<C, Refusal>,
 ) -> Result<Work<C>, Refusal> {
     let admitted = admit_in_order(core, caller, calls, memory, parse);
-    admitted.map_err(|refusal| lifting::with_hint(refusal, &caller.who, core))
+    admitted.map_err(|refusal| limit_hint::with_hint(refusal, &caller.who, core))
 }
 
 /// Checks in the order that the specification defines: cannot be decoded, too fast, bad parameters

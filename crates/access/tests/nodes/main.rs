@@ -219,7 +219,7 @@ fn an_offline_node_serves_paid_securities_at_its_share() {
     // An unknown caller cannot be authenticated. A known caller is authenticated by the cached
     // token and can resume its session.
     assert!(
-        matches!(nodes.two.admit_rate(&stranger, at(41)), Err(Refusal::Failed(error)) if error.is_away())
+        matches!(nodes.two.admit_rate(&stranger, at(41)), Err(Refusal::Failed(error)) if error.is_unreachable())
     );
     assert_eq!(bearer(&nodes.two, token).unwrap(), ann);
     assert!(matches!(bearer(&nodes.two, "unknown"), Err(Denial::Failed(_))));
@@ -273,7 +273,7 @@ fn a_silent_database_delays_cached_answers_by_at_most_a_second() {
     // A failed probe marks the database as unreachable, too.
     nodes.wire_of_one.set(Mode::Silent);
     let silent = nodes.one.probe().unwrap_err();
-    assert!(silent.is_away() && silent.to_string().contains("no answer within 1 s"), "{silent}");
+    assert!(silent.is_unreachable() && silent.to_string().contains("no answer within 1 s"), "{silent}");
     assert!(matches!(nodes.one.reached(at(1)), DatabaseState::Away(_)));
 
     nodes.wires().for_each(|wire| wire.set(Mode::Pass));

@@ -8,7 +8,7 @@ use trading::Currency;
 
 use super::trade::shown::{self, amount, rows, text, zoned};
 use super::trade::{CashQuestion, Range, TradesQuestion, order_id};
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
@@ -19,7 +19,7 @@ pub(crate) struct Assets {
     #[arg(long)]
     currency: Option<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -93,7 +93,7 @@ pub(crate) struct Positions {
     /// Only these securities
     symbols: Vec<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -151,7 +151,7 @@ pub(crate) struct Executions {
     #[command(flatten)]
     range: Range,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -201,7 +201,7 @@ pub(crate) struct CashFlow {
     #[command(flatten)]
     range: Range,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

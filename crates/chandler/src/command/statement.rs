@@ -13,7 +13,7 @@ use trading::statement::StatementKind;
 use super::time::date;
 use super::trade::StatementsQuestion;
 use super::trade::shown::{self, grouped, rows, text};
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -49,7 +49,7 @@ struct List {
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(LIMIT_MAX)))]
     limit: u32,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -64,7 +64,7 @@ struct Which {
     #[arg(long)]
     monthly: bool,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
 }
 
 #[derive(Debug, Args)]

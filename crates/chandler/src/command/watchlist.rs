@@ -9,7 +9,7 @@ use market::Symbol;
 use serde_json::{Value, json};
 
 use super::trade::shown::{self, amount, rows, text, zoned};
-use crate::client::{Client, Whose};
+use crate::client::{Client, AccountFlags};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::local::Purpose;
@@ -47,7 +47,7 @@ struct List {
     /// One group, by id or name [default: all groups]
     group: Option<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -59,7 +59,7 @@ struct Create {
     /// Securities, such as 700.HK
     symbols: Vec<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -72,7 +72,7 @@ struct Change {
     #[arg(required = true)]
     symbols: Vec<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -84,7 +84,7 @@ struct Rename {
     /// New name
     name: String,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -97,7 +97,7 @@ struct Delete {
     #[arg(long)]
     purge: bool,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -111,7 +111,7 @@ struct Pin {
     #[arg(long)]
     off: bool,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -223,7 +223,7 @@ impl Pin {
     }
 }
 
-fn open(whose: &Whose, context: &CommandContext) -> Result<Client, Failure> {
+fn open(whose: &AccountFlags, context: &CommandContext) -> Result<Client, Failure> {
     whose.client(Purpose::Watchlists, context)
 }
 

@@ -146,7 +146,7 @@ fn failure_of(session: &Session, symbol: &Symbol, requested: PageError) -> Failu
                 (Some(used), Some(limit), Some(reset)) => anyhow::anyhow!(
                     "{server}: {message} ({QUOTA}): {used} of {limit} securities are used, and the quota resets on \
                     {reset}; `chandler quota --server {server}` lists them{}",
-                    session.lifting(message)
+                    session.limit_hint(message)
                 )
                 .into(),
                 _ => session.to_failure(error),

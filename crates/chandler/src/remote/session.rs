@@ -216,22 +216,22 @@ impl Session {
                 None => anyhow!("{server}: {error}: run `chandler login`").into(),
             },
             ApiError::Refused { status: 429, ref headers, ref message, .. } => {
-                let lifting = self.lifting(message);
+                let limit_hint = self.limit_hint(message);
                 match headers.number("retry-after") {
-                    Some(seconds) => anyhow!("{server}: {error}: try again in {seconds} s{lifting}").into(),
-                    None => anyhow!("{server}: {error}: try again later{lifting}").into(),
+                    Some(seconds) => anyhow!("{server}: {error}: try again in {seconds} s{limit_hint}").into(),
+                    None => anyhow!("{server}: {error}: try again later{limit_hint}").into(),
                 }
             }
             ApiError::Refused { ref message, .. } if message.contains(BELOW_FLOOR) => {
-                anyhow!("{server}: {error}{}", self.lifting(message)).into()
+                anyhow!("{server}: {error}{}", self.limit_hint(message)).into()
             }
             error => anyhow!("{server}: {error}").into(),
         }
     }
 
-    /// Returns advice on lifting an account's limits. Empty for remote servers, and if the server's
+    /// Returns advice on limit_hint an account's limits. Empty for remote servers, and if the server's
     /// message already contains the advice.
-    pub(crate) fn lifting(&self, message: &str) -> &'static str {
+    pub(crate) fn limit_hint(&self, message: &str) -> &'static str {
         if self.url.is_loopback() && !message.contains("--unlimited") {
             "; the server's operator can remove the limits of an account with `chandler account set NAME --unlimited`"
         } else {

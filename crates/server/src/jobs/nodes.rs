@@ -62,9 +62,9 @@ fn tell_clock(core: &Core, is_apart: &AtomicBool) {
 
 /// Logs when the database becomes unreachable, and when it is back.
 fn log_change(before: DatabaseState, now: DatabaseState) {
-    let is_away = |reached| matches!(reached, DatabaseState::Away(_) | DatabaseState::Lost(_));
+    let is_unreachable = |reached| matches!(reached, DatabaseState::Away(_) | DatabaseState::Lost(_));
     match (before, now) {
-        (before, DatabaseState::Away(_)) if !is_away(before) => {
+        (before, DatabaseState::Away(_)) if !is_unreachable(before) => {
             tracing::error!("the database is unreachable: serving from cached state");
         }
         (DatabaseState::Away(_), DatabaseState::Lost(since)) => {
@@ -73,7 +73,7 @@ fn log_change(before: DatabaseState, now: DatabaseState) {
                 "the database has been unreachable for too long: requests are refused"
             );
         }
-        (before, now) if is_away(before) && !is_away(now) => {
+        (before, now) if is_unreachable(before) && !is_unreachable(now) => {
             tracing::warn!("the database is reachable again")
         }
         _ => {}

@@ -58,7 +58,7 @@ pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
         }
         Ok(None) => {}
         // Already logged by the heartbeat job.
-        Err(error) if error.is_away() => {}
+        Err(error) if error.is_unreachable() => {}
         Err(error) => tracing::error!(%error, "cannot read the rate limit state of an account"),
     }
     if site.core.is_degraded() {
@@ -74,7 +74,7 @@ pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
             }
         }
         Ok(None) => {}
-        Err(error) if error.is_away() => {}
+        Err(error) if error.is_unreachable() => {}
         Err(error) => tracing::error!(%error, "cannot read the quota usage of an account"),
     }
 }

@@ -285,7 +285,7 @@ impl Problem {
     pub(crate) fn from_store(error: &StoreError, what: &'static str) -> Problem {
         match error {
             StoreError::Unknown { .. } => Problem::outcome_unknown(error, what),
-            error if error.is_away() || error.is_full() => Refusal::of_store(error, what).into(),
+            error if error.is_unreachable() || error.is_full() => Refusal::of_store(error, what).into(),
             error => {
                 tracing::error!(%error, "{what}");
                 Problem::internal()
@@ -360,7 +360,7 @@ impl Problem {
 
     /// Reports that authentication failed with an error, so the request was not executed.
     fn unchecked(error: AccessError) -> Problem {
-        if error.is_away() || error.is_full() {
+        if error.is_unreachable() || error.is_full() {
             return Refusal::of_access(&error).into();
         }
         tracing::error!(%error, "{ACCESS_FAILED}");

@@ -7,7 +7,7 @@ use super::envelope::Problem;
 use super::site::Site;
 use crate::caller::Caller;
 use crate::command;
-use crate::lifting;
+use crate::limit_hint;
 
 /// The per-account rate limit that a row's requests count against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl RowPace {
     pub(crate) fn pass(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
         self.count(admitted, site).map_err(|problem| {
             let words =
-                if self == RowPace::Community { None } else { lifting::words(admitted.who(), &site.core) };
+                if self == RowPace::Community { None } else { limit_hint::text(admitted.who(), &site.core) };
             match words {
                 Some(words) => problem.because(&words),
                 None => problem,

@@ -13,7 +13,7 @@ use super::call::{Call, Listening};
 use super::claims::Claims;
 use super::pieces::Pieces;
 use crate::core::Core;
-use crate::day_letters::DayLetters;
+use crate::coverage_cache::CoverageCache;
 use crate::directory::{Directory, DirectoryCache};
 use crate::links::Links;
 use crate::connection_limits::{ConnectionLimits, UnauthenticatedLimits};
@@ -95,9 +95,9 @@ pub(crate) struct Site {
     /// Responses that are read in ranges.
     pub(crate) pieces: Pieces,
     /// Coverage letters.
-    pub(crate) day_letters: DayLetters,
+    pub(crate) coverage: CoverageCache,
     directory: DirectoryCache,
-    holdings: HoldingsCache,
+    totals: StoreTotalsCache,
 }
 
 impl Site {
@@ -128,9 +128,9 @@ impl Site {
             journal_reads: pace("journal", JOURNAL_READS_MAX, TRADES_EACH),
             community: pace("community", COMMUNITY_MAX, COMMUNITY_EACH),
             pieces: Pieces::default(),
-            day_letters: DayLetters::default(),
+            coverage: CoverageCache::default(),
             directory: DirectoryCache::default(),
-            holdings: HoldingsCache::default(),
+            totals: StoreTotalsCache::default(),
         }
     }
 
@@ -192,8 +192,8 @@ impl Site {
     }
 
     /// Returns the store totals.
-    pub(crate) fn holdings(&self) -> Result<Holdings, StoreError> {
-        self.holdings.current(&self.core)
+    pub(crate) fn totals(&self) -> Result<StoreTotals, StoreError> {
+        self.totals.current(&self.core)
     }
 }
 
@@ -211,17 +211,17 @@ pub(crate) fn base_url(call: &Call<'_>, site: &Site) -> String {
 
 /// Store totals of one version.
 #[derive(Clone, Debug)]
-pub(crate) struct Holdings {
+pub(crate) struct StoreTotals {
     pub(crate) version: i64,
     pub(crate) totals: Totals,
 }
 
 /// Cached totals of the most recently requested version. Computing them scans all series.
 #[derive(Debug, Default)]
-pub(crate) struct HoldingsCache(Mutex<Option<Holdings>>);
+pub(crate) struct StoreTotalsCache(Mutex<Option<StoreTotals>>);
 
-impl HoldingsCache {
-    pub(crate) fn current(&self, core: &Core) -> Result<Holdings, StoreError> {
+impl StoreTotalsCache {
+    pub(crate) fn current(&self, core: &Core) -> Result<StoreTotals, StoreError> {
         core.with_reader(|reader: &mut Reader| {
             let version = reader.version()?;
             let state = self.0.lock().ok().and_then(|state| state.clone());
@@ -229,11 +229,11 @@ impl HoldingsCache {
                 return Ok(state);
             }
             let snapshot = reader.snapshot()?;
-            let holdings = Holdings { version: snapshot.version()?, totals: snapshot.totals()? };
+            let totals = StoreTotals { version: snapshot.version()?, totals: snapshot.totals()? };
             if let Ok(mut state) = self.0.lock() {
-                *state = Some(holdings.clone());
+                *state = Some(totals.clone());
             }
-            Ok(holdings)
+            Ok(totals)
         })
     }
 }

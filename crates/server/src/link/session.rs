@@ -15,7 +15,7 @@ use crate::caller::{Caller, Client};
 use crate::command::{Reply, Response};
 use crate::core::Core;
 use crate::dispatch::{CommandRow, Step};
-use crate::lifting;
+use crate::limit_hint;
 use crate::links::Pulse;
 use crate::mailbox::{ClosedBy, Kick, MailboxReader};
 use crate::refusal::Refusal;
@@ -133,7 +133,7 @@ pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusa
     core.version_check()?;
     let (who, rule, uptime) = (&caller.who, core.limits.calls, core.uptime());
     let counted = core.access.admit_call(who, rule, Freshness::Recent, uptime);
-    counted.map_err(|refusal| lifting::with_hint(refusal.into(), who, core))?;
+    counted.map_err(|refusal| limit_hint::with_hint(refusal.into(), who, core))?;
     Ok(core.access.admit_within(who, Scope::Trade, Freshness::Recent, caller.now())?)
 }
 

@@ -122,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             | Denial::ScopeMissing
             | Denial::KeyUnknown => (Status::Unauthenticated, code::UNAUTHENTICATED, refused),
             Denial::Failed(error) => {
-                if !error.is_away() {
+                if !error.is_unreachable() {
                     tracing::error!(%error, "cannot check a sign-in");
                 }
                 (Status::ServerError, code::SERVER, CloseCode::ServerError)
@@ -131,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.respond_error(request.command, request.id, status, number, &text);
         self.back_off();
         let outcome = match denial {
-            Denial::Failed(error) if error.is_away() => Outcome::Away,
+            Denial::Failed(error) if error.is_unreachable() => Outcome::Away,
             Denial::Failed(_) => Outcome::Internal,
             Denial::ConnectionsTaken(_) => Outcome::TooMany,
             _ => Outcome::Unauthenticated,

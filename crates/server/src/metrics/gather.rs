@@ -230,7 +230,7 @@ fn people(site: &Site, text: &mut Text) {
     let last = last.and_then(|last| match last {
         Ok(rows) => Some(rows),
         // Already logged by the heartbeat job.
-        Err(error) if error.is_away() => None,
+        Err(error) if error.is_unreachable() => None,
         Err(error) => {
             tracing::error!(%error, "cannot read the accounts");
             None
@@ -288,10 +288,10 @@ fn copy(site: &Site, text: &mut Text) {
 
 /// Writes store metrics. If the store cannot be read, the other metrics are still returned.
 fn store(site: &Site, text: &mut Text) {
-    let holdings = site.holdings().inspect_err(|error| tracing::error!(%error, "cannot read the store"));
-    let holdings = holdings.ok();
-    let totals = holdings.as_ref().map(|holdings| holdings.totals);
-    let version = holdings.as_ref().map(|holdings| holdings.version);
+    let totals = site.totals().inspect_err(|error| tracing::error!(%error, "cannot read the store"));
+    let totals = totals.ok();
+    let totals = totals.as_ref().map(|totals| totals.totals);
+    let version = totals.as_ref().map(|totals| totals.version);
     text.one(
         Kind::Gauge,
         "chandler_store_up",

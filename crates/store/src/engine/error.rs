@@ -187,7 +187,7 @@ impl StoreError {
     }
 
     /// Returns whether the database is unreachable, so that a retry may succeed later.
-    pub fn is_away(&self) -> bool {
+    pub fn is_unreachable(&self) -> bool {
         matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
     }
 
@@ -199,7 +199,7 @@ impl StoreError {
     /// Returns whether the database has not responded: it is unreachable, the outcome of a
     /// statement is unknown, or no connection was free.
     pub fn is_unanswered(&self) -> bool {
-        self.is_away() || matches!(self, StoreError::Unknown { .. } | StoreError::Exhausted { .. })
+        self.is_unreachable() || matches!(self, StoreError::Unknown { .. } | StoreError::Exhausted { .. })
     }
 
     /// Returns whether the operation only failed because this thread must not block: see

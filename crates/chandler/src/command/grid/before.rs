@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::command::trade::shown::{self, amount, rows, text};
 use crate::context::CommandContext;
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ pub(super) struct Info {
     /// The security: 700.HK, AAPL.US
     symbol: String,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -25,7 +25,7 @@ pub(super) struct Info {
 #[derive(Debug, Args)]
 pub(super) struct Agree {
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use trading::GridId;
 
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::command::trade::{GridChange, grid_id};
 use crate::context::CommandContext;
 use crate::failure::Failure;
@@ -35,7 +35,7 @@ struct Which {
     /// The id of the grid
     id: String,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::command::trade::shown::{self, amount, grid_status, rows, text, zoned};
 use crate::command::trade::{GridsQuestion, grid_state};
 use crate::context::CommandContext;
@@ -19,7 +19,7 @@ pub(super) struct List {
     #[arg(long, value_name = "STATUS")]
     status: Vec<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::list::step;
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::command::trade::grid_id;
 use crate::command::trade::shown::{self, amount, grid_status, rows, side_of, text, zoned};
 use crate::context::CommandContext;
@@ -19,7 +19,7 @@ pub(super) struct Show {
     /// The id of the grid
     id: String,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

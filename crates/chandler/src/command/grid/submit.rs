@@ -10,7 +10,7 @@ use trading::{Currency, SubmitGrid};
 
 use super::change::done;
 use super::rule::{RuleFlags, of_document};
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::command::trade::grid_id;
 use crate::command::trade::shown::{self, amount, grouped, rows, text, zoned};
 use crate::context::CommandContext;
@@ -32,7 +32,7 @@ pub(super) struct Submit {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -44,7 +44,7 @@ pub(super) struct Replace {
     #[command(flatten)]
     rule: RuleFlags,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

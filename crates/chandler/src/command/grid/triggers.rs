@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use serde_json::Value;
 
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::command::trade::grid_id;
 use crate::command::trade::shown::{self, amount, named_clock, rows, side_of, text, zoned};
 use crate::context::CommandContext;
@@ -18,7 +18,7 @@ pub(super) struct History {
     /// The id of a grid [default: all grids]
     id: Option<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -70,7 +70,7 @@ pub(super) struct Why {
     /// The id of the grid
     id: String,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -8,7 +8,7 @@ use trading::{Changes, OrderType, Percent, Quantity, TriggerStatus};
 
 use super::flags;
 use super::ticket::{decimal, price};
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::command::trade::order_id;
 use crate::command::trade::shown::text;
 use crate::context::CommandContext;
@@ -50,7 +50,7 @@ pub(super) struct Replace {
     #[arg(long, value_name = "TEXT")]
     remark: Option<String>,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -60,7 +60,7 @@ pub(super) struct Cancel {
     /// The id of the order
     id: String,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

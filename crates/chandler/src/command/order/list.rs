@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use trading::{OrderStatus, Side};
 
-use crate::client::Whose;
+use crate::client::AccountFlags;
 use crate::command::trade::shown::{self, amount, rows, text, zoned};
 use crate::command::trade::{OrdersQuestion, Range, order_id};
 use crate::context::CommandContext;
@@ -32,7 +32,7 @@ pub(super) struct List {
     #[command(flatten)]
     range: Range,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -48,7 +48,7 @@ pub(super) struct Show {
     /// The id of the order
     id: String,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -223,7 +223,7 @@ pub(super) struct Why {
     /// The id of the order
     id: String,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -12,7 +12,7 @@ use trading::{
 };
 
 use super::flags::{self, OFFERED};
-use crate::client::{Client, Whose};
+use crate::client::{Client, AccountFlags};
 use crate::command::time;
 use crate::command::trade::shown::{self, amount, text};
 use crate::context::CommandContext;
@@ -79,7 +79,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    whose: Whose,
+    whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -9,7 +9,7 @@ use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{self, AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::fields::QueryParameters;
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
-use crate::lifting;
+use crate::limit_hint;
 use crate::refusal::Refusal;
 
 pub(super) const ME: Doc =
@@ -40,7 +40,7 @@ pub(super) fn me(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Ans
     // Browsers attach only the session cookie automatically, so other credentials need no CSRF
     // token.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
-    let store = (account.role == Role::Operator).then(|| lifting::store_name(site.core.store.url()));
+    let store = (account.role == Role::Operator).then(|| limit_hint::store_name(site.core.store.url()));
     Ok(envelope::success(Identity {
         account: account.name.clone(),
         role: account.role.as_str(),

@@ -195,7 +195,7 @@ fn coverage_rows(
     site: &Site,
 ) -> Result<Vec<CoverageRow>, HistoryError> {
     let as_of = sight.as_of;
-    let letters = site.day_letters.of(&site.core, days, page, as_of)?;
+    let letters = site.coverage.of(&site.core, days, page, as_of)?;
     site.core.with_reader(|reader| {
         let mut rows = Vec::with_capacity(page.len());
         for (one, letters) in page.iter().zip(letters) {

@@ -10,7 +10,7 @@ use store::Reader;
 
 use super::coverage::{DAYS_DEFAULT, earlier, today};
 use super::listing::{self, DayCounts, HiddenDays, Listing, Order, Sight, worst_first};
-use crate::day_letters::{COUNTED_MAX, ExpectedDays};
+use crate::coverage_cache::{COUNTED_MAX, ExpectedDays};
 use crate::directory::{Directory, ListedSecurity};
 use crate::kit::doc::refusals::{BAD_REQUEST, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
@@ -142,7 +142,7 @@ fn stored(
     site: &Site,
 ) -> Result<Vec<StoredSecurity>, HistoryError> {
     let core = &site.core;
-    let letters = site.day_letters.of(core, days, page, sight.as_of)?;
+    let letters = site.coverage.of(core, days, page, sight.as_of)?;
     let of_account = core.floors_of(admitted.account());
     core.with_reader(|reader| {
         let mut rows = Vec::with_capacity(page.len());

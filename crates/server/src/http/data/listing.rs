@@ -184,7 +184,7 @@ pub(super) fn worst_first(
     site: &Site,
     badness: fn(DayCounts) -> Badness,
 ) -> Result<usize, HistoryError> {
-    let letters = site.day_letters.of(&site.core, days, found, sight.as_of)?;
+    let letters = site.coverage.of(&site.core, days, found, sight.as_of)?;
     let hidden = Market::ALL.map(|market| (market, HiddenDays::of(days.0, sight.floors(market))));
     let mut ranked: Vec<(Option<Badness>, &ListedSecurity)> = Vec::with_capacity(found.len());
     for (one, letters) in found.iter().zip(&letters) {

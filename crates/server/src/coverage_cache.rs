@@ -22,7 +22,7 @@ const KEPT_FOR: Duration = Duration::from_secs(300);
 
 /// Letters of the most recently requested ranges, latest last.
 #[derive(Debug, Default)]
-pub(crate) struct DayLetters(Mutex<Vec<(RangeState, BTreeMap<Symbol, CountedLetters>)>>);
+pub(crate) struct CoverageCache(Mutex<Vec<(RangeState, BTreeMap<Symbol, CountedLetters>)>>);
 
 /// State that all letters of a range depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl<'a> ExpectedDays<'a> {
     }
 }
 
-impl DayLetters {
+impl CoverageCache {
     /// Returns the letters of these securities, in order. Computes at most [`COUNTED_MAX`] that are
     /// not cached; further ones are `None`.
     pub(crate) fn of(

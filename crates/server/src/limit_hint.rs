@@ -9,15 +9,15 @@ use crate::refusal::Refusal;
 
 /// Adds the command that lifts the limit to the refusal, if the caller is an operator.
 pub(crate) fn with_hint(refusal: Refusal, who: &Caller, core: &Core) -> Refusal {
-    let words = if refusal.is_limit() { words(who, core) } else { None };
-    match words {
-        Some(words) => refusal.followed_by(&format!("; {words}")),
+    let text = if refusal.is_limit() { text(who, core) } else { None };
+    match text {
+        Some(text) => refusal.followed_by(&format!("; {text}")),
         None => refusal,
     }
 }
 
 /// Returns `` `chandler …` lifts it `` for an operator, otherwise `None`.
-pub(crate) fn words(who: &Caller, core: &Core) -> Option<String> {
+pub(crate) fn text(who: &Caller, core: &Core) -> Option<String> {
     // If the lookup fails, the refusal is sent without the hint.
     let is_operator = core.access.is_operator(who).unwrap_or(false);
     is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.url())))
