@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 const BUILT: &str = "../../target/page/dist";
 /// Page served in place of both documents if the front end has not been built.
 const UNBUILT: &str = "src/pages/unbuilt.html";
-const DOCUMENTS: [&str; 2] = ["index.html", "desk.html"];
+const DOCUMENTS: [&str; 2] = ["index.html", "dashboard.html"];
 const FILES_MAX: usize = 200;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -14,7 +14,7 @@ const ARGUMENTS = [
   '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
   '--disable-sync', '--no-proxy-server',
 ];
-export const DESK = { width: 1280, height: 800 };
+export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 export const WALL = { width: 2560, height: 1440 };
 // Delays every API response, as on a slow connection: this finds tests, and pages, that only work
@@ -58,7 +58,7 @@ export async function visit(browser, options, what) {
  */
 class Visitor {
   static async arrive(browser, options) {
-    const { viewport = DESK, scripts = true, locale = 'en-GB', scheme = 'light', hosts = [], complaints = [] } = options;
+    const { viewport = DESKTOP, scripts = true, locale = 'en-GB', scheme = 'light', hosts = [], complaints = [] } = options;
     const visitor = new Visitor();
     visitor.problems = [];
     visitor.scripts = scripts;

@@ -69,7 +69,7 @@ describe('the quota page', () => {
       await page.getByText('Starts again').waitFor();
       assert.equal(await used(), before + 2, 'a security counts once');
       for (const symbol of ['9002.HK', 'WAX.US']) await page.getByRole('link', { name: symbol, exact: true }).waitFor();
-      await visitor.look('desk-quota');
+      await visitor.look('dashboard-quota');
     });
   });
 
@@ -79,7 +79,7 @@ describe('the quota page', () => {
       const before = await page.getByRole('meter').getAttribute('aria-valuenow');
       await page.getByRole('button', { name: 'Preview' }).click();
       await page.getByText(/Costs 2;/).waitFor();
-      await visitor.look('desk-preview');
+      await visitor.look('dashboard-preview');
       await page.reload();
       await page.getByText('Starts again').waitFor();
       assert.equal(await page.getByRole('meter').getAttribute('aria-valuenow'), before);
@@ -124,7 +124,7 @@ describe('the connections page', () => {
       const close = page.getByRole('button', { name: /^Close connection/ });
       await close.first().waitFor();
       const name = await close.first().getAttribute('aria-label');
-      await visitor.look('desk-connections');
+      await visitor.look('dashboard-connections');
       await close.first().click();
       await page.getByText(/is closed\./).waitFor();
       // The program may have reconnected by now.
@@ -139,7 +139,7 @@ describe('the connections page', () => {
       await page.getByText('There are no open connections.').waitFor();
       await page.getByRole('link', { name: 'All accounts' }).click();
       await page.getByRole('cell', { name: USER }).first().waitFor();
-      await visitor.look('desk-connections-all');
+      await visitor.look('dashboard-connections-all');
     });
     child.kill('SIGTERM');
   });
@@ -180,7 +180,7 @@ describe('the pages of operators', () => {
         assert.equal(await page.locator('.for-operator').first().isVisible(), false);
         await drop(page, 'DROP.US.csv', 'date,open,high,low,close,volume\n');
         await page.getByText('Nothing was sent: importing is for operators.').waitFor();
-        await visitor.look(`desk-refused${where.replace('/', '-')}`);
+        await visitor.look(`dashboard-refused${where.replace('/', '-')}`);
       }, MAKES_ROOM);
     }
   });
@@ -190,12 +190,12 @@ describe('the pages of operators', () => {
       const row = page.getByRole('button', { name: '9004.HK', exact: true });
       await row.waitFor();
       assert.ok((await page.locator('.days').first().locator('i').count()) >= 90);
-      await visitor.look('desk-coverage');
+      await visitor.look('dashboard-coverage');
       await page.locator('i[data-date="2026-11-13"][title^="9004.HK"]').click();
       await page.getByRole('heading', { name: '9004.HK 2026-11-13' }).waitFor();
       await page.getByRole('link', { name: '2026-11-13' }).waitFor();
       await page.getByText(/no trades/).first().waitFor();
-      await visitor.look('desk-coverage-day');
+      await visitor.look('dashboard-coverage-day');
       await row.press('Enter');
       await page.getByRole('heading', { name: /^9004\.HK 2026-\d\d-\d\d to 2026-\d\d-\d\d$/ }).waitFor();
       await page.getByRole('link', { name: 'Earlier' }).click();
@@ -213,12 +213,12 @@ describe('the pages of operators', () => {
     await at(OPERATOR, '/imports', async (page, visitor) => {
       const entry = page.getByRole('row').filter({ hasText: 'crooked.csv' });
       await entry.first().waitFor();
-      await visitor.look('desk-imports');
+      await visitor.look('dashboard-imports');
       await entry.first().getByRole('link').click();
       await page.getByRole('heading', { name: /^Refused rows of import \d+$/ }).waitFor();
       await page.getByText(/crooked\.csv:2/).waitFor();
       await page.getByText(/low is above/).waitFor();
-      await visitor.look('desk-quarantine');
+      await visitor.look('dashboard-quarantine');
       await page.getByRole('link', { name: 'All imports' }).click();
       await page.getByRole('heading', { name: 'Refused rows', exact: true }).waitFor();
     });
@@ -237,12 +237,12 @@ describe('the pages of operators', () => {
       await card.getByText('a guess').first().waitFor();
       await card.getByRole('cell', { name: '2026-11-11' }).waitFor();
       await card.getByText(/low is above/).waitFor();
-      await visitor.look('desk-upload');
+      await visitor.look('dashboard-upload');
       await card.getByRole('button', { name: 'Import', exact: true }).click();
       await card.getByText(/Added 2,/).waitFor();
       await card.getByRole('link', { name: 'See the chart of DROP.US' }).waitFor();
       await page.getByRole('row').filter({ hasText: 'DROP.US.csv' }).getByText('done').waitFor();
-      await visitor.look('desk-imported');
+      await visitor.look('dashboard-imported');
 
       // The same file again, with the keyboard, and one that is not a table.
       const [chooser] = await Promise.all([page.waitForEvent('filechooser'), choose.press('Enter')]);
@@ -254,7 +254,7 @@ describe('the pages of operators', () => {
       await card.getByRole('button', { name: 'Undo', exact: true }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByText('2 candles are removed, 0 are restored.').waitFor();
-      await visitor.look('desk-undo');
+      await visitor.look('dashboard-undo');
       await dialog.getByRole('button', { name: 'Undo', exact: true }).click();
       await page.getByText(/^Import \d+ is undone\.$/).waitFor();
       await page.getByRole('row').filter({ hasText: 'DROP.US.csv' }).getByText('undone').waitFor();

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 
-import { DESK, PHONE } from './browser.js';
+import { DESKTOP, PHONE } from './browser.js';
 import { Client } from './client.js';
 import { Login, environment, run, temporary } from './harness.js';
 import { CONFIRM, PASSWORD, stage } from './stage.js';
@@ -42,7 +42,7 @@ describe('chandler login', { concurrency: true }, () => {
     await on.person('Ana Lamp');
     const login = new Login(on.server, temporary('home-'), '--client-name', 'Ana’s workbench');
     const { url, code } = await login.shown();
-    await on.visit({ viewport: DESK }, async (visitor) => {
+    await on.visit({ viewport: DESKTOP }, async (visitor) => {
       assert.equal(await visitor.open(url), 200);
       await visitor.look('device-1-sign-in');
       await visitor.shows(new RegExp(code));

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { DESK, PHONE } from './browser.js';
+import { DESKTOP, PHONE } from './browser.js';
 import { Client } from './client.js';
 import { CONFIRM, PASSWORD, stage } from './stage.js';
 
@@ -26,7 +26,7 @@ describe('the pages', () => {
     await on.person('Kit Tallow');
     const client = await Client.register(on.server, 'Chart on the wall');
     for (const scheme of ['light', 'dark']) {
-      for (const [size, viewport] of [['desk', DESK], ['small', { width: 320, height: 568 }]]) {
+      for (const [size, viewport] of [['desktop', DESKTOP], ['small', { width: 320, height: 568 }]]) {
         const grant = await client.device();
         const name = (page) => `${scheme}-${size}-${page}`;
         await on.visit({ scheme, viewport }, async (visitor) => {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { DESK, PHONE, WALL } from './browser.js';
+import { DESKTOP, PHONE, WALL } from './browser.js';
 import { drawn, cellText, signInTo } from './chart.js';
 import { PASSWORD, stageAt } from './stage.js';
 
@@ -360,7 +360,7 @@ describe('the layout of the portfolio', () => {
     await submit({ order_type: 'LIT', trigger_price: String(Number(price) + 5), submitted_price: String(Number(price) + 6) });
     await submit({ submitted_quantity: '500000', submitted_price: price });
     for (const [locale, title, ticket] of PLACES) {
-      for (const [size, viewport, scheme] of [['phone', PHONE, 'light'], ['desk', DESK, 'dark'], ['wall', WALL, 'light']]) {
+      for (const [size, viewport, scheme] of [['phone', PHONE, 'light'], ['desktop', DESKTOP, 'dark'], ['wall', WALL, 'light']]) {
         await at('Ida Lamp', '/portfolio', async (page, visitor) => {
           await page.getByRole('heading', { name: title, level: 1 }).waitFor();
           await page.getByRole('heading', { name: ticket }).waitFor();

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { DESK, PHONE, WALL } from './browser.js';
+import { DESKTOP, PHONE, WALL } from './browser.js';
 import { drawn, cellText, signInTo, titled, walkTo } from './chart.js';
 import { PATIENCE_MS } from './harness.js';
 import { PASSWORD, stageAt } from './stage.js';
@@ -416,7 +416,7 @@ describe('the layout of the panel', () => {
   it('speaks three languages, on a phone, at a desk and on a wall, in light and dark', async () => {
     const kit = await person('Kit Beacon');
     await apiCall(kit, 'POST', '/v1/watchlist/groups', { name: '灯塔 Beacon', securities: [SYMBOL, OTHER] });
-    const places = [['en-GB', PHONE, 'dark', 'New list', 'New grid'], ['zh-CN', DESK, 'light', '新建列表', '新建网格'], ['zh-HK', WALL, 'dark', '新建列表', '新建網格']];
+    const places = [['en-GB', PHONE, 'dark', 'New list', 'New grid'], ['zh-CN', DESKTOP, 'light', '新建列表', '新建网格'], ['zh-HK', WALL, 'dark', '新建列表', '新建網格']];
     for (const [locale, viewport, scheme, list, grid] of places) {
       await on.visit({ locale, viewport, scheme }, async (visitor) => {
         const { page } = visitor;

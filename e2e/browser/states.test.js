@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer, request as forward } from 'node:http';
 import { describe, it } from 'node:test';
 
-import { DESK, PHONE, WALL } from './browser.js';
+import { DESKTOP, PHONE, WALL } from './browser.js';
 import { drawn, drop, cellText, signInTo, titled } from './chart.js';
 import { PATIENCE_MS, Server, openFile } from './harness.js';
 import { PASSWORD, stage } from './stage.js';
@@ -331,7 +331,7 @@ describe('every page', () => {
   it('can be read in light and in dark, on a phone, at a desk and on a wall', async () => {
     await on.person('Lou Looks', '--role', 'operator', '--overnight', '--rate', 'unlimited');
     for (const scheme of ['light', 'dark']) {
-      for (const [size, viewport] of [['phone', PHONE], ['desk', DESK], ['wall', WALL]]) {
+      for (const [size, viewport] of [['phone', PHONE], ['desktop', DESKTOP], ['wall', WALL]]) {
         await on.visit({ scheme, viewport }, async (visitor) => {
           const { page } = visitor;
           await signInTo(on, visitor, 'Lou Looks', '/?symbol=CNDL.US&period=5m&session=all');
@@ -386,7 +386,7 @@ describe('every page', () => {
   it('does not move while it loads slowly, piece by piece', async () => {
     await on.person('Mo Modem', '--role', 'operator', '--rate', 'unlimited');
     const proxy = await proxied(() => on.server, { slowly: true });
-    for (const viewport of [PHONE, DESK]) {
+    for (const viewport of [PHONE, DESKTOP]) {
       await on.visit({ viewport }, async (visitor) => {
         const { page } = visitor;
         const there = { at: (path) => proxy.url + path };

@@ -18,7 +18,7 @@ const at = (name, where, what, options = {}) =>
     await page.locator('input[autocomplete=username]').fill(name);
     await page.locator('input[type=password]').fill(PASSWORD);
     await page.keyboard.press('Enter');
-    await page.locator('#desk h1').waitFor();
+    await page.locator('#dashboard h1').waitFor();
     await what(page, visitor);
   });
 

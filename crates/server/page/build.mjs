@@ -41,7 +41,7 @@ await build({ ...options, entryPoints: { side: 'src/side/side.js' }, format: 'es
 await build({ ...options, entryPoints: { extras: 'src/extras.js' }, format: 'esm' });
 // The upload form that the empty chart page shows.
 await build({ ...options, entryPoints: { uploads: 'src/dashboard/uploads.js' }, format: 'esm' });
-await build({ ...options, entryPoints: { desk: 'src/dashboard.js' }, format: 'esm' });
+await build({ ...options, entryPoints: { dashboard: 'src/dashboard.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { early: 'src/early.js' }, format: 'iife' });
 // Colours use light-dark(), which the browser resolves; the target keeps esbuild from lowering it.
 await build({ ...options, entryPoints: { style: 'styles/style.css' }, target: ['esnext'] });
@@ -50,7 +50,7 @@ await cp(path.join(HERE, 'icons'), path.join(OUT, 'icons'), { recursive: true })
 for (const [at, language] of LANGUAGES.entries()) {
   const folder = path.join(OUT, at === 0 ? '' : language);
   await mkdir(folder, { recursive: true });
-  for (const page of ['index.html', 'desk.html']) {
+  for (const page of ['index.html', 'dashboard.html']) {
     await writeFile(path.join(folder, page), translated(await whole(page), at, language));
   }
 }
@@ -85,7 +85,7 @@ async function weigh() {
     if (!/\.\w+$/.test(name)) continue;
     sizes[name] = gzipSync(await readFile(path.join(OUT, name)), { level: 9 }).length;
   }
-  for (const [page, ...others] of [['zh-CN/index.html', 'app.js', 'side.js', 'extras.js'], ['zh-CN/desk.html', 'desk.js']]) {
+  for (const [page, ...others] of [['zh-CN/index.html', 'app.js', 'side.js', 'extras.js'], ['zh-CN/dashboard.html', 'dashboard.js']]) {
     const names = [page, ...others, 'early.js', 'style.css', 'icons/candle.svg'];
     const total = names.reduce((sum, name) => sum + sizes[name], 0);
     console.log(`${path.basename(page)}: ${(total / 1024).toFixed(1)} KiB compressed (${names.map((name) => `${name} ${sizes[name]}`).join(', ')})`);

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::transports::Desk;
+use crate::transports::Setup;
 
 const SECURITIES: &str =
     "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
@@ -21,18 +21,18 @@ const FILES: [(&str, &str); 2] = [("securities.csv", SECURITIES), ("minutes.csv"
 const CASH: [&str; 2] = ["--cash", "HKD=500000"];
 
 /// Creates a local account with HKD 500,000 and 500 shares, and a morning of one security.
-fn world() -> Desk {
-    with_shares(Desk::local(&FILES, &CASH))
+fn world() -> Setup {
+    with_shares(Setup::local(&FILES, &CASH))
 }
 
 /// Creates the same account on each transport.
-fn desks() -> [Desk; 2] {
-    Desk::both(&FILES, &CASH, BEFORE).map(with_shares)
+fn setups() -> [Setup; 2] {
+    Setup::both(&FILES, &CASH, BEFORE).map(with_shares)
 }
 
-fn with_shares(desk: Desk) -> Desk {
-    desk.ok(&["account", "position", "ann", "700.HK", "500", "300"]);
-    desk
+fn with_shares(setup: Setup) -> Setup {
+    setup.ok(&["account", "position", "ann", "700.HK", "500", "300"]);
+    setup
 }
 
 /// Adds a clock to a command.
@@ -72,7 +72,7 @@ fn has_lines(text: &str, lines: &[&str]) {
 
 #[test]
 fn a_grid_trades_and_is_explained() {
-    for world in desks() {
+    for world in setups() {
         assert_eq!(world.json(&submit(&["--spread", "0.4"])), json!({"order_id": ID}));
         // The grid sold at 305.6, bought at 305.2 and 304.8, and submitted a sell order at 305.2,
         // which is still open.
@@ -145,7 +145,7 @@ fn a_grid_trades_and_is_explained() {
 
 #[test]
 fn grid_inputs_are_shown_and_risks_accepted() {
-    for world in desks() {
+    for world in setups() {
         world.ok(&["account", "set", "ann", "--grid-questionnaire", "on"]);
         let (code, said) = world.fails(&submit(&["--spread", "0.4"]));
         assert!(code == 1 && said.contains("the strategy questionnaire has not been answered"), "{said}");
@@ -175,7 +175,7 @@ fn grid_inputs_are_shown_and_risks_accepted() {
 
 #[test]
 fn a_grid_is_changed_paused_and_ended() {
-    for world in desks() {
+    for world in setups() {
         world.ok(&submit(&["--spread", "0.4"]));
         let describe = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
         let shown = || world.json(&at(BEFORE, &["grid", "show", ID]));
@@ -211,7 +211,7 @@ fn a_grid_is_changed_paused_and_ended() {
 
 #[test]
 fn a_dry_run_of_a_grid_shows_its_trades_and_writes_nothing() {
-    for world in desks() {
+    for world in setups() {
         let text = world.ok(&submit(&["--spread", "2", "--dry-run"]));
         has_lines(
             &text,

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::transports::Desk;
+use crate::transports::Setup;
 use crate::world::World;
 
 const SECURITIES: &str =
@@ -17,13 +17,13 @@ const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
 const FILES: [(&str, &str); 2] = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
 
 /// Creates a local account with HKD 500,000, and a morning of one security.
-fn world() -> Desk {
-    Desk::local(&FILES, &["--cash", "HKD=500000"])
+fn world() -> Setup {
+    Setup::local(&FILES, &["--cash", "HKD=500000"])
 }
 
 /// Creates the same account on each transport.
-fn desks() -> [Desk; 2] {
-    Desk::both(&FILES, &["--cash", "HKD=500000"], EARLY)
+fn setups() -> [Setup; 2] {
+    Setup::both(&FILES, &["--cash", "HKD=500000"], EARLY)
 }
 
 /// Adds a clock to a command.
@@ -37,14 +37,14 @@ const RESTING: &str = "2026-03-18T10:00:30+08:00";
 const FILLED: &str = "2026-03-18T10:02:00+08:00";
 const LATER: &str = "2026-03-18T10:04:30+08:00";
 
-fn buy(world: &Desk, clock: &str, arguments: &[&str]) -> String {
+fn buy(world: &Setup, clock: &str, arguments: &[&str]) -> String {
     let order = world.json(&at(clock, &[&["order", "buy", "700.HK"], arguments].concat()));
     order["order_id"].as_str().unwrap_or_else(|| panic!("{order}")).to_owned()
 }
 
 #[test]
 fn a_limit_order_is_filled_at_the_open_and_explained() {
-    for world in desks() {
+    for world in setups() {
         let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
         assert_eq!(id, "1000000001");
         let funds = world.json(&at(RESTING, &["assets"]))["list"][0].clone();
@@ -125,7 +125,7 @@ fn a_limit_order_is_filled_at_the_open_and_explained() {
 
 #[test]
 fn events_are_shown_as_text() {
-    for world in desks() {
+    for world in setups() {
         let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
         let shown = world.ok(&at(FILLED, &["order", "show", &id]));
         assert!(shown.contains("\nhistory      2026-03-18 10:00:15 HKT  "), "{shown}");
@@ -169,7 +169,7 @@ fn a_read_writes_nothing() {
 #[test]
 fn a_statement_is_listed_shown_and_saved() {
     const OVER: &str = "2026-03-19T09:00:00+08:00";
-    for world in desks() {
+    for world in setups() {
         buy(&world, BEFORE, &["200", "--limit", "306"]);
         assert_eq!(world.ok(&at(LATER, &["statement", "list"])), "no statements yet\n");
         let (code, message) = world.fails(&at(LATER, &["statement", "show"]));
@@ -202,7 +202,7 @@ fn a_statement_is_listed_shown_and_saved() {
 
 #[test]
 fn a_dry_run_shows_refusals_and_costs() {
-    for world in desks() {
+    for world in setups() {
         let waits = world.ok(&at(EARLY, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
         assert!(waits.contains("sent         to the market at 2026-03-18 "), "{waits}");
         let try_out = |arguments: &[&str]| {
@@ -267,7 +267,7 @@ fn a_dry_run_shows_refusals_and_costs() {
 
 #[test]
 fn orders_are_replaced_cancelled_and_rejected() {
-    for world in desks() {
+    for world in setups() {
         let id = buy(&world, BEFORE, &["200", "--limit", "290", "--remark", "low", "--tif", "gtc"]);
         assert_eq!(
             world.ok(&at(RESTING, &["order", "replace", &id, "--limit", "291"])),
@@ -306,7 +306,7 @@ fn orders_are_replaced_cancelled_and_rejected() {
 
 #[test]
 fn conditional_orders_show_when_they_triggered() {
-    for world in desks() {
+    for world in setups() {
         let types = |arguments: &[&str]| {
             let arguments = [&["order", "buy", "700.HK", "100"], arguments, &["--dry-run"]].concat();
             world.json(&at(BEFORE, &arguments))["order_type"].as_str().unwrap().to_owned()
@@ -333,7 +333,7 @@ fn conditional_orders_show_when_they_triggered() {
 
 #[test]
 fn a_flag_that_does_not_apply_to_the_type_is_refused() {
-    for world in desks() {
+    for world in setups() {
         let market = buy(&world, BEFORE, &["100"]);
         let limit = buy(&world, BEFORE, &["100", "--limit", "290"]);
         for (arguments, says) in [
@@ -406,7 +406,7 @@ fn an_account_ahead_of_the_clock_is_read_only() {
 
 #[test]
 fn errors_are_one_line() {
-    for world in desks() {
+    for world in setups() {
         for (arguments, code, says) in [
             (&["order", "buy", "700", "100"][..], 2, "did you mean 700.HK"),
             (&["order", "buy", "700.HK", "many"], 2, "the quantity: \"many\" is not a decimal"),

@@ -7,7 +7,7 @@ use crate::remote::Server;
 use crate::world::{Ran, World};
 
 /// The account `ann`, over one of the transports.
-pub(crate) struct Desk {
+pub(crate) struct Setup {
     world: World,
     server: Option<RefCell<Served>>,
 }
@@ -19,24 +19,24 @@ struct Served {
     clock: String,
 }
 
-impl Desk {
-    pub(crate) fn local(files: &[(&str, &str)], account: &[&str]) -> Desk {
+impl Setup {
+    pub(crate) fn local(files: &[(&str, &str)], account: &[&str]) -> Setup {
         let (world, _) = prepared(files, account);
-        Desk { world, server: None }
+        Setup { world, server: None }
     }
 
-    pub(crate) fn remote(files: &[(&str, &str)], account: &[&str], clock: &str) -> Desk {
+    pub(crate) fn remote(files: &[(&str, &str)], account: &[&str], clock: &str) -> Setup {
         let (world, ann) = prepared(files, account);
         let operator = token(&world, &["account", "create", "op", "--role", "operator"]);
         let server = Server::of(&world, &ann, &["--clock", clock]);
         let served = Served { server, operator, clock: clock.to_owned() };
-        Desk { world, server: Some(RefCell::new(served)) }
+        Setup { world, server: Some(RefCell::new(served)) }
     }
 
     /// Creates both transports on equal stores. The server's clock is stopped until a command has
     /// another `--clock`.
-    pub(crate) fn both(files: &[(&str, &str)], account: &[&str], clock: &str) -> [Desk; 2] {
-        [Desk::local(files, account), Desk::remote(files, account, clock)]
+    pub(crate) fn both(files: &[(&str, &str)], account: &[&str], clock: &str) -> [Setup; 2] {
+        [Setup::local(files, account), Setup::remote(files, account, clock)]
     }
 
     pub(crate) fn is_local(&self) -> bool {

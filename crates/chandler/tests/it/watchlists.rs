@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::trading_remote::run;
-use crate::transports::Desk;
+use crate::transports::Setup;
 use crate::world::World;
 
 const SECURITIES: &str = "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n\
@@ -18,7 +18,7 @@ fn at<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Formats the groups as `name: SYMBOL SYMBOL`.
-fn describe(world: &Desk) -> String {
+fn describe(world: &Setup) -> String {
     let document = world.json(&at(&["list"]));
     let group = |group: &Value| {
         let symbol = |one: &Value| format!(" {}", one["symbol"].as_str().unwrap());
@@ -31,7 +31,7 @@ fn describe(world: &Desk) -> String {
 #[test]
 fn groups_are_selected_by_id_or_name() {
     let files = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
-    for world in Desk::both(&files, &[], CLOCK[1]) {
+    for world in Setup::both(&files, &[], CLOCK[1]) {
         assert_eq!(world.ok(&at(&["list"])), "1  all\nno securities\n");
         let created = world.json(&at(&["create", "my lamps", "AAPL.US", "700.HK"]));
         let id = created["id"].as_str().unwrap().to_owned();

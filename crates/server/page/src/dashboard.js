@@ -23,7 +23,7 @@ const OPERATORS_PAGES = { '/admin': accounts, '/admin/audit': audit, '/admin/sta
 
 async function start() {
   const page = isTopics(pathHere()) ? topics : (PAGES[pathHere()] ?? OPERATORS_PAGES[pathHere()]);
-  const sheet = byId('desk');
+  const sheet = byId('dashboard');
   page.early?.();
   document.title = `${page.title} · Chandler`;
   showPlace();

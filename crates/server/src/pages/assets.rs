@@ -29,7 +29,7 @@ pub(crate) struct Asset {
 include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 pub(super) const CHART: &str = "/index.html";
-pub(super) const DESK: &str = "/desk.html";
+pub(super) const DASHBOARD: &str = "/dashboard.html";
 /// Content security policy: only our own scripts and styles, nothing from other sites, no framing.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -109,7 +109,7 @@ impl Asset {
     /// Returns whether the file is a document, which has a separate path and is not served under
     /// its file name.
     fn is_document(&self) -> bool {
-        [CHART, DESK].iter().any(|name| self.path.ends_with(name))
+        [CHART, DASHBOARD].iter().any(|name| self.path.ends_with(name))
     }
 
     fn text(&self) -> Vec<u8> {
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_document_exists_in_every_language_and_is_not_a_file() {
-        for name in [CHART, DESK] {
+        for name in [CHART, DASHBOARD] {
             for language in ["en", "zh-CN", "zh-HK", "tlh"] {
                 let asset = translated(name, language).expect("a document");
                 assert!(asset.is_document(), "{}", asset.path);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_file_unpacks_to_its_length() {
-        assert!([CHART, DESK].iter().all(|name| find(name).is_some()));
+        assert!([CHART, DASHBOARD].iter().all(|name| find(name).is_some()));
         for asset in ASSETS {
             assert_eq!(asset.text().len(), asset.length, "{}", asset.path);
             assert!(HeaderValue::try_from(asset.tag).is_ok());

@@ -52,17 +52,17 @@ pub(crate) const ROUTES: &[Row] = &[
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&front::CHART),
     // The dashboard, for accounts and operators.
-    get(path::SECURITIES, desk).doc(&front::SECURITIES),
-    get(path::PORTFOLIO, desk).doc(&front::PORTFOLIO),
-    get(path::TOPICS, desk).doc(&front::TOPICS),
-    get(path::TOPIC, desk).doc(&front::TOPIC),
-    get(path::QUOTA, desk).doc(&front::QUOTA),
-    get(path::CONNECTIONS, desk).doc(&front::CONNECTIONS),
-    get(path::COVERAGE, desk).doc(&front::COVERAGE),
-    get(path::IMPORTS, desk).doc(&front::IMPORTS),
-    get(path::ADMIN, desk).doc(&front::ADMIN),
-    get(path::ADMIN_AUDIT, desk).doc(&front::ADMIN_AUDIT),
-    get(path::ADMIN_STATUS, desk).doc(&front::ADMIN_STATUS),
+    get(path::SECURITIES, dashboard).doc(&front::SECURITIES),
+    get(path::PORTFOLIO, dashboard).doc(&front::PORTFOLIO),
+    get(path::TOPICS, dashboard).doc(&front::TOPICS),
+    get(path::TOPIC, dashboard).doc(&front::TOPIC),
+    get(path::QUOTA, dashboard).doc(&front::QUOTA),
+    get(path::CONNECTIONS, dashboard).doc(&front::CONNECTIONS),
+    get(path::COVERAGE, dashboard).doc(&front::COVERAGE),
+    get(path::IMPORTS, dashboard).doc(&front::IMPORTS),
+    get(path::ADMIN, dashboard).doc(&front::ADMIN),
+    get(path::ADMIN_AUDIT, dashboard).doc(&front::ADMIN_AUDIT),
+    get(path::ADMIN_STATUS, dashboard).doc(&front::ADMIN_STATUS),
 ];
 
 const fn get(path: &'static str, handler: OpenHandler) -> Row {
@@ -73,8 +73,8 @@ const fn post(path: &'static str, handler: OpenHandler) -> Row {
     Row::open_post(path, Audience::Person, Task::Page, handler)
 }
 
-fn desk(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
-    show(call, site, |visit| front::answer(visit, assets::DESK))
+fn dashboard(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
+    show(call, site, |visit| front::answer(visit, assets::DASHBOARD))
 }
 
 /// Returns a page, or its error page.

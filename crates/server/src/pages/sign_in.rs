@@ -268,7 +268,7 @@ fn programs(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<Answer, 
         (path::CHART, words.chart),
         (path::PORTFOLIO, words.portfolio),
         (path::TOPICS, words.topics),
-        (path::QUOTA, words.desk),
+        (path::QUOTA, words.dashboard),
         (path::CONFIRM, words.code_title),
     ];
     for (path, name) in ways {

@@ -7,7 +7,7 @@ mod accounts;
 mod admin_request;
 mod audit;
 mod clock;
-mod paper_desk;
+mod paper_accounts;
 mod reports;
 mod rights;
 mod topics;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::kit::{Admitted, Answer, Accepts, Call, PermittedHandler, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 use admin_request::AdminRequest;
-use paper_desk::{Desk, PaperAccount};
+use paper_accounts::{OperatorRequest, PaperAccount};
 use reports::Report;
 
 pub(super) const ROUTES: &[Row] = &[
@@ -93,27 +93,27 @@ pub(super) const ROUTES: &[Row] = &[
     get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&clock::CLOCK),
     post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success)).doc(&clock::STEP),
     get("/v1/admin/paper/{name}", |call, site, by| desk(call, site, &by, |desk| desk.show()))
-        .doc(&paper_desk::SHOW),
+        .doc(&paper_accounts::SHOW),
     post("/v1/admin/paper/{name}/deposit", |call, site, by| desk(call, site, &by, |desk| desk.deposit()))
-        .doc(&paper_desk::DEPOSIT),
+        .doc(&paper_accounts::DEPOSIT),
     post("/v1/admin/paper/{name}/withdraw", |call, site, by| desk(call, site, &by, |desk| desk.withdraw()))
-        .doc(&paper_desk::WITHDRAW),
+        .doc(&paper_accounts::WITHDRAW),
     post("/v1/admin/paper/{name}/exchange", |call, site, by| desk(call, site, &by, |desk| desk.exchange()))
-        .doc(&paper_desk::EXCHANGE),
+        .doc(&paper_accounts::EXCHANGE),
     post("/v1/admin/paper/{name}/adjust", |call, site, by| desk(call, site, &by, |desk| desk.adjust()))
-        .doc(&paper_desk::ADJUST),
+        .doc(&paper_accounts::ADJUST),
     post("/v1/admin/paper/{name}/position", |call, site, by| desk(call, site, &by, |desk| desk.position()))
-        .doc(&paper_desk::POSITION),
+        .doc(&paper_accounts::POSITION),
     post("/v1/admin/paper/{name}/credit", |call, site, by| desk(call, site, &by, |desk| desk.credit()))
-        .doc(&paper_desk::CREDIT),
+        .doc(&paper_accounts::CREDIT),
     post("/v1/admin/paper/{name}/settings", |call, site, by| desk(call, site, &by, |desk| desk.settings()))
-        .doc(&paper_desk::CHANGE_SETTINGS),
+        .doc(&paper_accounts::CHANGE_SETTINGS),
     post("/v1/admin/paper/{name}/rewind", |call, site, by| desk(call, site, &by, |desk| desk.rewind()))
-        .doc(&paper_desk::REWIND),
+        .doc(&paper_accounts::REWIND),
     post("/v1/admin/paper/{name}/reset", |call, site, by| desk(call, site, &by, |desk| desk.reset()))
-        .doc(&paper_desk::RESET),
+        .doc(&paper_accounts::RESET),
     post("/v1/admin/paper/{name}/fork", |call, site, by| desk(call, site, &by, |desk| desk.fork()))
-        .doc(&paper_desk::FORK),
+        .doc(&paper_accounts::FORK),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
@@ -128,13 +128,13 @@ const fn delete(path: &'static str, handler: PermittedHandler) -> Row {
     Row::delete(path, Accepts::Account, Scope::Operator, Task::Admin, handler).own_region_only()
 }
 
-fn desk(
+fn operator_request(
     call: &Call<'_>,
     site: &Site,
     by: &Admitted,
-    work: impl FnOnce(&Desk<'_>) -> Result<PaperAccount, Problem>,
+    work: impl FnOnce(&OperatorRequest<'_>) -> Result<PaperAccount, Problem>,
 ) -> Result<Answer, Problem> {
-    work(&Desk::open(call, site, by)?).map(envelope::success)
+    work(&OperatorRequest::open(call, site, by)?).map(envelope::success)
 }
 
 fn answer<T: Serialize>(

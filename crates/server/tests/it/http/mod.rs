@@ -2,7 +2,7 @@ mod address;
 mod admin;
 mod candles;
 mod connections;
-mod desk;
+mod dashboard;
 mod document;
 mod inventory;
 mod mirrors;

@@ -56,7 +56,7 @@ const fn change(id: &'static str, summary: &'static str) -> Doc {
 }
 
 /// An operator's request about a paper account.
-pub(super) struct Desk<'a> {
+pub(super) struct OperatorRequest<'a> {
     call: &'a Call<'a>,
     site: &'a Site,
     by: String,
@@ -178,10 +178,10 @@ pub(super) struct PaperCut {
     entries: u64,
 }
 
-impl<'a> Desk<'a> {
-    pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Result<Desk<'a>, Problem> {
+impl<'a> OperatorRequest<'a> {
+    pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Result<OperatorRequest<'a>, Problem> {
         let account = named(call.path_value("name"), site)?;
-        Ok(Desk { call, site, by: Actor::Account(by.account().id).to_string(), account })
+        Ok(OperatorRequest { call, site, by: Actor::Account(by.account().id).to_string(), account })
     }
 
     pub(super) fn show(&self) -> Result<PaperAccount, Problem> {
