@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use history::{Adjust, Anchor, AsOf, COUNT_MAX, Direction, History, Query, Select, Sessions};
 use market::{Floors, Grain, Period, Symbol, Timestamp, Venues};
-use store::{Access, CopySettings, Lane, StoreUrl, Reader, Store};
+use store::{Access, CopySettings, Lane, Reader, Store, StoreUrl};
 
 use crate::bare::{Bare, Driven};
 use crate::contest::{Spread, now};

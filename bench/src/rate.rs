@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use store::{AccountId, Accounts, StoreUrl, RateAsk, RateDecision, Shared};
+use store::{AccountId, Accounts, RateAsk, RateDecision, Shared, StoreUrl};
 
 use crate::bare::{Bare, Driven};
 use crate::contest::{Spread, now};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use store::{AccountId, StoreUrl, StoreError};
+use store::{AccountId, StoreError, StoreUrl};
 
 use crate::ReportError;
 

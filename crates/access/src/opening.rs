@@ -22,7 +22,11 @@ impl Access {
     }
 
     /// Like [`Access::open`], with an explicit key file; `None` for the one next to the database.
-    pub fn open_with_key(place: &StoreUrl, key: Option<&Path>, now: Timestamp) -> Result<Access, AccessError> {
+    pub fn open_with_key(
+        place: &StoreUrl,
+        key: Option<&Path>,
+        now: Timestamp,
+    ) -> Result<Access, AccessError> {
         let key = key_file(place, key)?;
         let accounts = Accounts::open(place, now)?;
         let keys = match place.path() {

@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use history::{AsOf, History};
 use market::{Calendar, Market, SessionTable, Symbol, Timestamp, Venue, Venues};
-use store::{Access, StoreUrl, Store, StoreError};
+use store::{Access, Store, StoreError, StoreUrl};
 use trading::Tables;
 
 use crate::clock::{Clock, NoticePath};

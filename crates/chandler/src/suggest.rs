@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use history::HistoryError;
 use market::{ParsePeriodError, ParseSymbolError, Period, Region, Symbol};
-use store::{Access, StoreUrl, Security, Store};
+use store::{Access, Security, Store, StoreUrl};
 
 use crate::failure::{Failure, usage};
 

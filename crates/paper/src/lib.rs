@@ -40,6 +40,7 @@ mod order_words;
 mod outlook;
 mod preview;
 mod reason;
+mod rewind;
 mod service;
 mod statement_document;
 mod statement_rows;
@@ -47,7 +48,6 @@ mod statements;
 mod tallies;
 #[cfg(test)]
 mod tests;
-mod rewind;
 
 pub use account::{Advanced, Audit, Done, PaperAccount, Reading};
 pub use clock::{Clock, Moment};
@@ -65,6 +65,7 @@ pub use look::Seen;
 pub use operator_words::{Exchanged, in_words, settings_in_full};
 pub use preview::{Change, Cost, Preview, Verdict};
 pub use reason::{Charge, Reason};
+pub use rewind::{JournalOperation, Standing};
 pub use service::{Paper, Watched};
 pub use statement_document::{CHANNEL, StatementDocument};
 pub use statement_rows::{
@@ -75,4 +76,3 @@ pub use statement_rows::{
 };
 pub use statements::{StatementId, StatementList};
 pub use store::JournalCut;
-pub use rewind::{Standing, JournalOperation};

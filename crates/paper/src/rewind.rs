@@ -61,7 +61,12 @@ impl Paper {
     }
 
     /// Removes all entries after an instant, and archives them under a name.
-    pub fn rewind(&self, id: AccountId, to: Timestamp, operation: &JournalOperation<'_>) -> Result<Standing, PaperError> {
+    pub fn rewind(
+        &self,
+        id: AccountId,
+        to: Timestamp,
+        operation: &JournalOperation<'_>,
+    ) -> Result<Standing, PaperError> {
         // Entries before the first request are stored at the zero timestamp, and sort before all
         // others.
         let to = to.max(Timestamp::default());

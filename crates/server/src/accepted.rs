@@ -7,11 +7,11 @@ use access::Region;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::task::TaskTracker;
 
+use crate::connection_limits::UnauthenticatedSlot;
 use crate::core::Core;
 use crate::kit::{ListenerKind, Site};
 use crate::link::Hub;
 use crate::metrics::Connection;
-use crate::places::UnauthenticatedSlot;
 use crate::proxies::{self, TrustedProxy};
 
 /// Everything a new connection needs: the shared state, the shutdown signal, and its slot in the

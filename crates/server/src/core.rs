@@ -386,7 +386,11 @@ impl Core {
     }
 
     /// Like `own_region_only`, for code without a [`Caller`], such as a page.
-    pub(crate) fn at_home_of(&self, account: AccountId, listener_region: Option<Region>) -> Result<(), WrongRegion> {
+    pub(crate) fn at_home_of(
+        &self,
+        account: AccountId,
+        listener_region: Option<Region>,
+    ) -> Result<(), WrongRegion> {
         let Some(listener_region) = listener_region else { return Ok(()) };
         let account = self.access.account(account).map_err(WrongRegion::Unknown)?;
         match account.map(|account| account.region) {

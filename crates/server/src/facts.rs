@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::StoreError;
 
-use crate::kit::{StoreTotals, ListenerDocument, Site};
+use crate::kit::{ListenerDocument, Site, StoreTotals};
 use crate::metrics::{self, Connection};
 use crate::settings;
 use crate::written::{Day, Instant};

@@ -7,16 +7,17 @@
 //! `route.rs`, then `command/`, one type per command. `link/` is a long connection, `http/`
 //! contains the endpoints, `pages/` the web pages, `listen.rs` the listeners.
 
+mod accepted;
 mod backoff;
 mod caller;
 mod certificate;
 mod command;
+mod connection_limits;
 mod core;
 mod coverage_cache;
 mod directory;
 mod dispatch;
 mod encoded_page;
-mod accepted;
 mod facts;
 mod http;
 mod intake;
@@ -33,7 +34,6 @@ mod metrics;
 mod names;
 mod pages;
 mod paper_levels;
-mod connection_limits;
 mod preferences;
 mod proxies;
 mod public_url;

@@ -15,8 +15,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use crate::accepted::{Accepted, ConnectionCount};
+use crate::connection_limits::{ConnectionLimits, UnauthenticatedLimits, UnauthenticatedSlot};
 use crate::core::{Clock, Core};
-use crate::accepted::{ConnectionCount, Accepted};
 use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, ListenerKind, Listening, Site};
 use crate::link::{self, Hub, Transport};
@@ -24,7 +25,6 @@ use crate::links::Links;
 use crate::local::SignInLinks;
 use crate::market_clock::MarketClock;
 use crate::metrics::Connection;
-use crate::connection_limits::{ConnectionLimits, UnauthenticatedLimits, UnauthenticatedSlot};
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};

@@ -24,10 +24,10 @@ mod candles;
 mod cluster;
 mod engine;
 mod ids;
-mod transfer;
 mod social;
 mod survey;
 mod trading;
+mod transfer;
 
 pub use accounts::{
     AccountRow, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditId, AuditNote, AuditRow,
@@ -55,12 +55,9 @@ pub use cluster::{
 };
 pub use engine::lock::{JobLock, ServerLock};
 pub use engine::sqlite::seal_as_it_is;
-pub use engine::{Address, AddressError, StoreUrl, StoreError, waiting_at_most, without_waiting};
+pub use engine::{Address, AddressError, StoreError, StoreUrl, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};
 pub use ids::{AccountId, Hash};
-pub use transfer::{
-    Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable, servers,
-};
 pub use social::{
     FollowedSecurity, Hiding, NewReply, NewTopic, PageOf, RECENT_TOPICS_MAX, ReplyHistory, ReplyId,
     ReplyOrder, ReplyOutcome, ReplyRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome,
@@ -73,4 +70,7 @@ pub use trading::{
     AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalLock, KeyedRequest, NewStatement,
     PaperAssets, PaperTally, Rewind, RewindOutcome, SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, StatementBatch,
     StatementKey, StatementQuery, TallyDays,
+};
+pub use transfer::{
+    Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable, servers,
 };

@@ -3,7 +3,7 @@
 
 use crate::StoreError;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
-use crate::engine::{Db, Fault, Owner, StoreUrl, Role, Row, Sql, migrate};
+use crate::engine::{Db, Fault, Owner, Role, Row, Sql, StoreUrl, migrate};
 
 /// Status of one host of an address.
 #[derive(Debug)]

@@ -39,7 +39,7 @@ struct Nodes {
 
 impl Nodes {
     fn new() -> Nodes {
-        Nodes::at(harness::server().url(), "postgres")
+        Nodes::at(harness::server().place(), "postgres")
     }
 
     fn at(place: harness::Place, user: &str) -> Nodes {

@@ -6,7 +6,7 @@ use clap::Args;
 use history::{CheckReport, Remedy};
 use market::Venues;
 use serde_json::{Value, json};
-use store::{Access, Accounts, Depth, StoreUrl, Store, StoreError};
+use store::{Access, Accounts, Depth, Store, StoreError, StoreUrl};
 
 use crate::context::CommandContext;
 use crate::failure::{self, Failure};

@@ -13,7 +13,7 @@ use history::import::{Context, Options, Outcome, Progress, Report, import};
 use history::{Adjust, Anchor, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{Candles, Floors, Grain, Minutes, Period, Symbol, Timestamp};
 use serde_json::json;
-use store::{Access, Accounts, Part, StoreUrl, Reader, Store, StoreError};
+use store::{Access, Accounts, Part, Reader, Store, StoreError, StoreUrl};
 
 use super::{demo_serve, local_serve};
 use crate::context::{CommandContext, shell_word, symbol};

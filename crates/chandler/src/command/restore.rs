@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use access::Actor;
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use store::{Existing, Manifest, Part, StoreUrl, Restore, Restored, Scope};
+use store::{Existing, Manifest, Part, Restore, Restored, Scope, StoreUrl};
 
 use super::backup::{
     CheckDepth, Interruptible, NOT_BLOCKS, UNCHANGED, VERSION, Words, describe, manifest_json, server,

@@ -9,7 +9,7 @@ use market::Symbol;
 use serde_json::{Value, json};
 
 use super::trade::shown::{self, amount, rows, text, zoned};
-use crate::client::{Client, AccountFlags};
+use crate::client::{AccountFlags, Client};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::local::Purpose;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use access::Account;
 use history::History;
 use market::Timestamp;
-use paper::{Audit, Done, NoListener, Opening, Paper, PaperAccount, PaperError, JournalOperation};
+use paper::{Audit, Done, JournalOperation, NoListener, Opening, Paper, PaperAccount, PaperError};
 use store::Reader;
 use trading::Command;
 

@@ -90,7 +90,7 @@ fn import_cycles_have_at_most_three_files() {
 
 /// The modules of `store` from the lowest to the highest. `lib.rs` re-exports from all of them.
 const STORE: [&str; 10] =
-    ["ids", "engine", "candles", "cluster", "accounts", "trading", "social", "backup", "moving", "survey"];
+    ["ids", "engine", "candles", "cluster", "accounts", "trading", "social", "backup", "transfer", "survey"];
 
 #[test]
 fn store_modules_import_only_lower_ones() {

@@ -216,8 +216,12 @@ fn a_rewind_reverts_the_holdings() {
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.read(id, replay("40:00"), |_| ());
     assert_eq!(describe(&curve(&service, id, replay("40:00"), 10)).len(), 2);
-    let operation =
-        crate::JournalOperation { actor: "operator", reason: "", machine: super::house::MACHINE, name: "first" };
+    let operation = crate::JournalOperation {
+        actor: "operator",
+        reason: "",
+        machine: super::house::MACHINE,
+        name: "first",
+    };
     service.paper.rewind(id, super::house::at("10:00:20"), &operation).unwrap();
     service
         .command(

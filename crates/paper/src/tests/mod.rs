@@ -9,7 +9,7 @@ mod names;
 mod orders;
 mod portions;
 mod refused;
+mod rewind;
 mod shared;
 mod statements;
 mod tallies;
-mod rewind;

@@ -4,7 +4,7 @@ use market::Timestamp;
 use trading::{Command, Currency, OrderId, Side, figures};
 
 use super::house::{House, MACHINE, Service, at, limit, replay};
-use crate::{PaperError, JournalOperation};
+use crate::{JournalOperation, PaperError};
 
 const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
 

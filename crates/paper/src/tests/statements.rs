@@ -4,7 +4,7 @@ use trading::statement::StatementKind;
 use trading::{Currency, Side};
 
 use super::house::{House, MACHINE, Service, at, limit, replay};
-use crate::{FlowQuery, Moment, StatementDocument, StatementId, StatementList, JournalOperation};
+use crate::{FlowQuery, JournalOperation, Moment, StatementDocument, StatementId, StatementList};
 
 /// Candles with a fill on Wednesday the 18th. Hours count on from that day: 16:00 on Thursday is
 /// 40:00, and 09:00 on Sunday is 105:00.

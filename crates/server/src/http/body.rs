@@ -21,7 +21,7 @@ use super::routes::{Destination, RouteMatch};
 use crate::accepted::Accepted;
 use crate::intake::{Arriving, IntakeError};
 use crate::kit::{
-    Call, Auth, ListenerKind, Permitted, Problem, RequestNotes, Row, RowBody, Site, cookies, credentials,
+    Auth, Call, ListenerKind, Permitted, Problem, RequestNotes, Row, RowBody, Site, cookies, credentials,
 };
 use crate::refusal::Refusal;
 use crate::unsent::Held;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::command;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Parameter, Tag, data};
-use crate::kit::{Admitted, Answer, Accepts, Call, Problem, Row, Site, envelope};
+use crate::kit::{Accepts, Admitted, Answer, Call, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] =

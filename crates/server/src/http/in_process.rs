@@ -17,7 +17,7 @@ use super::dated::whole;
 use super::{routes, statement};
 use crate::caller::{Client, Language};
 use crate::core::{Clock, Core};
-use crate::kit::{Admitted, Call, Auth, ListenerKind, Permitted, Problem, RequestNotes, Row, Site};
+use crate::kit::{Admitted, Auth, Call, ListenerKind, Permitted, Problem, RequestNotes, Row, Site};
 use crate::links::Links;
 use crate::market_clock::MarketClock;
 

@@ -45,11 +45,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-use crate::accepted::{ConnectionCount, Accepted};
+use crate::accepted::{Accepted, ConnectionCount};
 use crate::kit::credentials::{self, Addressed};
 use crate::kit::doc::Doc;
 use crate::kit::{
-    Answer, Call, Auth, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, counter,
+    Answer, Auth, Call, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, counter,
     envelope, open,
 };
 use crate::metrics::{Connection, Outcome};

@@ -247,7 +247,7 @@ impl Call<'_> {
         let language = Language::preferred(self.header("accept-language").unwrap_or_default());
         // HTTP has no parameter for overnight hours, so accounts with the right always get them.
         // SDKs filter them out for users who do not want them.
-        let client = Client { who, language, overnight: true, accepted: self.region };
+        let client = Client { who, language, overnight: true, listener_region: self.region };
         let caller = site.core.caller(client);
         if self.terms.home == Home::OwnRegion {
             site.core

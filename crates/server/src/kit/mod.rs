@@ -33,4 +33,4 @@ pub(crate) use credentials::{Admitted, Watcher};
 pub(crate) use envelope::Problem;
 pub(crate) use pace::RowPace;
 pub(crate) use row::{Accepts, Audience, Auth, OpenHandler, Permitted, PermittedHandler, Row, RowBody};
-pub(crate) use site::{CONNECTIONS_EACH, Holdings, Site, base_url};
+pub(crate) use site::{CONNECTIONS_EACH, Site, StoreTotals, base_url};

@@ -249,7 +249,8 @@ impl Row {
 
     /// Returns whether a browser session is accepted as credentials.
     pub(crate) fn takes_session(&self) -> bool {
-        matches!(self.auth, Auth::Watched(_)) || self.accepts().is_some_and(|accepts| accepts != Accepts::Program)
+        matches!(self.auth, Auth::Watched(_))
+            || self.accepts().is_some_and(|accepts| accepts != Accepts::Program)
     }
 
     /// Returns whether a token in the URL is accepted as credentials.

@@ -14,10 +14,10 @@ use prost::encoding::WireType;
 use prost::{DecodeError, Message};
 use wire::{command, trade};
 
+use crate::connection_limits::UnauthenticatedSlot;
 use crate::core::Core;
 use crate::dispatch::has_field;
 use crate::links::Links;
-use crate::connection_limits::UnauthenticatedSlot;
 
 /// Commands specific to the trade gateway.
 const SUBSCRIBE: u8 = trade::Command::Subscribe as u8;

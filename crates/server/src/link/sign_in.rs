@@ -175,7 +175,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
 /// Returns the client with its preferences from the sign-in metadata.
 fn manner(
     who: access::Caller,
-    accepted: Option<Region>,
+    listener_region: Option<Region>,
     metadata: &BTreeMap<String, String>,
 ) -> (Client, Metadata) {
     let language = metadata.get("accept-language");
@@ -184,7 +184,7 @@ fn manner(
         who,
         language: language.map(|text| Language::preferred(text)).unwrap_or_default(),
         overnight: overnight.is_some_and(|text| text == "true"),
-        accepted,
+        listener_region,
     };
     let is_quote = language.is_some() || overnight.is_some();
     (client, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })

@@ -288,10 +288,9 @@ fn copy(site: &Site, text: &mut Text) {
 
 /// Writes store metrics. If the store cannot be read, the other metrics are still returned.
 fn store(site: &Site, text: &mut Text) {
-    let totals = site.totals().inspect_err(|error| tracing::error!(%error, "cannot read the store"));
-    let totals = totals.ok();
-    let totals = totals.as_ref().map(|totals| totals.totals);
-    let version = totals.as_ref().map(|totals| totals.version);
+    let store = site.totals().inspect_err(|error| tracing::error!(%error, "cannot read the store")).ok();
+    let totals = store.as_ref().map(|store| store.totals);
+    let version = store.as_ref().map(|store| store.version);
     text.one(
         Kind::Gauge,
         "chandler_store_up",

@@ -190,14 +190,16 @@ pub(super) fn elsewhere(
     cookie: &str,
     permit: &Permit,
 ) -> Result<Option<Answer>, PageError> {
-    let (region, accepted, address) = match visit.site.core.at_home_of(permit.account().id, visit.call.region)
-    {
-        Ok(()) => return Ok(None),
-        Err(WrongRegion::Elsewhere { region, accepted, serves_all_at }) => (region, accepted, serves_all_at),
-        Err(WrongRegion::Unknown(error)) => return Err(error.into()),
-    };
+    let (region, listener_region, address) =
+        match visit.site.core.at_home_of(permit.account().id, visit.call.region) {
+            Ok(()) => return Ok(None),
+            Err(WrongRegion::Elsewhere { region, listener_region, serves_all_at }) => {
+                (region, listener_region, serves_all_at)
+            }
+            Err(WrongRegion::Unknown(error)) => return Err(error.into()),
+        };
     let words = visit.words;
-    let text = words.elsewhere.replacen("{}", region.as_str(), 1).replacen("{}", accepted.as_str(), 1);
+    let text = words.elsewhere.replacen("{}", region.as_str(), 1).replacen("{}", listener_region.as_str(), 1);
     let mut html = Html::default();
     html.p(&text).raw("\n<p>").filled(words.elsewhere_go, &address).raw("</p>\n");
     another(visit, cookie, permit, &mut html);

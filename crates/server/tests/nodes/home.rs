@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock};
 
 use access::Access;
 use market::Timestamp;
-use store::{CopySettings, Move, StoreUrl, Store};
+use store::{CopySettings, Move, Store, StoreUrl};
 
 use crate::harness;
 
@@ -31,7 +31,7 @@ pub(crate) fn place(dir: &Path) -> StoreUrl {
     let mut places = PLACES.get_or_init(Mutex::default).lock().unwrap();
     let url = places.entry(dir.to_owned()).or_insert_with(|| {
         // Never dropped, so the database exists until the process exits.
-        let place = std::mem::ManuallyDrop::new(harness::server().url());
+        let place = std::mem::ManuallyDrop::new(harness::server().place());
         let (from, to): (StoreUrl, StoreUrl) = (dir.into(), place.url().parse().unwrap());
         let copied = Move { from: &from, to: &to, now: NOW }.run(&mut |_| ControlFlow::Continue(())).unwrap();
         copied.finish().unwrap();

@@ -69,7 +69,8 @@ impl WriteLock<'_> {
         match self {
             WriteLock::Everything => db.all(LOCK_ALL, [], |_| Ok(())).map(drop),
             WriteLock::Of(accounts) => {
-                let mut rows: Vec<i64> = accounts.iter().map(|account| account.0.rem_euclid(WRITE_LOCKS)).collect();
+                let mut rows: Vec<i64> =
+                    accounts.iter().map(|account| account.0.rem_euclid(WRITE_LOCKS)).collect();
                 rows.sort_unstable();
                 rows.dedup();
                 rows.into_iter().try_for_each(|row| db.one(LOCK, [row], |_| Ok(())))

@@ -473,7 +473,7 @@ impl Accounts {
 
 /// Blocks all other writers until the current transaction ends. Must be the first call in it.
 pub(crate) fn lock_out_writers(db: &Db) -> Result<(), StoreError> {
-    WriteLock::Everything.pass(db)
+    WriteLock::Everything.take(db)
 }
 
 /// Rolls the transaction back when dropped, also during a panic. Forgotten after a commit.

@@ -17,7 +17,7 @@ use crate::cluster::{Commit, Pool, Shared};
 use crate::engine::home::{self, Home, prepare_on_server};
 use crate::engine::postgres::{Need, Pace, Schema, Server};
 use crate::engine::sqlite::{is_emptied, refuse_half_restored};
-use crate::engine::{Db, FINDINGS_MAX, Fault, KEY_FILE, Owner, StoreUrl, Role, migrate, migrations};
+use crate::engine::{Db, FINDINGS_MAX, Fault, KEY_FILE, Owner, Role, StoreUrl, migrate, migrations};
 use crate::{Depth, StoreError};
 
 /// Held while the database is created or migrated: SQLite does not wait when two connections switch

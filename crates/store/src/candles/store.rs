@@ -15,7 +15,7 @@ use crate::engine::home::{self, Home, Part, prepare_on_server};
 use crate::engine::lock::{JobLock, ServerLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::refuse_half_restored;
-use crate::engine::{Db, StoreUrl, Role, migrate, migrations};
+use crate::engine::{Db, Role, StoreUrl, migrate, migrations};
 use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
 
 /// Number of batches between two sweeps of replaced blocks.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use market::Timestamp;
 
 use super::postgres::{Found, Need, Pace, Schema, Server};
-use super::{ACCOUNTS_FILE, CANDLES_FILE, Db, Fault, StoreUrl, Role, StoreError, migrate, migrations};
+use super::{ACCOUNTS_FILE, CANDLES_FILE, Db, Fault, Role, StoreError, StoreUrl, migrate, migrations};
 
 /// One of the two databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

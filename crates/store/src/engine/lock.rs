@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::postgres::Server;
-use super::{Db, StoreUrl, Role, Sql, Value, sqlite};
+use super::{Db, Role, Sql, StoreUrl, Value, sqlite};
 use crate::StoreError;
 
 /// The write lock of a store across processes. It is released when the process ends in any way: a
@@ -34,7 +34,9 @@ impl WriterLock {
     pub(crate) fn of_server(server: &Arc<Server>) -> Result<WriterLock, StoreError> {
         match Lease::try_take(server, "writer")? {
             Ok(lease) => Ok(WriterLock::Lease(lease)),
-            Err(other) => Err(StoreError::Busy { place: StoreUrl::from(server.address()), pid: other.process }),
+            Err(other) => {
+                Err(StoreError::Busy { place: StoreUrl::from(server.address()), pid: other.process })
+            }
         }
     }
 

@@ -12,11 +12,11 @@ use std::sync::Arc;
 pub use error::{Depth, FINDINGS_MAX, StoreError};
 pub(crate) use error::{Fault, Flaw};
 pub(crate) use params::{BLOB_BYTES_MAX, Params, ToValue, Value};
-pub use store_url::StoreUrl;
-pub(crate) use store_url::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE, Owner, Role};
 pub use postgres::{Address, AddressError};
 pub(crate) use row::{Row, natural, signed, small};
 pub(crate) use statements::Sql;
+pub use store_url::StoreUrl;
+pub(crate) use store_url::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE, Owner, Role};
 pub(crate) use waiting::{patience, sooner};
 pub use waiting::{waiting_at_most, without_waiting};
 
@@ -28,7 +28,6 @@ pub(crate) mod lock;
 pub(crate) mod migrate;
 pub(crate) mod migrations;
 mod params;
-mod store_url;
 pub(crate) mod postgres;
 mod row;
 pub(crate) mod sqlite;
@@ -36,6 +35,7 @@ pub(crate) mod statements;
 #[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 pub(crate) mod statements_on_postgres;
+mod store_url;
 mod waiting;
 
 /// A connection to one of a store's two databases. For one thread at a time.

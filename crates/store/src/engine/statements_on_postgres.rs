@@ -31,7 +31,7 @@ pub(crate) fn fit(migrations: &[Migration], all: &[Sql]) {
 
 /// Creates a schema with empty tables.
 fn schema_of(migrations: &[Migration]) -> harness::Place {
-    let place = harness::server().url();
+    let place = harness::server().place();
     let schema = place.schema(PART);
     let steps: Vec<String> =
         migrations.iter().map(|migration| without_comments(migration.postgres)).collect();

@@ -129,7 +129,8 @@ pub(crate) fn numbers_counter(id: AccountId) -> String {
 const ACCOUNT_LOCKS: i64 = 256;
 
 // PostgreSQL only: the SQLite schema has no table `lock`.
-const ACCOUNT_LOCK: Sql = Sql::new("lock a journal", "select number from account_lock where number = $1 for update");
+const ACCOUNT_LOCK: Sql =
+    Sql::new("lock a journal", "select number from account_lock where number = $1 for update");
 
 /// The account lock for a journal, released on drop.
 #[derive(Debug)]
@@ -162,7 +163,9 @@ impl Accounts {
         let db = Db::on_server(locks, Role::Writer);
         db.begin_write()?;
         let lock = JournalLock(Some(Box::new(db)));
-        lock.0.iter().try_for_each(|db| db.first(ACCOUNT_LOCK, [id.0.rem_euclid(ACCOUNT_LOCKS)], |_| Ok(())).map(drop))?;
+        lock.0.iter().try_for_each(|db| {
+            db.first(ACCOUNT_LOCK, [id.0.rem_euclid(ACCOUNT_LOCKS)], |_| Ok(())).map(drop)
+        })?;
         Ok(lock)
     }
 

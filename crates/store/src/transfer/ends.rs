@@ -13,7 +13,7 @@ use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::migrations::{self, Migration};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Owner, StoreUrl, Role, Sql, migrate, natural};
+use crate::engine::{Db, Owner, Role, Sql, StoreUrl, migrate, natural};
 use crate::{Access, Accounts, Part, Store, StoreError, accounts};
 
 const STEPS: Sql = Sql::new(
@@ -244,7 +244,11 @@ fn is_empty(db: &Db) -> Result<bool, StoreError> {
 
 impl Target {
     /// Opens and marks the target. Also returns whether it already contains a part of this move.
-    pub(super) fn open(place: &StoreUrl, source: &Source, now: Timestamp) -> Result<(Target, bool), MoveError> {
+    pub(super) fn open(
+        place: &StoreUrl,
+        source: &Source,
+        now: Timestamp,
+    ) -> Result<(Target, bool), MoveError> {
         let found = [found(place, Part::Candles)?, found(place, Part::Accounts)?];
         let mut marks = found.iter().filter_map(|found| match found {
             Found::Marked(mark) => Some(mark),

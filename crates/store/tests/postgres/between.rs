@@ -1,11 +1,11 @@
 //! Moves between a directory and a server: all copies of the store are identical.
 
 use market::Timestamp;
-use store::{Access, Accounts, Move, MoveError, StoreUrl, Security, Store, StoreError};
+use store::{Access, Accounts, Move, MoveError, Security, Store, StoreError, StoreUrl};
 
 use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
-use crate::transfer::{content, findings, moving};
+use crate::transfer::{content, findings, transfer};
 
 /// Creates a store in a directory, with data of every kind.
 fn in_a_directory(dir: &StoreUrl) -> Accounts {
@@ -95,7 +95,7 @@ fn a_recently_seen_server_blocks_a_move() {
     assert!(matches!(&refused, MoveError::InUse { by, .. } if by == "a server"), "{refused:?}");
     home.damage("accounts", "delete from node");
     seen(20);
-    moving(&from, &to).unwrap().finish().unwrap();
+    transfer(&from, &to).unwrap().finish().unwrap();
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_store_can_be_moved_without_owning_the_tables() {
     );
     server.database_sql(&grants).unwrap();
     let to: StoreUrl = server.url_of(&role, server.server().port(), "").parse().unwrap();
-    moving(&from, &to).unwrap().finish().unwrap();
+    transfer(&from, &to).unwrap().finish().unwrap();
     assert_eq!(content(&to), content(&from));
     server.database_sql(&format!("drop owned by {role}; drop role {role}")).unwrap();
 }
@@ -195,9 +195,9 @@ fn a_nul_in_a_text_is_replaced_on_postgresql() {
         let mut reader = Store::open(place, Access::Read).unwrap().reader().unwrap();
         reader.view().security(&symbol("700.HK")).unwrap().unwrap().name_en.unwrap()
     };
-    moving(&from, &to).unwrap().finish().unwrap();
+    transfer(&from, &to).unwrap().finish().unwrap();
     assert_eq!(name(&to), "Ten\u{fffd}cent");
-    moving(&from, &copy).unwrap().finish().unwrap();
+    transfer(&from, &copy).unwrap().finish().unwrap();
     assert_eq!(name(&copy), "Ten\0cent");
 }
 
@@ -218,7 +218,7 @@ fn a_database_without_its_first_migration_has_no_accounts() {
     );
     server.database_sql(&ledger).unwrap();
     assert!(!Accounts::is_there(&to).unwrap());
-    moving(&from, &to).unwrap().finish().unwrap();
+    transfer(&from, &to).unwrap().finish().unwrap();
     assert_eq!(content(&to), content(&from));
 }
 

@@ -40,7 +40,7 @@ impl Place {
 
     /// Creates the schema. `parameters` is appended to the URL, in the form `&pool=8`.
     fn with(parameters: &str) -> Place {
-        let schema = harness::server().url();
+        let schema = harness::server().place();
         let place = Place { address: parsed(&format!("{}{parameters}", schema.url())), _schema: schema };
         // Creating the schema twice must succeed.
         place.connection(Role::Writer).create_schema().unwrap();

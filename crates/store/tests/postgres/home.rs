@@ -25,7 +25,7 @@ pub(crate) struct Home(harness::Place);
 
 impl Home {
     pub(crate) fn new() -> Home {
-        Home(harness::server().url())
+        Home(harness::server().place())
     }
 
     /// Creates a separate database. `terms` are options of `create database`.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use store::{Access, Accounts, AuditFilter, Depth, StoreUrl, Spend, Store, StoreError};
+use store::{Access, Accounts, AuditFilter, Depth, Spend, Store, StoreError, StoreUrl};
 
 use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};

@@ -25,8 +25,6 @@ mod journals;
 mod ledger;
 #[path = "../suite/margins.rs"]
 mod margins;
-#[path = "../suite/moving.rs"]
-mod transfer;
 #[path = "../suite/opening.rs"]
 mod opening;
 #[path = "../suite/password_links.rs"]
@@ -43,6 +41,8 @@ mod topics;
 mod trades;
 #[path = "../suite/transactions.rs"]
 mod transactions;
+#[path = "../suite/transfer.rs"]
+mod transfer;
 #[path = "../suite/watchlists.rs"]
 mod watchlists;
 

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use store::{Access, CopyLoad, CopySettings, NewBlock, StoreUrl, Series, Store, StoreError};
+use store::{Access, CopyLoad, CopySettings, NewBlock, Series, Store, StoreError, StoreUrl};
 
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::wire::{Mode, Wire};
@@ -126,7 +126,8 @@ fn a_disconnected_server_serves_cached_symbols() {
         put(&store, &minutes(text), &[], &[block(0, 9)]);
     }
     let wire = Wire::to(home.on_server().server().port());
-    let place: StoreUrl = home.on_server().url_of("postgres", wire.port, "&connect_timeout=2").parse().unwrap();
+    let place: StoreUrl =
+        home.on_server().url_of("postgres", wire.port, "&connect_timeout=2").parse().unwrap();
     let node = node(&place);
     node.hold(&["1.HK"]);
     node.bodies(&minutes("1.HK")).unwrap();

@@ -1,7 +1,7 @@
 //! Unsuitable servers and databases: each has a specific error of one line, and a failed attempt
 //! leaves nothing behind.
 
-use store::{Access, Accounts, StoreUrl, Store, StoreError};
+use store::{Access, Accounts, Store, StoreError, StoreUrl};
 
 use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put};

@@ -5,8 +5,8 @@ use std::sync::Barrier;
 use market::Timestamp;
 use store::{
     AccountId, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditNote, Credential, LevelChange,
-    MonthUsage, NewAccountRow, OrderReport, StoreUrl, RateRow, RecordedLevel, ReportedAssetsRow,
-    ReportedOrdersRow, RightRow, Spend, StoreError,
+    MonthUsage, NewAccountRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow, ReportedOrdersRow,
+    RightRow, Spend, StoreError, StoreUrl,
 };
 
 use crate::fixture::{Home, NOW, fresh, symbol};

@@ -15,7 +15,6 @@ mod checks;
 mod journals;
 mod ledger;
 mod margins;
-mod transfer;
 mod opening;
 mod password_links;
 mod people;
@@ -24,6 +23,7 @@ mod statements;
 mod topics;
 mod trades;
 mod transactions;
+mod transfer;
 mod watchlists;
 
 // Specific to SQLite.

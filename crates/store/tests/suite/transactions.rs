@@ -2,7 +2,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use store::{Access, ImportState, NewImport, StoreUrl, Security, Store, StoreError};
+use store::{Access, ImportState, NewImport, Security, Store, StoreError, StoreUrl};
 
 use crate::fixture::{HELD_ON, NOW, block, fresh, minutes, put, spans, symbol};
 

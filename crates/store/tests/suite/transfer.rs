@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use store::{
-    Access, Accounts, AuditFilter, Copied, Depth, Move, MoveError, MoveProgress, MoveStage, StoreUrl, Store,
-    StoreError,
+    Access, Accounts, AuditFilter, Copied, Depth, Move, MoveError, MoveProgress, MoveStage, Store,
+    StoreError, StoreUrl,
 };
 
 use crate::accounts::{add, note};
@@ -179,7 +179,7 @@ fn a_move_never_mixes_with_existing_data() {
     // An empty store is accepted.
     let empty = fresh();
     drop(Accounts::open(&empty.home, NOW).unwrap());
-    moving(&from, &place(&empty)).unwrap().finish().unwrap();
+    transfer(&from, &place(&empty)).unwrap().finish().unwrap();
     assert_eq!(content(&place(&empty)), content(&from));
 }
 
@@ -228,7 +228,7 @@ fn a_store_in_use_by_a_server_is_not_moved() {
     assert!(matches!(Store::open(&to, Access::Read), Err(StoreError::Absent { .. })));
     assert!(!Accounts::is_there(&to).unwrap(), "nothing is created by halves");
     drop(serving);
-    moving(&place(&from), &to).unwrap().finish().unwrap();
+    transfer(&place(&from), &to).unwrap().finish().unwrap();
 }
 
 #[test]

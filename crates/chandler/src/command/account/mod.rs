@@ -9,8 +9,8 @@ mod money;
 mod paper_account;
 mod password;
 mod reports;
-mod show;
 mod rewind;
+mod show;
 
 use access::{Access, Account, Actor, Present};
 use clap::{Args, Subcommand};

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
-use store::{Access, Accounts, Address, Depth, StoreUrl, Scratch, Store, StoreError};
+use store::{Access, Accounts, Address, Depth, Scratch, Store, StoreError, StoreUrl};
 
 use super::Interruptible;
 use crate::clock::Clock;

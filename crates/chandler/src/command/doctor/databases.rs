@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use access::AccessError;
 use block::Block;
 use market::{Candles, Timestamp};
-use store::{Access, Accounts, Depth, Finding, StoreUrl, Store, StoreError};
+use store::{Access, Accounts, Depth, Finding, Store, StoreError, StoreUrl};
 
 use super::check::{AS_SERVICE, Check};
 use crate::command::check;

@@ -12,7 +12,7 @@ use trading::{
 };
 
 use super::flags::{self, OFFERED};
-use crate::client::{Client, AccountFlags};
+use crate::client::{AccountFlags, Client};
 use crate::command::time;
 use crate::command::trade::shown::{self, amount, text};
 use crate::context::CommandContext;

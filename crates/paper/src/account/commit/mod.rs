@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
 use market::Timestamp;
-use store::{AccountId, Accounts, AddOutcome, Addition, AuditNote, JournalHead, KeyedRequest, StoreError};
+use store::{AccountId, Accounts, AddOutcome, Addition, AuditNote, JournalHead, StoreError};
 use trading::Push;
 
 use crate::listener::{LastPushed, Listener};
@@ -63,8 +63,11 @@ impl Pending {
 
     fn addition(&self) -> Addition<'_> {
         let Pending { account, after, entries, horizon, wake, request, audit, .. } = self;
-        let request =
-            request.as_ref().map(|KeyedRequest { name, answer, at }| KeyedRequest { name, answer, at: *at });
+        let request = request.as_ref().map(|KeyedRequest { name, answer, at }| store::KeyedRequest {
+            name,
+            answer,
+            at: *at,
+        });
         let audit = audit
             .as_ref()
             .map(|Audited { event, at, actor, reason }| (*event, AuditNote { at: *at, actor, reason }));

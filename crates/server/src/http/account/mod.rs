@@ -22,7 +22,9 @@ pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/token/refresh", Accepts::Program, Scope::Account, Task::Account, token::refresh)
         .own_region_only()
         .doc(&token::REFRESH),
-    Row::get("/v1/me", Accepts::Account, Scope::Account, Task::Account, me::me).own_region_only().doc(&me::ME),
+    Row::get("/v1/me", Accepts::Account, Scope::Account, Task::Account, me::me)
+        .own_region_only()
+        .doc(&me::ME),
     Row::get("/v1/quota", Accepts::Account, Scope::Account, Task::Account, quota::show)
         .own_region_only()
         .doc(&quota::SHOW),

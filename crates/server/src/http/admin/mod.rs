@@ -15,7 +15,7 @@ mod topics;
 use access::Scope;
 use serde::Serialize;
 
-use crate::kit::{Admitted, Answer, Accepts, Call, PermittedHandler, Problem, Row, Site, envelope};
+use crate::kit::{Accepts, Admitted, Answer, Call, PermittedHandler, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 use admin_request::AdminRequest;
 use paper_accounts::{OperatorRequest, PaperAccount};
@@ -92,28 +92,48 @@ pub(super) const ROUTES: &[Row] = &[
     .doc(&topics::RESTORE),
     get("/v1/admin/clock", |_, site, _| Ok(envelope::success(clock::show(site)))).doc(&clock::CLOCK),
     post("/v1/admin/clock", |call, site, _| clock::step(call, site).map(envelope::success)).doc(&clock::STEP),
-    get("/v1/admin/paper/{name}", |call, site, by| desk(call, site, &by, |desk| desk.show()))
+    get("/v1/admin/paper/{name}", |call, site, by| paper_account(call, site, &by, |request| request.show()))
         .doc(&paper_accounts::SHOW),
-    post("/v1/admin/paper/{name}/deposit", |call, site, by| desk(call, site, &by, |desk| desk.deposit()))
-        .doc(&paper_accounts::DEPOSIT),
-    post("/v1/admin/paper/{name}/withdraw", |call, site, by| desk(call, site, &by, |desk| desk.withdraw()))
-        .doc(&paper_accounts::WITHDRAW),
-    post("/v1/admin/paper/{name}/exchange", |call, site, by| desk(call, site, &by, |desk| desk.exchange()))
-        .doc(&paper_accounts::EXCHANGE),
-    post("/v1/admin/paper/{name}/adjust", |call, site, by| desk(call, site, &by, |desk| desk.adjust()))
-        .doc(&paper_accounts::ADJUST),
-    post("/v1/admin/paper/{name}/position", |call, site, by| desk(call, site, &by, |desk| desk.position()))
-        .doc(&paper_accounts::POSITION),
-    post("/v1/admin/paper/{name}/credit", |call, site, by| desk(call, site, &by, |desk| desk.credit()))
-        .doc(&paper_accounts::CREDIT),
-    post("/v1/admin/paper/{name}/settings", |call, site, by| desk(call, site, &by, |desk| desk.settings()))
-        .doc(&paper_accounts::CHANGE_SETTINGS),
-    post("/v1/admin/paper/{name}/rewind", |call, site, by| desk(call, site, &by, |desk| desk.rewind()))
-        .doc(&paper_accounts::REWIND),
-    post("/v1/admin/paper/{name}/reset", |call, site, by| desk(call, site, &by, |desk| desk.reset()))
-        .doc(&paper_accounts::RESET),
-    post("/v1/admin/paper/{name}/fork", |call, site, by| desk(call, site, &by, |desk| desk.fork()))
-        .doc(&paper_accounts::FORK),
+    post("/v1/admin/paper/{name}/deposit", |call, site, by| {
+        paper_account(call, site, &by, |request| request.deposit())
+    })
+    .doc(&paper_accounts::DEPOSIT),
+    post("/v1/admin/paper/{name}/withdraw", |call, site, by| {
+        paper_account(call, site, &by, |request| request.withdraw())
+    })
+    .doc(&paper_accounts::WITHDRAW),
+    post("/v1/admin/paper/{name}/exchange", |call, site, by| {
+        paper_account(call, site, &by, |request| request.exchange())
+    })
+    .doc(&paper_accounts::EXCHANGE),
+    post("/v1/admin/paper/{name}/adjust", |call, site, by| {
+        paper_account(call, site, &by, |request| request.adjust())
+    })
+    .doc(&paper_accounts::ADJUST),
+    post("/v1/admin/paper/{name}/position", |call, site, by| {
+        paper_account(call, site, &by, |request| request.position())
+    })
+    .doc(&paper_accounts::POSITION),
+    post("/v1/admin/paper/{name}/credit", |call, site, by| {
+        paper_account(call, site, &by, |request| request.credit())
+    })
+    .doc(&paper_accounts::CREDIT),
+    post("/v1/admin/paper/{name}/settings", |call, site, by| {
+        paper_account(call, site, &by, |request| request.settings())
+    })
+    .doc(&paper_accounts::CHANGE_SETTINGS),
+    post("/v1/admin/paper/{name}/rewind", |call, site, by| {
+        paper_account(call, site, &by, |request| request.rewind())
+    })
+    .doc(&paper_accounts::REWIND),
+    post("/v1/admin/paper/{name}/reset", |call, site, by| {
+        paper_account(call, site, &by, |request| request.reset())
+    })
+    .doc(&paper_accounts::RESET),
+    post("/v1/admin/paper/{name}/fork", |call, site, by| {
+        paper_account(call, site, &by, |request| request.fork())
+    })
+    .doc(&paper_accounts::FORK),
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
@@ -128,7 +148,7 @@ const fn delete(path: &'static str, handler: PermittedHandler) -> Row {
     Row::delete(path, Accepts::Account, Scope::Operator, Task::Admin, handler).own_region_only()
 }
 
-fn operator_request(
+fn paper_account(
     call: &Call<'_>,
     site: &Site,
     by: &Admitted,

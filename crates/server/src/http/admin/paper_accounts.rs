@@ -3,7 +3,7 @@
 
 use access::{Account, Actor};
 use market::Timestamp;
-use paper::{Audit, PaperError, Standing, JournalOperation};
+use paper::{Audit, JournalOperation, PaperError, Standing};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -179,7 +179,11 @@ pub(super) struct PaperCut {
 }
 
 impl<'a> OperatorRequest<'a> {
-    pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> Result<OperatorRequest<'a>, Problem> {
+    pub(super) fn open(
+        call: &'a Call<'a>,
+        site: &'a Site,
+        by: &Admitted,
+    ) -> Result<OperatorRequest<'a>, Problem> {
         let account = named(call.path_value("name"), site)?;
         Ok(OperatorRequest { call, site, by: Actor::Account(by.account().id).to_string(), account })
     }

@@ -31,7 +31,9 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, scope: Scope, handler: PermittedHandler) -> Row {
-    Row::get(path, Accepts::Account, scope, Task::Community, handler).own_region_only().paced(RowPace::Community)
+    Row::get(path, Accepts::Account, scope, Task::Community, handler)
+        .own_region_only()
+        .paced(RowPace::Community)
 }
 
 const fn post(path: &'static str, handler: PermittedHandler) -> Row {

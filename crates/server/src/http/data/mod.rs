@@ -26,9 +26,15 @@ pub(super) const ROUTES: &[Row] = &[
     Row::get("/v1/securities/{symbol}", Accepts::Account, Scope::Quote, Task::Data, securities::show)
         .own_region_only()
         .doc(&securities::SHOW),
-    Row::get("/v1/securities/{symbol}/actions", Accepts::Account, Scope::Quote, Task::Data, securities::actions)
-        .own_region_only()
-        .doc(&securities::ACTIONS),
+    Row::get(
+        "/v1/securities/{symbol}/actions",
+        Accepts::Account,
+        Scope::Quote,
+        Task::Data,
+        securities::actions,
+    )
+    .own_region_only()
+    .doc(&securities::ACTIONS),
     Row::get(
         "/v1/securities/{symbol}/figures",
         Accepts::Account,
@@ -43,10 +49,16 @@ pub(super) const ROUTES: &[Row] = &[
         .own_region_only()
         .paced(RowPace::Search)
         .doc(&inventory::LIST),
-    Row::get("/v1/quote/get_security_list", Accepts::Account, Scope::Quote, Task::Data, security_list::answer)
-        .own_region_only()
-        .paced(RowPace::Lists)
-        .doc(&security_list::LIST),
+    Row::get(
+        "/v1/quote/get_security_list",
+        Accepts::Account,
+        Scope::Quote,
+        Task::Data,
+        security_list::answer,
+    )
+    .own_region_only()
+    .paced(RowPace::Lists)
+    .doc(&security_list::LIST),
     Row::get("/v1/quote/dividends", Accepts::Account, Scope::Quote, Task::Data, corporate::dividends)
         .own_region_only()
         .doc(&corporate::DIVIDENDS),

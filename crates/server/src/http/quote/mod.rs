@@ -12,7 +12,7 @@ use wire::command;
 use crate::dispatch::CommandRow;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::envelope::{self, Empty};
-use crate::kit::{Admitted, Answer, Accepts, Call, PermittedHandler, Problem, Row, RowPace, Site};
+use crate::kit::{Accepts, Admitted, Answer, Call, PermittedHandler, Problem, Row, RowPace, Site};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[

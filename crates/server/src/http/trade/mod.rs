@@ -54,5 +54,7 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 const fn get(path: &'static str, handler: PermittedHandler) -> Row {
-    Row::get(path, Accepts::Account, Scope::Trade, Task::Orders, handler).own_region_only().paced(RowPace::Trade)
+    Row::get(path, Accepts::Account, Scope::Trade, Task::Orders, handler)
+        .own_region_only()
+        .paced(RowPace::Trade)
 }

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::caller::{Caller, Language};
 use crate::kit::doc::{AnswerDoc, Doc, Media};
 use crate::kit::envelope::ProblemParts;
-use crate::kit::{Admitted, Answer, Accepts, Call, PermittedHandler, Problem, Row, RowPace, Site, envelope};
+use crate::kit::{Accepts, Admitted, Answer, Call, PermittedHandler, Problem, Row, RowPace, Site, envelope};
 use crate::metrics::{Outcome, Task};
 use form::{TOKEN, UdfError, WORDS, udf};
 

@@ -15,8 +15,10 @@ const PINNED: &str = "/v1/watchlist/pinned";
 
 pub(super) const ROUTES: &[Row] = &[
     limited(Row::get(GROUPS, Accepts::Account, Scope::Quote, Task::Data, groups::answer)).doc(&groups::LIST),
-    limited(Row::post(GROUPS, Accepts::Account, Scope::Quote, Task::Data, update::create)).doc(&update::CREATE),
-    limited(Row::put(GROUPS, Accepts::Account, Scope::Quote, Task::Data, update::update)).doc(&update::UPDATE),
+    limited(Row::post(GROUPS, Accepts::Account, Scope::Quote, Task::Data, update::create))
+        .doc(&update::CREATE),
+    limited(Row::put(GROUPS, Accepts::Account, Scope::Quote, Task::Data, update::update))
+        .doc(&update::UPDATE),
     limited(Row::delete(GROUPS, Accepts::Account, Scope::Quote, Task::Data, update::delete))
         .doc(&update::DELETE),
     limited(Row::post(PINNED, Accepts::Account, Scope::Quote, Task::Data, update::pin)).doc(&update::PIN),

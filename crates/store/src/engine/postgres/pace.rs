@@ -10,7 +10,7 @@ pub(crate) enum Pace {
     /// crashes.
     Fleeting,
     /// For account locks, which are optional. A holder that disappears loses the lock soon.
-    Turn,
+    Lock,
     /// For migrations, moves and checks, where a single statement may scan everything.
     Long,
 }

@@ -14,7 +14,7 @@ use rusqlite::{CachedStatement, Connection, OpenFlags};
 use super::Fault;
 use super::error::{Depth, Flaw};
 use super::params::{BLOB_BYTES_MAX, Value};
-use super::store_url::{Owner, StoreUrl, Role};
+use super::store_url::{Owner, Role, StoreUrl};
 use crate::StoreError;
 use seal::SealMode;
 
