@@ -3,6 +3,7 @@
 use market::{Candle, Date, Price, Session, Symbol, Timestamp, Turnover};
 
 use crate::prints::{Growth, Print};
+use crate::registry::SubType;
 
 /// A push before it is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,22 @@ pub struct Figures {
     pub last: Price,
     pub volume: i64,
     pub turnover: Turnover,
+}
+
+impl Push {
+    pub fn symbol(&self) -> &Symbol {
+        match self {
+            Push::Quote(quote) => &quote.symbol,
+            Push::Trades(trades) => &trades.symbol,
+        }
+    }
+
+    pub fn sub_type(&self) -> SubType {
+        match self {
+            Push::Quote(_) => SubType::Quote,
+            Push::Trades(_) => SubType::Trades,
+        }
+    }
 }
 
 impl QuotePush {
