@@ -48,6 +48,7 @@ fn dependencies_point_only_downwards() {
         ("files", &["market"]),
         ("store", &["market"]),
         ("trading", &["market"]),
+        ("feed", &["market"]),
         ("history", &["block", "files", "market", "store"]),
         ("access", &["market", "store"]),
         ("paper", &["history", "market", "store", "trading"]),

@@ -1,0 +1,79 @@
+//! The core of live pushes: one-minute candles in, typed pushes out; subscribers, and the queues of
+//! their connections.
+//!
+//! Everything here is a value or a pure function. The crate knows no sockets, clocks, accounts or
+//! stores, and no encoding: the caller supplies candles, `now`, and a function that encodes a push.
+//! `tests/it/rules_*.rs` are the tables of the specification.
+//!
+//! Start with [`prints()`], the trades that a client needs to build a candle exactly. [`Update`]
+//! turns a changed candle into pushes, and [`Replay`] schedules them under a set clock.
+//! [`Registry`] finds the recipients of a push, and [`PushQueue`] holds the unsent pushes of a
+//! connection.
+//!
+//! A minute of Tencent, pushed to one subscriber:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use bytes::Bytes;
+//! use feed::{Board, ConnectionId, EncodedPush, Outgoing, Push, PushQueue, Registry, Replay, SubType};
+//! use market::{Candle, Candles, Market, Price, Session, Timestamp, Turnover, Venue};
+//!
+//! let (symbol, venue) = ("700.HK".parse()?, Venue::built_in(Market::Hk)?);
+//! let price = Price::parse;
+//! let minute = Candle {
+//!     time: Timestamp(1_773_797_400), // 2026-03-18 09:30 in Hong Kong
+//!     open: price("300")?,
+//!     high: price("302")?,
+//!     low: price("299")?,
+//!     close: price("301")?,
+//!     volume: 10_000,
+//!     turnover: Turnover::parse("3005000")?,
+//!     session: Session::Intraday,
+//! };
+//! let (minutes, days) = (Candles::from_iter([minute]), Candles::default());
+//! let replay = Replay { symbol: &symbol, board: Board::Security, venue: &venue, minutes: &minutes, days: &days };
+//!
+//! let mut registry = Registry::default();
+//! registry.subscribe(ConnectionId(1), &symbol, [SubType::Trades].into_iter().collect());
+//! let mut queue = PushQueue::default();
+//!
+//! let encode = |push: &Push| match push {
+//!     Push::Trades(push) => {
+//!         let prints = push.prints.iter().map(|print| format!("{} x {}", print.price.text(3), print.volume));
+//!         Bytes::from(prints.collect::<Vec<_>>().join(", "))
+//!     }
+//!     Push::Quote(push) => Bytes::from(push.figures.last.text(3).to_string()),
+//! };
+//! for due in replay.between(Timestamp(1_773_797_400), Timestamp(1_773_797_460)) {
+//!     for push in due.pushes {
+//!         let push = Arc::new(EncodedPush::new(push, encode));
+//!         for _connection in registry.recipients(push.symbol(), push.sub_type()) {
+//!             queue.push(&push)?;
+//!         }
+//!     }
+//! }
+//!
+//! let Some(Outgoing::Shared { bytes, .. }) = queue.pop() else { return Err("nothing was pushed".into()) };
+//! assert_eq!(bytes, "299.000 x 0, 302.000 x 0, 300.500 x 10000, 301.000 x 0");
+//! assert!(queue.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod minute;
+mod prints;
+mod publish;
+mod push;
+mod queue;
+mod registry;
+mod replay;
+mod sequence;
+
+pub use minute::{Clock, Minute};
+pub use prints::{Growth, Print, PrintPrice, prints};
+pub use publish::{Outcome, Published, Update, corrected, end_of_day, opening};
+pub use push::{Board, Figures, Push, QuotePush, Tag, TradesPush};
+pub use queue::{BYTES_MAX, EncodedPush, Full, Outgoing, PUSHES_MAX, PushQueue};
+pub use registry::{Arrival, ConnectionId, FirstPush, Registry, SubType, SubTypes};
+pub use replay::{Due, Phase, Replay};
+pub use sequence::Sequence;

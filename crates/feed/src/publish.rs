@@ -1,0 +1,183 @@
+//! From a changed one-minute candle to its pushes: trades, then quotes.
+
+use market::{Candle, Price, Session, Symbol, Timestamp, Turnover, Venue};
+
+use crate::minute::{Clock, Minute};
+use crate::prints::{CLOSE_AT, Growth, path, prints};
+use crate::push::{Board, Figures, Push, QuotePush, Tag, TradesPush};
+use crate::sequence::Sequence;
+
+/// A minute of which more is known than was published.
+#[derive(Clone, Copy, Debug)]
+pub struct Update<'a> {
+    pub symbol: &'a Symbol,
+    pub board: Board,
+    pub minute: Minute,
+    /// The session's figures without this minute; `None` if this is the first minute of its day.
+    pub before: Option<Figures>,
+    /// `None` if nothing of this minute was published.
+    pub published: Option<Published>,
+    pub known: Candle,
+    pub clock: Clock,
+}
+
+/// The state of a minute that clients have been sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    pub candle: Candle,
+    /// The second of the last price.
+    pub last_at: Timestamp,
+}
+
+/// The result of an [`Update`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// In the order in which they are sent; empty if nothing has changed.
+    pub pushes: Vec<Push>,
+    /// The published state after these pushes.
+    pub published: Published,
+    /// The known candle does not continue the published one: clients cannot build it of trades, so
+    /// no trades are pushed.
+    pub is_correction: bool,
+}
+
+/// The state that a set clock publishes when a minute begins: its open alone.
+pub fn opening(candle: &Candle) -> Candle {
+    let open = candle.open;
+    Candle { high: open, low: open, close: open, volume: 0, turnover: Turnover(0), ..*candle }
+}
+
+/// The push of a stored daily candle at the end of its day; `None` if the market was closed on that
+/// day. The push is dated with the end of the day, a second that is in no minute candle, so clients
+/// change only their day candle.
+pub fn end_of_day(
+    symbol: &Symbol,
+    board: Board,
+    venue: &Venue,
+    candle: &Candle,
+    sequence: &mut Sequence,
+) -> Option<QuotePush> {
+    let day = venue.zone().date(candle.time);
+    venue.day(day)?;
+    Some(QuotePush {
+        symbol: symbol.clone(),
+        board,
+        sequence: sequence.next_quote(),
+        day,
+        session: Session::Intraday,
+        figures: Figures::then(None, candle),
+        time: venue.day_end(day),
+        growth: Growth::default(),
+        tag: Tag::Normal,
+    })
+}
+
+impl Update<'_> {
+    pub fn publish(&self, sequence: &mut Sequence) -> Outcome {
+        if let Some(published) = self.published.filter(|published| published.candle == self.known) {
+            return Outcome { pushes: Vec::new(), published, is_correction: false };
+        }
+        let growth = Growth::between(self.published_candle(), &self.known);
+        let pushes = match (growth, self.board) {
+            (_, Board::Index) if self.minute.session != Session::Intraday => Vec::new(),
+            (None, _) => vec![self.correction(sequence)],
+            (Some(growth), Board::Security) => self.security(growth, sequence),
+            (Some(growth), Board::Index) => self.index(growth, sequence),
+        };
+        // The last push of each list is a quote.
+        let last_at = match pushes.last() {
+            Some(Push::Quote(quote)) => quote.time,
+            _ => self.last_at(),
+        };
+        let published = Published { candle: self.known, last_at };
+        Outcome { pushes, published, is_correction: growth.is_none() }
+    }
+
+    /// One push of trades, then one quote.
+    fn security(&self, growth: Growth, sequence: &mut Sequence) -> Vec<Push> {
+        let prints =
+            prints(&self.minute, self.published_candle(), &self.known, self.clock).unwrap_or_default();
+        let time = prints.last().map_or(self.last_at(), |print| print.time);
+        let mut pushes = Vec::new();
+        if !prints.is_empty() {
+            let (symbol, session) = (self.symbol.clone(), self.minute.session);
+            let sequence = sequence.next_trades();
+            pushes.push(Push::Trades(TradesPush { symbol, sequence, session, prints }));
+        }
+        pushes.push(self.quote(self.known.close, time, growth, sequence));
+        pushes
+    }
+
+    /// A quote for every point of the price's path. Clients add the growth of each of them, so only
+    /// the last one has any.
+    fn index(&self, growth: Growth, sequence: &mut Sequence) -> Vec<Push> {
+        let mut points: Vec<(Price, Timestamp)> = path(self.published_candle(), &self.known)
+            .into_iter()
+            .map(|(price, offset)| (price, self.minute.second(self.clock, offset)))
+            .collect();
+        let last = points.last().map(|(price, _)| *price).or(self.published_close());
+        let close_at = self.minute.second(self.clock, CLOSE_AT);
+        if last != Some(self.known.close) {
+            points.push((self.known.close, close_at));
+        } else if points.is_empty() {
+            let time = if growth.volume > 0 { close_at } else { self.last_at() };
+            points.push((self.known.close, time));
+        }
+        let end = points.len().saturating_sub(1);
+        let quotes = points.into_iter().enumerate().map(|(place, (price, time))| {
+            let growth = if place == end { growth } else { Growth::default() };
+            self.quote(price, time, growth, sequence)
+        });
+        quotes.collect()
+    }
+
+    /// A quote of the corrected state, without growth: clients cannot correct their minutes, and
+    /// those of index boards would add it.
+    fn correction(&self, sequence: &mut Sequence) -> Push {
+        let is_same_price = self.published_close() == Some(self.known.close);
+        let time = if is_same_price { self.last_at() } else { self.minute.second(self.clock, CLOSE_AT) };
+        self.quote(self.known.close, time, Growth::default(), sequence)
+    }
+
+    fn quote(&self, last: Price, time: Timestamp, growth: Growth, sequence: &mut Sequence) -> Push {
+        Push::Quote(QuotePush {
+            symbol: self.symbol.clone(),
+            board: self.board,
+            sequence: sequence.next_quote(),
+            day: self.minute.day,
+            session: self.minute.session,
+            figures: Figures { last, ..Figures::then(self.before, &self.known) },
+            time,
+            growth,
+            tag: Tag::Normal,
+        })
+    }
+
+    fn published_candle(&self) -> Option<&Candle> {
+        self.published.as_ref().map(|published| &published.candle)
+    }
+
+    fn published_close(&self) -> Option<Price> {
+        self.published_candle().map(|candle| candle.close)
+    }
+
+    /// The second of the last price that was published of this minute.
+    fn last_at(&self) -> Timestamp {
+        self.published.map_or(self.minute.stamp, |published| published.last_at)
+    }
+}
+
+/// The push after a late or corrected minute changed the figures of its day; `None` if they equal
+/// the last pushed ones.
+///
+/// `last` is the last quote push of this session, and `tag` is [`Tag::Eod`] after the end of the
+/// day.
+pub fn corrected(last: &QuotePush, figures: Figures, tag: Tag, sequence: &mut Sequence) -> Option<QuotePush> {
+    (last.figures != figures).then(|| QuotePush {
+        sequence: sequence.next_quote(),
+        figures,
+        growth: Growth::default(),
+        tag,
+        ..last.clone()
+    })
+}

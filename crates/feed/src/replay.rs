@@ -1,0 +1,191 @@
+//! The pushes of one security under a set clock, as a function of its stored candles and a window
+//! of time.
+
+use market::{Candle, Candles, Date, Session, Symbol, Timestamp, Venue};
+
+use crate::minute::{Clock, Minute};
+use crate::publish::{Published, Update, end_of_day, opening};
+use crate::push::{Board, Figures, Push, QuotePush};
+use crate::sequence::Sequence;
+
+/// No candle acts later than this many seconds after its stamp: tails are at most an hour long.
+const ACTS_WITHIN: i64 = 3_600;
+const DAY: i64 = 86_400;
+
+/// The stored candles of one security.
+#[derive(Clone, Copy, Debug)]
+pub struct Replay<'a> {
+    pub symbol: &'a Symbol,
+    pub board: Board,
+    pub venue: &'a Venue,
+    /// One-minute candles of all sessions, ascending. The trading days that a window touches must
+    /// be complete.
+    pub minutes: &'a Candles,
+    /// Daily candles, ascending.
+    pub days: &'a Candles,
+}
+
+/// Pushes that are sent at one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    pub at: Timestamp,
+    pub phase: Phase,
+    pub symbol: Symbol,
+    pub pushes: Vec<Push>,
+}
+
+/// The order of pushes at one instant. Within a phase, securities are sorted by symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Minutes that are complete.
+    Acts,
+    /// Minutes that begin.
+    Opens,
+    EndOfDay,
+}
+
+/// A candle and the instant at which it is published.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    at: Timestamp,
+    phase: Phase,
+    candle: Candle,
+    /// The row of `minutes`; unused at the end of a day.
+    row: usize,
+}
+
+/// The figures of a session up to a row, so that consecutive rows need no fold.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    day: Date,
+    figures: Option<Figures>,
+    /// The first row that is not in the figures.
+    next: usize,
+}
+
+impl Replay<'_> {
+    /// The pushes after one instant up to another, inclusive, in order. Two windows that meet give
+    /// the same pushes as one over both.
+    pub fn between(&self, after: Timestamp, until: Timestamp) -> Vec<Due> {
+        let mut lanes: [Option<Lane>; Session::ALL.len()] = [None; Session::ALL.len()];
+        let mut instant = None;
+        let mut sequence = Sequence::default();
+        let mut dues = Vec::new();
+        for event in self.events(after, until) {
+            if instant != Some(event.at) {
+                instant = Some(event.at);
+                sequence = Sequence::at_set_clock(event.at);
+            }
+            let pushes = match event.phase {
+                Phase::EndOfDay => {
+                    let push = end_of_day(self.symbol, self.board, self.venue, &event.candle, &mut sequence);
+                    push.map(Push::Quote).into_iter().collect()
+                }
+                Phase::Acts | Phase::Opens => self.minute(&event, &mut lanes, &mut sequence),
+            };
+            if !pushes.is_empty() {
+                let symbol = self.symbol.clone();
+                dues.push(Due { at: event.at, phase: event.phase, symbol, pushes });
+            }
+        }
+        dues
+    }
+
+    /// The first push for a connection that subscribes at an instant: the last quote push up to
+    /// then, without growth, of the sessions that `sees` admits. `None` if there was none.
+    pub fn latest(&self, at: Timestamp, sees: impl Fn(Session) -> bool) -> Option<QuotePush> {
+        let rows = self.minutes.time.partition_point(|time| *time <= at.0);
+        let acted = |row: &usize| {
+            let candle = self.minutes.get(*row)?;
+            let minute = Minute::of(self.venue, candle.time).filter(|minute| sees(minute.session))?;
+            let shown = minute.opens_at().unwrap_or(minute.acts_at());
+            (shown <= at).then_some(shown)
+        };
+        let minute = (0..rows).rev().find_map(|row| acted(&row));
+        let day = self.ends(Timestamp(i64::MIN), at).map(|(end, _)| end).next_back();
+        let from = minute.max(day)?;
+        let dues = self.between(Timestamp(from.0.saturating_sub(1)), at);
+        let pushes = dues.into_iter().flat_map(|due| due.pushes);
+        let quotes = pushes.filter_map(|push| match push {
+            Push::Quote(quote) if sees(quote.session) => Some(quote),
+            _ => None,
+        });
+        quotes.last().map(QuotePush::first)
+    }
+
+    /// The events after an instant up to another, in order.
+    fn events(&self, after: Timestamp, until: Timestamp) -> Vec<Event> {
+        let is_due = |event: &Event| after < event.at && event.at <= until;
+        let first = after.0.saturating_sub(ACTS_WITHIN);
+        let rows = self.minutes.time.partition_point(|time| *time <= first)..self.minutes.len();
+        let mut events = Vec::new();
+        for row in rows {
+            let Some(candle) = self.minutes.get(row).filter(|candle| candle.time <= until) else { break };
+            let Some(minute) = Minute::of(self.venue, candle.time) else { continue };
+            let acts = Event { at: minute.acts_at(), phase: Phase::Acts, candle, row };
+            let opens = minute.opens_at().map(|at| Event { at, phase: Phase::Opens, candle, row });
+            events.extend(opens.into_iter().chain([acts]).filter(is_due));
+        }
+        let ends = self.ends(after, until);
+        let ends = ends.map(|(at, candle)| Event { at, phase: Phase::EndOfDay, candle, row: 0 });
+        events.extend(ends);
+        events.sort_by_key(|event| (event.at, event.phase));
+        events
+    }
+
+    /// The ends of the stored days after an instant up to another, ascending.
+    fn ends(
+        &self,
+        after: Timestamp,
+        until: Timestamp,
+    ) -> impl DoubleEndedIterator<Item = (Timestamp, Candle)> {
+        // A day ends at most 24 hours after its stamp, which is its midnight.
+        let row = |time: i64| self.days.time.partition_point(|stamp| *stamp < time);
+        let rows = row(after.0.saturating_sub(DAY))..row(until.0);
+        let ends = rows.filter_map(|row| self.days.get(row)).filter_map(|candle| {
+            let day = self.venue.day(self.venue.zone().date(candle.time))?;
+            Some((self.venue.day_end(day.date), candle))
+        });
+        ends.filter(move |(end, _)| after < *end && *end <= until)
+    }
+
+    /// The pushes of a minute that begins or is complete.
+    fn minute(
+        &self,
+        event: &Event,
+        lanes: &mut [Option<Lane>; Session::ALL.len()],
+        sequence: &mut Sequence,
+    ) -> Vec<Push> {
+        let Some(minute) = Minute::of(self.venue, event.candle.time) else { return Vec::new() };
+        let Some(lane) = lanes.get_mut(usize::from(minute.session.code())) else { return Vec::new() };
+        let start = match lane {
+            Some(lane) if lane.day == minute.day => *lane,
+            _ => {
+                let roll = self.venue.roll(minute.day).0;
+                let next = self.minutes.time.partition_point(|time| *time < roll);
+                Lane { day: minute.day, figures: None, next }
+            }
+        };
+        let rows = (start.next..event.row).filter_map(|row| self.minutes.get(row));
+        let earlier = rows.filter(|candle| candle.session == minute.session);
+        let figures = earlier.fold(start.figures, |figures, candle| Some(Figures::then(figures, &candle)));
+        *lane = Some(Lane { figures, next: event.row.max(start.next), ..start });
+
+        let open = opening(&event.candle);
+        let opened = minute.opens_at().map(|last_at| Published { candle: open, last_at });
+        let (published, known) = match event.phase {
+            Phase::Acts => (opened, event.candle),
+            Phase::Opens | Phase::EndOfDay => (None, open),
+        };
+        let update = Update {
+            symbol: self.symbol,
+            board: self.board,
+            minute,
+            before: figures,
+            published,
+            known,
+            clock: Clock::Set,
+        };
+        update.publish(sequence).pushes
+    }
+}
