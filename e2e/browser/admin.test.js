@@ -48,7 +48,7 @@ describe('the operator’s dashboard', () => {
       await page.keyboard.press('Enter');
       await page.getByLabel('Name').fill(USER);
       await page.keyboard.press('Enter');
-      await page.getByText(/already: choose another name/).waitFor();
+      await page.getByText(/already exists: choose another name/).waitFor();
       await page.getByLabel('Name').fill('Kit Tallow');
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'Kit Tallow is created' }).waitFor();

@@ -30,10 +30,10 @@ class Addresses(unittest.TestCase):
     """Every invalid part of an address: a usage error, reported before any connection attempt."""
 
     TABLE = [
-        ("postgres://", "names no user"),
-        ("postgres://127.0.0.1/db", "names no user"),
-        ("postgres://@127.0.0.1/db", "names no user"),
-        ("postgres://ann@/db", "names no host"),
+        ("postgres://", "has no user"),
+        ("postgres://127.0.0.1/db", "has no user"),
+        ("postgres://@127.0.0.1/db", "has no user"),
+        ("postgres://ann@/db", "has no host"),
         ("postgres://ann@127.0.0.1:/db", "is not a port"),
         ("postgres://ann@127.0.0.1:x/db", "is not a port"),
         ("postgres://ann@127.0.0.1:0/db", "is not a port"),
@@ -41,8 +41,8 @@ class Addresses(unittest.TestCase):
         ("postgres://ann@::1/db", "is not the name of a host"),
         ("postgres://ann@[::1/db", "is not the name of a host"),
         ("postgres://ann@a b/db", "is not the name of a host"),
-        ("postgres://ann@127.0.0.1", "names no database"),
-        ("postgres://ann@127.0.0.1/", "names no database"),
+        ("postgres://ann@127.0.0.1", "has no database"),
+        ("postgres://ann@127.0.0.1/", "has no database"),
         ("postgres://ann@127.0.0.1/a/b", "is not the name of a database"),
         (f"postgres://ann@127.0.0.1/{'x' * 64}", "is not the name of a database"),
         (f"postgres://{'x' * 64}@127.0.0.1/db", "is not the name of a user"),

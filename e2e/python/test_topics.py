@@ -89,7 +89,7 @@ class Topics(unittest.TestCase):
 
     def test_an_account_that_holds_nothing_reads_and_does_not_write(self):
         empty = self.content(self.server.account("topic visitor"))
-        self.assertIn("holds assets", self.refused(403008, empty.create_topic, "", "hello"))
+        self.assertIn("with assets", self.refused(403008, empty.create_topic, "", "hello"))
         self.assertEqual(empty.my_topics(), [])
 
     def test_the_fourth_topic_in_a_minute_waits(self):

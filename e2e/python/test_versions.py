@@ -27,7 +27,7 @@ class Versions(unittest.TestCase):
         first = datetime.date(2026, 11, 12)
         ask = (SYMBOL, Period.Day, AdjustType.NoAdjust, first, first)
         early, late = self.pinned("2023-11-02"), self.pinned("2023-11-03")
-        words = "it was added on 2023-11-03, and this account is answered as of 2023-11-02"
+        words = "it was added on 2023-11-03, and this account is pinned to 2023-11-02"
         for transport, refusal in [
             ("ws", (301600, f"command 27 is unknown: {words}")), ("http", (404, f"not found: {words}")),
         ]:

@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(lines, [(Some(3), Some("2026-10-30")), (Some(4), None)]);
         assert_eq!(table.field(&rows[1], "account"), Some("b, c"));
         assert_eq!(problem("account,day\nann\n"), "line 2: 1 fields instead of 2");
-        assert!(problem("").contains("nothing in it"));
+        assert!(problem("").contains("it is empty"));
         assert!(problem(&format!("a\n{}\n", "x".repeat(300))).starts_with("line 2: a field"));
         assert!(problem(&"a,".repeat(20)).contains("columns"));
         assert!(Table::csv(&[b'a', 0xff]).unwrap_err().to_string().contains("UTF-8"));

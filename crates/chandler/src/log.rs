@@ -15,9 +15,9 @@ use crate::failure::{Failure, usage};
 use crate::terminal;
 
 /// Log targets: the workspace's crates, and `requests` for request lines.
-const PARTS: [&str; 13] = [
-    "access", "block", "chandler", "files", "history", "market", "paper", "requests", "server", "social",
-    "store", "trading", "wire",
+const PARTS: [&str; 14] = [
+    "access", "block", "chandler", "feed", "files", "history", "market", "paper", "requests", "server",
+    "social", "store", "trading", "wire",
 ];
 
 static QUEUE: Queue = Queue::new();

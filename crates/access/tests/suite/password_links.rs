@@ -63,7 +63,7 @@ fn a_link_sets_the_password_once() {
     assert!(!format!("{rows:?}").contains(&token) && !format!("{rows:?}").contains(PASSWORD));
     let row = rows.iter().find(|row| row.event == "password.set").unwrap();
     assert_eq!((row.actor.as_str(), row.reason.as_str()), ("address 192.0.2.7", "by a link, from 192.0.2.7"));
-    assert!(rows.iter().any(|row| row.event == "login.refused" && row.reason.contains("used before")));
+    assert!(rows.iter().any(|row| row.event == "login.refused" && row.reason.contains("already used")));
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn wrong_client_secrets_and_reused_grants_are_audited() {
     let rows = rows(&fresh);
     assert_eq!(rows.len(), 3, "who waits for a person has not been refused: {rows:?}");
     assert!(rows.iter().all(|(account, ..)| *account == Some(alice.0)), "{rows:?}");
-    assert!(rows[0].2.starts_with(&format!("client {id}: the secret")), "{rows:?}");
+    assert!(rows[0].2.starts_with(&format!("client {id}: the client secret")), "{rows:?}");
     assert!(rows[1].2.contains("device code"), "{rows:?}");
     assert!(rows[2].2.starts_with("an unknown client: "), "{rows:?}");
     let text = format!("{rows:?}");

@@ -199,7 +199,7 @@ fn errors_are_reported_with_their_line() {
         ("[server]\nregional = [8081]", &["line 2", "8081", "us=127.0.0.1:8081"]),
         ("[server]\npublic_url = \"example.com\"", &["line 2", "https://"]),
         ("[server]\ntrusted_proxies = [\"10.0.0.1/8\"]", &["line 2", "10.0.0.1/8", "prefix"]),
-        ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", &["line 2", "everybody"]),
+        ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", &["line 2", "every address"]),
         ("[server]\ninternal = \"9090\"", &["line 2", "9090", "address"]),
         ("[server]\ntls_key = \"key.pem\"", &["tls_cert", "both"]),
         ("[limits]\ncalls_at_once = 0", &["calls_at_once", "1 to"]),

@@ -35,7 +35,7 @@ fn expired_and_future_certificates_are_reported() {
     for (from, to, code, says) in [
         (today - 900, today - 100, 1, ["\"fail\"", "expired at", "renew"]),
         (today + 100, today + 900, 1, ["\"fail\"", "is not valid before", "clock"]),
-        (today - 100, today + 5, 0, ["\"warn\"", "ends at", "renew"]),
+        (today - 100, today + 5, 0, ["\"warn\"", "expires at", "renew"]),
         (today - 100, today + 900, 0, ["\"ok\"", "cert.pem is valid until", "until"]),
     ] {
         certificate(&world, from, to);

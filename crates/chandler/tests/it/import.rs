@@ -55,7 +55,7 @@ fn invalid_rows_are_quarantined_and_others_imported() {
     assert_eq!(numbers, [3, 4, 5, 6, 7]);
     assert!(lines[0].1.contains("low is above"), "{}", lines[0].1);
     assert!(lines[1].1.contains("no session"), "{}", lines[1].1);
-    assert!(lines[2].1.contains("twice"), "{}", lines[2].1);
+    assert!(lines[2].1.contains("duplicate"), "{}", lines[2].1);
     assert!(lines[4].1.contains("no session"), "{}", lines[4].1);
     assert_eq!(rows[0]["file"], world.file("m.csv"));
 }
@@ -314,7 +314,7 @@ fn a_file_with_scaled_prices_is_refused_with_the_factor() {
     let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(report["files"][0]["outcome"], "needs --replace");
     let error = report["files"][0]["error"].as_str().unwrap();
-    assert!(error.contains("prices are 0.25 times those stored: split-adjusted?"), "{error}");
+    assert!(error.contains("prices are 0.25 times the stored ones: split-adjusted?"), "{error}");
     assert_eq!(
         (&report["files"][1]["outcome"], &report["files"][1]["added"]),
         (&"imported".into(), &10.into())
@@ -474,7 +474,7 @@ fn five_minute_candles_are_stored_and_aggregated() {
     let world = World::new();
     world.write("fives.csv", format!("{header}{fives}700.HK,2026-11-13 10:02,10,11,9,10,5\n"));
     let output = world.ok(&["import", "fives.csv"]);
-    assert!(output.contains("taken as 5-minute candles, a guess"), "{output}");
+    assert!(output.contains("treated as 5-minute candles, a guess"), "{output}");
     assert!(output.contains("not the start of a 5-minute candle"), "{output}");
     let all = world.json(&["inspect"]);
     assert_eq!((all.as_array().unwrap().len(), &all[0]["series"]), (1, &"700.HK/own5m".into()));

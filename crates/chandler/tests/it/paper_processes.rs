@@ -198,7 +198,7 @@ fn a_tick_table_with_a_gap_is_refused_with_its_line() {
     for command in [&buy[..], &["assets"], &ports] {
         let (code, said) = world.fails(&[command, &CLOCK, &flags].concat());
         assert_eq!(code, 1, "{command:?}: {said}");
-        assert!(said.contains("ticks.csv:3: a hole"), "{command:?}: {said}");
+        assert!(said.contains("ticks.csv:3: a gap"), "{command:?}: {said}");
     }
     // A complete table applies to orders, locally and at a server.
     world.write(path, table("HK,*,-,0,-,1,upper\n"));

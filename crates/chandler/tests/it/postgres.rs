@@ -286,7 +286,7 @@ fn a_store_is_moved_to_the_server_with_its_key_and_back() {
     let elsewhere = server().place();
     let (code, line) =
         served.fails(&["move", "--from", &here, "--to", &elsewhere.url(), "--quiet", "--key-file", "taken"]);
-    assert!(code == Some(1) && line.contains("another key"), "{line}");
+    assert!(code == Some(1) && line.contains("differs from the key"), "{line}");
     let schemas =
         format!("select count(*) from pg_namespace where nspname = '{}'", elsewhere.schema("candles"));
     assert_eq!(elsewhere.database_sql(&schemas).unwrap(), "0");

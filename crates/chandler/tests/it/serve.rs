@@ -399,7 +399,11 @@ fn errors_at_startup_are_one_line() {
         (&["serve", "--tcp", "127.0.0.1:70000"], 2, &["--tcp", "70000"]),
         (&["serve", "--regional", "eu=127.0.0.1:1"], 2, &["--regional", "eu=", "us=127.0.0.1:8081"]),
         (&["serve", "--trusted-proxy", "10.0.0.1/8"], 2, &["--trusted-proxy", "10.0.0.1/8", "prefix"]),
-        (&["serve", "--trusted-proxy", "::1,0.0.0.0/0"], 2, &["--trusted-proxy", "0.0.0.0/0", "everybody"]),
+        (
+            &["serve", "--trusted-proxy", "::1,0.0.0.0/0"],
+            2,
+            &["--trusted-proxy", "0.0.0.0/0", "every address"],
+        ),
         (
             &["serve", "--listen", free, "--tcp", free, "--regional", &format!("us={address}")],
             1,

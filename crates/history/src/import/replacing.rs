@@ -126,7 +126,7 @@ impl Differences {
         self.far >= MANY && (self.far * SHARE >= self.shared || self.run_longest >= RUN)
     }
 
-    /// Returns a message such as `prices are 0.25 times those stored: split-adjusted?`.
+    /// Returns a message such as `prices are 0.25 times the stored ones: split-adjusted?`.
     fn reason(&self) -> String {
         if self.price.count * 2 >= self.far
             && let Some((ratio, is_common)) = self.price.usual()
@@ -141,7 +141,7 @@ impl Differences {
         match most.and_then(|(name, ratios, units)| Some((name, ratios.usual()?.0, units))) {
             Some((name, 0, _)) => format!("{name} are 0 where there are some stored"),
             Some((name, ratio, units)) => {
-                format!("{name} are {} times those stored{}", factor(ratio), size_hint(ratio, units))
+                format!("{name} are {} times the stored ones{}", factor(ratio), size_hint(ratio, units))
             }
             None => "they differ".to_owned(),
         }

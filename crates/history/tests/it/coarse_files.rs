@@ -198,7 +198,7 @@ fn the_detected_period_is_reported_as_a_guess() {
     let report = shop.import(&[file]).remove(0);
     assert_eq!(report.outcome, Outcome::Imported);
     assert!(
-        report.notes.iter().any(|note| note.starts_with("taken as 5-minute candles, a guess")),
+        report.notes.iter().any(|note| note.starts_with("treated as 5-minute candles, a guess")),
         "{report:?}"
     );
     assert_eq!(shop.content().len(), 1);

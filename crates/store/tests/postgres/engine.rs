@@ -502,7 +502,7 @@ fn an_unsuitable_server_is_reported_with_a_remedy() {
     assert!(matches!(standby, Trouble::ReadOnly { .. }), "{standby:?}");
     let plain = describe(&format!("{text}&sslmode=verify-full"));
     assert!(
-        matches!(&plain, Trouble::Refused { reason, .. } if reason.contains("speaks no TLS")),
+        matches!(&plain, Trouble::Refused { reason, .. } if reason.contains("does not support TLS")),
         "{plain:?}"
     );
 

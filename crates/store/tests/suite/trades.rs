@@ -112,7 +112,10 @@ fn missing_or_changed_trades_are_detected() {
     let always = [
         ("delete from trade_index where day = '2026-03-18' and place = 1", "do not add up to"),
         ("delete from trade_index where day = '2026-03-18' and place = 0", ""),
-        ("update trade_body set body = substr(body, 1, 1) where id = 1", "not the one that was written"),
+        (
+            "update trade_body set body = substr(body, 1, 1) where id = 1",
+            "differs from the one that was written",
+        ),
         ("update trade_day set row_count = 4 where day = '2026-03-16'", "do not add up to"),
         ("delete from trade_body where id = 1", "no body"),
     ];

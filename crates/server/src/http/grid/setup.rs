@@ -107,7 +107,7 @@ pub(super) const QUESTIONNAIRE: Doc =
 #[schemars(rename = "Questionnaire")]
 #[serde(default)]
 pub(super) struct Body {
-    /// strategy
+    /// Always strategy.
     r#type: Field,
     /// The answers: {"agree": "true"}.
     items: Map<String, Value>,
@@ -117,7 +117,7 @@ pub(super) fn questionnaire(call: &Call<'_>, site: &Site, admitted: Admitted) ->
     let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
     match body.r#type.required("type")? {
-        "Always strategy." => {}
+        "strategy" => {}
         other => return Err(unknown("type", other)),
     }
     let agrees = match body.items.get("agree") {

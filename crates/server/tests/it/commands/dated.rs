@@ -38,7 +38,7 @@ async fn only_history_depends_on_the_api_date() {
         let mut client = server.enter(transport, &early, &[]).await;
         let (status, code, text) = client.ask::<()>(27, &history).await.unwrap_err();
         assert_eq!((status, code), (3, 301_600));
-        let words = "it was added on 2023-11-03, and this account is answered as of 2023-11-02";
+        let words = "it was added on 2023-11-03, and this account is pinned to 2023-11-02";
         assert_eq!(text, format!("command 27 is unknown: {words}"));
         let answer: SecurityCandlestickResponse = client.ask(19, &latest).await.unwrap();
         assert_eq!(answer, wanted);

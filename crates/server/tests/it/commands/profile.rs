@@ -198,7 +198,7 @@ async fn trading_days_are_limited_to_a_month_within_a_year() {
         (days("US", "20251112", "20251201"), "past year"),
         (days("HK", "20261102", "20261101"), "after"),
         (days("JP", "20261001", "20261002"), "JP"),
-        (days("", "20261001", "20261002"), "none of"),
+        (days("", "20261001", "20261002"), "not one of"),
         (days("HK", "20260230", "20260301"), "20260230"),
         (days("HK", "", ""), "date"),
         (days("HK", "20261001", "soon"), "soon"),

@@ -114,7 +114,7 @@ async fn accounts_are_listed_shown_and_changed() {
     for (body, says) in [
         (json!({"floors": "old"}), "published"),
         (json!({"floors": 5}), "as text"),
-        (json!({}), "nothing to set"),
+        (json!({}), "no changes"),
         (json!({"level": 7}), "1 to 6"),
         (json!({"level": "3"}), "1 to 6"),
         (json!({"quota": 100_001}), "at most"),
@@ -242,7 +242,7 @@ async fn reports_are_accepted_as_json_or_csv_and_raise_levels() {
         (
             "/v1/admin/rates",
             json!({"rows": [{"currency": "USD", "day": "2026-11-16", "rate": "8"}]}),
-            "has not come",
+            "in the future",
         ),
         ("/v1/admin/reported-orders", json!({"rows": [{"account": "ann"}]}), "either a count"),
         ("/v1/admin/reported-orders", json!([]), "decoded"),

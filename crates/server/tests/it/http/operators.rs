@@ -82,7 +82,7 @@ async fn names_are_unique_and_limited_in_length() {
         (json!({"name": "x".repeat(65)}), "more than 64"),
         (json!({"name": " eve"}), "blank"),
         (json!({"name": "a\u{7}b"}), "control"),
-        (json!({"name": ".."}), "address"),
+        (json!({"name": ".."}), "URL"),
         (json!({"name": 7}), "the fields are"),
         (json!({"name": "eve", "role": "king"}), "user or operator"),
         (json!({"name": "eve", "region": "eu"}), "ap or us"),

@@ -171,7 +171,7 @@ async fn a_refusal_is_in_udf_format() {
         ("history?symbol=700.HK&resolution=1D&from=0&to=x", 301_600, "to \"x\" is not a whole number"),
         ("history?symbol=700.HK&resolution=1D&from=0&to=5&countback=-1", 301_600, "is below 1"),
         ("history?symbol=700.HK@back&resolution=1D&from=0&to=1", 301_600, "use forward, extended or all"),
-        ("history?symbol=5.HK&resolution=1D&from=0&to=1", 301_603, "has no candles"),
+        ("history?symbol=5.HK&resolution=1D&from=0&to=1", 301_603, "has no stored candles"),
         ("history?symbol=AAPL.US&resolution=1D&from=0&to=1", 301_604, "US"),
         ("symbols?symbol=AAPL.US", 301_604, "US"),
         ("symbols?symbol=1.HK", 301_600, "not known"),
@@ -300,7 +300,7 @@ async fn corporate_actions_are_marked_at_their_ex_date() {
         assert_eq!(
             good(&server, &account, &request).await,
             json!([{"id": "2026-11-02-0", "time": time, "color": "green", "label": "D", "labelFontColor": "white",
-                    "minSize": 14, "text": "2026-11-02: dividend 3.4 a share"}])
+                    "minSize": 14, "text": "2026-11-02: dividend 3.4 per share"}])
         );
     }
     for (from, to) in [(day + 1, SATURDAY), (0, day - 1)] {

@@ -358,7 +358,7 @@ async fn an_expiring_calendar_is_a_warning() {
     server.set_now(days(29));
     assert!(warnings().await.contains("the calendar of HK ends on"), "{}", warnings().await);
     server.set_now(days(-1));
-    assert!(warnings().await.contains("the calendar of HK has ended"), "{}", warnings().await);
+    assert!(warnings().await.contains("the calendar of HK ended"), "{}", warnings().await);
 }
 
 /// Collects the names of the metrics that the dashboard's queries use.

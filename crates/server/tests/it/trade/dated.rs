@@ -61,7 +61,7 @@ async fn endpoints_values_and_positions_follow_the_api_date() {
         let held = position().await;
         assert_eq!((held["quantity"].as_str(), held["init_quantity"].is_string()), (Some("200"), has_init));
     }
-    let words = "not found: it was added on 2023-04-11, and this account is answered as of 2023-04-10";
+    let words = "not found: it was added on 2023-04-11, and this account is pinned to 2023-04-10";
     let refusal = refused(&hall.ask("GET", &detail, &Value::Null).await);
     assert_eq!(refusal, (404, 404, words.to_owned()));
     // The list of today's orders has always existed.

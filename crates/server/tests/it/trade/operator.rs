@@ -204,9 +204,9 @@ async fn a_refused_operation_changes_nothing() {
             "cannot be rewound to 2026-03-18T02:00:16Z, which is later",
         ),
         ("rewind", json!({"to": "yesterday"}), "yesterday"),
-        ("rewind", json!({"to": at("10:00"), "name": "x".repeat(257)}), "name is at most 256"),
-        ("fork", json!({"account": "cyd"}), "has a journal already"),
-        ("fork", json!({"account": "ann"}), "has a journal already"),
+        ("rewind", json!({"to": at("10:00"), "name": "x".repeat(257)}), "name must have at most 256"),
+        ("fork", json!({"account": "cyd"}), "already has a journal"),
+        ("fork", json!({"account": "ann"}), "already has a journal"),
         ("fork", json!({"account": "bob", "to": at("10:01")}), "which is later"),
     ] {
         let (status, _, actual) =
