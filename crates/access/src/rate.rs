@@ -18,7 +18,7 @@ pub enum RateRule {
 pub struct ParseRateRuleError(String);
 
 impl RateRule {
-    /// The published limit of the service, used as default.
+    /// Default limit of history requests, as published in the interface specification.
     pub const SERVICE: RateRule = RateRule::Window { requests: 60, seconds: 30 };
 }
 

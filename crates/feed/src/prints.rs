@@ -197,7 +197,7 @@ fn decimals(value: i128) -> u32 {
     (0..DECIMALS_MAX).find(|&n| value % power(DECIMALS_MAX - n) == 0).unwrap_or(DECIMALS_MAX)
 }
 
-/// A power of ten up to [`PRINT_DECIMALS`].
+/// Returns `10^exponent`. The exponent is at most [`PRINT_DECIMALS`].
 fn power(exponent: u32) -> i128 {
     10i128.pow(exponent)
 }

@@ -36,7 +36,8 @@ impl CalendarError {
     }
 }
 
-/// Maximum range of dates, three centuries; a longer one is a typo in a date.
+/// Maximum length of a calendar in days, about three centuries. A longer one indicates a mistyped
+/// date.
 const DAYS_MAX: i64 = 110_000;
 
 impl Calendar {

@@ -32,7 +32,7 @@ pub struct Reason {
     pub text: String,
     /// Specific mistake, for a text that covers several.
     pub detail: Option<String>,
-    /// Quantity that the numbers measure, such as `cash in HKD` or `tick`.
+    /// What the values below refer to, such as `cash in HKD` or `tick`.
     pub rule: Option<String>,
     /// Required value and available value.
     pub needed: Option<String>,

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_excerpt_is_the_beginning_on_one_line() {
+    fn an_excerpt_is_one_line_without_markup() {
         for (kind, body, expected) in [
             (Kind::Post, "hello", "hello"),
             (Kind::Post, " a\n\n b\tc ", "a b c"),

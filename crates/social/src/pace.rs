@@ -37,8 +37,8 @@ pub(crate) fn reply_wait(history: &ReplyHistory, now: Timestamp) -> Option<i64> 
     after_last.max(of_day)
 }
 
-/// Returns the seconds left of `within` since a time, or `None` if it has passed. A time in the
-/// future is ignored, because the clock must have been set back.
+/// Returns how many seconds remain until `since + within`, or `None` if that time has passed.
+/// Ignores a `since` in the future: the clock must have been set back.
 fn wait(since: Timestamp, within: i64, now: Timestamp) -> Option<i64> {
     let left = since.0.saturating_add(within).saturating_sub(now.0);
     (1..=within).contains(&left).then_some(left)

@@ -35,7 +35,7 @@ impl Decoder {
         Self { limits, state: State::Handshake, header: [0; HEADER_MAX], header_length: 0, body: Vec::new() }
     }
 
-    /// Sets the limits, from the next packet on.
+    /// Sets the limits for this packet, if it is incomplete, and all later ones.
     pub fn allow(&mut self, limits: Limits) {
         self.limits = limits;
     }

@@ -119,8 +119,8 @@ fn assets_count_from_midnight_of_the_next_trading_day() {
             ("2026-11-02 00:00:00", 3),
         ],
     );
-    // Reported for a Saturday: on Monday the last trading day is Friday, so it takes effect on
-    // Tuesday.
+    // A report dated Saturday does not count on Monday, whose previous trading day is Friday. It
+    // takes effect on Tuesday.
     check(&["2026-10-31 80000 HKD"], &[("2026-11-02 23:59:59", 1), ("2026-11-03 00:00:00", 3)]);
 }
 

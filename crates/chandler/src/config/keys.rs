@@ -105,7 +105,7 @@ impl Key {
     }
 }
 
-/// Formats the key as `server.listen`.
+/// Formats the key as `table.name`, for example `server.listen`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.table, self.name)

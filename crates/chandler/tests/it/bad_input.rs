@@ -158,8 +158,8 @@ fn a_full_disk_stops_the_import_and_loses_nothing() {
     let ran = Ran::of(shell.output().unwrap());
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
-    // The earlier data is complete, nothing of the second file is stored, and it can be imported
-    // once there is space.
+    // The existing data is intact, nothing from `large.csv` was stored, and the file can be
+    // imported once there is space.
     assert!(world.ok(&["check"]).contains("no damage found"));
     assert_eq!(world.json(&["inspect"]).as_array().unwrap().len(), 1);
     world.ok(&["import", "large.csv"]);

@@ -92,7 +92,7 @@ fn u7_a_tail_in_hong_kong_prints_auction_trades() {
 }
 
 #[test]
-fn a_tail_on_the_mainland_prints_blank_trades() {
+fn closing_auction_trades_in_mainland_china_have_no_trade_type() {
     let venue = venue(Market::Cn);
     let tail = minute(venue, "2026-03-18 15:00", "10 10 10 10 300 300000");
     assert_eq!(prints_text(venue, None, &tail, Clock::Set), "10.000 x 0 at +480, 10.000 x 300 at +480");

@@ -199,7 +199,7 @@ fn q7_a_half_day_in_new_york_ends_at_one() {
     assert_eq!(sessions.collect::<Vec<_>>(), [Session::Intraday, Session::Post]);
     let Some(Push::Quote(end)) = dues.last().and_then(|due| due.pushes.last()) else { panic!() };
     assert_eq!((end.time, end.session), (Timestamp(1_764_352_800), Session::Intraday));
-    // The end of the day is the third quote of its instant.
+    // The end-of-day quote is the third quote at this instant, so its sequence number ends in 2.
     assert_eq!(end.sequence, 1_764_352_800_000_002);
 }
 

@@ -57,7 +57,7 @@ fn traded_seconds(stamps: &[i64], venue: &Venue) -> Vec<i64> {
         .collect()
 }
 
-/// Refuses candles of an unsupported length, such as 90 minutes, if most steps have that length.
+/// Returns an error if candles are usually spaced at an unsupported interval, such as 90 minutes.
 pub(super) fn refuse_odd_lengths(rows: &[Stamp], context: JudgeContext<'_>) -> Result<(), Problem> {
     let mut counts: HashMap<i64, u64> = HashMap::new();
     for rows in rows.chunk_by(|a, b| a.symbol == b.symbol) {

@@ -76,8 +76,8 @@ pub(crate) fn lay(
     laid.added = merged.added;
     laid.replaced += merged.replaced;
     laid.unchanged = merged.unchanged;
-    // Set even if nothing changes: a file is judged by the share of differing candles among those
-    // that it has in common with the store.
+    // Set even if nothing changes: unchanged candles also count towards the share of differing
+    // candles that decides whether the file is refused.
     laid.differences = merged.differences;
     laid.changes = merged.changes;
     let minutes = match write {

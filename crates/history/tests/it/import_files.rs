@@ -10,7 +10,7 @@ use crate::common::Shop;
 
 const HEADER: &str = "symbol,time,open,high,low,close,volume,turnover,session\n";
 
-/// Formats minutes of 700.HK on 2026-03-18 from pairs of `HH:MM` and close.
+/// Returns a CSV file of one-minute candles of 700.HK on 2026-03-18, from `(HH:MM, close)` pairs.
 fn minutes(rows: &[(&str, &str)]) -> String {
     let line = |(time, close): &(&str, &str)| {
         format!("700.HK,2026-03-18 {time},{close},{close},{close},{close},100,1000,\n")
