@@ -401,16 +401,16 @@ create index sign_in_link_account on sign_in_link (account_id);
 
 -- Write locks: a change of one account locks the row `account % 16`, any other change all rows in
 -- order.
-create table write_lock (
+create table gate (
     number bigint not null primary key
 );
-insert into write_lock (number) select number from generate_series(0, 15) as number;
+insert into gate (number) select number from generate_series(0, 15) as number;
 
 -- Account locks of paper accounts: the row `account % 256`.
-create table account_lock (
+create table turn (
     number bigint not null primary key
 );
-insert into account_lock (number) select high.number * 16 + low.number from write_lock high cross join write_lock low;
+insert into turn (number) select high.number * 16 + low.number from gate high cross join gate low;
 
 -- A sequence, because a counter row would serialise changes of different accounts. Rolled-back ids
 -- are missing.

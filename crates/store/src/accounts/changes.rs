@@ -2,7 +2,7 @@
 //! that lost rights are recorded for all nodes.
 //!
 //! SQLite allows one writer at a time, so the state that a change has read cannot change before it
-//! commits. With PostgreSQL, a change first locks rows of the table `write_lock`, and waits only for
+//! commits. With PostgreSQL, a change first locks rows of the table `gate`, and waits only for
 //! changes that could conflict.
 //!
 //! Every request reads the version and must not wait for a network round trip, so servers track the
@@ -40,15 +40,15 @@ pub(crate) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), Stor
     taken_from.iter().try_for_each(|account| db.run(NOTE, (version, account.0)).map(drop))
 }
 
-/// Number of rows in the table `write_lock`. More rows reduce contention, but locking all of them takes
+/// Number of rows in the table `gate`. More rows reduce contention, but locking all of them takes
 /// longer.
 const WRITE_LOCKS: i64 = 16;
 
-// PostgreSQL only: the SQLite schema has no table `write_lock`.
+// PostgreSQL only: the SQLite schema has no table `gate`.
 const LOCK: Sql =
-    Sql::new("wait for concurrent changes", "select number from write_lock where number = $1 for update");
+    Sql::new("wait for concurrent changes", "select number from gate where number = $1 for update");
 const LOCK_ALL: Sql =
-    Sql::new("wait for concurrent changes", "select number from write_lock order by number for update");
+    Sql::new("wait for concurrent changes", "select number from gate order by number for update");
 
 /// The accounts that a change locks.
 #[derive(Clone, Copy, Debug)]

@@ -129,8 +129,7 @@ pub(crate) fn numbers_counter(id: AccountId) -> String {
 const ACCOUNT_LOCKS: i64 = 256;
 
 // PostgreSQL only: the SQLite schema has no table `lock`.
-const ACCOUNT_LOCK: Sql =
-    Sql::new("lock a journal", "select number from account_lock where number = $1 for update");
+const ACCOUNT_LOCK: Sql = Sql::new("lock a journal", "select number from turn where number = $1 for update");
 
 /// The account lock for a journal, released on drop.
 #[derive(Debug)]

@@ -43,7 +43,7 @@ const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
 pub(super) const OF_THE_MOMENT: [&str; 19] = [
     "arrival",
     "call_bucket",
-    "write_lock",
+    "gate",
     "guard",
     "identity",
     "lease",
@@ -58,7 +58,7 @@ pub(super) const OF_THE_MOMENT: [&str; 19] = [
     "session",
     "signature",
     "touched",
-    "account_lock",
+    "turn",
     "withdrawal",
 ];
 /// Tables that have rows in a new database. They are emptied before the copy.
