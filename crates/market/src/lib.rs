@@ -38,6 +38,7 @@ pub mod adjust;
 mod calendar;
 mod candle;
 mod decimal;
+mod exchange_rate;
 mod floors;
 pub mod fold;
 mod period;
@@ -54,9 +55,9 @@ pub use adjust::{Action, Adjuster, IgnoredAction};
 pub use calendar::{CALENDAR_WARNING_DAYS, Calendar, CalendarError, DayKind};
 pub use candle::{Candle, Candles, Flaw};
 pub use decimal::{
-    BUILTIN_RATES, BUILTIN_RATES_FROM, DECIMALS_MAX, DecimalError, MarginFactor, PRICE_UNIT,
-    ParseMarginError, Price, Turnover, builtin_rate, parse_scaled, stand_in_currency,
+    DECIMALS_MAX, DecimalError, MarginFactor, PRICE_UNIT, ParseMarginError, Price, Turnover, parse_scaled,
 };
+pub use exchange_rate::{BUILTIN_RATES, BUILTIN_RATES_FROM, builtin_rate, stand_in_currency};
 pub use floors::{FloorTable, Floors, ParseFloorsError};
 pub use period::{Grain, Minutes, ParsePeriodError, Period, Span};
 pub use session::{Segment, Session, SessionTable};
