@@ -20,7 +20,7 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 # Backups of SQLite, creation of a database, reports about its server, and moves, which read everything.
-LEFT_OUT = ("backup/", "engine/", "moving/", "survey.rs")
+LEFT_OUT = ("backup/", "engine/", "transfer/", "survey.rs")
 
 
 def read(root):

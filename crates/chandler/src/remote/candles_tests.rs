@@ -68,7 +68,7 @@ impl Http for Arc<Server> {
             });
         }
         match value("symbol").as_deref() {
-            Some("70.HK") => return refusal(400, 301_600, "70.HK is not known here", &[]),
+            Some("70.HK") => return refusal(400, 301_600, "70.HK is not known", &[]),
             Some("8.HK") => {
                 let quota =
                     [("x-quota-used", "100"), ("x-quota-limit", "100"), ("x-quota-reset", "2026-12-01")];
@@ -191,7 +191,7 @@ fn rejections_include_advice() {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
     let text = ask(server(1), "70.HK", 1).gathered.unwrap_err().to_string();
-    assert!(text.ends_with("70.HK is not known here; did you mean 700.HK?"), "{text}");
+    assert!(text.ends_with("70.HK is not known; did you mean 700.HK?"), "{text}");
 }
 
 #[test]

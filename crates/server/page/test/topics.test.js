@@ -96,7 +96,7 @@ test('symbols that the topic is about are links, and so are addresses', () => {
   assert.equal(short('See https://example.com/a?b=1, or (https://example.com).'), 'See <https://example.com/a?b=1>, or (<https://example.com>).');
   assert.equal(short('javascript:alert(1) http://'), 'javascript:alert(1) http://');
   assert.deepEqual(symbolsIn('Of 00700.HK, AAPL.US and the rest.US'), ['700.HK', 'AAPL.US']);
-  // Same as the server, which reads the same text (`mentions.rs`).
+  // Same as the server, which reads the same text (`draft.rs`).
   assert.deepEqual(symbolsIn('[700.HK](https://example.com/5.HK)'), ['700.HK', '5.HK']);
   assert.deepEqual(symbolsIn('--700.HK, see-5.HK, 5.HK-'), ['700.HK', '5.HK']);
   assert.equal(short('--700.HK', '700.HK'), '--[700.HK:700.HK]');

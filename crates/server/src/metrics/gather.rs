@@ -76,7 +76,7 @@ fn requests(metrics: &Metrics, text: &mut Text) {
             text.histogram(&[("door", transport.as_str()), ("command", task.as_str())], &durations);
         }
     }
-    text.family(Kind::Counter, "chandler_refusals_total", "Requests without a response, by reason.");
+    text.family(Kind::Counter, "chandler_refusals_total", "Refused requests, by reason.");
     for (outcome, count) in Outcome::ALL.iter().zip(refused).filter(|(outcome, _)| **outcome != Outcome::Ok) {
         text.sample(&[("kind", outcome.as_str())], count);
     }
@@ -175,11 +175,11 @@ fn limits(site: &Site, text: &mut Text) {
     gauge("chandler_workers", "Worker threads for blocking requests.", load.threads);
     gauge("chandler_workers_running", "Requests running on worker threads.", load.running);
     gauge("chandler_workers_waiting", "Requests waiting for a worker thread.", load.waiting);
-    gauge("chandler_unsent_bytes", "Responses waiting to be sent.", site.core.unsent.bytes());
-    let help = "Maximum number of responses waiting to be sent to one caller.";
+    gauge("chandler_unsent_bytes", "Size of the responses waiting to be sent.", site.core.unsent.bytes());
+    let help = "Maximum size of the responses waiting to be sent to one caller.";
     gauge("chandler_unsent_limit_bytes", help, limits.unsent_bytes);
-    gauge("chandler_bodies_bytes", "HTTP requests being read.", site.bodies.bytes());
-    let help = "Unauthenticated connections from one address.";
+    gauge("chandler_bodies_bytes", "Size of the HTTP requests being read.", site.bodies.bytes());
+    let help = "Maximum number of unauthenticated connections from one address.";
     gauge("chandler_unproven_connections_limit", help, limits.unproven_connections);
     let number = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
     let help = "Maximum number of quote commands per second and account, excluding history; 0 for no limit.";
