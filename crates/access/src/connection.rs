@@ -32,6 +32,11 @@ impl ConnectionId {
         ConnectionId(id.unsigned_abs())
     }
 
+    /// Returns the number that is shown to users.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
     pub(crate) fn slot(self) -> i64 {
         i64::try_from(self.0).unwrap_or(i64::MAX)
     }

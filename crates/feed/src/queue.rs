@@ -50,6 +50,8 @@ pub struct PushQueue {
     bytes: usize,
     /// Securities of which the client was sent a quote with volume, until the connection closes.
     had_volume: HashSet<Symbol>,
+    /// Queue length from which quotes are merged.
+    merge_from: usize,
 }
 
 #[derive(Debug)]
@@ -120,6 +122,12 @@ impl EncodedPush {
 }
 
 impl PushQueue {
+    /// Creates a queue that merges quotes only while at least this many pushes are queued. A short
+    /// queue does not show that the client is slow: the pushes of one instant are queued together.
+    pub fn merging_from(merge_from: usize) -> PushQueue {
+        PushQueue { merge_from, ..PushQueue::default() }
+    }
+
     /// Adds a push, or merges it with a waiting one. After an error the queue is unchanged.
     ///
     /// A quote without volume is tagged [`Tag::Eod`] if one with volume of the same security was
@@ -203,6 +211,9 @@ impl PushQueue {
     /// The place of the waiting push that a newer one replaces. Only a security's newest quote can
     /// be replaced: in the place of an older one, the newer sequence number would leave first.
     fn replaceable(&self, newer: &Waiting) -> Option<usize> {
+        if self.waiting.len() < self.merge_from {
+            return None;
+        }
         let quote = newer.push.quote().filter(|quote| quote.board == Board::Security)?;
         let number = self.quotes.get(&quote.symbol)?.newest;
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;

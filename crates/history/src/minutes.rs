@@ -31,6 +31,16 @@ impl History {
         Ok(merged)
     }
 
+    /// Returns the stored daily candles within a half-open window, not limited by a clock.
+    pub fn days(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        stamps: Range<Timestamp>,
+    ) -> Result<Candles, HistoryError> {
+        window(view, &Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular }, &stamps)
+    }
+
     /// Returns the latest one-minute candle of any session stamped at or before an instant.
     pub fn last_minute(
         &self,

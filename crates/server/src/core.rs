@@ -24,6 +24,7 @@ use crate::backoff::Backoff;
 use crate::caller::{Caller, Client};
 use crate::encoded_page::EncodedPage;
 use crate::intake::Intake;
+use crate::live::Live;
 use crate::market_clock::MarketClock;
 use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
@@ -84,6 +85,8 @@ pub(crate) struct Core {
     pub(crate) paper: Paper,
     /// Clients subscribed to order events.
     pub(crate) listeners: Arc<TradeListeners>,
+    /// Quote subscriptions and their pushes.
+    pub(crate) live: Live,
     /// Whether paper accounts count toward levels, and from when.
     pub(crate) paper_levels: PaperLevels,
     /// Topics and replies about securities.
@@ -165,6 +168,7 @@ impl Core {
         Core {
             paper,
             listeners,
+            live: Live::default(),
             paper_levels: PaperLevels::default(),
             community: Community::new(access.database()),
             // If the store has no directory, `with_folder` sets one.

@@ -2,14 +2,20 @@
 //! it. Any thread can put an item without blocking; the connection's task takes items as fast as
 //! its client reads.
 //!
-//! No push is dropped. If the client reads too slowly and the mailbox is full, the connection is
-//! closed; the client reconnects and requests the data it missed.
+//! Order changes and quotes have a queue each. A newer quote replaces a waiting one of the same
+//! security and session; no other push is dropped. If the client reads too slowly and a queue is
+//! full, the connection is closed; the client reconnects and requests the data it missed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
+use feed::{EncodedPush, Outgoing, PushQueue, SubType};
+use market::Symbol;
+use wire::quote::Command;
+
+use crate::quote_push;
 
 /// Maximum number of queued pushes: two for everything that a client may subscribe to.
 const PUSHES_MAX: usize = 4_096;
@@ -18,6 +24,9 @@ const BYTES_MAX: usize = 1 << 20;
 /// Maximum number of subscriptions: 500 securities with four topics each (quote, depth, brokers,
 /// trades).
 const SUBSCRIBED_MAX: usize = 500 * 4;
+/// Number of queued quotes from which a client is treated as slow, and newer quotes replace older
+/// ones.
+const MERGE_FROM: usize = 256;
 const _: () = assert!(PUSHES_MAX >= 2 * SUBSCRIBED_MAX);
 const _: () = assert!(BYTES_MAX / PUSHES_MAX >= 256);
 
@@ -29,8 +38,8 @@ pub(crate) enum Kick {
     /// Evicted because another connection needs the slot, and this one has not answered its ping.
     Silent,
     Closed(ClosedBy),
-    /// The client reads more slowly than pushes arrive.
-    TooSlow,
+    /// The client reads more slowly than pushes arrive: this many are queued.
+    TooSlow { waiting: usize },
 }
 
 /// Who closed a connection.
@@ -82,6 +91,9 @@ struct State {
     /// Allocated for the first push and freed with the last one, because most mailboxes are empty
     /// most of the time.
     queue: Option<Box<Queue>>,
+    /// Allocated for the first quote. Kept afterwards, because the tag of a quote depends on the
+    /// quotes before it.
+    quotes: Option<Box<PushQueue>>,
     kick: Option<Kick>,
     /// Whether further pushes are refused.
     is_shut: bool,
@@ -95,8 +107,10 @@ struct Queue {
     bytes: usize,
 }
 
-/// The mailbox is full.
-struct Full;
+/// The queue is full.
+struct Full {
+    waiting: usize,
+}
 
 impl Mailbox {
     pub(crate) fn new() -> (Mailbox, MailboxReader) {
@@ -112,12 +126,45 @@ impl Mailbox {
             return Err(PushError::Gone);
         }
         let put = state.queue.get_or_insert_default().put(push);
-        if let Err(Full) = put {
-            close(state, Kick::TooSlow);
+        if let Err(Full { waiting }) = put {
+            close(state, Kick::TooSlow { waiting });
             return Err(PushError::TooSlow);
         }
         wake(state);
         Ok(())
+    }
+
+    /// Queues a quote or trades, which may be merged with a waiting quote. Returns the number of
+    /// queued quotes and trades.
+    pub(crate) fn put_quote(&self, push: &Arc<EncodedPush>) -> Result<usize, PushError> {
+        let mut state = lock(&self.0);
+        if state.is_shut || state.kick.is_some() {
+            return Err(PushError::Gone);
+        }
+        let quotes = state.quotes.get_or_insert_with(|| Box::new(PushQueue::merging_from(MERGE_FROM)));
+        match quotes.push(push) {
+            Ok(()) => {
+                let waiting = quotes.len();
+                wake(state);
+                Ok(waiting)
+            }
+            Err(feed::Full { waiting }) => {
+                close(state, Kick::TooSlow { waiting });
+                Err(PushError::TooSlow)
+            }
+        }
+    }
+
+    /// Returns the number of queued quotes and trades.
+    pub(crate) fn quotes_waiting(&self) -> usize {
+        lock(&self.0).quotes.as_ref().map_or(0, |quotes| quotes.len())
+    }
+
+    /// Removes queued quotes and trades whose subscription has ended.
+    pub(crate) fn retain_quotes(&self, is_subscribed: impl Fn(&Symbol, SubType) -> bool) {
+        if let Some(quotes) = &mut lock(&self.0).quotes {
+            quotes.retain(is_subscribed);
+        }
     }
 
     /// Returns whether the mailbox no longer accepts pushes.
@@ -145,25 +192,31 @@ impl MailboxReader {
         if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.waker = Some(cx.waker().clone());
         }
-        match &state.queue {
-            Some(queue) => Mail::Pushes { bytes: queue.bytes },
-            None => Mail::Nothing,
+        let queued = state.queue.as_ref().map_or(0, |queue| queue.bytes);
+        let quotes = state.quotes.as_ref().map_or(0, |quotes| quotes.bytes());
+        match state.is_empty() {
+            true => Mail::Nothing,
+            false => Mail::Pushes { bytes: queued + quotes },
         }
     }
 
-    /// Takes the oldest push.
+    /// Takes the oldest order change, or the oldest quote if there is none.
     pub(crate) fn take(&self) -> Option<Push> {
         let mut state = lock(&self.0);
-        let queue = state.queue.as_mut()?;
-        let push = queue.take();
-        if queue.pushes.is_empty() {
-            state.queue = None;
+        if let Some(queue) = &mut state.queue {
+            let push = queue.take();
+            if queue.pushes.is_empty() {
+                state.queue = None;
+            }
+            return push;
         }
-        push
+        let outgoing = state.quotes.as_mut()?.pop();
+        drop(state);
+        outgoing.map(Push::from)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.0).queue.is_none()
+        lock(&self.0).is_empty()
     }
 
     /// Refuses further pushes. Queued pushes can still be taken.
@@ -177,7 +230,30 @@ impl Drop for MailboxReader {
         let mut state = lock(&self.0);
         state.is_shut = true;
         state.queue = None;
+        state.quotes = None;
         state.waker = None;
+    }
+}
+
+impl State {
+    fn is_empty(&self) -> bool {
+        self.queue.is_none() && self.quotes.as_ref().is_none_or(|quotes| quotes.is_empty())
+    }
+}
+
+impl From<Outgoing> for Push {
+    fn from(outgoing: Outgoing) -> Push {
+        let (sub_type, body) = match outgoing {
+            Outgoing::Shared { sub_type, bytes } => (sub_type, bytes),
+            Outgoing::Merged(push) => (SubType::Quote, quote_push::encode_quote(&push)),
+        };
+        let command = match sub_type {
+            SubType::Quote => Command::PushQuote,
+            SubType::Depth => Command::PushDepth,
+            SubType::Brokers => Command::PushBrokers,
+            SubType::Trades => Command::PushTrades,
+        };
+        Push { command: command as u8, body }
     }
 }
 
@@ -186,7 +262,7 @@ impl Queue {
         let (count, bytes) = (self.pushes.len(), self.bytes + push.body.len());
         // A single push always fits, because one large push does not mean that the reader is slow.
         if count > 0 && (count >= PUSHES_MAX || bytes > BYTES_MAX) {
-            return Err(Full);
+            return Err(Full { waiting: count });
         }
         self.bytes = bytes;
         self.pushes.push_back(push);
@@ -208,6 +284,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 fn close(mut state: MutexGuard<'_, State>, kick: Kick) {
     state.kick = Some(kick);
     state.queue = None;
+    state.quotes = None;
     wake(state);
 }
 
@@ -272,7 +349,7 @@ mod tests {
         assert_eq!(look(&reader), Mail::Pushes { bytes: PUSHES_MAX });
         assert_eq!(mailbox.put(push("y")), Err(PushError::TooSlow));
         assert_eq!(mailbox.put(push("z")), Err(PushError::Gone));
-        assert_eq!(look(&reader), Mail::Kick(Kick::TooSlow));
+        assert_eq!(look(&reader), Mail::Kick(Kick::TooSlow { waiting: PUSHES_MAX }));
         assert!(reader.is_empty(), "nothing is kept for a connection that ends");
     }
 

@@ -89,6 +89,31 @@ pub(crate) mod tests {
         }
     }
 
+    /// A stopped clock that can be moved.
+    #[derive(Debug)]
+    pub(crate) struct Stepped(AtomicI64);
+
+    impl Stepped {
+        pub(crate) fn at(now: Timestamp) -> Stepped {
+            Stepped(AtomicI64::new(now.0))
+        }
+    }
+
+    impl MarketTime for Stepped {
+        fn as_of(&self) -> AsOf {
+            AsOf::Replay(Timestamp(self.0.load(Ordering::Acquire)))
+        }
+
+        fn pace(&self) -> ClockSpeed {
+            ClockSpeed::Standing
+        }
+
+        fn step_to(&self, to: Timestamp) -> Result<(), CannotStep> {
+            let now = Timestamp(self.0.fetch_max(to.0, Ordering::AcqRel));
+            if to < now { Err(CannotStep::Back { now }) } else { Ok(()) }
+        }
+    }
+
     #[test]
     fn the_wait_depends_on_the_speed() {
         let (now, at) = (Timestamp(1_000), Timestamp(1_060));

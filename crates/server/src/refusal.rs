@@ -45,6 +45,8 @@ pub(crate) enum Refusal {
     QuotaSpent(String),
     /// One request has more symbols or candles than the command accepts.
     TooMany(String),
+    /// The account would exceed its limit of subscriptions.
+    TooManySubscriptions(String),
     /// A protocol command that is not supported.
     NotOffered(&'static str),
     /// The client's deadline has passed.
@@ -86,6 +88,7 @@ impl Refusal {
             Refusal::NoQuotes(_) => (Status::ServerError, code::NO_QUOTES),
             Refusal::NoAccess(_) => (Status::ServerError, code::NO_ACCESS),
             Refusal::QuotaSpent(_) | Refusal::TooMany(_) => (Status::ServerError, code::TOO_MANY),
+            Refusal::TooManySubscriptions(_) => (Status::ServerError, code::TOO_MANY_SUBSCRIPTIONS),
             Refusal::NotOffered(_)
             | Refusal::Away(_)
             | Refusal::DiskFull
@@ -100,7 +103,10 @@ impl Refusal {
         match self {
             Refusal::Malformed(_) | Refusal::UnknownCommand(_) | Refusal::BadQuery(_) => 400,
             Refusal::Unauthenticated | Refusal::Revoked => 401,
-            Refusal::NoAccess(_) | Refusal::QuotaSpent(_) | Refusal::TooMany(_) => 403,
+            Refusal::NoAccess(_)
+            | Refusal::QuotaSpent(_)
+            | Refusal::TooMany(_)
+            | Refusal::TooManySubscriptions(_) => 403,
             Refusal::NoQuotes(_) => 404,
             Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } | Refusal::Busy => 429,
             Refusal::NotOffered(_) => 501,
@@ -125,6 +131,7 @@ impl Refusal {
             | Refusal::NoQuotes(_)
             | Refusal::NoAccess(_)
             | Refusal::TooMany(_)
+            | Refusal::TooManySubscriptions(_)
             | Refusal::NotOffered(_)
             | Refusal::TimedOut
             | Refusal::Away(_)
@@ -168,7 +175,7 @@ impl Refusal {
             Refusal::NoQuotes(_) => Outcome::NoQuotes,
             Refusal::NoAccess(_) => Outcome::NoAccess,
             Refusal::QuotaSpent(_) => Outcome::QuotaSpent,
-            Refusal::TooMany(_) => Outcome::TooMany,
+            Refusal::TooMany(_) | Refusal::TooManySubscriptions(_) => Outcome::TooMany,
             Refusal::NotOffered(_) => Outcome::NotOffered,
             Refusal::TimedOut => Outcome::TimedOut,
             Refusal::Away(_) => Outcome::Away,
@@ -219,6 +226,7 @@ impl Refusal {
             | Refusal::NoAccess(text)
             | Refusal::QuotaSpent(text)
             | Refusal::TooMany(text)
+            | Refusal::TooManySubscriptions(text)
             | Refusal::Away(text) => text.clone(),
             Refusal::UnknownCommand(command) => format!("command {command} is unknown"),
             Refusal::Revoked => "this account has been revoked".to_owned(),

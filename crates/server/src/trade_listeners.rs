@@ -416,7 +416,8 @@ mod tests {
             report.extend(heard(&quick));
         }
         assert!(report.into_iter().eq(0..5_000));
-        assert_eq!(slow.look(&Context::from_waker(Waker::noop())), Mail::Kick(Kick::TooSlow));
+        let slow = slow.look(&Context::from_waker(Waker::noop()));
+        assert_eq!(slow, Mail::Kick(Kick::TooSlow { waiting: 4_096 }));
         // The account has no subscribers once the other one ends, even if the first connection has
         // not noticed that it was closed.
         drop(other);

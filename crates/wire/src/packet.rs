@@ -347,6 +347,8 @@ pub mod code {
     pub const NO_QUOTES: u64 = 301_603;
     /// The caller may not see the security's quotes.
     pub const NO_ACCESS: u64 = 301_604;
+    /// The account has too many subscriptions.
+    pub const TOO_MANY_SUBSCRIPTIONS: u64 = 301_605;
     /// Too many requests within a time window.
     pub const RATE: u64 = 301_606;
     /// Too many symbols or rows in one request, or too many securities in a month.

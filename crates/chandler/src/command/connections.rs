@@ -49,14 +49,31 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
         Column::Left("door"),
         Column::Left("address"),
         Column::Left("since"),
+        Column::Right("subscribed"),
     ];
     let connections = field(&data, "connections").as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |one: &Value, name: &str| field(one, name).as_str().unwrap_or_default().to_owned();
-    let row =
-        |one: &Value| ["id", "account", "door", "address", "since"].map(|name| text(one, name)).to_vec();
+    let row = |one: &Value| {
+        let mut row = ["id", "account", "door", "address", "since"].map(|name| text(one, name)).to_vec();
+        // Null for a connection to another node.
+        let count = field(field(one, "subscriptions"), "count").as_u64();
+        row.push(count.map(|count| count.to_string()).unwrap_or_default());
+        row
+    };
     let mut out = output::stdout();
     if !connections.is_empty() {
         writeln!(out, "{}", output::text(&output::table(&columns, connections.iter().map(row))))?;
+    }
+    for one in connections {
+        let subscriptions = field(one, "subscriptions");
+        let of = |name: &str| field(subscriptions, name).as_array().map(Vec::as_slice).unwrap_or_default();
+        for symbol in of("waiting").iter().filter_map(Value::as_str) {
+            writeln!(out, "connection {}: {symbol} is not stored yet", text(one, "id"))?;
+        }
+        for left_out in of("left_out") {
+            let (symbol, reason) = (text(left_out, "symbol"), text(left_out, "reason"));
+            writeln!(out, "connection {}: {symbol} is not subscribed: {reason}", text(one, "id"))?;
+        }
     }
     match field(&data, "limit").as_u64() {
         Some(limit) => writeln!(out, "{} of {limit} connections", field(&data, "online"))?,

@@ -212,3 +212,13 @@ fn connections_share_the_bytes_of_a_push() {
         .collect();
     assert_eq!(taken[0].as_ptr(), taken[1].as_ptr());
 }
+
+#[test]
+fn a_short_queue_is_not_merged() {
+    let mut queue = PushQueue::merging_from(3);
+    for sequence in 1..=5 {
+        queue.push(&encoded(Push::Quote(quote("700.HK", sequence, 1)))).unwrap();
+    }
+    let pushes = ["700.HK quote 1", "700.HK quote 2", "700.HK quote 5 grew 30 / 1500"];
+    assert_eq!(drain(&mut queue), pushes);
+}

@@ -15,7 +15,9 @@ pub(crate) use calendar::{TradingDays, TradingSessions};
 pub use candles::PAGED_MAX;
 pub(crate) use candles::{HistoryCandles, LatestCandles, calls, period};
 pub(crate) use capital::{CapitalDistribution, CapitalFlow};
-pub(crate) use definition::{Command, Context, Pace, Reply, Request, Response, Subject, symbol, undecodable};
+pub(crate) use definition::{
+    Command, Context, Pace, Reply, Request, Response, SYMBOLS_MAX, Subject, symbol, undecodable,
+};
 pub(crate) use intraday::{Intraday, LatestTradesCommand};
 pub(crate) use profile::Profile;
 pub(crate) use securities::{Quotes, StaticInfo};

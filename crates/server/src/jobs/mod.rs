@@ -5,6 +5,7 @@
 mod changes;
 mod nodes;
 mod paper_accounts;
+mod pushes;
 mod removal;
 mod runner;
 #[cfg(test)]
@@ -28,7 +29,7 @@ pub(crate) fn of_server(
 ) -> Vec<Job> {
     let mut jobs = vec![changes::of_store(core), removal::expired_grants(core)];
     jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core), paper_accounts::levels(core)]);
-    jobs.extend([paper_accounts::statements(core), removal::uploads(core)]);
+    jobs.extend([paper_accounts::statements(core), removal::uploads(core), pushes::publish(core)]);
     if core.access.is_shared() {
         jobs.extend([nodes::heartbeat(core, links), nodes::sweep(core)]);
     }

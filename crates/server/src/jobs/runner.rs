@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use access::AccessError;
+use history::HistoryError;
 use paper::PaperError;
 use store::{JobLock, Store, StoreError};
 use tokio::sync::Notify;
@@ -61,6 +62,8 @@ pub(crate) enum JobError {
     Access(#[from] AccessError),
     #[error(transparent)]
     Paper(#[from] PaperError),
+    #[error(transparent)]
+    History(#[from] HistoryError),
     #[error("the previous certificate stays in use: {0}")]
     Tls(#[from] TlsError),
     #[error("cannot remove uploads: {0}")]

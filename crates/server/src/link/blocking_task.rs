@@ -1,6 +1,6 @@
-//! Blocking tasks that a connection waits for before it reads on, if the database is a server:
-//! sign-in and subscriptions. They run on a worker thread. Without a database server both take
-//! microseconds and run inline.
+//! Blocking tasks that a connection waits for before it reads on, on a worker thread: quote
+//! subscriptions and, if the database is a server, sign-ins and order subscriptions. Without a
+//! database server the latter take microseconds and run inline.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -17,7 +17,9 @@ use super::Link;
 use super::pending::LinkRequest;
 use super::session::{admit_trade, subscribes, unwatched};
 use crate::caller::Caller;
+use crate::command::Reply;
 use crate::links::{Links, Pulse, SignedIn};
+use crate::live::{self, SubscriptionRequest};
 use crate::mailbox::MailboxReader;
 use crate::metrics::Task;
 use crate::refusal::Refusal;
@@ -36,6 +38,8 @@ pub(super) enum BlockingTask {
     },
     /// A trade gateway call: the permit, and the watched account for a subscription.
     Trade { asked: LinkRequest, with_hint: oneshot::Receiver<Result<(Permit, Option<Watched>), Refusal>> },
+    /// A request about quote subscriptions. Its first pushes are in the mailbox when it ends.
+    Subscription { asked: LinkRequest, answer: oneshot::Receiver<Result<Reply, Refusal>> },
 }
 
 /// A slot that no connection has claimed yet. If the connection ends first, dropping this releases
@@ -120,6 +124,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
+    /// Starts a request about quote subscriptions, which reads candles for the first pushes.
+    pub(super) fn begin_subscription(&mut self, request: LinkRequest, caller: Caller) {
+        let Some(session) = &mut self.session else { return };
+        let now = self.hub.core.uptime();
+        if let Err(refusal) = session.count_subscription(request.command, now) {
+            return self.answer(request.answered(Err(refusal)));
+        }
+        // A connection that has lost its slot is already being closed.
+        let Some(mailbox) = self.hub.links.mailbox(session.id) else {
+            return self.answer(request.answered(Err(Refusal::Unauthenticated)));
+        };
+        let subscription = SubscriptionRequest {
+            command: request.command,
+            body: request.body.clone(),
+            caller,
+            connection: session.id,
+            mailbox,
+            pulls: session.pulls(now),
+        };
+        let core = self.hub.core.clone();
+        let (workers, share) = (core.workers.clone(), core.share_of_caller(&caller.who));
+        match workers.submit(share, move || live::answer(&core, &subscription)) {
+            Ok(answer) => {
+                let task = BlockingTask::Subscription { asked: request, answer };
+                self.blocking_task = Some(Box::new(task));
+            }
+            Err(Full) => self.answer(request.answered(Err(Refusal::Busy))),
+        }
+    }
+
     /// Completes the task if it has finished. Returns whether it had.
     pub(super) fn poll_blocking_task(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(blocking_task) = &mut self.blocking_task else { return false };
@@ -151,6 +185,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     return true;
                 };
                 self.answer_admitted(requested, done.unwrap_or(Err(Refusal::Internal)));
+            }
+            BlockingTask::Subscription { answer, .. } => {
+                let Poll::Ready(done) = Pin::new(answer).poll(cx) else { return false };
+                let Some(BlockingTask::Subscription { asked: requested, .. }) =
+                    self.blocking_task.take().map(|blocking_task| *blocking_task)
+                else {
+                    return true;
+                };
+                match done.unwrap_or(Err(Refusal::Internal)) {
+                    Err(Refusal::TooManyCalls { text, retry_after }) => {
+                        if let Err((requested, refusal)) = self.keep_early(requested, text, retry_after) {
+                            self.answer(requested.answered(Err(refusal)));
+                        }
+                    }
+                    answer => self.answer(requested.answered(answer)),
+                }
             }
         }
         true

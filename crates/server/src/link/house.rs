@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use access::{Access, Actor, Created, NewAccount, Terms};
 use history::{History, import};
-use market::{Timestamp, Venues};
+use market::{Grain, Timestamp, Venues};
 use prost::Message;
 use store::Store;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
@@ -45,16 +45,22 @@ impl House {
     }
 
     pub(super) fn with(rows: &str) -> House {
+        House::with_files(&[(Grain::Day, rows)])
+    }
+
+    /// Creates a fixture with candles of these periods.
+    pub(super) fn with_files(files: &[(Grain, &str)]) -> House {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
-        if !rows.is_empty() {
-            let path = dir.path().join("days.csv");
+        for (period, rows) in files.iter().filter(|(_, rows)| !rows.is_empty()) {
+            let path = dir.path().join(format!("{period:?}.csv"));
             std::fs::write(&path, format!("symbol,time,open,high,low,close,volume,turnover\n{rows}"))
                 .unwrap();
+            let read = files::ReadOptions { period: Some(*period), ..Default::default() };
             let context = import::Context {
                 store: &store,
                 venues: &Venues::built_in().unwrap(),
-                options: &import::Options::default(),
+                options: &import::Options { read, ..Default::default() },
                 now: &|| NOW,
                 stop: &false.into(),
                 progress: &import::Progress::default(),

@@ -19,6 +19,8 @@ mod push_tests;
 mod session;
 mod sign_in;
 #[cfg(test)]
+mod subscription_tests;
+#[cfg(test)]
 mod tests;
 mod transport;
 mod turn;
@@ -34,10 +36,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::task::coop;
 use tokio::time::{Instant, sleep_until};
-use wire::{Packet, Status};
+use wire::{Packet, Status, command};
 
 use crate::caller::Caller;
 use crate::dispatch::{CommandRow, Deferred, Step};
+use crate::live;
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
@@ -361,6 +364,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let is_trade = session.is_trade(request.command, &request.body);
         // The market time is read once per request, not per connection.
         let caller = self.hub.core.caller(session.client);
+        if live::is_subscription(request.command) {
+            return self.begin_subscription(request, caller);
+        }
+        if request.command == command::CANDLESTICKS {
+            session.note_pull(&request.body, caller.now());
+        }
         if is_trade && self.hub.core.access.is_shared() {
             return self.begin_trade(request, caller);
         }

@@ -1,13 +1,15 @@
 //! State of a signed-in connection: its client, rights, gateway, connection slot, and subscriptions
 //! on the trade gateway. The only topic is the account's order events.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use access::{ConnectionId, Freshness, Lineage, Permit, Scope};
+use market::Timestamp;
 use paper::{PaperError, Watched};
 use prost::{DecodeError, Message};
-use wire::trade;
+use wire::{command, quote, trade};
 
 use super::gateway::{Gateway, Hub, UNSUBSCRIBE};
 use super::transport::CloseCode;
@@ -17,6 +19,7 @@ use crate::core::Core;
 use crate::dispatch::{CommandRow, Step};
 use crate::limit_hint;
 use crate::links::Pulse;
+use crate::live::Pull;
 use crate::mailbox::{ClosedBy, Kick, MailboxReader};
 use crate::refusal::Refusal;
 use crate::route::Memory;
@@ -37,6 +40,7 @@ pub(super) struct Session {
     pub(super) hub: Arc<Hub>,
     pub(super) unsent: Arc<Tally>,
     pub(super) topics: Topics,
+    pub(super) subscribing: Subscribing,
 }
 
 /// An admitted request.
@@ -138,21 +142,84 @@ pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusa
 }
 
 /// Returns the close code and text for a connection closed by the server.
-pub(super) fn close_reason(kick: Kick) -> (CloseCode, &'static str) {
-    match kick {
+pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
+    let (code, reason) = match kick {
         Kick::Superseded => (CloseCode::Duplicate, "the session was resumed on another connection"),
         Kick::Silent => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
         // A client that understands the code signs in again instead of resuming its session.
         Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
         Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
         // The protocol has no code for slow clients; with this one every client reconnects.
-        Kick::TooSlow => (CloseCode::ServerError, "the client reads more slowly than data is pushed"),
-    }
+        Kick::TooSlow { waiting } => {
+            return (CloseCode::ServerError, format!("too slow: {waiting} pushes waiting"));
+        }
+    };
+    (code, reason.to_owned())
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.hub.core.live.leave(self.id);
         self.hub.links.leave(self.id);
+    }
+}
+
+/// Maximum number of subscription changes in a window. One SDK subscribes to its securities one by
+/// one after a reconnect, and gives up at the first refusal.
+const SUBSCRIPTION_CALLS_MAX: u32 = 1_000;
+const SUBSCRIPTION_WINDOW: Duration = Duration::from_secs(10);
+/// Maximum number of candle requests that are remembered, and for how long.
+const PULLS_MAX: usize = 1_000;
+const PULL_KEPT: Duration = Duration::from_secs(10);
+
+/// Requests about quote subscriptions on one connection.
+#[derive(Debug, Default)]
+pub(super) struct Subscribing {
+    /// Uptime at the start of the current window.
+    window: Duration,
+    calls: u32,
+    /// Candle requests, oldest first, with the uptime of each.
+    pulls: VecDeque<(Duration, Pull)>,
+}
+
+impl Session {
+    /// Counts commands 6 and 7, which have a rate limit of their own.
+    pub(super) fn count_subscription(&mut self, number: u8, uptime: Duration) -> Result<(), Refusal> {
+        let Subscribing { window, calls, .. } = &mut self.subscribing;
+        if number == command::SUBSCRIPTIONS {
+            return Ok(());
+        }
+        if uptime >= *window + SUBSCRIPTION_WINDOW || *calls == 0 {
+            (*window, *calls) = (uptime, 0);
+        }
+        if *calls >= SUBSCRIPTION_CALLS_MAX {
+            let text = format!(
+                "too many subscription changes: the limit is {SUBSCRIPTION_CALLS_MAX} in {} seconds",
+                SUBSCRIPTION_WINDOW.as_secs()
+            );
+            return Err(Refusal::TooFast { text, retry_after: *window + SUBSCRIPTION_WINDOW - uptime });
+        }
+        *calls += 1;
+        Ok(())
+    }
+
+    /// Remembers a request for the newest candles of a security (command 19).
+    pub(super) fn note_pull(&mut self, body: &[u8], at: Timestamp) {
+        let Ok(request) = quote::SecurityCandlestickRequest::decode(body) else { return };
+        let Ok(symbol) = request.symbol.parse() else { return };
+        let pulls = &mut self.subscribing.pulls;
+        pulls.retain(|(_, pull)| pull.symbol != symbol);
+        if pulls.len() >= PULLS_MAX {
+            pulls.pop_front();
+        }
+        pulls.push_back((self.hub.core.uptime(), Pull { symbol, at }));
+    }
+
+    /// Returns the candle requests of the last seconds.
+    pub(super) fn pulls(&mut self, uptime: Duration) -> Vec<Pull> {
+        let pulls = &mut self.subscribing.pulls;
+        pulls.retain(|(since, _)| uptime < *since + PULL_KEPT);
+        pulls.iter().map(|(_, pull)| pull.clone()).collect()
     }
 }
 

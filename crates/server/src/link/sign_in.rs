@@ -13,7 +13,7 @@ use super::Link;
 use super::blocking_task::Credentials;
 use super::gateway::{Gateway, Metadata, Mixed, SignedInBy};
 use super::pending::LinkRequest;
-use super::session::{Session, Topics};
+use super::session::{Session, Subscribing, Topics};
 use super::transport::{AUTH, CloseCode};
 use crate::caller::{Client, Language};
 use crate::links::{Pulse, SignedIn};
@@ -77,10 +77,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let gateway = Gateway::of(self.gateway, || {
             Mixed::of(metadata, self.from.program, by, lineage, before, &hub.clients)
         });
-        let (memory, topics) = (Memory::default(), Topics::default());
+        let (memory, topics, subscribing) = (Memory::default(), Topics::default(), Subscribing::default());
         let unsent = self.hub.core.unsent.of(Who::Account(client.who.account()));
         self.take_last_pushes();
-        self.session = Some(Session { client, memory, gateway, id, mailbox, pulse, hub, unsent, topics });
+        self.session = Some(Session {
+            client,
+            memory,
+            gateway,
+            id,
+            mailbox,
+            pulse,
+            hub,
+            unsent,
+            topics,
+            subscribing,
+        });
         // Releases the unsent bytes charged to the previously signed-in account.
         self.unsent = None;
         self.sign_in_by = None;

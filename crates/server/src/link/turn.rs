@@ -31,7 +31,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         moved |= self.poll_pending(cx);
         // Both are determined before writing, so that space freed by writing is shared fairly on
         // the next turn.
-        let (reads, pushes) = (self.may_read(), has_mail && !self.is_behind());
+        let (reads, pushes) = (self.may_read(), has_mail && self.may_push());
         let pushes_first = pushes && self.pushes_are_next;
         moved |= self.write(cx)?;
         if pushes_first && self.take_pushes() {
@@ -173,6 +173,12 @@ impl<S> Link<S> {
         !self.is_behind() && !self.draining && self.paused_until.is_none() && self.blocking_task.is_none()
     }
 
+    /// Returns whether pushes are sent. They are not sent while a subscription is being answered,
+    /// because its pushes follow the answer.
+    pub(super) fn may_push(&self) -> bool {
+        !self.is_behind() && self.blocking_task.is_none()
+    }
+
     /// Returns whether unsent responses reached their limit on this connection, or for the account
     /// while some of them are queued here. Sending those wakes the connection again.
     pub(super) fn is_behind(&self) -> bool {
@@ -235,7 +241,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Mail::Nothing => 0,
             Mail::Kick(kick) => {
                 let (code, reason) = close_reason(kick);
-                return Err(End::Close(code, reason.to_owned()));
+                return Err(End::Close(code, reason));
             }
         };
         Ok(mail != Mail::Nothing)
@@ -246,7 +252,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// other.
     pub(super) fn take_pushes(&mut self) -> bool {
         let mut taken = 0;
-        while taken < PUSHES_AT_ONCE && self.turn < TURN_MAX && !self.is_behind() && self.take_push() {
+        while taken < PUSHES_AT_ONCE && self.turn < TURN_MAX && self.may_push() && self.take_push() {
             taken += 1;
             self.turn += 1;
         }

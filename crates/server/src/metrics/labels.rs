@@ -90,6 +90,7 @@ label_with_commands! {
         Heartbeat => "heartbeat",
         SignIn => "sign_in",
         Resume => "resume",
+        Subscriptions => "subscriptions",
         Trade => "trade_topics",
         Orders => "orders",
         Community => "community",
@@ -207,6 +208,7 @@ label! {
         PaperLevels => "paper_levels",
         Statements => "statements",
         Uploads => "uploads",
+        Pushes => "pushes",
         Nodes => "nodes",
         SharedState => "shared_state",
     }

@@ -14,6 +14,7 @@ use crate::kit::doc::{self, AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
 use crate::links::{ConnectionInfo, TransportKind};
+use crate::live::Subscribed;
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
 
@@ -74,6 +75,36 @@ struct Connection {
     address: String,
     /// Time of authentication.
     since: Instant,
+    /// Quote subscriptions; null for a connection to another node.
+    subscriptions: Option<Subscriptions>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QuoteSubscriptions")]
+struct Subscriptions {
+    /// Number of securities that the connection is subscribed to.
+    count: usize,
+    /// Securities that are not stored yet.
+    waiting: Vec<String>,
+    /// Symbols of subscription requests that are not subscribed, and why.
+    left_out: Vec<LeftOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct LeftOut {
+    symbol: String,
+    reason: &'static str,
+}
+
+impl From<Subscribed> for Subscriptions {
+    fn from(Subscribed { list, waiting, left_out }: Subscribed) -> Subscriptions {
+        let left_out = left_out.into_iter();
+        Subscriptions {
+            count: list.len(),
+            waiting: waiting.iter().map(|symbol| symbol.as_str().to_owned()).collect(),
+            left_out: left_out.map(|of| LeftOut { symbol: of.symbol, reason: of.reason }).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -202,5 +233,6 @@ fn described(connection: &OpenConnection, site: &Site) -> Result<Connection, Pro
         transport: connection.transport.clone(),
         address: connection.address.clone(),
         since: Instant::utc(connection.since),
+        subscriptions: connection.is_here.then(|| site.core.live.of_connection(connection.id).into()),
     })
 }

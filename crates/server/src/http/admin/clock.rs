@@ -10,7 +10,9 @@ use crate::core::Core;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Call, Problem, Site};
+use crate::live;
 use crate::market_clock::ClockSpeed;
+use crate::refusal::Refusal;
 use crate::written::Instant;
 
 pub(super) const CLOCK: Doc = Doc::new(Tag::Admin, "adminClock", "Current time of the market clock")
@@ -54,6 +56,8 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     }
     let core = &site.core;
     core.market_clock().step_to(to).map_err(|error| wrong(&error.to_string()))?;
+    // Answered when all pushes of the movement are queued.
+    live::publish(core).map_err(Refusal::from)?;
     // Wake the jobs that process accounts up to the new time, instead of waiting for a request.
     core.listeners.sooner().notify_one();
     core.paper_levels.tally_soon();

@@ -170,9 +170,12 @@ fn refusals() -> Vec<Refusal> {
             Refusal::NotOffered(_) => Refusal::Away(text.clone()),
             Refusal::Away(_) => Refusal::DiskFull,
             Refusal::DiskFull => Refusal::Internal,
-            // `TimedOut` is reported only on long connections and `Waits` is never sent, so the
-            // chain ends with `Internal`.
-            Refusal::Internal | Refusal::TimedOut | Refusal::Waits => return None,
+            // `TimedOut` and `TooManySubscriptions` are reported only on long connections and `Waits`
+            // is never sent, so the chain ends with `Internal`.
+            Refusal::Internal
+            | Refusal::TimedOut
+            | Refusal::TooManySubscriptions(_)
+            | Refusal::Waits => return None,
         })
     };
     std::iter::successors(Some(Refusal::Malformed(text.clone())), after).collect()

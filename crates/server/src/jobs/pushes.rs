@@ -1,0 +1,31 @@
+//! Publishes quotes to subscribers when the market clock reaches the next minute.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::runner::{Job, Progress, RunsOn};
+use crate::core::Core;
+use crate::live;
+use crate::metrics::JobName;
+
+/// Maximum delay until a moved clock is noticed.
+const EVERY: Duration = Duration::from_secs(60);
+/// Minimum pause between two runs, so that a fast clock leaves time for requests.
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub(super) fn publish(core: &Arc<Core>) -> Job {
+    let (core, demand) = (core.clone(), core.live.sooner().clone());
+    Job {
+        name: JobName::Pushes,
+        place: RunsOn::EveryServer,
+        first_after: Duration::ZERO,
+        every: EVERY,
+        demand,
+        work: Arc::new(move |_| {
+            let published = live::publish(&core)?;
+            let now = core.market_now().now();
+            let wait = published.next.and_then(|next| core.market_clock().pace().wait(now, next));
+            Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
+        }),
+    }
+}

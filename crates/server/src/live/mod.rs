@@ -1,0 +1,52 @@
+//! Quote subscriptions of this server's connections, and the pushes they get.
+//!
+//! `subscriptions.rs` holds who is subscribed to what, `request.rs` answers commands 5, 6 and 7,
+//! and `replay.rs` computes what a set clock pushes. Two locks: the publisher's, held while pushes
+//! are computed and queued and while a connection subscribes, so that a new subscriber gets every
+//! push after its first one; and that of the subscriptions, held for microseconds.
+
+mod replay;
+mod request;
+mod subscriptions;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use replay::Publisher;
+pub(crate) use replay::publish;
+pub(crate) use request::{Pull, SUBSCRIPTIONS_DEFAULT, SubscriptionRequest, answer, is_subscription};
+pub(crate) use subscriptions::Subscribed;
+use subscriptions::Subscriptions;
+
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    subscriptions: Mutex<Subscriptions>,
+    publisher: Mutex<Publisher>,
+    sooner: Arc<Notify>,
+}
+
+impl Live {
+    /// Returns the notifier that publishes immediately.
+    pub(crate) fn sooner(&self) -> &Arc<Notify> {
+        &self.sooner
+    }
+
+    /// Ends all subscriptions of a closed connection.
+    pub(crate) fn leave(&self, connection: access::ConnectionId) {
+        self.subscriptions().leave(connection);
+    }
+
+    /// Returns the subscriptions of a connection, and what was left out of its requests.
+    pub(crate) fn of_connection(&self, connection: access::ConnectionId) -> Subscribed {
+        self.subscriptions().of_connection(connection)
+    }
+
+    fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publisher(&self) -> MutexGuard<'_, Publisher> {
+        self.publisher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,244 @@
+//! The subscriptions of all connections, with the limit of each account.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use access::AccountId;
+use feed::{ConnectionId, EncodedPush, FirstPush, Push, Registry, SubType, SubTypes};
+use market::{Session, Symbol};
+
+use crate::mailbox::Mailbox;
+
+/// Maximum number of remembered symbols that a connection requested in vain.
+const LEFT_OUT_MAX: usize = 500;
+
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions {
+    pub(super) registry: Registry,
+    connections: HashMap<ConnectionId, Subscriber>,
+}
+
+/// A connection that has sent command 6.
+#[derive(Debug)]
+struct Subscriber {
+    account: AccountId,
+    mailbox: Mailbox,
+    /// Whether overnight pushes are sent.
+    overnight: bool,
+    /// Newest last.
+    left_out: Vec<LeftOut>,
+}
+
+/// A symbol of a request that is not subscribed, and why. No SDK shows it, so connection lists do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    pub(crate) symbol: String,
+    pub(crate) reason: &'static str,
+}
+
+/// The subscriptions of one connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Subscribed {
+    /// Ascending by symbol.
+    pub(crate) list: Vec<(Symbol, SubTypes)>,
+    /// Securities that are not stored yet.
+    pub(crate) waiting: Vec<Symbol>,
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+/// A connection, as the link knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Recipient {
+    pub(crate) id: access::ConnectionId,
+    pub(crate) account: AccountId,
+    pub(crate) mailbox: Mailbox,
+    pub(crate) overnight: bool,
+}
+
+/// A security of a subscription request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) symbol: Symbol,
+    /// Whether the security is stored. If not, the subscription waits for it.
+    pub(super) is_stored: bool,
+}
+
+/// The request exceeds the account's limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OverLimit {
+    pub(super) used: usize,
+    pub(super) more: usize,
+}
+
+fn id(connection: access::ConnectionId) -> ConnectionId {
+    ConnectionId(connection.number())
+}
+
+impl Subscriptions {
+    /// Removes the securities that exceed the account's limit from a request, the largest symbols
+    /// first. Returns them, and the figures of the refusal if there are any.
+    pub(super) fn over_limit(
+        &self,
+        recipient: &Recipient,
+        wanted: &mut Vec<Wanted>,
+        limit: usize,
+    ) -> Option<(OverLimit, Vec<Symbol>)> {
+        let of_account = self.connections.iter().filter(|(_, other)| other.account == recipient.account);
+        let used: BTreeSet<&Symbol> = of_account
+            .flat_map(|(id, _)| {
+                self.registry.list(*id).map(|(symbol, _)| symbol).chain(self.registry.waiting(*id))
+            })
+            .collect();
+        let new: BTreeSet<Symbol> =
+            wanted.iter().map(|wanted| &wanted.symbol).filter(|symbol| !used.contains(symbol)).cloned().collect();
+        let room = limit.saturating_sub(used.len());
+        if new.len() <= room {
+            return None;
+        }
+        let over = OverLimit { used: used.len(), more: new.len() };
+        let omitted: Vec<Symbol> = new.into_iter().skip(room).collect();
+        wanted.retain(|wanted| omitted.binary_search(&wanted.symbol).is_err());
+        Some((over, omitted))
+    }
+
+    /// Subscribes a connection.
+    pub(super) fn subscribe(
+        &mut self,
+        recipient: &Recipient,
+        wanted: &[Wanted],
+        types: SubTypes,
+        first_push: FirstPush,
+    ) {
+        let connection = id(recipient.id);
+        let Recipient { account, mailbox, overnight, .. } = recipient.clone();
+        let subscriber = self.connections.entry(connection);
+        let subscriber =
+            subscriber.or_insert(Subscriber { account, mailbox, overnight, left_out: Vec::new() });
+        subscriber.overnight = overnight;
+        for Wanted { symbol, is_stored } in wanted {
+            match is_stored {
+                true => drop(self.registry.subscribe(connection, symbol, types)),
+                false => self.registry.wait(connection, symbol, types, first_push),
+            }
+        }
+    }
+
+    /// Remembers which symbols of a request were left out. A symbol is remembered once.
+    pub(super) fn leave_out(&mut self, connection: access::ConnectionId, left_out: Vec<LeftOut>) {
+        let Some(subscriber) = self.connections.get_mut(&id(connection)) else { return };
+        subscriber.left_out.retain(|old| left_out.iter().all(|new| new.symbol != old.symbol));
+        subscriber.left_out.extend(left_out);
+        let excess = subscriber.left_out.len().saturating_sub(LEFT_OUT_MAX);
+        subscriber.left_out.drain(..excess);
+    }
+
+    /// Returns the types of a connection's subscription to a stored security.
+    pub(super) fn types(&self, connection: access::ConnectionId, symbol: &Symbol) -> SubTypes {
+        let has = |kind: &SubType| self.registry.has(id(connection), symbol, *kind);
+        SubType::ALL.into_iter().filter(has).collect()
+    }
+
+    /// Ends subscriptions of a connection, and removes their queued pushes.
+    pub(super) fn unsubscribe(
+        &mut self,
+        connection: access::ConnectionId,
+        symbols: &[Symbol],
+        types: SubTypes,
+    ) {
+        for symbol in symbols {
+            self.registry.unsubscribe(id(connection), symbol, types);
+        }
+        self.remove_queued(id(connection));
+    }
+
+    /// Ends all subscriptions of a connection, and removes their queued pushes.
+    pub(super) fn unsubscribe_all(&mut self, connection: access::ConnectionId) {
+        self.registry.unsubscribe_all(id(connection));
+        self.remove_queued(id(connection));
+    }
+
+    fn remove_queued(&self, connection: ConnectionId) {
+        if let Some(subscriber) = self.connections.get(&connection) {
+            let is_subscribed = |symbol: &Symbol, kind| self.registry.has(connection, symbol, kind);
+            subscriber.mailbox.retain_quotes(is_subscribed);
+        }
+    }
+
+    pub(super) fn leave(&mut self, connection: access::ConnectionId) {
+        if self.connections.remove(&id(connection)).is_some() {
+            self.registry.unsubscribe_all(id(connection));
+        }
+    }
+
+    pub(super) fn of_connection(&self, connection: access::ConnectionId) -> Subscribed {
+        let id = id(connection);
+        Subscribed {
+            list: self.registry.list(id).map(|(symbol, types)| (symbol.clone(), types)).collect(),
+            waiting: self.registry.waiting(id).cloned().collect(),
+            left_out: self.connections.get(&id).map(|of| of.left_out.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Queues a push for its subscribers. `may_get` is called for each of them and can exclude it.
+    /// Returns the number of subscribers that got the push, and the longest queue.
+    pub(super) fn send(
+        &self,
+        push: Push,
+        encode: impl Fn(&Push) -> bytes::Bytes,
+        mut may_get: impl FnMut(ConnectionId) -> bool,
+    ) -> Sent {
+        let (session, kind) = (push.session(), push.sub_type());
+        let mut sent = Sent::default();
+        let mut encoded: Option<Arc<EncodedPush>> = None;
+        let mut push = Some(push);
+        let Some(symbol) = push.as_ref().map(|push| push.symbol().clone()) else { return sent };
+        for connection in self.registry.recipients(&symbol, kind) {
+            let Some(subscriber) = self.connections.get(&connection) else { continue };
+            if !subscriber.sees(session) || !may_get(connection) {
+                continue;
+            }
+            // Encoded once, for the first subscriber.
+            if encoded.is_none() {
+                encoded = push.take().map(|push| Arc::new(EncodedPush::new(push, &encode)));
+            }
+            let Some(encoded) = &encoded else { break };
+            // A connection that is closed or too slow removes itself.
+            if let Ok(waiting) = subscriber.mailbox.put_quote(encoded) {
+                sent.count += 1;
+                if waiting > sent.longest_queue {
+                    sent.longest_queue = waiting;
+                    sent.slowest = Some(subscriber.mailbox.clone());
+                }
+            }
+        }
+        sent
+    }
+
+    /// Returns whether a connection gets overnight pushes.
+    pub(super) fn sees_overnight(&self, connection: ConnectionId) -> bool {
+        self.connections.get(&connection).is_some_and(|subscriber| subscriber.overnight)
+    }
+
+    /// Queues a push for one connection.
+    pub(super) fn send_to(&self, connection: ConnectionId, push: Push, encode: impl Fn(&Push) -> bytes::Bytes) {
+        if let Some(subscriber) = self.connections.get(&connection) {
+            // A connection that is closed or too slow removes itself.
+            subscriber.mailbox.put_quote(&Arc::new(EncodedPush::new(push, encode))).ok();
+        }
+    }
+}
+
+/// The result of sending a push.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    pub(super) count: usize,
+    pub(super) longest_queue: usize,
+    /// The mailbox with the longest queue.
+    pub(super) slowest: Option<Mailbox>,
+}
+
+impl Subscriber {
+    fn sees(&self, session: Session) -> bool {
+        session != Session::Overnight || self.overnight
+    }
+}
