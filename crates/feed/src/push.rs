@@ -70,16 +70,7 @@ pub struct Figures {
 
 /// Boards whose candles clients build of quotes.
 const INDEX_BOARDS: [&str; 11] = [
-    "USDJI",
-    "USNSDQ",
-    "USSector",
-    "HKHS",
-    "HKSector",
-    "CNIX",
-    "CNSector",
-    "STI",
-    "SGSector",
-    "SPXIndex",
+    "USDJI", "USNSDQ", "USSector", "HKHS", "HKSector", "CNIX", "CNSector", "STI", "SGSector", "SPXIndex",
     "VIXIndex",
 ];
 

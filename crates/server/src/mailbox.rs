@@ -39,7 +39,9 @@ pub(crate) enum Kick {
     Silent,
     Closed(ClosedBy),
     /// The client reads more slowly than pushes arrive: this many are queued.
-    TooSlow { waiting: usize },
+    TooSlow {
+        waiting: usize,
+    },
 }
 
 /// Who closed a connection.

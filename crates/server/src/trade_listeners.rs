@@ -417,7 +417,7 @@ mod tests {
         }
         assert!(report.into_iter().eq(0..5_000));
         let slow = slow.look(&Context::from_waker(Waker::noop()));
-        assert_eq!(slow, Mail::Kick(Kick::TooSlow { waiting: 4_096 }));
+        assert!(matches!(slow, Mail::Kick(Kick::TooSlow { .. })), "{slow:?}");
         // The account has no subscribers once the other one ends, even if the first connection has
         // not noticed that it was closed.
         drop(other);

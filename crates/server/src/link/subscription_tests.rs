@@ -51,7 +51,8 @@ impl Pushed {
 }
 
 fn house(now: i64) -> House {
-    House::with_files(&[(Grain::Minute, MINUTES), (Grain::Day, DAYS)]).under(Arc::new(Stepped::at(Timestamp(now))))
+    House::with_files(&[(Grain::Minute, MINUTES), (Grain::Day, DAYS)])
+        .under(Arc::new(Stepped::at(Timestamp(now))))
 }
 
 /// Moves the clock as `POST /v1/admin/clock` does.

@@ -83,7 +83,9 @@ impl Publisher {
             core.with_reader(|reader| {
                 self.refresh(reader.version()?);
                 for symbol in &symbols {
-                    dues.extend(Stored::read(core, reader, symbol, from, until)?.replay().between(from, until));
+                    dues.extend(
+                        Stored::read(core, reader, symbol, from, until)?.replay().between(from, until),
+                    );
                 }
                 Ok::<_, HistoryError>(())
             })?;
@@ -101,6 +103,13 @@ impl Publisher {
         // Candles open and act at whole minutes.
         published.next = Some(Timestamp(now.0.saturating_add(60 - now.0.rem_euclid(60))));
         Ok(published)
+    }
+
+    /// Prepares for a subscription at `now`. For the first subscriber, pushes begin after `now`.
+    pub(super) fn begin(&mut self, now: Timestamp, is_first: bool) {
+        if is_first || self.until.is_none() {
+            *self = Publisher { until: Some(now), ..Publisher::default() };
+        }
     }
 
     /// Drops cached quotes if the store has changed.
@@ -130,8 +139,9 @@ impl Publisher {
                 _ => None,
             };
             let kind = push.sub_type();
-            let sent = subscriptions
-                .send(push, encode, |connection| !is_new.contains(&connection) && movement.may_get(connection));
+            let sent = subscriptions.send(push, encode, |connection| {
+                !is_new.contains(&connection) && movement.may_get(connection)
+            });
             movement.count(kind, &sent);
             // A connection that waited for the security gets its state, and later pushes as usual.
             for arrival in &arrivals {
@@ -155,12 +165,16 @@ impl Publisher {
             let symbols: Vec<Symbol> = {
                 let subscriptions = core.live.subscriptions();
                 let list = subscriptions.registry.list(connection);
-                list.filter(|(_, types)| types.contains(SubType::Quote)).map(|(symbol, _)| symbol.clone()).collect()
+                list.filter(|(_, types)| types.contains(SubType::Quote))
+                    .map(|(symbol, _)| symbol.clone())
+                    .collect()
             };
             for symbol in symbols {
                 let overnight = core.live.subscriptions().sees_overnight(connection);
                 match self.latest(core, &symbol, overnight) {
-                    Ok(Some(push)) => core.live.subscriptions().send_to(connection, Push::Quote(push.first()), encode),
+                    Ok(Some(push)) => {
+                        core.live.subscriptions().send_to(connection, Push::Quote(push.first()), encode)
+                    }
                     Ok(None) => {}
                     Err(error) => tracing::error!(%error, "cannot push a final state"),
                 }
@@ -195,7 +209,8 @@ impl Publisher {
         let dues = core.with_reader(|reader| {
             let stored = Stored::read(core, reader, symbol, since, until)?;
             let needed = if stored.board == Board::Index { SubType::Quote } else { SubType::Trades };
-            let dues = if types.contains(needed) { stored.replay().between(since, until) } else { Vec::new() };
+            let dues =
+                if types.contains(needed) { stored.replay().between(since, until) } else { Vec::new() };
             Ok::<_, HistoryError>((needed, dues))
         });
         let (needed, dues) = dues.map_err(Refusal::from)?;

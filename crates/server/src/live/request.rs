@@ -59,7 +59,12 @@ pub(crate) fn answer(core: &Core, request: &SubscriptionRequest) -> Result<Reply
         SUBSCRIBE => subscribe(core, request).map(Response::encode),
         UNSUBSCRIBE => unsubscribe(core, request).map(Response::encode),
         _ => {
-            core.access.admit_call(&caller.who, core.limits.calls, access::Freshness::Recent, core.uptime())?;
+            core.access.admit_call(
+                &caller.who,
+                core.limits.calls,
+                access::Freshness::Recent,
+                core.uptime(),
+            )?;
             Ok(Response::encode(list(core, request.connection)))
         }
     }
@@ -94,6 +99,7 @@ fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<Subscriptions
     // Held until the first pushes are queued, so that no later push precedes them.
     let mut publisher = core.live.publisher();
     let mut subscriptions = core.live.subscriptions();
+    publisher.begin(caller.now(), subscriptions.registry.symbols().next().is_none());
     let over = subscriptions.over_limit(&recipient, &mut wanted, limit);
     let is_long = message.symbol.len() > SYMBOLS_MAX;
     if first_push == FirstPush::Wanted && (over.is_some() || is_long) {

@@ -89,8 +89,12 @@ impl Subscriptions {
                 self.registry.list(*id).map(|(symbol, _)| symbol).chain(self.registry.waiting(*id))
             })
             .collect();
-        let new: BTreeSet<Symbol> =
-            wanted.iter().map(|wanted| &wanted.symbol).filter(|symbol| !used.contains(symbol)).cloned().collect();
+        let new: BTreeSet<Symbol> = wanted
+            .iter()
+            .map(|wanted| &wanted.symbol)
+            .filter(|symbol| !used.contains(symbol))
+            .cloned()
+            .collect();
         let room = limit.saturating_sub(used.len());
         if new.len() <= room {
             return None;
@@ -220,7 +224,12 @@ impl Subscriptions {
     }
 
     /// Queues a push for one connection.
-    pub(super) fn send_to(&self, connection: ConnectionId, push: Push, encode: impl Fn(&Push) -> bytes::Bytes) {
+    pub(super) fn send_to(
+        &self,
+        connection: ConnectionId,
+        push: Push,
+        encode: impl Fn(&Push) -> bytes::Bytes,
+    ) {
         if let Some(subscriber) = self.connections.get(&connection) {
             // A connection that is closed or too slow removes itself.
             subscriber.mailbox.put_quote(&Arc::new(EncodedPush::new(push, encode))).ok();

@@ -109,7 +109,9 @@ fn pairs() -> impl Iterator<Item = (TransportLabel, Task)> {
     let all =
         TransportLabel::ALL.iter().flat_map(|transport| Task::all().map(move |task| (*transport, task)));
     all.filter(|(transport, task)| match task {
-        Task::Heartbeat | Task::SignIn | Task::Resume | Task::Subscriptions | Task::Trade => *transport != TransportLabel::Http,
+        Task::Heartbeat | Task::SignIn | Task::Resume | Task::Subscriptions | Task::Trade => {
+            *transport != TransportLabel::Http
+        }
         Task::SocketToken
         | Task::Upgrade
         | Task::Account

@@ -172,10 +172,9 @@ fn refusals() -> Vec<Refusal> {
             Refusal::DiskFull => Refusal::Internal,
             // `TimedOut` and `TooManySubscriptions` are reported only on long connections and `Waits`
             // is never sent, so the chain ends with `Internal`.
-            Refusal::Internal
-            | Refusal::TimedOut
-            | Refusal::TooManySubscriptions(_)
-            | Refusal::Waits => return None,
+            Refusal::Internal | Refusal::TimedOut | Refusal::TooManySubscriptions(_) | Refusal::Waits => {
+                return None;
+            }
         })
     };
     std::iter::successors(Some(Refusal::Malformed(text.clone())), after).collect()
