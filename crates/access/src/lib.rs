@@ -76,7 +76,8 @@ mod watchlist;
 
 pub use access::{Access, Created, Freshness, NewAccount, TOKEN_LIFE_DEFAULT_S};
 pub use account::{
-    Account, CONNECTIONS_MAX, NAME_CHARS_MAX, ParseRegionError, Region, Role, Terms, TermsChange,
+    Account, CONNECTIONS_MAX, NAME_CHARS_MAX, ParseRegionError, Region, Role, SUBSCRIPTIONS_MAX, Terms,
+    TermsChange,
 };
 pub use admission_cache::AdmissionCache;
 pub use admit::{Allowance, Demand, NotOperator, Permit, Refusal, Ticket};
