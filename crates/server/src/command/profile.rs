@@ -62,8 +62,7 @@ impl Command for Profile {
         Ok(QuoteProfileResponse {
             member_id: account.id.0,
             quote_level: markets(permit),
-            // Quote subscriptions are not supported.
-            subscribe_limit: 0,
+            subscribe_limit: i32::try_from(account.terms.subscriptions).unwrap_or(i32::MAX),
             history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
             rate_limit: rate_limits(account.terms.rate_rule(), core.limits.calls),
             quote_level_detail: Some(packages(permit, &month, self.language)),
