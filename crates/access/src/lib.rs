@@ -119,8 +119,8 @@ pub use sign_on::{SignedOn, SlotLocation};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{LevelsFrom, Outlook, ParseLevelsFromError, Standing};
 pub use store::{
-    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, NodeRow, Revocation, SlotEnding, TallyDays,
-    WatchlistGroup, WatchlistId, Watchlists,
+    AccountId, AuditFilter, AuditId, AuditRow, Fit, FollowedSecurity, NodeRow, Reserved, Revocation,
+    SlotEnding, TallyDays, WatchlistGroup, WatchlistId, Watchlists,
 };
 pub use time::{Moment, Month, ParseInstantError, Present, parse_instant};
 pub use usage::{Preview, Quota, Usage};
