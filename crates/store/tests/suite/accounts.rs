@@ -13,7 +13,7 @@ use crate::fixture::{Home, NOW, fresh, symbol};
 
 const MONTH: &str = "2025-11";
 
-fn terms() -> AccountTerms {
+pub(crate) fn terms() -> AccountTerms {
     AccountTerms {
         level: 0,
         quota: None,
@@ -115,7 +115,7 @@ fn an_account_is_revoked_only_once() {
     assert_eq!((row.revoked_at, row.epoch), (Some(Timestamp(5)), 1));
 }
 
-fn change(accounts: &Accounts, id: AccountId, terms: &AccountTerms) -> Result<bool, StoreError> {
+pub(crate) fn change(accounts: &Accounts, id: AccountId, terms: &AccountTerms) -> Result<bool, StoreError> {
     accounts.change_terms(id, (NOW, "operator"), |_| Ok((terms.clone(), String::new())))
 }
 
