@@ -12,6 +12,8 @@ pub const NAME_CHARS_MAX: usize = 64;
 const _: () = assert!(NAME_CHARS_MAX == 64, "the message of `check_name` says so");
 pub const CONNECTIONS_MAX: u32 = 1_000;
 const CONNECTIONS_DEFAULT: u32 = 10;
+pub const SUBSCRIPTIONS_MAX: u32 = 100_000;
+const SUBSCRIPTIONS_DEFAULT: u32 = 500;
 
 /// Limits and settings of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct Terms {
     /// History rate limit; `None` for the service default.
     pub rate: Option<RateRule>,
     pub connections: u32,
+    /// Maximum number of distinct securities that all its connections subscribe to.
+    pub subscriptions: u32,
     /// Earliest times served; `None` for the server's setting.
     pub floors: Option<FloorTable>,
     /// Allows reading the paper account, but not placing or cancelling orders.
@@ -38,6 +42,7 @@ impl Default for Terms {
             quota: None,
             rate: None,
             connections: CONNECTIONS_DEFAULT,
+            subscriptions: SUBSCRIPTIONS_DEFAULT,
             floors: None,
             read_only: false,
             api_date: None,
@@ -46,8 +51,8 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// Returns terms without rate, quota, connection and floor limits, for the operator's own
-    /// accounts.
+    /// Returns terms without rate, quota, connection, subscription and floor limits, for the
+    /// operator's own accounts.
     pub fn unlimited() -> Terms {
         TermsChange::unlimited().applied(&Terms::default())
     }
@@ -62,7 +67,8 @@ impl Terms {
     }
 
     pub(crate) fn of(id: AccountId, row: AccountTerms) -> Result<Terms, AccessError> {
-        let AccountTerms { level, quota, rate, connections, floors, read_only, api_date } = row;
+        let AccountTerms { level, quota, rate, connections, subscriptions, floors, read_only, api_date } =
+            row;
         let level = match level {
             0 => None,
             set => Some(Level::new(set).ok_or_else(|| wrong(id, "level", &set.to_string()))?),
@@ -71,7 +77,7 @@ impl Terms {
         let floors = floors.map(|text| text.parse().map_err(|_| wrong(id, "floors", &text))).transpose()?;
         let api_date =
             api_date.map(|text| text.parse().map_err(|_| wrong(id, "api_date", &text))).transpose()?;
-        Ok(Terms { level, quota, rate, connections, floors, read_only, api_date })
+        Ok(Terms { level, quota, rate, connections, subscriptions, floors, read_only, api_date })
     }
 
     pub(crate) fn row(&self) -> Result<AccountTerms, AccessError> {
@@ -81,11 +87,17 @@ impl Terms {
         if !(1..=CONNECTIONS_MAX).contains(&self.connections) {
             return Err(AccessError::Terms(format!("an account has 1 to {CONNECTIONS_MAX} connections")));
         }
+        if self.subscriptions > SUBSCRIPTIONS_MAX {
+            return Err(AccessError::Terms(format!(
+                "an account has at most {SUBSCRIPTIONS_MAX} subscriptions"
+            )));
+        }
         Ok(AccountTerms {
             level: self.level.map_or(0, Level::number),
             quota: self.quota,
             rate: self.rate.map(|rate| rate.to_string()),
             connections: self.connections,
+            subscriptions: self.subscriptions,
             floors: self.floors.map(|floors| floors.to_string()),
             read_only: self.read_only,
             api_date: self.api_date.map(|date| date.to_string()),
@@ -100,6 +112,7 @@ pub struct TermsChange {
     pub quota: Option<Option<u32>>,
     pub rate: Option<Option<RateRule>>,
     pub connections: Option<u32>,
+    pub subscriptions: Option<u32>,
     pub floors: Option<Option<FloorTable>>,
     pub read_only: Option<bool>,
     pub api_date: Option<Option<Date>>,
@@ -107,12 +120,13 @@ pub struct TermsChange {
 
 impl From<&Terms> for TermsChange {
     fn from(terms: &Terms) -> TermsChange {
-        let Terms { level, quota, rate, connections, floors, read_only, api_date } = terms;
+        let Terms { level, quota, rate, connections, subscriptions, floors, read_only, api_date } = terms;
         TermsChange {
             level: Some(*level),
             quota: Some(*quota),
             rate: Some(*rate),
             connections: Some(*connections),
+            subscriptions: Some(*subscriptions),
             floors: Some(*floors),
             read_only: Some(*read_only),
             api_date: Some(*api_date),
@@ -127,6 +141,7 @@ impl TermsChange {
             quota: Some(Some(QUOTA_MAX)),
             rate: Some(Some(RateRule::Unlimited)),
             connections: Some(CONNECTIONS_MAX),
+            subscriptions: Some(SUBSCRIPTIONS_MAX),
             floors: Some(Some(FloorTable::NONE)),
             ..TermsChange::default()
         }
@@ -138,6 +153,7 @@ impl TermsChange {
             quota: Some(None),
             rate: Some(None),
             connections: Some(CONNECTIONS_DEFAULT),
+            subscriptions: Some(SUBSCRIPTIONS_DEFAULT),
             floors: Some(None),
             ..TermsChange::default()
         }
@@ -149,6 +165,7 @@ impl TermsChange {
             quota: self.quota.unwrap_or(terms.quota),
             rate: self.rate.unwrap_or(terms.rate),
             connections: self.connections.unwrap_or(terms.connections),
+            subscriptions: self.subscriptions.unwrap_or(terms.subscriptions),
             floors: self.floors.unwrap_or(terms.floors),
             read_only: self.read_only.unwrap_or(terms.read_only),
             api_date: self.api_date.unwrap_or(terms.api_date),
@@ -167,6 +184,7 @@ impl fmt::Display for Terms {
             write!(f, ", quota {quota}")?;
         }
         write!(f, ", rate {}, connections {}", self.rate_rule(), self.connections)?;
+        write!(f, ", subscriptions {}", self.subscriptions)?;
         if let Some(floors) = self.floors {
             write!(f, ", floors {floors}")?;
         }
@@ -313,6 +331,7 @@ mod tests {
             quota: Some(7),
             rate: Some(RateRule::Unlimited),
             connections: 3,
+            subscriptions: 0,
             floors: Some("HK.day=1995-01-03,US.minute=none".parse().unwrap()),
             read_only: true,
             api_date: Some("2024-08-01".parse().unwrap()),
@@ -345,7 +364,8 @@ mod tests {
             assert!(error.contains(field), "{error}");
         }
         assert!(Terms { quota: Some(QUOTA_MAX + 1), ..terms.clone() }.row().is_err());
-        assert!(Terms { connections: 0, ..terms }.row().is_err());
+        assert!(Terms { connections: 0, ..terms.clone() }.row().is_err());
+        assert!(Terms { subscriptions: SUBSCRIPTIONS_MAX + 1, ..terms }.row().is_err());
     }
 
     #[test]
@@ -360,6 +380,7 @@ mod tests {
             Terms { quota: None, ..lifted.clone() },
             Terms { rate: None, ..lifted.clone() },
             Terms { connections: 10, ..lifted.clone() },
+            Terms { subscriptions: 500, ..lifted.clone() },
             Terms { floors: None, ..lifted },
         ] {
             assert!(!limited.is_unlimited(), "{limited}");

@@ -35,6 +35,9 @@ struct Upkeep {
     strays: HashSet<i64>,
     without_slot: HashSet<i64>,
     slots_at: Option<Duration>,
+    /// Number of broken database connections. Each may have lost the last subscriptions, which are
+    /// committed asynchronously.
+    losses: u64,
 }
 
 /// Returns whether a limit must be enforced in memory because the database did not answer or has no
@@ -152,8 +155,18 @@ impl Cluster {
         drop(upkeep);
         if !slots.is_empty() {
             self.asked(shared.renew_slots(&slots))?;
+            self.registry.rewrite_subscriptions(slots.iter().map(|(id, _)| *id));
         }
         Ok(())
+    }
+
+    /// Writes subscriptions of this node's connections that the database may lack or still have.
+    pub(crate) fn write_subscriptions(&self, shared: &Shared) -> Result<(), AccessError> {
+        let losses = shared.connection_losses();
+        if std::mem::replace(&mut self.lock_upkeep().losses, losses) != losses {
+            self.registry.rewrite_all_subscriptions();
+        }
+        self.asked(self.registry.write_subscriptions(shared))
     }
 
     /// Returns the connections that this node must close. For connections that are already closed,

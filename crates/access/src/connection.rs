@@ -1,16 +1,19 @@
 //! Registry of open connections by account: signed on and not yet closed. `Lineage` links the
 //! successive connections of one client.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use market::Symbol;
 use store::{AccountId, NewSlot, Shared};
 
 use crate::secret::random;
 use crate::{AccessError, Slots};
+
+mod subscriptions;
 
 /// Identifies the successive connections of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +92,9 @@ pub(crate) struct Registry {
     inner: Mutex<Inner>,
     /// Slots of all nodes; `None` without a shared database.
     shared: Option<Arc<Shared>>,
+    /// Held for reading while subscriptions change, and for writing while those in memory are
+    /// written to the database.
+    subscribing: RwLock<()>,
 }
 
 #[derive(Debug, Default)]
@@ -97,6 +103,9 @@ struct Inner {
     live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
     /// This node's slots in the shared database.
     slots: HashMap<ConnectionId, NewSlot>,
+    subscriptions: BTreeMap<ConnectionId, BTreeSet<Symbol>>,
+    /// Connections whose subscriptions in the database may differ.
+    unwritten: BTreeSet<ConnectionId>,
 }
 
 pub(crate) struct HeldSlot {
@@ -208,6 +217,8 @@ impl Registry {
 impl Inner {
     fn leave(&mut self, account: AccountId, id: ConnectionId) {
         self.slots.remove(&id);
+        self.subscriptions.remove(&id);
+        self.unwritten.remove(&id);
         if let Some(live) = self.live.get_mut(&account) {
             live.retain(|(known, _)| *known != id);
             if live.is_empty() {

@@ -76,7 +76,8 @@ mod watchlist;
 
 pub use access::{Access, Created, Freshness, NewAccount, TOKEN_LIFE_DEFAULT_S};
 pub use account::{
-    Account, CONNECTIONS_MAX, NAME_CHARS_MAX, ParseRegionError, Region, Role, Terms, TermsChange,
+    Account, CONNECTIONS_MAX, NAME_CHARS_MAX, ParseRegionError, Region, Role, SUBSCRIPTIONS_MAX, Terms,
+    TermsChange,
 };
 pub use admission_cache::AdmissionCache;
 pub use admit::{Allowance, Demand, NotOperator, Permit, Refusal, Ticket};
@@ -118,8 +119,8 @@ pub use sign_on::{SignedOn, SlotLocation};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{LevelsFrom, Outlook, ParseLevelsFromError, Standing};
 pub use store::{
-    AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, NodeRow, Revocation, SlotEnding, TallyDays,
-    WatchlistGroup, WatchlistId, Watchlists,
+    AccountId, AuditFilter, AuditId, AuditRow, Fit, FollowedSecurity, NodeRow, Reserved, Revocation,
+    SlotEnding, TallyDays, WatchlistGroup, WatchlistId, Watchlists,
 };
 pub use time::{Moment, Month, ParseInstantError, Present, parse_instant};
 pub use usage::{Preview, Quota, Usage};

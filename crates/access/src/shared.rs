@@ -127,6 +127,7 @@ impl Access {
             }
             if heartbeat.has_joined || self.cluster.health.is_unreachable() {
                 shared.renew_slots(&self.cluster.registry.slots())?;
+                self.cluster.registry.rewrite_all_subscriptions();
             }
             let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.slot(), *is_silent)).collect();
             shared.set_silent(&silent)?;
@@ -140,6 +141,7 @@ impl Access {
         self.cluster.health.find(heartbeat.nodes, heartbeat.now_us, uptime);
         self.forget_withdrawn(shared, uptime)?;
         self.cluster.compare_slots(shared, uptime)?;
+        self.cluster.write_subscriptions(shared)?;
         Ok(self.cluster.to_close(shared, heartbeat.ended))
     }
 

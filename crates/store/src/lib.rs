@@ -49,9 +49,9 @@ pub use candles::{
     StoredAction, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader, View, Writer,
 };
 pub use cluster::{
-    Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
-    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
-    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow,
+    Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
+    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Reserved, Shared, SignatureLimits,
+    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, SubscriptionRequest,
 };
 pub use engine::lock::{JobLock, ServerLock};
 pub use engine::sqlite::seal_as_it_is;

@@ -8,6 +8,7 @@
 mod fixture;
 #[path = "../../../store/tests/postgres/harness.rs"]
 mod harness;
+mod subscriptions;
 #[path = "../../../store/tests/postgres/wire.rs"]
 #[allow(dead_code, reason = "others use the rest of it")]
 mod wire;

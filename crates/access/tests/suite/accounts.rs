@@ -34,6 +34,7 @@ fn accounts_are_listed_with_their_terms() {
         quota: Some(5),
         rate: Some(RateRule::Unlimited),
         connections: 2,
+        subscriptions: 7,
         floors: Some(market::FloorTable::NONE),
         read_only: true,
         api_date: Some("2024-08-01".parse().unwrap()),

@@ -18,3 +18,4 @@ mod reports;
 mod secrets;
 mod sign_in_links;
 mod sign_on;
+mod subscriptions;

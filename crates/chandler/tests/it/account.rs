@@ -62,7 +62,7 @@ fn secrets_are_shown_once() {
 fn terms_are_stored_as_given() {
     let world = world();
     world.ok(&["account", "create", "plain"]);
-    let options = "--markets hk,cn --overnight --level 3 --quota 7 --rate 5/10 --connections 2 --floors hk.day=1995-01-03 \
+    let options = "--markets hk,cn --overnight --level 3 --quota 7 --rate 5/10 --connections 2 --subscriptions 7 --floors hk.day=1995-01-03 \
         --api-date 2024-08-01";
     let arguments: Vec<&str> =
         ["account", "create", "special"].into_iter().chain(options.split(' ')).collect();
@@ -71,11 +71,11 @@ fn terms_are_stored_as_given() {
     let terms = |index: usize| accounts[index]["terms"].to_string();
     assert_eq!(
         terms(0),
-        r#"{"api_date":null,"connections":10,"floors":null,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30","read_only":false,"unlimited":false}"#
+        r#"{"api_date":null,"connections":10,"floors":null,"level":1,"markets":["HK","US","CN","SG"],"overnight":false,"own_level":null,"own_quota":null,"quota":100,"rate":"60/30","read_only":false,"subscriptions":500,"unlimited":false}"#
     );
     assert_eq!(
         terms(1),
-        r#"{"api_date":"2024-08-01","connections":2,"floors":"HK.day=1995-01-03","level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10","read_only":false,"unlimited":false}"#
+        r#"{"api_date":"2024-08-01","connections":2,"floors":"HK.day=1995-01-03","level":3,"markets":["HK","CN"],"overnight":true,"own_level":3,"own_quota":7,"quota":7,"rate":"5/10","read_only":false,"subscriptions":7,"unlimited":false}"#
     );
     let table = world.ok(&["account", "list"]);
     assert!(
@@ -119,6 +119,7 @@ fn errors_are_one_line() {
         (&["account", "create", "bob", "--rate", "often"], 2, "60/30"),
         (&["account", "create", "bob", "--quota", "100001"], 2, "100000"),
         (&["account", "create", "bob", "--connections", "0"], 2, "connections"),
+        (&["account", "create", "bob", "--subscriptions", "100001"], 2, "100000"),
         (&["account", "create", "bob", "--floors", "old"], 2, "published"),
         (&["account", "create", "bob", "--url", "ftp://x"], 2, "http://127.0.0.1:8080"),
         (&["account", "create", ""], 2, "empty"),
@@ -163,17 +164,18 @@ fn unlimited_removes_every_limit() {
     let world = world();
     let created = world.json(&["account", "create", "me", "--unlimited", "--level", "2"]);
     let terms = |account: &serde_json::Value| {
-        ["unlimited", "quota", "rate", "connections", "floors", "own_level"]
+        ["unlimited", "quota", "rate", "connections", "subscriptions", "floors", "own_level"]
             .map(|name| account["terms"][name].to_string())
     };
-    assert_eq!(terms(&created), ["true", "100000", "\"unlimited\"", "1000", "\"none\"", "2"]);
+    assert_eq!(terms(&created), ["true", "100000", "\"unlimited\"", "1000", "100000", "\"none\"", "2"]);
     let off = world.json(&["account", "set", "me", "--unlimited=off"]);
-    assert_eq!(terms(&off), ["false", "400", "\"60/30\"", "10", "null", "2"]);
+    assert_eq!(terms(&off), ["false", "400", "\"60/30\"", "10", "500", "null", "2"]);
     let shown = world.ok(&["account", "set", "me", "--unlimited"]);
-    assert!(shown.contains("unlimited (rate, quota, connections, floors)"), "{shown}");
+    assert!(shown.contains("unlimited (rate, quota, connections, subscriptions, floors)"), "{shown}");
     for arguments in [
         &["account", "create", "you", "--unlimited", "--quota", "7"][..],
         &["account", "set", "me", "--unlimited", "--rate", "60/30"],
+        &["account", "set", "me", "--unlimited", "--subscriptions", "5"],
         &["account", "set", "me", "--unlimited=perhaps"],
     ] {
         assert_eq!(world.run(arguments).code, Some(2), "{arguments:?}");

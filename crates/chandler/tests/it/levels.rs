@@ -143,17 +143,21 @@ fn rights_are_granted_until_a_day_and_withdrawn() {
 #[test]
 fn limits_and_levels_can_be_overridden_and_reset() {
     let world = world();
-    let text = world.ok(&["account", "set", "ann", "--level", "4", "--connections", "2"]);
+    let text =
+        world.ok(&["account", "set", "ann", "--level", "4", "--connections", "2", "--subscriptions", "9"]);
     assert!(text.contains("1000 securities a month (level 4: set by the operator)"), "{text}");
     let text = world.ok(&["account", "set", "ann", "--quota", "5", "--rate", "5/10"]);
-    assert!(text.contains("5 securities a month, 5 requests in 10 s, 2 connections"), "{text}");
+    assert!(
+        text.contains("5 securities a month, 5 requests in 10 s, 2 connections, 9 subscriptions"),
+        "{text}"
+    );
     let text = world.ok(&["account", "set", "ann", "--level", "earned", "--quota", "none", "--rate", "none"]);
     assert!(
         text.contains("100 securities a month (level 1:") && text.contains("60 requests in 30 s"),
         "{text}"
     );
     let text = world.ok(&["account", "set", "ann", "--floors", "none"]);
-    assert!(text.contains("2 connections, floors none"), "{text}");
+    assert!(text.contains("2 connections, 9 subscriptions, floors none"), "{text}");
     assert!(world.ok(&["account", "show", "ann"]).contains("floors none"));
     let audit = world.json(&["audit", "--account", "ann", "--limit", "1"]);
     assert!(audit[0].to_string().contains("floors none"), "{audit}");

@@ -104,6 +104,7 @@ impl House {
             quota: None,
             rate: None,
             connections: 10,
+            subscriptions: 500,
             floors: None,
             read_only: false,
             api_date: None,

@@ -6,8 +6,8 @@ import {
 } from '../src/dashboard/admin/forms.js';
 
 const TERMS = {
-  level: null, quota: null, rate: '60/30', connections: 10, floors: null, read_only: false, api_date: null,
-  text: 'level earned, rate 60/30, connections 10',
+  level: null, quota: null, rate: '60/30', connections: 10, subscriptions: 500, floors: null, read_only: false, api_date: null,
+  text: 'level earned, rate 60/30, connections 10, subscriptions 500',
 };
 
 test('a form of terms sends changed fields, and emptied ones as null', () => {
@@ -22,6 +22,8 @@ test('a form of terms sends changed fields, and emptied ones as null', () => {
     ['rate', ' 60/30 ', {}],
     ['connections', '3', { connections: 3 }],
     ['connections', '', {}],
+    ['subscriptions', '0', { subscriptions: 0 }],
+    ['subscriptions', '', {}],
     ['floors', 'none', { floors: 'none' }],
     ['read_only', true, { read_only: true }],
     ['api_date', '2024-08-01', { api_date: '2024-08-01' }],
@@ -34,8 +36,8 @@ test('a form of terms sends changed fields, and emptied ones as null', () => {
 test('lifting all limits is one change, and its undo another', () => {
   const before = fieldsOf(TERMS);
   const change = termsChange(before, { ...before, ...UNLIMITED });
-  assert.deepEqual(change, { quota: 100000, rate: 'unlimited', connections: 1000, floors: 'none' });
-  assert.deepEqual(undoOf(TERMS, change), { quota: null, rate: '60/30', connections: 10, floors: null });
+  assert.deepEqual(change, { quota: 100000, rate: 'unlimited', connections: 1000, subscriptions: 100000, floors: 'none' });
+  assert.deepEqual(undoOf(TERMS, change), { quota: null, rate: '60/30', connections: 10, subscriptions: 500, floors: null });
 });
 
 test('a new account sends only values that are not defaults', () => {
@@ -47,7 +49,7 @@ test('a new account sends only values that are not defaults', () => {
   assert.deepEqual(newAccount({ ...plain, packages: ['HK', 'US', 'CN', 'SG', 'US_OVERNIGHT'], ...UNLIMITED }), {
     name: 'ann',
     packages: ['HK', 'US', 'CN', 'SG', 'US_OVERNIGHT'],
-    terms: { quota: 100000, rate: 'unlimited', connections: 1000, floors: 'none' },
+    terms: { quota: 100000, rate: 'unlimited', connections: 1000, subscriptions: 100000, floors: 'none' },
   });
 });
 

@@ -15,7 +15,6 @@ use super::definition::{Command, Context, Pace, Subject};
 use crate::caller::{Caller, Language};
 use crate::core::Core;
 use crate::dispatch::CommandRow;
-use crate::live::SUBSCRIPTIONS_DEFAULT;
 use crate::refusal::Refusal;
 
 /// Markets in the table that clients print: the market code, the package whose absence triggers a
@@ -63,7 +62,7 @@ impl Command for Profile {
         Ok(QuoteProfileResponse {
             member_id: account.id.0,
             quote_level: markets(permit),
-            subscribe_limit: i32::try_from(SUBSCRIPTIONS_DEFAULT).unwrap_or(i32::MAX),
+            subscribe_limit: i32::try_from(account.terms.subscriptions).unwrap_or(i32::MAX),
             history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
             rate_limit: rate_limits(account.terms.rate_rule(), core.limits.calls),
             quote_level_detail: Some(packages(permit, &month, self.language)),

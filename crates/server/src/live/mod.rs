@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use replay::Publisher;
 pub(crate) use replay::publish;
-pub(crate) use request::{Pull, SUBSCRIPTIONS_DEFAULT, SubscriptionRequest, answer, is_subscription};
+pub(crate) use request::{Pull, SubscriptionRequest, answer, is_subscription};
 pub(crate) use subscriptions::Subscribed;
 use subscriptions::Subscriptions;
 

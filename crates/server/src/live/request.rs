@@ -1,6 +1,6 @@
 //! Commands 5, 6 and 7: the subscriptions of one connection.
 
-use access::{Demand, Permit};
+use access::{Demand, Fit, Permit};
 use feed::{FirstPush, SubType, SubTypes};
 use market::{Symbol, Timestamp};
 use prost::Message;
@@ -14,9 +14,6 @@ use crate::caller::Caller;
 use crate::command::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::core::Core;
 use crate::refusal::Refusal;
-
-/// Maximum number of securities that an account subscribes to, on all its connections together.
-pub(crate) const SUBSCRIPTIONS_DEFAULT: usize = 500;
 
 const MALFORMED: &str = "malformed";
 const NO_RIGHT: &str = "no right";
@@ -94,25 +91,14 @@ fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<Subscriptions
         overnight: caller.overnight && permit.overnight(),
     };
     let (mut wanted, mut left_out) = sort_out(core, caller, &permit, &message.symbol)?;
-    let limit = SUBSCRIPTIONS_DEFAULT;
+    let over = reserve(core, &permit, request, &message, &wanted)?;
+    wanted.retain(|wanted| over.binary_search(&wanted.symbol).is_err());
+    left_out.extend(over.iter().map(|symbol| left(symbol.as_str(), OVER_LIMIT)));
 
     // Held until the first pushes are queued, so that no later push precedes them.
     let mut publisher = core.live.publisher();
     let mut subscriptions = core.live.subscriptions();
     publisher.begin(caller.now(), subscriptions.registry.symbols().next().is_none());
-    let over = subscriptions.over_limit(&recipient, &mut wanted, limit);
-    let is_long = message.symbol.len() > SYMBOLS_MAX;
-    if first_push == FirstPush::Wanted && (over.is_some() || is_long) {
-        let used = over.as_ref().map_or(0, |(over, _)| over.used);
-        let more = over.as_ref().map_or(wanted.len(), |(over, _)| over.more);
-        return Err(Refusal::TooManySubscriptions(format!(
-            "too many subscriptions: {used} of {limit} used, {more} more asked"
-        )));
-    }
-    if let Some((_, omitted)) = over {
-        let omitted = omitted.iter().map(|symbol| left(symbol.as_str(), OVER_LIMIT));
-        left_out.extend(omitted);
-    }
     let had: Vec<SubTypes> =
         wanted.iter().map(|wanted| subscriptions.types(recipient.id, &wanted.symbol)).collect();
     subscriptions.subscribe(&recipient, &wanted, types, first_push);
@@ -136,6 +122,35 @@ fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<Subscriptions
     // The publisher may have had nothing to do so far.
     core.live.sooner().notify_one();
     Ok(response)
+}
+
+/// Counts the securities of a request toward the account's limit on all nodes. Returns those that
+/// do not fit, ascending. A request for first pushes is refused instead; after a reconnect clients
+/// do not want any, and would repeat a refused request forever.
+fn reserve(
+    core: &Core,
+    permit: &Permit,
+    request: &SubscriptionRequest,
+    message: &SubscribeRequest,
+    wanted: &[Wanted],
+) -> Result<Vec<Symbol>, Refusal> {
+    let (account, limit) = (permit.account().id, permit.account().terms.subscriptions);
+    let symbols: Vec<Symbol> = wanted.iter().map(|wanted| wanted.symbol.clone()).collect();
+    let too_many = |used: usize, more: usize| {
+        let text = format!("too many subscriptions: {used} of {limit} used, {more} more asked");
+        Refusal::TooManySubscriptions(text)
+    };
+    let fit = if message.is_first_push { Fit::AllOrNothing } else { Fit::Smallest };
+    if message.is_first_push && message.symbol.len() > SYMBOLS_MAX {
+        let used = core.live.subscriptions().securities(account);
+        return Err(too_many(used, message.symbol.len()));
+    }
+    let reserved = core.access.reserve_subscriptions(account, request.connection, &symbols, (limit, fit));
+    let reserved = reserved.map_err(|error| Refusal::of_access(&error))?;
+    if message.is_first_push && !reserved.over.is_empty() {
+        return Err(too_many(reserved.used, reserved.over.len()));
+    }
+    Ok(reserved.over)
 }
 
 /// Divides the symbols of a request into those to subscribe to, in request order, and those to
@@ -187,17 +202,17 @@ fn left(symbol: &str, reason: &'static str) -> LeftOut {
 
 fn unsubscribe(core: &Core, request: &SubscriptionRequest) -> Result<UnsubscribeResponse, Refusal> {
     let message = UnsubscribeRequest::decode(&*request.body).map_err(|error| undecodable(&error))?;
-    let mut subscriptions = match message.unsub_all {
-        true => core.live.subscriptions(),
-        false => {
-            let types = types(&message.sub_type)?;
-            let symbols: Vec<Symbol> = message.symbol.iter().filter_map(|text| text.parse().ok()).collect();
-            let mut subscriptions = core.live.subscriptions();
-            subscriptions.unsubscribe(request.connection, &symbols, types);
-            return Ok(UnsubscribeResponse {});
-        }
-    };
-    subscriptions.unsubscribe_all(request.connection);
+    if message.unsub_all {
+        core.live.subscriptions().unsubscribe_all(request.connection);
+        core.access.release_subscriptions(request.connection, None);
+        return Ok(UnsubscribeResponse {});
+    }
+    let types = types(&message.sub_type)?;
+    let symbols: Vec<Symbol> = message.symbol.iter().filter_map(|text| text.parse().ok()).collect();
+    let ended = core.live.subscriptions().unsubscribe(request.connection, &symbols, types);
+    if !ended.is_empty() {
+        core.access.release_subscriptions(request.connection, Some(&ended));
+    }
     Ok(UnsubscribeResponse {})
 }
 

@@ -63,46 +63,18 @@ pub(super) struct Wanted {
     pub(super) is_stored: bool,
 }
 
-/// The request exceeds the account's limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OverLimit {
-    pub(super) used: usize,
-    pub(super) more: usize,
-}
-
 fn id(connection: access::ConnectionId) -> ConnectionId {
     ConnectionId(connection.number())
 }
 
 impl Subscriptions {
-    /// Removes the securities that exceed the account's limit from a request, the largest symbols
-    /// first. Returns them, and the figures of the refusal if there are any.
-    pub(super) fn over_limit(
-        &self,
-        recipient: &Recipient,
-        wanted: &mut Vec<Wanted>,
-        limit: usize,
-    ) -> Option<(OverLimit, Vec<Symbol>)> {
-        let of_account = self.connections.iter().filter(|(_, other)| other.account == recipient.account);
-        let used: BTreeSet<&Symbol> = of_account
-            .flat_map(|(id, _)| {
-                self.registry.list(*id).map(|(symbol, _)| symbol).chain(self.registry.waiting(*id))
-            })
-            .collect();
-        let new: BTreeSet<Symbol> = wanted
-            .iter()
-            .map(|wanted| &wanted.symbol)
-            .filter(|symbol| !used.contains(symbol))
-            .cloned()
-            .collect();
-        let room = limit.saturating_sub(used.len());
-        if new.len() <= room {
-            return None;
-        }
-        let over = OverLimit { used: used.len(), more: new.len() };
-        let omitted: Vec<Symbol> = new.into_iter().skip(room).collect();
-        wanted.retain(|wanted| omitted.binary_search(&wanted.symbol).is_err());
-        Some((over, omitted))
+    /// Returns the number of distinct securities of an account on this server.
+    pub(super) fn securities(&self, account: AccountId) -> usize {
+        let of_account = self.connections.iter().filter(|(_, subscriber)| subscriber.account == account);
+        let symbols = of_account.flat_map(|(id, _)| {
+            self.registry.list(*id).map(|(symbol, _)| symbol).chain(self.registry.waiting(*id))
+        });
+        symbols.collect::<BTreeSet<&Symbol>>().len()
     }
 
     /// Subscribes a connection.
@@ -142,17 +114,23 @@ impl Subscriptions {
         SubType::ALL.into_iter().filter(has).collect()
     }
 
-    /// Ends subscriptions of a connection, and removes their queued pushes.
+    /// Ends subscriptions of a connection, and removes their queued pushes. Returns the securities
+    /// that the connection no longer has in any type.
     pub(super) fn unsubscribe(
         &mut self,
         connection: access::ConnectionId,
         symbols: &[Symbol],
         types: SubTypes,
-    ) {
+    ) -> Vec<Symbol> {
         for symbol in symbols {
             self.registry.unsubscribe(id(connection), symbol, types);
         }
         self.remove_queued(id(connection));
+        let is_left = |symbol: &&Symbol| {
+            let mut waiting = self.registry.waiting(id(connection));
+            !self.types(connection, symbol).is_empty() || waiting.any(|waiting| waiting == *symbol)
+        };
+        symbols.iter().filter(|symbol| !is_left(symbol)).cloned().collect()
     }
 
     /// Ends all subscriptions of a connection, and removes their queued pushes.

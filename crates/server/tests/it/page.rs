@@ -65,11 +65,12 @@ fn the_page_has_the_account_limits() {
     let text = format!(
         "// What an account may be called and allowed at most, and what it may see. Written by crates/server/tests/it/page.rs from the crate `access`:\n\
          // UPDATE_EXPECT=1 cargo test -p server --test it page\n\
-         export const ACCOUNT_LIMITS = {{ name: {}, quota: {}, connections: {} }};\n\
+         export const ACCOUNT_LIMITS = {{ name: {}, quota: {}, connections: {}, subscriptions: {} }};\n\
          export const PACKAGES = [{}];\nexport const MARKETS = [{}];\n",
         access::NAME_CHARS_MAX,
         access::QUOTA_MAX,
         access::CONNECTIONS_MAX,
+        access::SUBSCRIPTIONS_MAX,
         names(&access::Right::ALL),
         names(&access::Right::MARKETS),
     );

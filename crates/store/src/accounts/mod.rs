@@ -67,6 +67,8 @@ pub struct AccountTerms {
     /// Overrides the service's rate limit.
     pub rate: Option<String>,
     pub connections: u32,
+    /// Maximum number of distinct securities that all its connections subscribe to.
+    pub subscriptions: u32,
     /// Overrides the earliest times that the server serves.
     pub floors: Option<String>,
     /// If set, the account may read its trading data but not change it.
@@ -251,6 +253,7 @@ impl Accounts {
                     terms.quota,
                     &terms.rate,
                     terms.connections,
+                    terms.subscriptions,
                     &terms.floors,
                     terms.read_only,
                     &terms.api_date,
@@ -289,11 +292,13 @@ impl Accounts {
     ) -> Result<bool, E> {
         self.decide(|db| {
             let Some(account) = db.first(sql::ACCOUNT, [id.0], AccountRow::read)? else { return Ok(false) };
-            let (AccountTerms { level, quota, rate, connections, floors, read_only, api_date }, reason) =
-                decide(account.terms)?;
+            let (terms, reason) = decide(account.terms)?;
+            let AccountTerms { level, quota, rate, connections, subscriptions, floors, read_only, api_date } =
+                terms;
             let texts = [&rate, &floors, &api_date].map(|text| text.as_deref().unwrap_or_default());
             check_texts("terms", &texts)?;
-            db.run(sql::CHANGE_TERMS, (level, quota, rate, connections, floors, read_only, api_date, id.0))?;
+            let values = (level, quota, rate, connections, subscriptions, floors, read_only, api_date, id.0);
+            db.run(sql::CHANGE_TERMS, values)?;
             audit::write(db, Some(id), "account.changed", &AuditNote { at, actor, reason: &reason })?;
             count_change(db, &[id])?;
             Ok(true)
@@ -503,9 +508,10 @@ impl AccountRow {
                 quota: row.get::<Option<i64>>(8)?.map(|_| small(row, 8)).transpose()?,
                 rate: row.get(9)?,
                 connections: small(row, 10)?,
-                floors: row.get(11)?,
-                read_only: row.get(12)?,
-                api_date: row.get(13)?,
+                subscriptions: small(row, 11)?,
+                floors: row.get(12)?,
+                read_only: row.get(13)?,
+                api_date: row.get(14)?,
             },
             rights: Vec::new(),
         })

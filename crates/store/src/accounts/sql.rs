@@ -5,7 +5,7 @@ use crate::engine::statements::statements;
 macro_rules! select_account {
     () => {
         "select id, name, region, created_at, revoked_at, epoch, role, level, quota, rate, connections, \
-         floors, read_only, api_date from sealed_account "
+         subscriptions, floors, read_only, api_date from sealed_account "
     };
 }
 macro_rules! select_credential {
@@ -23,11 +23,12 @@ statements! {
     ANY_ACCOUNT: "find accounts", "select exists (select 1 from sealed_account)";
     ADD_ACCOUNT: "add an account",
         "insert into account \
-         (id, name, region, role, created_at, epoch, level, quota, rate, connections, floors, read_only, \
-         api_date) values ($1, $2, $3, $4, $5, 0, $6, $7, $8, $9, $10, $11, $12) on conflict (name) do nothing";
+         (id, name, region, role, created_at, epoch, level, quota, rate, connections, subscriptions, floors, \
+         read_only, api_date) values ($1, $2, $3, $4, $5, 0, $6, $7, $8, $9, $10, $11, $12, $13) \
+         on conflict (name) do nothing";
     CHANGE_TERMS: "change an account",
-        "update account set level = $1, quota = $2, rate = $3, connections = $4, floors = $5, \
-         read_only = $6, api_date = $7 where id = $8";
+        "update account set level = $1, quota = $2, rate = $3, connections = $4, \
+         subscriptions = $5, floors = $6, read_only = $7, api_date = $8 where id = $9";
     REVOKE: "revoke an account",
         "update account set revoked_at = $1, epoch = epoch + 1 where id = $2 and revoked_at is null";
     OTHER_OF_ROLE: "find another account of a role",

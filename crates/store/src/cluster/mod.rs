@@ -1,5 +1,5 @@
-//! State shared by all nodes of a database: rate limits, one-time passwords, connections, used
-//! signatures, and failed sign-ins. PostgreSQL only
+//! State shared by all nodes of a database: rate limits, one-time passwords, connections and their
+//! subscriptions, used signatures, and failed sign-ins. PostgreSQL only
 //! ([`Accounts::shared`](crate::Accounts::shared)): with SQLite there is one server, which holds
 //! this state in memory.
 //!
@@ -26,6 +26,7 @@ mod paces;
 mod rates;
 mod single_use;
 mod slots;
+mod subscriptions;
 mod sweep;
 
 pub use arrivals::Arrival;
@@ -35,6 +36,7 @@ pub use paces::{PaceLimit, PaceTake};
 pub use rates::{RateAsk, RateDecision, RateTimes};
 pub use single_use::{IssuedPassword, NewPassword, SignatureLimits, SignatureOutcome};
 pub use slots::{NewSlot, SlotEnding, SlotOutcome, SlotRequest, SlotRow};
+pub use subscriptions::{Fit, Reserved, SubscriptionRequest};
 
 /// State shared by all nodes of a database.
 #[derive(Debug)]

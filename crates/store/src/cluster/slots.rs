@@ -345,6 +345,7 @@ pub(super) mod sql {
             )
         };
     }
+    pub(crate) use live;
 
     /// An account's connections on live nodes.
     pub(crate) const OF_ACCOUNT: Sql = Sql::new(

@@ -48,13 +48,17 @@ pub(crate) const ALL: &[Migration] = &[Migration {
 }];
 
 /// Migrations of `accounts.db`, numbered independently.
-pub(crate) const ACCOUNTS: &[Migration] = &[Migration {
-    replaces: &[
-        "312a529ee50f42fdcd1ebeb7b44df4975d359f2090ba8b712bd32c621f4bc498",
-        "6e2330d3b47d5eb3753fe1ec0947270ef7de40e1fa86645db6c34dbbbb686d86",
-    ],
-    ..step!(12, "accounts", "accounts")
-}];
+pub(crate) const ACCOUNTS: &[Migration] = &[
+    Migration {
+        replaces: &[
+            "312a529ee50f42fdcd1ebeb7b44df4975d359f2090ba8b712bd32c621f4bc498",
+            "6e2330d3b47d5eb3753fe1ec0947270ef7de40e1fa86645db6c34dbbbb686d86",
+        ],
+        ..step!(12, "accounts", "accounts")
+    },
+    // Nodes that do not know the limit have no subscriptions to count.
+    Migration { oldest: 12, ..step!(13, "subscriptions", "accounts-13-subscriptions") },
+];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {
     migrations.last().map_or(0, |migration| migration.version)

@@ -74,6 +74,15 @@ impl Home {
         );
     }
 
+    /// Undoes the migrations of the accounts after the baseline.
+    pub(crate) fn undo_steps(&self) {
+        self.damage(
+            "accounts",
+            "alter table account drop column subscriptions; drop table subscription; \
+             delete from migration where version > 12",
+        );
+    }
+
     /// Changes the digest of the only migration.
     pub(crate) fn set_digest(&self, part: &str, hex: &str) {
         self.damage(part, &format!("update migration set digest = '\\x{hex}' where version > 0"));

@@ -53,4 +53,5 @@ mod nodes;
 mod same_names;
 mod servers;
 mod shared;
+mod subscriptions;
 mod wire;

@@ -5,23 +5,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use store::{
-    AccountId, Accounts, AuditNote, GuardKey, GuardRow, NewPassword, NewSlot, NodeId, PaceLimit, RateAsk,
-    RateDecision, Shared, SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest,
-    StoreError,
+    AccountId, Accounts, AuditNote, Fit, GuardKey, GuardRow, NewPassword, NewSlot, NodeId, PaceLimit,
+    RateAsk, RateDecision, Shared, SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest,
+    StoreError, SubscriptionRequest,
 };
 
 use crate::accounts::add;
-use crate::fixture::{Home, NOW};
+use crate::fixture::{Home, NOW, symbol};
 
 const SIXTY: RateAsk = RateAsk { requests: 60, within: Duration::from_secs(30), calls: 1 };
 
 /// A server node on the shared database.
-struct Node {
-    accounts: Accounts,
+pub(crate) struct Node {
+    pub(crate) accounts: Accounts,
 }
 
 impl Node {
-    fn join(home: &Home, number: u8) -> Node {
+    pub(crate) fn join(home: &Home, number: u8) -> Node {
         let accounts = Accounts::open(home, NOW).unwrap();
         let node = Node { accounts };
         node.shared().join(NodeId([number; 16]));
@@ -29,7 +29,7 @@ impl Node {
         node
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         self.accounts.shared().unwrap()
     }
 }
@@ -144,6 +144,7 @@ fn a_resuming_node_commits_asynchronously() {
            return coalesce(new, old); end $$; \
          create trigger waits before insert or update on rate_window for each row execute function waits(); \
          create trigger waits before insert or update or delete on seat for each row execute function waits(); \
+         create trigger waits before insert or delete on subscription for each row execute function waits(); \
          create trigger waits before insert or update on node for each row execute function waits()",
     );
     node.shared().heartbeat("node 1").unwrap();
@@ -152,6 +153,12 @@ fn a_resuming_node_commits_asynchronously() {
     node.shared().leave(1 << 61);
     node.shared().heartbeat("node 1").unwrap();
     assert_eq!(node.shared().online(ann).unwrap(), 1);
+    let symbols = &["700.HK", "5.HK"].map(symbol).into();
+    let fit = Fit::AllOrNothing;
+    let request = SubscriptionRequest { account: ann, slot: 1 << 62, symbols, limit: 2, fit };
+    assert_eq!(node.shared().reserve_subscriptions(&request).unwrap().used, 2);
+    node.shared().write_subscriptions(1 << 62, &[symbol("700.HK")].into()).unwrap();
+    node.shared().release_subscriptions(1 << 62, symbols).unwrap();
 }
 
 #[test]
@@ -219,7 +226,7 @@ fn pace_limits_are_shared_and_atomic() {
     assert!(both(1).is_ok());
 }
 
-fn slot(account: AccountId, lineage: u8) -> NewSlot {
+pub(crate) fn slot(account: AccountId, lineage: u8) -> NewSlot {
     NewSlot {
         account,
         lineage: [lineage; 16],
@@ -229,11 +236,11 @@ fn slot(account: AccountId, lineage: u8) -> NewSlot {
     }
 }
 
-fn sit(node: &Node, slot: &NewSlot, limit: u32) -> SlotOutcome {
+pub(crate) fn sit(node: &Node, slot: &NewSlot, limit: u32) -> SlotOutcome {
     node.shared().sit(&SlotRequest { slot, limit, present: None, password: None }).unwrap()
 }
 
-fn with_slot(outcome: &SlotOutcome) -> (i64, u32) {
+pub(crate) fn with_slot(outcome: &SlotOutcome) -> (i64, u32) {
     let SlotOutcome::HeldSlot { id, online, .. } = outcome else { panic!("{outcome:?}") };
     (*id, *online)
 }

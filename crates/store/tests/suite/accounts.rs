@@ -13,12 +13,13 @@ use crate::fixture::{Home, NOW, fresh, symbol};
 
 const MONTH: &str = "2025-11";
 
-fn terms() -> AccountTerms {
+pub(crate) fn terms() -> AccountTerms {
     AccountTerms {
         level: 0,
         quota: None,
         rate: None,
         connections: 10,
+        subscriptions: 500,
         floors: None,
         read_only: false,
         api_date: None,
@@ -114,7 +115,7 @@ fn an_account_is_revoked_only_once() {
     assert_eq!((row.revoked_at, row.epoch), (Some(Timestamp(5)), 1));
 }
 
-fn change(accounts: &Accounts, id: AccountId, terms: &AccountTerms) -> Result<bool, StoreError> {
+pub(crate) fn change(accounts: &Accounts, id: AccountId, terms: &AccountTerms) -> Result<bool, StoreError> {
     accounts.change_terms(id, (NOW, "operator"), |_| Ok((terms.clone(), String::new())))
 }
 
@@ -128,6 +129,7 @@ fn terms_are_stored_as_given() {
         quota: Some(0),
         rate: Some("unlimited".to_owned()),
         connections: 1,
+        subscriptions: 0,
         floors: Some("none".to_owned()),
         read_only: true,
         api_date: Some("2024-08-01".to_owned()),

@@ -60,6 +60,15 @@ impl Home {
         );
     }
 
+    /// Undoes the migrations of the accounts after the baseline.
+    pub(crate) fn undo_steps(&self) {
+        self.damage(
+            "accounts",
+            "alter table account drop column subscriptions; delete from migration where version > 12",
+        );
+        store::seal_as_it_is(&self.path().join("accounts.db")).unwrap();
+    }
+
     /// Changes the digest of the only migration.
     pub(crate) fn set_digest(&self, part: &str, hex: &str) {
         self.damage(part, &format!("update migration set digest = x'{hex}'"));

@@ -41,12 +41,15 @@ pub(super) struct Arguments {
     /// Maximum number of concurrent long connections
     #[arg(long, value_name = "N", default_value_t = Terms::default().connections)]
     connections: u32,
+    /// Maximum number of securities that all its connections subscribe to
+    #[arg(long, value_name = "N", default_value_t = Terms::default().subscriptions)]
+    subscriptions: u32,
     /// First dates of the served history: published, none, or dates like HK.day=1995-01-03
     /// [default: the server's setting]
     #[arg(long, value_name = "FLOORS")]
     floors: Option<String>,
-    /// No limits on rate, quota, connections or history, as for your own account
-    #[arg(long, conflicts_with_all = ["quota", "rate", "connections", "floors"])]
+    /// No limits on rate, quota, connections, subscriptions or history, as for your own account
+    #[arg(long, conflicts_with_all = ["quota", "rate", "connections", "subscriptions", "floors"])]
     unlimited: bool,
     /// Read-only: the account may view its paper account, but not trade
     #[arg(long)]
@@ -92,14 +95,17 @@ pub(super) struct Set {
     /// Maximum number of concurrent long connections
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
+    /// Maximum number of securities that all its connections subscribe to
+    #[arg(long, value_name = "N")]
+    subscriptions: Option<u32>,
     /// First dates of the served history: published, none, dates like HK.day=1995-01-03, or
     /// `server`: the server's setting
     #[arg(long, value_name = "FLOORS|server")]
     floors: Option<String>,
-    /// No limits on rate, quota, connections or history; `--unlimited=off` restores the published
-    /// ones
+    /// No limits on rate, quota, connections, subscriptions or history; `--unlimited=off` restores
+    /// the published ones
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "on",
-          conflicts_with_all = ["quota", "rate", "connections", "floors"])]
+          conflicts_with_all = ["quota", "rate", "connections", "subscriptions", "floors"])]
     unlimited: Option<Switch>,
     /// Whether the account is read-only: it may view its paper account, but not trade
     #[arg(long, value_enum)]
@@ -167,13 +173,13 @@ impl Arguments {
         let rate: Option<RateRule> = self.rate.as_deref().map(str::parse).transpose().map_err(usage)?;
         let level = self.level.and_then(Level::new);
         let floors: Option<FloorTable> = self.floors.as_deref().map(str::parse).transpose().map_err(usage)?;
-        let (quota, connections) = (self.quota, self.connections);
+        let (quota, connections, subscriptions) = (self.quota, self.connections, self.subscriptions);
         let api_date = self.api_date.as_deref().map(api_date).transpose()?;
         let read_only = self.read_only;
         let terms = if self.unlimited {
             Terms { level, read_only, api_date, ..Terms::unlimited() }
         } else {
-            Terms { level, quota, rate, connections, floors, read_only, api_date }
+            Terms { level, quota, rate, connections, subscriptions, floors, read_only, api_date }
         };
         let role = match self.role {
             RoleName::User => Role::User,
@@ -193,8 +199,8 @@ impl Set {
         let (change, changes) = (self.change()?, self.paper.changes()?);
         if change.is_none() && changes.is_empty() {
             return Err(usage(
-                "nothing to set: give --unlimited, --level, --quota, --rate, --connections, --floors, --api-date, or a setting of its \
-                 paper account such as --participation",
+                "nothing to set: give --unlimited, --level, --quota, --rate, --connections, --subscriptions, --floors, --api-date, \
+                 or a setting of its paper account such as --participation",
             ));
         }
         let account = named(access, &self.name)?;
@@ -224,18 +230,20 @@ impl Set {
 
     /// Returns the changed limits, or `None` if no limit was given.
     fn change(&self) -> Result<Option<TermsChange>, Failure> {
-        let Set { level, quota, rate, connections, floors, unlimited, read_only, api_date: as_of, .. } = self;
+        let Set { level, quota, rate, floors, unlimited, read_only, api_date: as_of, .. } = self;
+        let (connections, subscriptions) = (self.connections, self.subscriptions);
         let texts = [level, quota, rate, floors, as_of];
         let switches = [unlimited, read_only];
         if texts.iter().all(|text| text.is_none())
             && connections.is_none()
+            && subscriptions.is_none()
             && switches.iter().all(|switch| switch.is_none())
         {
             return Ok(None);
         }
         let read_only = read_only.map(Switch::is_on);
         let mut change = match unlimited {
-            None => TermsChange { connections: *connections, read_only, ..TermsChange::default() },
+            None => TermsChange { connections, subscriptions, read_only, ..TermsChange::default() },
             Some(Switch::On) => TermsChange { read_only, ..TermsChange::unlimited() },
             Some(Switch::Off) => TermsChange { read_only, ..TermsChange::limited() },
         };

@@ -47,6 +47,7 @@ pub(super) fn list(
         Column::Right("quota"),
         Column::Left("rate"),
         Column::Right("connections"),
+        Column::Right("subscriptions"),
         Column::Left("state"),
     ];
     let mut rows = Vec::new();
@@ -63,6 +64,7 @@ pub(super) fn list(
             usage.limit.to_string(),
             account.terms.rate_rule().to_string(),
             account.terms.connections.to_string(),
+            account.terms.subscriptions.to_string(),
             state(account),
         ]);
     }
@@ -148,14 +150,16 @@ pub(super) fn in_words(access: &Access, account: &Account, present: Present) -> 
     let as_of = account.terms.api_date.map(|date| format!(", answered as of {date}")).unwrap_or_default();
     if account.terms.is_unlimited() {
         return Ok(format!(
-            "rights {}, unlimited (rate, quota, connections, floors){read_only}{as_of}",
+            "rights {}, unlimited (rate, quota, connections, subscriptions, floors){read_only}{as_of}",
             account.rights
         ));
     }
-    let (limit, connections) = (usage.limit, account.terms.connections);
+    let limit = usage.limit;
+    let (connections, subscriptions) = (account.terms.connections, account.terms.subscriptions);
     let floors = account.terms.floors.map(|floors| format!(", floors {floors}")).unwrap_or_default();
     Ok(format!(
-        "rights {}, {limit} securities a month{of}, {rate}, {connections} connections{floors}{read_only}{as_of}",
+        "rights {}, {limit} securities a month{of}, {rate}, {connections} connections, \
+         {subscriptions} subscriptions{floors}{read_only}{as_of}",
         account.rights
     ))
 }
@@ -176,6 +180,7 @@ pub(super) fn terms_json(access: &Access, account: &Account, present: Present) -
         "level": usage.standing.level.number(), "quota": usage.limit,
         "own_level": account.terms.level.map(access::Level::number), "own_quota": account.terms.quota,
         "rate": account.terms.rate_rule().to_string(), "connections": account.terms.connections,
+        "subscriptions": account.terms.subscriptions,
         "floors": account.terms.floors.map(|floors| floors.to_string()), "read_only": account.terms.read_only,
         "api_date": account.terms.api_date.map(|date| date.to_string()),
         "unlimited": account.terms.is_unlimited(),

@@ -14,6 +14,7 @@ fn add(accounts: &Accounts, name: &str) -> AccountId {
         quota: None,
         rate: None,
         connections: 10,
+        subscriptions: 500,
         floors: None,
         read_only: false,
         api_date: None,

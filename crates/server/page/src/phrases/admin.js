@@ -43,9 +43,9 @@ export const phrase = phrasesOf({
   quota: ['Securities a month', '每月证券数', '每月證券數'],
   quota_hint: ['Empty: the quota of the level.', '留空则按等级。', '留空則按等級。'],
   unlimited: [
-    'No limits: rate, quota, connections, and history from the beginning',
-    '不设限制：频率、额度、连接数与历史起点',
-    '不設限制：頻率、額度、連線數與歷史起點',
+    'No limits: rate, quota, connections, subscriptions, and history from the beginning',
+    '不设限制：频率、额度、连接数、订阅数与历史起点',
+    '不設限制：頻率、額度、連線數、訂閱數與歷史起點',
   ],
   create: ['Create', '创建', '建立'],
   created: ['{0} is created', '已创建 {0}', '已建立 {0}'],
@@ -72,6 +72,7 @@ export const phrase = phrasesOf({
     '請求數/秒數，如 60/30，或 unlimited。留空則與他人相同。',
   ],
   connections: ['Connections', '连接数', '連線數'],
+  subscriptions: ['Subscribed securities', '订阅证券数', '訂閱證券數'],
   floors: ['History begins', '历史起点', '歷史起點'],
   floors_hint: [
     'published, none, or dates as HK.day=1995-01-03. Empty: the setting of the server.',

@@ -80,13 +80,14 @@ impl AdminNewAccount {
 
 /// Returns the default terms with `change` applied.
 fn terms_of(change: TermsChange) -> Terms {
-    let TermsChange { level, quota, rate, connections, floors, read_only, api_date } = change;
+    let TermsChange { level, quota, rate, connections, subscriptions, floors, read_only, api_date } = change;
     let usual = Terms::default();
     Terms {
         level: level.unwrap_or(usual.level),
         quota: quota.unwrap_or(usual.quota),
         rate: rate.unwrap_or(usual.rate),
         connections: connections.unwrap_or(usual.connections),
+        subscriptions: subscriptions.unwrap_or(usual.subscriptions),
         floors: floors.unwrap_or(usual.floors),
         read_only: read_only.unwrap_or(usual.read_only),
         api_date: api_date.unwrap_or(usual.api_date),

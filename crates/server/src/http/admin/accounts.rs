@@ -101,6 +101,8 @@ pub(super) struct AdminTerms {
     /// Rate limit as calls/seconds, for example 60/30, or unlimited.
     pub(super) rate: String,
     pub(super) connections: u32,
+    /// Maximum number of distinct securities that all its connections subscribe to.
+    pub(super) subscriptions: u32,
     /// Earliest history the account may read: published, none, or dates such as
     /// HK.day=1995-01-03,US.minute=none; null for the server's default.
     pub(super) floors: Option<String>,
@@ -109,7 +111,7 @@ pub(super) struct AdminTerms {
     /// API date that the account is pinned to, such as 2024-08-01 (see GET /v1/versions); null for
     /// the newest.
     pub(super) api_date: Option<String>,
-    /// Whether rate, quota, connections and floors are all lifted.
+    /// Whether rate, quota, connections, subscriptions and floors are all lifted.
     pub(super) unlimited: bool,
     /// All terms as one string, in the format of the audit log. Send it as `was` to have a change
     /// refused if the terms were modified in the meantime.
@@ -135,6 +137,10 @@ pub(super) struct AdminTermsChange {
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
     connections: Option<u32>,
+    /// Maximum number of distinct securities that all its connections subscribe to, 0 to 100,000.
+    #[serde(default, deserialize_with = "not_null")]
+    #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
+    subscriptions: Option<u32>,
     /// Earliest history the account may read: published, none, or dates such as
     /// HK.day=1995-01-03,US.minute=none; null for the server's default.
     #[serde(default, deserialize_with = "null_or")]
@@ -148,8 +154,8 @@ pub(super) struct AdminTermsChange {
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     api_date: Option<Option<String>>,
-    /// true removes the limits on rate, quota, connections and floors; false restores the published
-    /// ones. Cannot be combined with those four fields.
+    /// true removes the limits on rate, quota, connections, subscriptions and floors; false restores
+    /// the published ones. Cannot be combined with those five fields.
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
     unlimited: Option<bool>,
@@ -162,14 +168,14 @@ pub(super) struct AdminTermsChange {
 
 impl AdminTermsChange {
     const FIELDS: &str = "level (1 to 6, or null), quota (a number, or null), rate (as text, or null), connections (a number), \
-        floors (as text, or null), read_only (true or false), api_date (a date, or null), unlimited (true or false) and was (as text)";
+        subscriptions (a number), floors (as text, or null), read_only (true or false), api_date (a date, or null), unlimited (true or false) and was (as text)";
 
     /// Converts to a [`TermsChange`]. Fails if no field is set.
     fn terms(self) -> Result<TermsChange, String> {
         let nothing = AdminTermsChange { was: self.was.clone(), ..AdminTermsChange::default() };
         if self == nothing {
             return Err(
-                "no changes: set level, quota, rate, connections, floors, read_only, api_date or unlimited"
+                "no changes: set level, quota, rate, connections, subscriptions, floors, read_only, api_date or unlimited"
                     .to_owned(),
             );
         }
@@ -182,17 +188,25 @@ impl AdminTermsChange {
             quota,
             rate,
             connections,
+            subscriptions,
             floors,
             read_only,
             api_date,
             unlimited,
             was: _,
         } = self;
-        let has_one_of_four = quota.is_some() || rate.is_some() || connections.is_some() || floors.is_some();
-        if unlimited.is_some() && has_one_of_four {
-            return Err("unlimited cannot be combined with quota, rate, connections or floors".to_owned());
+        let numbers = [connections, subscriptions];
+        let has_limit = quota.is_some()
+            || rate.is_some()
+            || floors.is_some()
+            || numbers.iter().any(|number| number.is_some());
+        if unlimited.is_some() && has_limit {
+            return Err(
+                "unlimited cannot be combined with quota, rate, connections, subscriptions or floors"
+                    .to_owned(),
+            );
         }
-        let all_four = match unlimited {
+        let all = match unlimited {
             Some(true) => TermsChange::unlimited(),
             Some(false) => TermsChange::limited(),
             None => TermsChange::default(),
@@ -204,14 +218,15 @@ impl AdminTermsChange {
             |number| Level::new(number).ok_or("level is a number from 1 to 6, or null for the earned level");
         Ok(TermsChange {
             level: parsed(level, known)?,
-            quota: quota.or(all_four.quota),
+            quota: quota.or(all.quota),
             rate: parsed(rate, |text| text.parse())
                 .map_err(|error: ParseRateRuleError| error.to_string())?
-                .or(all_four.rate),
-            connections: connections.or(all_four.connections),
+                .or(all.rate),
+            connections: connections.or(all.connections),
+            subscriptions: subscriptions.or(all.subscriptions),
             floors: parsed(floors, |text| text.parse())
                 .map_err(|error: ParseFloorsError| error.to_string())?
-                .or(all_four.floors),
+                .or(all.floors),
             read_only,
             api_date: parsed(api_date, date)?,
         })
@@ -305,6 +320,7 @@ impl AdminRequest<'_> {
                 quota: account.terms.quota,
                 rate: account.terms.rate_rule().to_string(),
                 connections: account.terms.connections,
+                subscriptions: account.terms.subscriptions,
                 floors: account.terms.floors.map(|floors| floors.to_string()),
                 read_only: account.terms.read_only,
                 api_date: account.terms.api_date.map(|date| date.to_string()),

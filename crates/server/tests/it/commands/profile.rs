@@ -22,6 +22,7 @@ async fn a_profile_reports_account_quota_and_rate_limit() {
         assert_eq!(answer.member_id, account.account_id.0);
         assert_eq!(answer.quote_level, "HK:LV1,US:LV1");
         assert_eq!(answer.history_candlestick_limit, 100);
+        assert_eq!(answer.subscribe_limit, 500);
         let paced: Vec<(i32, i32, i32)> =
             answer.rate_limit.iter().map(|one| (one.command, one.limit, one.burst)).collect();
         let ten = |command| (command, 10, 10);

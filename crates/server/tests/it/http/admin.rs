@@ -101,6 +101,9 @@ async fn accounts_are_listed_shown_and_changed() {
         (&set["level"], &set["limit"], &set["terms"]["connections"]),
         (&json!(5), &json!(9), &json!(3))
     );
+    assert_eq!(set["terms"]["subscriptions"], 500);
+    let set = data(&office.post("/v1/admin/accounts/ann", json!({"subscriptions": 0})).await);
+    assert_eq!(set["terms"]["subscriptions"], 0);
     let back = json!({"quota": null, "level": null, "rate": null});
     let set = data(&office.post("/v1/admin/accounts/ann", back).await);
     assert_eq!(
@@ -122,6 +125,9 @@ async fn accounts_are_listed_shown_and_changed() {
         (json!({"rate": "often"}), "60/30"),
         (json!({"rate": 5}), "as text"),
         (json!({"connections": 0}), "connections"),
+        (json!({"subscriptions": 100_001}), "at most 100000"),
+        (json!({"subscriptions": null}), "a number"),
+        (json!({"subscriptions": 5, "unlimited": true}), "cannot be combined"),
         (json!({"name": "eve"}), "the fields are"),
         (json!([]), "decoded"),
     ] {

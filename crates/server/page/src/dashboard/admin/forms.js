@@ -8,6 +8,7 @@ export const UNLIMITED = {
   quota: String(ACCOUNT_LIMITS.quota),
   rate: 'unlimited',
   connections: String(ACCOUNT_LIMITS.connections),
+  subscriptions: String(ACCOUNT_LIMITS.subscriptions),
   floors: 'none',
 };
 
@@ -23,11 +24,12 @@ export const referenceOf = ({ account, account_id: id }) => (/^\.{1,2}$/.test(ac
 export const accountPath = (reference, rest = '') => `/v1/admin/accounts/${encodeURIComponent(reference)}${rest}`;
 
 /** The terms of an account as form fields. */
-export const fieldsOf = ({ level, quota, rate, connections, floors, read_only: readOnly, api_date: apiDate }) => ({
+export const fieldsOf = ({ level, quota, rate, connections, subscriptions, floors, read_only: readOnly, api_date: apiDate }) => ({
   level: level === null ? '' : String(level),
   quota: quota === null ? '' : String(quota),
   rate,
   connections: String(connections),
+  subscriptions: String(subscriptions),
   floors: floors ?? '',
   read_only: readOnly,
   api_date: apiDate ?? '',
@@ -35,15 +37,16 @@ export const fieldsOf = ({ level, quota, rate, connections, floors, read_only: r
 
 const number = (text) => (text === '' ? null : Number(text));
 const words = (text) => (text === '' ? null : text);
-const READ = { level: number, quota: number, rate: words, connections: Number, floors: words, read_only: Boolean, api_date: words };
+// These have no default: every account has an explicit number.
+const EXPLICIT = { connections: Number, subscriptions: Number };
+const READ = { level: number, quota: number, rate: words, ...EXPLICIT, floors: words, read_only: Boolean, api_date: words };
 
 /** The changed fields, as sent. An emptied field returns to the default. */
 export function termsChange(before, after) {
   const change = {};
   for (const [name, read] of Object.entries(READ)) {
     const value = typeof after[name] === 'string' ? after[name].trim() : after[name];
-    // The number of connections has no default: every account has an explicit one.
-    if (value === before[name] || (name === 'connections' && value === '')) continue;
+    if (value === before[name] || (name in EXPLICIT && value === '')) continue;
     change[name] = read(value);
   }
   return change;
@@ -53,7 +56,7 @@ export function termsChange(before, after) {
 export const undoOf = (terms, change) => Object.fromEntries(Object.keys(change).map((name) => [name, terms[name]]));
 
 /** The default terms of a new account, as fields. */
-const USUAL = { level: '', quota: '', rate: '', connections: '', floors: '', read_only: false, api_date: '' };
+const USUAL = { level: '', quota: '', rate: '', connections: '', subscriptions: '', floors: '', read_only: false, api_date: '' };
 
 /** `packages` are the ticked ones; the markets are granted by default and not sent. */
 export function newAccount({ name, role, region, packages, ...terms }) {

@@ -18,6 +18,9 @@ export function termsForm(account, onSave) {
     connections: el('input', {
       type: 'number', min: 1, max: ACCOUNT_LIMITS.connections, step: 1, inputmode: 'numeric', required: true, value: fields.connections,
     }),
+    subscriptions: el('input', {
+      type: 'number', min: 0, max: ACCOUNT_LIMITS.subscriptions, step: 1, inputmode: 'numeric', required: true, value: fields.subscriptions,
+    }),
     floors: text(fields.floors, { maxlength: 400 }),
     read_only: el('input', { type: 'checkbox', checked: fields.read_only }),
     api_date: el('input', { type: 'date', value: fields.api_date }),
@@ -42,6 +45,7 @@ export function termsForm(account, onSave) {
       field(phrase('quota'), inputs.quota, phrase('quota_hint')),
       field(phrase('rate'), inputs.rate, phrase('rate_hint')),
       field(phrase('connections'), inputs.connections),
+      field(phrase('subscriptions'), inputs.subscriptions),
       field(phrase('floors'), inputs.floors, phrase('floors_hint')),
       field(phrase('as_of'), inputs.api_date, phrase('as_of_hint')),
       tick(phrase('read_only'), inputs.read_only),

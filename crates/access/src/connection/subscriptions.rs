@@ -1,0 +1,146 @@
+//! Subscriptions of connections, within the limit of their account. With a shared database, the
+//! limit applies over all nodes. Each node also has the subscriptions of its connections in memory:
+//! to decide while the database is unreachable, and to write them again afterwards.
+
+use std::collections::BTreeSet;
+use std::sync::{MutexGuard, PoisonError};
+
+use market::Symbol;
+use store::{AccountId, Fit, Reserved, Shared, StoreError, SubscriptionRequest};
+
+use super::{ConnectionId, Inner, Registry};
+use crate::cluster::is_decided_here;
+use crate::health::briefly;
+use crate::{Access, AccessError};
+
+/// Maximum number of connections whose subscriptions are written with a heartbeat. It takes about a
+/// millisecond each, and a node without a heartbeat for 15 s is considered dead.
+const WRITTEN_MAX: usize = 1_000;
+
+impl Access {
+    /// Reserves subscriptions of a connection within the limit of its account, which counts
+    /// distinct symbols over all its connections on all nodes. Symbols that the connection already
+    /// has are ignored. While the database is unreachable, only connections of this node count.
+    /// Calls for the same connection must not overlap. The reservations end with the connection.
+    pub fn reserve_subscriptions(
+        &self,
+        account: AccountId,
+        connection: ConnectionId,
+        symbols: &[Symbol],
+        (limit, fit): (u32, Fit),
+    ) -> Result<Reserved, AccessError> {
+        let registry = &self.cluster.registry;
+        let symbols = &registry.not_subscribed(connection, symbols);
+        let request = SubscriptionRequest { account, slot: connection.slot(), symbols, limit, fit };
+        let Some(shared) = self.cluster.shared() else { return Ok(registry.reserve(connection, &request)) };
+        let _reserving = registry.subscribing.read().unwrap_or_else(PoisonError::into_inner);
+        if self.cluster.goes_on_alone()? {
+            return Ok(registry.reserve(connection, &request));
+        }
+        match briefly(|| shared.reserve_subscriptions(&request)) {
+            Ok(reserved) => {
+                registry.lock().subscribe(account, connection, &reserved.added);
+                Ok(reserved)
+            }
+            Err(error) if is_decided_here(&error) => {
+                self.cluster.note_unanswered(&error);
+                Ok(registry.reserve(connection, &request))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Releases subscriptions of a connection: the given symbols, or all. If the database does not
+    /// answer, a later heartbeat releases them there.
+    pub fn release_subscriptions(&self, connection: ConnectionId, symbols: Option<&[Symbol]>) {
+        let registry = &self.cluster.registry;
+        let _releasing = registry.subscribing.read().unwrap_or_else(PoisonError::into_inner);
+        let released = registry.lock().unsubscribe(connection, symbols);
+        let Some(shared) = self.cluster.shared().filter(|_| !released.is_empty()) else { return };
+        if !self.cluster.health.is_unreachable() {
+            match briefly(|| shared.release_subscriptions(connection.slot(), &released)) {
+                Ok(()) => return,
+                Err(error) => self.cluster.note_unanswered(&error),
+            }
+        }
+        registry.lock().unwritten.insert(connection);
+    }
+}
+
+impl Registry {
+    fn not_subscribed(&self, id: ConnectionId, symbols: &[Symbol]) -> BTreeSet<Symbol> {
+        let inner = self.lock();
+        let subscribed = inner.subscriptions.get(&id);
+        let is_new = |symbol: &&Symbol| !subscribed.is_some_and(|subscribed| subscribed.contains(*symbol));
+        symbols.iter().filter(is_new).cloned().collect()
+    }
+
+    /// Reserves by the connections of this node alone.
+    fn reserve(&self, id: ConnectionId, request: &SubscriptionRequest<'_>) -> Reserved {
+        let mut inner = self.lock();
+        let used = inner.subscribed_by(request.account);
+        let count = u32::try_from(used.len()).unwrap_or(u32::MAX);
+        let reserved = Reserved::of(request, count, |symbol| used.contains(symbol));
+        inner.subscribe(request.account, id, &reserved.added);
+        if self.shared.is_some() {
+            inner.unwritten.insert(id);
+        }
+        reserved
+    }
+
+    /// Notes that the database may lack the subscriptions of these connections.
+    pub(crate) fn rewrite_subscriptions(&self, slots: impl IntoIterator<Item = i64>) {
+        self.lock().unwritten.extend(slots.into_iter().map(ConnectionId::of_slot));
+    }
+
+    /// Notes that the database may lack subscriptions of any connection.
+    pub(crate) fn rewrite_all_subscriptions(&self) {
+        let inner = &mut *self.lock();
+        inner.unwritten.extend(inner.subscriptions.keys());
+    }
+
+    /// Writes the subscriptions of connections for which the database may differ, of at most
+    /// [`WRITTEN_MAX`] connections.
+    pub(crate) fn write_subscriptions(&self, shared: &Shared) -> Result<(), StoreError> {
+        for _ in 0..WRITTEN_MAX {
+            let Some(id) = self.lock().unwritten.first().copied() else { break };
+            // No change of these rows may happen between reading the memory and the commit.
+            let _writing = self.subscribing.write().unwrap_or_else(PoisonError::into_inner);
+            let symbols = self.lock().subscriptions.get(&id).cloned().unwrap_or_default();
+            shared.write_subscriptions(id.slot(), &symbols)?;
+            self.lock().unwritten.remove(&id);
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Returns the symbols that the account's connections of this node subscribe to, except those
+    /// of superseded connections.
+    fn subscribed_by(&self, account: AccountId) -> BTreeSet<Symbol> {
+        let live = self.live.get(&account).into_iter().flatten();
+        live.filter_map(|(id, _)| self.subscriptions.get(id)).flatten().cloned().collect()
+    }
+
+    /// Adds subscriptions, unless the connection was closed or superseded in the meantime.
+    fn subscribe(&mut self, account: AccountId, id: ConnectionId, symbols: &[Symbol]) {
+        let is_live = self.live.get(&account).is_some_and(|live| live.iter().any(|(known, _)| *known == id));
+        if is_live && !symbols.is_empty() {
+            self.subscriptions.entry(id).or_default().extend(symbols.iter().cloned());
+        }
+    }
+
+    /// Removes subscriptions and returns them.
+    fn unsubscribe(&mut self, id: ConnectionId, symbols: Option<&[Symbol]>) -> BTreeSet<Symbol> {
+        let Some(subscribed) = self.subscriptions.get_mut(&id) else { return BTreeSet::new() };
+        // An empty set stays, because the database may lose the release.
+        match symbols {
+            None => std::mem::take(subscribed),
+            Some(symbols) => symbols.iter().filter_map(|symbol| subscribed.take(symbol)).collect(),
+        }
+    }
+}
