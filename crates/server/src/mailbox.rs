@@ -1,9 +1,9 @@
-//! The mailbox of a signed-in connection: a queue of pushes to its client, and requests to close
-//! it. Any thread can put an item without blocking; the connection's task takes items as fast as
-//! its client reads.
+//! The mailbox of a signed-in connection: a queue of pushes to the client, and requests to close
+//! the connection. Any thread can put an item without blocking; the connection's task takes items
+//! as fast as the client reads.
 //!
 //! No push is dropped. If the client reads too slowly and the mailbox is full, the connection is
-//! closed; the client reconnects and requests the data it missed.
+//! closed; the client then reconnects and requests the data that it missed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,9 +11,10 @@ use std::task::{Context, Waker};
 
 use bytes::Bytes;
 
-/// Maximum number of queued pushes: two for everything that a client may subscribe to.
+/// Maximum number of queued pushes, which is two for every topic that a client may subscribe to.
 const PUSHES_MAX: usize = 4_096;
-/// Maximum total bytes of queued bodies: 256 per push, more than a quote or an order change needs.
+/// Maximum total size of queued bodies in bytes. This is 256 bytes per push, more than a quote or
+/// an order change needs.
 const BYTES_MAX: usize = 1 << 20;
 /// Maximum number of subscriptions: 500 securities with four topics each (quote, depth, brokers,
 /// trades).
@@ -26,7 +27,8 @@ const _: () = assert!(BYTES_MAX / PUSHES_MAX >= 256);
 pub(crate) enum Kick {
     /// The client has reconnected on another connection.
     Superseded,
-    /// Evicted because another connection needs the slot, and this one has not answered its ping.
+    /// Evicted because another connection needs the slot, and this connection has not answered its
+    /// ping.
     Silent,
     Closed(ClosedBy),
     /// The client reads more slowly than pushes arrive.
@@ -61,8 +63,8 @@ pub(crate) enum PushError {
 #[derive(Clone, Debug)]
 pub(crate) struct Mailbox(Arc<Mutex<State>>);
 
-/// The receiving half, owned by the connection. After it is dropped, senders get
-/// [`PushError::Gone`].
+/// The receiving half of a mailbox, owned by the connection. After the reader is dropped, senders
+/// get [`PushError::Gone`].
 #[derive(Debug)]
 pub(crate) struct MailboxReader(Arc<Mutex<State>>);
 
@@ -70,7 +72,7 @@ pub(crate) struct MailboxReader(Arc<Mutex<State>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mail {
     Nothing,
-    /// Queued pushes, with their total bytes.
+    /// Queued pushes, with their total size in bytes.
     Pushes {
         bytes: usize,
     },
@@ -79,13 +81,13 @@ pub(crate) enum Mail {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Allocated for the first push and freed with the last one, because most mailboxes are empty
-    /// most of the time.
+    /// Queued pushes. Allocated for the first push and freed with the last push, because most
+    /// mailboxes are empty most of the time.
     queue: Option<Box<Queue>>,
     kick: Option<Kick>,
     /// Whether further pushes are refused.
     is_shut: bool,
-    /// Waker of the connection's task, if it has polled and was not woken since.
+    /// Waker of the connection's task. `None` if the task has not polled since it was last woken.
     waker: Option<Waker>,
 }
 
@@ -95,7 +97,7 @@ struct Queue {
     bytes: usize,
 }
 
-/// The mailbox is full.
+/// Error for a full mailbox.
 struct Full;
 
 impl Mailbox {
@@ -104,7 +106,7 @@ impl Mailbox {
         (Mailbox(state.clone()), MailboxReader(state))
     }
 
-    /// Queues a push. `Ok` means that it will be sent, unless the client disconnects or the
+    /// Queues a push. `Ok` means that the push will be sent, unless the client disconnects or the
     /// connection is closed first.
     pub(crate) fn put(&self, push: Push) -> Result<(), PushError> {
         let mut state = lock(&self.0);
@@ -126,7 +128,7 @@ impl Mailbox {
         state.is_shut || state.kick.is_some()
     }
 
-    /// Closes the connection. Only the first reason is used.
+    /// Closes the connection. Later calls do not change the reason.
     pub(crate) fn close(&self, kick: Kick) {
         let state = lock(&self.0);
         if state.kick.is_none() {
@@ -136,7 +138,8 @@ impl Mailbox {
 }
 
 impl MailboxReader {
-    /// Returns the current state, and registers the task of `cx` to be woken when it changes.
+    /// Returns the current state, and registers the task of `cx` to be woken when the state
+    /// changes.
     pub(crate) fn look(&self, cx: &Context<'_>) -> Mail {
         let mut state = lock(&self.0);
         if let Some(kick) = state.kick {
@@ -151,7 +154,7 @@ impl MailboxReader {
         }
     }
 
-    /// Takes the oldest push.
+    /// Takes the oldest push, or returns `None` if the mailbox is empty.
     pub(crate) fn take(&self) -> Option<Push> {
         let mut state = lock(&self.0);
         let queue = state.queue.as_mut()?;
@@ -184,7 +187,8 @@ impl Drop for MailboxReader {
 impl Queue {
     fn put(&mut self, push: Push) -> Result<(), Full> {
         let (count, bytes) = (self.pushes.len(), self.bytes + push.body.len());
-        // A single push always fits, because one large push does not mean that the reader is slow.
+        // A single push is always accepted, because one large push does not mean that the reader is
+        // slow.
         if count > 0 && (count >= PUSHES_MAX || bytes > BYTES_MAX) {
             return Err(Full);
         }

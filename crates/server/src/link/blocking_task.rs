@@ -1,6 +1,6 @@
-//! Blocking tasks that a connection waits for before it reads on, if the database is a server:
-//! sign-in and subscriptions. They run on a worker thread. Without a database server both take
-//! microseconds and run inline.
+//! Blocking tasks of a connection: sign-in and subscriptions. If the database is a server, these
+//! tasks run on a worker thread, and the connection reads no further until the task is done.
+//! Otherwise they take microseconds and run inline.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -38,8 +38,8 @@ pub(super) enum BlockingTask {
     Trade { asked: LinkRequest, with_hint: oneshot::Receiver<Result<(Permit, Option<Watched>), Refusal>> },
 }
 
-/// A slot that no connection has claimed yet. If the connection ends first, dropping this releases
-/// the slot.
+/// A connection slot that no connection has claimed yet. If the connection ends first, dropping
+/// this guard releases the slot.
 pub(super) struct Unclaimed(Option<(Links, ConnectionId)>);
 
 impl Unclaimed {
@@ -83,8 +83,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     }
                 })?;
             let unclaimed = Unclaimed(Some((hub.links.clone(), signed.id)));
-            // A client that was connected to another node continues with the gateway recorded
-            // there. Otherwise the body decides.
+            // A client that was connected to another node continues with the gateway recorded by
+            // that node. Otherwise the body decides.
             if matches!(credentials, Credentials::Session(_))
                 && let Ok(Some(word)) = access.recall_client(signed.lineage)
             {
@@ -120,7 +120,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Completes the task if it has finished. Returns whether it had.
+    /// Completes the task if it has finished. Returns whether the task was completed.
     pub(super) fn poll_blocking_task(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(blocking_task) = &mut self.blocking_task else { return false };
         match &mut **blocking_task {
@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                         });
                         self.signed_in(&requested, by, moment, signed);
                     }
-                    // The task panicked, which was logged.
+                    // The task panicked, which has been logged.
                     Err(_) => self.answer(requested.answered(Err(Refusal::Internal))),
                 }
             }

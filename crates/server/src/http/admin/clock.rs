@@ -21,7 +21,8 @@ pub(super) const STEP: Doc = Doc::new(Tag::Admin, "adminStepClock", "Advance a s
     .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])])
     .refuses(&[BAD_REQUEST]);
 
-/// 2100-01-01, exclusive. The clock cannot go back, so the limit catches typos in the year.
+/// 2100-01-01, the exclusive upper bound of the clock. The clock cannot be moved back, so this
+/// limit catches typos in the year.
 const CLOCK_END: Timestamp = Timestamp(4_102_444_800);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -54,7 +55,8 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     }
     let core = &site.core;
     core.market_clock().step_to(to).map_err(|error| wrong(&error.to_string()))?;
-    // Wake the jobs that process accounts up to the new time, instead of waiting for a request.
+    // Wake the jobs that advance accounts to the new time, so that accounts do not wait for a
+    // request.
     core.listeners.sooner().notify_one();
     core.paper_levels.tally_soon();
     core.statements_due.notify_one();
