@@ -1,6 +1,6 @@
-//! Embeds the built front end in the executable: every file that `make page` writes, compressed,
-//! with its content type and an ETag derived from its content. Without a build, a single page
-//! explains how to make one, so the crate compiles without Node.
+//! Embeds the built front end in the executable: compresses every file that `make page` writes and
+//! records its content type and a content-derived ETag. If the front end has not been built, embeds
+//! a page with build instructions instead, so the crate compiles without Node.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -29,8 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(folder) => PathBuf::from(folder),
         None => {
             let folder = here.join(BUILT);
-            // Cargo treats a missing path as changed on every build. An empty directory is treated
-            // as changed only when a file is added.
+            // Cargo considers a missing path changed on every build. An empty directory only
+            // becomes changed when a file is added.
             fs::create_dir_all(&folder).ok();
             folder
         }

@@ -24,12 +24,12 @@ use crate::{
     Role, Secret, Terms, TermsChange, Validity, rights,
 };
 
-/// Default lifetime of an API-key token: ten years. The token is in a configuration file together
-/// with its secret, so a short lifetime would cost its owner more than a thief. Revoking the
-/// account invalidates it immediately.
+/// Default lifetime of an API-key token: ten years. The token and its secret are stored in a
+/// configuration file, so a short lifetime would burden the owner more than a thief. Revoking the
+/// account invalidates the token immediately.
 pub const TOKEN_LIFE_DEFAULT_S: i64 = 10 * 365 * 86_400;
 /// The accounts database and all access decisions: authentication, rate limits, levels and cluster
-/// state. One instance per process, shared between threads.
+/// state. Each process has one instance, shared between threads.
 #[derive(Debug)]
 pub struct Access {
     pub(crate) accounts: Arc<Accounts>,
@@ -42,10 +42,10 @@ pub struct Access {
 /// How current the account data must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// Queries the database version first, so changes by other processes are seen.
+    /// Queries the database version first, so that changes made by other processes are visible.
     Fresh,
-    /// Uses the version of the last check. For connections that answer thousands of requests per
-    /// second and have checked recently.
+    /// Uses the database version of the last check. For connections that serve thousands of
+    /// requests per second and have checked the version recently.
     Recent,
 }
 
@@ -56,26 +56,27 @@ pub struct NewAccount {
     pub role: Role,
     pub rights: Rights,
     pub terms: Terms,
-    /// Expiry of the access token; [`TOKEN_LIFE_DEFAULT_S`] from now if `None`.
+    /// Expiry of the access token; if `None`, the token expires [`TOKEN_LIFE_DEFAULT_S`] seconds
+    /// after creation.
     pub token_expires_at: Option<Timestamp>,
 }
 
 impl NewAccount {
-    /// Returns a user account with the default region and rights.
+    /// Returns the data of a new account with the default region, role and rights.
     pub fn named(name: impl Into<String>, terms: Terms) -> NewAccount {
         let (region, role, rights) = (Region::default(), Role::default(), Rights::default());
         NewAccount { name: name.into(), region, role, rights, terms, token_expires_at: None }
     }
 
-    /// Validates the name and the terms.
+    /// Validates the name and the terms. The error states what is invalid.
     pub fn check(&self) -> Result<(), AccessError> {
         check_name(&self.name)?;
         self.terms.row().map(drop)
     }
 }
 
-/// Credentials of a new account. They are shown only once: the database stores only a hash of the
-/// token, and no command returns the secret.
+/// Credentials of a new account. They are shown only once, because the database stores the token as
+/// a hash and no command returns the app secret.
 #[derive(Debug)]
 pub struct Created {
     pub account_id: AccountId,
@@ -114,7 +115,7 @@ impl Access {
         self.accounts.clone()
     }
 
-    /// Replaces the built-in Hong Kong calendar. Levels change on its trading days.
+    /// Replaces the built-in Hong Kong calendar, whose trading days determine when levels change.
     #[must_use]
     pub fn with_calendar(mut self, calendar: Calendar) -> Access {
         self.levels.standings = Standings::new(calendar);
@@ -128,7 +129,7 @@ impl Access {
         self
     }
 
-    /// Sets whether levels are based on reported numbers or on paper accounts.
+    /// Sets whether levels are based on reported numbers or on the paper accounts.
     #[must_use]
     pub fn with_levels_from(mut self, from: LevelsFrom) -> Access {
         self.levels.from = from;
@@ -181,7 +182,7 @@ impl Access {
         Ok(Created { account_id, app_key, app_secret, access_token, token_expires_at })
     }
 
-    /// Returns all accounts, including revoked ones, oldest first.
+    /// Returns all accounts, including revoked accounts, oldest first.
     pub fn list(&self) -> Result<Vec<Account>, AccessError> {
         self.accounts.accounts()?.into_iter().map(Account::of).collect()
     }
@@ -200,8 +201,8 @@ impl Access {
         Ok(credentials.into_iter().map(|one| (one.app_key, one.token_expires_at)).collect())
     }
 
-    /// Checks that the key file decrypts every stored app secret. Returns the number of secrets
-    /// decrypted; the error names the first one that fails.
+    /// Checks that the key file decrypts every stored app secret. Returns the number of secrets, or
+    /// the error of the first secret that cannot be decrypted.
     pub fn check_key(&self) -> Result<u64, AccessError> {
         let mut opened = 0;
         for account in self.list()? {
@@ -213,8 +214,9 @@ impl Access {
         Ok(opened)
     }
 
-    /// Revokes an account: its token, its sessions and, at their next request, its open
-    /// connections, in every process that serves this store. Returns whether anything changed.
+    /// Revokes an account, its token and its sessions in every process that serves this store. Open
+    /// connections are refused at their next request. Returns `false` if the account does not exist
+    /// or was already revoked.
     pub fn revoke(
         &self,
         id: AccountId,
@@ -226,8 +228,8 @@ impl Access {
         Ok(self.accounts.revoke(id, &AuditNote { at: now, actor: &actor, reason })?)
     }
 
-    /// Like [`Access::revoke`], but refuses to revoke the last operator: without one, no operator
-    /// could be added through the service.
+    /// Like [`Access::revoke`], but refuses to revoke the last operator, because only an operator
+    /// can add another operator through the service.
     pub fn revoke_unless_last_operator(
         &self,
         id: AccountId,
@@ -292,7 +294,8 @@ impl Access {
         Ok(self.accounts.grant(id, &rights::row(right, validity), &note)?)
     }
 
-    /// Withdraws a right, effective from the next request. Returns whether the account had it.
+    /// Withdraws a right, effective from the next request. Returns whether the account had the
+    /// right.
     pub fn withdraw(
         &self,
         id: AccountId,
@@ -305,7 +308,8 @@ impl Access {
         Ok(self.accounts.withdraw(id, right.as_str(), &note)?)
     }
 
-    /// Writes an audit row for a connection that was closed. Does not close it.
+    /// Writes an audit row for a connection that the caller is about to close. Does not close the
+    /// connection.
     pub fn note_closed(
         &self,
         connection: ConnectionId,
@@ -329,8 +333,8 @@ impl Access {
         Ok(self.accounts.prune_audit(before, (now, &by.to_string()))?)
     }
 
-    /// Like [`Access::prune_audit`], but deletes one batch of the oldest rows, for background
-    /// pruning. Returns 0 when none are left.
+    /// Like [`Access::prune_audit`], but deletes only one batch of the oldest rows, for background
+    /// pruning. Returns the number of rows deleted, which is 0 when no row is older than `before`.
     pub fn prune_oldest_audit(
         &self,
         before: Timestamp,
@@ -340,18 +344,18 @@ impl Access {
         Ok(self.accounts.prune_oldest_audit(before, (now, &by.to_string()))?)
     }
 
-    /// Deletes a batch of expired tokens, codes, devices and browser sessions. Returns the number
-    /// deleted, 0 when none are left.
+    /// Deletes one batch of expired tokens, codes, devices and browser sessions. Returns the number
+    /// of rows deleted, which is 0 when no expired row is left.
     pub fn remove_expired(&self, now: Timestamp) -> Result<u64, AccessError> {
         Ok(self.accounts.remove_expired(now)?)
     }
 
-    /// Subscribes to account changes if the database is a server. Called by servers.
+    /// Subscribes to account changes if the database is a server. Only server processes call this.
     pub fn follow(&self) -> Result<(), AccessError> {
         Ok(self.accounts.follow()?)
     }
 
-    /// Opens a connection for polling the database version.
+    /// Opens a database connection for polling the database version.
     pub fn version_reader(&self) -> Result<VersionReader, AccessError> {
         Ok(self.accounts.version_reader()?)
     }
@@ -362,22 +366,23 @@ impl Access {
         self.current_version().map(drop)
     }
 
-    /// Checks that accounts can be read from disk, bypassing the cache. Times out after one second
-    /// and then marks the database as unreachable, so that a health check returns quickly.
+    /// Checks that accounts can be read from disk, bypassing the cache. After one second the query
+    /// times out and the database is marked as unreachable, so that a health check returns quickly.
     pub fn probe(&self) -> Result<(), AccessError> {
         self.cluster.asked(briefly(|| self.accounts.probe()))
     }
 
-    /// Returns the current database version, or the last known one while the database is
-    /// unreachable. Values cached at other versions become stale.
+    /// Returns the current database version, or the last known version while the database is
+    /// unreachable. Values cached at any other version become stale.
     pub(crate) fn current_version(&self) -> Result<i64, AccessError> {
-        // No lock is held during the query: it may take seconds, and other threads need the cache.
+        // No lock is held during the query, because the query may take seconds and other threads
+        // need the cache.
         let found = match self.cluster.goes_on_alone()? {
             false => match self.cluster.asked(briefly(|| self.accounts.version())) {
                 // This query found the database unreachable.
                 Err(_) if self.cluster.goes_on_alone()? => None,
-                // The connection pool is exhausted. That must not fail requests that the cache can
-                // answer.
+                // The connection pool is exhausted. Requests that can be served from the cache must
+                // not fail.
                 Err(error) if error.is_unanswered() && self.seen().is_some() => None,
                 version => Some(version?),
             },
@@ -386,20 +391,20 @@ impl Access {
         self.identity.note_version(found)
     }
 
-    /// Drops the cached state of these accounts, or of all if `None`, after a withdrawal at
+    /// Drops the cached state of `accounts`, or of all accounts if `None`, after a withdrawal at
     /// `version`.
     pub(crate) fn forget_accounts(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         self.identity.forget(accounts, version);
         self.levels.standings.forget(accounts, version);
     }
 
-    /// Returns the database version at the last check, or `None` before the first.
+    /// Returns the database version at the last check, or `None` before the first check.
     pub(crate) fn seen(&self) -> Option<i64> {
         self.identity.seen()
     }
 
-    /// Returns an account and the database version at which it was read, or `None` if it does not
-    /// exist. Includes changes by other processes.
+    /// Returns an account and the database version at which the account was read, or `None` if the
+    /// account does not exist. [`Freshness::Fresh`] includes changes made by other processes.
     pub(crate) fn look(
         &self,
         id: AccountId,
@@ -418,13 +423,15 @@ impl Access {
         Ok(Some((version, account)))
     }
 
-    /// Returns the caller's account from the cache, of any version, without a query.
+    /// Returns the caller's account from the cache, possibly outdated, or `None` if it is not
+    /// cached. Never queries the database.
     pub fn known_account(&self, caller: &Caller) -> Option<Arc<Account>> {
         self.identity.account(caller.account(), Learnt::Ever)
     }
 
-    /// Returns the caller's account and the database version, or `None` if the account was revoked,
-    /// or its sessions or OAuth family ended, since the caller was authenticated.
+    /// Returns the caller's account and the database version. Returns `None` if, since the caller
+    /// was authenticated, the account was revoked, its sessions were ended or the OAuth token
+    /// family was revoked.
     pub(crate) fn standing(&self, caller: &Caller) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
         self.standing_at(caller, Freshness::Fresh)
     }
@@ -446,7 +453,7 @@ impl Access {
         }
     }
 
-    /// Returns whether an OAuth token family is still valid at a database version.
+    /// Returns whether an OAuth token family is still valid at the given database version.
     fn family_is_there(&self, family: Family, account: AccountId, version: i64) -> Result<bool, AccessError> {
         if let Some(is_valid) = self.identity.family(family, self.cluster.health.learnt(version)) {
             return Ok(is_valid);

@@ -15,12 +15,12 @@ const CONNECTIONS_DEFAULT: u32 = 10;
 pub const SUBSCRIPTIONS_MAX: u32 = 100_000;
 const SUBSCRIPTIONS_DEFAULT: u32 = 500;
 
-/// Limits and settings of an account.
+/// An account's limits and settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Level set by the operator; `None` if the level is earned by assets and orders.
+    /// Level set by an operator; `None` if the level is earned by assets and orders.
     pub level: Option<Level>,
-    /// Quota in securities per month; `None` for the level's quota.
+    /// Maximum number of securities per month; `None` for the level's quota.
     pub quota: Option<u32>,
     /// History rate limit; `None` for the service default.
     pub rate: Option<RateRule>,
@@ -29,9 +29,10 @@ pub struct Terms {
     pub subscriptions: u32,
     /// Earliest times served; `None` for the server's setting.
     pub floors: Option<FloorTable>,
-    /// Allows reading the paper account, but not placing or cancelling orders.
+    /// Whether the account may only read its paper account, and not place or cancel orders.
     pub read_only: bool,
-    /// API date: fields and values added to the API after it are omitted. `None` for the newest.
+    /// API date of the account: fields and values added to the API after this date are omitted from
+    /// responses. `None` for the newest API.
     pub api_date: Option<Date>,
 }
 
@@ -51,8 +52,8 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// Returns terms without rate, quota, connection, subscription and floor limits, for the
-    /// operator's own accounts.
+    /// Returns terms with the rate, quota, connection and floor limits lifted, for the operator's
+    /// own accounts.
     pub fn unlimited() -> Terms {
         TermsChange::unlimited().applied(&Terms::default())
     }
@@ -135,7 +136,8 @@ impl From<&Terms> for TermsChange {
 }
 
 impl TermsChange {
-    /// Lifts all limits; the level and the other terms are unchanged.
+    /// Returns a change that lifts the quota, rate, connection and floor limits and leaves all
+    /// other terms unchanged.
     pub fn unlimited() -> TermsChange {
         TermsChange {
             quota: Some(Some(QUOTA_MAX)),
@@ -147,7 +149,7 @@ impl TermsChange {
         }
     }
 
-    /// Restores the published limits and the server's floors.
+    /// Returns a change that restores the published limits and the server's floors.
     pub fn limited() -> TermsChange {
         TermsChange {
             quota: Some(None),
@@ -173,7 +175,7 @@ impl TermsChange {
     }
 }
 
-/// Formats the terms for audit rows.
+/// Formats the terms as text, for audit rows and for detecting concurrent changes.
 impl fmt::Display for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -198,7 +200,7 @@ impl fmt::Display for Terms {
     }
 }
 
-/// An account, without secrets.
+/// An account without its credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub id: AccountId,
@@ -207,7 +209,8 @@ pub struct Account {
     pub role: Role,
     pub created_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
-    /// Granted rights. Use [`Rights::hold`] to check whether one is valid at a given time.
+    /// Granted rights, some of which may not be valid yet or may have expired: check with
+    /// [`Rights::hold`].
     pub rights: Rights,
     pub terms: Terms,
     /// Incremented to invalidate all sessions of the account.
@@ -241,7 +244,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), AccessError> {
 }
 
 /// Returns whether a character is a control character, direction mark, zero-width character, blank
-/// letter or tag. A name that contains one may look empty or like another name.
+/// letter or tag. A name that contains such a character may look empty or look like another name.
 pub(crate) fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -254,13 +257,14 @@ pub(crate) fn is_hidden(letter: char) -> bool {
         || matches!(letter, '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns whether a character is a variation selector. These only change how the preceding
-/// character is drawn, such as an emoji in colour, and are invisible alone.
+/// Returns whether a character is a variation selector. A variation selector changes only how the
+/// preceding character is drawn, for example an emoji in colour, and is invisible alone.
 pub(crate) fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Home region of an account, and the prefix of its tokens, by which clients distinguish regions.
+/// Home region of an account. Its code is the prefix of the account's tokens, from which clients
+/// derive the region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     #[default]
@@ -298,7 +302,7 @@ impl FromStr for Region {
     }
 }
 
-/// What a caller may do beyond its own account.
+/// What an account may do beyond using its own data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     #[default]
@@ -325,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_round_trip_and_invalid_rows_are_reported() {
+    fn terms_round_trip_and_an_invalid_column_is_named() {
         let terms = Terms {
             level: Level::new(4),
             quota: Some(7),

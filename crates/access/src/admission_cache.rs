@@ -1,6 +1,6 @@
 //! Per-connection admission cache. A request that repeats the previous one takes no lock and
-//! touches no shared counter: with many connections on several cores, that contention would
-//! dominate the cost of an answer from memory. A new version of the accounts database invalidates
+//! touches no shared counter, because with many connections on several cores the contention would
+//! dominate the cost of a response from memory. A new version of the accounts database invalidates
 //! the cache.
 
 use std::ops::Range;
@@ -10,8 +10,8 @@ use market::{Symbol, Timestamp};
 
 use crate::{Account, Caller, Month, Standing};
 
-/// Maximum number of cached paid securities. A client that fetches many usually pages through them
-/// one after another.
+/// Maximum number of paid securities cached per connection. A small cache is enough, because
+/// clients usually fetch all pages of a security before the next security.
 const SECURITIES_MAX: usize = 16;
 
 /// Admission cache of one connection, empty before its first request.
@@ -19,17 +19,17 @@ const SECURITIES_MAX: usize = 16;
 pub struct AdmissionCache {
     /// The last admitted caller and the cached state of its account.
     last: Option<(Caller, Standpoint)>,
-    /// Securities that the account has paid for, newest last.
+    /// Securities that the account has already paid for, most recently cached last.
     paid: Vec<Symbol>,
 }
 
-/// An account and its level at a database version, valid for one day in Hong Kong.
+/// An account and its level at a database version, valid for one calendar day in Hong Kong.
 #[derive(Debug)]
 pub(crate) struct Grade {
     pub(crate) version: i64,
     pub(crate) account: Arc<Account>,
     pub(crate) standing: Arc<Standing>,
-    /// Start and end of the day in Hong Kong.
+    /// Start (inclusive) and end (exclusive) of the calendar day in Hong Kong.
     pub(crate) day: Range<Timestamp>,
     pub(crate) month: Month,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Grade {
 pub(crate) enum Standpoint {
     /// The account exists and is not revoked at this database version.
     Current { version: i64, account: Arc<Account> },
-    /// The account's level is also known.
+    /// The account is valid at this database version and its level is also known.
     Graded(Arc<Grade>),
 }
 
@@ -75,13 +75,13 @@ impl AdmissionCache {
         (of == caller && standpoint.version() == version).then_some(standpoint)
     }
 
-    /// Returns whether the security is cached as paid for.
+    /// Returns whether the cache, for this grade, holds the security as paid for.
     pub(crate) fn is_paid(&self, grade: &Arc<Grade>, symbol: &Symbol) -> bool {
         self.last.as_ref().is_some_and(|(_, last)| last.is(grade)) && self.paid.contains(symbol)
     }
 
-    /// Caches that the caller was admitted and has paid for the security. Another caller or grade
-    /// clears the cache first.
+    /// Caches that the caller was admitted and has paid for the security. A cache of another caller
+    /// or grade is cleared first, and a full cache evicts its oldest security.
     pub(crate) fn learn(&mut self, caller: &Caller, grade: &Arc<Grade>, symbol: &Symbol) {
         if !self.last.as_ref().is_some_and(|(of, last)| of == caller && last.is(grade)) {
             self.last = Some((*caller, Standpoint::Graded(Arc::clone(grade))));

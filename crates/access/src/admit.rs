@@ -12,15 +12,15 @@ use crate::{
     RateLimit, RateRule, Right, Role, Scope, Standing,
 };
 
-/// What a request needs to be admitted for.
+/// The data that a request asks to be admitted to.
 #[derive(Debug)]
 pub enum Demand<'a> {
-    /// History of a security. The ticket proves that the rate limit was checked; the quota is
-    /// checked here.
+    /// History of a security. The ticket proves that the request passed the rate limit;
+    /// [`Access::admit`] checks the quota.
     History { ticket: Ticket, symbol: &'a Symbol },
-    /// Other quotes of one market.
+    /// Market data of one market, other than history.
     Quotes { caller: &'a Caller, market: Right },
-    /// Data open to every active account, such as its profile or calendars.
+    /// Data available to every active account, such as its profile or the calendars.
     Open { caller: &'a Caller },
 }
 
@@ -47,32 +47,33 @@ impl Ticket {
     }
 }
 
-/// Remaining requests in an account's rate window.
+/// An account's history rate limit and the number of requests that remain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Maximum number of requests in any window of `seconds`.
+    /// Maximum number of requests in any window of `seconds` seconds.
     pub limit: u32,
     pub seconds: u32,
     pub remaining: u32,
-    /// Time until the oldest request leaves the window; zero if the window is empty.
+    /// Time until the oldest request leaves the window and one more is allowed; zero if the window
+    /// is empty.
     pub more_in: Duration,
 }
 
-/// Proof that a request may be answered: its account is active, and its credentials cover the
-/// scope. Only [`Access`] creates one. If answers are counted, pass it to [`Access::spend`] after
-/// the answer is prepared and before it is sent.
+/// Proof that a request may be answered: the account is active and the credentials cover the scope.
+/// Only [`Access`] creates permits. If answers are counted, pass the permit to [`Access::spend`]
+/// after the answer is prepared and before it is sent.
 #[derive(Debug)]
 #[must_use = "a permit that is not spent leaves the quota uncharged"]
 pub struct Permit {
     standpoint: Standpoint,
-    /// Set if the level differs from the recorded one and must be recorded.
+    /// The level to record, if it differs from the level last recorded in the database.
     unrecorded: Option<UnrecordedLevel>,
     charge: Option<Charge>,
-    /// Time of the admission, by the market's clock.
+    /// Time of admission by the market clock.
     now: Timestamp,
 }
 
-/// What an answer will be charged for.
+/// The security that [`Access::spend`] charges to the monthly quota.
 #[derive(Debug)]
 struct Charge {
     symbol: Symbol,
@@ -85,8 +86,8 @@ impl Permit {
         Permit { standpoint, unrecorded: None, charge: None, now }
     }
 
-    /// Returns an admission cache for further requests of the same caller, which saves looking up
-    /// the account again.
+    /// Returns an admission cache for further requests by the same caller, so that the account is
+    /// not looked up again.
     pub fn admission_cache(&self, caller: &Caller) -> AdmissionCache {
         let standpoint = match &self.standpoint {
             // Unrecorded levels are not cached.
@@ -98,7 +99,7 @@ impl Permit {
         AdmissionCache::of(caller, standpoint)
     }
 
-    /// Returns the admitted account as of the time of the permit.
+    /// Returns the admitted account as of the time of admission.
     pub fn account(&self) -> &Arc<Account> {
         self.standpoint.account()
     }
@@ -115,7 +116,7 @@ impl Permit {
         self.charge.is_some()
     }
 
-    /// Returns whether a right was valid at the time of the permit, and if not, why.
+    /// Returns whether the account held a right at the time of admission and, if not, why.
     pub fn hold(&self, right: Right) -> Hold {
         self.account().rights.hold(right, self.now)
     }
@@ -124,14 +125,14 @@ impl Permit {
         self.hold(right) == Hold::Held
     }
 
-    /// Returns whether overnight candles may be served. They are omitted without an error unless
-    /// the connection has also requested them.
+    /// Returns whether the account may receive overnight candles. They are also omitted, without an
+    /// error, if the connection has not requested them.
     pub fn overnight(&self) -> bool {
         self.holds(Right::UsOvernight)
     }
 }
 
-/// Why a request was refused. The messages are sent to the caller.
+/// Why a request was refused. The error message is sent to the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     #[error("more than {requests} history requests in {seconds} s: try again in {}", tenths_up(*retry_after))]
@@ -150,7 +151,7 @@ pub enum Refusal {
         limit: u32,
         month: Month,
         level: Level,
-        /// The limit is set for this account, not by its level.
+        /// Whether the limit is set for this account rather than by its level.
         own_quota: bool,
         resets: Date,
     },
@@ -191,8 +192,9 @@ fn within(caller: &Caller, account: &Account, scope: Scope) -> Result<(), Refusa
 }
 
 impl Access {
-    /// Admits a caller to a scope. Sufficient for requests without a rate limit, quota or market
-    /// right; others continue with [`Permit::admission_cache`]. `now` is the market's time.
+    /// Admits a caller to a scope, without checking rate limits, quotas or market rights. A request
+    /// that needs those checks continues with [`Permit::admission_cache`]. `now` is the time by the
+    /// market clock.
     pub fn admit_within(
         &self,
         caller: &Caller,
@@ -206,8 +208,8 @@ impl Access {
     }
 
     /// Admits the local user, who has opened the store on the command line, to an account without
-    /// credentials. Revoked accounts are included. Returns `None` if the account does not exist.
-    /// `now` is the market's time.
+    /// credentials. Also admits the user to revoked accounts. Returns `None` if the account does
+    /// not exist. `now` is the time by the market clock.
     pub fn admit_in_process(
         &self,
         account: AccountId,
@@ -220,15 +222,15 @@ impl Access {
         }))
     }
 
-    /// Checks the rate limit of a history request, before its parameters are parsed. Every request
-    /// that gets a ticket is counted, whatever its outcome. A refused request is not counted, so
-    /// retrying does not extend the wait.
+    /// Checks the rate limit of a history request before the request's parameters are parsed. Every
+    /// request that gets a ticket is counted, even if it fails later. A refused request is not
+    /// counted, so retrying does not extend the wait.
     pub fn admit_rate(&self, caller: &Caller, uptime: Duration) -> Result<Ticket, Refusal> {
         self.admit_rate_of(caller, 1, Freshness::Fresh, uptime)
     }
 
-    /// Like [`Access::admit_rate`], but counts `calls` requests, all or none. More `calls` than
-    /// [`Allowance::limit`] are always refused.
+    /// Like [`Access::admit_rate`], but counts `calls` requests at once, or none if they exceed the
+    /// limit. A value above [`Allowance::limit`] is always refused.
     pub fn admit_rate_of(
         &self,
         caller: &Caller,
@@ -242,8 +244,8 @@ impl Access {
         Ok(Ticket(Standpoint::Current { version, account }))
     }
 
-    /// Like [`Access::admit_rate_of`], for a connection with an admission cache; uses
-    /// [`Freshness::Recent`].
+    /// Like [`Access::admit_rate_of`], but looks up the account in the connection's admission cache
+    /// first and uses [`Freshness::Recent`].
     pub fn admit_rate_again(
         &self,
         caller: &Caller,
@@ -273,8 +275,8 @@ impl Access {
         pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })
     }
 
-    /// Checks the account's general rate limit, the first step of every quote command except
-    /// history.
+    /// Checks the account's general rate limit. This is the first step of every quote command
+    /// except history.
     pub fn admit_call(
         &self,
         caller: &Caller,
@@ -286,8 +288,8 @@ impl Access {
         self.count_call(&account, rule, uptime)
     }
 
-    /// Like [`Access::admit_call`], for a connection with an admission cache; uses
-    /// [`Freshness::Recent`].
+    /// Like [`Access::admit_call`], but looks up the account in the connection's admission cache
+    /// first and uses [`Freshness::Recent`].
     pub fn admit_call_again(
         &self,
         caller: &Caller,
@@ -310,21 +312,21 @@ impl Access {
         pass.map_err(|retry_after| Refusal::TooManyCalls { calls, retry_after })
     }
 
-    /// Returns whether the caller's account exists and is not revoked, and its session has not
-    /// ended.
+    /// Returns whether the caller's account exists and is not revoked, and the caller's session or
+    /// OAuth token family has not ended.
     pub fn is_valid(&self, caller: &Caller, look: Freshness) -> Result<bool, AccessError> {
         Ok(self.standing_at(caller, look)?.is_some())
     }
 
-    /// Returns whether the caller is an operator with credentials for that scope, as of
-    /// [`Freshness::Recent`].
+    /// Returns whether the caller's account has the operator role and the caller's credentials
+    /// include the operator scope. Uses [`Freshness::Recent`].
     pub fn is_operator(&self, caller: &Caller) -> Result<bool, AccessError> {
         let found = self.standing_at(caller, Freshness::Recent)?;
         Ok(found.is_some_and(|(_, account)| within(caller, &account, Scope::Operator).is_ok()))
     }
 
-    /// Returns what is left of the caller's history rate limit; `None` if there is no limit or no
-    /// valid account.
+    /// Returns the remaining history requests of the caller's account, or `None` if the account has
+    /// no rate limit or is not valid.
     pub fn allowance(&self, caller: &Caller, uptime: Duration) -> Result<Option<Allowance>, AccessError> {
         let Some((_, account)) = self.standing(caller)? else { return Ok(None) };
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(None) };
@@ -337,8 +339,8 @@ impl Access {
         Ok(Some(Allowance { limit: requests, seconds, remaining, more_in }))
     }
 
-    /// Admits a request: checks market access first, then the monthly quota. `now` is the market's
-    /// time.
+    /// Admits a request after checking the account, the scope, the market right and, for history,
+    /// the monthly quota. `now` is the time by the market clock.
     pub fn admit(&self, demand: Demand<'_>, now: Timestamp) -> Result<Permit, Refusal> {
         match demand {
             Demand::History { ticket, symbol } => {
@@ -360,8 +362,8 @@ impl Access {
         }
     }
 
-    /// Like [`Access::admit`] for a history request, with a connection's admission cache. Refusals,
-    /// unrecorded levels and unpaid securities are not cached.
+    /// Like [`Access::admit`] for a history request, but uses the connection's admission cache.
+    /// Refusals, unrecorded levels and unpaid securities are not cached.
     pub fn admit_again(
         &self,
         caller: &Caller,
@@ -381,8 +383,8 @@ impl Access {
         Ok(Permit { standpoint: Standpoint::Graded(grade), unrecorded, charge, now })
     }
 
-    /// Returns the account's level for a history request, or a refusal if it has no right to the
-    /// market.
+    /// Returns the account's level for a history request, or a refusal if the account has no right
+    /// to the security's market.
     fn grade_of(
         &self,
         ticket: Ticket,
@@ -417,7 +419,7 @@ impl Access {
         Ok((Arc::new(Grade { version, account, standing, day, month }), unrecorded))
     }
 
-    /// Returns the level of the permit's account at the time of the permit.
+    /// Returns the account's level at the time of admission.
     pub fn standing_for(&self, permit: &Permit) -> Result<Arc<Standing>, AccessError> {
         match &permit.standpoint {
             Standpoint::Graded(grade) => Ok(Arc::clone(&grade.standing)),
@@ -427,9 +429,10 @@ impl Access {
         }
     }
 
-    /// Charges for a prepared answer. The first answer for a security in a month is charged durably
-    /// before this returns; later ones are free. If two requests race for the last unit of the
-    /// quota, one is refused here. `now` is the machine's time, for the audit.
+    /// Charges the account for a prepared answer. The first answer for a security in a month is
+    /// charged durably before this function returns; later answers for that security are free. If
+    /// two requests race for the last unit of the quota, the second is refused here. `now` is the
+    /// time by the machine's clock, for the audit.
     pub fn spend(&self, permit: Permit, now: Timestamp) -> Result<(), Refusal> {
         let Permit { standpoint, unrecorded, charge, now: at } = permit;
         let (grade, unrecorded) = match standpoint {
@@ -461,8 +464,8 @@ impl Access {
         }
     }
 
-    /// Returns the charge for an answer, `None` if the security is already paid for, or a refusal
-    /// if the monthly quota is used up.
+    /// Returns the charge for an answer, or `None` if the account has already paid for the security
+    /// this month. Refuses if the monthly quota is used up or the database is unreachable.
     fn charge(&self, grade: &Grade, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         if self.limits.paid.is_paid(self.cluster.health.learnt(version), account.id, month, symbol) {
@@ -484,7 +487,8 @@ impl Access {
     }
 }
 
-/// Maps an unreachable database to [`Refusal::Unchargeable`].
+/// Maps an unreachable database to [`Refusal::Unchargeable`], and any other error to
+/// [`Refusal::Failed`].
 fn unchargeable(error: AccessError) -> Refusal {
     if error.is_unreachable() { Refusal::Unchargeable } else { Refusal::Failed(error) }
 }
@@ -515,8 +519,8 @@ fn no_access(right: Right, hold: Hold) -> String {
     }
 }
 
-/// Formats seconds with one decimal, rounded up so that a client that waits this long is not too
-/// early.
+/// Formats a wait in seconds with one decimal, rounded up so that a client that waits this long
+/// does not retry too early.
 fn tenths_up(wait: Duration) -> String {
     let tenths = wait.as_nanos().div_ceil(100_000_000);
     format!("{}.{} s", tenths / 10, tenths % 10)

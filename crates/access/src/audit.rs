@@ -1,6 +1,6 @@
-//! Audit rows of refused logins, and of imports that operators start and undo through the service,
-//! because imports change what accounts see. A row of a login never contains a secret or text sent
-//! by the client, because users sometimes type secrets into name fields.
+//! Audit rows for refused logins, and for imports that operators start and undo through the
+//! service, because imports change the data that accounts see. A login row never contains a secret
+//! or text sent by the client, because users sometimes type secrets into name fields.
 
 use std::net::IpAddr;
 
@@ -14,13 +14,13 @@ use crate::{
     session,
 };
 
-/// The credentials that were refused.
+/// Credentials of a refused login, from which the audit derives the account.
 #[derive(Clone, Copy, Debug)]
 pub enum Offered<'a> {
     Request(&'a SignedRequest<'a>),
     OneTimePassword(&'a str),
     Session(&'a str),
-    /// A session cookie, which is not written to the audit.
+    /// A browser session cookie, whose value the audit does not need.
     Browser,
     /// An OAuth client and the grant it presented, if any.
     Client(PresentedClient<'a>, Option<Grant<'a>>),
@@ -43,7 +43,8 @@ impl ImportStep {
 }
 
 impl Access {
-    /// Records a refused login. Requests without credentials are not recorded.
+    /// Records a refused login. Requests without credentials and internal failures are not
+    /// recorded.
     pub fn note_denied(
         &self,
         offered: Offered<'_>,
@@ -61,8 +62,8 @@ impl Access {
         }
     }
 
-    /// Like [`Access::note_denied`], for OAuth clients: a wrong secret, or a code or token that is
-    /// unknown, expired or already used.
+    /// Like [`Access::note_denied`], for OAuth clients. Records only a wrong client secret, or a
+    /// code or token that is unknown, expired or already used.
     pub fn note_declined(
         &self,
         offered: Offered<'_>,
@@ -83,8 +84,8 @@ impl Access {
         })
     }
 
-    /// Writes an audit row, unless the limit per minute is reached; suppressed rows are counted and
-    /// reported later. `describe` is called only if the row is written.
+    /// Writes an audit row unless the limit per minute is reached. Suppressed rows are counted, and
+    /// the count is recorded later. `describe` is called only if the row is written.
     pub(crate) fn note_refused_login(
         &self,
         from: IpAddr,
@@ -109,14 +110,14 @@ impl Access {
         Ok(self.accounts.note(None, "login.refused", &note)?)
     }
 
-    /// Returns the account that the refused credentials belong to, if known.
+    /// Returns the account that the refused credentials belong to, or `None` if it is unknown.
     fn behind(&self, offered: Offered<'_>) -> Result<Option<AccountId>, AccessError> {
         match offered {
             Offered::OneTimePassword(otp) => match self.cluster.shared() {
                 None => Ok(self.identity.otps.issued_to(otp)),
                 Some(shared) => Ok(shared.issued_password(&otp::hash(otp))?.map(|issued| issued.account)),
             },
-            // An expired session id is still authentic and contains its account.
+            // An expired session id still has a valid signature and contains its account.
             Offered::Session(id) => Ok(session::read(&self.identity.keys, id, Timestamp(i64::MIN))
                 .ok()
                 .map(|(caller, _)| caller.account())),
@@ -141,7 +142,7 @@ impl Access {
 
     fn behind_request(&self, request: &SignedRequest<'_>) -> Result<Option<AccountId>, AccessError> {
         if let Some(authorization) = (request.header)("authorization") {
-            // The token is the last word, with or without a scheme.
+            // The token is the last word of the header, with or without a scheme before it.
             let token = authorization.trim().rsplit(' ').next().unwrap_or_default();
             let hash = hash_token(token);
             if let Some(credential) = self.accounts.credential_by_token(&hash)? {
@@ -155,8 +156,8 @@ impl Access {
         Ok(self.accounts.credential_by_key(key)?.map(|credential| credential.account))
     }
 
-    /// Writes an audit row for an import. Candles are in another database, so this is a separate
-    /// transaction.
+    /// Writes an audit row for an import. Candles are stored in another database, so the row is not
+    /// in the import's transaction.
     pub fn note_import(
         &self,
         step: ImportStep,

@@ -1,8 +1,8 @@
 //! Browser sign-in: passwords, session cookies, CSRF tokens and device cookies.
 //!
 //! A session cookie is 256 random bits, stored as a hash. CSRF tokens and device cookies are MACs
-//! and are not stored. A CSRF token binds a form to a cookie; a device cookie proves that the
-//! account was signed in to from this browser before, so that failed attempts from elsewhere do not
+//! and are not stored. A CSRF token binds a form to a cookie. A device cookie proves that this
+//! browser has signed in to the account before, so that failed attempts from other browsers do not
 //! delay it.
 
 use std::net::IpAddr;
@@ -23,10 +23,10 @@ use crate::{
     password,
 };
 
-/// Lifetime of a browser session: twelve hours, enough for a working day, short enough for a
-/// browser left open.
+/// Lifetime of a browser session in seconds: twelve hours, which covers a working day and limits
+/// the risk of a browser left open.
 pub const BROWSER_LIFE_S: i64 = 12 * 3_600;
-/// Upper bound for the length of our cookies; longer ones are rejected before decoding.
+/// Maximum length of a cookie or CSRF token in bytes. Longer values are rejected before decoding.
 const COOKIE_MAX: usize = 128;
 const DEVICE_BYTES: usize = 16;
 
@@ -36,7 +36,7 @@ pub struct Login<'a> {
     pub name: &'a str,
     pub password: &'a Secret,
     pub address: IpAddr,
-    /// The device cookie ([`SignedIn::device`]), if the browser sent one.
+    /// The device cookie ([`SignedIn::device`]), or `None` if the browser sent none.
     pub device: Option<&'a str>,
 }
 
@@ -46,8 +46,8 @@ pub struct SignedIn {
     /// The session cookie, valid until `expires_at`.
     pub session: Secret,
     pub expires_at: Timestamp,
-    /// The device cookie: proves that this browser has signed in to the account before. It grants
-    /// no access.
+    /// The device cookie, which proves that this browser has signed in to the account before. The
+    /// cookie alone grants no access.
     pub device: Secret,
 }
 
@@ -64,7 +64,7 @@ pub enum LoginRefused {
     Failed(#[from] AccessError),
 }
 
-/// Why a device code was not checked.
+/// Why a device code was not looked up.
 #[derive(Debug, thiserror::Error)]
 pub enum CodeRefused {
     #[error("too many wrong codes: try again in {} s", .0.as_secs().max(1))]
@@ -73,7 +73,7 @@ pub enum CodeRefused {
     Failed(#[from] AccessError),
 }
 
-/// A signed-in user.
+/// The account of a signed-in browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Browser {
     pub account: AccountId,
@@ -81,8 +81,8 @@ pub struct Browser {
 }
 
 impl Access {
-    /// Sets an account's password and ends all sessions started with the previous one. Returns
-    /// whether the account exists.
+    /// Sets an account's password and ends all of its browser sessions. Returns whether the account
+    /// exists.
     pub fn set_password(
         &self,
         id: AccountId,
@@ -95,7 +95,8 @@ impl Access {
         Ok(self.accounts.set_password(id, Some(&hash), &AuditNote { at: now, actor: &actor, reason: "" })?)
     }
 
-    /// Removes an account's password. Returns whether it had one.
+    /// Removes an account's password and ends its browser sessions. Returns whether the account had
+    /// a password.
     pub fn remove_password(&self, id: AccountId, by: &Actor, now: Timestamp) -> Result<bool, AccessError> {
         let actor = by.to_string();
         Ok(self.accounts.set_password(id, None, &AuditNote { at: now, actor: &actor, reason: "" })?)
@@ -105,10 +106,10 @@ impl Access {
         Ok(self.accounts.has_password(id)?)
     }
 
-    /// Signs in a user. An unknown name, a revoked account, one without a password and a wrong
-    /// password cost the same work and get the same answer.
+    /// Signs in a user. An unknown name, a revoked account, an account without a password and a
+    /// wrong password cost the same work and return the same error.
     pub fn sign_in(&self, who: &Login<'_>, at: Moment) -> Result<SignedIn, LoginRefused> {
-        // Phone keyboards add spaces; names never begin or end with one.
+        // Phone keyboards may append a space, and names never begin or end with a space.
         let name: String = who.name.trim().chars().take(NAME_CHARS_MAX + 1).collect();
         let person = self.accounts.person(&name).map_err(AccessError::from)?;
         let device =
@@ -165,7 +166,7 @@ impl Access {
         }))
     }
 
-    /// Returns the user of a session cookie, or `None` if the session does not exist or has
+    /// Returns the account of a session cookie, or `None` if the session does not exist or has
     /// expired.
     pub fn browser(&self, cookie: &str, now: Timestamp) -> Result<Option<Browser>, AccessError> {
         if cookie.len() > COOKIE_MAX {
@@ -175,8 +176,8 @@ impl Access {
         Ok(row.map(|row| Browser { account: row.account, name: row.name }))
     }
 
-    /// Returns a permit for the user of a session cookie, for pages about their own account; `None`
-    /// without a valid session.
+    /// Returns a permit for the account of a session cookie, for pages about that account. Returns
+    /// `None` if the session is not valid or the account is revoked.
     pub fn admit_browser(&self, cookie: &str, present: Present) -> Result<Option<Permit>, AccessError> {
         let Some(browser) = self.browser(cookie, present.machine)? else { return Ok(None) };
         let found = self.look(browser.account, Freshness::Fresh)?;
@@ -184,8 +185,8 @@ impl Access {
         Ok(found.map(|(version, account)| Permit::of(version, account, present.market)))
     }
 
-    /// Returns the caller of a session cookie, for requests by scripts on our pages. The session is
-    /// looked up for every request, so ending it takes effect immediately.
+    /// Returns the caller of a session cookie, for requests from scripts on our pages. The session
+    /// is looked up for every request, so ending the session takes effect immediately.
     pub fn identify_browser(&self, cookie: &str, now: Timestamp) -> Result<Caller, Denial> {
         if cookie.len() > COOKIE_MAX {
             return Err(NOT_SIGNED_IN);
@@ -202,8 +203,8 @@ impl Access {
     }
 
     /// Signs in a guest without a password, to an account that is open to all visitors of this
-    /// machine. Returns `None` if the account does not exist. Above the guest limit, the least
-    /// recently used guest session is ended.
+    /// machine. Returns `None` if the account does not exist or is revoked. If the guest limit is
+    /// exceeded, ends the least recently used guest session.
     pub fn sign_in_guest(
         &self,
         account: AccountId,
@@ -227,7 +228,7 @@ impl Access {
         Ok(Some(SignedIn { account, session, expires_at, device }))
     }
 
-    /// Ends a session. Returns whether it existed.
+    /// Ends a browser session. Returns whether the session existed.
     pub fn sign_out(&self, cookie: &str, by: AccountId, now: Timestamp) -> Result<bool, AccessError> {
         let actor = Actor::Account(by).to_string();
         let note = AuditNote { at: now, actor: &actor, reason: "" };
@@ -242,7 +243,7 @@ impl Access {
         Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice())))
     }
 
-    /// Returns the CSRF token of a form, which binds the form to a cookie and a purpose.
+    /// Returns the CSRF token of a form, which binds the form's purpose to a cookie.
     pub fn csrf_token(&self, cookie: &str, purpose: &str) -> String {
         URL_SAFE_NO_PAD.encode(self.identity.keys.form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()]))
     }
@@ -259,8 +260,8 @@ impl Access {
         })
     }
 
-    /// Looks up a device code, unless there were too many wrong codes from this address, by this
-    /// account or in total.
+    /// Looks up a device code with `look`. Refuses without a lookup after too many wrong codes from
+    /// this address, by this account or in total.
     pub fn guess_code<T>(
         &self,
         address: IpAddr,
@@ -277,7 +278,8 @@ impl Access {
         Ok(found?)
     }
 
-    /// Does not record unknown names: users sometimes type their password into the name field.
+    /// Records a refused sign-in without the name, because users sometimes type their password into
+    /// the name field.
     fn note_refused(
         &self,
         who: &Login<'_>,
@@ -293,7 +295,7 @@ impl Access {
 const NOT_SIGNED_IN: Denial = Denial::TokenInvalid("the browser session has ended: sign in again");
 const DEVICE_PURPOSE: &[u8] = b"browser";
 
-/// Returns a new session cookie and its expiry.
+/// Returns a new session cookie and its expiry time.
 pub(crate) fn new_session(now: Timestamp) -> Result<(Secret, Timestamp), AccessError> {
     let bytes = Zeroizing::new(random::<32>()?);
     let session = Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice()));
@@ -306,7 +308,7 @@ fn write_device(keys: &Keys, device: [u8; DEVICE_BYTES], account: AccountId) -> 
 }
 
 /// Returns the device id in a device cookie, or `None` if the cookie was not issued for this
-/// account.
+/// account or is malformed.
 fn read_device(keys: &Keys, text: &str, account: AccountId) -> Option<[u8; DEVICE_BYTES]> {
     if text.len() > COOKIE_MAX {
         return None;

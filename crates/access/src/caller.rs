@@ -1,4 +1,4 @@
-//! Callers, and the originators of audit rows.
+//! Authenticated callers, and the actors named in audit rows.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,16 +9,16 @@ use store::AccountId;
 use crate::oauth::Family;
 use crate::scope::{Scope, Scopes};
 
-/// An authenticated account, created only by [`Access`](crate::Access). Every use checks that the
-/// account is still active.
+/// An authenticated account, created only by [`Access`](crate::Access). Each request checks again
+/// that the account is still active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
     account: AccountId,
     epoch: u32,
-    /// Expiry of the token that authenticated the caller. Open connections outlive it; no new one
-    /// can be opened.
+    /// Expiry of the token that authenticated the caller. Open connections may outlive the token,
+    /// but no new connection can be opened after it expires.
     until: Timestamp,
-    /// The OAuth token family, which may end before the account does.
+    /// The OAuth token family, which may be revoked independently of the account.
     family: Option<Family>,
     manner: Manner,
     scopes: Scopes,
@@ -33,7 +33,7 @@ enum Manner {
     Browser,
     /// In the URL, which browsers and proxies log.
     Address,
-    /// Without credentials: the user of this process has access to the whole store.
+    /// No credentials were sent, because the user of this process has access to the whole store.
     InProcess,
 }
 
@@ -79,8 +79,8 @@ impl Caller {
         Caller { scopes: self.scopes.and(scopes), ..self }
     }
 
-    /// Returns whether the credentials include a scope. Whether the account may use it is a
-    /// separate check.
+    /// Returns whether the credentials include a scope. Whether the account's role permits the
+    /// scope is a separate check.
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.has(scope)
     }
@@ -98,7 +98,8 @@ impl Caller {
         self.family.is_some()
     }
 
-    /// Returns whether the caller's OAuth sign-in has this id.
+    /// Returns whether `sign_in` is the id of the caller's OAuth token family. Always false for
+    /// callers without an OAuth token.
     pub fn is_of(&self, sign_in: &str) -> bool {
         self.family.is_some_and(|family| family.text() == sign_in)
     }
@@ -116,14 +117,14 @@ impl Caller {
     }
 }
 
-/// The originator of an audit row.
+/// The actor of an audit row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
     /// The command-line user, who has access to the store's files.
     Operator,
     /// An account that uses the service, including operator accounts.
     Account(AccountId),
-    /// An OAuth client that does not act for an account yet, by client id.
+    /// An OAuth client, by client id, that does not act for an account yet.
     Client(String),
     /// An unauthenticated client, by IP address.
     Address(IpAddr),

@@ -1,5 +1,5 @@
-//! General rate limit of all quote commands except history: a token bucket that holds one second of
-//! calls and refills within a second.
+//! General rate limit of all quote commands except history: a token bucket per account that holds
+//! one second of calls and refills within a second.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,15 +8,15 @@ use std::time::Duration;
 use store::AccountId;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Number of buckets at which full ones are evicted.
+/// Number of buckets from which full buckets are evicted.
 const BUCKETS_SWEEP: usize = 4_096;
 
 /// General rate limit of quote commands. Accounts whose rate is `unlimited` are exempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallRule {
-    /// Calls per second, also the burst size; 0 for no limit.
+    /// Calls per second, which is also the burst size; 0 for no limit.
     pub per_second: u32,
-    /// Maximum number of concurrent calls; further ones are queued.
+    /// Maximum number of concurrent calls. Further calls are queued.
     pub at_once: u32,
 }
 
@@ -28,13 +28,14 @@ impl CallRule {
 /// Token buckets of all accounts, shared by all listeners of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// When each bucket will be full, in uptime. Full buckets are evicted.
+    /// Uptime at which each account's bucket will be full. Buckets that are full already may be
+    /// evicted.
     full_at: Mutex<HashMap<AccountId, Duration>>,
 }
 
 impl Calls {
-    /// Takes a token from the account's bucket, or returns how long to wait for one. A refused call
-    /// takes none.
+    /// Takes a token from the account's bucket, or returns the time to wait for a token. A refused
+    /// call takes no token.
     pub(crate) fn pass(&self, account: AccountId, per_second: u32, uptime: Duration) -> Result<(), Duration> {
         let Some(each) = SECOND.checked_div(per_second) else { return Ok(()) };
         let mut buckets = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +44,8 @@ impl Calls {
         }
         let full_at = buckets.entry(account).or_insert(uptime);
         let next = (*full_at).max(uptime) + each;
-        // A bucket that needs more than a second to refill is empty. Rounding favours the caller.
+        // A bucket that needs more than a second to refill is empty. Rounding the interval down
+        // favours the caller.
         let empty_at = uptime + SECOND.max(each);
         if next > empty_at {
             return Err(next - empty_at);

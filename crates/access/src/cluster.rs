@@ -1,5 +1,5 @@
-//! State of this node in a cluster: database health and open connections. A single process is a
-//! cluster of one, without a shared database.
+//! This node's view of the cluster: database health and open connections. A single process is a
+//! cluster of one node without a shared database.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,9 +12,10 @@ use crate::connection::Registry;
 use crate::health::{DatabaseHealth, briefly};
 use crate::{AccessError, ConnectionId, Pace, RateLimit};
 
-/// How long applied withdrawals are trusted. Shorter than the database retains its withdrawal log.
+/// Time for which the version of the last applied withdrawals can be used to read later
+/// withdrawals. The database retains its withdrawal log for longer than this.
 const WITHDRAWALS_KNOWN: Duration = Duration::from_secs(3_600);
-/// Interval between comparisons of connection slots with the database.
+/// Interval at which this node's connection slots are compared with the database.
 const SLOTS_EVERY: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
@@ -26,12 +27,13 @@ pub(crate) struct Cluster {
     upkeep: Mutex<Upkeep>,
 }
 
-/// Results of the last heartbeats.
+/// State carried over between heartbeats.
 #[derive(Debug, Default)]
 struct Upkeep {
-    /// Database version up to which withdrawals were applied, and the uptime of that heartbeat.
+    /// Database version up to which withdrawals were applied, and this process's uptime at that
+    /// heartbeat.
     withdrawals: Option<(i64, Duration)>,
-    /// This node's slots in the database without a connection, at the last comparison.
+    /// Slots of this node in the database that had no open connection at the last comparison.
     strays: HashSet<i64>,
     without_slot: HashSet<i64>,
     slots_at: Option<Duration>,
@@ -40,8 +42,8 @@ struct Upkeep {
     losses: u64,
 }
 
-/// Returns whether a limit must be enforced in memory because the database did not answer or has no
-/// disk space for a write.
+/// Returns whether a limit must be enforced in memory, because the database did not answer or has
+/// no disk space for a write.
 pub(crate) fn is_decided_here(error: &StoreError) -> bool {
     error.is_unanswered() || error.is_full()
 }
@@ -61,12 +63,14 @@ impl Cluster {
         self.shared.as_ref()
     }
 
-    /// Returns the shared state, or `None` while the database is unreachable.
+    /// Returns the state shared by all nodes, or `None` for a single process or while the database
+    /// is unreachable.
     pub(crate) fn shared_if_reachable(&self) -> Option<&Arc<Shared>> {
         self.shared().filter(|_| !self.health.is_unreachable())
     }
 
-    /// Converts the error of a query, and marks the database as unreachable if it was.
+    /// Converts a query's error to an [`AccessError`]. Marks the database as unreachable if that
+    /// caused the error.
     pub(crate) fn asked<T>(&self, answer: Result<T, StoreError>) -> Result<T, AccessError> {
         answer.map_err(|error| {
             self.note_unreachable(&error);
@@ -80,15 +84,16 @@ impl Cluster {
         }
     }
 
-    /// Marks the database as unreachable if a query failed for that reason or has an unknown
-    /// outcome. The caller then decides in memory.
+    /// Marks the database as unreachable if a query failed because of that or its outcome is
+    /// unknown. The caller falls back to a decision in memory.
     pub(crate) fn note_unanswered(&self, error: &StoreError) {
         if error.is_unreachable() || matches!(error, StoreError::Unknown { .. }) {
             self.health.lose();
         }
     }
 
-    /// Returns whether this node serves from memory; an error once the offline window is over.
+    /// Returns whether this node serves from memory because the database is unreachable. Fails with
+    /// [`AccessError::Lost`] once the offline window is over.
     pub(crate) fn goes_on_alone(&self) -> Result<bool, AccessError> {
         match (self.health.is_unreachable(), self.health.is_lost()) {
             (_, true) => Err(AccessError::Lost),
@@ -96,8 +101,8 @@ impl Cluster {
         }
     }
 
-    /// Counts a request by key, or returns how long to wait. While the database is unreachable or
-    /// fails to count, each node enforces its share of the limit.
+    /// Counts a request for `key`, or returns the time to wait. While the database is unreachable
+    /// or fails to count, each node enforces its share of the limit.
     pub(crate) fn keep_pace<K: Eq + std::hash::Hash + fmt::Display>(
         &self,
         pace: &Pace<K>,
@@ -119,8 +124,8 @@ impl Cluster {
         pace.here.pass(key, self.health.share(pace.limit, uptime), 1, uptime)
     }
 
-    /// Returns the version up to which withdrawals were applied, or `None` if later ones may have
-    /// been deleted.
+    /// Returns the database version up to which withdrawals were applied, or `None` if the database
+    /// may have deleted later withdrawals from its log.
     pub(crate) fn withdrawals_known(&self, uptime: Duration) -> Option<i64> {
         let known = self.lock_upkeep().withdrawals;
         known.filter(|(_, at)| uptime.saturating_sub(*at) < WITHDRAWALS_KNOWN).map(|(version, _)| version)
@@ -130,10 +135,10 @@ impl Cluster {
         self.lock_upkeep().withdrawals = Some((version, uptime));
     }
 
-    /// Releases this node's slots in the database that have no connection, and writes slots that
-    /// the database lacks, each only if found in two comparisons in a row: a slot being taken or
-    /// released is consistent by the next one. Mismatches arise when a database response is lost or
-    /// while the database is unreachable.
+    /// Compares this node's connections with its slots in the database. Releases slots that have no
+    /// connection and writes slots that the database lacks, but only those found in two consecutive
+    /// comparisons, because a slot may be taken or released during a comparison. Mismatches arise
+    /// when a database response is lost or while the database is unreachable.
     pub(crate) fn compare_slots(&self, shared: &Arc<Shared>, uptime: Duration) -> Result<(), AccessError> {
         let mut upkeep = self.lock_upkeep();
         if upkeep.slots_at.is_some_and(|at| uptime.saturating_sub(at) < SLOTS_EVERY) {
@@ -183,7 +188,7 @@ impl Cluster {
     }
 
     fn lock_upkeep(&self) -> MutexGuard<'_, Upkeep> {
-        // A panicking thread leaves no partial update, so a poisoned lock is usable.
+        // A panicking thread leaves no partial update, so a poisoned mutex is usable.
         self.upkeep.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! Registry of open connections by account: signed on and not yet closed. `Lineage` links the
-//! successive connections of one client.
+//! Registry of open connections by account. A connection is open from sign-on until it is closed.
+//! [`Lineage`] links the successive connections of one client.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -20,7 +20,7 @@ mod subscriptions;
 pub struct Lineage(pub(crate) [u8; 16]);
 
 impl Lineage {
-    /// Returns a random lineage for a client without an earlier connection.
+    /// Returns a random lineage for a client that has no earlier connection.
     pub fn new() -> Result<Lineage, AccessError> {
         random().map(Lineage)
     }
@@ -44,8 +44,8 @@ impl ConnectionId {
         i64::try_from(self.0).unwrap_or(i64::MAX)
     }
 
-    /// Returns a random id for a connection that signs on while the database, which issues the ids,
-    /// is unreachable. It is above all ids that the database issues.
+    /// Returns a random id for a connection that signs on while the database, which normally issues
+    /// the ids, is unreachable. The random ids are greater than all ids issued by the database.
     pub(crate) fn alone() -> Result<ConnectionId, AccessError> {
         const FIRST: u64 = 1 << 62;
         Ok(ConnectionId(FIRST | (u64::from_be_bytes(random::<8>()?) >> 2)))
@@ -66,7 +66,7 @@ impl FromStr for ConnectionId {
     }
 }
 
-/// A connection slot. Counted until dropped or superseded.
+/// A connection slot, which counts towards the account's limit until it is dropped or superseded.
 #[derive(Debug)]
 pub struct Connection {
     id: ConnectionId,
@@ -90,7 +90,7 @@ impl Drop for Connection {
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     inner: Mutex<Inner>,
-    /// Slots of all nodes; `None` without a shared database.
+    /// Connection slots of all nodes; `None` without a shared database.
     shared: Option<Arc<Shared>>,
     /// Held for reading while subscriptions change, and for writing while those in memory are
     /// written to the database.
@@ -101,7 +101,7 @@ pub(crate) struct Registry {
 struct Inner {
     last: u64,
     live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
-    /// This node's slots in the shared database.
+    /// This node's slots in the shared database, including those to be written after an outage.
     slots: HashMap<ConnectionId, NewSlot>,
     subscriptions: BTreeMap<ConnectionId, BTreeSet<Symbol>>,
     /// Connections whose subscriptions in the database may differ.
@@ -111,7 +111,7 @@ struct Inner {
 pub(crate) struct HeldSlot {
     pub(crate) connection: Connection,
     pub(crate) online: u32,
-    /// Older connections of the same lineage. They are no longer counted; the server closes their
+    /// Older connections of the same lineage, which are no longer counted. The server closes their
     /// sockets.
     pub(crate) superseded: Vec<ConnectionId>,
 }
@@ -130,7 +130,8 @@ impl Registry {
         Connection { id, account, registry: Arc::clone(self) }
     }
 
-    /// Returns whether this node has a connection with a slot in the shared database.
+    /// Returns whether this node has an open connection with this id and a slot in the shared
+    /// database.
     pub(crate) fn has(&self, id: ConnectionId) -> bool {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).slots.contains_key(&id)
     }
@@ -143,9 +144,10 @@ impl Registry {
         slots
     }
 
-    /// Takes a connection slot, or returns how many are taken. The slot of the connection that
-    /// signs on again (`present`) and those of older connections of the same lineage are released
-    /// first, so that a client is not locked out by its own earlier connections.
+    /// Takes a connection slot, or returns the numbers of open and allowed connections if all slots
+    /// are taken. The slot of `present`, the connection that signs on again, and the slots of older
+    /// connections of the same lineage are released first, so that a client is not locked out by
+    /// its own earlier connections.
     pub(crate) fn sit(
         self: &Arc<Registry>,
         account: AccountId,
@@ -156,8 +158,8 @@ impl Registry {
         self.sit_as(None, (account, lineage), present, limit)
     }
 
-    /// Like [`Registry::sit`], for a shared database that is unreachable. The slot has the given id
-    /// and is written to the database after recovery.
+    /// Like [`Registry::sit`], but used while the shared database is unreachable. The slot has the
+    /// given id and is written to the database after recovery.
     pub(crate) fn sit_alone(
         self: &Arc<Registry>,
         id: ConnectionId,
@@ -193,7 +195,7 @@ impl Registry {
         let mut stay = stay;
         stay.push((id, lineage));
         inner.live.insert(account, stay);
-        // The connection was signed on to another account: release that slot.
+        // The connection was signed on to another account, whose slot is released.
         if let Some((before, id)) = present.filter(|(before, _)| *before != account) {
             inner.leave(before, id);
         }
@@ -270,7 +272,7 @@ mod tests {
         let new = sit(&registry, ALICE, line);
         assert_eq!(new.superseded, [old.connection.id()]);
         assert_eq!(new.online, 2);
-        // The old socket closes later, which must not release the new connection's slot.
+        // The old socket closes later, which must not release the slot of the new connection.
         drop(old);
         assert_eq!(registry.online(ALICE), 2);
     }

@@ -1,5 +1,5 @@
-//! Credential cache by database version, used if the database is a server: known callers are
-//! authenticated without a query, even while the database is unreachable.
+//! Cache of credentials by database version, used only if the database is a server. Known callers
+//! are authenticated without a query, even while the database is unreachable.
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ use store::{AccountId, Credential, Hash, TokenRow};
 
 use crate::health::Learnt;
 
-/// Maximum number of cached credentials of each kind.
+/// Maximum number of cached credentials of each kind: by app key, by token and OAuth tokens.
 const KEPT_MAX: usize = 16_384;
 
 #[derive(Debug, Default)]
@@ -18,17 +18,19 @@ pub(crate) struct CredentialCache {
     inner: Mutex<Known>,
 }
 
-/// Cached values, each with the database version at which it was read.
+/// Cached credentials, each with the database version at which it was read.
 #[derive(Debug, Default)]
 struct Known {
-    /// Values read before this version are not cached: credentials have been withdrawn since.
+    /// Credentials read before this version are not cached, because they may have been withdrawn
+    /// since.
     floor: i64,
     by_key: HashMap<String, (i64, Credential)>,
     by_token: HashMap<Hash, (i64, Credential)>,
     tokens: HashMap<Hash, (i64, TokenRow)>,
 }
 
-/// Returns the cached value of a key if its version is acceptable.
+/// Returns the cached value of a key, or `None` if it is not cached or `learnt` does not accept its
+/// version.
 fn find<K: Eq + StdHash + Borrow<Q>, Q: Eq + StdHash + ?Sized, V: Clone>(
     known: &HashMap<K, (i64, V)>,
     key: &Q,
@@ -37,7 +39,8 @@ fn find<K: Eq + StdHash + Borrow<Q>, Q: Eq + StdHash + ?Sized, V: Clone>(
     known.get(key).filter(|(at, _)| learnt.takes(*at)).map(|(_, value)| value.clone())
 }
 
-/// Caches a value. A full cache first evicts values of other versions, then all of them.
+/// Caches a value. If the cache is full, evicts the values of other versions and, if that frees no
+/// space, all values.
 fn remember_row<K: Eq + StdHash, V>(known: &mut HashMap<K, (i64, V)>, version: i64, key: K, value: V) {
     if known.len() >= KEPT_MAX && !known.contains_key(&key) {
         known.retain(|_, (at, _)| *at == version);
@@ -82,8 +85,8 @@ impl CredentialCache {
         }
     }
 
-    /// Drops the cached credentials of these accounts, or of all if `None`, after a withdrawal at
-    /// `version`.
+    /// Drops the cached credentials of `accounts`, or of all accounts if `None`, after a withdrawal
+    /// at `version`.
     pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let mut known = self.lock();
         known.floor = known.floor.max(version);
@@ -105,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_of_another_version_are_not_used() {
+    fn credentials_cached_at_another_version_are_not_used() {
         let cache = CredentialCache::default();
         let credential = Credential {
             app_key: "key".to_owned(),

@@ -1,5 +1,5 @@
-//! Pre-signed download URLs. The holder may fetch one file until the URL expires, without other
-//! credentials.
+//! Pre-signed download URLs. The holder of a URL may fetch one file until the URL expires, without
+//! other credentials.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,17 +8,17 @@ use store::AccountId;
 
 use crate::{Access, AccessError};
 
-/// Maximum length of a signature before decoding.
+/// Maximum length of an encoded signature. Longer signatures are rejected before decoding.
 const SIGNATURE_MAX: usize = 64;
 
-/// The signed contents of a download URL.
+/// The contents of a download URL that its signature covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Download<'a> {
-    /// Owner of the file.
+    /// Account that owns the file.
     pub account: AccountId,
     /// Path of the file in the URL, with all parameters that determine the response.
     pub path: &'a str,
-    /// Expiry, exclusive, in the machine's time.
+    /// Expiry, exclusive, by the machine's clock.
     pub expires: Timestamp,
 }
 
@@ -34,7 +34,8 @@ pub enum DownloadRefused {
 }
 
 impl Download<'_> {
-    /// Returns the signed message. A path has no NUL byte, so the messages of two URLs differ.
+    /// Returns the message to sign. The NUL byte separates the path, which contains none, from the
+    /// numbers, so two different URLs never have the same message.
     fn message(&self, ends: &AddressEnds) -> Vec<u8> {
         let numbers = [self.account.0.to_be_bytes(), self.expires.0.to_be_bytes()];
         let (epoch, password) = (ends.epoch.to_be_bytes(), ends.password.as_bytes());
@@ -42,7 +43,8 @@ impl Download<'_> {
     }
 }
 
-/// Account state included in the signature: a change invalidates all URLs of the account.
+/// Account state that the signature covers. Changing the password or ending all sessions
+/// invalidates every URL of the account.
 struct AddressEnds {
     epoch: u32,
     /// Password hash; empty if the account has no password.
@@ -50,14 +52,15 @@ struct AddressEnds {
 }
 
 impl Access {
-    /// Signs a download URL; `None` if the account is revoked or does not exist.
+    /// Returns the signature of a download URL, or `None` if the account is revoked or does not
+    /// exist.
     pub fn sign_download(&self, download: &Download<'_>) -> Result<Option<String>, AccessError> {
         let Some(ends) = self.address_ends(download.account)? else { return Ok(None) };
         Ok(Some(URL_SAFE_NO_PAD.encode(self.identity.keys.download_tag(&[&download.message(&ends)]))))
     }
 
-    /// Verifies a download URL and its expiry. A new password or anything else that ends all
-    /// sessions of the account also invalidates its URLs.
+    /// Verifies the signature and the expiry of a download URL. URLs are also invalidated when the
+    /// account's password changes or all of its sessions are ended.
     pub fn check_download(
         &self,
         download: &Download<'_>,
@@ -69,14 +72,15 @@ impl Access {
         }
         let tag = URL_SAFE_NO_PAD.decode(signature).map_err(|_| DownloadRefused::Forged)?;
         let ends = self.address_ends(download.account)?.ok_or(DownloadRefused::Forged)?;
-        // The signature is verified first, so a forged URL never gets the answer "expired".
+        // The signature is verified first, so that a forged URL is never reported as expired.
         if !self.identity.keys.is_download_tag(&[&download.message(&ends)], &tag) {
             return Err(DownloadRefused::Forged);
         }
         if download.expires <= now { Err(DownloadRefused::Expired) } else { Ok(()) }
     }
 
-    /// Returns `None` for a revoked or unknown account.
+    /// Returns the account state for a signature, or `None` if the account is revoked or does not
+    /// exist.
     fn address_ends(&self, id: AccountId) -> Result<Option<AddressEnds>, AccessError> {
         let Some(account) = self.account(id)?.filter(|account| account.revoked_at.is_none()) else {
             return Ok(None);
@@ -126,7 +130,7 @@ mod tests {
         for wrong in ["", "x", "%%", &signature[1..], &signature.to_lowercase(), &long] {
             assert_eq!(check(download, wrong, NOW).unwrap_err(), forged, "{wrong}");
         }
-        // Changing or removing the password invalidates the URLs.
+        // Changing or removing the password invalidates the account's URLs.
         let password = |word: &str| {
             access.set_password(ids[0], &Secret::new(word.to_owned()), &Actor::Service, NOW).unwrap()
         };

@@ -1,4 +1,4 @@
-//! Errors of accounts and keys, and reasons to deny a caller.
+//! Errors of account and key operations, and the reasons why authentication fails.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use store::{AccountId, StoreError, StoreUrl};
 
 use crate::ReportError;
 
-/// Errors of accounts and keys. Shown to operators, never sent to callers.
+/// Errors of account and key operations. They are shown to operators and never sent to callers.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     #[error(transparent)]
@@ -70,7 +70,8 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Returns whether the database is unreachable, so that a later retry may succeed.
+    /// Returns whether the error was caused by an unreachable database, so that a retry may
+    /// succeed.
     pub fn is_unreachable(&self) -> bool {
         match self {
             AccessError::Store(error) => error.is_unreachable(),
@@ -79,7 +80,7 @@ impl AccessError {
         }
     }
 
-    /// Returns whether the database did not answer.
+    /// Returns whether the database gave no answer, including when it is unreachable.
     pub fn is_unanswered(&self) -> bool {
         self.is_unreachable() || matches!(self, AccessError::Store(error) if error.is_unanswered())
     }
@@ -89,7 +90,8 @@ impl AccessError {
         matches!(self, AccessError::Store(error) if error.is_full())
     }
 
-    /// Returns how long to wait if an account has exceeded an hourly limit.
+    /// Returns the time to wait before a retry if an account has exceeded an hourly limit, and
+    /// `None` for any other error.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             AccessError::Store(StoreError::TooOften { retry_after_s, .. }) => {
@@ -119,8 +121,8 @@ pub enum Denial {
     /// Response code 403008.
     #[error("the access token was issued without the scope openapi: sign in again and request it")]
     ScopeMissing,
-    /// The password or session is valid, but all connection slots of the account are taken. A
-    /// one-time password is not used up.
+    /// The credentials are valid, but all connection slots of the account are taken. A one-time
+    /// password is not consumed.
     #[error(
         "connections limitation is hit: {} of {} connections of this account are open: close one and try again",
         .0.online, .0.limit
@@ -136,7 +138,7 @@ impl<E: Into<AccessError>> From<E> for Denial {
     }
 }
 
-/// Numbers of open and allowed connections of an account.
+/// Number of open connections of an account, and its connection limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
     pub online: u32,

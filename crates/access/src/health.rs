@@ -1,16 +1,17 @@
 //! Health of the accounts database, if it is a server shared by several nodes.
 //!
-//! While it is unreachable, a node serves from memory for a limited time: accounts that it has
-//! seen, securities that they have paid for, and its share of their rate limits. The first failed
-//! request marks the database as unreachable; after that only the heartbeat
-//! ([`Access::heartbeat`](crate::Access::heartbeat)) queries it, so that no request waits for an
-//! unreachable server.
+//! While the database is unreachable, a node serves from memory for a limited time: the accounts in
+//! its cache, the securities that those accounts have paid for, and the node's share of their rate
+//! limits. The first failed request marks the database as unreachable. After that only the
+//! heartbeat ([`Access::heartbeat`](crate::Access::heartbeat)) queries the database, so that no
+//! request waits for an unreachable server.
 //!
-//! The database does not count requests admitted during the outage, and may lose the last ones
-//! before a crash of its server. They matter for one rate window, so for that long after recovery a
-//! request must pass both this node's share, which counts its own admissions, and the database. A
-//! share is that of the highest number of nodes within the window, because nodes that have not
-//! reconnected yet are not counted, but have used their share.
+//! The database does not count requests admitted during the outage, and may lose the last counts
+//! before a crash of its server. Uncounted requests matter for one rate window, so for that long
+//! after recovery a request must pass both the node's share, which counts the node's own
+//! admissions, and the database. The share is based on the highest number of nodes within the
+//! window, because nodes that have not reconnected yet are missing from the current number but have
+//! used their shares.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,40 +19,44 @@ use std::time::Duration;
 
 use crate::RateLimit;
 
-/// Default offline window: how long a node serves from memory while the database is unreachable.
+/// Default offline window: the time for which a node serves from memory while the database is
+/// unreachable.
 pub const GRACE_DEFAULT: Duration = Duration::from_secs(300);
-/// How long [`DatabaseState::Settling`] is reported: the window of the default rate limit. Nodes
-/// probe the database every second, so by then every node that can reach it has reconnected.
+/// Time for which [`DatabaseState::Settling`] is reported after recovery: the window of the default
+/// rate limit. Nodes probe the database every second, so every node that can reach the database has
+/// reconnected by then.
 const SETTLES: Duration = Duration::from_secs(30);
 
-/// Timeout of database queries that this node can answer from memory. A query normally takes less
-/// than a millisecond.
+/// Timeout of database queries for which this node can fall back to memory. A query normally takes
+/// less than a millisecond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Runs a query with a short timeout, for use where this node can fall back to memory.
+/// Runs a query with a timeout of one second, for queries for which this node can fall back to
+/// memory.
 pub(crate) fn briefly<T>(ask: impl FnOnce() -> T) -> T {
     store::waiting_at_most(PATIENCE, ask)
 }
 
-/// State of the database as seen by this node.
+/// State of the accounts database as seen by this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseState {
-    /// Reachable, or a local file.
+    /// The database is reachable or is a local file.
     Yes,
-    /// Recently reachable again: requests must also pass this node's share of the rate limit.
+    /// The database became reachable again recently, so requests must also pass this node's share
+    /// of the rate limit.
     Settling,
-    /// Unreachable for this long; serving from cached state.
+    /// The database has been unreachable for this long, and this node serves from memory.
     Away(Duration),
-    /// Unreachable for this long, which exceeds the offline window.
+    /// The database has been unreachable for this long, which exceeds the offline window.
     Lost(Duration),
 }
 
-/// Which cached values are acceptable.
+/// Which cached values may be used, by the database version at which they were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Learnt {
-    /// Values read at this database version.
+    /// Only values read at this database version.
     At(i64),
-    /// Values of any version: the database is unreachable, so nothing newer can be read.
+    /// Values read at any version, because the database is unreachable.
     Ever,
 }
 
@@ -69,23 +74,26 @@ pub(crate) struct DatabaseHealth {
     offline_window: Duration,
     is_unreachable: AtomicBool,
     is_lost: AtomicBool,
-    /// Number of nodes at the last heartbeat.
+    /// Number of nodes in the cluster at the last heartbeat.
     nodes: AtomicU32,
     known: Mutex<Known>,
 }
 
-/// State behind the lock. Times are uptime.
+/// Mutable state behind the lock. All times are uptime.
 #[derive(Debug, Default)]
 struct Known {
-    /// When the database became unreachable; set by the next heartbeat.
+    /// When the database became unreachable, as noticed by a heartbeat; `None` while it is
+    /// reachable.
     away: Option<Duration>,
-    /// Last time at which requests were admitted that the database may not have counted.
+    /// Last time at which requests were admitted that the database may not have counted; `None` if
+    /// there were none.
     lacking: Option<Duration>,
-    /// Number of broken connections detected.
+    /// Number of broken database connections detected since the start.
     losses: u64,
-    /// Earlier numbers of nodes, each higher than the next, and until when it was the current one.
+    /// Earlier numbers of nodes, in decreasing order, each with the time at which a lower number
+    /// replaced it.
     more_nodes: Vec<(u32, Duration)>,
-    /// The database's clock in microseconds, and the uptime at which it was read.
+    /// The database's clock in microseconds, and the uptime at which the clock was read.
     clock: Option<(i64, Duration)>,
 }
 
@@ -112,29 +120,29 @@ impl DatabaseHealth {
         self.offline_window = offline_window;
     }
 
-    /// Returns whether to serve without querying the database.
+    /// Returns whether the database is unreachable and must not be queried by requests.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.is_unreachable.load(Ordering::Acquire)
     }
 
-    /// Returns which cached values are acceptable if `version` is current.
+    /// Returns which cached values may be used if `version` is the current database version.
     pub(crate) fn learnt(&self, version: i64) -> Learnt {
         if self.is_unreachable() { Learnt::Ever } else { Learnt::At(version) }
     }
 
-    /// Returns whether the offline window is over.
+    /// Returns whether the database has been unreachable for longer than the offline window.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
     }
 
-    /// Notes that the database may not have counted requests admitted until now.
+    /// Records that the database may not have counted requests admitted up to `uptime`.
     pub(crate) fn note_lacking(&self, uptime: Duration) {
         let lacking = &mut self.lock().lacking;
         *lacking = (*lacking).max(Some(uptime));
     }
 
-    /// Notes the number of connections found broken so far. A broken connection may mean a crash,
-    /// in which the database may have lost its last commits.
+    /// Records the number of database connections found broken since the start. A broken connection
+    /// may indicate a crash in which the database lost its last commits.
     pub(crate) fn note_losses(&self, losses: u64, uptime: Duration) {
         let mut known = self.lock();
         if losses > known.losses {
@@ -143,8 +151,9 @@ impl DatabaseHealth {
         }
     }
 
-    /// Returns the limit that this node enforces: its share while the database is unreachable or
-    /// may lack requests of the last window, otherwise no limit because the database enforces it.
+    /// Returns the limit that this node enforces. While the database is unreachable, or may not
+    /// have counted some requests of the last window, the limit is the node's share. Otherwise it
+    /// is unlimited, because the database enforces the limit.
     pub(crate) fn local_limit(&self, limit: RateLimit, uptime: Duration) -> RateLimit {
         let is_share = self.is_unreachable() || self.lock().lacks_some(limit.within, uptime);
         if is_share { self.share(limit, uptime) } else { RateLimit { requests: u32::MAX, ..limit } }
@@ -155,8 +164,8 @@ impl DatabaseHealth {
         self.is_unreachable.store(true, Ordering::Release);
     }
 
-    /// Starts the offline window when the database has become unreachable, and marks it as lost
-    /// when the window is over.
+    /// Starts the offline window at the first heartbeat after the database has become unreachable,
+    /// and marks the database as lost when the window is over.
     pub(crate) fn pass_time(&self, uptime: Duration) {
         if !self.is_unreachable() {
             return;
@@ -167,7 +176,8 @@ impl DatabaseHealth {
         }
     }
 
-    /// Marks the database as reachable, with its number of nodes and its clock in microseconds.
+    /// Marks the database as reachable, and stores the number of nodes and the database's clock in
+    /// microseconds.
     pub(crate) fn find(&self, nodes: u32, now_us: i64, uptime: Duration) {
         if self.is_unreachable() {
             self.note_lacking(uptime);
@@ -184,8 +194,8 @@ impl DatabaseHealth {
         self.is_unreachable.store(false, Ordering::Release);
     }
 
-    /// Returns the database's clock in microseconds, extrapolated from the last heartbeat; `None`
-    /// before the first.
+    /// Returns the database's clock in microseconds, extrapolated from the last heartbeat, or
+    /// `None` before the first heartbeat.
     pub(crate) fn clock(&self, uptime: Duration) -> Option<i64> {
         let (at_us, at) = self.lock().clock?;
         let passed = i64::try_from(uptime.saturating_sub(at).as_micros()).unwrap_or(i64::MAX);
@@ -196,9 +206,9 @@ impl DatabaseHealth {
         self.nodes.load(Ordering::Acquire)
     }
 
-    /// Returns the share of a limit that one node may admit without the database, at least one
-    /// request: the limit divided by the highest number of nodes within its window, or within the
-    /// time that nodes need to reconnect if that is longer.
+    /// Returns the share of a limit that one node may admit without the database, which is at least
+    /// one request. The limit is divided by the highest number of nodes within the limit's window,
+    /// or within [`SETTLES`] if the window is shorter.
     pub(crate) fn share(&self, limit: RateLimit, uptime: Duration) -> RateLimit {
         let known = self.lock();
         let within = limit.within.max(SETTLES);
@@ -230,7 +240,7 @@ mod tests {
     const S: fn(u64) -> Duration = Duration::from_secs;
 
     #[test]
-    fn a_node_serves_for_its_offline_window_and_recovers_immediately() {
+    fn a_node_serves_during_its_offline_window_and_recovers_immediately() {
         let mut health = DatabaseHealth::default();
         health.set_grace(S(60));
         assert_eq!(health.state(S(100)), DatabaseState::Yes);
@@ -267,7 +277,8 @@ mod tests {
         assert_eq!(local(30, S(10)), u32::MAX, "the database decides");
         health.lose();
         assert_eq!(local(30, S(50)), 30);
-        // The other node's row has expired and is not counted; that node reconnects shortly.
+        // The row of the other node has expired, so that node is not counted. It reconnects shortly
+        // afterwards.
         health.find(1, 0, S(60));
         assert_eq!((health.state(S(60)), local(30, S(60))), (DatabaseState::Settling, 30));
         health.find(3, 0, S(61));
@@ -279,7 +290,7 @@ mod tests {
         assert_eq!(local(3_600, S(90)), 20, "longer windows take longer");
         health.find(2, 0, S(90));
         assert_eq!((health.state(S(90)), share(S(91)), share(S(92))), (DatabaseState::Yes, 20, 30));
-        // A connection breaks, so the server may have crashed.
+        // A connection breaks, which may mean that the database server has crashed.
         health.note_losses(1, S(100));
         health.find(1, 0, S(101));
         assert_eq!((health.state(S(101)), local(30, S(101))), (DatabaseState::Settling, 30));
@@ -294,7 +305,7 @@ mod tests {
         let local = |seconds, at| health.local_limit(RateLimit::of_seconds(60, seconds), at).requests;
         health.find(3, 0, S(10));
         health.lose();
-        // The other two have admitted their shares of the hour, whether they come back or not.
+        // The other two nodes have used their shares for the hour, whether or not they reconnect.
         for at in [60, 61, 90, 120, 3_000] {
             health.find(if at < 90 { 1 } else { 2 }, 0, S(at));
             assert_eq!(local(3_600, S(at)), 20, "at {at} s");

@@ -1,5 +1,5 @@
-//! Identification of the caller of a request, and lookup of its credentials: through the cache if
-//! the database is a server, otherwise directly.
+//! Authentication of requests, and lookup of credentials: in the cache if the database is a server,
+//! otherwise directly in the database.
 
 use market::Timestamp;
 use store::{Credential, Hash, TokenRow};
@@ -10,22 +10,22 @@ use crate::signature::signature_of;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Caller, Denial, Freshness, SignedRequest, verify_signature};
 
-/// Maximum header length, far longer than any credential.
+/// Maximum length of a header in bytes, far longer than any credential. Longer headers are ignored.
 const HEADER_BYTES_MAX: usize = 4_096;
 
-/// Which part of the credentials is known before the signature is verified.
+/// Which credential of a request is known, before its signature is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recognized {
-    /// The token is known.
+    /// The access token is known.
     Token,
-    /// The app key is known.
+    /// The access token is missing or unknown, but the app key is known.
     Key,
     Anonymous,
 }
 
 impl Access {
-    /// Returns whether the credentials are known, before their signature can be verified. Does not
-    /// authenticate the caller.
+    /// Returns which credential of a request is known. Does not authenticate the caller, because
+    /// the signature is not verified.
     pub fn recognize(
         &self,
         authorization: Option<&str>,
@@ -53,16 +53,16 @@ impl Access {
     /// Authenticates a request in one of two modes:
     ///
     /// - **signed**: app key, timestamp and access token in headers, with a signature over them by
-    ///   the app secret. Clients in API-key mode send this. A request signed without an access
-    ///   token is refused: it proves only possession of the secret, and would stay valid after the
-    ///   token expires.
+    ///   the app secret. Clients in API-key mode send signed requests. A signed request without an
+    ///   access token is refused, because it proves only possession of the secret and would stay
+    ///   valid after the token expires.
     /// - **bearer**: `Authorization: Bearer <access token>`, used by OAuth clients and by users
-    ///   without a client library. The scheme shows that the token is meant to be used without a
-    ///   signature. The same token without scheme and signature is refused, as an API-key request
-    ///   whose signature was lost or removed.
+    ///   without a client library. The scheme states that the token is used without a signature. A
+    ///   token sent without a scheme or a signature is refused, because it may come from an API-key
+    ///   request whose signature was lost or removed.
     ///
     /// Bearer mode ignores the app key, which is a client id or empty in that mode, and any
-    /// leftover signature. OAuth tokens are accepted in bearer mode only.
+    /// signature. OAuth tokens are accepted only in bearer mode.
     pub fn identify(&self, request: &SignedRequest<'_>, now: Timestamp) -> Result<Caller, Denial> {
         let header = |name| (request.header)(name).filter(|value| value.len() <= HEADER_BYTES_MAX);
         let missing = Denial::TokenInvalid("the access token is missing: send it as authorization");
@@ -106,8 +106,9 @@ impl Access {
         }
     }
 
-    /// Marks the signature of an authenticated write request as used, so that it cannot be
-    /// replayed. If a repetition may be intended, the signature stays valid for a short time.
+    /// Marks the signature of an authenticated write request as used, so that the request cannot be
+    /// replayed. If `repetition` allows a retry, the signature stays valid for a short time.
+    /// Requests in bearer mode have no signature and always succeed.
     pub fn use_once(
         &self,
         request: &SignedRequest<'_>,
@@ -139,8 +140,8 @@ impl Access {
         }
     }
 
-    /// Returns the error for a token without a scheme: OAuth tokens get a hint to send it as
-    /// `Bearer`, all others get `otherwise`.
+    /// Returns the error for a token without a scheme: a hint to send the token as `Bearer` if it
+    /// is an OAuth token, otherwise `otherwise`.
     fn bare(&self, token: Option<&str>, otherwise: Denial) -> Result<Denial, Denial> {
         Ok(match token {
             Some(token) if self.is_oauth_token(token)? => {
@@ -150,13 +151,13 @@ impl Access {
         })
     }
 
-    /// Returns whether a token is the credential's recently replaced token.
+    /// Returns whether `token` is the recently replaced token of the credential.
     fn is_former(&self, token: &str, credential: &Credential, now: Timestamp) -> Result<bool, Denial> {
         let former = self.credential_by_replaced(&hash_token(token), now)?;
         Ok(former.is_some_and(|former| former.app_key == credential.app_key))
     }
 
-    /// Returns the credential whose secret signed a request.
+    /// Verifies the signature of a request and returns the credential whose secret signed it.
     pub(crate) fn signed(
         &self,
         request: &SignedRequest<'_>,
@@ -193,7 +194,7 @@ impl Access {
         if let Some(known) = self.identity.credentials.by_token(self.cluster.health.learnt(version), hash) {
             return Ok(Some(known));
         }
-        // A known OAuth token cannot be an API-key token. Skipping the query lets OAuth callers in
+        // A known OAuth token cannot be an API-key token. Skipping the query admits OAuth callers
         // while the database is unreachable.
         if self.identity.credentials.token(self.cluster.health.learnt(version), hash).is_some() {
             return Ok(None);
@@ -205,7 +206,8 @@ impl Access {
         Ok(found)
     }
 
-    /// Returns the credential of a recently replaced API-key token; `None` for a known OAuth token.
+    /// Returns the credential of a recently replaced API-key token, or `None` if the token is
+    /// unknown or a known OAuth token.
     pub(crate) fn credential_by_replaced(
         &self,
         hash: &Hash,
@@ -240,7 +242,8 @@ const UNKNOWN: Denial = Denial::TokenInvalid(
     "the access token is unknown or was revoked: check it, sign in again or ask the operator for one",
 );
 
-/// Returns the token of `Bearer <token>`. The scheme is case-insensitive.
+/// Returns the token of `Bearer <token>`, or `None` for any other header value. The scheme is
+/// case-insensitive.
 fn bearer(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.split_once(' ')?;
     let token = token.trim();

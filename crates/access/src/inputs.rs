@@ -1,14 +1,14 @@
-//! Reports as tables of named columns and rows with line numbers. CSV files and JSON documents are
-//! both converted to tables.
+//! Reports as tables with named columns, and rows with line numbers. CSV files and JSON documents
+//! are converted to tables.
 
-/// Maximum size of a report file.
+/// Maximum size of a report file in bytes.
 pub const REPORT_BYTES_MAX: usize = 16 << 20;
 pub const REPORT_ROWS_MAX: usize = 100_000;
 const COLUMNS_MAX: usize = 16;
-/// Maximum length of a field: a name has 64 characters of up to four bytes.
+/// Maximum length of a field in bytes: an account name has up to 64 characters of up to four bytes.
 const FIELD_BYTES_MAX: usize = 256;
 
-/// An error in a report, with its line number if the report has lines.
+/// An error in a report, with the line number if the report is a file with lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct ReportError {
@@ -26,7 +26,7 @@ impl ReportError {
     }
 }
 
-/// Unparsed rows of a report.
+/// Unparsed rows of a report with their column names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     columns: Vec<String>,
@@ -44,7 +44,9 @@ impl Table {
         Table { columns: columns.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row with one field per column. `line` is used in error messages.
+    /// Adds a row with one field per column. `line` is the line number for error messages. Fails if
+    /// the table is full, the number of fields differs from the number of columns, or a field is
+    /// too long.
     pub fn push(&mut self, line: Option<usize>, fields: Vec<String>) -> Result<(), ReportError> {
         let problem = if self.rows.len() >= REPORT_ROWS_MAX {
             format!("a report has at most {REPORT_ROWS_MAX} rows: send it in parts")
@@ -87,8 +89,8 @@ impl Table {
         table.ok_or_else(|| ReportError::new("it is empty: the first line must name the columns"))
     }
 
-    /// Returns the rows if every column is `known`, none is duplicated and none of the `needed`
-    /// ones is missing.
+    /// Returns the rows if every column is in `known`, no column is duplicated, no column in
+    /// `needed` is missing and there is at least one row.
     pub(crate) fn checked(&self, needed: &[&str], known: &[&str]) -> Result<&[Row], ReportError> {
         let wanted = || format!("the columns are {}", known.join(", "));
         for (index, name) in self.columns.iter().enumerate() {
@@ -109,14 +111,15 @@ impl Table {
         Ok(&self.rows)
     }
 
-    /// Returns a field by column name; `None` if it is blank or the column does not exist.
+    /// Returns a field by column name, or `None` if the field is blank or the column does not
+    /// exist.
     pub(crate) fn field<'a>(&self, row: &'a Row, name: &str) -> Option<&'a str> {
         let at = self.columns.iter().position(|column| column == name)?;
         row.fields.get(at).map(|field| field.trim()).filter(|field| !field.is_empty())
     }
 }
 
-/// Splits a line into fields. A quoted field may contain commas and doubled quotes.
+/// Splits a CSV line into fields. A quoted field may contain commas and doubled quotes.
 fn fields(line: &str) -> Result<Vec<String>, &'static str> {
     let (mut fields, mut field) = (Vec::new(), String::new());
     let mut letters = line.chars().peekable();
@@ -174,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_a_header_and_rows_of_the_same_width() {
+    fn a_csv_row_must_have_as_many_fields_as_the_header() {
         let table =
             Table::csv("\u{feff}Account,Day\r\n\r\nann,2026-10-30\r\n\"b, c\",\n".as_bytes()).unwrap();
         let rows = table.checked(&["account"], &["account", "day"]).unwrap();
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_has_a_row_limit() {
+    fn a_report_with_too_many_rows_is_rejected() {
         let text = format!("a\n{}", "1\n".repeat(REPORT_ROWS_MAX));
         assert_eq!(Table::csv(text.as_bytes()).unwrap().rows.len(), REPORT_ROWS_MAX);
         assert!(problem(&format!("{text}1\n")).contains("at most 100000 rows"));

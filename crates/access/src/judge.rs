@@ -14,31 +14,31 @@ use crate::{
 
 /// Currency of the level thresholds.
 pub(crate) const BASE: &str = "HKD";
-/// Exchange rate of one, with eight decimals. Multiplied by an amount with four decimals it gives
-/// units of [`Hkd`].
+/// Exchange rate of HKD to HKD, with eight decimals. An amount with four decimals multiplied by a
+/// rate is in units of [`Hkd`].
 const BASE_RATE: i128 = 100_000_000;
-/// Maximum number of level changes per transaction.
+/// Maximum number of level changes recorded in one transaction.
 const CHANGES_MAX: usize = 1_000;
 
 impl Access {
-    /// Returns the levels; an error if the rows in the database are invalid.
+    /// Returns all levels. Fails if the level rows in the database are not a valid ladder.
     pub fn ladder(&self) -> Result<Ladder, AccessError> {
         Ladder::new(self.steps()?)
     }
 
-    /// Returns the rows of the levels without validating them as a ladder.
+    /// Returns the level rows in the database without checking that they are a valid ladder.
     pub fn steps(&self) -> Result<Vec<Step>, AccessError> {
         Ok(level::steps(&self.accounts.levels()?))
     }
 
-    /// Recomputes an account's level after `by` has changed its inputs, and records a level change
-    /// in the name of `by`.
+    /// Recomputes an account's level after `by` has changed the account's terms or reported
+    /// numbers. If the level changed, records the change with `by` as the actor.
     pub fn settle(&self, id: AccountId, by: &Actor, present: Present) -> Result<(), AccessError> {
         self.settle_each([id], by, present)
     }
 
     /// Like [`Access::settle`], for many accounts. Changes are recorded in batches, because each
-    /// transaction waits for the disk.
+    /// transaction waits for an fsync.
     pub(crate) fn settle_each(
         &self,
         ids: impl IntoIterator<Item = AccountId>,
@@ -63,8 +63,9 @@ impl Access {
         self.settle_each(accounts.iter().map(|account| account.id), by, present)
     }
 
-    /// Returns an account's level at a market time, and whether it must still be recorded. Served
-    /// from the cache until the trading day or the database version changes.
+    /// Returns an account's level at a time by the market clock and, if the level differs from the
+    /// recorded level, what to record. The result is cached until the trading day or the database
+    /// version changes.
     pub(crate) fn standing_of(
         &self,
         version: i64,
@@ -78,7 +79,7 @@ impl Access {
         }
         let standing = Arc::new(self.judge(account, day)?);
         let from = self.accounts.recorded_level(account.id)?;
-        // Accounts start at the first level without a record.
+        // An account without a recorded level starts at the first level.
         let before = from.map_or(Level::FIRST.number(), |seen| seen.level);
         let unrecorded = (before != standing.level.number()).then_some(UnrecordedLevel { from });
         self.levels.standings.learn(version, account.id, &standing, unrecorded);
@@ -113,7 +114,7 @@ impl Access {
         Ok(())
     }
 
-    /// Computes an account's level on a trading day.
+    /// Computes an account's level on a trading day from its terms, assets and orders.
     pub(crate) fn judge(&self, account: &Account, day: Date) -> Result<Standing, AccessError> {
         let ladder = self.ladder()?;
         let grounds = self.grounds(account.id, day)?;
@@ -126,8 +127,8 @@ impl Access {
         Ok(Standing { day, level, reason, limit, own_quota: own.is_some(), grounds })
     }
 
-    /// Returns the inputs that were complete before a trading day; assets and orders of the day
-    /// itself are excluded.
+    /// Returns the assets and orders that determine an account's level on a trading day. Numbers of
+    /// the trading day itself are excluded, because the day is not complete.
     fn grounds(&self, id: AccountId, day: Date) -> Result<Grounds, AccessError> {
         let (month, [month_end, yesterday]) = (Month::of(day), self.days_before(day));
         let (before, source) = (month.previous(), self.source(id, day)?);
@@ -142,15 +143,16 @@ impl Access {
         Ok(Grounds { assets, orders })
     }
 
-    /// Returns the trading days whose assets determine the level of a trading day: the last one of
-    /// the previous month, and the previous one.
+    /// Returns the two trading days whose assets determine the level on `day`: the last trading day
+    /// of the previous month, and the trading day before `day`.
     fn days_before(&self, day: Date) -> [Date; 2] {
         let firsts = [Month::of(day).first(), day];
         firsts.map(|first| self.levels.standings.days.last_until(first.yesterday().unwrap_or(Date::MIN)))
     }
 
-    /// Returns where the inputs for a trading day come from. A report of the day itself is ignored,
-    /// because it takes effect on the next trading day.
+    /// Returns whether an account's level on a trading day is based on reports or on the paper
+    /// account. Reports for the day itself are ignored, because they take effect on the next
+    /// trading day.
     fn source(&self, id: AccountId, day: Date) -> Result<Source, AccessError> {
         Ok(match self.levels.from {
             LevelsFrom::Reported => Source::Reported,
@@ -160,7 +162,7 @@ impl Access {
         })
     }
 
-    /// Returns the number of orders of a month before a day.
+    /// Returns the number of orders in `month` up to, but excluding, `before`.
     fn orders(
         &self,
         id: AccountId,
@@ -175,8 +177,9 @@ impl Access {
         Ok(MonthOrders { count, source, month })
     }
 
-    /// Returns the total assets of the latest known day up to `day`. A negative total of a paper
-    /// account is reported as zero.
+    /// Returns the total assets on the latest day up to `day` for which they are known, or `None`
+    /// if there is no such day. A negative total, which only a paper account can have, is returned
+    /// as zero.
     fn worth(&self, id: AccountId, source: Source, day: Date) -> Result<Option<Worth>, AccessError> {
         let holdings = match source {
             Source::Reported => self.accounts.reported_assets_as_of(id, day)?,
@@ -191,14 +194,14 @@ impl Access {
         self.levels.from != LevelsFrom::Reported
     }
 
-    /// Returns the days for which paper accounts must be tallied to determine the current and next
-    /// levels.
+    /// Returns the days for which paper accounts must be tallied to determine the current and the
+    /// next level of every account.
     pub fn tally_days(&self, now: Timestamp) -> TallyDays {
         let days = &self.levels.standings.days;
         let (today, in_force) = (days.today(now), days.in_force(now));
         let judged = [in_force, days.first_after(today)];
         let mut ends: BTreeSet<Date> = judged.into_iter().flat_map(|day| self.days_before(day)).collect();
-        // Orders are counted up to the end of yesterday, whether or not that was a trading day.
+        // Orders are counted up to the end of yesterday, even if yesterday was not a trading day.
         ends.extend(today.yesterday());
         let ends = ends.into_iter().filter(|day| *day < today).collect();
         TallyDays { today, ends, orders_from: Month::of(in_force).previous().first() }
@@ -209,8 +212,8 @@ fn total(holdings: &[ReportedHolding]) -> i128 {
     holdings.iter().map(in_base).fold(0, i128::saturating_add)
 }
 
-/// Returns the exact value in HKD. A holding without an exchange rate is valued at zero: reports of
-/// such holdings are refused, but a paper account may have some.
+/// Returns the exact value of a holding in units of [`Hkd`]. A holding without an exchange rate is
+/// valued at zero. Reports with such holdings are refused, but a paper account may have them.
 fn in_base(holding: &ReportedHolding) -> i128 {
     let rate = if holding.currency == BASE { BASE_RATE } else { holding.rate.unwrap_or(0).into() };
     i128::from(holding.amount).saturating_mul(rate)

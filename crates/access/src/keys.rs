@@ -1,10 +1,10 @@
-//! The key file and the keys derived from it, which encrypt app secrets and authenticate session
-//! ids, CSRF tokens, device cookies, download URLs and password links.
+//! The key file and the keys derived from it, which encrypt app secrets, hash user codes and
+//! authenticate session ids, CSRF tokens, device cookies, download URLs and password links.
 //!
-//! The file holds 32 random bytes: `secret.key` next to `accounts.db`, or a file on each node if
-//! the accounts are on PostgreSQL. A copy of the database alone therefore reveals no secret, and
-//! neither does a copy of the key file alone. Each use has its own key, derived with a label, so
-//! that a value made for one use is invalid for another.
+//! The key file holds 32 random bytes. It is `secret.key` next to `accounts.db`, or a file on each
+//! node if the accounts are on PostgreSQL. A copy of the database alone therefore reveals no
+//! secret, and neither does a copy of the key file alone. Each use has its own key, derived with a
+//! label, so that a value created for one use is invalid for any other.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -29,9 +29,11 @@ const USER_CODE_LABEL: &[u8] = b"chandler user code 1";
 const DOWNLOAD_LABEL: &[u8] = b"chandler download 1";
 const PASSWORD_LINK_LABEL: &[u8] = b"chandler password link 1";
 const FINGERPRINT_LABEL: &[u8] = b"chandler fingerprint 1";
-/// First byte of an encrypted secret, so that the cipher can be replaced later.
+/// First byte of an encrypted secret. It identifies the cipher, so that the cipher can be replaced
+/// later.
 const SEAL_VERSION: u8 = 1;
-/// Long enough for random nonces over the lifetime of a key.
+/// Length of a nonce in bytes, long enough that random nonces do not collide during the lifetime of
+/// a key.
 const NONCE_BYTES: usize = 24;
 pub(crate) const TAG_BYTES: usize = 16;
 
@@ -54,7 +56,8 @@ impl std::fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// Loads the key file; `None` if it does not exist.
+    /// Loads the key file, or returns `None` if the file does not exist. Fails if the file has
+    /// another length or is accessible by other users.
     pub(crate) fn load(path: &Path) -> Result<Option<Keys>, AccessError> {
         let fail = |source| AccessError::KeyFile { what: "read", path: path.to_owned(), source };
         let file = match File::open(path) {
@@ -71,7 +74,8 @@ impl Keys {
         }
     }
 
-    /// Creates the key file. If another process has created it first, that key is used.
+    /// Creates the key file and loads it. If another process has created the file first, that
+    /// process's key is used.
     pub(crate) fn create(path: &Path) -> Result<Keys, AccessError> {
         Keys::create_or_load(path).map(|(keys, _)| keys)
     }
@@ -84,7 +88,7 @@ impl Keys {
         Ok((keys, is_ours))
     }
 
-    /// Copies a key file unless the target exists.
+    /// Copies a key file to `to`, unless `to` exists.
     pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), AccessError> {
         let read = |source| AccessError::KeyFile { what: "read", path: from.to_owned(), source };
         let bytes = Zeroizing::new(fs::read(from).map_err(read)?);
@@ -108,19 +112,19 @@ impl Keys {
             user_code: derive(USER_CODE_LABEL),
             download: derive(DOWNLOAD_LABEL),
             password_link: derive(PASSWORD_LINK_LABEL),
-            // A hash of a derived key, so that the database never stores a key.
+            // The fingerprint is a hash of a derived key, so that the database never stores a key.
             fingerprint: Sha256::digest(derive(FINGERPRINT_LABEL).as_slice()).into(),
         }
     }
 
     /// Returns a value that identifies the key without revealing it. Nodes that share a database
-    /// compare it to check that they all have the same key.
+    /// compare fingerprints to check that they have the same key.
     pub(crate) fn fingerprint(&self) -> &[u8; 32] {
         &self.fingerprint
     }
 
-    /// Encrypts an app secret. The account and the app key are authenticated, so the ciphertext is
-    /// invalid in any other row.
+    /// Encrypts an app secret. The account and the app key are authenticated, so the ciphertext
+    /// cannot be decrypted in any other row.
     pub(crate) fn seal(
         &self,
         secret: &Secret,
@@ -164,19 +168,19 @@ impl Keys {
         whole.first_chunk().copied().unwrap_or_default()
     }
 
-    /// Verifies the tag of a session id in constant time.
+    /// Verifies the authentication tag of a session id in constant time.
     pub(crate) fn is_session_tag(&self, bytes: &[u8], tag: &[u8; TAG_BYTES]) -> bool {
         mac(&self.session, &[bytes]).verify_truncated_left(tag).is_ok()
     }
 
-    /// Returns the keyed hash of a user code. A plain hash could be brute-forced, because codes are
-    /// short.
+    /// Returns the keyed hash of a user code. User codes are short, so a plain hash could be
+    /// brute-forced.
     pub(crate) fn hash_user_code(&self, code: &[u8]) -> [u8; 32] {
         mac(&self.user_code, &[code]).finalize().into_bytes().into()
     }
 
-    /// Returns the authentication tag of a CSRF token or device cookie. The first part is its
-    /// purpose, so that a tag is valid for that purpose only.
+    /// Returns the authentication tag of a CSRF token or device cookie. The first part must be the
+    /// purpose of the tag, so that the tag is invalid for any other purpose.
     pub(crate) fn form_tag(&self, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         let whole: [u8; 32] = mac(&self.form, parts).finalize().into_bytes().into();
         whole.first_chunk().copied().unwrap_or_default()
@@ -210,7 +214,7 @@ fn mac(key: &Key, parts: &[&[u8]]) -> Hmac<Sha256> {
     hmac(key.as_slice(), parts)
 }
 
-/// Returns HMAC-SHA256 over the concatenated parts.
+/// Returns HMAC-SHA256 over the concatenated parts, before finalization.
 pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     #[expect(
         clippy::expect_used,
@@ -225,7 +229,7 @@ fn bound_to(account: AccountId, app_key: &str) -> Vec<u8> {
     [account.0.to_be_bytes().as_slice(), app_key.as_bytes()].concat()
 }
 
-/// Creates the key file; returns `false` if it exists.
+/// Creates the key file and its directory. Returns `false` if the file already exists.
 fn put(key: &Key, path: &Path) -> Result<bool, AccessError> {
     let fail = |source| AccessError::KeyFile { what: "create", path: path.to_owned(), source };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -235,14 +239,14 @@ fn put(key: &Key, path: &Path) -> Result<bool, AccessError> {
     draft.push(format!(".{}", hex(&random::<8>()?)));
     let draft = PathBuf::from(draft);
     let placed = place(key, &draft, path);
-    // The draft is removed whether or not it was linked. A leftover draft is harmless: it encrypts
-    // nothing.
+    // The draft is removed whether or not it was linked. Errors are ignored, because a leftover
+    // draft is as protected as the key file.
     fs::remove_file(&draft).ok();
     placed.map_err(fail)
 }
 
-/// Writes and syncs a draft, then hard-links it to `path`, so that no process ever reads a partial
-/// key. Returns `false` if `path` exists.
+/// Writes and syncs a draft, then hard-links the draft to `path`, so that no process ever reads a
+/// partial key. Returns `false` if `path` already exists.
 fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -256,7 +260,7 @@ fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
         Err(error) => return Err(error),
     };
-    // The directory entry must be as durable as the accounts that depend on it.
+    // The directory entry must be as durable as the accounts that depend on the key.
     #[cfg(unix)]
     if let Some(dir) = path.parent() {
         File::open(dir)?.sync_all()?;
@@ -264,8 +268,8 @@ fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<bool> {
     Ok(is_free)
 }
 
-/// Refuses a key file that other users can access. Group access is allowed, because container
-/// volumes are shared that way.
+/// Refuses a key file that is accessible by users outside its group. Group access is allowed,
+/// because container volumes are shared that way.
 #[cfg(unix)]
 fn check_mode(file: &File, path: &Path) -> Result<(), AccessError> {
     use std::os::unix::fs::PermissionsExt;
@@ -328,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_file_decrypts_nothing() {
+    fn a_secret_cannot_be_decrypted_with_another_key_file() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (one, two) =
             (Keys::create(&one.path().join("key")).unwrap(), Keys::create(&two.path().join("key")).unwrap());
@@ -340,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_of_another_length_is_refused() {
+    fn a_key_file_with_a_wrong_length_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         Keys::create(&Keys::path(dir.path())).unwrap();
         for length in [0, 31, 33, 10_000] {

@@ -1,4 +1,4 @@
-//! Levels and their thresholds. Pure functions: no database, no clock.
+//! Levels and their thresholds, as pure functions without a database or clock.
 
 use std::fmt;
 
@@ -31,7 +31,8 @@ impl fmt::Display for Level {
     }
 }
 
-/// An exact HKD amount in units of 10⁻¹²: amounts have four decimals, exchange rates eight.
+/// An exact HKD amount in units of 10⁻¹² HKD, because amounts have four decimals and exchange rates
+/// have eight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hkd(pub(crate) i128);
 
@@ -42,15 +43,15 @@ impl Hkd {
         Hkd(i128::from(amount).saturating_mul(Hkd::UNIT))
     }
 
-    /// Formats the amount with two decimals, without currency and thousands separators.
+    /// Formats the amount with two decimals, truncated, without currency or thousands separators.
     pub fn plain(self) -> String {
         let cents = self.0 / (Hkd::UNIT / 100);
         format!("{}.{:02}", cents / 100, cents % 100)
     }
 }
 
-/// Formats as `HKD 80,000.00`. Truncates instead of rounding, so that an amount below a threshold
-/// never appears to reach it.
+/// Formats the amount as `HKD 80,000.00`. Truncates instead of rounding, so that an amount below a
+/// threshold never appears to reach the threshold.
 impl fmt::Display for Hkd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = self.plain();
@@ -67,7 +68,7 @@ impl fmt::Display for Hkd {
     }
 }
 
-/// Origin of the numbers that determine a level.
+/// Origin of the assets and orders that determine a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Reported by an operator.
@@ -76,7 +77,8 @@ pub enum Source {
     Paper,
 }
 
-/// Formats as a suffix for a number; empty for reported ones.
+/// Formats a suffix for an amount or count: empty for reported numbers, ` of the paper account`
+/// otherwise.
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -94,7 +96,7 @@ pub struct Worth {
     pub day: Date,
 }
 
-/// Number of completed orders in a month.
+/// Number of completed orders of an account in a month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthOrders {
     pub count: u64,
@@ -102,10 +104,10 @@ pub struct MonthOrders {
     pub month: Month,
 }
 
-/// Inputs that determine a level.
+/// Assets and orders that determine a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grounds {
-    /// `None` if nothing had been reported, or the paper account had not been opened.
+    /// `None` if no assets had been reported or the paper account had not been opened.
     pub assets: Option<Worth>,
     pub orders: MonthOrders,
 }
@@ -113,7 +115,7 @@ pub struct Grounds {
 /// Why an account has its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The account is open, and no condition of a higher level is met.
+    /// The account is open and does not meet the conditions of any higher level.
     Opened,
     Assets {
         worth: Worth,
@@ -121,11 +123,11 @@ pub enum Reason {
     },
     Orders {
         orders: MonthOrders,
-        /// The threshold that the number of orders exceeds.
+        /// The level's threshold, which the number of orders exceeds.
         exceeded: u32,
         level: Level,
     },
-    /// Set by the operator.
+    /// The level was set by an operator.
     Set,
 }
 
@@ -147,15 +149,16 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What a level grants and requires.
+/// The quota of a level and the conditions for earning the level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub level: Level,
-    /// Quota in securities per month.
+    /// Maximum number of securities per month.
     pub quota: u32,
     /// Minimum total assets in HKD; `None` if the level cannot be earned by assets.
     pub assets: Option<u64>,
-    /// Monthly orders that must be exceeded; `None` if the level cannot be earned by orders.
+    /// Number of monthly orders that must be exceeded; `None` if the level cannot be earned by
+    /// orders.
     pub orders: Option<u32>,
 }
 
@@ -184,8 +187,8 @@ impl From<Step> for StepChange {
 
 impl StepChange {
     /// Returns the changed step if the ladder stays valid. If the ladder is already invalid,
-    /// because rows were edited by other means, any step is accepted: repairing it may take several
-    /// changes.
+    /// because rows were edited by other means, the other steps are not checked, because repairing
+    /// the ladder may take several changes.
     pub(crate) fn applied(&self, rows: &[LevelRow]) -> Result<Step, AccessError> {
         let mut steps = steps(rows);
         let was_whole = faults(&steps).is_empty();
@@ -209,11 +212,11 @@ impl StepChange {
     }
 }
 
-/// All levels in ascending order. No threshold or quota is lower than that of the previous level.
+/// All levels in ascending order. No threshold or quota is lower than at the previous level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ladder(Vec<Step>);
 
-/// Returns the reasons why the steps are not a valid ladder; empty if they are.
+/// Returns the reasons why the steps are not a valid ladder, or an empty list if they are valid.
 fn faults(steps: &[Step]) -> Vec<String> {
     let mut faults = Vec::new();
     for number in 1..=6 {
@@ -267,12 +270,12 @@ impl Ladder {
         self.0.iter().find(|step| step.level == level).map_or(0, |step| step.quota)
     }
 
-    /// Returns the highest level whose condition is met, and that condition.
+    /// Returns the highest level whose conditions are met, and the condition that was met.
     pub fn earned(&self, grounds: &Grounds) -> (Level, Reason) {
         let reason = |step: &Step| {
             let level = step.level;
             let by_assets = grounds.assets.zip(step.assets).filter(|(worth, wanted)| {
-                // Both sides are exact, so rounding cannot lift an amount over the threshold.
+                // Both amounts are exact, so rounding cannot lift the assets over the threshold.
                 worth.total >= Hkd::whole(*wanted)
             });
             if let Some((worth, _)) = by_assets {
@@ -287,21 +290,21 @@ impl Ladder {
     }
 }
 
-/// Returns the levels whose value is lower than that of the previous level.
+/// Returns the levels whose value is lower than the value of the preceding level.
 fn falls(values: impl Iterator<Item = (Level, u64)> + Clone) -> impl Iterator<Item = Level> {
     let pairs = values.clone().zip(values.skip(1));
     pairs.filter(|((_, one), (_, next))| next < one).map(|(_, (level, _))| level)
 }
 
-/// Calendar of the days on which levels change: Hong Kong's trading days, whatever markets the
-/// account trades.
+/// Calendar of the days on which levels change. These are Hong Kong's trading days, regardless of
+/// which markets the account trades.
 #[derive(Clone, Debug)]
 pub(crate) struct TradingDays {
     zone: Zone,
     calendar: Calendar,
 }
 
-/// Maximum number of days searched for the next trading day. No market is closed for three weeks.
+/// Maximum number of days searched for the next trading day. No market closes for that long.
 const AHEAD_MAX: usize = 31;
 
 impl TradingDays {
@@ -318,7 +321,8 @@ impl TradingDays {
         self.zone.midnight(day)
     }
 
-    /// Returns the trading day whose level is in force: today or the last trading day before it.
+    /// Returns the trading day whose level is in force: today if it is a trading day, otherwise the
+    /// last trading day before today.
     pub(crate) fn in_force(&self, now: Timestamp) -> Date {
         self.last_until(self.today(now))
     }

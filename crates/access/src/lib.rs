@@ -1,27 +1,30 @@
-//! Access control: who may send requests, how often and how much. Accounts, signatures, one-time
-//! passwords, sessions, rate limits and quotas.
+//! Access control: who may send requests, how often and how much. The crate implements accounts,
+//! signatures, one-time passwords, sessions, rate limits and quotas.
 //!
-//! The crate knows nothing of the network: no HTTP, packets or response codes. It reads no clock
-//! either; three kinds of time are passed as arguments and never mixed. *Now*
-//! ([`Timestamp`](market::Timestamp)) is the wall clock by which signatures and sessions expire;
-//! the *market's now*, of the same type, determines the month of a quota, the level in force and
-//! whether a right is valid; *uptime* is a monotonic clock, for rate limits and one-time passwords.
+//! The crate does not depend on the network: it knows no HTTP, packets or response codes. It reads
+//! no clock either. Three kinds of time are passed as arguments and never mixed:
 //!
-//! Start with [`Access`]. [`Access::identify`] turns a signed request into a [`Caller`];
-//! [`Access::sign_on`] and [`Access::resume`] do the same for a connection. Requests are then
-//! admitted in `admit.rs`: [`Access::admit_within`] returns a [`Permit`] for a [`Scope`],
-//! [`Access::admit`] one for a [`Demand`] that is counted or needs a market right; both refuse with
-//! a [`Refusal`]. Permits also come from [`Access::admit_browser`], for a signed-in user of the
-//! pages, and [`Access::admit_in_process`], for the command line. [`Access::quota`] returns an
-//! account's usage in a month; levels are determined in `judge.rs` by the rules of `level.rs`.
-//! Persistent state is in `store`.
+//! - *now* ([`Timestamp`](market::Timestamp)) is the machine's wall clock, by which signatures and
+//!   sessions expire;
+//! - *market now*, of the same type, determines the month of a quota, the level in force and
+//!   whether a right is valid;
+//! - *uptime* is a monotonic clock for rate limits and one-time passwords.
 //!
-//! In-memory state is in `identity.rs`, `limits.rs`, `standing.rs` and `cluster.rs`; `guesses/`
-//! limits brute-force attempts at passwords and codes.
+//! Start with [`Access`]. [`Access::identify`] authenticates a request and returns a [`Caller`];
+//! [`Access::sign_on`] and [`Access::resume`] authenticate a connection. Requests are then admitted
+//! in `admit.rs`: [`Access::admit_within`] returns a [`Permit`] for a [`Scope`], and
+//! [`Access::admit`] returns a permit for a [`Demand`] that is counted or needs a market right.
+//! Both return a [`Refusal`] if the request is not admitted. [`Access::admit_browser`] returns a
+//! permit for a signed-in user of the web pages, and [`Access::admit_in_process`] for the command
+//! line. [`Access::quota`] returns an account's usage in a month. Levels are determined in
+//! `judge.rs` by the rules in `level.rs`. Persistent state is in the crate `store`.
 //!
-//! There are two rate limits. History has a sliding window (`rate.rs`); all other quote commands
-//! share the general limit ([`CallRule`], `calls.rs`), which [`Access::admit_call`] checks before
-//! anything else.
+//! In-memory state is in `identity.rs`, `limits.rs`, `standing.rs` and `cluster.rs`. The module
+//! `guesses` limits brute-force attempts at passwords and codes.
+//!
+//! There are two rate limits. History requests have a sliding window (`rate.rs`). All other quote
+//! commands share the general limit ([`CallRule`], `calls.rs`), which [`Access::admit_call`] checks
+//! before anything else.
 //!
 //! Watchlists are in `watchlist.rs`.
 

@@ -1,5 +1,5 @@
 //! Rate limits of accounts and addresses, brute-force limits, and the cache of paid securities.
-//! Each is counted in memory or in the database that the nodes share.
+//! Limits are counted in memory or in the database that the nodes share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::{AccessError, RateLimit, RateLimiter};
 
 #[derive(Debug)]
 pub(crate) struct Limits {
-    /// History requests admitted by this process.
+    /// History requests admitted by this process, per account.
     rates: RateLimiter<AccountId>,
-    /// This node's cache of the rate windows in the shared database.
+    /// This node's cache of the rate windows stored in the shared database.
     shared_rates: SharedRates,
     calls: Calls,
     pub(crate) paid: PaidSecurities,
@@ -39,7 +39,7 @@ impl Limits {
         }
     }
 
-    /// Counts a history request, or returns how long to wait.
+    /// Counts `calls` history requests, or returns the time to wait if they exceed the limit.
     pub(crate) fn pass_rate(
         &self,
         cluster: &Cluster,
@@ -55,8 +55,8 @@ impl Limits {
         if cluster.goes_on_alone()? {
             let passed = self.rates.pass(id, local(), calls, uptime);
             if passed.is_ok() {
-                // Noted even if the database has recovered in the meantime: it has not counted this
-                // request.
+                // The database has not counted this request, even if it has recovered in the
+                // meantime.
                 cluster.health.note_lacking(uptime);
             }
             return Ok(passed);
@@ -65,7 +65,8 @@ impl Limits {
         if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
             return Ok(Err(wait));
         }
-        // Every admission is also counted locally, in case the database becomes unreachable.
+        // Every admission is also counted in this process, in case the database becomes
+        // unreachable.
         cluster.health.note_losses(shared.connection_losses(), uptime);
         let before = local();
         if let Err(wait) = self.rates.pass(id, before, calls, uptime) {
@@ -73,7 +74,7 @@ impl Limits {
         }
         let passed = match briefly(|| shared.take_rate(id, &ask)) {
             Ok(decision) => Ok(self.shared_rates.decided(id, &ask, decision, uptime)),
-            // It is unknown whether the database has counted the request, so this node decides.
+            // The database may or may not have counted the request, so this node decides.
             Err(error) if is_decided_here(&error) => {
                 cluster.note_unanswered(&error);
                 cluster.health.note_lacking(uptime);
@@ -97,7 +98,8 @@ impl Limits {
         }
     }
 
-    /// Returns how many requests an account has left, and how long until it has more.
+    /// Returns the number of history requests that an account has left, and the time until it may
+    /// send more.
     pub(crate) fn rate_left(
         &self,
         cluster: &Cluster,
@@ -127,7 +129,7 @@ impl Limits {
         Ok(if local.0 < of_all.0 { local } else { of_all })
     }
 
-    /// Counts a call against the general limit, or returns how long to wait.
+    /// Counts a call against the general rate limit, or returns the time to wait.
     pub(crate) fn pass_call(
         &self,
         cluster: &Cluster,

@@ -1,8 +1,8 @@
 //! Opens the accounts database and its key file.
 //!
 //! In a store directory, the key file is next to the database. On PostgreSQL every node has a copy
-//! of the key file, and all copies must be equal: the database stores the fingerprint of the key
-//! that encrypts its secrets, never the key itself.
+//! of the key file, and all copies must be equal. The database stores the fingerprint of the key
+//! that encrypts its secrets, and never the key itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,14 @@ use crate::{Access, AccessError};
 
 impl Access {
     /// Opens the accounts of a store directory, and creates the database and the key file if they
-    /// are missing. Accounts on PostgreSQL need an explicit key file: see
+    /// do not exist. Accounts on PostgreSQL need an explicit key file: see
     /// [`Access::open_with_key`].
     pub fn open(place: impl Into<StoreUrl>, now: Timestamp) -> Result<Access, AccessError> {
         Access::open_with_key(&place.into(), None, now)
     }
 
-    /// Like [`Access::open`], with an explicit key file; `None` for the one next to the database.
+    /// Like [`Access::open`], but with an explicit key file. `None` selects the key file next to
+    /// the database, and is an error on PostgreSQL.
     pub fn open_with_key(
         place: &StoreUrl,
         key: Option<&Path>,
@@ -36,7 +37,7 @@ impl Access {
         Access::of(accounts, keys)
     }
 
-    /// Opens the accounts and the key file read-only: nothing is created or migrated, and every
+    /// Opens the accounts and the key file read-only. Nothing is created or migrated, and every
     /// write is refused.
     pub fn look_at(place: impl Into<StoreUrl>, key: Option<&Path>) -> Result<Access, AccessError> {
         let place = place.into();
@@ -51,7 +52,8 @@ impl Access {
     }
 }
 
-/// Returns the path of a store's key file: `named`, or the one in the store directory.
+/// Returns the path of a store's key file: `named` if given, otherwise the key file in the store
+/// directory. Fails on PostgreSQL without `named`.
 pub fn key_file(place: &StoreUrl, named: Option<&Path>) -> Result<PathBuf, AccessError> {
     match (named, place.path()) {
         (Some(path), _) => Ok(path.to_owned()),
@@ -60,8 +62,8 @@ pub fn key_file(place: &StoreUrl, named: Option<&Path>) -> Result<PathBuf, Acces
     }
 }
 
-/// Copies the key file of moved accounts from `from` to `to`, unless `to` exists and is equal, and
-/// stores the key's fingerprint in a database on PostgreSQL.
+/// Copies the key file of moved accounts from `from` to `to`, and stores the key's fingerprint in
+/// the target database. An existing file `to` must hold the same key.
 pub fn hand_over_key(copied: &Copied, place: &StoreUrl, from: &Path, to: &Path) -> Result<(), AccessError> {
     let keys = Keys::load(from)?.ok_or_else(|| AccessError::KeyMissing { path: from.to_owned() })?;
     check_key_target(from, to)?;
@@ -73,8 +75,8 @@ pub fn hand_over_key(copied: &Copied, place: &StoreUrl, from: &Path, to: &Path) 
     }
 }
 
-/// Checks that `to` can become the key file of moved accounts: it does not exist, or it equals
-/// `from`.
+/// Checks that `to` can become the key file of moved accounts: `to` must not exist or must hold the
+/// same key as `from`.
 pub fn check_key_target(from: &Path, to: &Path) -> Result<(), AccessError> {
     let keys = Keys::load(from)?.ok_or_else(|| AccessError::KeyMissing { path: from.to_owned() })?;
     match Keys::load(to)? {
@@ -89,8 +91,8 @@ fn beside(accounts: &Accounts, path: &Path) -> Result<Keys, AccessError> {
     match Keys::load(path)? {
         Some(keys) => Ok(keys),
         None if accounts.is_empty()? => Keys::create(path),
-        // A new key could not decrypt the existing secrets. Load again first: another process may
-        // just have created the key and an account.
+        // A new key could not decrypt the existing secrets. The file is loaded again first, because
+        // another process may have created the key and an account in the meantime.
         None => Keys::load(path)?.ok_or_else(|| AccessError::KeyMissing { path: path.to_owned() }),
     }
 }
@@ -103,8 +105,8 @@ fn of_node(accounts: &Accounts, place: &StoreUrl, path: &Path) -> Result<Keys, A
         (Some(_), Some(_)) => Err(differs()),
         (None, Some(_)) => Err(missing(place, path)),
         (Some(keys), None) => {
-            // These accounts were not copied by `chandler move`, so no fingerprint was stored:
-            // check the key against an existing secret.
+            // These accounts were not copied by `chandler move`, so no fingerprint was stored. The
+            // key is checked against an existing secret instead.
             if let Some(credential) = accounts.any_credential()? {
                 let opened = keys.unseal(&credential.app_secret, credential.account, &credential.app_key);
                 opened.map_err(|_| differs())?;
@@ -116,8 +118,8 @@ fn of_node(accounts: &Accounts, place: &StoreUrl, path: &Path) -> Result<Keys, A
             let (keys, is_ours) = Keys::create_or_load(path)?;
             let noted = note(accounts, &keys, place, path);
             if noted.is_err() && is_ours {
-                // Another node stored its fingerprint first. This key has encrypted nothing, so it
-                // is removed to make way for that node's key file.
+                // Another node stored its fingerprint first. This key has encrypted nothing, so its
+                // file is removed to make room for that node's key file.
                 fs::remove_file(path).ok();
             }
             noted.map(|()| keys)
@@ -126,8 +128,8 @@ fn of_node(accounts: &Accounts, place: &StoreUrl, path: &Path) -> Result<Keys, A
     }
 }
 
-/// Stores the key's fingerprint. If several nodes start concurrently, the first one succeeds and
-/// the others return an error.
+/// Stores the key's fingerprint. If several nodes start concurrently with different keys, the first
+/// node succeeds and the others get an error.
 fn note(accounts: &Accounts, keys: &Keys, place: &StoreUrl, path: &Path) -> Result<(), AccessError> {
     let noted = accounts.note_sealing_key(keys.fingerprint())?;
     match noted == keys.fingerprint() {

@@ -1,8 +1,8 @@
-//! One-time passwords: a connection uses one to sign on as the caller of the HTTP request that
-//! obtained it.
+//! One-time passwords. A client obtains a password with an HTTP request, and a connection uses the
+//! password to sign on as the caller of that request.
 //!
-//! A single process stores them in memory, because they live for a minute. Nodes that share a
-//! database store them there ([`store::Shared`]), and `sign_on.rs` redeems them.
+//! A single process stores one-time passwords in memory, because they are valid for only a minute.
+//! Nodes that share a database store them there ([`store::Shared`]), and `sign_on.rs` redeems them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -21,10 +21,12 @@ use crate::{AccessError, Caller, Denial, Secret};
 
 /// Lifetime of a one-time password.
 pub const OTP_LIFE: Duration = Duration::from_secs(60);
-/// How long passwords are stored, so that an expired one can be distinguished from an unknown one.
+/// Time for which passwords are stored, so that an expired password can be distinguished from an
+/// unknown one.
 const REMEMBERED: Duration = Duration::from_secs(600);
 const ALL_MAX: usize = 10_000;
-/// Maximum number of passwords per account, so that one account cannot evict those of others.
+/// Maximum number of passwords per account, so that one account cannot evict the passwords of
+/// others.
 pub(crate) const OF_ACCOUNT_MAX: u32 = 100;
 const TEXT_MAX: usize = 128;
 
@@ -35,8 +37,8 @@ pub(crate) const EXPIRED: Denial =
 
 #[derive(Debug, Default)]
 pub(crate) struct Otps {
-    /// Ordered by time of issue, and so by expiry. Linear search is fast enough, because there are
-    /// few at any time.
+    /// Issued passwords in order of issue and so of expiry. Linear search is fast enough, because
+    /// few passwords are stored at any time.
     issued: Mutex<VecDeque<Issued>>,
 }
 
@@ -67,17 +69,17 @@ impl Otps {
         Ok(otp)
     }
 
-    /// Returns the account that a password was issued to, even if it has expired; `None` once it is
-    /// used or dropped.
+    /// Returns the account that a password was issued to, even if the password has expired. Returns
+    /// `None` if the password is unknown, used or evicted.
     pub(crate) fn issued_to(&self, otp: &str) -> Option<AccountId> {
         let hash = hash(otp);
         let issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
         issued.iter().find(|one| one.hash == hash).map(|one| one.caller.account())
     }
 
-    /// Passes the caller of a password to `accept`, and consumes the password only if that
-    /// succeeds. The lock is held during `accept`, so a second connection with the same password
-    /// finds it used.
+    /// Passes the caller of a password to `accept`, and consumes the password only if `accept`
+    /// succeeds. The lock is held during `accept`, so a second connection with the same password is
+    /// refused.
     pub(crate) fn redeem<T>(
         &self,
         otp: &str,
@@ -107,13 +109,13 @@ pub(crate) fn hash(otp: &str) -> [u8; 32] {
     Sha256::digest(otp.as_bytes()).into()
 }
 
-/// Returns the hash of a password; `None` if it is too long to be one.
+/// Returns the hash of a one-time password, or `None` if the text is too long to be one.
 pub(crate) fn fitting_hash(otp: &str) -> Option<[u8; 32]> {
     (otp.len() <= TEXT_MAX).then(|| hash(otp))
 }
 
-/// Version of the encoded caller: version byte, account, epoch, token expiry, scopes, browser flag,
-/// and the family of an OAuth token.
+/// Version of the encoded caller. The encoding consists of this byte, the account, the epoch, the
+/// token expiry, the scopes, the browser flag and, for an OAuth token, the token family.
 const CALLER_VERSION: u8 = 1;
 
 pub(crate) fn write_caller(caller: &Caller) -> Vec<u8> {
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_valid_once_for_a_minute() {
+    fn a_password_can_be_used_once_within_a_minute() {
         let otps = Otps::default();
         let (first, second) = (otps.issue(caller(1), START).unwrap(), otps.issue(caller(2), START).unwrap());
         let last = START + OTP_LIFE - Duration::from_nanos(1);
@@ -230,12 +232,12 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_old_passwords_are_dropped() {
+    fn stored_passwords_are_bounded_and_old_ones_are_dropped() {
         let otps = Otps::default();
         let length = || otps.issued.lock().unwrap().len();
         for id in 0..ALL_MAX as i64 + 10 {
-            // Pushed directly, because `issue` searches the queue for the account and would make
-            // this test slow.
+            // The password is pushed directly, because `issue` searches the queue for the account
+            // and would make this test slow.
             let mut issued = otps.issued.lock().unwrap();
             issued.push_back(Issued { hash: [0; 32], caller: caller(id), at: START });
             issued.truncate(ALL_MAX);

@@ -1,8 +1,8 @@
 //! User passwords, stored as Argon2id hashes.
 //!
 //! A hash takes 19 MiB and some milliseconds by design, so clients that trigger hashes could
-//! exhaust the machine. Two run concurrently, a few more wait, and further ones are refused as
-//! busy.
+//! exhaust the machine. Two hashes run concurrently, up to sixteen more wait, and further requests
+//! are refused as busy.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::secret::random;
 use crate::{AccessError, Secret};
 
 pub const PASSWORD_BYTES_MIN: usize = 8;
-/// Maximum length of a password, longer than any real one and short enough to hash.
+/// Maximum length of a password in bytes. The limit is far above any real password and bounds the
+/// cost of hashing.
 pub const PASSWORD_BYTES_MAX: usize = 1_024;
 
 const MEMORY_KIB: u32 = 19_456;
@@ -23,19 +24,19 @@ const PASSES: u32 = 2;
 const LANES: u32 = 1;
 const SALT_BYTES: usize = 16;
 
-/// The hash verified for a name without a password, so that the check takes as long as with one.
-/// Its password is unknown, and even a match is refused.
+/// Hash that is verified for a name without a password, so that the check takes as long as for an
+/// account with a password. No password is known to match this hash, and even a match is refused.
 const UNKNOWN_ACCOUNT_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3Mgc2FsdDE2Ng$3Hq8m0yYQz1Zb6iQyYk0bYFJw2o9o2wq7m0jz8iYy2M";
 
-/// Maximum number of concurrent hashes, 19 MiB each.
+/// Maximum number of concurrent hashes, each of which takes 19 MiB.
 const AT_ONCE: usize = 2;
-/// Maximum number of waiting hashes, each of which blocks a thread. Sixteen are done in a fraction
+/// Maximum number of waiting hashes, each of which blocks a thread. Sixteen hashes take a fraction
 /// of a second.
 const WAITING_MAX: usize = 16;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The password was not checked because too many hashes are running.
+/// The password was not hashed, because too many hashes are running or waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Busy;
 
@@ -51,7 +52,7 @@ struct HashLoad {
     waiting: usize,
 }
 
-/// A slot in the hashing, released on drop.
+/// Permission to compute one hash, released on drop.
 struct HashPermit<'a>(&'a HashLimiter);
 
 impl Drop for HashPermit<'_> {
@@ -82,7 +83,8 @@ impl HashLimiter {
         Ok(HashPermit(self))
     }
 
-    /// Verifies a password. Without a hash, does the same work and returns `false`.
+    /// Verifies a password against a hash. If `hash` is `None`, does the same work and returns
+    /// `false`.
     pub(crate) fn verify(&self, password: &Secret, hash: Option<&str>) -> Result<bool, Busy> {
         let _place = self.enter()?;
         let same = PasswordHash::new(hash.unwrap_or(UNKNOWN_ACCOUNT_HASH))
@@ -90,9 +92,10 @@ impl HashLimiter {
         Ok(same && hash.is_some())
     }
 
-    /// Hashes a new password, limited by the hashing, for passwords sent over the network.
+    /// Validates and hashes a password sent over the network, within the limit on concurrent
+    /// hashes.
     pub(crate) fn hash(&self, password: &Secret) -> Result<Result<String, AccessError>, Busy> {
-        // An invalid password is refused before hashing.
+        // An invalid password is refused before it takes a hash permit.
         if let Err(unfit) = check(password) {
             return Ok(Err(unfit));
         }
@@ -101,7 +104,7 @@ impl HashLimiter {
     }
 }
 
-/// Hashes a new password with a random salt.
+/// Validates a new password and hashes it with a random salt.
 pub(crate) fn hash(password: &Secret) -> Result<String, AccessError> {
     check(password)?;
     let salt = random::<SALT_BYTES>()?;
@@ -115,7 +118,7 @@ fn check(password: &Secret) -> Result<(), AccessError> {
     let reason = match password.expose() {
         short if short.len() < PASSWORD_BYTES_MIN => "it has fewer than 8 bytes",
         long if long.len() > PASSWORD_BYTES_MAX => "it has more than 1024 bytes",
-        // A browser would drop or change control characters.
+        // Browsers drop or change control characters.
         text if text.chars().any(char::is_control) => "it has control characters",
         _ => return Ok(()),
     };
@@ -123,8 +126,8 @@ fn check(password: &Secret) -> Result<(), AccessError> {
 }
 
 fn argon2() -> Argon2<'static> {
-    // Never falls back to the default: the parameters are within Argon2's limits, as a test
-    // verifies.
+    // The fallback to the default is never used, because the parameters are within Argon2's limits.
+    // A test checks the parameters of a hash.
     let params = Params::new(MEMORY_KIB, PASSES, LANES, None).unwrap_or_default();
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
 }
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_without_a_password_takes_the_same_work() {
+    fn an_account_without_a_password_is_verified_with_the_same_work() {
         let known = PasswordHash::new(UNKNOWN_ACCOUNT_HASH).unwrap();
         let real = hash(&secret("correct horse")).unwrap();
         let real = PasswordHash::new(&real).unwrap();
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_have_8_to_1024_bytes_without_control_characters() {
+    fn passwords_must_have_8_to_1024_bytes_and_no_control_characters() {
         for good in ["12345678", "蠟燭臺", &"x".repeat(1_024)] {
             check(&secret(good)).unwrap();
         }
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hashes_run_sixteen_wait_and_more_are_refused() {
+    fn hashes_beyond_two_running_and_sixteen_waiting_are_refused() {
         let hashing = HashLimiter::default();
         let (first, second) = (hashing.enter().unwrap(), hashing.enter().unwrap());
         let all = Barrier::new(WAITING_MAX + 1);

@@ -1,10 +1,11 @@
-//! Password links: an operator issues a link, and the account's owner uses it to set a password
-//! that the operator never learns.
+//! Password links. An operator issues a link, and the account's owner uses the link to set a
+//! password that the operator never learns.
 //!
-//! A link is an authentication tag over the account and the audit row of its issue. It is valid
-//! while that row is the newest one about the account's password (`store::PasswordLinkRow`). It
-//! sets one password, and becomes invalid after a day, when another link is issued, when the
-//! password is set or removed by other means, and when the account is revoked.
+//! A link is an authentication tag over the account and the audit row that records its issue. The
+//! link is valid while that row is the newest row about the account's password
+//! (`store::PasswordLinkRow`). It sets one password, and becomes invalid after a day, when another
+//! link is issued, when the password is set or removed by other means, and when the account is
+//! revoked.
 
 use std::net::IpAddr;
 
@@ -16,17 +17,18 @@ use zeroize::Zeroizing;
 
 use crate::{Access, AccessError, Actor, Moment, Secret};
 
-/// Lifetime of a password link: a day, enough time to read a message.
+/// Lifetime of a password link in seconds: one day, which gives the recipient time to read the
+/// message.
 pub const PASSWORD_LINK_LIFE_S: i64 = 86_400;
-/// Maximum length of a token before decoding.
+/// Maximum length of a token in bytes. Longer tokens are rejected before decoding.
 const TOKEN_MAX: usize = 128;
-/// Account, audit row and time, 8 bytes each.
+/// Length of the signed message: account, audit row and time of issue, 8 bytes each.
 const MESSAGE_BYTES: usize = 24;
 
 /// An issued password link.
 #[derive(Debug)]
 pub struct PasswordLink {
-    /// Last path segment of the page's URL. Its holder can set the password.
+    /// Last path segment of the link's URL. Anyone who has this token can set the password.
     pub token: Secret,
     pub expires_at: Timestamp,
 }
@@ -38,8 +40,8 @@ pub struct LinkedAccount {
     pub name: String,
 }
 
-/// Why a password link was refused. Only the holder of a genuine link learns that it was used or
-/// has expired.
+/// Why a password link was refused. Only the holder of a genuine link learns that the link was used
+/// or has expired.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordLinkRefused {
     #[error("the password link was not issued by this server, or it was modified")]
@@ -58,8 +60,8 @@ pub enum PasswordLinkRefused {
 }
 
 impl Access {
-    /// Issues a link for an account and invalidates its previous one. Returns `None` if the account
-    /// is revoked or does not exist.
+    /// Issues a password link for an account and invalidates the account's previous link. Returns
+    /// `None` if the account is revoked or does not exist.
     pub fn issue_password_link(
         &self,
         id: AccountId,
@@ -77,7 +79,7 @@ impl Access {
         }))
     }
 
-    /// Invalidates an account's link. Returns whether there was an unused one.
+    /// Invalidates an account's password link. Returns whether the account had an unused link.
     pub fn withdraw_password_link(
         &self,
         id: AccountId,
@@ -88,7 +90,8 @@ impl Access {
         Ok(self.accounts.withdraw_password_link(id, &AuditNote { at: now, actor: &actor, reason: "" })?)
     }
 
-    /// Returns the expiry of an account's valid link, or `None` if it has none.
+    /// Returns the expiry of an account's password link, or `None` if the account has no valid
+    /// link.
     pub fn password_link_until(
         &self,
         id: AccountId,
@@ -97,13 +100,14 @@ impl Access {
         Ok(self.accounts.password_link(id)?.map(end_of).filter(|end| now < *end))
     }
 
-    /// Returns the account of a valid link, without consuming the link: mail scanners open every
-    /// URL in a message.
+    /// Returns the account of a valid link. Does not consume the link, because mail scanners open
+    /// every URL in a message.
     pub fn linked_account(&self, token: &str, now: Timestamp) -> Result<LinkedAccount, PasswordLinkRefused> {
         self.linked(token, now).map(|(account, _)| account)
     }
 
-    /// Sets the password of a link's account and consumes the link.
+    /// Sets the password of a link's account and consumes the link. A refused link is recorded in
+    /// the audit.
     pub fn set_password_by_link(
         &self,
         token: &str,
@@ -160,7 +164,8 @@ impl Access {
         Ok((LinkedAccount { id, name: account.name.clone() }, row))
     }
 
-    /// Verifies a token and returns its account and audit row.
+    /// Verifies the authentication tag of a token. Returns the token's account and audit row, or
+    /// `None` if the token is not genuine.
     fn read_link(&self, token: &str) -> Option<(AccountId, PasswordLinkRow)> {
         if token.len() > TOKEN_MAX {
             return None;

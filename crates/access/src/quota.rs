@@ -1,4 +1,5 @@
-//! Monthly quota: how many different securities an account may request, by its level.
+//! Monthly quota: the number of different securities that an account may request in a month, which
+//! depends on its level.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -9,14 +10,14 @@ use store::AccountId;
 use crate::Month;
 use crate::health::Learnt;
 
-/// Maximum quota, above the number of securities in all supported markets.
+/// Maximum quota in securities per month, above the number of securities in all supported markets.
 pub const QUOTA_MAX: u32 = 100_000;
-/// Maximum number of accounts in the cache.
+/// Maximum number of accounts in the cache of paid securities.
 const MONTHS_MAX: usize = 4_096;
 
-/// Cache of paid securities, so that repeated requests do not query the database. Each set is a
-/// subset of the one on disk: a miss means that the database must be queried, not that the security
-/// is unpaid.
+/// Cache of the securities that accounts have paid for, so that repeated requests do not query the
+/// database. Each cached set is a subset of the set in the database. A miss therefore means that
+/// the database must be queried, not that the security is unpaid.
 #[derive(Debug)]
 pub(crate) struct PaidSecurities {
     zone: Zone,
@@ -25,12 +26,12 @@ pub(crate) struct PaidSecurities {
 
 #[derive(Debug, Default)]
 struct Paid {
-    /// Newest database version seen.
+    /// Newest database version seen by this cache.
     version: i64,
     months: HashMap<AccountId, PaidMonth>,
 }
 
-/// Paid securities of one month, read at one database version.
+/// Paid securities of an account in one month, read at one database version.
 #[derive(Debug)]
 struct PaidMonth {
     version: i64,
@@ -54,7 +55,7 @@ impl PaidSecurities {
         if let Learnt::At(version) = learnt {
             paid.version = paid.version.max(version);
         }
-        // Operators can change usage, so entries of another version are stale.
+        // Operators can change usage, so entries read at another version are stale.
         paid.months.get(&account).is_some_and(|known| {
             learnt.takes(known.version) && known.month == month && known.symbols.contains(symbol)
         })

@@ -1,4 +1,4 @@
-//! Rate limit rule of history requests.
+//! Rate limit rule for history requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,8 @@ use std::str::FromStr;
 const REQUESTS_MAX: u32 = 10_000;
 const SECONDS_MAX: u32 = 3_600;
 
-/// How often an account may request history. `60/30` means sixty requests in any thirty seconds.
+/// How often an account may request history. The text `60/30` means at most sixty requests in any
+/// thirty seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateRule {
     Unlimited,
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_round_trips_through_text() {
+    fn rate_rules_round_trip_and_invalid_text_is_rejected() {
         for text in ["60/30", "1/1", "10000/3600", "unlimited"] {
             assert_eq!(text.parse::<RateRule>().unwrap().to_string(), text);
         }

@@ -1,8 +1,8 @@
 //! Rate limiter with an exact sliding window for each key.
 //!
-//! The windows are in memory, so a restart resets them. Time is uptime, so setting the machine's
-//! clock neither ends nor causes a wait. A [`Pace`] is a limit that all nodes share; [`network_of`]
-//! gives the key of an address.
+//! The windows are in memory, so a restart resets them. Times are uptime, so setting the machine's
+//! clock neither ends nor causes a wait. A [`Pace`] is a limit that all nodes share. [`network_of`]
+//! returns the key under which an address is counted.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -11,12 +11,12 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Number of accounts at which idle ones are evicted.
+/// Number of accounts from which idle accounts are evicted.
 const ACCOUNTS_SWEEP: usize = 4_096;
-/// Maximum number of addresses.
+/// Maximum number of addresses in a limiter.
 const ADDRESSES_MAX: usize = 20_000;
 
-/// At most `requests` in any window of length `within`.
+/// A limit of at most `requests` requests in any window of length `within`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     pub requests: u32,
@@ -29,7 +29,7 @@ impl RateLimit {
     }
 }
 
-/// A sliding window for each key.
+/// Rate limiter with a sliding window for each key.
 #[derive(Debug)]
 pub struct RateLimiter<K> {
     windows: Mutex<Windows<K>>,
@@ -39,15 +39,16 @@ pub struct RateLimiter<K> {
 #[derive(Debug)]
 struct Windows<K> {
     of: HashMap<K, Window>,
-    /// Number of keys at which idle ones are evicted.
+    /// Number of keys from which idle keys are evicted.
     sweep_at: usize,
 }
 
-/// What happens to a new key if the table is full and no key is idle.
+/// How a new key is treated if the table is full and no key is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WhenFull {
     Remember,
-    /// The key passes uncounted, so that a flood of keys does not lock out all other callers.
+    /// Requests of the key pass uncounted, so that a flood of keys does not lock out all other
+    /// callers.
     LetThrough,
 }
 
@@ -58,7 +59,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
     }
 
     /// Creates a limiter for addresses or other keys that a client can choose. The number of keys
-    /// is bounded.
+    /// is bounded, and requests of further keys pass uncounted.
     pub fn of_addresses() -> RateLimiter<K> {
         RateLimiter::of(ADDRESSES_MAX, WhenFull::LetThrough)
     }
@@ -67,8 +68,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         RateLimiter { windows: Mutex::new(Windows { of: HashMap::new(), sweep_at }), when_full }
     }
 
-    /// Counts a request as `calls`, or returns how long to wait. A request with more calls than the
-    /// limit never passes.
+    /// Counts a request as `calls` calls, or returns the time to wait. A request with more calls
+    /// than the limit never passes.
     pub fn pass(&self, key: K, limit: RateLimit, calls: u32, uptime: Duration) -> Result<(), Duration> {
         let mut windows = self.lock();
         match self.remember(&mut windows, key, uptime) {
@@ -77,7 +78,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         }
     }
 
-    /// Counts a request under several keys, each with its own limit: under all of them or none.
+    /// Counts a request under several keys, each with its own limit. If any limit is reached,
+    /// counts nothing and returns the longest wait.
     pub(crate) fn pass_all<const N: usize>(
         &self,
         keys: [(K, RateLimit); N],
@@ -101,7 +103,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Ok(())
     }
 
-    /// Uncounts the last `calls` of each key.
+    /// Removes the last `calls` calls of each key from its window.
     pub(crate) fn take_back<const N: usize>(&self, keys: [K; N], calls: u32) {
         let mut windows = self.lock();
         for key in keys {
@@ -111,7 +113,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         }
     }
 
-    /// Returns how many calls would pass now, and how long until there are more. Counts nothing.
+    /// Returns the number of calls that would pass now, and the time until the oldest call expires.
+    /// Counts nothing.
     pub(crate) fn remaining(&self, key: &K, limit: RateLimit, uptime: Duration) -> (u32, Duration) {
         let windows = self.lock();
         let live = |passed: &&Duration| **passed + limit.within > uptime;
@@ -128,7 +131,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the window of a key, or `None` if the table is full.
+    /// Returns the window of a key, which is created if necessary, or `None` if the table is full.
     fn remember<'a>(&self, windows: &'a mut Windows<K>, key: K, uptime: Duration) -> Option<&'a mut Window> {
         let Windows { of, sweep_at } = windows;
         if of.len() >= *sweep_at && !of.contains_key(&key) {
@@ -136,7 +139,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
             match self.when_full {
                 WhenFull::LetThrough if of.len() >= *sweep_at => return None,
                 WhenFull::LetThrough => {}
-                // Many keys are active, so the next sweep only pays off once their number has
+                // Many keys are active, so the next sweep is worthwhile only after their number has
                 // doubled.
                 WhenFull::Remember => *sweep_at = ACCOUNTS_SWEEP.max(2 * of.len()),
             }
@@ -145,24 +148,25 @@ impl<K: Eq + Hash> RateLimiter<K> {
     }
 }
 
-/// Times of admitted requests, at most as many as the limit. Refused requests are not recorded, so
-/// they use no memory and extend no wait.
+/// Times of admitted calls, at most as many as the limit. Refused requests are not recorded, so
+/// they use no memory and do not extend the wait.
 #[derive(Debug, Default)]
 struct Window {
     passed: VecDeque<Duration>,
-    /// Window length at the last use.
+    /// Length of the window at its last use.
     within: Duration,
 }
 
 impl Window {
-    /// Returns `Ok` if `calls` more would pass, or how long until they would.
+    /// Removes expired calls. Returns `Ok` if `calls` more calls would pass now, or the time until
+    /// they would pass.
     fn room(&mut self, limit: RateLimit, calls: u32, uptime: Duration) -> Result<(), Duration> {
         let now = self.now(uptime);
         self.within = limit.within;
         while self.passed.front().is_some_and(|first| *first + limit.within <= now) {
             self.passed.pop_front();
         }
-        // The window exceeds the limit only if the limit was lowered; the excess must expire first.
+        // The window exceeds the limit only if the limit was lowered. The excess must expire first.
         match (self.passed.len() + calls as usize).checked_sub(limit.requests as usize) {
             None | Some(0) => Ok(()),
             Some(above) => {
@@ -177,8 +181,8 @@ impl Window {
         self.passed.extend(std::iter::repeat_n(now, calls as usize));
     }
 
-    /// Returns the current time, never earlier than the last request: threads may get here in
-    /// another order than they read the clock.
+    /// Returns the current time, but never a time before the last call, because threads may reach
+    /// this point in another order than they read the clock.
     fn now(&self, uptime: Duration) -> Duration {
         self.passed.back().map_or(uptime, |last| uptime.max(*last))
     }
@@ -188,8 +192,8 @@ impl Window {
     }
 }
 
-/// Returns the network that an address is counted as. An IPv6 address is counted as its /64,
-/// because one host usually controls the whole /64.
+/// Returns the network under which an address is counted. An IPv6 address is counted under its /64
+/// network, because one host usually controls the whole network.
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
@@ -197,7 +201,7 @@ pub fn network_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A rate limit by key, enforced across all nodes.
+/// A rate limit by key that is enforced across all nodes.
 #[derive(Debug)]
 pub struct Pace<K> {
     pub(crate) kind: &'static str,
@@ -212,7 +216,8 @@ impl<K: Eq + Hash + fmt::Display> Pace<K> {
         Pace { kind, limit, here: RateLimiter::of_accounts() }
     }
 
-    /// Creates a limit for addresses or other keys that a client can choose.
+    /// Creates a limit for addresses or other keys that a client can choose. `kind` names the limit
+    /// in the shared database.
     pub fn of_addresses(kind: &'static str, limit: RateLimit) -> Pace<K> {
         Pace { kind, limit, here: RateLimiter::of_addresses() }
     }
@@ -238,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_limited_in_any_window() {
+    fn addresses_are_limited_in_every_window() {
         let (limiter, limit) = (RateLimiter::of_addresses(), limit(2, 60));
         let pass = |address: &str, at| {
             limiter.pass(network_of(address.parse().unwrap()), limit, 1, START + seconds(at))
@@ -292,8 +297,8 @@ mod tests {
         let rates = RateLimiter::of_accounts();
         let pass = |requests, at| rates.pass(ALICE, limit(requests, 10), 1, MS(at));
         assert!((0..5).all(|at| pass(5, at * 1_000).is_ok()));
-        // Five requests passed, at 0 to 4 s. With a limit of two, the next passes when the one at 3
-        // s expires.
+        // Five requests passed, at 0 to 4 s. With a limit of two, the next request passes when the
+        // request at 3 s expires.
         assert_eq!(pass(2, 5_000), Err(MS(8_000)));
         assert_eq!(pass(2, 12_999), Err(MS(1)));
         assert_eq!(pass(2, 13_000), Ok(()));
@@ -310,13 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_of_several_calls_is_atomic() {
+    fn all_or_none_of_the_calls_of_a_request_are_counted() {
         let rates = RateLimiter::of_accounts();
         let pass = |calls, at| rates.pass(ALICE, limit(5, 10), calls, MS(at));
         assert_eq!(pass(2, 0), Ok(()));
         assert_eq!(pass(1, 4_000), Ok(()));
-        // Three of five are used. Three more must wait for the first two to expire, five for all
-        // three.
+        // Three of five calls are used. Three more calls must wait for the first two to expire, and
+        // five more for all three.
         assert_eq!(pass(3, 5_000), Err(MS(5_000)));
         assert_eq!(pass(5, 5_000), Err(MS(9_000)));
         assert_eq!(pass(2, 5_000), Ok(()), "what was refused has left nothing behind");
@@ -355,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_the_window_exactly() {
+    fn concurrent_threads_do_not_exceed_the_limit() {
         let rates = RateLimiter::of_accounts();
         let passed: usize = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)
@@ -371,7 +376,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a reference model that counts all admitted requests of the last `length`.
+        /// Compares the limiter with a reference model that counts all requests admitted within the
+        /// last `length`.
         #[test]
         fn the_window_matches_the_reference_model(
             requests in 1_u32..8,
@@ -392,7 +398,7 @@ mod tests {
                     }
                     Err(wait) => {
                         prop_assert!(!room);
-                        // A request passes when the wait is over, and not before.
+                        // A request passes when the wait is over and not earlier.
                         prop_assert!(live(now + wait, &passed) < requests as usize);
                         prop_assert!(live(now + wait - Duration::from_nanos(1), &passed) >= requests as usize);
                     }
@@ -402,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_maps_to_its_64_network_and_mapped_addresses_to_ipv4() {
+    fn ipv6_addresses_are_counted_by_64_network() {
         for (address, counts_for) in [
             ("192.0.2.1", "192.0.2.1"),
             ("::ffff:192.0.2.1", "192.0.2.1"),

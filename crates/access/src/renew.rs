@@ -4,14 +4,14 @@ use store::{AuditNote, Renewal, RenewalOutcome};
 use crate::token::{Claims, hash_token};
 use crate::{Access, Actor, Denial, Freshness, Secret, SignedRequest};
 
-/// Default lifetime of a renewed token: 90 days, which is what clients request.
+/// Default lifetime of a renewed token in seconds: 90 days, which is what clients request.
 pub const RENEWED_LIFE_DEFAULT_S: i64 = 90 * 86_400;
-/// Maximum lifetime of a renewed token: ten years, as for the first token of an account.
+/// Maximum lifetime of a renewed token in seconds: ten years, as for the first token of an account.
 pub const RENEWED_LIFE_MAX_S: i64 = crate::TOKEN_LIFE_DEFAULT_S;
-/// Minimum lifetime of a renewed token, below which it would be useless.
+/// Minimum lifetime of a renewed token in seconds. A shorter-lived token would be useless.
 pub const RENEWED_LIFE_MIN_S: i64 = 60;
-/// How long the replaced token stays valid: long enough to retry if the response is lost, and to
-/// update other programs of the same owner.
+/// Time in seconds for which a replaced token stays valid, long enough to retry if the response is
+/// lost and to update the owner's other programs.
 pub const FORMER_LIFE_S: i64 = 60;
 const _: () =
     assert!(RENEWED_LIFE_MIN_S < RENEWED_LIFE_DEFAULT_S && RENEWED_LIFE_DEFAULT_S < RENEWED_LIFE_MAX_S);
@@ -28,9 +28,9 @@ pub enum RenewError {
 }
 
 impl Access {
-    /// Replaces the access token of a signed request by a new one for the same API key. The old
-    /// token stays valid for [`FORMER_LIFE_S`]. A bearer token is not sufficient, so that a stolen
-    /// token cannot be extended. Connections and sessions are unaffected.
+    /// Replaces the access token of a signed request with a new token for the same API key. The old
+    /// token stays valid for [`FORMER_LIFE_S`] seconds. The request must be signed, so that a
+    /// stolen token alone cannot be renewed. Connections and sessions are unaffected.
     pub fn renew(
         &self,
         request: &SignedRequest<'_>,

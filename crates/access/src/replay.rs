@@ -1,8 +1,9 @@
-//! Replay protection for signed write requests. A signature is valid for minutes, so a recorded
-//! request could be replayed; used signatures are therefore stored until they expire.
+//! Replay protection for signed write requests. A signature is valid for several minutes, so a
+//! recorded request could be replayed. Used signatures are therefore stored until they expire.
 //!
 //! SDKs sign with a resolution of one second, so two equal orders in the same second have the same
-//! signature, and so has an immediate retry. Such requests may be repeated for two seconds.
+//! signature, and so does an immediate retry. A request that may be repeated is therefore accepted
+//! again for two seconds.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -13,35 +14,37 @@ use store::{SignatureLimits, SignatureOutcome};
 
 use crate::signature::TIMESTAMP_TOLERANCE_S;
 
-/// Maximum number of stored signatures per key; more writes within ten minutes are refused. A
-/// backtest that replays months in an hour sends some hundred orders per second.
+/// Maximum number of stored signatures per app key. Further writes within ten minutes are refused.
+/// A backtest that replays months in an hour sends some hundred orders per second.
 const EACH_MAX: u32 = 100_000;
-/// Maximum number of stored signatures of all keys, about 50 MB.
+/// Maximum number of stored signatures of all app keys, which take about 50 MB.
 const ALL_MAX: usize = 500_000;
-/// How long after its first use, in seconds, a signature may be repeated if that can be intended:
-/// one second for the timestamp's resolution, one for transit.
+/// Time in seconds after its first use for which a signature may be repeated if
+/// [`Repetition::InAMoment`] applies: one second for the resolution of the timestamp and one second
+/// for transit.
 const AGAIN_S: i64 = 2;
 
-/// Limits per key, across all nodes. A signature from a clock that is ahead by the whole tolerance
-/// stays valid for `kept_s`.
+/// Limits per app key, across all nodes. A signature by a clock that is ahead by the whole
+/// tolerance stays valid for `kept_s` seconds.
 pub(crate) const LIMITS: SignatureLimits =
     SignatureLimits { each_max: EACH_MAX, kept_s: 2 * TIMESTAMP_TOLERANCE_S as i64 + 1 };
 
-/// Whether a client may intend to send the same request twice.
+/// Whether a client may send the same request twice on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repetition {
-    /// The request is idempotent, so a repetition is a replay.
+    /// A repetition is never intended, because the request is idempotent. A repeated signature is
+    /// refused as a replay.
     Never,
-    /// Two equal requests, such as orders, may both be intended.
+    /// Two equal requests, such as orders, may both be intended within two seconds.
     InAMoment,
 }
 
-/// Result of using a signature.
+/// Result of marking a signature as used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignatureUse {
     Good,
     Again,
-    /// The signature is refused because it cannot be stored.
+    /// The signature is refused, because the table is full.
     NoRoom,
 }
 
@@ -52,19 +55,19 @@ pub(crate) struct Replays {
 
 #[derive(Debug, Default)]
 struct SeenSignatures {
-    /// Ordered by expiry, so that expired entries come first.
+    /// Signatures ordered by expiry, so that expired signatures come first.
     order: BTreeSet<(Timestamp, Fingerprint)>,
-    /// Key and time of first use of each signature.
+    /// App key digest and time of first use of each signature.
     fingerprints: HashMap<Fingerprint, (Key, Timestamp)>,
     each: HashMap<Key, usize>,
 }
 
-/// Truncated digest of app key and signature, useless to an attacker.
+/// Truncated digest of an app key and a signature, from which neither can be recovered.
 type Fingerprint = [u8; 16];
 type Key = [u8; 16];
 
 impl Replays {
-    /// Marks a verified signature as used.
+    /// Marks a verified signature as used, unless it was used before or the table is full.
     pub(crate) fn take(
         &self,
         app_key: &str,
@@ -91,7 +94,7 @@ impl Replays {
     }
 }
 
-/// Converts the result of the shared database.
+/// Converts the outcome of the shared database to the result for a request with this `repetition`.
 pub(crate) fn judged(outcome: SignatureOutcome, repetition: Repetition) -> SignatureUse {
     match outcome {
         SignatureOutcome::New => SignatureUse::Good,
@@ -105,7 +108,7 @@ fn used_before(age_s: i64, repetition: Repetition) -> SignatureUse {
     if is_meant { SignatureUse::Good } else { SignatureUse::Again }
 }
 
-/// Returns the digest of the app key, and that of app key and signature.
+/// Returns the digest of the app key, and the digest of the app key together with the signature.
 pub(crate) fn fingerprint(app_key: &str, signature: &[u8; 32]) -> (Key, Fingerprint) {
     (digest(&[app_key.as_bytes()]), digest(&[app_key.as_bytes(), signature]))
 }
@@ -162,7 +165,7 @@ mod tests {
         assert_eq!(first("ann", 2, 1), SignatureUse::Good);
         assert_eq!(first("bob", 1, 1), SignatureUse::Good, "the same of another key is another");
         assert_eq!(first("ann", 1, 600), SignatureUse::Again, "its clock may have been five minutes ahead");
-        // By then no clock within the tolerance makes the signature valid.
+        // After 601 s the signature is invalid for any clock within the tolerance.
         assert_eq!(first("ann", 1, 601), SignatureUse::Good);
         let later = Timestamp(NOW.0 + 10_000);
         assert_eq!(replays.take("cid", &signature(1), Repetition::Never, later), SignatureUse::Good);

@@ -1,5 +1,5 @@
 //! Operators' reports about accounts: assets, completed orders and exchange rates. A report is
-//! accepted as a whole or rejected.
+//! accepted or rejected as a whole.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,21 +13,21 @@ use crate::inputs::Row;
 use crate::judge::BASE;
 use crate::{Access, AccessError, Actor, Present, ReportError, Step, StepChange, Table};
 
-/// Decimals of stored amounts.
+/// Number of decimals of stored amounts.
 const AMOUNT_DECIMALS: u32 = 4;
 const RATE_DECIMALS: u32 = 8;
-/// Maximum amount and exchange rate: ten trillion units of a currency, a million HKD per unit. No
-/// account has more, and the product does not overflow.
+/// Maximum amount (ten trillion units of a currency) and maximum exchange rate (a million HKD per
+/// unit). No account has more, and the product of both does not overflow.
 const AMOUNT_MAX: i128 = 10_000_000_000_000 * 10_i128.pow(AMOUNT_DECIMALS);
 const RATE_MAX: i128 = 1_000_000 * 10_i128.pow(RATE_DECIMALS);
 const _: () = assert!(AMOUNT_MAX < i64::MAX as i128);
 const _: () = assert!(RATE_MAX < i64::MAX as i128);
 const ORDERS_MAX: u32 = 1_000_000;
 const ORDER_ID_MAX: usize = 64;
-/// Earlier days are rejected as typing errors.
+/// Earliest accepted day. Earlier days are rejected as typing errors.
 const FIRST_DAY: Date = Date::constant(1990, 1, 1);
 
-/// Size of an accepted report.
+/// Number of rows and accounts in an accepted report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported {
     pub rows: usize,
@@ -43,20 +43,21 @@ pub struct ReportedAssets {
     pub amount: String,
 }
 
-/// Exchange rate of a currency in HKD per unit, valid from `day`, as decimal text.
+/// Exchange rate of a currency as decimal text, in HKD per unit, valid from `day`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateEntry {
     pub currency: String,
     pub day: Date,
     pub rate: String,
-    /// Whether the rate is a built-in approximation. A reported rate takes precedence from its day.
+    /// Whether the rate is a built-in approximation. A reported rate takes precedence from its day
+    /// on.
     pub builtin: bool,
 }
 
 impl Access {
-    /// Imports `account,day,currency,amount`: assets of accounts at the end of a day. A later
-    /// report for the same account, day and currency replaces an earlier one. The default day is
-    /// today in Hong Kong.
+    /// Imports rows of `account,day,currency,amount`: the assets of an account at the end of a day.
+    /// A later report for the same account, day and currency replaces the earlier amount. The
+    /// default day is today in Hong Kong.
     pub fn report_assets(
         &self,
         table: &Table,
@@ -89,9 +90,9 @@ impl Access {
         self.reported(rows.len(), entries.iter().map(|entry| entry.account), by, present)
     }
 
-    /// Imports `account,day,count`, the number of orders on a day, which replaces the previous
-    /// count; or `account,day,order_id`, a single order, which is counted once even if it is
-    /// reported again.
+    /// Imports rows of `account,day,count`, the number of orders on a day, which replaces the
+    /// previous count, or of `account,day,order_id`, a single order, which is counted once even if
+    /// it is reported again. The default day is today in Hong Kong.
     pub fn report_orders(
         &self,
         table: &Table,
@@ -120,7 +121,8 @@ impl Access {
         self.reported(rows.len(), entries.iter().map(|entry| entry.account), by, present)
     }
 
-    /// Imports `currency,day,rate`: HKD per unit, valid from that day until the next rate.
+    /// Imports rows of `currency,day,rate`: the exchange rate in HKD per unit, valid from that day
+    /// until the day of the next rate. The default day is today in Hong Kong.
     pub fn report_rates(&self, table: &Table, by: &Actor, present: Present) -> Result<Reported, AccessError> {
         let rows = table.checked(&["currency", "rate"], &["currency", "day", "rate"])?;
         let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
@@ -149,7 +151,8 @@ impl Access {
         Ok(Reported { rows: rows.len(), accounts: 0 })
     }
 
-    /// Changes thresholds of one level if the ladder stays valid. Returns the changed step.
+    /// Changes the quota or thresholds of one level if the ladder stays valid, and recomputes the
+    /// levels of all accounts. Returns the changed step.
     pub fn change_level(
         &self,
         change: impl Into<StepChange>,
@@ -174,7 +177,7 @@ impl Access {
         Ok(Step { level: change.level, quota, assets, orders })
     }
 
-    /// Returns the reported assets of an account, newest day first.
+    /// Returns up to `limit` reported assets of an account, newest day first.
     pub fn reported_assets(&self, id: AccountId, limit: u32) -> Result<Vec<ReportedAssets>, AccessError> {
         let rows = self.accounts.reported_assets_of(id, limit)?;
         let entry = |row: ReportedAssetsRow| ReportedAssets {
@@ -185,12 +188,14 @@ impl Access {
         Ok(rows.into_iter().map(entry).collect())
     }
 
-    /// Returns the reported orders of an account by day, newest first.
+    /// Returns the number of reported orders of an account on each day, for up to `limit` days,
+    /// newest day first.
     pub fn reported_orders(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, AccessError> {
         Ok(self.accounts.reported_orders_of(id, limit)?)
     }
 
-    /// Returns exchange rates by currency, newest day first, including the built-in ones.
+    /// Returns up to `limit` exchange rates, including the built-in rates, sorted by currency and
+    /// then newest day first. `None` selects all currencies.
     pub fn rates(&self, currency: Option<&str>, limit: u32) -> Result<Vec<RateEntry>, AccessError> {
         let entry = |currency: &str, day: Date, rate: i64, builtin: bool| RateEntry {
             currency: currency.to_owned(),
@@ -222,7 +227,7 @@ impl Access {
     }
 }
 
-/// Parser for one row.
+/// Parser for one row of a report.
 struct Reader<'a> {
     table: &'a Table,
     row: &'a Row,
@@ -306,7 +311,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Account lookup by name or number, with a cache.
+/// Account lookup by name or number, with a cache for the rows of a report.
 struct Names<'a> {
     access: &'a Access,
     known: HashMap<String, AccountId>,
@@ -342,7 +347,8 @@ impl Access {
         }
     }
 
-    /// Returns the date in Hong Kong at a market time, the default day of reports.
+    /// Returns the date in Hong Kong at a time by the market clock. This date is the default day of
+    /// reports.
     pub fn today(&self, now: Timestamp) -> Date {
         self.levels.standings.days.today(now)
     }
@@ -356,7 +362,7 @@ fn unrated(entry: &ReportedAssetsRow) -> String {
     )
 }
 
-/// Returns the reason for the audit row.
+/// Returns the reason text of a report's audit row: the number of rows and their range of days.
 fn audit_reason(rows: usize, days: impl Iterator<Item = Date> + Clone) -> String {
     let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
     match (days.clone().min(), days.max()) {
@@ -366,7 +372,7 @@ fn audit_reason(rows: usize, days: impl Iterator<Item = Date> + Clone) -> String
     }
 }
 
-/// Formats a scaled integer without trailing zeros after the second decimal.
+/// Formats a scaled integer with at least two decimals and no further trailing zeros.
 fn decimal(value: i64, decimals: u32) -> String {
     let unit = 10_i64.pow(decimals);
     let digits = format!("{:0width$}", value % unit, width = usize::try_from(decimals).unwrap_or(0));

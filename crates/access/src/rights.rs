@@ -1,4 +1,4 @@
-//! Market data rights of an account, each with its validity.
+//! Market data rights of an account, each with its period of validity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use store::RightRow;
 
 use crate::AccessError;
 
-/// The last second of the year 9999, the latest time that clients can parse.
+/// The last second of the year 9999, which is the latest time that clients can parse.
 pub const TIME_MAX: Timestamp = Timestamp(253_402_300_799);
 
-/// A market data package. Singapore and US options can be granted although there is no history for
-/// them.
+/// A market data package that can be granted to an account. Singapore and US options can be
+/// granted, although there is no history for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Right {
     Hk,
     Us,
-    /// Valid only together with [`Right::Us`].
+    /// US overnight session, valid only together with [`Right::Us`].
     UsOvernight,
     Cn,
     Sg,
@@ -31,7 +31,7 @@ pub struct ParseRightError(String);
 impl Right {
     pub const ALL: [Right; 6] =
         [Right::Hk, Right::Us, Right::UsOvernight, Right::Cn, Right::Sg, Right::UsOptions];
-    /// The packages that are markets, granted to an account by default.
+    /// The packages that are whole markets. They are granted to an account by default.
     pub const MARKETS: [Right; 4] = [Right::Hk, Right::Us, Right::Cn, Right::Sg];
 
     pub fn as_str(self) -> &'static str {
@@ -76,8 +76,8 @@ impl FromStr for Right {
     }
 }
 
-/// When a right is valid, as a half-open range of market time; `None` means unlimited on that side.
-/// It uses the market's clock because it limits which market data is visible.
+/// Period in which a right is valid, as a half-open range; `None` means unlimited on that side.
+/// Times are by the market clock, because rights determine which market data is visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
     pub starts_at: Option<Timestamp>,
@@ -113,7 +113,7 @@ impl fmt::Display for Validity {
     }
 }
 
-/// Whether a right is valid at a given time, and if not, why.
+/// Whether a right is valid at a given time and, if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     Held,
@@ -122,8 +122,8 @@ pub enum Hold {
     Ended(Timestamp),
 }
 
-/// The rights of an account with their validity. Text form: `HK,US`, `all` for every market, or
-/// `none`; `SH` and `SZ` mean `CN`.
+/// The rights of an account with their validity. The text form is a list such as `HK,US`, `all` for
+/// every market, or `none`. `SH` and `SZ` are aliases of `CN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights([Option<Validity>; Right::ALL.len()]);
 
@@ -132,7 +132,8 @@ pub struct Rights([Option<Validity>; Right::ALL.len()]);
 pub struct ParseRightsError(String);
 
 impl Default for Rights {
-    /// Returns all markets without expiry, but no overnight session and no options.
+    /// Returns the rights to all markets without expiry, but not to the overnight session or
+    /// options.
     fn default() -> Rights {
         Right::MARKETS.into_iter().fold(Rights::NONE, Rights::with)
     }
@@ -141,7 +142,7 @@ impl Default for Rights {
 impl Rights {
     pub const NONE: Rights = Rights([None; Right::ALL.len()]);
 
-    /// Iterates over the granted rights, valid at present or not.
+    /// Iterates over all granted rights, including rights that are not valid yet or have expired.
     pub fn iter(&self) -> impl Iterator<Item = (Right, Validity)> {
         Right::ALL.into_iter().zip(self.0).filter_map(|(right, validity)| Some((right, validity?)))
     }
@@ -150,7 +151,7 @@ impl Rights {
         self.iter().find(|(granted, _)| *granted == right).map(|(_, validity)| validity)
     }
 
-    /// Returns whether a right is valid at a market time, and if not, why.
+    /// Returns whether a right is valid at a time by the market clock and, if not, why.
     pub fn hold(&self, right: Right, now: Timestamp) -> Hold {
         let hold = match self.validity(right) {
             None => Hold::Never,
@@ -168,7 +169,7 @@ impl Rights {
         self.hold(right, now) == Hold::Held
     }
 
-    /// Adds a right without a time limit.
+    /// Returns the rights with an additional right that has no time limit.
     #[must_use]
     pub fn with(self, right: Right) -> Rights {
         self.with_for(right, Validity::ALWAYS)
@@ -188,7 +189,7 @@ impl Rights {
         self.iter().map(|(right, validity)| row(right, validity)).collect()
     }
 
-    /// Reads the rights from database rows. Unknown packages are ignored.
+    /// Converts database rows to rights. Unknown packages are ignored.
     pub(crate) fn of(rows: &[RightRow]) -> Rights {
         rows.iter().fold(Rights::NONE, |rights, row| match Right::of(&row.package) {
             Some(right) => {
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn validity_times_are_in_range_and_in_order() {
+    fn validity_times_must_be_in_range_and_in_order() {
         let validity = |from: i64, until: i64| Validity {
             starts_at: Some(Timestamp(from)),
             ends_at: Some(Timestamp(until)),

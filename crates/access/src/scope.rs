@@ -1,9 +1,10 @@
-//! Scopes of credentials. The account's own rights are checked separately: the scope `operator` has
-//! no effect without the operator role, and `quote` serves no market without the right to it.
+//! Scopes of credentials. The account's role and rights are checked separately: the scope
+//! `operator` has no effect without the operator role, and `quote` gives no access to a market
+//! without the right to that market.
 
 use std::fmt;
 
-/// A scope of credentials.
+/// A kind of access that credentials may include.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Candles, quotes, securities and calendars.
@@ -44,11 +45,11 @@ impl Scope {
 
 impl Scopes {
     pub const NONE: Scopes = Scopes(0);
-    /// Scopes of the account's own credentials: an API key or a password.
+    /// Scopes of an account's own credentials, which are its API key and password.
     pub const ALL: Scopes = Scopes::PROGRAM.with(Scope::Operator);
     /// Scopes of an OAuth client. Consent never includes the operator scope.
     pub const PROGRAM: Scopes = Scopes::NONE.with(Scope::Quote).with(Scope::Trade).with(Scope::Account);
-    /// Scopes of a token in a URL, which others may see.
+    /// Scopes of a token in a URL, which may be seen by others.
     pub const ADDRESS: Scopes = Scopes::NONE.with(Scope::Quote);
 
     #[must_use]
@@ -60,13 +61,13 @@ impl Scopes {
         self.0 & scope.bit() != 0
     }
 
-    /// Returns the union.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn or(self, other: Scopes) -> Scopes {
         Scopes(self.0 | other.0)
     }
 
-    /// Returns the intersection.
+    /// Returns the intersection of both sets.
     #[must_use]
     pub const fn and(self, other: Scopes) -> Scopes {
         Scopes(self.0 & other.0)
@@ -77,7 +78,7 @@ impl Scopes {
         self.0
     }
 
-    /// Converts a bit set; `None` if it has an unknown bit.
+    /// Returns the scopes of a bit set, or `None` if an unknown bit is set.
     pub(crate) const fn of_bits(bits: u8) -> Option<Scopes> {
         if bits & !Scopes::ALL.0 == 0 { Some(Scopes(bits)) } else { None }
     }

@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 
 use crate::AccessError;
 
-/// Secret text, shown only once to its owner. It is omitted from debug output, and its memory is
-/// zeroed on drop.
+/// Secret text that is shown only once to its owner. It is omitted from debug output, and its
+/// memory is zeroed on drop.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 
@@ -16,7 +16,7 @@ impl Secret {
         Secret(Zeroizing::new(text))
     }
 
-    /// Returns the text. Review every call.
+    /// Returns the secret text. Every call must be reviewed, because the text must not be logged.
     pub fn expose(&self) -> &str {
         &self.0
     }

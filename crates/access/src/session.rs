@@ -1,5 +1,5 @@
-//! Self-authenticating session ids. A reconnecting client needs no database row, and ids survive a
-//! restart.
+//! Self-authenticating session ids. A client can reconnect without a database lookup of its
+//! session, and session ids survive a restart.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -14,9 +14,9 @@
 //! | 8 | random, so that ids are unique |
 //! | 16 | tag: HMAC-SHA256 over all preceding bytes, truncated |
 //!
-//! Numbers are big-endian; the whole is base64url without padding. Versions 3 and 4 lack the
-//! scopes: version 3 has all scopes, version 4 those of an OAuth client. Versions 1 and 2 lack the
-//! token's expiry, and are refused.
+//! Numbers are big-endian, and the whole id is encoded as base64url without padding. Versions 3 and
+//! 4 contain no scopes: a version 3 id has all scopes, and a version 4 id has the scopes of an
+//! OAuth client. Versions 1 and 2 contain no token expiry and are refused.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -30,18 +30,18 @@ use crate::scope::Scopes;
 use crate::secret::random;
 use crate::{AccessError, Caller, Denial, Secret};
 
-/// Lifetime of a session id: a day, or less if the token expires sooner. An id can be used more
-/// than once.
+/// Lifetime of a session id in seconds: one day, or less if the token expires sooner. A session id
+/// can be used more than once.
 pub const SESSION_LIFE_S: i64 = 86_400;
 const VERSION: u8 = 5;
 const VERSION_OAUTH: u8 = 6;
-/// Versions issued by the previous release, which stay valid for a day.
+/// Version of session ids issued by the previous release, which stay valid for a day.
 const UNSCOPED: u8 = 3;
 const UNSCOPED_OAUTH: u8 = 4;
 const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 8 + 16 + 1 + 16 + 8;
 const TEXT_MAX: usize = 128;
 
-/// What a client needs to reconnect.
+/// Session that a client uses to reconnect.
 #[derive(Clone, Debug)]
 pub struct Session {
     pub id: Secret,
@@ -72,7 +72,8 @@ pub(crate) fn issue(
     Ok(Session { id: Secret::new(URL_SAFE_NO_PAD.encode(&bytes)), expires_at_ms })
 }
 
-/// Verifies a session id and returns its caller. Does not check that the account is still active.
+/// Verifies a session id and returns its caller and lineage. Does not check that the account is
+/// still active.
 pub(crate) fn read(keys: &Keys, id: &str, now: Timestamp) -> Result<(Caller, Lineage), Denial> {
     let invalid = || Denial::TokenInvalid("the session is unknown: authenticate again");
     if id.len() > TEXT_MAX {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_has_the_expiry_and_scopes_of_its_token() {
+    fn a_session_expires_with_its_token_and_has_its_scopes() {
         let (keys, lineage) = (keys(), Lineage::new().unwrap());
         let until = Timestamp(NOW.0 + 100);
         let plain = Caller::new(AccountId(7), 3, until);
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_of_the_previous_release_has_default_scopes() {
+    fn a_session_from_the_previous_release_gets_default_scopes() {
         let (keys, lineage) = (keys(), Lineage::new().unwrap());
         for (caller, version) in [(caller(), 3), (caller().of_family(Family([5; 16])), 4)] {
             let session = issue(&keys, caller, lineage, NOW).unwrap();
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modified_session_or_one_of_another_key_is_refused() {
+    fn a_forged_session_is_refused() {
         let keys = keys();
         let session = issue(&keys, caller(), Lineage::new().unwrap(), NOW).unwrap();
         let bytes = URL_SAFE_NO_PAD.decode(session.id.expose()).unwrap();

@@ -1,4 +1,4 @@
-//! Nodes that share a database, and their connections: what a heartbeat reports and reads.
+//! Nodes that share a database: their heartbeats, connections and shared state.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,12 +9,13 @@ use store::{AccountId, NodeRow, Shared, SlotEnding, SlotRow};
 use crate::health::{DatabaseState, briefly};
 use crate::{Access, AccessError, ConnectionId, Lineage, Pace};
 
-/// Maximum number of withdrawals read per heartbeat. If there are more, the whole cache is dropped.
+/// Maximum number of withdrawals read per heartbeat. If there are more, the cached state of all
+/// accounts is dropped.
 const WITHDRAWALS_MAX: u32 = 10_000;
-/// Maximum number of connections returned by a listing.
+/// Maximum number of connections returned by [`Access::connections`].
 const CONNECTIONS_LISTED_MAX: u32 = 100_000;
 
-/// A connection of this or another node.
+/// An open connection of this node or another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedConnection {
     pub id: ConnectionId,
@@ -39,7 +40,7 @@ impl From<SlotRow> for SharedConnection {
 }
 
 impl Access {
-    /// Returns whether other nodes may share the database.
+    /// Returns whether the database is a server, which other nodes may share.
     pub fn is_shared(&self) -> bool {
         self.cluster.shared().is_some()
     }
@@ -49,23 +50,24 @@ impl Access {
         self.cluster.health.state(uptime)
     }
 
-    /// Returns the number of nodes at the last heartbeat; 1 for a single process.
+    /// Returns the number of nodes at the last heartbeat, which is 1 for a single process.
     pub fn nodes_online(&self) -> u32 {
         self.cluster.health.nodes()
     }
 
-    /// Returns the database's clock if the database is a server and its time is known.
+    /// Returns the time by the database's clock, or `None` if the database is a file or no
+    /// heartbeat has succeeded yet.
     pub fn database_clock(&self, uptime: Duration) -> Option<market::Timestamp> {
         self.cluster.health.clock(uptime).map(|at_us| market::Timestamp(at_us.div_euclid(1_000_000)))
     }
 
-    /// Returns the nodes that share the database; empty for a single process.
+    /// Returns the nodes that share the database, or an empty list for a single process.
     pub fn nodes(&self) -> Result<Vec<NodeRow>, AccessError> {
         self.cluster.shared().map_or(Ok(Vec::new()), |shared| Ok(shared.nodes()?))
     }
 
-    /// Counts a request by key, or returns how long to wait. While the database is unreachable or
-    /// fails to count, each node enforces its share of the limit.
+    /// Counts a request for `key`, or returns the time to wait. While the database is unreachable
+    /// or fails to count, each node enforces its share of the limit.
     pub fn keep_pace<K: Eq + std::hash::Hash + fmt::Display>(
         &self,
         pace: &Pace<K>,
@@ -75,15 +77,16 @@ impl Access {
         self.cluster.keep_pace(pace, key, uptime)
     }
 
-    /// Returns the connections of an account, or of all accounts, at every node; `None` for a
-    /// single process, whose server has the list.
+    /// Returns the connections of an account, or of all accounts if `None`, on every node. Returns
+    /// `None` for a single process, because its server has the list.
     pub fn connections(&self, of: Option<AccountId>) -> Result<Option<Vec<SharedConnection>>, AccessError> {
         let Some(shared) = self.cluster.shared() else { return Ok(None) };
         let rows = self.cluster.asked(shared.slots(of, CONNECTIONS_LISTED_MAX))?;
         Ok(Some(rows.into_iter().map(SharedConnection::from).collect()))
     }
 
-    /// Returns a connection of any node; `None` if it does not exist, or for a single process.
+    /// Returns a connection of any node, or `None` if the connection does not exist or this is a
+    /// single process.
     pub fn connection(&self, id: ConnectionId) -> Result<Option<SharedConnection>, AccessError> {
         let Some(shared) = self.cluster.shared() else { return Ok(None) };
         Ok(self.cluster.asked(shared.slot(id.slot()))?.map(SharedConnection::from))
@@ -96,7 +99,8 @@ impl Access {
         self.cluster.asked(shared.end_slot(id.slot(), why))
     }
 
-    /// Stores a value for a client by its lineage, for the node that it connects to next.
+    /// Stores a value under a client's lineage, for the node to which the client connects next. Has
+    /// no effect for a single process or while the database is unreachable.
     pub fn remember_client(&self, lineage: Lineage, word: &str) -> Result<(), AccessError> {
         let Some(shared) = self.cluster.shared_if_reachable() else { return Ok(()) };
         self.cluster.asked(briefly(|| shared.remember_client(&lineage.0, word)))
@@ -107,10 +111,10 @@ impl Access {
         self.cluster.asked(briefly(|| shared.recall_client(&lineage.0)))
     }
 
-    /// Reports this node as alive and reads what other nodes have changed. Returns the connections
-    /// that this node must close. Must be called about once a second; while the database is
-    /// unreachable, only this call checks whether it is back. `silent` lists connections that have
-    /// stopped responding or respond again.
+    /// Reports this node as alive and reads changes made by other nodes. Returns the connections
+    /// that this node must close. Must be called about once a second, because while the database is
+    /// unreachable only this call detects its recovery. `silent` lists connections that have
+    /// stopped responding (`true`) or respond again (`false`).
     pub fn heartbeat(
         &self,
         name: &str,
@@ -121,8 +125,8 @@ impl Access {
         self.cluster.health.pass_time(uptime);
         let heartbeat = shared.heartbeat(name).and_then(|heartbeat| {
             if self.cluster.health.is_unreachable() {
-                // Tests the pool's connections, too: a broken one would make the next request mark
-                // the database as unreachable again.
+                // This query also tests the pool's connections, because a broken connection would
+                // make the next request mark the database as unreachable again.
                 shared.nodes()?;
             }
             if heartbeat.has_joined || self.cluster.health.is_unreachable() {
@@ -160,7 +164,7 @@ impl Access {
                 }
                 last
             }
-            // Earlier withdrawals are unknown, so everything is dropped.
+            // Withdrawals since the last heartbeat are unknown, so all cached state is dropped.
             None => {
                 let version = self.current_version()?;
                 self.forget_accounts(None, version);
@@ -171,13 +175,14 @@ impl Access {
         Ok(())
     }
 
-    /// Removes this node from the list of nodes on shutdown.
+    /// Removes this node from the list of nodes. Called on shutdown.
     pub fn leave_nodes(&self) -> Result<(), AccessError> {
         self.cluster.shared().map_or(Ok(()), |shared| Ok(shared.leave_nodes()?))
     }
 
-    /// Deletes expired shared state; called by one node at a time. `from` is where the previous
-    /// call stopped. Returns where the next call continues, or `None` at the end.
+    /// Deletes expired shared state in batches. Must be called by only one node at a time. `from`
+    /// is the result of the previous call, or `None` to start. Returns the position for the next
+    /// call, or `None` at the end.
     pub fn sweep_shared(
         &self,
         from: Option<i64>,

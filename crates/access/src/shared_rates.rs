@@ -1,6 +1,6 @@
-//! A node's cache of the rate windows in the shared database.
+//! This node's cache of the rate windows in the shared database.
 //!
-//! After a refusal, further requests are refused without a query until the wait is over: other
+//! After a refusal, further requests are refused without a query until the wait is over. Other
 //! nodes can only add requests, so no request could pass sooner.
 
 use std::collections::HashMap;
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use store::{AccountId, RateAsk, RateDecision, RateTimes};
 
-/// Number of accounts at which idle ones are evicted.
+/// Number of accounts from which idle accounts are evicted.
 const ACCOUNTS_SWEEP: usize = 4_096;
-/// How long a decision of the database is considered current.
+/// Time for which a decision of the database is considered current.
 const RECENT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]
@@ -28,15 +28,15 @@ struct Known {
 #[derive(Debug)]
 struct KnownWindow {
     rule: (u32, Duration),
-    /// Time until which requests of at least this many calls are refused.
+    /// Uptime until which requests of at least this many calls are refused.
     refused: Option<(Duration, u32)>,
-    /// The database's last response, and the uptime at which it arrived.
+    /// The database's last response and the uptime at which it arrived.
     last: (RateTimes, Duration),
 }
 
 impl SharedRates {
-    /// Returns the wait of a request that is known to be refused; `None` if the database must be
-    /// queried.
+    /// Returns the remaining wait of a request that is known to be refused, or `None` if the
+    /// database must be queried.
     pub(crate) fn refused(&self, id: AccountId, ask: &RateAsk, uptime: Duration) -> Option<Duration> {
         let known = self.lock();
         let window = known.accounts.get(&id).filter(|window| window.rule == rule(ask))?;
@@ -44,7 +44,7 @@ impl SharedRates {
         (ask.calls >= calls && until > uptime).then(|| until.saturating_sub(uptime))
     }
 
-    /// Caches a decision of the database, and returns the wait if the request was refused.
+    /// Caches a decision of the database. Returns the wait if the request was refused.
     pub(crate) fn decided(
         &self,
         id: AccountId,
@@ -64,8 +64,8 @@ impl SharedRates {
         wait.map_or(Ok(()), Err)
     }
 
-    /// Returns how many requests would pass and how long until there are more, based on the last
-    /// decision; `None` if that is not recent.
+    /// Returns the number of requests that would pass and the time until there are more, based on
+    /// the last decision of the database. Returns `None` if that decision is not recent.
     pub(crate) fn remaining(
         &self,
         id: AccountId,
@@ -85,7 +85,7 @@ impl SharedRates {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        // A panicking thread leaves no partial update, so a poisoned lock is usable.
+        // A panicking thread leaves no partial update, so a poisoned mutex is usable.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn remaining_calls_are_known_shortly_after_a_decision() {
+    fn remaining_calls_are_cached_shortly_after_a_decision() {
         let rates = SharedRates::default();
         let admitted = RateDecision::Admitted(times(1_000, &[1_000, 980]));
         rates.decided(ANN, &ask(10, 1), admitted, S(5)).unwrap();
@@ -165,7 +165,8 @@ mod tests {
             let refused = RateDecision::Refused(times(1_000, &[1_000]));
             rates.decided(id, &ask(1, 1), refused, Duration::from_millis(10 * number)).unwrap_err();
         }
-        // The accounts active in the last thirty seconds, and as many again before the next sweep.
+        // The table holds the accounts active in the last thirty seconds, and at most as many idle
+        // accounts until the next sweep.
         assert!(rates.lock().accounts.len() <= 2 * ACCOUNTS_SWEEP);
     }
 }

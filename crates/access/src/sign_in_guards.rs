@@ -1,4 +1,5 @@
-//! Guards of sign-ins in memory: the guests, and which refused logins get an audit row.
+//! In-memory limits for sign-ins: the number of guest sessions and the number of audit rows for
+//! refused logins.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use crate::password::HashLimiter;
 
-/// Limits on password hashing, guests, and audit rows of refused sign-ins.
+/// Limits on password hashing, guest sessions, and audit rows for refused logins.
 #[derive(Debug, Default)]
 pub(crate) struct SignInGuards {
     pub(crate) hashing: HashLimiter,
@@ -14,24 +15,26 @@ pub(crate) struct SignInGuards {
     pub(crate) refusals: RefusalLog,
 }
 
-/// Maximum number of concurrent guests, below the 20 sessions that the database allows per account.
+/// Maximum number of concurrent guest sessions, below the 20 sessions that the database allows per
+/// account.
 const GUESTS_MAX: usize = 16;
 
-/// LRU list of guest sessions: hashes of session cookies, most recently used last. The database
-/// ends an account's oldest session above its limit, which for guests may be one in use. This list
-/// evicts the least recently used one before that limit is reached.
+/// LRU list of guest sessions, as hashes of their session cookies, most recently used last. Above
+/// its own limit the database ends an account's oldest session, which for guests may be in use.
+/// This list ends the least recently used session before that limit is reached.
 #[derive(Debug, Default)]
 pub(crate) struct Guests(Mutex<VecDeque<[u8; 32]>>);
 
 impl Guests {
-    /// Adds a session. Returns the session evicted for it, if any.
+    /// Adds a guest session. Returns the session that the caller must end to make room, or `None`
+    /// below the limit.
     pub(crate) fn come(&self, hash: [u8; 32]) -> Option<[u8; 32]> {
         let mut guests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         guests.push_back(hash);
         if guests.len() > GUESTS_MAX { guests.pop_front() } else { None }
     }
 
-    /// Marks a session as used; ignores sessions that are not a guest's.
+    /// Marks a guest session as used. Ignores sessions that are not guest sessions.
     pub(crate) fn seen(&self, hash: &[u8; 32]) {
         let mut guests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = guests.iter().position(|guest| guest == hash);
@@ -45,12 +48,12 @@ impl Guests {
     }
 }
 
-/// Maximum number of rows per minute; further refusals are only counted.
+/// Maximum number of audit rows per minute. Further refusals are only counted.
 const ROWS_A_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Decides which refused logins get an audit row, so that they cannot fill the disk, and counts the
-/// suppressed ones.
+/// Decides which refused logins get an audit row, so that refused logins cannot fill the disk, and
+/// counts the suppressed rows.
 #[derive(Debug, Default)]
 pub(crate) struct RefusalLog {
     inner: Mutex<Minute>,
@@ -63,12 +66,13 @@ struct Minute {
     suppressed: u64,
 }
 
-/// What to write for a refused login.
+/// The audit rows to write for a refused login.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RefusalRows {
-    /// Number of refusals suppressed in an earlier minute, to be written as one row.
+    /// Number of refusals suppressed in the previous minute, to be written as one row; `None` if no
+    /// row is due.
     pub(crate) suppressed: Option<u64>,
-    /// Whether this refusal gets a row.
+    /// Whether this refusal gets its own row.
     pub(crate) this: bool,
 }
 
@@ -85,16 +89,16 @@ impl RefusalLog {
         RefusalRows { suppressed, this }
     }
 
-    /// Returns the number of refusals suppressed in an earlier minute. Called when a login
-    /// succeeds.
+    /// Returns the number of refusals suppressed in the previous minute, or `None` if there is none
+    /// to report. Called when a login succeeds.
     pub(crate) fn suppressed(&self, uptime: Duration) -> Option<u64> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).turn(uptime)
     }
 }
 
 impl Minute {
-    /// Starts the next minute if the current one is over. Returns the number of refusals suppressed
-    /// in it, if any.
+    /// Starts a new minute if the current minute is over. Returns the number of refusals suppressed
+    /// in the minute that ended, or `None` if there were none.
     fn turn(&mut self, uptime: Duration) -> Option<u64> {
         if uptime < self.since + MINUTE {
             return None;
@@ -110,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixty_refusals_a_minute_are_written_and_more_are_counted() {
+    fn refusals_beyond_sixty_a_minute_are_only_counted() {
         let log = RefusalLog::default();
         let mut at = Duration::from_secs(100_000);
         let rows = (0..1_000).filter(|_| log.refused(at).this).count();

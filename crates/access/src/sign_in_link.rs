@@ -1,10 +1,10 @@
-//! One-time sign-in links for the user of this machine: a URL that signs in a browser once, within
-//! ten minutes, at the server that printed it.
+//! One-time sign-in links for the user of this machine. A link is a URL that signs in a browser
+//! once, within ten minutes, at the server that printed it.
 //!
-//! A user who can read the files of a store already has full access to it, so a link grants them
-//! nothing new. It must only be useless to others: its token is 256 random bits, stored as a hash,
-//! and it becomes invalid after its first use, after ten minutes, and when the server that issued
-//! it stops. The server decides which addresses may use it.
+//! A user who can read the files of a store already has full access to the store, so a link grants
+//! that user nothing new. The link must only be useless to others. Its token is 256 random bits,
+//! stored as a hash, and becomes invalid after its first use, after ten minutes, and when the
+//! server that issued it stops. The server decides which addresses may use a link.
 
 use std::net::IpAddr;
 
@@ -19,17 +19,18 @@ use crate::secret::random;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Account, Actor, Moment, NewAccount, Right, Rights, Role, Secret, Terms};
 
-/// Lifetime of a link: ten minutes, long enough to find the line in a terminal and open it in a
-/// browser.
+/// Lifetime of a sign-in link in seconds: ten minutes, long enough to find the link in a terminal
+/// and open it in a browser.
 pub const SIGN_IN_LINK_LIFE_S: i64 = 600;
-/// Maximum length of a token before hashing.
+/// Maximum length of a token in bytes. Longer tokens are rejected before hashing.
 const TOKEN_MAX: usize = 128;
-/// Name of the local user's account.
+/// Preferred name of the local user's account.
 const LOCAL_NAME: &str = "local";
-/// Maximum number of names tried for the local account, in case another account has the name.
+/// Maximum number of names tried for the local user's account, in case another account has the
+/// preferred name.
 const LOCAL_NAMES_MAX: u32 = 100;
 
-/// A browser session started by a link.
+/// A browser session started by a sign-in link.
 #[derive(Debug)]
 pub struct SignedInByLink {
     pub account: AccountId,
@@ -40,7 +41,7 @@ pub struct SignedInByLink {
     pub next: String,
 }
 
-/// Why a link was refused.
+/// Why a sign-in link was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkRefused {
     #[error("the one-time link was not issued by this server, or it was modified")]
@@ -56,7 +57,7 @@ pub enum LinkRefused {
 }
 
 impl Account {
-    /// Returns whether this is the account created by [`Access::local_account`].
+    /// Returns whether this account was created by [`Access::local_account`], by its name and role.
     pub fn is_local(&self) -> bool {
         self.role == Role::Operator && local_names().any(|name| name == self.name)
     }
@@ -68,8 +69,8 @@ fn local_names() -> impl Iterator<Item = String> {
 }
 
 impl Access {
-    /// Returns the local user's account, which has the operator role and no limits. Creates it if
-    /// it does not exist; its API key is never shown, and it has no password.
+    /// Returns the local user's account, which has the operator role and no limits. Creates the
+    /// account if it does not exist. The account has no password, and its API key is never shown.
     pub fn local_account(&self, by: &Actor, now: Timestamp) -> Result<Account, AccessError> {
         for name in local_names() {
             let found = match self.account_named(&name)? {
@@ -95,8 +96,8 @@ impl Access {
         Err(AccessError::Name { name: LOCAL_NAME.to_owned(), reason })
     }
 
-    /// Returns the token of a new link for an account and a page. It is valid once, at this server
-    /// only.
+    /// Issues a sign-in link for an account and a page, and returns its token. The link is valid
+    /// once, at this server only.
     pub fn issue_sign_in_link(
         &self,
         account: AccountId,
@@ -119,7 +120,8 @@ impl Access {
         Ok(token)
     }
 
-    /// Signs in a browser with the token of a link, and consumes the link.
+    /// Signs in a browser with the token of a sign-in link, and consumes the link. A refusal is
+    /// recorded in the audit.
     pub fn redeem_sign_in_link(
         &self,
         token: &str,

@@ -10,14 +10,14 @@ use crate::{
     session,
 };
 
-/// Origin of a connection, shown to its owner and to operators at every node.
+/// Transport and address of a connection, shown to its owner and to operators on every node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotLocation<'a> {
     pub transport: &'a str,
     pub address: &'a str,
 }
 
-/// A connection with its authenticated caller.
+/// A signed-on connection and its authenticated caller.
 #[derive(Debug)]
 pub struct SignedOn {
     pub caller: Caller,
@@ -25,20 +25,21 @@ pub struct SignedOn {
     pub connection: Connection,
     /// A new session. Earlier sessions stay valid until they expire.
     pub session: Session,
-    /// Shared by all successive connections of one client.
+    /// Lineage shared by all successive connections of this client.
     pub lineage: Lineage,
-    /// Connections of the account, including this one.
+    /// Number of open connections of the account, including this connection, and the connection
+    /// limit.
     pub slots: Slots,
-    /// Older connections of the same client, which the server must close. They are no longer
-    /// counted.
+    /// Older connections of the same client, which are no longer counted. The server must close
+    /// them.
     pub superseded: Vec<ConnectionId>,
 }
 
 impl Access {
-    /// Issues a password with which a connection can sign on as this caller, once, within
+    /// Issues a one-time password with which a connection can sign on as this caller within
     /// [`OTP_LIFE`](crate::OTP_LIFE). The connection and its sessions have the caller's scopes.
-    /// Refused without the quote or trade scope, since a connection serves nothing else, and for a
-    /// token in a URL, which is meant for single requests.
+    /// Refuses a caller without the quote or trade scope, because a connection serves nothing else,
+    /// and a caller whose token was in a URL, because such tokens are for single requests.
     pub fn issue_otp(&self, caller: &Caller, uptime: Duration) -> Result<Secret, Denial> {
         let is_of_use = caller.has(Scope::Quote) || caller.has(Scope::Trade);
         if !is_of_use || caller.is_in_address() {
@@ -57,7 +58,7 @@ impl Access {
         Ok(otp)
     }
 
-    /// Returns the numbers of open and allowed connections of the caller's account.
+    /// Returns the number of open connections of the caller's account and its connection limit.
     pub fn slots(&self, caller: &Caller) -> Result<Slots, Denial> {
         let (_, account) = self.standing(caller)?.ok_or(REVOKED)?;
         let online = match self.cluster.shared_if_reachable() {
@@ -67,9 +68,9 @@ impl Access {
         Ok(Slots { online, limit: account.terms.connections })
     }
 
-    /// Signs on a connection with a one-time password. A refusal, such as all slots being taken,
-    /// does not consume the password. `present` is the slot of an earlier sign-on on the same
-    /// connection.
+    /// Signs on a connection with a one-time password. A refusal, for example because all slots are
+    /// taken, does not consume the password. `present` is the slot from an earlier sign-on of the
+    /// same connection, if any, and is released.
     pub fn sign_on(
         &self,
         otp: &str,
@@ -79,7 +80,7 @@ impl Access {
         self.sign_on_from(otp, present, SlotLocation::default(), moment)
     }
 
-    /// Like [`Access::sign_on`], with the origin of the connection.
+    /// Like [`Access::sign_on`], but also stores the transport and address of the connection.
     pub fn sign_on_from(
         &self,
         otp: &str,
@@ -101,8 +102,9 @@ impl Access {
         self.slot(caller, (Lineage::new()?, present, place), Some(&hash), moment.now)
     }
 
-    /// Signs on a connection with the session of an earlier one, whose slot is released if it is
-    /// still open. Resuming does not extend the session beyond the expiry of the original token.
+    /// Signs on a connection with the session of an earlier connection, whose slot is released if
+    /// that connection is still open. Resuming does not extend the session beyond the expiry of the
+    /// original token.
     pub fn resume(
         &self,
         session: &str,
@@ -112,7 +114,7 @@ impl Access {
         self.resume_from(session, present, SlotLocation::default(), now)
     }
 
-    /// Like [`Access::resume`], with the origin of the connection.
+    /// Like [`Access::resume`], but also stores the transport and address of the connection.
     pub fn resume_from(
         &self,
         session: &str,
@@ -135,8 +137,8 @@ impl Access {
         if caller.until() <= now {
             return Err(EXPIRED);
         }
-        // While the database is unreachable, the cached state of the family applies, which
-        // `standing` has checked.
+        // While the database is unreachable, the cached state of the token family applies, which
+        // `standing` has already checked.
         if let Some(family) = caller.family()
             && !self.cluster.health.is_unreachable()
             && !self.cluster.asked(self.accounts.family_stands(&family.text(), now))?
@@ -173,7 +175,8 @@ impl Access {
     }
 
     /// Takes a connection slot in the shared database. While the database is unreachable, a resumed
-    /// connection gets a local slot, which is written to the database after recovery.
+    /// connection gets a local slot, which is written to the database after recovery, and a sign-on
+    /// with a one-time password fails.
     fn sit_among_all(
         &self,
         shared: &Arc<Shared>,

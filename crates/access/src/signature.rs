@@ -1,4 +1,4 @@
-//! Signatures of API-key mode: HMAC-SHA256 over the SHA-1 of the canonical request.
+//! Request signatures of API-key mode: HMAC-SHA256 over the SHA-1 of the canonical request.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use crate::keys::hmac;
 use crate::secret::hex;
 use crate::{Denial, Secret};
 
-/// Maximum difference between the clocks of client and server, in either direction.
+/// Maximum difference in seconds between the clocks of client and server, in either direction.
 pub const TIMESTAMP_TOLERANCE_S: u32 = 300;
 const _: () = assert!(TIMESTAMP_TOLERANCE_S == 300, "the message of `check_time` says so");
-/// Timestamps from here are in milliseconds. Clients send seconds, with or without a fraction, or
-/// milliseconds; seconds stay below this value until the year 5138.
+/// Timestamps from this value on are in milliseconds. Clients send seconds, with or without a
+/// fraction, or milliseconds. Timestamps in seconds stay below this value until the year 5138.
 const MILLISECONDS_FROM: f64 = 1e11;
 const ALGORITHM: &str = "HMAC-SHA256";
 const HEADER_BYTES_MAX: usize = 1_024;
@@ -25,15 +25,15 @@ pub struct SignedRequest<'a> {
     pub method: &'a str,
     /// Path as on the request line, percent-encoded.
     pub path: &'a str,
-    /// Query without the question mark; empty if there is none.
+    /// Query string without the question mark, or empty if there is none.
     pub raw_query: &'a str,
-    /// Returns the value of a header by its lower-case name.
+    /// Function that returns the value of a header by its lower-case name.
     pub header: &'a dyn Fn(&str) -> Option<&'a str>,
     pub body: &'a [u8],
 }
 
 impl fmt::Debug for SignedRequest<'_> {
-    /// Omits query, headers and body, which may contain credentials.
+    /// Omits the query, headers and body, which may contain credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SignedRequest({} {})", self.method, self.path)
     }
@@ -45,9 +45,9 @@ struct Signature<'a> {
     value: [u8; 32],
 }
 
-/// Verifies that the request was signed with `secret` within [`TIMESTAMP_TOLERANCE_S`] of `now`.
-/// The client chooses which headers it signs, but the app key and the timestamp must be among them,
-/// and the access token if one is sent.
+/// Verifies that a request was signed with `secret` within [`TIMESTAMP_TOLERANCE_S`] seconds of
+/// `now`. The client chooses which headers to sign, but they must include the app key, the
+/// timestamp and, if it is sent, the access token.
 pub fn verify_signature(request: &SignedRequest<'_>, secret: &Secret, now: Timestamp) -> Result<(), Denial> {
     let header = (request.header)("x-api-signature")
         .ok_or(Denial::SignatureInvalid("the request is not signed: x-api-signature is missing"))?;
@@ -65,7 +65,8 @@ pub fn verify_signature(request: &SignedRequest<'_>, secret: &Secret, now: Times
         .map_err(|_| Denial::SignatureInvalid("the signature does not match the request and the app secret"))
 }
 
-/// Returns the signature of a request without verifying it.
+/// Returns the signature of a request without verifying it, or `None` if it is missing or
+/// malformed.
 pub(crate) fn signature_of(request: &SignedRequest<'_>) -> Option<[u8; 32]> {
     (request.header)("x-api-signature").and_then(|text| Signature::parse(text).ok()).map(|found| found.value)
 }
@@ -91,7 +92,7 @@ impl<'a> Signature<'a> {
                 ("Signature", text) => (&mut value, text),
                 _ => continue,
             };
-            // Duplicates are ambiguous.
+            // A duplicate would be ambiguous.
             if slot.0.replace(slot.1).is_some() {
                 return Err(wrong());
             }
@@ -114,8 +115,8 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// Returns the SHA-1 of method, path, query, signed headers (one per line), their list, and the
-/// SHA-1 of the body, separated by `|`.
+/// Returns the SHA-1 of the canonical request: method, path, query, signed headers (one per line),
+/// list of signed headers, and SHA-1 of the body, separated by `|`.
 fn canonical_digest(request: &SignedRequest<'_>, signed_headers: &str) -> Result<[u8; 20], Denial> {
     let mut sha = Sha1::new();
     for part in [request.method, "|", request.path, "|", request.raw_query, "|"] {
@@ -145,7 +146,7 @@ fn check_time(text: &str, now: Timestamp) -> Result<(), Denial> {
         .flatten()
         .ok_or(Denial::SignatureInvalid("x-timestamp is missing or not a Unix time"))?;
     let sent_at = if sent_at >= MILLISECONDS_FROM { sent_at / 1_000.0 } else { sent_at };
-    // The precision of `f64` is sufficient for a comparison with the tolerance.
+    // The precision of `f64` is sufficient for the comparison with the tolerance.
     if (sent_at - now.0 as f64).abs() > f64::from(TIMESTAMP_TOLERANCE_S) {
         return Err(Denial::SignatureInvalid(
             "x-timestamp differs from the server time by more than 300 seconds: set the clock and try again",
@@ -179,7 +180,7 @@ mod tests {
     const S3: &str = "2a9abebe10d3b958a584f5f1ba6ad1079963b658b0bc8fe2b375cd74d6fbbdda";
     const S2_BODY: &str = r#"{"adjust_type":0,"date_request":{"end_date":"20230201","start_date":"20230101"},"period":1000,"query_type":2,"symbol":"AAPL.US","trade_session":100}"#;
 
-    /// A test request: request line (`GET /path?query`), headers and body.
+    /// A test request with a request line (`GET /path?query`), headers and a body.
     struct Sent {
         line: String,
         headers: Vec<(String, String)>,
@@ -209,7 +210,7 @@ mod tests {
             self
         }
 
-        /// Signs the request over these headers.
+        /// Signs the request with the headers in `list`.
         fn signed(self, list: &str) -> Sent {
             let digest = self.ask(|request| canonical_digest(request, list).unwrap());
             let mac = hmac(SECRET.as_bytes(), &[b"HMAC-SHA256|", hex(&digest).as_bytes()]);
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn documented_examples_verify() {
+    fn documented_signatures_are_accepted() {
         for (line, body, digest, signature) in [
             ("GET /v1/socket/token", "", "3f255238ec8455d6d59140dd2f5cf63791a9ab48", S1),
             ("POST /quote/history-candlesticks", S2_BODY, "5024a3a43db6eaf6813d5a7519eeb52e805e17c5", S2),
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn any_change_in_transit_breaks_the_signature() {
+    fn a_modified_request_is_refused() {
         let mismatch = "the signature does not match the request and the app secret";
         assert_eq!(refused(&Sent::new("POST /v1/socket/token", "", S1)), mismatch);
         assert_eq!(refused(&Sent::new("GET /v2/socket/token", "", S1)), mismatch);
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_wrong_digit_is_refused() {
+    fn a_signature_with_one_wrong_digit_is_refused() {
         for at in 0..S1.len() {
             let mut wrong = S1.as_bytes().to_vec();
             wrong[at] = if wrong[at] == b'0' { b'1' } else { b'0' };
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn key_timestamp_and_token_must_be_signed() {
+    fn the_app_key_timestamp_and_token_must_be_signed() {
         let left_out =
             "the signature does not cover a required header: authorization, x-api-key or x-timestamp";
         for list in
@@ -325,7 +326,7 @@ mod tests {
         {
             assert_eq!(refused(&s1().signed(list)), left_out, "{list}");
         }
-        // A request without a token has none to sign.
+        // A request without a token has no authorization header to sign.
         s1().without("authorization").signed("x-api-key;x-timestamp").verify().unwrap();
         // The client may sign additional headers, in any order.
         let more = s1()
@@ -361,7 +362,6 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// A malformed header must not panic.
         #[test]
         fn a_malformed_signature_header_does_not_panic(text in ".{0,80}", list in "[a-z;=, -]{0,40}") {
             s1().with("x-api-signature", &text).verify().unwrap_err();

@@ -1,5 +1,5 @@
-//! Levels of accounts: the source of their inputs, and a cache of the results: the current and next
-//! level of an account, with the reasons.
+//! Standings: the current or expected level of an account with the reason, a cache of standings,
+//! and the setting for the source of the underlying numbers.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -19,31 +19,31 @@ const STANDINGS_MAX: usize = 4_096;
 /// An account's level on a trading day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Trading day in Hong Kong from which this level is in force, until the next trading day.
+    /// Hong Kong trading day from which this level is in force, until the next trading day.
     pub day: Date,
     pub level: Level,
     pub reason: Reason,
-    /// Quota in securities per month: the account's own, or the level's.
+    /// Maximum number of securities per month, set for the account or by its level.
     pub limit: u32,
     pub own_quota: bool,
     pub grounds: Grounds,
 }
 
-/// Expected standing on the next trading day, from what is known now.
+/// Expected standing on the next trading day, based on the data known now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
     pub standing: Standing,
-    /// Whether the level or the quota differs from the current one.
+    /// Whether the level or the quota differs from the current standing.
     pub changes: bool,
 }
 
-/// Marks a level that differs from the recorded one and must be recorded.
+/// A level that differs from the level recorded in the database and must be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnrecordedLevel {
     pub(crate) from: Option<RecordedLevel>,
 }
 
-/// Cache of standings by account.
+/// Cache of standings by account, with the calendar of trading days.
 #[derive(Debug)]
 pub(crate) struct Standings {
     pub(crate) days: TradingDays,
@@ -53,7 +53,7 @@ pub(crate) struct Standings {
 #[derive(Debug, Default)]
 struct Judged {
     version: i64,
-    /// Each with the database version at which it was determined.
+    /// Cached standings, each with the database version at which it was determined.
     accounts: HashMap<AccountId, (i64, Arc<Standing>, Option<UnrecordedLevel>)>,
 }
 
@@ -96,11 +96,11 @@ impl Standings {
         judged.accounts.insert(id, (version, Arc::clone(standing), unrecorded));
     }
 
-    /// Drops the cached standings of these accounts, or of all if `None`, after a withdrawal at
-    /// `version`.
+    /// Drops the cached standings of `accounts`, or of all accounts if `None`, after a withdrawal
+    /// at `version`.
     pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
-        // Standings determined before this version must not be cached.
+        // Standings determined before this version must no longer be cached.
         judged.version = judged.version.max(version);
         judged.accounts.retain(|id, _| accounts.is_some_and(|accounts| !accounts.contains(id)));
     }
@@ -116,10 +116,10 @@ impl Standings {
     }
 }
 
-/// Where the inputs of levels come from.
+/// Whether levels are based on reported numbers or on paper accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LevelsFrom {
-    /// Reports, for an account that has any; otherwise its paper account.
+    /// Reports if the account has any, otherwise the paper account.
     #[default]
     Auto,
     Reported,
@@ -158,13 +158,13 @@ impl FromStr for LevelsFrom {
 
 #[derive(Debug)]
 pub(crate) struct Levels {
-    /// Whether levels are based on reported numbers or on paper accounts.
+    /// Source of the numbers that determine levels.
     pub(crate) from: LevelsFrom,
     pub(crate) standings: Standings,
 }
 
 impl Levels {
-    /// Uses the built-in Hong Kong calendar.
+    /// Returns the default settings, with the built-in Hong Kong calendar.
     pub(crate) fn built_in() -> Result<Levels, AccessError> {
         let calendar =
             Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?;

@@ -1,4 +1,4 @@
-//! Clock readings that callers pass in, months of accounts, and times in text. This crate reads no
+//! Clock readings passed by callers, calendar months, and parsing of times. This crate reads no
 //! clock.
 
 use std::fmt;
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use market::{Date, DateSpan, Market, Timestamp, Zone, parse_date};
 
-/// The same moment on the wall clock and as the uptime of the process.
+/// A moment as wall-clock time and as uptime of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     pub now: Timestamp,
     pub uptime: Duration,
 }
 
-/// The same moment on two wall clocks. The market's clock, which may be stopped or in the past,
-/// determines levels, months and rights; the machine's is real time, for the audit.
+/// A moment on two wall clocks. The market clock, which may be stopped or in the past, determines
+/// levels, months and rights. The machine's clock is real time, for the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Present {
     pub market: Timestamp,
     pub machine: Timestamp,
 }
 
-/// A calendar month in Hong Kong. Its text form is `2026-08`.
+/// A calendar month in Hong Kong, formatted like `2026-08`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Month {
     first: Date,
@@ -52,16 +52,16 @@ impl fmt::Display for Month {
     }
 }
 
-/// The text is not a time.
+/// Error for text that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a time: write 2026-11-13 or 20261113 (its first moment in Hong Kong), or 2026-11-13T01:30:00Z"
 )]
 pub struct ParseInstantError(String);
 
-/// Parses a time in account commands and requests. A date (`2026-11-13` or `20261113`) is midnight
-/// in Hong Kong, because days and months of accounts are Hong Kong's. An instant needs its offset
-/// (RFC 3339); fractions of a second are truncated.
+/// Parses a time in account commands and requests. A date (`2026-11-13` or `20261113`) means
+/// midnight in Hong Kong, because the days and months of accounts are those of Hong Kong. An
+/// instant must have an offset (RFC 3339), and fractions of a second are truncated.
 pub fn parse_instant(text: &str) -> Result<Timestamp, ParseInstantError> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         return Ok(Timestamp(at.as_second()));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_partial_times_are_rejected() {
+    fn invalid_times_are_rejected() {
         let long = "9".repeat(10_000);
         for text in
             ["", "soon", "1794708000", "2027-02-30", "2027-1-2", "20270230", "2027-12-31T00:00", &long]

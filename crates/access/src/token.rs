@@ -10,31 +10,31 @@ use zeroize::Zeroizing;
 use crate::secret::random;
 use crate::{AccessError, Region, Secret};
 
-/// Account channel by which clients recognise a paper account.
+/// Account channel from which clients recognise a paper account.
 const CHANNEL: &str = "lb_papertrading";
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
-/// Token claims that clients read.
+/// Token claims that clients decode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claims<'a> {
     pub(crate) region: Region,
     pub(crate) account: AccountId,
-    /// Set in API-key mode only.
+    /// App key of an API-key token; `None` for OAuth tokens.
     pub(crate) app_key: Option<&'a str>,
     pub(crate) issued_at: Timestamp,
     pub(crate) expires_at: Timestamp,
 }
 
 impl Claims<'_> {
-    /// Creates an access token: a region prefix and a JSON Web Token, because clients decode its
-    /// claims. No one verifies its signature, which is random; the hash of the whole token is
-    /// looked up instead. Claims grant nothing.
+    /// Creates an access token, which is a region prefix followed by a JSON Web Token, because
+    /// clients decode its claims. The signature part is random and never verified. Instead, the
+    /// hash of the whole token is looked up, so the claims grant nothing.
     pub(crate) fn access_token(&self) -> Result<Secret, AccessError> {
         self.token("")
     }
 
-    /// Creates an OAuth refresh token of the same form. It also starts with the region, because
-    /// clients detect the region by the prefix of any of their secrets.
+    /// Creates an OAuth refresh token in the same format. The token also starts with the region,
+    /// because clients detect the region from the prefix of any of their secrets.
     pub(crate) fn refresh_token(&self) -> Result<Secret, AccessError> {
         self.token("rt_")
     }
@@ -46,8 +46,8 @@ impl Claims<'_> {
         Ok(Secret::new(format!("{}_{kind}{header}.{claims}.{random}", self.region)))
     }
 
-    /// Formats the claims as JSON. The values are numbers, hex digits and constants, so nothing
-    /// needs escaping. The subject is itself JSON text.
+    /// Formats the claims as JSON. All values are numbers, hex digits or constants, so nothing
+    /// needs escaping. The subject is JSON text inside a JSON string.
     fn json(&self) -> String {
         let Claims { account: AccountId(id), issued_at: Timestamp(iat), expires_at: Timestamp(exp), .. } =
             *self;
@@ -59,8 +59,8 @@ impl Claims<'_> {
     }
 }
 
-/// Hashes a token. It has 256 random bits, so a fast hash is as safe as a slow one, and the timing
-/// of a lookup by hash reveals nothing about the token.
+/// Returns the hash under which a token is stored. A token has 256 random bits, so a fast hash is
+/// as safe as a slow hash, and the timing of a lookup by hash reveals nothing about the token.
 pub(crate) fn hash_token(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }

@@ -1,4 +1,4 @@
-//! Usage of an account's monthly quota, and the cost of further securities.
+//! Usage of an account's monthly quota, and previews of further charges.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use store::AccountId;
 
 use crate::{Access, AccessError, Account, Freshness, Month, Outlook, Standing};
 
-/// Usage of an account's quota in a month.
+/// An account's usage of its quota in a month.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
     pub month: Month,
@@ -17,7 +17,7 @@ pub struct Usage {
     /// Day on which the quota resets, in Hong Kong.
     pub resets: Date,
     pub resets_at: Timestamp,
-    /// Level in force, with the reason.
+    /// Level in force with its reason.
     pub standing: Arc<Standing>,
 }
 
@@ -37,7 +37,7 @@ pub struct Quota {
     pub securities: Vec<(Symbol, Timestamp)>,
 }
 
-/// Cost of a list of securities.
+/// Securities of a list, divided by whether a request would be charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
     /// Securities that would be charged, in the order of the list, without duplicates.
@@ -47,8 +47,8 @@ pub struct Preview {
 }
 
 impl Access {
-    /// Returns an account's usage in the month of `now`, in market time; `None` if the account does
-    /// not exist.
+    /// Returns an account's usage in the month of `now`, or `None` if the account does not exist.
+    /// `now` is the time by the market clock.
     pub fn usage(&self, id: AccountId, now: Timestamp) -> Result<Option<Usage>, AccessError> {
         let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         self.usage_of(version, &account, now).map(Some)
@@ -68,14 +68,14 @@ impl Access {
         Ok(Usage { month, used, limit: standing.limit, resets, resets_at, standing })
     }
 
-    /// Returns the securities charged to an account in the month of `now`, in market time, with the
-    /// time of each charge.
+    /// Returns the securities charged to an account in the month of `now`, with the time of each
+    /// charge. `now` is the time by the market clock.
     pub fn charged(&self, id: AccountId, now: Timestamp) -> Result<Vec<(Symbol, Timestamp)>, AccessError> {
         Ok(self.accounts.usage(id, &self.limits.paid.month(now).to_string())?)
     }
 
-    /// Returns an account's quota; `None` if the account does not exist. `now` is the market's
-    /// time.
+    /// Returns an account's quota in the month of `now`, or `None` if the account does not exist.
+    /// `now` is the time by the market clock.
     pub fn quota(&self, id: AccountId, now: Timestamp) -> Result<Option<Quota>, AccessError> {
         let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         let usage = self.usage_of(version, &account, now)?;
@@ -86,7 +86,8 @@ impl Access {
         Ok(Some(Quota { account, usage, next: Outlook { standing: next, changes }, securities }))
     }
 
-    /// Returns what these securities would cost an account this month, without charging.
+    /// Returns which of `symbols` would be charged to an account in the month of `now`, without
+    /// charging them, or `None` if the account does not exist.
     pub fn preview(
         &self,
         id: AccountId,

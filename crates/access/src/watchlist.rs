@@ -1,9 +1,9 @@
-//! Watchlists: the securities that an account follows, and their groups. Every account has the
-//! group "all", which contains every followed security, including those in other groups. Callers
-//! supply the prices.
+//! Watchlists: the securities that an account follows, and groups of them. Every account has the
+//! group "all", which contains every followed security, including the securities in other groups.
+//! Callers supply the prices.
 //!
-//! The rules are functions over [`Watchlists`] as values; `store` runs them within the transaction
-//! that writes the result.
+//! The rules are functions over [`Watchlists`] values. `store` runs them in the transaction that
+//! writes the result.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::{Access, AccessError};
 pub const WATCHLIST_GROUPS_MAX: usize = 50;
 /// Maximum number of securities in a group.
 pub const WATCHLIST_SECURITIES_MAX: usize = 500;
-/// Maximum number of securities that an account follows.
+/// Maximum number of securities that an account may follow.
 pub const FOLLOWED_MAX: usize = 1_000;
 /// Maximum number of characters in a group name.
 pub const WATCHLIST_NAME_CHARS_MAX: usize = 40;
@@ -27,17 +27,17 @@ const _: () = assert!(FOLLOWED_MAX == 1_000, "the words of `TooManyFollowed` say
 const _: () = assert!(WATCHLIST_NAME_CHARS_MAX == 40, "the words of `WatchlistName` say so");
 const _: () = assert!(WATCHLIST_SECURITIES_MAX <= FOLLOWED_MAX);
 
-/// Id of the group of all followed securities, the same for every account. No other group has it.
+/// Id of the group "all", which is the same for every account. No other group has this id.
 pub const ALL_FOLLOWED: WatchlistId = WatchlistId(1);
-/// Name of the group of all followed securities, which cannot be changed.
+/// Name of the group "all", which cannot be changed.
 pub const ALL_FOLLOWED_NAME: &str = "all";
 
-/// A group name, without invisible characters and not blank.
+/// A valid group name: not blank and without invisible characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchlistName(String);
 
 impl WatchlistName {
-    /// Validates a name, after trimming whitespace.
+    /// Trims and validates a group name.
     pub fn parse(text: &str) -> Result<WatchlistName, WatchlistError> {
         let text = text.trim();
         let reason = if text.chars().all(|letter| letter.is_whitespace() || is_selector(letter)) {
@@ -57,7 +57,7 @@ impl WatchlistName {
     }
 }
 
-/// A security to follow, with its current price if the account may see it.
+/// A security to follow, with its current price, or `None` if the account may not see the price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PricedSecurity {
     pub symbol: Symbol,
@@ -67,20 +67,21 @@ pub struct PricedSecurity {
 /// A change to the securities of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MembersChange {
-    /// Appends securities; those already in the group keep their position.
+    /// Appends securities. Securities that are already in the group keep their position.
     Add(Vec<PricedSecurity>),
-    /// Removes securities.
+    /// Removes securities from the group. Removal from the group "all" also removes them from every
+    /// other group.
     Remove(Vec<Symbol>),
-    /// Replaces all securities, in this order.
+    /// Replaces all securities of the group, in this order.
     Replace(Vec<PricedSecurity>),
 }
 
 /// What happens to the securities of a deleted group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupRemains {
-    /// They stay in the group "all".
+    /// The securities stay in the group "all".
     Followed,
-    /// They are unfollowed, in every group.
+    /// The securities are removed from every group and no longer followed.
     Nothing,
 }
 
@@ -90,7 +91,7 @@ pub enum Pin {
     Remove,
 }
 
-/// Why watchlists were not changed. The messages may be sent to the client, except that of
+/// Why a change to watchlists was refused. The error message may be sent to the client, except for
 /// `Failed`.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchlistError {
@@ -122,7 +123,7 @@ impl From<StoreError> for WatchlistError {
 }
 
 /// Checks a change against the limits before its securities are priced. `None` means a new group.
-/// The transaction that writes the change checks again.
+/// The transaction that writes the change checks the limits again.
 pub fn check_watchlist_change(
     mut lists: Watchlists,
     group: Option<WatchlistId>,
@@ -140,7 +141,7 @@ impl Access {
         Ok(self.accounts.watchlists(id)?)
     }
 
-    /// Creates a group with securities in this order. `at` is the market's time.
+    /// Creates a group with these securities, in this order. `at` is the time by the market clock.
     pub fn create_watchlist(
         &self,
         id: AccountId,
@@ -155,7 +156,7 @@ impl Access {
         })
     }
 
-    /// Renames a group, changes its securities, or both. `at` is the market's time.
+    /// Renames a group, changes its securities, or both. `at` is the time by the market clock.
     pub fn update_watchlist(
         &self,
         id: AccountId,
@@ -192,8 +193,8 @@ impl Access {
         })
     }
 
-    /// Pins securities to the top of every group that contains them, or unpins them. Unpinning a
-    /// security that is not pinned has no effect.
+    /// Pins securities to the top of every group that contains them, or unpins them. Pinning a
+    /// security that is not followed fails. Unpinning a security that is not pinned has no effect.
     pub fn pin_securities(&self, id: AccountId, symbols: &[Symbol], pin: Pin) -> Result<(), WatchlistError> {
         self.accounts.change_watchlists(id, |lists, _| {
             for symbol in symbols {
@@ -208,7 +209,7 @@ impl Access {
     }
 }
 
-/// Adds an empty group.
+/// Appends an empty group and returns its id.
 fn push_group(
     lists: &mut Watchlists,
     name: String,
@@ -235,7 +236,7 @@ fn change(
     }
 }
 
-/// Returns a group other than "all", or an error.
+/// Returns a group. Fails for the group "all" and for unknown groups.
 fn found(lists: &mut Watchlists, group: WatchlistId) -> Result<&mut WatchlistGroup, WatchlistError> {
     if group == ALL_FOLLOWED {
         return Err(WatchlistError::AllFollowed);
@@ -294,7 +295,7 @@ fn replace(
     Ok(())
 }
 
-/// Follows new securities; those already followed keep their price and time.
+/// Follows securities. Securities that are already followed keep their price and time.
 fn follow(
     lists: &mut Watchlists,
     securities: &[PricedSecurity],
@@ -326,7 +327,7 @@ mod tests {
         priced(texts).into_iter().map(|one| one.symbol).collect()
     }
 
-    /// Returns two groups with three securities in total.
+    /// Returns watchlists with two groups that contain three securities in total.
     fn lists() -> Watchlists {
         let mut lists = Watchlists::default();
         for (id, texts) in [(1_001, "1.HK 2.HK"), (1_002, "2.HK 3.HK")] {
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_subsets_of_the_group_all() {
+    fn every_group_is_a_subset_of_the_group_all() {
         check(|_| Ok(()), "1 2 3 | 1 2 | 2 3");
         check(|lists| add(lists, FIRST, &priced("4.HK 2.HK 4.HK"), LATER), "1 2 3 4 | 1 2 4 | 2 3");
         check(|lists| add(lists, ALL_FOLLOWED, &priced("4.HK 2.HK"), LATER), "1 2 3 4 | 1 2 | 2 3");
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_followed_security_keeps_its_time() {
+    fn following_a_security_again_keeps_its_time() {
         let mut lists = lists();
         add(&mut lists, FIRST, &priced("3.HK 4.HK"), LATER).unwrap();
         replace(&mut lists, ALL_FOLLOWED, &priced("4.HK 3.HK 2.HK"), Timestamp(11)).unwrap();
@@ -404,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn the_group_all_is_fixed_and_unknown_groups_are_not_found() {
+    fn the_group_all_and_unknown_groups_cannot_be_changed() {
         let mut lists = lists();
         assert!(matches!(found(&mut lists, ALL_FOLLOWED), Err(WatchlistError::AllFollowed)));
         for group in [WatchlistId(1_003), WatchlistId(0), WatchlistId(-1)] {
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_has_a_limit() {
+    fn a_list_beyond_its_limit_is_refused() {
         let many =
             |count: usize| priced(&(1..=count).map(|number| format!("{number}.HK ")).collect::<String>());
         let mut lists = lists();
@@ -427,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_must_be_visible() {
+    fn blank_and_invisible_names_are_rejected() {
         let longest = "蠟".repeat(WATCHLIST_NAME_CHARS_MAX);
         for (text, name) in
             [("a", "a"), (" my list ", "my list"), ("🕯️ 燭", "🕯️ 燭"), (longest.as_str(), longest.as_str())]

@@ -1,6 +1,6 @@
-//! Encodes a text table of trades as a golden block: `cargo run -p block --example golden-trades
-//! TABLE.csv OUT.block`. Existing files under `tests/golden` are never regenerated; use this for a
-//! new format version.
+//! Encodes a CSV table of trades as a golden block: `cargo run -p block --example golden-trades
+//! TABLE.csv OUT.block`. Existing files under `tests/golden` must not be regenerated, so use this
+//! only for a new format version.
 #![allow(clippy::unwrap_used, reason = "a tool for our own files")]
 
 use market::{Price, Timestamp, Trade, TradeDirection, TradeType, Trades};

@@ -1,9 +1,10 @@
-//! Measures bytes per candle, encoding and decoding times for several block and page sizes.
+//! Measures the bytes per candle and the encoding and decoding times for several block and page
+//! sizes.
 //!
-//! Usage: `cargo run --release -p block --example measure-block [M1.BIN]`. The file has `[symbols,
-//! rows]`, then for each symbol the columns time, open, high, low, close, volume and turnover, all
-//! as little-endian i64, with prices and turnover in thousandths. Without a file, a random walk of
-//! similar shape is used.
+//! Usage: `cargo run --release -p block --example measure-block [M1.BIN]`. The file contains
+//! `[symbols, rows]`, followed for each symbol by the columns time, open, high, low, close, volume
+//! and turnover. All numbers are little-endian i64, and prices and turnover are in thousandths.
+//! Without a file, the example uses a random walk of similar shape.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -175,7 +176,7 @@ impl Random {
         (self.0 >> 33) as usize % limit
     }
 
-    /// Returns an approximately normal number with mean zero.
+    /// Returns an approximately normally distributed number with mean zero.
     fn spread(&mut self, width: i64) -> i64 {
         (0..4).map(|_| self.below(2 * width as usize + 1) as i64 - width).sum::<i64>() / 2
     }

@@ -1,4 +1,5 @@
-//! Encoding of one column of numbers: a constant, or a compressed chunk split into pages.
+//! Encoding of one column of numbers: a constant, a constant with exceptions, or a compressed chunk
+//! split into pages.
 
 use pco::data_types::Number;
 use pco::wrapped::{ChunkCompressor, ChunkDecompressor, FileCompressor, FileDecompressor};
@@ -6,14 +7,14 @@ use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec};
 
 use crate::{BlockError, PAGE_ROWS_MAX};
 
-/// How a column is stored. The narrowest width that fits is used, because narrow numbers have
-/// smaller tables and decode faster.
+/// Encoding of a column. The encoder uses the narrowest integer width that fits, because narrow
+/// numbers have smaller tables and decode faster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
     Zero,
     Constant,
-    /// One value except for a few listed rows, such as one-minute steps with overnight gaps.
+    /// A constant with a list of exceptions, such as one-minute time steps with overnight gaps.
     Sparse,
     Bits16,
     Bits32,
@@ -37,7 +38,7 @@ impl Kind {
         all.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// Returns whether the header holds a value of the column.
+    /// Returns whether the block header stores a constant for the column.
     pub(crate) fn has_constant(self) -> bool {
         matches!(self, Kind::Constant | Kind::Sparse)
     }
@@ -58,15 +59,15 @@ enum Pages<'a> {
     Chunk(Box<ChunkCompressor>),
 }
 
-/// Minimum number of rows per exception in a sparse column. With more exceptions, the codec is
-/// smaller.
+/// Minimum number of rows per exception in a sparse column. If exceptions are more frequent, the
+/// codec's output is smaller than a list of exceptions.
 const SPARSE_ROWS: usize = 64;
 
 impl<'a> Packed<'a> {
     pub(crate) fn new(values: &'a [i64], page_rows: usize, level: usize) -> Result<Packed<'a>, BlockError> {
         let exceptions_max = values.len() / SPARSE_ROWS;
-        // Any value with at most `exceptions_max` exceptions in the column has a majority among its
-        // first rows.
+        // A value with at most `exceptions_max` exceptions in the whole column also has the
+        // majority among the first `2 * exceptions_max + 1` rows.
         let usual = majority(values.get(..2 * exceptions_max + 1).unwrap_or(values));
         let mut exceptions = values.iter().filter(|&&value| value != usual);
         if exceptions.clone().next().is_none() {
@@ -128,8 +129,8 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// Returns the value of more than half of the rows, or an arbitrary value if there is none
-/// (Boyer–Moore majority vote).
+/// Returns the value that occurs in more than half of the rows, or an arbitrary value if no value
+/// does (Boyer–Moore majority vote).
 fn majority(values: &[i64]) -> i64 {
     let (mut leader, mut lead) = (0, 0u32);
     for &value in values {
@@ -142,7 +143,7 @@ fn majority(values: &[i64]) -> i64 {
     leader
 }
 
-/// A column being decoded.
+/// Decoder of one column.
 #[derive(Debug)]
 pub(crate) enum Column {
     Constant(i64),
@@ -152,7 +153,7 @@ pub(crate) enum Column {
     Bits64(ChunkDecompressor<i64>),
 }
 
-/// Buffers for narrow numbers before they are widened.
+/// Buffers for decoded 16-bit and 32-bit numbers before they are widened to 64 bits.
 #[derive(Debug)]
 pub(crate) struct Narrow {
     bits16: [i16; PAGE_ROWS_MAX],
@@ -166,7 +167,7 @@ impl Default for Narrow {
 }
 
 impl Column {
-    /// Reads a column's tables from the front of `bytes`.
+    /// Parses a column's tables at the start of `bytes`, and advances `bytes` past the tables.
     pub(crate) fn open(
         kind: Kind,
         constant: i64,
@@ -183,7 +184,8 @@ impl Column {
         }
     }
 
-    /// Reads the column's part of a page from the front of `bytes` and fills `out`.
+    /// Decodes the column's part of a page at the start of `bytes` into `out`, and advances `bytes`
+    /// past that part.
     pub(crate) fn read(
         &mut self,
         bytes: &mut &[u8],
@@ -219,8 +221,9 @@ fn read_sparse(usual: i64, bytes: &mut &[u8], out: &mut [i64]) -> Result<(), Blo
 
 const SPARSE: BlockError = BlockError::Malformed("a sparse column refers to a row that does not exist");
 
-/// Rejects tables that this format never contains, before the codec allocates memory for them: any
-/// mode but the plain one without deltas (the first byte), and more bins than the bytes can hold.
+/// Rejects codec tables that this format never contains, before the codec allocates memory for
+/// them: a mode other than plain or a delta encoding (both in the first byte), and more bins than
+/// the remaining bytes can hold.
 fn check_tables(width: usize, bytes: &[u8]) -> Result<(), BlockError> {
     let &[mode_and_delta, low, middle, high, ..] = bytes else {
         return Err(BlockError::Malformed("a column's tables are truncated"));
@@ -231,8 +234,8 @@ fn check_tables(width: usize, bytes: &[u8]) -> Result<(), BlockError> {
     let head = u32::from_le_bytes([low, middle, high, 0]);
     let weight_bits = (head & 0xf) as usize;
     let bins = (head >> 4 & 0x7fff) as usize;
-    // A bin has a weight, a lower bound and the number of its offset bits (0 to the width,
-    // inclusive).
+    // A bin consists of a weight, a lower bound, and an offset bit count from 0 to `width`,
+    // inclusive.
     let bin_bits = weight_bits + width + width.ilog2() as usize + 1;
     if bins == 0 || bins * bin_bits > bytes.len() * 8 {
         return Err(BlockError::Malformed("a column's tables are larger than the block"));

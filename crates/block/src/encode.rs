@@ -8,16 +8,16 @@ use crate::layout::{self, Entry, Header};
 use crate::residual::{COLUMNS, Residuals, Rows};
 use crate::{BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX};
 
-/// Whether to optimise for size or decoding time.
+/// Whether the encoder optimises for size or for decoding time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// For long series. One-minute candles with gaps and odd lots take 9.10, 8.92 and 8.79 bytes at
-    /// levels 4, 5 and 6; decoding a thousand of them is 10 % slower at level 6 than at 4, because
-    /// its tables are larger.
+    /// For long series, with compression level 5. One-minute candles with gaps and odd lots take
+    /// 9.10, 8.92 and 8.79 bytes each at levels 4, 5 and 6. Decoding a thousand candles is 10 %
+    /// slower at level 6 than at level 4, because the tables are larger.
     #[default]
     Small,
-    /// For short series. Daily candles take 10.23 bytes at level 3 and 9.95 at level 5; a thousand
-    /// are decoded in 3 % less time at level 3.
+    /// For short series, with compression level 3. Daily candles take 10.23 bytes each at level 3
+    /// and 9.95 at level 5, but decoding a thousand candles takes 3 % less time at level 3.
     Quick,
 }
 
@@ -30,7 +30,7 @@ impl Effort {
     }
 }
 
-/// Encoder parameters for measurements and tests; other callers use [`encode`].
+/// Encoder parameters for measurements and tests. Other callers use [`encode`].
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
@@ -38,13 +38,13 @@ pub struct Tuning {
     pub level: usize,
 }
 
-/// Encodes `rows` of the candles as one block. Times must be strictly ascending; all other fields
-/// may have any value.
+/// Encodes the candles in `rows` as one block, of at most [`ROWS_MAX`] candles. Times must be
+/// strictly ascending; all other fields may have any value.
 pub fn encode(candles: &Candles, rows: Range<usize>) -> Result<Vec<u8>, BlockError> {
     encode_with(candles, rows, Effort::Small)
 }
 
-/// Like [`encode`], with another effort.
+/// Like [`encode`], but with the given effort.
 pub fn encode_with(candles: &Candles, rows: Range<usize>, effort: Effort) -> Result<Vec<u8>, BlockError> {
     encode_tuned(candles, rows, Tuning { page_rows: PAGE_ROWS, level: effort.level() })
 }

@@ -11,15 +11,15 @@ use crate::{BlockError, PAGE_ROWS_MAX, ROWS_MAX};
 
 const MAGIC: [u8; 4] = *b"CNDL";
 const VERSION: u8 = 1;
-/// The only codec so far: pco's wrapped format, plain mode, no deltas.
+/// Number of the only supported codec: pco's wrapped format in plain mode, without deltas.
 pub(crate) const CODEC: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 const RUN_BYTES: usize = 3;
 const ENTRY_BYTES: usize = 20;
-/// Major version in the codec's own header.
+/// Major version that the codec's header must have.
 pub(crate) const CODEC_MAJOR: u8 = 4;
 
-/// Fixed part of a block.
+/// Header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) rows: usize,
@@ -33,7 +33,8 @@ pub(crate) struct Header {
     pub(crate) constants: [i64; COLUMNS],
 }
 
-/// Directory entry of a page: its end, and the base values of its first row.
+/// Directory entry of a page: the end of its bytes, and the values from which its first row is
+/// decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// End of the page's bytes, relative to the end of the column tables.
@@ -58,13 +59,13 @@ impl Header {
         self.rows.div_ceil(self.page_rows)
     }
 
-    /// Returns the rows of a page.
+    /// Returns the row range of a page.
     pub(crate) fn page(&self, page: usize) -> Range<usize> {
         let start = page * self.page_rows;
         start..(start + self.page_rows).min(self.rows)
     }
 
-    /// Writes the header. The length is filled in by [`seal`].
+    /// Appends the header to `out`. [`seal`] fills in the length later.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&[VERSION, CODEC]);
@@ -135,7 +136,8 @@ impl Header {
     }
 }
 
-/// Writes the sessions run-length encoded: the number of runs, then code and length of each.
+/// Appends the sessions to `out` with run-length encoding: the number of runs, followed by the
+/// session code and length of each run.
 pub(crate) fn write_sessions(sessions: &[Session], out: &mut Vec<u8>) {
     let runs = || sessions.chunk_by(|a, b| a == b);
     out.extend_from_slice(&(runs().count() as u16).to_le_bytes());
@@ -153,7 +155,7 @@ pub(crate) fn write_directory(entries: impl Iterator<Item = Entry>, out: &mut Ve
     }
 }
 
-/// Fills in the length and appends the checksum.
+/// Fills in the length field of the header, and appends the checksum.
 pub(crate) fn seal(block: &mut Vec<u8>) {
     let length = ((block.len() + CHECKSUM_BYTES) as u32).to_le_bytes();
     for (byte, length) in block.iter_mut().skip(MAGIC.len() + 2).zip(length) {
@@ -163,14 +165,15 @@ pub(crate) fn seal(block: &mut Vec<u8>) {
     block.extend_from_slice(&checksum.to_le_bytes());
 }
 
-/// Whether the checksum is verified. Only fuzzers and tests skip it.
+/// Whether the checksum is verified. Only fuzzers and tests skip the verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     Full,
     AllButChecksum,
 }
 
-/// Verifies the head and the checksum of a block, and returns the bytes between them.
+/// Verifies the magic, version, codec, length and checksum of a block. Returns a cursor over the
+/// bytes between the length field and the checksum.
 pub(crate) fn sealed(
     bytes: &[u8],
     magic: [u8; 4],
@@ -249,14 +252,15 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// Returns the bytes of the pages. The last page ends with the body, so their start is known
-    /// without parsing the column tables.
+    /// Returns the bytes of all pages, or `None` if the directory has no entry or the body is too
+    /// short. The last page ends at the end of the body, so the column tables need not be parsed to
+    /// find the first page.
     pub(crate) fn pages(&self) -> Option<&'a [u8]> {
         let length = self.entries().last()?.end;
         self.body.get(self.body.len().checked_sub(length)?..)
     }
 
-    /// Appends the sessions of `rows`.
+    /// Appends the sessions of `rows` to `out`.
     pub(crate) fn sessions(&self, rows: Range<usize>, out: &mut Vec<Session>) {
         let mut start = 0;
         for (session, length) in self.runs.chunks_exact(RUN_BYTES).filter_map(read_run) {
@@ -275,7 +279,7 @@ fn read_run(bytes: &[u8]) -> Option<(Option<Session>, usize)> {
 
 const CUT_SHORT: BlockError = BlockError::Malformed("the bytes end early");
 
-/// Reads bytes from the front.
+/// Reads values from the front of a byte slice.
 pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Cursor<'a> {

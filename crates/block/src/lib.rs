@@ -1,21 +1,22 @@
 //! Durable storage format of candles: compressed, checksummed blocks.
 //!
-//! A block holds up to [`ROWS_MAX`] candles of one series in ascending time, as one self-contained,
-//! checksummed byte string. Each column is a compressed chunk split into pages, so that reading a
-//! window of rows decodes only the pages it overlaps. The crate knows nothing of symbols, periods,
-//! databases or files, and reads no clock. Candles are decoded exactly or not at all.
+//! A block holds up to [`ROWS_MAX`] candles of one series in ascending time order, as one
+//! self-contained, checksummed byte string. Each column is a compressed chunk split into pages, so
+//! that reading a window of rows decodes only the pages that overlap it. The crate knows nothing of
+//! symbols, periods, databases or files, and reads no clock. Decoding returns exactly the encoded
+//! candles, or an error.
 //!
-//! Trades have a separate block format: [`encode_trades`] and [`TradeBlock`],
-//! `docs/trade-block-format.md`.
+//! Trades have a separate block format, specified in `docs/trade-block-format.md`: see
+//! [`encode_trades`] and [`TradeBlock`].
 //!
 //! Start with [`encode()`] and [`Block`]; `docs/block-format.md` specifies the format byte by byte.
-//! Internally, `residual` converts candles to small numbers and back, `column` passes those to the
-//! codec, and `layout` writes and parses the surrounding bytes.
+//! Internally, `residual` converts candles to small numbers and back, `column` compresses these
+//! numbers with the codec, and `layout` writes and parses the surrounding bytes.
 //! ```
 //! use block::Block;
 //! use market::{Candle, Candles, Price, Session, Timestamp, Turnover};
 //!
-//! // A minute each, from 2024-01-02 09:30 in Hong Kong.
+//! // One-minute candles from 2024-01-02 09:30 in Hong Kong.
 //! let mut candles = Candles::default();
 //! for minute in 0..390 {
 //!     let price = Price(100_000_000 + minute * 10_000);
@@ -49,22 +50,22 @@ pub use encode::{Tuning, encode_tuned};
 pub use read::{Block, Columns};
 pub use trades::{TRADE_ROWS_MAX, TradeBlock, encode_trades};
 
-/// Maximum number of candles in a block. A row number fits in two bytes, and a decoded block is
-/// smaller than a megabyte.
+/// Maximum number of candles in a block. With this limit, a row number fits in two bytes and a
+/// decoded block is smaller than one megabyte.
 pub const ROWS_MAX: usize = 8192;
 
-/// Number of rows in a page, the unit of decoding. Measured with `examples/measure.rs`: smaller
-/// pages increase the size, larger ones decode rows that are not needed.
+/// Number of rows in a page, the unit of decoding. Chosen with `examples/measure.rs`: smaller pages
+/// increase the block size, and larger pages decode more rows that are not needed.
 pub const PAGE_ROWS: usize = 256;
 
-/// Maximum number of rows in a page that a reader accepts. Bounds the decoder's buffers on the
-/// stack.
+/// Maximum number of rows in a page that a reader accepts. Determines the size of the decoder's
+/// buffers on the stack.
 pub const PAGE_ROWS_MAX: usize = 1024;
 
 const _: () =
     assert!(PAGE_ROWS <= PAGE_ROWS_MAX && PAGE_ROWS_MAX <= ROWS_MAX && ROWS_MAX <= u16::MAX as usize);
 
-/// Why candles could not be encoded, or bytes could not be decoded.
+/// Why candles or trades could not be encoded, or a block could not be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
     #[error("encode a block of {0} rows: a block has 1 to {ROWS_MAX}")]

@@ -20,7 +20,8 @@ impl<'a> Block<'a> {
         Layout::parse(bytes, Check::Full).map(|layout| Block { layout })
     }
 
-    /// Like [`Block::parse`] without the checksum, for fuzzing. The decoded candles may be wrong.
+    /// Like [`Block::parse`], but without verifying the checksum, for fuzzing. The decoded candles
+    /// may be wrong.
     #[doc(hidden)]
     pub fn parse_unchecked(bytes: &'a [u8]) -> Result<Block<'a>, BlockError> {
         Layout::parse(bytes, Check::AllButChecksum).map(|layout| Block { layout })
@@ -38,9 +39,9 @@ impl<'a> Block<'a> {
         self.layout.header.last_time
     }
 
-    /// Returns the time range and the number of rows of each page, for deciding how many pages to
-    /// decode. A range ends where the next page begins, so it may extend beyond the page's last
-    /// candle.
+    /// Returns the time range and the number of rows of each page, so that callers can decide how
+    /// many pages to decode. A range ends where the next page begins, so it may extend beyond the
+    /// page's last candle.
     pub fn page_spans(&self) -> impl Iterator<Item = (Range<i64>, usize)> + '_ {
         let ends = self.layout.entries().skip(1).map(|entry| entry.first_time);
         let ends = ends.chain(std::iter::once(self.last_time().saturating_add(1)));
@@ -48,12 +49,12 @@ impl<'a> Block<'a> {
         self.layout.entries().zip(ends).zip(rows).map(|((entry, end), rows)| (entry.first_time..end, rows))
     }
 
-    /// Appends all candles.
+    /// Appends all candles to `out`. On error, `out` is unchanged.
     pub fn read_all(&self, out: &mut Candles) -> Result<(), BlockError> {
         self.read_rows(0..self.rows(), out)
     }
 
-    /// Appends the candles of `rows`.
+    /// Appends the candles in `rows` to `out`. On error, `out` is unchanged.
     pub fn read_rows(&self, rows: Range<usize>, out: &mut Candles) -> Result<(), BlockError> {
         if rows.start > rows.end || rows.end > self.rows() {
             return Err(BlockError::OutOfRange { start: rows.start, end: rows.end, rows: self.rows() });
@@ -61,8 +62,8 @@ impl<'a> Block<'a> {
         self.columns()?.read_rows(rows, out)
     }
 
-    /// Returns the columns, for callers that decode more than once: their tables are parsed only
-    /// once.
+    /// Returns the column decoders, for callers that read a block several times and should parse
+    /// its column tables only once.
     pub fn columns(&self) -> Result<Columns<'a>, BlockError> {
         let (codec, _) = FileDecompressor::new(self.layout.header.codec_version.as_slice())?;
         let page = Page::new(self.layout.header.page_rows.min(self.rows()));
@@ -75,12 +76,14 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Appends the candles whose time is within `times`. Decodes only the pages that overlap it.
+    /// Appends the candles with a time within `times` to `out`. Decodes only the pages that overlap
+    /// `times`. On error, `out` is unchanged.
     pub fn read(&self, times: Range<i64>, out: &mut Candles) -> Result<(), BlockError> {
         self.columns()?.candles(self.pages_of(&times), |page, _| page.rows_within(&times), out)
     }
 
-    /// Appends only the times and closes within `times`, at a third of the cost of [`Block::read`].
+    /// Appends the times and closes of the candles within `times`, at a third of the cost of
+    /// [`Block::read`].
     pub fn closes(
         &self,
         times: Range<i64>,
@@ -115,19 +118,19 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Columns of a block. The tables of each are parsed when it is first needed.
+/// Column decoders of a block. A column's tables are parsed when the column is first needed.
 #[derive(Debug)]
 pub struct Columns<'a> {
     block: Block<'a>,
     codec: FileDecompressor,
-    /// Bytes after the tables parsed so far.
+    /// Bytes after the column tables that have been parsed so far.
     rest: &'a [u8],
     decoders: Vec<Column>,
     page: Page,
 }
 
 impl Columns<'_> {
-    /// Returns the number of rows before a time. Decodes the times of at most one page.
+    /// Returns the number of rows with a time before `time`. Decodes the times of at most one page.
     pub fn rows_before(&mut self, time: i64) -> Result<usize, BlockError> {
         let block = self.block;
         if block.last_time() < time {
@@ -142,7 +145,7 @@ impl Columns<'_> {
         Ok(before)
     }
 
-    /// Appends the candles of `rows`.
+    /// Appends the candles in `rows` to `out`. On error, `out` is unchanged.
     pub fn read_rows(&mut self, rows: Range<usize>, out: &mut Candles) -> Result<(), BlockError> {
         let (all, page_rows) = (self.block.rows(), self.block.layout.header.page_rows);
         if rows.start > rows.end || rows.end > all {
@@ -155,7 +158,7 @@ impl Columns<'_> {
         self.candles(pages, cut, out)
     }
 
-    /// Parses the tables of the first `columns` columns, unless already done.
+    /// Parses the tables of the first `columns` columns, except tables that are already parsed.
     fn open(&mut self, columns: usize) -> Result<(), BlockError> {
         let layout = &self.block.layout;
         let wanted = layout.header.kinds.into_iter().zip(layout.header.constants).take(columns);
@@ -168,8 +171,8 @@ impl Columns<'_> {
         Ok(())
     }
 
-    /// Decodes `pages` and appends the rows that `cut` selects, given the page and the number of
-    /// its first row.
+    /// Decodes `pages` and appends the rows that `cut` selects to `out`. `cut` is called with a
+    /// page and the row number at which the page starts.
     fn candles(
         &mut self,
         pages: Range<usize>,
@@ -190,8 +193,8 @@ impl Columns<'_> {
         read
     }
 
-    /// Decodes the first `columns` columns of `pages`, and passes each page to `each` with the
-    /// number of its first row.
+    /// Decodes the first `columns` columns of `pages`. `each` is called with every page and the row
+    /// number at which the page starts.
     fn pages(
         &mut self,
         pages: Range<usize>,
@@ -246,11 +249,13 @@ fn decode(
     Ok(bytes.len() - rest.len())
 }
 
-/// How far the codec reads ahead. If fewer bytes are left, it copies its input on every call.
+/// Number of bytes that the codec may read ahead. If fewer bytes are left, the codec copies its
+/// input on every call.
 const READ_AHEAD: usize = 5000;
 
-/// Returns the bytes of a page with room to read ahead: a slice of the block, or a padded copy near
-/// its end.
+/// Returns the bytes of a page, followed by at least `READ_AHEAD` bytes that the codec may read
+/// ahead: a slice of the block, or a padded copy near the end of the block. Returns `None` if the
+/// page extends past the block.
 fn with_room<'b>(bytes: &'b [u8], length: usize, padded: &'b mut Vec<u8>) -> Option<&'b [u8]> {
     if bytes.len() >= length + READ_AHEAD {
         return Some(bytes);

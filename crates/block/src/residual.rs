@@ -1,5 +1,5 @@
-//! Converts candles to small numbers and back. All arithmetic wraps, so that every step is exactly
-//! reversible for any candle.
+//! Converts candles to small residuals and back. All arithmetic wraps, so that the conversion is
+//! exactly reversible for any candle.
 
 use std::ops::Range;
 
@@ -8,15 +8,16 @@ use market::Candles;
 use crate::BlockError;
 use crate::unit::{Divisor, common_divisor, common_unit, gcd};
 
-/// Number of columns in a page. Their order is: time, open, close, high, low, volume, turnover, and
-/// the upper half of wide turnovers.
+/// Number of columns in a page. The columns are, in order: time, open, close, high, low, volume,
+/// turnover, and the upper half of wide turnovers.
 pub(crate) const COLUMNS: usize = 8;
 /// Number of leading columns needed to decode times.
 pub(crate) const TIMES: usize = 1;
 /// Number of leading columns needed to decode closes.
 pub(crate) const CLOSES: usize = 3;
 
-/// Greatest common divisors of time steps in seconds, prices, volumes and turnovers.
+/// Units of a block: the greatest common divisors of its time steps in seconds, prices, volumes and
+/// turnovers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Units {
     pub(crate) time: u64,
@@ -25,7 +26,7 @@ pub(crate) struct Units {
     pub(crate) turnover: i64,
 }
 
-/// Prices from which the turnover is estimated.
+/// Prices whose mean is used to estimate the turnover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mean {
     /// No estimate.
@@ -33,8 +34,8 @@ pub(crate) enum Mean {
     None,
     HighLow,
     All,
-    /// No estimate, because a turnover does not fit in 64 bits. Its upper half is a separate
-    /// column.
+    /// No estimate, because a turnover does not fit in 64 bits. The upper halves of the turnovers
+    /// are a separate column.
     Wide,
 }
 
@@ -48,8 +49,8 @@ impl Mean {
     }
 }
 
-/// Estimate of a turnover: (sum of prices × volume) × `factor` / 2^`shift`, all in units. Uses a
-/// fixed-point factor because a 128-bit division per row is slow.
+/// Estimate of a turnover: (sum of prices × volume) × `factor` / 2^`shift`, with all values in
+/// units. Uses a fixed-point factor, because a 128-bit division per row is slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Guess {
     pub(crate) mean: Mean,
@@ -57,9 +58,10 @@ pub(crate) struct Guess {
     pub(crate) shift: u8,
 }
 
-/// Largest shift that is safe in 128-bit arithmetic.
+/// Largest valid shift of a 128-bit number.
 pub(crate) const SHIFT_MAX: u8 = 127;
-/// Shares per unit of volume: Chinese files may count volume in hundreds of shares.
+/// Possible numbers of shares per unit of volume. Files from mainland China may have volumes in
+/// lots of 100 shares.
 const SCALES: [u128; 2] = [1, 100];
 /// Maximum number of rows sampled to choose an estimate.
 const SAMPLE: usize = 256;
@@ -102,7 +104,7 @@ impl Guess {
     }
 }
 
-/// Candles as residuals, with everything needed to decode them.
+/// Candles as residuals, with the parameters needed to decode them.
 #[derive(Debug)]
 pub(crate) struct Residuals {
     pub(crate) units: Units,
@@ -166,7 +168,7 @@ impl Residuals {
         let units =
             Units { time: time_unit, price: price_unit, volume: volume_unit, turnover: turnover_unit };
 
-        // The first row has no previous close, so its own open is used.
+        // The first row has no previous close, so its open is used instead.
         let mut before = Vec::with_capacity(close.len());
         before.extend(open.first());
         before.extend(close.iter().take(close.len().saturating_sub(1)));
@@ -195,7 +197,7 @@ struct Ticks<'a> {
 }
 
 impl Ticks<'_> {
-    /// Returns the estimates of every `step`-th row, starting with the first.
+    /// Returns the turnover estimate of every `step`-th row, starting with the first row.
     fn guesses(&self, guess: Guess, step: usize) -> impl Iterator<Item = i64> {
         let prices = self.open.iter().zip(self.high).zip(self.low).zip(self.close).zip(self.volume);
         prices.step_by(step).map(move |((((&open, &high), &low), &close), &volume)| {
@@ -218,7 +220,7 @@ impl Ticks<'_> {
         (guess, amounts, high)
     }
 
-    /// Returns the estimate that leaves the fewest bits in a sample of the rows.
+    /// Returns the estimate whose residuals have the fewest bits in a sample of the rows.
     fn best_guess(&self, amounts: &[i64], units: &Units) -> Guess {
         let step = amounts.len().div_ceil(SAMPLE).max(1);
         let cost = |guess: &Guess| -> u32 {
@@ -273,8 +275,8 @@ fn narrowed(values: &[i128]) -> Option<Vec<i64>> {
 }
 
 /// Returns the differences between consecutive times, divided by their greatest common divisor, and
-/// that divisor. The first row repeats the second's difference, so that evenly spaced candles are a
-/// constant column.
+/// that divisor. The first row repeats the difference of the second row, so that evenly spaced
+/// candles have a constant column.
 fn steps(times: &[i64]) -> (Vec<i64>, u64) {
     let distances = || times.iter().zip(times.iter().skip(1)).map(|(&a, &b)| b.wrapping_sub(a));
     let mut steps = Vec::with_capacity(times.len());
@@ -297,8 +299,8 @@ fn common_wide_unit(values: &[i128]) -> i64 {
         let value = value.unsigned_abs();
         unit = match u64::try_from(value) {
             Ok(narrow) => gcd(unit, narrow),
-            // The remainder is smaller than the unit, so the rest of Euclid's algorithm fits in 64
-            // bits.
+            // The remainder is smaller than the unit, so the remaining steps of Euclid's algorithm
+            // fit in 64 bits.
             Err(_) if unit != 0 => gcd(unit, u64::try_from(value % u128::from(unit)).unwrap_or(1)),
             Err(_) => return 1,
         };
@@ -306,7 +308,8 @@ fn common_wide_unit(values: &[i128]) -> i64 {
     i64::try_from(unit).unwrap_or(1).max(1)
 }
 
-/// A page being decoded: first residuals, then numbers in their units.
+/// A page being decoded. The columns first hold residuals, which are then replaced by values in
+/// units.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) rows: usize,
@@ -320,7 +323,8 @@ impl Page {
 
     pub(crate) fn undo_times(&mut self, first_time: i64, unit: u64) {
         let [time, ..] = &mut self.columns;
-        // The first step is relative to the previous page, but the directory has the first time.
+        // The page's first step is relative to the previous page, so start one step before the
+        // page's first time.
         let mut at = first_time.wrapping_sub(time.first().map_or(0, |step| step.wrapping_mul(unit as i64)));
         for value in time.iter_mut().take(self.rows) {
             at = at.wrapping_add(value.wrapping_mul(unit as i64));
@@ -338,9 +342,9 @@ impl Page {
         }
     }
 
-    /// Decodes the remaining columns of `rows` and appends them; times and closes must already be
-    /// decoded. Uses one pass per column, because the compiler vectorizes loops over one or two
-    /// columns.
+    /// Decodes the remaining columns of `rows` and appends the candles to `out`. Times and closes
+    /// must already be decoded. Uses one pass per column, because the compiler vectorizes loops
+    /// over one or two columns.
     pub(crate) fn append(&mut self, rows: Range<usize>, units: &Units, guess: Guess, out: &mut Candles) {
         let [time, open, close, high, low, volume, turnover, turnover_high] =
             self.columns.each_mut().map(|column| column.get_mut(rows.clone()).unwrap_or_default());

@@ -1,5 +1,5 @@
-//! Blocks of trades. `docs/trade-block-format.md` specifies the layout. They share the column
-//! encoding and the checksum with blocks of candles.
+//! Trade blocks, specified in `docs/trade-block-format.md`. Trade blocks use the same column
+//! encoding and checksum as candle blocks.
 
 use std::ops::Range;
 
@@ -22,10 +22,11 @@ const _: () = assert!(PAGE_ROWS <= crate::PAGE_ROWS_MAX);
 const COLUMNS: usize = 4;
 /// Compression level, the same as for one-minute candles.
 const LEVEL: usize = 5;
-/// How far the codec reads ahead.
+/// Number of bytes that the codec may read ahead.
 const READ_AHEAD: usize = 5000;
 
-/// Exclusive upper bound of valid codes: eight bits for the type, two for the direction.
+/// Exclusive upper bound of codes. A code has eight bits for the trade type and two bits for the
+/// direction.
 const CODES: i64 = 1 << 10;
 
 const CUT_SHORT: BlockError = BlockError::Malformed("it is truncated");
@@ -39,15 +40,15 @@ struct Header {
     time_unit: u64,
     price_unit: i64,
     volume_unit: i64,
-    /// First price, in price units.
+    /// Price of the first trade, in price units.
     first_price: i64,
     codec_version: [u8; 2],
     kinds: [Kind; COLUMNS],
     constants: [i64; COLUMNS],
 }
 
-/// Encodes `rows` of the trades as one block. Times may repeat but must not descend; all other
-/// fields may have any value.
+/// Encodes the trades in `rows` as one block, of at most [`TRADE_ROWS_MAX`] trades. Times may
+/// repeat but must not descend; all other fields may have any value.
 pub fn encode_trades(trades: &Trades, rows: Range<usize>) -> Result<Vec<u8>, BlockError> {
     let no_such = || BlockError::NoSuchRows { start: rows.start, end: rows.end, len: trades.len() };
     let time = trades.time.get(rows.clone()).ok_or_else(no_such)?;
@@ -108,7 +109,7 @@ pub fn encode_trades(trades: &Trades, rows: Range<usize>) -> Result<Vec<u8>, Blo
     Ok(block)
 }
 
-/// A block of trades with verified checksum and header.
+/// A trade block with verified checksum and header.
 #[derive(Clone, Copy, Debug)]
 pub struct TradeBlock<'a> {
     header: Header,
@@ -116,12 +117,13 @@ pub struct TradeBlock<'a> {
 }
 
 impl<'a> TradeBlock<'a> {
-    /// Parses a block and verifies its magic, versions, length, checksum and header.
+    /// Parses a trade block and verifies its magic, versions, length, checksum and header.
     pub fn parse(bytes: &'a [u8]) -> Result<TradeBlock<'a>, BlockError> {
         TradeBlock::of(sealed(bytes, MAGIC, VERSION, crate::layout::Check::Full)?)
     }
 
-    /// Like [`TradeBlock::parse`] without the checksum, for fuzzing.
+    /// Like [`TradeBlock::parse`], but without verifying the checksum, for fuzzing. The decoded
+    /// trades may be wrong.
     #[doc(hidden)]
     pub fn parse_unchecked(bytes: &'a [u8]) -> Result<TradeBlock<'a>, BlockError> {
         TradeBlock::of(sealed(bytes, MAGIC, VERSION, crate::layout::Check::AllButChecksum)?)
@@ -144,7 +146,7 @@ impl<'a> TradeBlock<'a> {
         self.header.last_time
     }
 
-    /// Appends all trades, or none if there is an error.
+    /// Appends all trades to `out`. On error, `out` is unchanged.
     pub fn read_all(&self, out: &mut Trades) -> Result<(), BlockError> {
         let before = out.len();
         let read = self.read(out);
@@ -162,7 +164,7 @@ impl<'a> TradeBlock<'a> {
         for (kind, constant) in self.header.kinds.into_iter().zip(self.header.constants) {
             columns.push(Column::open(kind, constant, &codec, &mut rest)?);
         }
-        // Padded, so that the codec can read ahead after the last page.
+        // The copy is padded, so that the codec can read ahead after the last page.
         let length = rest.len();
         let mut padded = Vec::with_capacity(length + READ_AHEAD);
         padded.extend_from_slice(rest);
@@ -190,13 +192,13 @@ impl<'a> TradeBlock<'a> {
     }
 }
 
-/// Running sums of the steps.
+/// Decoder state: the running sums of the time and price steps.
 struct State {
     header: Header,
     time: i64,
     ticks: i64,
-    /// Direction and type of each code. A table, because it is looked up for every trade and there
-    /// are few codes.
+    /// Direction and type of each code, or `None` for an invalid code. A lookup table is used,
+    /// because every trade has a code and there are few codes.
     codes: Vec<Option<(TradeDirection, TradeType)>>,
 }
 
@@ -214,7 +216,7 @@ impl State {
     ) -> Result<(), BlockError> {
         let [time, price, volume, code] = page;
         let unit = self.header.time_unit as i64;
-        // Errors are checked once per page, so that the loops have no branches for them.
+        // Errors are checked once per page, so that the loops contain no error branches.
         let mut descends = false;
         out.time.extend(time.iter().take(rows).map(|step| {
             let at = self.time.wrapping_add(step.wrapping_mul(unit));
@@ -244,7 +246,8 @@ impl State {
     }
 }
 
-/// Combines direction and type in one small number, because a block usually has few combinations.
+/// Combines the direction and type of each trade in one small number, because a block usually has
+/// few combinations.
 fn codes(direction: &[TradeDirection], kind: &[TradeType]) -> Vec<i64> {
     let code = |(direction, kind): (&TradeDirection, &TradeType)| {
         i64::from(kind.code()) << 2 | i64::from(direction.code())
@@ -258,8 +261,8 @@ fn decode(code: i64) -> Option<(TradeDirection, TradeType)> {
     Some((direction, kind))
 }
 
-/// Returns time differences divided by their greatest common divisor, and that divisor. The first
-/// difference is 0.
+/// Returns the differences between consecutive times, divided by their greatest common divisor, and
+/// that divisor. The first difference is 0.
 fn time_steps(times: &[i64]) -> (Vec<i64>, u64) {
     let mut steps = steps(times);
     let unit = common_divisor(0, &steps, |distance| distance as u64).max(1);
@@ -268,7 +271,7 @@ fn time_steps(times: &[i64]) -> (Vec<i64>, u64) {
     (steps, unit)
 }
 
-/// Returns the difference of each value from the previous one; 0 for the first.
+/// Returns the difference of each value from the previous value. The first difference is 0.
 fn steps(values: &[i64]) -> Vec<i64> {
     let mut before = values.first().copied().unwrap_or_default();
     let step = |value: &i64| {
@@ -285,7 +288,7 @@ fn divided(values: &[i64], unit: i64) -> Vec<i64> {
 }
 
 impl Header {
-    /// Writes the header. The length is filled in by [`seal`].
+    /// Appends the header to `out`. [`seal`] fills in the length later.
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&[VERSION, CODEC]);

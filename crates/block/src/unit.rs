@@ -1,7 +1,8 @@
-//! Greatest common divisor of a column. Testing divisibility and dividing would cost two divisions
-//! per number; with the modular inverse of the divisor, each is a multiplication.
+//! Greatest common divisor of a column. Testing divisibility and dividing would take two divisions
+//! per number; with the modular inverse of the divisor, each operation takes one multiplication.
 
-/// Numbers tested together. A divisor of the first ones nearly always divides all of them.
+/// Number of values tested together. A common divisor of the first values nearly always divides the
+/// whole column.
 const RUN: usize = 64;
 
 /// A nonzero divisor, with the inverse modulo 2^64 of its odd part.
@@ -24,42 +25,43 @@ impl Divisor {
         Divisor { shift, inverse, quotient_max: u64::MAX / number }
     }
 
-    /// Returns whether `value` is a multiple. Only a multiple gives a product no larger than the
-    /// largest possible quotient: otherwise the product wraps, or the remainder's bits are rotated
-    /// to the top.
+    /// Returns whether `value` is a multiple of the divisor. Only a multiple gives a product no
+    /// larger than the largest possible quotient: otherwise the product wraps, or the rotation
+    /// moves nonzero remainder bits to the top.
     #[inline]
     fn divides(self, value: u64) -> bool {
         value.wrapping_mul(self.inverse).rotate_right(self.shift) <= self.quotient_max
     }
 
-    /// Returns the quotient of a multiple.
+    /// Returns `multiple` divided by the divisor. `multiple` must be divisible.
     #[inline]
     pub(crate) fn divide(self, multiple: u64) -> u64 {
         (multiple >> self.shift).wrapping_mul(self.inverse)
     }
 
-    /// Returns the quotient of a multiple of either sign.
+    /// Returns the signed `multiple` divided by the divisor. `multiple` must be divisible.
     #[inline]
     pub(crate) fn divide_signed(self, multiple: i64) -> i64 {
         (multiple >> self.shift).wrapping_mul(self.inverse as i64)
     }
 }
 
-/// Returns the greatest common divisor of the magnitudes of all numbers; 1 if all are zero or it
-/// does not fit in an `i64`.
+/// Returns the greatest common divisor of the magnitudes of all numbers, or 1 if all numbers are
+/// zero or the divisor does not fit in an `i64`.
 pub(crate) fn common_unit(columns: &[&[i64]]) -> i64 {
     let unit = columns.iter().fold(0, |unit, column| common_divisor(unit, column, i64::unsigned_abs));
     i64::try_from(unit).unwrap_or(1).max(1)
 }
 
-/// Returns the greatest common divisor of `unit` and the magnitudes of all numbers.
+/// Returns the greatest common divisor of `unit` and the magnitudes of all numbers, or 0 if all of
+/// these are zero.
 pub(crate) fn common_divisor(mut unit: u64, numbers: &[i64], magnitude: impl Fn(i64) -> u64) -> u64 {
     let mut divisor = Divisor::of(unit);
     for run in numbers.chunks(RUN) {
         if unit == 1 {
             break;
         }
-        // No early exit, because the branch-free loop is faster.
+        // The loop does not exit early, because it is faster without branches.
         let holds = |holds: bool, number: &i64| holds & divisor.divides(magnitude(*number));
         if unit == 0 || !run.iter().fold(true, holds) {
             unit = run.iter().fold(unit, |unit, number| gcd(unit, magnitude(*number)));

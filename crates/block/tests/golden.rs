@@ -1,5 +1,5 @@
-//! Blocks of every released version decode to the same candles. Each `NAME.block` under `golden/vN`
-//! has a `NAME.csv` with its candles; neither is ever changed.
+//! Tests that blocks of every released format version still decode to the same candles. Each
+//! `NAME.block` under `golden/vN` has a `NAME.csv` with its candles. These files must never change.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn decoded(bytes: &[u8]) -> Candles {
 }
 
 #[test]
-fn blocks_of_version_1_decode_to_their_candles() {
+fn version_1_blocks_decode_to_the_golden_candles() {
     let blocks = golden("v1", "block");
     assert_eq!(blocks.len(), 6);
     for path in blocks {
@@ -62,7 +62,7 @@ fn blocks_of_version_1_decode_to_their_candles() {
 }
 
 #[test]
-fn the_current_encoder_round_trips_the_same_candles() {
+fn the_current_encoder_round_trips_the_golden_candles() {
     let tables = golden("v1", "csv");
     assert_eq!(tables.len(), 6);
     for path in tables {

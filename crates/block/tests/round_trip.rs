@@ -1,4 +1,4 @@
-//! Candles round-trip exactly, and damaged blocks are errors.
+//! Tests that candles round-trip exactly and that damaged blocks are refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use block::{Block, BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX, Tuning, encode, encode_tuned};
@@ -6,7 +6,7 @@ use market::{Candles, Session};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// How to fill a column, so that every column encoding and every combination of them occurs.
+/// How a test column is filled. Random fills produce every column encoding, in all combinations.
 #[derive(Clone, Debug)]
 enum Fill {
     Same(i64),
@@ -38,7 +38,8 @@ impl Fill {
     }
 }
 
-/// Returns arbitrary times, or minutes with overnight gaps.
+/// Returns times at one-minute intervals with overnight gaps if `even`, and arbitrary times
+/// otherwise.
 fn times(raw: &[i64], even: bool) -> Vec<i64> {
     let mut times = raw.to_vec();
     if even {
@@ -62,7 +63,7 @@ prop_compose! {
         let time = times(&raw, even);
         let raw = &raw[..time.len()];
         let turned = |by: u32| -> Vec<i64> { raw.iter().map(|raw| raw.rotate_left(by)).collect() };
-        // Four unrelated prices, or four that are close to each other.
+        // The four prices of a candle are either unrelated or close to each other.
         let price = |index: usize, by: u32| match one_walk {
             true => fills[0].column(raw).iter().zip(turned(by)).map(|(p, r)| p.wrapping_add(r & 0xff)).collect(),
             false => fills[index].column(&turned(by)),
@@ -110,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn a_range_of_rows_is_encoded(candles in candles(300), cuts in any::<[u16; 2]>()) {
+    fn only_the_given_rows_are_encoded(candles in candles(300), cuts in any::<[u16; 2]>()) {
         let mut cuts = cuts.map(|cut| usize::from(cut) % (candles.len() + 1));
         cuts.sort_unstable();
         let [start, end] = cuts;
@@ -121,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn reading_a_window_equals_slicing(
+    fn reading_a_window_returns_only_its_candles(
         candles in candles(500), page_rows in 1usize..200, cuts in any::<[u16; 2]>(), off in any::<[bool; 2]>(),
     ) {
         let bytes = encode_tuned(&candles, 0..candles.len(), Tuning { page_rows, level: 4 }).unwrap();
@@ -137,7 +138,7 @@ proptest! {
         expected.append(&cut(&candles, start..end));
         prop_assert_eq!(&out, &expected);
 
-        // Both ends of a window are at a candle or one second after it.
+        // Each end of the window is at a candle or one second after a candle.
         let window = candles.time[start].saturating_add(off[0].into())..candles.time[end].saturating_add(off[1].into());
         let within: Vec<usize> = (0..candles.len()).filter(|&row| window.contains(&candles.time[row])).collect();
         let within = within.first().map_or(0..0, |&first| first..first + within.len());
@@ -154,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_is_an_error(candles in candles(300), at in any::<u32>()) {
+    fn a_flipped_bit_is_detected(candles in candles(300), at in any::<u32>()) {
         let mut bytes = encode(&candles, 0..candles.len()).unwrap();
         let bit = at as usize % (bytes.len() * 8);
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -163,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn truncated_or_extended_bytes_are_an_error(candles in candles(300), at in any::<u32>(), more in vec(any::<u8>(), 1..9)) {
+    fn truncated_or_extended_blocks_are_refused(candles in candles(300), at in any::<u32>(), more in vec(any::<u8>(), 1..9)) {
         let mut bytes = encode(&candles, 0..candles.len()).unwrap();
         let short = &bytes[..at as usize % bytes.len()];
         prop_assert!(Block::parse(short).is_err());
@@ -173,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn corrupted_bytes_do_not_panic_without_the_checksum(
+    fn unchecked_corrupted_blocks_do_not_panic(
         candles in candles(300), changes in vec((any::<u32>(), any::<u8>()), 1..6),
     ) {
         let mut bytes = encode(&candles, 0..candles.len()).unwrap();
@@ -185,8 +186,8 @@ proptest! {
     }
 }
 
-/// Reads a block in every way. Without the checksum the candles may be wrong, but there are never
-/// more rows than in the block, and all columns have the same length.
+/// Reads a block with every method, without verifying the checksum. The candles may be wrong, but
+/// there must be at most [`ROWS_MAX`] rows, and all columns must have the same length.
 fn read_everything_unchecked(bytes: &[u8]) {
     let Ok(block) = Block::parse_unchecked(bytes) else { return };
     let mut out = Candles::default();
@@ -217,7 +218,7 @@ fn minutes(rows: usize) -> Candles {
 }
 
 #[test]
-fn a_block_holds_at_most_rows_max() {
+fn a_block_holds_at_most_rows_max_candles() {
     let candles = minutes(ROWS_MAX + 1);
     let bytes = encode(&candles, 0..ROWS_MAX).unwrap();
     assert_eq!(decoded(&bytes).unwrap(), cut(&candles, 0..ROWS_MAX));
@@ -225,7 +226,7 @@ fn a_block_holds_at_most_rows_max() {
 }
 
 #[test]
-fn invalid_input_has_a_specific_error() {
+fn invalid_input_returns_a_specific_error() {
     let mut candles = minutes(10);
     let range = 3..11;
     assert!(matches!(encode(&candles, range), Err(BlockError::NoSuchRows { start: 3, end: 11, len: 10 })));
@@ -253,7 +254,7 @@ fn invalid_input_has_a_specific_error() {
 }
 
 #[test]
-fn a_column_without_turnover_takes_no_bytes() {
+fn a_zero_turnover_column_takes_no_bytes() {
     let without = minutes(4 * PAGE_ROWS);
     let mut with = without.clone();
     with.turnover

@@ -1,4 +1,4 @@
-//! Blocks of trades: round trips, golden blocks and size per trade.
+//! Trade block tests: round trips, golden blocks, and the size per trade.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::fmt::Write as _;
@@ -52,7 +52,7 @@ fn golden(ending: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn blocks_of_version_1_decode_to_their_trades() {
+fn version_1_blocks_decode_to_the_golden_trades() {
     let blocks = golden("block");
     assert_eq!(blocks.len(), 4);
     for path in blocks {
@@ -62,7 +62,7 @@ fn blocks_of_version_1_decode_to_their_trades() {
 }
 
 #[test]
-fn the_current_encoder_round_trips_the_same_trades() {
+fn the_current_encoder_round_trips_the_golden_trades() {
     let tables = golden("csv");
     assert_eq!(tables.len(), 4);
     for path in tables {
@@ -72,9 +72,9 @@ fn the_current_encoder_round_trips_the_same_trades() {
     }
 }
 
-/// Generates the data set used in the documentation: a busy day of a share with a tick of 0.05 and
-/// lots of 100. A second has up to a dozen trades, prices walk by ticks, most sizes are few lots,
-/// and one trade in thirty is an odd lot or an auction.
+/// Generates the data set used in `docs/trade-block-format.md`: a busy day of a share with a tick
+/// of 0.05 and lots of 100 shares. There are up to a dozen trades per second, most trades have few
+/// lots, and one trade in thirty is an odd lot.
 fn busy_day(rows: usize) -> Trades {
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let mut next = |below: u64| {
@@ -119,15 +119,15 @@ fn a_trade_takes_at_most_six_bytes() {
 }
 
 #[test]
-fn invalid_trade_blocks_are_errors() {
+fn invalid_trade_blocks_are_refused() {
     let trades = busy_day(3000);
     let good = encode_trades(&trades, 0..trades.len()).unwrap();
     for at in (0..good.len()).step_by(7) {
         let mut wrong = good.clone();
         wrong[at] ^= 0x10;
         assert!(TradeBlock::parse(&wrong).is_err(), "{at}");
-        // Without the checksum, the result is wrong trades or an error, but never a panic or a
-        // partial result.
+        // Without the checksum, reading may return wrong trades or an error, but must not panic or
+        // return a partial result.
         let mut out = Trades::default();
         if let Ok(block) = TradeBlock::parse_unchecked(&wrong) {
             let read = block.read_all(&mut out);

@@ -1,8 +1,8 @@
-//! Client for the commands that act on an account. It sends HTTP API requests to a server, or to
-//! the same endpoints in this process over the local store.
+//! Client for the commands that act on an account. The client sends HTTP API requests to a server,
+//! or calls the same endpoints in this process on the local store.
 //!
-//! Both transports return the same documents, and all output is made from these documents, so a
-//! script gets the same output from both.
+//! Both transports return the same JSON documents, and all output is formatted from these
+//! documents, so a script gets the same output from both transports.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -74,7 +74,7 @@ impl Client {
         self.send(Method::Post, path, Some(body), Effect::Change)
     }
 
-    /// Sends a POST request that changes nothing, such as an order preview.
+    /// Sends a POST request that has no side effects, such as an order preview.
     pub(crate) fn preview_of(&self, path: &str, body: Value) -> Result<Value, ApiError> {
         self.send(Method::Post, path, Some(body), Effect::Preview)
     }
@@ -129,8 +129,8 @@ impl Client {
         }
     }
 
-    /// Converts the rejection of a typed value into a message that names flags instead of JSON
-    /// fields.
+    /// Converts an API error into a message for the user. A server's 400 message is rewritten to
+    /// name command-line flags instead of JSON fields.
     pub(crate) fn refused(&self, error: ApiError) -> Failure {
         match (self, &error) {
             (Client::Remote(session), ApiError::Refused { status: 400, message, .. }) => {
@@ -140,7 +140,8 @@ impl Client {
         }
     }
 
-    /// Returns the account's name for the beginning of a message.
+    /// Returns the subject for a message about the account: the local account's name, or the
+    /// server's URL.
     pub(crate) fn whose(&self) -> String {
         match self {
             Client::Local(local) => format!("account {:?}", local.account.name),

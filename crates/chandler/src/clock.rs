@@ -1,6 +1,6 @@
-//! The only module that reads the current time. `--clock` replaces it with a fixed instant, or with
-//! a clock that starts at a given instant. A server publishes its clock in a file, for commands in
-//! other shells.
+//! Sources of the current time. No other module of this crate reads the system clock. `--clock`
+//! replaces the machine's clock with a fixed instant, or with a clock that starts at a given
+//! instant. A server publishes its clock in a file, for commands in other shells.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -14,7 +14,8 @@ use market::Timestamp;
 use serde::{Deserialize, Serialize};
 use server::{CannotStep, ClockSpeed, MarketTime};
 
-/// Maximum speed of a clock, relative to the machine's clock: about eleven days per second.
+/// Maximum speed of a running clock, as a multiple of the machine's clock: about eleven days per
+/// second.
 const SPEED_MAX: u64 = 1_000_000;
 
 /// Source of the current time.
@@ -22,9 +23,10 @@ const SPEED_MAX: u64 = 1_000_000;
 pub(crate) enum Clock {
     #[default]
     Machine,
-    /// Does not advance.
+    /// Always returns this instant.
     Fixed(Timestamp),
-    /// Started at `from` and advances at `thousandths` / 1000 of the machine's speed.
+    /// Was at `from` at the instant `since`, and advances at `thousandths` / 1000 of the machine's
+    /// speed.
     Running { from: Timestamp, since: Instant, thousandths: u64 },
 }
 
@@ -41,8 +43,8 @@ impl Clock {
         }
     }
 
-    /// Returns the current time and which stored data is visible. A clock set with `--clock` hides
-    /// data after its current time, whether it is fixed or running.
+    /// Returns the current time and which stored data is visible. A clock set with `--clock`, fixed
+    /// or running, hides data after the clock's current time.
     pub(crate) fn as_of(&self) -> AsOf {
         match self {
             Clock::Machine => AsOf::Live(self.now()),
@@ -51,7 +53,7 @@ impl Clock {
     }
 }
 
-/// Returns the machine's time in milliseconds since 1970.
+/// Returns the machine's time in milliseconds since the Unix epoch.
 pub(crate) fn machine_ms() -> i64 {
     #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else is given")]
     jiff::Timestamp::now().as_millisecond()
@@ -95,9 +97,11 @@ fn thousandths(text: &str) -> Result<u64, String> {
 #[derive(Debug)]
 pub(crate) struct ServedClock {
     clock: Clock,
-    /// Instant to which a fixed clock has been moved, or `i64::MIN`.
+    /// Instant to which a fixed clock has been moved, or `i64::MIN` if the clock has not been
+    /// moved.
     moved_to: AtomicI64,
-    /// Clock file for commands in other shells.
+    /// Clock file for commands in other shells. `None` if publishing failed or another server holds
+    /// the file's lock.
     notice: Option<HeldNotice>,
 }
 
@@ -142,7 +146,7 @@ impl MarketTime for ServedClock {
 
     fn step_to(&self, to: Timestamp) -> Result<(), CannotStep> {
         let Clock::Fixed(at) = self.clock else { return Err(CannotStep::NotStanding) };
-        // If two moves run concurrently, the later instant wins and the other caller gets an error
+        // If two moves run concurrently, the later target wins and the other caller gets an error
         // with the current time.
         let before = self.moved_to.fetch_max(to.0, Ordering::AcqRel);
         let now = at.max(Timestamp(before));
@@ -157,7 +161,8 @@ impl MarketTime for ServedClock {
 }
 
 const FILE: &str = "market-clock";
-/// Attempts to take the lock. A command holds a shared lock briefly while it reads the file.
+/// Maximum number of retries to lock the clock file. A command holds a shared lock briefly while it
+/// reads the file.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 const NOTE_MAX: usize = 1 << 10;
@@ -170,7 +175,8 @@ pub(crate) struct NoticePath {
 }
 
 impl NoticePath {
-    /// Returns the paths in the store's folder. `of` distinguishes stores that share a folder.
+    /// Returns the paths in the store's folder. `of` is part of the file names and distinguishes
+    /// stores that share a folder.
     pub(crate) fn new(folder: &Path, of: Option<&str>) -> NoticePath {
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
         let of: String = of.map(|of| format!("-{of}")).unwrap_or_default();
@@ -178,8 +184,8 @@ impl NoticePath {
         NoticePath { note: folder.join(format!("{name}.json")), lock: folder.join(format!("{name}.lock")) }
     }
 
-    /// Returns the published clock and whether the server that wrote it is still running. `None` if
-    /// the file is missing or cannot be parsed.
+    /// Returns the published clock and whether a server is currently publishing it. `None` if the
+    /// file is missing or cannot be parsed.
     pub(crate) fn read(&self) -> Option<(NotedClock, IsServed)> {
         let is_served = match File::open(&self.lock).ok()?.try_lock_shared() {
             Err(TryLockError::WouldBlock) => IsServed::Yes,
@@ -189,9 +195,9 @@ impl NoticePath {
         Some((serde_json::from_slice(&text).ok()?, is_served))
     }
 
-    /// Publishes a command's clock, unless a server has published its own.
+    /// Publishes a command's clock, unless a running server has published a clock.
     pub(crate) fn leave(&self, clock: &Clock) -> io::Result<()> {
-        // A shared lock, so that other commands do not mistake this command for a server.
+        // The lock is shared, so that other commands do not mistake this command for a server.
         let lock = self.open_lock()?;
         match lock.try_lock_shared() {
             Ok(()) => HeldNotice { _lock: lock, note: self.note.clone() }.write(clock),
@@ -200,7 +206,7 @@ impl NoticePath {
         }
     }
 
-    /// Publishes a server's clock and holds the lock until the result is dropped. `None` if another
+    /// Publishes a server's clock. The lock is held until the result is dropped. `None` if another
     /// server holds the lock.
     pub(crate) fn hold(&self, clock: &Clock) -> io::Result<Option<HeldNotice>> {
         let lock = self.open_lock()?;
@@ -232,7 +238,7 @@ pub(crate) enum IsServed {
     No,
 }
 
-/// The lock on a clock file. It is released when the file is closed.
+/// Exclusive or shared lock on a clock file, released on drop.
 #[derive(Debug)]
 pub(crate) struct HeldNotice {
     _lock: File,
@@ -256,7 +262,7 @@ pub(crate) enum NotedClock {
     Standing {
         at: i64,
     },
-    /// The clock was at `from` (seconds) when the machine's clock was at `since_ms`.
+    /// The clock was at `from`, in Unix seconds, when the machine's clock was at `since_ms`.
     Running {
         from: i64,
         since_ms: i64,
@@ -275,7 +281,7 @@ impl NotedClock {
         }
     }
 
-    /// Restores the clock, advanced by the time since it was published.
+    /// Restores the clock. A running clock is advanced by the time since it was published.
     pub(crate) fn clock(self) -> Clock {
         match self {
             NotedClock::Machine => Clock::Machine,
@@ -356,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_published_clock_outlives_its_server() {
+    fn a_published_clock_remains_after_its_server_exits() {
         let folder = tempfile::tempdir().unwrap();
         let path = NoticePath::new(folder.path(), Some("postgres://me@host:1/x"));
         assert_eq!(path.read(), None);
@@ -377,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_does_not_count_as_a_running_server() {
+    fn a_command_that_publishes_a_clock_is_not_reported_as_a_server() {
         let folder = tempfile::tempdir().unwrap();
         let path = NoticePath::new(folder.path(), None);
         path.leave(&Clock::Machine).unwrap();
@@ -391,8 +397,8 @@ mod tests {
     }
 
     #[test]
-    fn a_published_running_clock_keeps_running() {
-        // Published a minute ago, at sixty times the machine's speed.
+    fn a_published_clock_advances_after_publication() {
+        // The clock was published a minute ago and runs at sixty times the machine's speed.
         let noted = NotedClock::Running { from: 1_000, since_ms: machine_ms() - 60_000, thousandths: 60_000 };
         let now = noted.clock().now().0;
         assert!((4_600..5_200).contains(&now), "{now}");

@@ -45,10 +45,10 @@ pub(crate) struct CommandContext {
     /// Whether the clock was set by a flag or a variable.
     pub(crate) is_clock_named: bool,
     pub(crate) history: History,
-    /// Flags given on the command line, rather than by the environment.
+    /// Which flags were given on the command line rather than by the environment.
     pub(crate) named: NamedFlags,
-    /// `None` if no store is given and there is no home folder for the default. Commands that need
-    /// no store still work.
+    /// Location of the store. `None` if no store was given and there is no home folder for the
+    /// default store; commands that need no store still work.
     store: Option<StoreUrl>,
     is_default: bool,
     /// Key file given by a flag or a variable.
@@ -63,7 +63,8 @@ pub(crate) struct NamedFlags {
 }
 
 impl NamedFlags {
-    /// Reads the flags from the innermost command's matches, which include the global flags.
+    /// Reads the flags from the matches of the innermost subcommand, which include the global
+    /// flags.
     pub(crate) fn of(matches: &ArgMatches) -> NamedFlags {
         let named = |id: &str| {
             let is_known = matches.try_contains_id(id).is_ok();
@@ -92,7 +93,7 @@ impl CommandContext {
         })
     }
 
-    /// Clones the context for another thread.
+    /// Creates a copy of the context for another thread.
     pub(crate) fn again(&self) -> CommandContext {
         let history = History::new(self.history.venues().clone());
         let (store, key) = (self.store.clone(), self.key.clone());
@@ -103,7 +104,7 @@ impl CommandContext {
         self.clock.now()
     }
 
-    /// Returns the current time and data visibility for queries.
+    /// Returns the current time and which stored data is visible to queries.
     pub(crate) fn as_of(&self) -> AsOf {
         self.clock.as_of()
     }
@@ -147,8 +148,8 @@ impl CommandContext {
         self
     }
 
-    /// Returns a folder for files that belong to the store but are not part of it: the store's
-    /// directory, or a cache folder for a store on PostgreSQL.
+    /// Returns the folder for files that belong to the store but are not part of it: the store's
+    /// directory or, for a store on PostgreSQL, `cache` or the user's cache folder.
     pub(crate) fn work_folder(&self, cache: Option<&Path>) -> Result<PathBuf, Failure> {
         match (self.url()?.path(), cache) {
             (Some(directory), _) => Ok(directory.to_owned()),
@@ -163,14 +164,14 @@ impl CommandContext {
     }
 
     /// Returns the path of the file that publishes the clock for the store's paper accounts. The
-    /// file is local: for a store on PostgreSQL it does not cover nodes on other machines.
+    /// file is local, so for a store on PostgreSQL it does not apply to nodes on other machines.
     pub(crate) fn clock_notice(&self) -> Result<NoticePath, Failure> {
         let of = self.directory().is_none().then(|| self.store_word()).transpose()?;
         Ok(NoticePath::new(&self.work_folder(None)?, of.as_deref()))
     }
 
-    /// Uses a store next to the default one, unless a store was given, so that demo securities are
-    /// not mixed with real ones.
+    /// Uses a store with this name next to the default store, unless a store was given. The demo
+    /// uses such a store, so that its securities are not mixed with real ones.
     pub(crate) fn beside_default(mut self, name: &str) -> CommandContext {
         if let Some(path) = self.directory().filter(|_| self.is_default) {
             self.store = Some(path.with_file_name(name).into());
@@ -179,7 +180,7 @@ impl CommandContext {
         self
     }
 
-    /// Returns a command to suggest, with `--store` unless the store is the default one.
+    /// Returns a command line to suggest, with `--store` unless the store is the default store.
     pub(crate) fn hint(&self, command: &str) -> String {
         match self.store.as_ref().filter(|_| !self.is_default) {
             Some(store) => format!("chandler --store {} {command}", shell_word(&store_word(store))),
@@ -195,13 +196,14 @@ impl CommandContext {
         })
     }
 
-    /// Returns `; did you mean 700.HK?` for a symbol that is not stored, or an empty string.
+    /// Returns `; did you mean 700.HK?` for a symbol that is not stored. Empty if the symbol is
+    /// stored or there are no similar symbols.
     pub(crate) fn symbol_hint(&self, symbol: &Symbol) -> String {
         let store = self.store.as_ref().and_then(suggest::store_for_hints);
         store.map(|store| suggest::for_unknown(symbol, &store)).unwrap_or_default()
     }
 
-    /// Returns suggestions for a word that is not a valid symbol, or an empty string.
+    /// Returns suggestions for a word that is not a valid symbol. Empty if there are none.
     pub(crate) fn word_hint(&self, word: &str) -> String {
         let store = self.store.as_ref().and_then(suggest::store_for_hints);
         store.map(|store| suggest::for_word(word, &store)).unwrap_or_default()
@@ -232,7 +234,8 @@ impl CommandContext {
         Ok(Store::open(self.url()?, access)?)
     }
 
-    /// Opens an existing store for writing. An older schema is migrated, but no store is created.
+    /// Opens an existing store for writing. An older schema is migrated. Returns an error if there
+    /// is no store.
     pub(crate) fn open_existing(&self) -> Result<Store, Failure> {
         match Store::open(self.url()?, Access::Read) {
             Ok(_) | Err(StoreError::Outdated { .. }) => self.open(Access::Write { now: self.now() }),
@@ -241,12 +244,11 @@ impl CommandContext {
     }
 }
 
-/// Commands that use no store, or, like `demo`, one of their own.
+/// Commands that use no store, or that use their own store, as `demo` does.
 const WITHOUT_STORE: [&str; 6] = ["login", "logout", "auth", "demo", "man", "completions"];
 
-/// Adds `--store` to every command suggested in a message, if the current command was given the
-/// flag. A store from the environment needs no flag, because it applies to the next command as
-/// well.
+/// Adds `--store` to every command suggested in a message, if the flag was given to the current
+/// command. A store from the environment also applies to the next command and needs no flag.
 pub(crate) fn with_store(message: &str, matches: &ArgMatches) -> String {
     let named = NamedFlags::of(matches).store;
     let store = matches.try_get_one::<String>("store").ok().flatten().filter(|_| named);
@@ -304,7 +306,7 @@ pub(crate) fn place(text: &str, flag: &str) -> Result<StoreUrl, Failure> {
     }
 }
 
-/// Converts a non-empty string to a path.
+/// Converts a non-empty string to a path. `None` if the string is empty.
 fn named_file(text: Option<String>) -> Option<PathBuf> {
     text.filter(|text| !text.is_empty()).map(PathBuf::from)
 }

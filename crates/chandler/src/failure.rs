@@ -1,4 +1,4 @@
-//! Command failures: one line on stderr and an exit code.
+//! Command failures. A failure prints one line on stderr and determines the exit code.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use access::AccessError;
 
 use crate::output;
 
-/// All exit codes with their meanings, which the manual also lists.
+/// All exit codes with their meanings, which the manual pages also list.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (DONE, "Success."),
     (STOOD_IN_THE_WAY, "A failure of the data or the environment, or a check that found a problem."),
@@ -20,22 +20,23 @@ const WRITTEN_WRONGLY: u8 = 2;
 /// Exit code for SIGINT, by shell convention.
 pub(crate) const STOPPED: u8 = 130;
 
-/// Error of a command. A usage error can be corrected by the caller (exit code 2); data errors are
-/// problems with the data or the environment (exit code 1).
+/// Error of a command. A usage error can be corrected by the caller (exit code 2); a data error is
+/// a problem with the data or the environment (exit code 1).
 #[derive(Debug)]
 pub(crate) enum Failure {
     Usage(String),
     Data(anyhow::Error),
-    /// Stopped by the user.
+    /// The user stopped the command.
     Interrupted(String),
-    /// Already printed; only the exit code remains.
+    /// The error was already printed, and only the exit code is still to be returned.
     Reported,
 }
 
 impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            // `chandler export … | head` exits silently when the reader closes the pipe.
+            // When the reader closes the pipe, as in `chandler export … | head`, the command exits
+            // silently.
             failure if failure.is_reader_gone() => DONE,
             Failure::Usage(_) => WRITTEN_WRONGLY,
             Failure::Data(_) | Failure::Reported => STOOD_IN_THE_WAY,
@@ -43,14 +44,15 @@ impl Failure {
         })
     }
 
-    /// Returns whether the error is only a closed stdout.
+    /// Returns whether the error was caused only by a closed stdout.
     fn is_reader_gone(&self) -> bool {
         matches!(self, Failure::Data(error) if output::is_reader_gone(error))
     }
 }
 
-/// Returns the verdict of a check after its report was printed, so that `chandler check | head -1`
-/// fails if `chandler check` does. A print error other than a closed pipe is returned instead.
+/// Combines the result of printing a report with the verdict of the check. A closed pipe is
+/// ignored, so that `chandler check | head -1` fails if the check fails; any other print error is
+/// returned instead of the verdict.
 pub(crate) fn found(report: Result<(), Failure>, verdict: Result<(), Failure>) -> Result<(), Failure> {
     match report {
         Err(failure) if !failure.is_reader_gone() => Err(failure),
@@ -64,8 +66,8 @@ impl fmt::Display for Failure {
             failure if failure.is_reader_gone() => Ok(()),
             Failure::Usage(text) | Failure::Interrupted(text) => f.write_str(text),
             Failure::Data(error) => {
-                // Causes are joined into one line without repetition, because an outer message
-                // often quotes its source.
+                // The causes are joined into one line. A cause that an outer message already quotes
+                // is omitted.
                 let mut said = error.to_string();
                 for cause in error.chain().skip(1).map(ToString::to_string) {
                     if !said.contains(&cause) {
@@ -90,7 +92,7 @@ pub(crate) fn usage(text: impl fmt::Display) -> Failure {
     Failure::Usage(text.to_string())
 }
 
-/// Converts errors that the user can correct into usage errors.
+/// Converts an account error into a failure. Errors that the user can correct become usage errors.
 pub(crate) fn theirs(error: AccessError) -> Failure {
     match error {
         error @ (AccessError::Name { .. } | AccessError::Terms(_) | AccessError::Password(_)) => usage(error),

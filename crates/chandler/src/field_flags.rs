@@ -1,12 +1,12 @@
-//! Translates errors of the API and of paper accounts for the command line: field names become
-//! flags.
+//! Translates errors of the API and of paper accounts for the command line, by replacing field
+//! names with flags.
 
 use anyhow::anyhow;
 use paper::{PaperError, Reason};
 
 use crate::failure::Failure;
 
-/// Field names with their flags. A name that contains another one must come first.
+/// Field names with their flags. A name that contains another name must precede it.
 const FLAGS: [(&str, &str); 29] = [
     ("trigger_price_type", "--spread or --percent"),
     ("submitted_price", "--limit"),
@@ -43,7 +43,8 @@ pub(crate) fn in_flags(text: &str) -> String {
     FLAGS.iter().fold(text.to_owned(), |text, (field, flag)| text.replace(field, flag))
 }
 
-/// Converts an error. The message includes the failed check with its numbers.
+/// Converts an error of a paper account. The message for a rejection includes the failed check with
+/// its numbers.
 pub(crate) fn to_failure(error: PaperError) -> Failure {
     match error {
         PaperError::Refused(refusal) => anyhow!(in_flags(&Reason::of(&refusal).words)).into(),
@@ -56,7 +57,7 @@ mod tests {
     use super::in_flags;
 
     #[test]
-    fn field_names_become_flags() {
+    fn field_names_in_messages_become_flags() {
         assert_eq!(
             in_flags("submitted_price required (check 3, fields)"),
             "--limit required (check 3, fields)"

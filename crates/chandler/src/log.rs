@@ -1,5 +1,5 @@
 //! Logging to stderr, so that stdout remains machine-readable. A separate thread writes the lines
-//! from a bounded queue ([`Queue`]), because an unread log must not block threads that serve
+//! from a bounded queue, because a log that is not read must not block the threads that serve
 //! requests.
 
 use std::backtrace::Backtrace;
@@ -22,7 +22,7 @@ const PARTS: [&str; 14] = [
 
 static QUEUE: Queue = Queue::new();
 
-/// Maximum time to wait for queued lines when the process ends.
+/// Maximum time to wait for queued lines to be written when the process ends.
 const FLUSH_MAX: Duration = Duration::from_millis(500);
 
 /// Starts logging. Further calls in the same process have no effect.
@@ -48,13 +48,14 @@ pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Queues text for stderr. Returns false before logging has started; the caller must then write to
-/// stderr itself.
+/// Queues text for stderr. Returns false if logging has not started; in that case the caller must
+/// write to stderr itself.
 pub(crate) fn push(text: &[u8]) -> bool {
     QUEUE.push(text)
 }
 
-/// Waits for queued lines when dropped, up to a limit, because the log may be stuck.
+/// Waits on drop until the queued lines are written. The wait has a time limit, because the log may
+/// be stuck.
 #[derive(Debug)]
 pub(crate) struct FlushAtEnd;
 
@@ -81,7 +82,7 @@ impl LogConfig {
                 PARTS.join(", ")
             )));
         }
-        // The last rule for a target wins.
+        // The last rule for a target takes precedence.
         if !self.requests {
             rules.push("requests=off");
         }
@@ -93,7 +94,7 @@ impl LogConfig {
     }
 }
 
-/// Returns whether a rule is neither a level nor a known target. Such words are rejected, because a
+/// Returns whether a rule is neither a level nor a known target. Such a rule is rejected, because a
 /// misspelt level would be treated as a target and disable all logs. For other crates a level must
 /// be given (`hyper=debug`).
 fn is_misspelt(rule: &str) -> bool {
@@ -102,7 +103,7 @@ fn is_misspelt(rule: &str) -> bool {
     is_word && rule.parse::<LevelFilter>().is_err() && !PARTS.contains(&part)
 }
 
-/// Maximum number of queued bytes. The batch being written may use the same amount again.
+/// Maximum number of queued bytes. The batch that is being written may need the same amount again.
 const QUEUED_MAX: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -121,7 +122,7 @@ struct State {
     /// Complete lines, oldest first.
     bytes: Vec<u8>,
     lines: u64,
-    /// Lines dropped since the last report.
+    /// Number of lines dropped since the last report.
     dropped: u64,
 }
 
@@ -136,8 +137,8 @@ impl Queue {
         !std::mem::replace(&mut self.lock().is_started, true)
     }
 
-    /// Adds a line, or counts it as dropped if it does not fit. Returns false if the queue has not
-    /// started.
+    /// Adds a line. A line that does not fit is dropped and counted. Returns false if the queue has
+    /// not started.
     fn push(&self, line: &[u8]) -> bool {
         let mut state = self.lock();
         if !state.is_started {
@@ -154,7 +155,7 @@ impl Queue {
         true
     }
 
-    /// Writes lines as they arrive. Never returns.
+    /// Writes lines as they are queued. Never returns.
     fn write_to(&self, mut out: impl Write) {
         let mut batch = Vec::new();
         loop {
@@ -162,8 +163,8 @@ impl Queue {
             if out.write_all(&batch).is_err() {
                 server::count_lost_log_lines(lines);
             }
-            // There is room again after a batch, so this line appears where the dropped lines would
-            // have been.
+            // The queue was emptied before the batch was written, so the warning fits and appears
+            // where the dropped lines would have been.
             if dropped > 0 {
                 tracing::warn!(
                     dropped,
@@ -174,8 +175,8 @@ impl Queue {
         }
     }
 
-    /// Waits for lines and moves them into `batch`. Returns their number, and the number of lines
-    /// dropped after them.
+    /// Waits for lines and moves them into `batch`. Returns the number of lines in the batch, and
+    /// the number of lines that were dropped after them.
     fn next(&self, batch: &mut Vec<u8>) -> (u64, u64) {
         let mut state = self.lock();
         while state.bytes.is_empty() {
@@ -199,7 +200,7 @@ impl Queue {
     }
 }
 
-/// The subscriber writes each line with a single call.
+/// The subscriber writes each line with a single call to `write`.
 impl Write for &Queue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.push(line);
@@ -289,7 +290,7 @@ mod tests {
         }
         QUEUE.flush(Duration::from_millis(1));
         assert!(QUEUE.lock().bytes.len() <= QUEUED_MAX);
-        // From here on the pipe is read.
+        // From this point the pipe is read.
         std::thread::spawn(move || io::copy(&mut &reader, &mut io::sink()));
         QUEUE.flush(Duration::from_secs(60));
         assert!(QUEUE.lock().bytes.is_empty());

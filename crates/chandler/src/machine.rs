@@ -1,4 +1,4 @@
-//! The user's machine: folders, host and user names, and the browser.
+//! Information about the user's machine: folders, host and user names, and the browser.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,34 +13,35 @@ pub(crate) fn home() -> Option<PathBuf> {
     home_of(&variable)
 }
 
-/// Returns the folder for data, such as stores.
+/// Returns the user's folder for data, such as stores.
 pub(crate) fn data() -> Option<PathBuf> {
     data_of(&variable)
 }
 
-/// Returns the folder for settings, such as logins.
+/// Returns the user's folder for settings, such as logins.
 pub(crate) fn config() -> Option<PathBuf> {
     config_of(&variable)
 }
 
-/// Returns the folder for data that can be recreated, such as a server's local candle copy.
+/// Returns the user's folder for data that can be recreated, such as a server's local candle copy.
 pub(crate) fn cache() -> Option<PathBuf> {
     cache_of(&variable)
 }
 
-/// An environment, as a lookup function.
+/// Environment variables as a lookup function, which tests replace.
 type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Returns a variable as a path. `None` if it is unset or empty.
+/// Returns an environment variable as a path. `None` if the variable is unset or empty.
 fn path(of: Variables<'_>, name: &str) -> Option<PathBuf> {
     of(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Returns an XDG base directory. The specification requires relative paths to be ignored.
+/// Returns an XDG base directory, or `otherwise` in the home folder if the variable is not set. A
+/// relative path is ignored, as the specification requires.
 fn base(of: Variables<'_>, name: &str, otherwise: &str) -> Option<PathBuf> {
     let set = path(of, name).filter(|path| path.is_absolute());
     set.or_else(|| home_of(of).map(|home| home.join(otherwise)))
@@ -80,7 +81,7 @@ fn cache_of(of: Variables<'_>) -> Option<PathBuf> {
     }
 }
 
-/// Returns the user name from the environment.
+/// Returns the user name from the environment. `None` if no variable is set.
 pub(crate) fn user_name() -> Option<String> {
     first_set(&["USER", "LOGNAME", "USERNAME"])
 }
@@ -96,7 +97,7 @@ fn first_set(names: &[&str]) -> Option<String> {
 }
 
 /// Opens a URL with the system's opener and returns whether an opener was started. The opener may
-/// still fail to find a browser, so callers print the URL as well.
+/// still fail to find a browser, so the caller must print the URL as well.
 pub(crate) fn open_browser(address: &str) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     openers(std::env::consts::OS, is_set).iter().any(|(program, before)| {
@@ -109,13 +110,13 @@ pub(crate) fn open_browser(address: &str) -> bool {
 
 type Opener = (&'static str, &'static [&'static str]);
 
-/// Returns the openers to try, in order. The list is empty without a display: only a text browser
-/// would start, and it would take over the terminal.
+/// Returns the openers to try, in order. Empty if there is no display, because an opener would
+/// start a text browser that takes over the terminal.
 fn openers(system: &str, is_set: impl Fn(&str) -> bool) -> &'static [Opener] {
     match system {
         "macos" => &[("open", &[])],
         "windows" => &[("rundll32", &["url.dll,FileProtocolHandler"])],
-        // WSL: opens the Windows browser.
+        // On WSL, `wslview` opens the Windows browser.
         _ if is_set("WSL_DISTRO_NAME") => &[("wslview", &[]), ("xdg-open", &[])],
         _ if ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(is_set) => &[("xdg-open", &[])],
         _ => &[],

@@ -1,7 +1,7 @@
-//! The `chandler` executable. This file lists the commands; each is implemented in a file under
-//! `command/`.
+//! The `chandler` executable. This file lists the commands, which are implemented under `command/`.
 
-// The print macros panic when a pipe is closed or a disk is full; `output` does not.
+// The print macros panic if a pipe is closed or a disk is full. Functions in `output` return an
+// error instead.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod chart;
@@ -154,12 +154,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the command tree.
+/// Returns the complete command tree.
 fn commands() -> clap::Command {
     tree::complete(Arguments::command())
 }
 
-/// Returns the innermost command's matches, and the path of names to it.
+/// Returns the matches of the innermost subcommand, and the path of subcommand names.
 fn innermost(matches: &ArgMatches) -> (&ArgMatches, Vec<&str>) {
     let (mut inner, mut path) = (matches, Vec::new());
     while let Some((name, below)) = inner.subcommand() {

@@ -1,6 +1,6 @@
-//! Command output: aligned tables for people, JSON for programs. Everything goes through one
-//! buffered stdout or into a file that is replaced atomically. Notes and errors go to stderr, and
-//! no failed write panics.
+//! Command output: aligned tables for people, JSON for programs. All output is written to one
+//! buffered stdout or to a file that is replaced atomically. Notes and errors are written to
+//! stderr, and a failed write never panics.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -30,8 +30,9 @@ pub(crate) fn stdout() -> BufWriter<Out<Stdout>> {
     BufWriter::with_capacity(1 << 16, Out { inner: io::stdout(), to: None })
 }
 
-/// Writes a line to stderr. Errors are ignored, because the result and its exit code are more
-/// important. In a server the line goes through the log queue, so it is in order with the log.
+/// Writes a line to stderr. Write errors are ignored, because the result and its exit code are more
+/// important. In a server the line is written through the log queue, so that it is in order with
+/// the log.
 pub(crate) fn note(text: impl Display) {
     let line = format!("{text}\n");
     if !log::push(line.as_bytes()) {
@@ -39,15 +40,16 @@ pub(crate) fn note(text: impl Display) {
     }
 }
 
-/// Maximum time that a server waits for its stdout to be read before it starts to serve.
+/// Maximum time that a server waits for its ready message to be written before it starts to serve.
 const READER_MAX: Duration = Duration::from_secs(1);
 
-/// Writes a server's ready message to stdout. If stdout is not read, the server starts anyway.
+/// Writes a server's ready message to stdout. If stdout is not read within [`READER_MAX`], the
+/// server starts without waiting.
 pub(crate) fn announce(text: String) -> Result<(), Failure> {
     let (done, written) = mpsc::channel();
     let write = move || {
         let mut out = stdout();
-        // The receiver no longer exists if writing took too long.
+        // `send` fails if the write took so long that the receiver was dropped.
         done.send(out.write_all(text.as_bytes()).and_then(|()| out.flush())).ok();
     };
     thread::Builder::new().name("stdout".to_owned()).spawn(write)?;
@@ -60,7 +62,7 @@ pub(crate) fn announce(text: String) -> Result<(), Failure> {
     }
 }
 
-/// Standard output or a file. Errors name the destination.
+/// Standard output or a file. Write errors name the destination.
 #[derive(Debug)]
 pub(crate) struct Out<W> {
     inner: W,
@@ -106,7 +108,7 @@ pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Writes a file atomically: an existing file is replaced only when the new one is complete. Pipes
+/// Writes a file atomically. An existing file is replaced only when the new file is complete. Pipes
 /// and devices are written directly, because they must not be replaced by a file. Symbolic links
 /// are followed.
 pub(crate) fn file<T>(
@@ -128,7 +130,8 @@ pub(crate) fn file<T>(
     let written = into(File::create(&partial).map_err(cannot)?);
     let written = written.and_then(|value| std::fs::rename(&partial, path).map_err(cannot).map(|()| value));
     if written.is_err() {
-        // If the partial file cannot be removed, the first error is more important.
+        // An error is ignored here, because the write error is more important than a partial file
+        // that remains.
         std::fs::remove_file(&partial).ok();
     }
     written
@@ -138,17 +141,18 @@ pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Prints a value as a JSON document with a newline.
+/// Prints a value as an indented JSON document with a final newline.
 pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     let mut out = stdout();
-    // Converted back to an I/O error, because serde's error does not identify a broken pipe.
+    // The error is converted to an I/O error, because serde's error does not identify a broken
+    // pipe.
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     out.flush()?;
     Ok(())
 }
 
-/// Prints the result as one line of text or as a JSON document.
+/// Prints a result as one line of text or as a JSON document, depending on `format`.
 pub(crate) fn say(format: Format, text: &str, document: serde_json::Value) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(json(&document)?);
@@ -158,7 +162,7 @@ pub(crate) fn say(format: Format, text: &str, document: serde_json::Value) -> Re
     Ok(out.flush()?)
 }
 
-/// Heading and alignment of a column.
+/// Heading and alignment of a table column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
     Left(&'static str),
@@ -192,8 +196,8 @@ pub(crate) fn text(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Makes untrusted text safe for a terminal. Control characters become spaces, as do characters
-/// that reverse or break the line.
+/// Makes untrusted text safe for a terminal. Control characters, and characters that reverse or
+/// break the line, become spaces.
 pub(crate) fn printable(text: &str) -> String {
     let steers = |c: char| {
         c.is_control()
@@ -207,13 +211,12 @@ pub(crate) fn thousands(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// Formats a number with the singular or plural of a noun.
+/// Formats a number with a noun, in the plural unless the number is 1.
 pub(crate) fn count(number: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
-/// Formats a number of bytes in a readable unit with one decimal. The progress bars' formatter uses
-/// two.
+/// Formats a number of bytes in a readable unit with one decimal.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -236,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped() {
+    fn numbers_are_formatted_with_separators_and_sizes_with_units() {
         let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")];
         cases.iter().for_each(|(number, text)| assert_eq!(thousands(*number), *text));
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Progress of long operations: a bar on stderr, if it is a terminal and `--quiet` was not given.
-//! Nothing is written to stdout.
+//! Progress of long operations. A progress bar is drawn on stderr if stderr is a terminal and
+//! `--quiet` was not given. Nothing is written to stdout.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ pub(crate) struct Flags {
     pub(crate) quiet: bool,
 }
 
-/// A progress bar, or nothing if progress is not shown.
+/// Progress bar. Does nothing if progress is not shown.
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: Option<ProgressBar>,
@@ -88,7 +88,7 @@ impl Bar {
         }
     }
 
-    /// Runs an import and shows the bytes and rows read so far.
+    /// Runs an import and shows the number of bytes and rows read so far.
     pub(crate) fn over_import<T>(&self, progress: &Progress, total: u64, work: impl FnOnce() -> T) -> T {
         let Some(bar) = &self.bar else { return work() };
         let done = AtomicBool::new(false);
@@ -110,7 +110,7 @@ impl Bar {
 }
 
 impl Drop for Bar {
-    /// Removes the bar from the screen, whether or not the work succeeded.
+    /// Removes the bar from the screen, whether or not the operation succeeded.
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

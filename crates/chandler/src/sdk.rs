@@ -8,7 +8,7 @@ use server::{ParsePublicUrlError, PublicUrl};
 
 use crate::failure::{Failure, usage};
 
-/// A client's credentials, printed once when an account is created.
+/// Credentials of an account, printed once when the account is created.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Credentials {
@@ -19,19 +19,19 @@ pub(crate) struct Credentials {
     pub(crate) access_token: Secret,
 }
 
-/// Address of a server as seen by its clients: `http://host:port`, without a trailing slash.
+/// URL of a server as seen by its clients, such as `http://host:port`, without a trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url(String);
 
 impl Url {
     pub(crate) fn parse(text: &str) -> Result<Url, Failure> {
-        // A user name or password before an @ could be mistaken for the host.
+        // Text before an `@` is a user name or a password, but could be mistaken for the host.
         if text.contains('@') {
             return Err(usage("the server address contains a user name: remove it"));
         }
         let address = match text.parse::<PublicUrl>() {
-            // The parser trims spaces around an address, but here they are more likely a mistake in
-            // a script.
+            // The URL parser trims surrounding spaces, but here such spaces are more likely a
+            // mistake in a script.
             Ok(address) if text.trim() == text => address,
             Err(ParsePublicUrlError::Port(_)) => {
                 return Err(usage(format!("{text:?} has an invalid port: ports are 1 to 65535")));
@@ -73,8 +73,9 @@ impl Url {
     }
 }
 
-/// Returns the variables for all SDKs, in reading order. Older packages know only the `LONGPORT`
-/// prefix, and the Go package has different names for the socket addresses.
+/// Returns the environment variables for all SDKs, in the order in which they are printed. Older
+/// packages read only variables with the `LONGPORT` prefix, and the Go package uses different names
+/// for the socket addresses.
 pub(crate) fn environment(url: &Url, credentials: &Credentials) -> Vec<(String, String)> {
     let Credentials { app_key, app_secret, access_token } = credentials;
     let values = [
@@ -85,12 +86,13 @@ pub(crate) fn environment(url: &Url, credentials: &Credentials) -> Vec<(String, 
     variables(url, &values)
 }
 
-/// Returns the variables without credentials, for programs that have a token file.
+/// Returns the variables for the server's addresses, without credentials. Used for programs that
+/// read a token file.
 pub(crate) fn addresses(url: &Url) -> Vec<(String, String)> {
     variables(url, &[])
 }
 
-/// Returns the variables with an app key as the only credential.
+/// Returns the variables for the server's addresses, with an app key as the only credential.
 pub(crate) fn with_app_key(url: &Url, app_key: Option<&str>) -> Vec<(String, String)> {
     let key: Vec<(&str, &str)> = app_key.map(|key| ("APP_KEY", key)).into_iter().collect();
     variables(url, &key)
@@ -110,26 +112,27 @@ fn variables(url: &Url, credentials: &[(&str, &str)]) -> Vec<(String, String)> {
         let values = credentials.iter().chain(&addresses);
         lines.extend(values.map(|(name, value)| (format!("{prefix}_{name}"), (*value).to_owned())));
     }
-    // The SDKs use the proxy settings for HTTP, which would prevent access to a local server.
+    // The SDKs apply the proxy settings to HTTP requests, and a proxy could not reach a local
+    // server.
     lines.push(("NO_PROXY".to_owned(), url.host().to_owned()));
     lines
 }
 
-/// Warning about packages that ignore these addresses in some programs. It contains no shell
+/// Warning about packages that ignore these addresses in some programs. The text contains no shell
 /// metacharacters, because some shells execute pasted comments.
 pub(crate) const HEEDLESS: &str = "longport up to 3.0.18 and longbridge 0.2 ignore these addresses where a program \
     passes its keys to Config, and send app key and token to the host of their vendor";
 pub(crate) const HEEDLESS_ADVICE: &str = "use Config.from_env there, pass http_url, quote_ws_url and trade_ws_url \
     too, or use chandler sdk-env --python-shim: docs/sdk-python.md";
 
-/// Returns the variables as shell lines, with a warning. The SDKs can also read them from a file
-/// named `.env`.
+/// Returns the variables as shell `export` lines, preceded by a warning. The SDKs can also read
+/// these lines from a file named `.env`.
 pub(crate) fn exports(url: &Url, credentials: &Credentials) -> String {
     let lines = export_lines(&environment(url, credentials));
     format!("# Careful: {HEEDLESS}:\n# {HEEDLESS_ADVICE}\n{lines}")
 }
 
-/// Formats variables as shell lines.
+/// Formats variables as shell `export` lines.
 pub(crate) fn export_lines(variables: &[(String, String)]) -> String {
     variables.iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect()
 }
@@ -186,7 +189,7 @@ mod tests {
         for word in ["longport up to 3.0.18", "Config.from_env", "http_url, quote_ws_url and trade_ws_url"] {
             assert!(comments.contains(word), "{comments}");
         }
-        // A shell that executes them reports an unknown command and continues.
+        // A shell that executes the comments reports an unknown command and continues.
         assert!(
             !comments.contains(['(', ')', '`', '$', '\'', '"', ';', '&', '|', '<', '>', '*', '?', '[', '!'])
         );

@@ -1,5 +1,5 @@
-//! Parses periods by their many names, and suggests stored symbols ("did you mean"). Other
-//! suggestions are clap's.
+//! Parses candle periods by their common names, and suggests stored symbols ("did you mean"). All
+//! other suggestions come from clap.
 
 use std::ffi::OsStr;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use crate::failure::{Failure, usage};
 
 /// Maximum number of suggestions.
 const SHOWN: usize = 3;
-/// Maximum length of typed text that is compared. No security has a longer name.
+/// Maximum length, in characters, of typed text that is compared. No security has a longer name.
 const TYPED_MAX: usize = 40;
 
 /// Parses a period by any unambiguous name, and lists all periods for completion and error
@@ -60,7 +60,7 @@ pub(crate) fn periods() -> String {
     format!("{}, {}{last}", join(minutes, " "), join(spans, ", "))
 }
 
-/// Names of periods in other programs, in addition to those that [`Period`] parses.
+/// Names of periods in other programs, in addition to the names that [`Period`] parses.
 const ALIASES: [(&str, &[&str]); 8] = [
     ("1m", &["min", "minute", "minutely"]),
     ("30m", &["halfhour"]),
@@ -72,13 +72,13 @@ const ALIASES: [(&str, &[&str]); 8] = [
     ("year", &["years", "1year", "1yr", "12mo", "annual"]),
 ];
 
-/// Parses the name of a period. `None` if it is unknown.
+/// Parses the name of a period. `None` if the name is unknown. An ambiguous name is an error.
 fn period(text: &str) -> Result<Option<Period>, ParsePeriodError> {
     let typed: String =
         text.chars().take(TYPED_MAX).filter(|letter| !matches!(letter, '-' | '_' | ' ')).collect();
     match typed.parse() {
         Ok(period) => Ok(Some(period)),
-        // Must not be converted to lower case, where it would mean minutes.
+        // The text must not be converted to lower case, where it would mean minutes.
         Err(error @ ParsePeriodError::Ambiguous { .. }) => Err(error),
         Err(ParsePeriodError::Unknown(_)) => {
             let plain = typed.to_lowercase();
@@ -88,7 +88,7 @@ fn period(text: &str) -> Result<Option<Period>, ParsePeriodError> {
     }
 }
 
-/// Parses a symbol. The error for an invalid one suggests stored symbols.
+/// Parses a symbol. The error for an invalid symbol suggests stored symbols.
 pub(crate) fn symbol(text: &str, store: Option<&Store>) -> Result<Symbol, Failure> {
     text.parse().map_err(|error: ParseSymbolError| {
         let stored = store.and_then(|store| securities(store).ok()).unwrap_or_default();
@@ -97,7 +97,7 @@ pub(crate) fn symbol(text: &str, store: Option<&Store>) -> Result<Symbol, Failur
     })
 }
 
-/// Adds suggestions to an error about an unknown symbol.
+/// Adds suggestions to an error about an unknown symbol. Other errors are returned unchanged.
 pub(crate) fn hinted(failure: Failure, store: &Store) -> Failure {
     let Failure::Data(error) = &failure else { return failure };
     let Some(HistoryError::UnknownSecurity(symbol)) = error.downcast_ref() else { return failure };
@@ -109,7 +109,8 @@ pub(crate) fn hinted(failure: Failure, store: &Store) -> Failure {
     anyhow::anyhow!("{error}{}", question(&names)).into()
 }
 
-/// Returns suggestions for a symbol that is not stored. Empty for a stored one.
+/// Returns suggestions for a symbol that is not stored. Empty if the symbol is stored or no stored
+/// symbol is similar.
 pub(crate) fn for_unknown(symbol: &Symbol, store: &Store) -> String {
     let stored = securities(store).unwrap_or_default();
     if stored.iter().any(|security| security.symbol == *symbol) {
@@ -118,7 +119,7 @@ pub(crate) fn for_unknown(symbol: &Symbol, store: &Store) -> String {
     question(&nearest(symbol.as_str(), stored.iter()))
 }
 
-/// Returns suggestions for a word that is not a valid symbol.
+/// Returns suggestions for a word that is not a valid symbol. Empty if no stored symbol is similar.
 pub(crate) fn for_word(word: &str, store: &Store) -> String {
     let stored = securities(store).unwrap_or_default();
     question(&nearest(word, stored.iter()))
@@ -137,12 +138,12 @@ fn securities(store: &Store) -> Result<Vec<Security>, store::StoreError> {
     store.reader()?.snapshot()?.securities()
 }
 
-/// Opens the store for suggestions. `None` if it cannot be opened.
+/// Opens the store for suggestions. `None` if the store cannot be opened.
 pub(crate) fn store_for_hints(place: &StoreUrl) -> Option<Store> {
     Store::open(place, Access::Read).ok()
 }
 
-/// Returns the symbols closest to a text, best match first.
+/// Returns up to [`SHOWN`] symbols that are closest to a text, best match first.
 pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a Security>) -> Vec<String> {
     let typed: String = typed.trim().chars().take(TYPED_MAX).collect::<String>().to_ascii_uppercase();
     let (ticker, region) = match typed.rsplit_once('.') {
@@ -158,13 +159,14 @@ pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a Security>
         })
         .collect();
     found.sort_unstable();
-    // If there is an exact match, near matches are dropped.
+    // If there is an exact match, other matches are dropped.
     let exact = found.first().is_some_and(|(distance, ..)| *distance == 0);
     let fits = found.iter().filter(|(distance, ..)| !exact || *distance == 0);
     fits.take(SHOWN).map(|(.., symbol)| (*symbol).to_owned()).collect()
 }
 
-/// Returns the edit distance of two tickers. `None` if it is too large for a suggestion.
+/// Returns the edit distance between two tickers. `None` if the distance is too large for a
+/// suggestion.
 fn distance(typed: &str, stored: &str) -> Option<usize> {
     let bare = |text: &str| text.trim_start_matches('0').replace(['-', '.', ' ', '_'], "");
     let (typed, stored) = (bare(typed), bare(stored));
@@ -172,13 +174,14 @@ fn distance(typed: &str, stored: &str) -> Option<usize> {
         return None;
     }
     let apart = strsim::osa_distance(&typed, &stored);
-    // One letter in four may differ, and at least one, but not the only letter.
+    // A quarter of the letters may differ, or one letter in a short ticker. A one-letter ticker
+    // must match exactly.
     let allowed = (typed.len().max(stored.len()) / 4).max(1);
     (apart <= allowed && apart < typed.len()).then_some(apart)
 }
 
-/// Returns a large distance if the text is part of the security's name, so that such matches follow
-/// similar tickers.
+/// Returns a large distance if the text is part of the security's name, so that matches by name
+/// follow similar tickers. `None` if the name does not match.
 fn is_named(security: &Security, typed: &str) -> Option<usize> {
     const NAME_LETTERS_MIN: usize = 2;
     if typed.chars().count() < NAME_LETTERS_MIN || typed.chars().all(|c| c.is_ascii_digit()) {
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_have_many_names() {
+    fn a_period_is_parsed_by_any_of_its_names() {
         for (text, means) in [
             ("1d", "day"),
             ("Daily", "day"),
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_are_found_in_any_region() {
+    fn symbols_are_suggested_from_any_region() {
         assert_eq!(hints("700"), "700.HK");
         assert_eq!(hints("00700"), "700.HK");
         assert_eq!(hints("700.US"), "700.HK");
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_are_found_by_name_and_despite_typos() {
+    fn symbols_are_suggested_by_name_and_despite_typos() {
         assert_eq!(hints("APPL.US"), "AAPL.US");
         assert_eq!(hints("9989.HK"), "9988.HK");
         assert_eq!(hints("702.HK"), "700.HK 701.HK");

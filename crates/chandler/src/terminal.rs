@@ -1,4 +1,4 @@
-//! Properties of stdout: size, colours and characters.
+//! Determines the size of the terminal on stdout, and which colours and characters it supports.
 
 use std::io::IsTerminal;
 
@@ -15,7 +15,7 @@ pub(crate) struct Terminal {
     is_dumb: bool,
 }
 
-/// Default size of a chart in columns and lines, for output to a pipe or a file.
+/// Default size of a chart, in columns and lines, if stdout is a pipe or a file.
 const PAGE: (u16, u16) = (100, 30);
 
 impl Terminal {
@@ -35,14 +35,14 @@ impl Terminal {
             _ => (number("COLUMNS").unwrap_or(PAGE.0), number("LINES").unwrap_or(PAGE.1)),
         };
         let colour = colours(is_terminal, env);
-        // Windows does not set this variable, and its terminals support everything needed here.
+        // Windows does not set `TERM`, and its terminals support all control sequences used here.
         let is_dumb = env("TERM").map_or(cfg!(unix), |term| term == "dumb");
         let glyphs = glyphs(is_terminal, env);
-        // Leaves a line for the prompt below the chart.
+        // One line is reserved for the prompt below the chart.
         Terminal { width, height: height.saturating_sub(1).max(1), colour, glyphs, is_dumb }
     }
 
-    /// Returns whether the terminal can only write line by line.
+    /// Returns whether the terminal cannot move the cursor and only supports output line by line.
     pub(crate) fn is_dumb(&self) -> bool {
         self.is_dumb
     }
@@ -56,14 +56,13 @@ impl Terminal {
         ChartOptions { width: self.width, height: self.height, colour: self.colour, glyphs: self.glyphs }
     }
 
-    /// Returns chart options for a file: the same size without colours.
+    /// Returns chart options for output to a file: the same size, without colours.
     pub(crate) fn chart_without_colour(&self) -> ChartOptions {
         ChartOptions { colour: false, ..self.chart() }
     }
 }
 
-/// Returns whether to use colours. A variable that disables them takes precedence over one that
-/// forces them.
+/// Returns whether to use colours. `NO_COLOR` takes precedence over `CLICOLOR_FORCE`.
 pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());
     let dumb = env("TERM").is_none_or(|term| term == "dumb");
@@ -71,8 +70,8 @@ pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -
     env("NO_COLOR").is_none() && (forced || is_terminal && !dumb)
 }
 
-/// Determines from the locale whether box-drawing characters are supported. They are assumed to be
-/// for a pipe, and for a terminal without a locale.
+/// Determines from the locale whether box-drawing characters are supported. They are also used if
+/// stdout is not a terminal or no locale is set.
 pub(crate) fn glyphs(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> Glyphs {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());
     let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));

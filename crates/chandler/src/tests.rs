@@ -1,11 +1,11 @@
-//! Tests over the whole command tree.
+//! Tests of the whole command tree.
 
 use clap::Command;
 
 use crate::commands;
 use crate::tree::GROUPS;
 
-/// Commands without `--format json`, and the reasons.
+/// Commands without `--format json`, each with the reason.
 const WITHOUT_JSON: [(&str, &str); 4] = [
     ("chandler export", "its --format is that of the candles; --summary json tells what was written"),
     ("chandler serve", "its one line on stdout is JSON always"),
@@ -31,7 +31,7 @@ fn all() -> Vec<(String, Command)> {
 }
 
 #[test]
-fn every_command_takes_format_json_or_has_a_reason() {
+fn commands_without_json_output_are_listed_with_a_reason() {
     for (path, command) in all() {
         let format = command.get_arguments().find(|argument| argument.get_long() == Some("format"));
         let values = format.map(|format| format.get_possible_values()).unwrap_or_default();

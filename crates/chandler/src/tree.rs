@@ -4,7 +4,7 @@
 use clap::Command;
 use clap::builder::StyledStr;
 
-/// Headings in the help, with the commands under each. A test checks that no command is missing.
+/// Headings in the help, each with its commands. A test checks that no command is missing.
 pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Your data",
@@ -32,10 +32,10 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Shell completion and manual", &["completions", "man"]),
 ];
 
-/// Same width as clap's own help texts.
+/// Maximum width of the help, in columns. The same as for clap's own help texts.
 const WIDTH_MAX: usize = 110;
 const WIDTH_WITHOUT_TERMINAL: usize = 100;
-/// Column where descriptions begin.
+/// Column where the descriptions begin.
 const COLUMN: usize = 15;
 
 /// Completes the command tree generated from the argument types.
@@ -56,7 +56,7 @@ fn with_short_format(command: Command) -> Command {
         .mut_subcommands(with_short_format)
 }
 
-/// Builds the program's own help, because clap does not support headings for commands.
+/// Builds the program's top-level help, because clap does not support headings for subcommands.
 fn listed(command: &Command, width: usize) -> StyledStr {
     let styles = command.get_styles();
     let (header, literal) = (styles.get_header(), styles.get_literal());

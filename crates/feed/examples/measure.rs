@@ -1,6 +1,6 @@
-//! Bytes per subscription in the registry, nanoseconds per recipient and per queued push (Linux):
-//! `cargo run --release -p feed --example measure-feed [all|fifty|one]`, by how many connections have
-//! each security.
+//! Measures the memory and time per subscription in the registry, and the time per queued push
+//! (Linux only): `cargo run --release -p feed --example measure-feed [all|fifty|one]`. The argument
+//! selects how many connections subscribe to each security.
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "a measurement, not a server")]
 
 use std::hint::black_box;
@@ -11,11 +11,12 @@ use bytes::Bytes;
 use feed::{ConnectionId, EncodedPush, Push, PushQueue, Registry, SubType, SubTypes, TradesPush};
 use market::{Region, Session, Symbol};
 
-/// The default limit of an account.
+/// Default subscription limit of an account.
 const SUBSCRIPTIONS: u64 = 500;
 
 fn main() {
-    // Each case runs in a process of its own: memory that one has freed would hide the next one's.
+    // Each case runs in a separate process, because a case would otherwise reuse memory that an
+    // earlier case has freed.
     match std::env::args().nth(1).as_deref() {
         Some("one") => subscriptions(180, |connection, n| connection * SUBSCRIPTIONS + n),
         Some("fifty") => subscriptions(2_000, |connection, n| (connection * 17 + n * 41) % 20_000),
@@ -65,7 +66,7 @@ fn symbol(number: u64) -> Symbol {
     Symbol::new(&ticker.to_string(), region).expect("a symbol")
 }
 
-/// Bytes of resident memory.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");

@@ -1,16 +1,16 @@
-//! The core of live pushes: one-minute candles in, typed pushes out; subscribers, and the queues of
-//! their connections.
+//! Core of live pushes: converts one-minute candles into typed pushes, tracks subscriptions, and
+//! queues the pushes of each connection.
 //!
-//! Everything here is a value or a pure function. The crate knows no sockets, clocks, accounts or
-//! stores, and no encoding: the caller supplies candles, `now`, and a function that encodes a push.
-//! `tests/it/rules_*.rs` are the tables of the specification.
+//! The crate does no I/O and knows no clocks, accounts, stores or encodings: the caller supplies
+//! candles, `now`, and a function that encodes a push. `tests/it/rules_*.rs` contain the worked
+//! examples of the specification.
 //!
-//! Start with [`prints()`], the trades that a client needs to build a candle exactly. [`Update`]
-//! turns a changed candle into pushes, and [`Replay`] schedules them under a set clock.
-//! [`Registry`] finds the recipients of a push, and [`PushQueue`] holds the unsent pushes of a
-//! connection.
+//! Start with [`prints()`], which returns the trades that a client needs to rebuild a candle
+//! exactly. [`Update`] converts a changed candle into pushes, and [`Replay`] schedules pushes under
+//! a simulated clock. [`Registry`] finds the recipients of a push, and [`PushQueue`] holds the
+//! unsent pushes of a connection.
 //!
-//! A minute of Tencent, pushed to one subscriber:
+//! Pushing a one-minute candle of Tencent to one subscriber:
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,38 +1,39 @@
-//! The position of a one-minute candle in the trading hours: when it opens, when it acts, and the
-//! seconds of its prints.
+//! Position of a one-minute candle within the trading hours: its trading day and session, the times
+//! at which it is published, and the times of its prints.
 
 use market::{Date, Market, Session, Timestamp, TradeType, Venue};
 
 const MINUTE: i64 = 60;
-/// Prints of a closing tail are dated this many seconds after its stamp under a set clock: Hong
-/// Kong's closing auction matches at 16:08 at the earliest.
+/// Time of a closing auction's prints under a simulated clock, in seconds after the candle's stamp.
+/// Hong Kong's closing auction matches at 16:08 at the earliest.
 const TAIL_PRINT: i64 = 480;
 
-/// The clock that dates prints.
+/// Clock from which prints take their times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// A market clock that was set: seconds follow from the candle alone, so equal runs have equal
-    /// pushes.
+    /// A simulated market clock. Print times depend only on the candle, so replaying the same
+    /// candles produces the same pushes.
     Set,
-    /// The present: prints are dated `now`, clamped to the minute.
+    /// The machine clock. Prints are dated `now`, clamped to the time range of the candle.
     Machine { now: Timestamp },
 }
 
-/// The position of a one-minute candle in the trading hours.
+/// Position of a one-minute candle within the trading hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Minute {
     pub market: Market,
-    /// The trading day.
+    /// Trading day of the candle.
     pub day: Date,
     pub session: Session,
     pub stamp: Timestamp,
     pub is_tail: bool,
-    /// How long trades belong to this candle, in seconds: 60, or the length of the tail.
+    /// Duration of the candle in seconds: 60, or the length of the closing auction.
     seconds: i64,
 }
 
 impl Minute {
-    /// The position of the candle with this stamp; `None` if no candle can have it.
+    /// Returns the position of the candle with this stamp, or `None` if the market has no candle at
+    /// that time.
     pub fn of(venue: &Venue, stamp: Timestamp) -> Option<Minute> {
         let slot = venue.slot(stamp)?;
         let is_tail = slot.is_tail(stamp);
@@ -41,19 +42,21 @@ impl Minute {
         Some(Minute { market: venue.market(), day: slot.day, session, stamp, is_tail, seconds })
     }
 
-    /// When the opening price is published under a set clock; `None` for a tail, which is published
-    /// only when it acts.
+    /// Returns when the opening price is published under a simulated clock, or `None` for a tail
+    /// (closing auction candle), which is published only when complete.
     pub fn opens_at(&self) -> Option<Timestamp> {
         (!self.is_tail).then_some(self.stamp)
     }
 
-    /// When the whole candle is published under a set clock: at the end of its minute or tail.
+    /// Returns when the complete candle is published under a simulated clock: at the end of its
+    /// minute or tail.
     pub fn acts_at(&self) -> Timestamp {
         Timestamp(self.stamp.0.saturating_add(self.seconds))
     }
 
-    /// The second of a print that a set clock places `offset` seconds after the stamp. A later
-    /// second than the candle's last would fall into the client's next candle, or into none.
+    /// Returns the time of a print. Under a simulated clock this is `offset` seconds after the
+    /// stamp, or `TAIL_PRINT` seconds for a tail. Under the machine clock it is `now`, clamped to
+    /// the candle, because clients would assign a later print to the next candle or discard it.
     pub(crate) fn second(&self, clock: Clock, offset: i64) -> Timestamp {
         let last = self.seconds - 1;
         let offset = match clock {
@@ -64,8 +67,8 @@ impl Minute {
         Timestamp(self.stamp.0.saturating_add(offset))
     }
 
-    /// The type of prints that move the price: auction trades in Hong Kong's closing tail, blank
-    /// otherwise.
+    /// Returns the trade type of prints that change the price: `U` (auction) for Hong Kong's
+    /// closing auction, and blank otherwise.
     pub(crate) fn price_type(&self) -> TradeType {
         match self.market {
             Market::Hk if self.is_tail => letter(b'U'),
@@ -73,8 +76,8 @@ impl Minute {
         }
     }
 
-    /// The type of prints that clients count as volume without moving the price; `None` where the
-    /// market has no such type.
+    /// Returns the trade type of prints that add volume without changing the price, or `None` if
+    /// the market has no such type.
     pub(crate) fn volume_type(&self) -> Option<TradeType> {
         match self.market {
             Market::Hk => Some(letter(b'M')),

@@ -1,43 +1,43 @@
-//! Prints made of a one-minute candle: trades from which a client that merges them builds exactly
-//! that candle.
+//! Prints: synthetic trades from which a client can rebuild a one-minute candle exactly.
 //!
-//! A candle does not say how much was traded at which price. Prints with volume 0 therefore draw
-//! the path of the price, and the whole volume is printed at its average price. The average rarely
-//! is a whole number of decimals, so the volume is split in two: a part at the average rounded down
-//! and the rest one step above. Volume and turnover are then exact sums.
+//! A candle does not record how much volume was traded at which price. The price path is therefore
+//! printed with volume 0, and the whole volume is printed at the average price. The average is
+//! rarely a multiple of the price step, so the volume is split in two: one part at the average
+//! rounded down, and the remainder one step above. The sums of volume and turnover are then exact.
 
 use market::{Candle, DECIMALS_MAX, Market, Price, Timestamp, TradeDirection, TradeType, Turnover};
 
 use crate::minute::{Clock, Minute};
 
-/// Decimals of a [`PrintPrice`]: two more than those of a turnover, because mainland volumes are
-/// counted in lots of a hundred.
+/// Number of decimals of a [`PrintPrice`]: two more than a turnover has, because mainland China
+/// volumes are in lots of 100 shares.
 const PRINT_DECIMALS: u32 = DECIMALS_MAX + 2;
-/// One millionth in units of a [`PrintPrice`].
+/// One millionth of the currency, in units of [`PrintPrice`].
 const MILLIONTH: i128 = 100;
-/// Shares of a mainland lot: clients multiply the volume of every mainland print by it.
+/// Number of shares in a mainland China lot. Clients multiply the volume of every mainland print by
+/// this number.
 const LOT: i128 = 100;
-/// Least decimals of an average price: those of every price in the protocol.
+/// Minimum number of decimals of an average price, as for every price in the protocol.
 const DECIMALS_MIN: u32 = 3;
 
-// Seconds of prints after the candle's stamp, under a set clock.
+// Print times under a simulated clock, in seconds after the candle's stamp.
 const OPEN_AT: i64 = 0;
 const EXTREMES_AT: [i64; 2] = [20, 40];
 pub(crate) const CLOSE_AT: i64 = 59;
 
-/// One trade of a [`TradesPush`](crate::TradesPush).
+/// One trade in a [`TradesPush`](crate::TradesPush).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Print {
     pub time: Timestamp,
     pub price: PrintPrice,
     pub volume: i64,
-    /// Neutral if the print is made of a candle.
+    /// Always neutral for prints derived from a candle.
     pub direction: TradeDirection,
     pub kind: TradeType,
 }
 
-/// A price in hundred-millionths of the currency. 128 bits, because the average price of a wrong
-/// candle may be as large as its turnover.
+/// A price in hundred-millionths of the currency. Uses 128 bits, because the average price of an
+/// inconsistent candle may be as large as its turnover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PrintPrice(pub i128);
 
@@ -48,7 +48,8 @@ impl From<Price> for PrintPrice {
 }
 
 impl PrintPrice {
-    /// Exact text with at least this many decimals, and more only where they are not zero.
+    /// Formats the price exactly, with at least `decimals` decimals. More decimals are added if
+    /// needed, up to eight.
     pub fn text(self, decimals: u32) -> String {
         let least = decimals.min(PRINT_DECIMALS);
         let decimals = (least..PRINT_DECIMALS).find(|&n| self.0 % power(PRINT_DECIMALS - n) == 0);
@@ -63,7 +64,7 @@ impl PrintPrice {
     }
 }
 
-/// Added volume and turnover.
+/// Volume and turnover added since an earlier state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Growth {
     pub volume: i64,
@@ -71,9 +72,9 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// The growth from a minute's published state to the known one; `None` if the known state does
-    /// not continue the published one, or fails [`Candle::check`]. Trades can add to a candle, but
-    /// cannot take anything back.
+    /// Returns the growth from the published state of a minute to the known state, or `None` if
+    /// trades cannot produce the known state or either state fails [`Candle::check`]. Trades can
+    /// only add to a candle.
     pub(crate) fn between(published: Option<&Candle>, known: &Candle) -> Option<Growth> {
         known.check().ok()?;
         let Some(old) = published else {
@@ -92,13 +93,14 @@ impl Growth {
     }
 }
 
-/// The prints that lead a client from the published state of a minute to the known one, in order.
+/// Returns the prints that update a client's candle from the published state to the known state, in
+/// order.
 ///
-/// Returns `None` if no prints can: the known state corrects the published one, or one of the two
-/// fails [`Candle::check`]. The sums of volume and of price times volume (in mainland lots, times
-/// 100) are exactly the growth, with three exceptions: without turnover the volume is printed at
-/// the close; turnover without volume is not printed; and a mainland average outside the candle's
-/// range is moved into it, because mainland prints have no type for volume alone.
+/// Returns `None` if the known state corrects the published state, or if either state fails
+/// [`Candle::check`]. The sum of volumes and the sum of price × volume (× 100 for mainland lots)
+/// equal the growth exactly, with three exceptions: volume without turnover is printed at the
+/// close, turnover without volume is not printed, and a mainland average price outside the candle's
+/// range is clamped to the range, because mainland prints have no volume-only type.
 pub fn prints(
     minute: &Minute,
     published: Option<&Candle>,
@@ -136,8 +138,9 @@ pub fn prints(
     Some(prints)
 }
 
-/// The opening price and the new extremes, with their seconds after the stamp. Of two extremes the
-/// one nearer to the price before comes first, the low if both are equally near.
+/// Returns the opening price, unless it was already published, and the new extremes, each with its
+/// print time in seconds after the stamp. The extreme nearer to the previous price comes first; the
+/// low comes first if both are equally near.
 pub(crate) fn path(published: Option<&Candle>, known: &Candle) -> Vec<(Price, i64)> {
     let mut path = Vec::new();
     let (high, low, last) = match published {
@@ -155,7 +158,8 @@ pub(crate) fn path(published: Option<&Candle>, known: &Candle) -> Vec<(Price, i6
     path
 }
 
-/// The grown volume in at most two parts, whose prices are one step apart.
+/// Splits the added volume into one or two parts at its average price. Two parts are priced one
+/// price step apart.
 fn shares(market: Market, known: &Candle, growth: Growth) -> Vec<(PrintPrice, i64)> {
     let volume = i128::from(growth.volume);
     let turnover = growth.turnover.0;
@@ -165,19 +169,20 @@ fn shares(market: Market, known: &Candle, growth: Growth) -> Vec<(PrintPrice, i6
     };
     let unit = if is_lots { LOT } else { 1 };
     let step = power(PRINT_DECIMALS - average_decimals(known, turnover, is_lots));
-    // Both divisions are exact: the average has at least the decimals of the turnover, and two more
-    // for lots.
+    // Both divisions are exact, because the average price has at least as many decimals as the
+    // turnover, and two more for lots.
     let steps = turnover * MILLIONTH / step / unit;
     let above = steps % volume;
     let lower = PrintPrice(steps / volume * step);
     let upper = PrintPrice(lower.0 + step);
-    // Fits: the rest is below the volume, which is an i64.
+    // The remainder is less than the volume, so it fits into an `i64`.
     let above = i64::try_from(above).unwrap_or_default();
     let mut shares = vec![(lower, growth.volume - above), (upper, above)];
     if market == Market::Cn {
         let (low, high) = (PrintPrice::from(known.low), PrintPrice::from(known.high));
         if shares.iter().any(|(price, volume)| *volume > 0 && !(low..=high).contains(price)) {
-            // The bounds are whole steps, so both parts move to the same one.
+            // The range bounds are multiples of the price step, so both parts are clamped to the
+            // same bound.
             shares = vec![(if lower < low { low } else { high }, growth.volume)];
         }
     }
@@ -185,14 +190,15 @@ fn shares(market: Market, known: &Candle, growth: Growth) -> Vec<(PrintPrice, i6
     shares
 }
 
-/// Decimals of the average price: those of the turnover and of the candle's prices.
+/// Returns the number of decimals of the average price: the maximum of the decimals of the turnover
+/// and of the candle's prices.
 fn average_decimals(known: &Candle, turnover: i128, is_lots: bool) -> u32 {
     let prices = [known.open, known.high, known.low, known.close].map(|price| decimals(price.0.into()));
     let of_turnover = decimals(turnover).max(DECIMALS_MIN) + if is_lots { 2 } else { 0 };
     prices.into_iter().fold(of_turnover, u32::max)
 }
 
-/// Decimals of a value in millionths without its trailing zeros.
+/// Returns the number of decimals of a value in millionths, without trailing zeros.
 fn decimals(value: i128) -> u32 {
     (0..DECIMALS_MAX).find(|&n| value % power(DECIMALS_MAX - n) == 0).unwrap_or(DECIMALS_MAX)
 }

@@ -1,4 +1,4 @@
-//! From a changed one-minute candle to its pushes: trades, then quotes.
+//! Converts a changed one-minute candle into pushes: trades first, then quotes.
 
 use market::{Candle, Price, Session, Symbol, Timestamp, Turnover, Venue};
 
@@ -7,49 +7,52 @@ use crate::prints::{CLOSE_AT, Growth, path, prints};
 use crate::push::{Board, Figures, Push, QuotePush, Tag, TradesPush};
 use crate::sequence::Sequence;
 
-/// A minute of which more is known than was published.
+/// A changed one-minute candle that has not been published yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Update<'a> {
     pub symbol: &'a Symbol,
     pub board: Board,
     pub minute: Minute,
-    /// The session's figures without this minute; `None` if this is the first minute of its day.
+    /// Session figures before this minute, or `None` if this is the session's first minute of the
+    /// trading day.
     pub before: Option<Figures>,
-    /// `None` if nothing of this minute was published.
+    /// Last published state of this minute, or `None` if nothing was published.
     pub published: Option<Published>,
     pub known: Candle,
     pub clock: Clock,
 }
 
-/// The state of a minute that clients have been sent.
+/// State of a one-minute candle that was sent to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     pub candle: Candle,
-    /// The second of the last price.
+    /// Time of the last published price.
     pub last_at: Timestamp,
 }
 
-/// The result of an [`Update`].
+/// Result of [`Update::publish`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// In the order in which they are sent; empty if nothing has changed.
+    /// Pushes in the order in which they are sent. Empty if nothing has changed, and for an index
+    /// outside regular hours.
     pub pushes: Vec<Push>,
-    /// The published state after these pushes.
+    /// Published state after these pushes.
     pub published: Published,
-    /// The known candle does not continue the published one: clients cannot build it of trades, so
-    /// no trades are pushed.
+    /// Whether the known candle revises the published candle. Clients cannot build a revised candle
+    /// from trades, so no trades are pushed.
     pub is_correction: bool,
 }
 
-/// The state that a set clock publishes when a minute begins: its open alone.
+/// Returns the state that a simulated clock publishes at the start of a minute: all prices are the
+/// open, and volume and turnover are zero.
 pub fn opening(candle: &Candle) -> Candle {
     let open = candle.open;
     Candle { high: open, low: open, close: open, volume: 0, turnover: Turnover(0), ..*candle }
 }
 
-/// The push of a stored daily candle at the end of its day; `None` if the market was closed on that
-/// day. The push is dated with the end of the day, a second that is in no minute candle, so clients
-/// change only their day candle.
+/// Returns the push for a stored daily candle at the end of its trading day, or `None` if the
+/// market was closed on that day. The push is dated at the end of the day, which is outside every
+/// one-minute candle, so clients update only their daily candle.
 pub fn end_of_day(
     symbol: &Symbol,
     board: Board,
@@ -84,7 +87,7 @@ impl Update<'_> {
             (Some(growth), Board::Security) => self.security(growth, sequence),
             (Some(growth), Board::Index) => self.index(growth, sequence),
         };
-        // The last push of each list is a quote.
+        // If anything is pushed, the last push is a quote.
         let last_at = match pushes.last() {
             Some(Push::Quote(quote)) => quote.time,
             _ => self.last_at(),
@@ -93,7 +96,7 @@ impl Update<'_> {
         Outcome { pushes, published, is_correction: growth.is_none() }
     }
 
-    /// One push of trades, then one quote.
+    /// Returns one push with all trades, omitted if there are none, followed by one quote.
     fn security(&self, growth: Growth, sequence: &mut Sequence) -> Vec<Push> {
         let prints =
             prints(&self.minute, self.published_candle(), &self.known, self.clock).unwrap_or_default();
@@ -108,8 +111,8 @@ impl Update<'_> {
         pushes
     }
 
-    /// A quote for every point of the price's path. Clients add the growth of each of them, so only
-    /// the last one has any.
+    /// Returns a quote for every point of the price path. Clients add up the growth of all quotes,
+    /// so only the last quote has growth.
     fn index(&self, growth: Growth, sequence: &mut Sequence) -> Vec<Push> {
         let mut points: Vec<(Price, Timestamp)> = path(self.published_candle(), &self.known)
             .into_iter()
@@ -131,8 +134,8 @@ impl Update<'_> {
         quotes.collect()
     }
 
-    /// A quote of the corrected state, without growth: clients cannot correct their minutes, and
-    /// those of index boards would add it.
+    /// Returns a quote of the corrected state, without growth. Clients cannot correct their
+    /// one-minute candles, and would add the growth to index candles.
     fn correction(&self, sequence: &mut Sequence) -> Push {
         let is_same_price = self.published_close() == Some(self.known.close);
         let time = if is_same_price { self.last_at() } else { self.minute.second(self.clock, CLOSE_AT) };
@@ -161,17 +164,17 @@ impl Update<'_> {
         self.published_candle().map(|candle| candle.close)
     }
 
-    /// The second of the last price that was published of this minute.
+    /// Returns the time of the minute's last published price, or the minute's stamp if nothing was
+    /// published.
     fn last_at(&self) -> Timestamp {
         self.published.map_or(self.minute.stamp, |published| published.last_at)
     }
 }
 
-/// The push after a late or corrected minute changed the figures of its day; `None` if they equal
-/// the last pushed ones.
+/// Returns the push for day figures that a late or corrected minute has changed, or `None` if
+/// `figures` equal those of `last`.
 ///
-/// `last` is the last quote push of this session, and `tag` is [`Tag::Eod`] after the end of the
-/// day.
+/// `last` is the session's last quote push. `tag` must be [`Tag::Eod`] after the end of the day.
 pub fn corrected(last: &QuotePush, figures: Figures, tag: Tag, sequence: &mut Sequence) -> Option<QuotePush> {
     (last.figures != figures).then(|| QuotePush {
         sequence: sequence.next_quote(),

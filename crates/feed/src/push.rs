@@ -1,35 +1,35 @@
-//! Pushes as typed values. Their encoding belongs to the caller.
+//! Typed push messages, which the caller encodes.
 
 use market::{Candle, Date, Price, Session, Symbol, Timestamp, Turnover};
 
 use crate::prints::{Growth, Print};
 use crate::registry::SubType;
 
-/// A push before it is encoded.
+/// A push message before encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Push {
     Quote(QuotePush),
     Trades(TradesPush),
 }
 
-/// A session's figures on a trading day, and their growth since the previous push.
+/// Figures of a session on one trading day, and their growth since the previous quote push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotePush {
     pub symbol: Symbol,
     pub board: Board,
     pub sequence: i64,
-    /// The trading day.
+    /// Trading day of the figures.
     pub day: Date,
     pub session: Session,
     pub figures: Figures,
-    /// The second of the last price. Clients date their candles by it.
+    /// Time of the last price. Clients use it to select the candle that the quote updates.
     pub time: Timestamp,
-    /// Since the previous quote push of this security and session.
+    /// Volume and turnover added since the previous quote push of this security and session.
     pub growth: Growth,
     pub tag: Tag,
 }
 
-/// Trades of one security and session, in order.
+/// Trades of one security in one session, in chronological order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradesPush {
     pub symbol: Symbol,
@@ -38,26 +38,26 @@ pub struct TradesPush {
     pub prints: Vec<Print>,
 }
 
-/// The pushes of which clients build candles.
+/// Kind of security, which determines the pushes from which clients build candles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Board {
-    /// Minutes are built of trades, days of quotes.
+    /// Clients build one-minute candles from trades, and daily candles from quotes.
     Security,
-    /// An index or a sector: everything is built of quotes, in regular hours only.
+    /// An index or a sector. Clients build all candles from quotes, in regular hours only.
     Index,
 }
 
-/// The protocol's tag of a quote push.
+/// Tag of a quote push in the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tag {
     #[default]
     Normal,
-    /// Clients update their day candle, but neither merge the push into their last quote nor call
-    /// the program.
+    /// Clients update their daily candle, but neither merge the push into their last quote nor
+    /// invoke the application's callback.
     Eod,
 }
 
-/// The figures of one session of a trading day so far.
+/// Prices, volume and turnover of one session of a trading day so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
     pub open: Price,
@@ -105,14 +105,15 @@ impl Push {
 }
 
 impl QuotePush {
-    /// The same state for a connection that subscribes later, without growth.
+    /// Returns this quote without growth, for use as the first push of a new subscription.
     pub fn first(self) -> QuotePush {
         QuotePush { growth: Growth::default(), ..self }
     }
 }
 
 impl Figures {
-    /// The figures after a later candle of the same session; `before` is `None` for the first.
+    /// Returns the figures after `candle`, the next candle of the same session. `before` is `None`
+    /// for the session's first candle.
     pub fn then(before: Option<Figures>, candle: &Candle) -> Figures {
         let Candle { open, high, low, close: last, volume, turnover, .. } = *candle;
         let Some(before) = before else { return Figures { open, high, low, last, volume, turnover } };

@@ -1,5 +1,5 @@
-//! The bounded push queue of one connection. Connections share the encoded bytes of a push; only
-//! merged quotes are encoded for a single connection, when they leave the queue.
+//! Bounded push queue of one connection. Connections share the encoded bytes of a push; only a
+//! merged quote is encoded separately, when it is taken from the queue.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use crate::prints::Growth;
 use crate::push::{Board, Push, QuotePush, Tag};
 use crate::registry::SubType;
 
-/// Most waiting pushes: two for each type of 500 subscriptions.
+/// Maximum number of queued pushes. Allows two pushes of each type for 500 subscriptions.
 pub const PUSHES_MAX: usize = 4_096;
-/// Most bytes of waiting pushes.
+/// Maximum total size of the queued pushes, in bytes.
 pub const BYTES_MAX: usize = 1 << 20;
 
 const _: () = assert!(PUSHES_MAX >= 2 * 4 * 500);
 
-/// A push with its encoding, for any number of connections.
+/// An encoded push, shared by all connections that receive it.
 #[derive(Clone, Debug)]
 pub struct EncodedPush {
     symbol: Symbol,
@@ -30,25 +30,27 @@ pub struct EncodedPush {
 #[derive(Clone, Debug)]
 struct EncodedQuote {
     quote: QuotePush,
-    /// The same push with [`Tag::Eod`]; only where some connections need it.
+    /// The quote encoded with [`Tag::Eod`]. `None` unless the quote is tagged [`Tag::Normal`] and
+    /// has no volume.
     eod: Option<Bytes>,
 }
 
-/// The waiting pushes of one connection.
+/// Unsent pushes of one connection.
 ///
-/// Quotes of securities are merged: while one waits, a newer one of the same security, trading day,
-/// session and tag takes its place. Trades and quotes of indices are never merged or dropped,
-/// because clients build candles of each of them.
+/// A newer quote of a security replaces a queued quote with the same trading day, session and tag.
+/// Trades and index quotes are never merged or dropped, because clients build candles from every
+/// one of these pushes.
 #[derive(Debug, Default)]
 pub struct PushQueue {
-    /// Freed when the queue becomes empty, like `quotes`: most connections have nothing waiting.
+    /// Freed when the queue becomes empty, like `quotes`, because most connections have no queued
+    /// pushes.
     waiting: VecDeque<Waiting>,
-    /// The number of the first waiting push. Pushes are numbered in the order of the queue.
+    /// Number of the first queued push. Pushes are numbered consecutively in queue order.
     first: u64,
-    /// By security, where quotes wait.
+    /// Queued quotes by security. A security without queued quotes has no entry.
     quotes: HashMap<Symbol, WaitingQuotes>,
     bytes: usize,
-    /// Securities of which the client was sent a quote with volume, until the connection closes.
+    /// Securities for which a quote with volume was sent on this connection.
     had_volume: HashSet<Symbol>,
     /// Queue length from which quotes are merged.
     merge_from: usize,
@@ -58,29 +60,31 @@ pub struct PushQueue {
 struct Waiting {
     push: Arc<EncodedPush>,
     tag: Tag,
-    /// The growth of the pushes that this one has replaced.
+    /// Total growth of the quotes that this push has replaced, or `None` if it has replaced no
+    /// quote.
     replaced: Option<Box<Growth>>,
 }
 
-/// The waiting quotes of one security.
+/// State of a security's queued quotes.
 #[derive(Clone, Copy, Debug)]
 struct WaitingQuotes {
-    /// The number of the newest one.
+    /// Queue number of the newest quote.
     newest: u64,
-    /// Whether one of them has volume, or had while newer ones waited.
+    /// Whether any of the quotes has volume. Remains set after the quote with volume was sent or
+    /// replaced, as long as newer quotes are queued.
     has_volume: bool,
 }
 
-/// A push to be sent.
+/// A push taken from the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outgoing {
-    /// Already encoded.
+    /// An encoded push, whose bytes are shared with other connections.
     Shared { sub_type: SubType, bytes: Bytes },
-    /// For this connection alone: merged of several pushes.
+    /// A quote merged from several pushes, which the caller must encode for this connection.
     Merged(QuotePush),
 }
 
-/// The client reads too slowly, and its connection must be closed.
+/// The queue is full because the client reads too slowly. The caller must close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too slow: {waiting} pushes waiting")]
 pub struct Full {
@@ -130,9 +134,9 @@ impl PushQueue {
 
     /// Adds a push, or merges it with a waiting one. After an error the queue is unchanged.
     ///
-    /// A quote without volume is tagged [`Tag::Eod`] if one with volume of the same security was
-    /// sent or is waiting: clients read volume 0 as "unchanged", and would show the volume of the
-    /// day before.
+    /// A quote without volume is tagged [`Tag::Eod`] if a quote with volume for the same security
+    /// was sent or is queued. Clients read volume 0 as "unchanged", and would otherwise show the
+    /// previous day's volume.
     pub fn push(&mut self, push: &Arc<EncodedPush>) -> Result<(), Full> {
         let waiting = Waiting { push: push.clone(), tag: self.tag(push), replaced: None };
         let full = Full { waiting: self.waiting.len() };
@@ -159,7 +163,7 @@ impl PushQueue {
         Ok(())
     }
 
-    /// Takes the next push.
+    /// Removes and returns the next push, or `None` if the queue is empty.
     pub fn pop(&mut self) -> Option<Outgoing> {
         let waiting = self.waiting.pop_front()?;
         if self.quotes.get(&waiting.push.symbol).is_some_and(|quotes| quotes.newest == self.first) {
@@ -177,7 +181,7 @@ impl PushQueue {
         Some(waiting.outgoing())
     }
 
-    /// Removes the waiting pushes of subscriptions that have ended.
+    /// Removes the queued pushes for which `is_subscribed` returns false.
     pub fn retain(&mut self, is_subscribed: impl Fn(&Symbol, SubType) -> bool) {
         self.waiting.retain(|waiting| is_subscribed(&waiting.push.symbol, waiting.push.sub_type));
         self.bytes = self.waiting.iter().map(|waiting| waiting.bytes().len()).sum();
@@ -195,7 +199,7 @@ impl PushQueue {
         self.waiting.is_empty()
     }
 
-    /// Bytes of the waiting pushes.
+    /// Returns the total size of the queued pushes, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -208,8 +212,9 @@ impl PushQueue {
         if is_waiting || self.had_volume.contains(&quote.symbol) { Tag::Eod } else { Tag::Normal }
     }
 
-    /// The place of the waiting push that a newer one replaces. Only a security's newest quote can
-    /// be replaced: in the place of an older one, the newer sequence number would leave first.
+    /// Returns the index of the queued quote that `newer` replaces, or `None` if `newer` must be
+    /// appended. Only a security's newest quote can be replaced, because replacing an older quote
+    /// would send sequence numbers out of order.
     fn replaceable(&self, newer: &Waiting) -> Option<usize> {
         if self.waiting.len() < self.merge_from {
             return None;
@@ -224,7 +229,8 @@ impl PushQueue {
     }
 }
 
-/// Notes a push with the highest number so far as the newest of its security, if it is a quote.
+/// Records a quote as the newest of its security. `number` must be greater than all earlier queue
+/// numbers. Ignores pushes that are not quotes.
 fn note(quotes: &mut HashMap<Symbol, WaitingQuotes>, push: &EncodedPush, number: u64) {
     if push.quote.is_none() {
         return;
@@ -235,8 +241,8 @@ fn note(quotes: &mut HashMap<Symbol, WaitingQuotes>, push: &EncodedPush, number:
 }
 
 impl Waiting {
-    /// The bytes with this connection's tag. Merging changes their length by a few digits, which
-    /// are not counted.
+    /// Returns the encoding with this connection's tag. The encoding of a merged quote may differ
+    /// in length by a few digits, which the byte limit ignores.
     fn bytes(&self) -> &Bytes {
         let eod = self.push.quote.as_ref().and_then(|encoded| encoded.eod.as_ref());
         match (self.tag, eod) {

@@ -1,14 +1,14 @@
-//! Subscriptions: connections by security, and securities by connection.
+//! Index of subscriptions by security and by connection.
 
 use std::collections::BTreeMap;
 
 use market::Symbol;
 
-/// The number of a connection, assigned by the caller.
+/// Number of a connection, assigned by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
-/// What a connection can subscribe to, with the protocol's codes.
+/// Type of data that a connection can subscribe to. The discriminants are the protocol's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SubType {
     Quote = 1,
@@ -21,14 +21,15 @@ pub enum SubType {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SubTypes(u8);
 
-/// Whether a connection gets the current quote when a security that it waits for arrives.
+/// Whether a connection with a pending subscription wants the current quote when the subscription
+/// becomes active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstPush {
     Wanted,
     Unwanted,
 }
 
-/// A connection that waited for a security, and is subscribed to it now.
+/// A connection whose pending subscription has become active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     pub connection: ConnectionId,
@@ -36,16 +37,18 @@ pub struct Arrival {
     pub first_push: FirstPush,
 }
 
-/// The subscriptions of all connections.
+/// Subscriptions of all connections. A subscription is pending until its security is stored, and
+/// then active.
 ///
-/// A subscription is an entry in the list of its security (16 bytes) and one in the list of its
-/// connection (24 bytes): 45 to 52 bytes with the unused capacity of the lists, and 180 bytes for
-/// the only subscription to a security (`examples/measure.rs`).
+/// A subscription has one entry in its security's list (16 bytes) and one in its connection's list
+/// (24 bytes). Including the unused capacity of both lists, it takes 45 to 52 bytes, or 180 bytes
+/// if the security has no other subscription (`examples/measure.rs`).
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    /// Subscribers by connection, ascending. No list is empty.
+    /// Subscribers of each security, sorted by connection. No list is empty.
     securities: BTreeMap<Symbol, Vec<Subscriber>>,
-    /// Securities ascending, the awaited ones included. No list is empty.
+    /// Securities of each connection, sorted by symbol, including pending subscriptions. No list is
+    /// empty.
     connections: BTreeMap<ConnectionId, Vec<Symbol>>,
 }
 
@@ -59,7 +62,7 @@ struct Subscriber {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Subscribed,
-    /// The store does not have the security yet.
+    /// Pending, because the store does not have the security yet.
     Waiting(FirstPush),
 }
 
@@ -97,7 +100,7 @@ impl SubTypes {
         SubTypes(self.0 & !other.0)
     }
 
-    /// The types, ascending.
+    /// Returns the types in ascending order.
     pub fn iter(self) -> impl Iterator<Item = SubType> {
         SubType::ALL.into_iter().filter(move |kind| self.contains(*kind))
     }
@@ -114,14 +117,15 @@ fn bit(kind: SubType) -> u8 {
 }
 
 impl Registry {
-    /// Adds types to a subscription, and returns all types that the connection has of the security
-    /// now. Ends the wait for a security that was not stored.
+    /// Adds types to a subscription and returns all types that the connection now has for the
+    /// security. A pending subscription becomes active.
     pub fn subscribe(&mut self, connection: ConnectionId, symbol: &Symbol, types: SubTypes) -> SubTypes {
         self.add(connection, symbol, types, State::Subscribed)
     }
 
-    /// Adds a subscription to a security that is not stored yet: it begins when the security
-    /// arrives. Types add up; a first push is sent if any of the requests wanted it.
+    /// Adds a pending subscription to a security that is not stored yet. Repeated calls add types,
+    /// and the first push is wanted if any call requested it. An active subscription remains
+    /// active.
     pub fn wait(
         &mut self,
         connection: ConnectionId,
@@ -132,7 +136,7 @@ impl Registry {
         self.add(connection, symbol, types, State::Waiting(first_push));
     }
 
-    /// Subscribes the connections that waited for a security, and returns them, ascending.
+    /// Activates the pending subscriptions to a security and returns them, sorted by connection.
     pub fn arrive(&mut self, symbol: &Symbol) -> Vec<Arrival> {
         let mut arrivals = Vec::new();
         for subscriber in self.securities.get_mut(symbol).into_iter().flatten() {
@@ -145,8 +149,8 @@ impl Registry {
         arrivals
     }
 
-    /// Ends types of a subscription, or of a wait. Types that the connection does not have are
-    /// ignored.
+    /// Removes types from an active or pending subscription. Ignores types that the connection does
+    /// not have.
     pub fn unsubscribe(&mut self, connection: ConnectionId, symbol: &Symbol, types: SubTypes) {
         let Some(subscribers) = self.securities.get_mut(symbol) else { return };
         let Ok(place) = subscribers.binary_search_by_key(&connection, |s| s.connection) else { return };
@@ -166,40 +170,39 @@ impl Registry {
         }
     }
 
-    /// Ends all subscriptions and waits of a connection, on request or because it has closed.
+    /// Removes all active and pending subscriptions of a connection.
     pub fn unsubscribe_all(&mut self, connection: ConnectionId) {
         for symbol in self.connections.remove(&connection).unwrap_or_default() {
             self.remove_subscriber(connection, &symbol);
         }
     }
 
-    /// The subscriptions of a connection, ascending by symbol. Securities that it waits for are not
-    /// listed.
+    /// Returns the active subscriptions of a connection, sorted by symbol.
     pub fn list(&self, connection: ConnectionId) -> impl Iterator<Item = (&Symbol, SubTypes)> {
         self.of(connection)
             .filter(|(_, subscriber)| subscriber.state == State::Subscribed)
             .map(|(symbol, subscriber)| (symbol, subscriber.types))
     }
 
-    /// The securities that a connection waits for, ascending.
+    /// Returns the securities to which a connection has a pending subscription, sorted by symbol.
     pub fn waiting(&self, connection: ConnectionId) -> impl Iterator<Item = &Symbol> {
         self.of(connection)
             .filter(|(_, subscriber)| subscriber.state != State::Subscribed)
             .map(|(symbol, _)| symbol)
     }
 
-    /// Whether a connection gets pushes of a security and type.
+    /// Returns whether a connection receives pushes of this type for a security.
     pub fn has(&self, connection: ConnectionId, symbol: &Symbol, kind: SubType) -> bool {
         self.subscriber(connection, symbol).is_some_and(|subscriber| subscriber.gets(kind))
     }
 
-    /// The connections that get a push of a security and type, ascending.
+    /// Returns the connections that receive pushes of this type for a security, in ascending order.
     pub fn recipients(&self, symbol: &Symbol, kind: SubType) -> impl Iterator<Item = ConnectionId> {
         let subscribers = self.securities.get(symbol).map_or(&[][..], Vec::as_slice);
         subscribers.iter().filter(move |s| s.gets(kind)).map(|s| s.connection)
     }
 
-    /// The securities that some connection is subscribed to or waits for, ascending.
+    /// Returns the securities with an active or pending subscription, sorted by symbol.
     pub fn symbols(&self) -> impl Iterator<Item = &Symbol> {
         self.securities.keys()
     }
@@ -219,7 +222,8 @@ impl Registry {
         if types.is_empty() {
             return self.subscriber(connection, symbol).map_or(SubTypes::NONE, |s| s.types);
         }
-        // Symbols share their text, so connections take that of the first subscriber.
+        // Clones of a symbol share its text, so all connections store clones of the first
+        // subscriber's symbol.
         let symbol = match self.securities.get_key_value(symbol) {
             Some((known, _)) => known.clone(),
             None => symbol.clone(),
@@ -260,7 +264,7 @@ impl Subscriber {
 }
 
 impl State {
-    /// The state after another request: a subscription does not become a wait again.
+    /// Returns the state after another request. An active subscription never becomes pending again.
     fn then(self, next: State) -> State {
         match (self, next) {
             (State::Subscribed, _) | (_, State::Subscribed) => State::Subscribed,
@@ -270,7 +274,8 @@ impl State {
     }
 }
 
-/// Inserts, with room for a quarter more: doubling would leave a third of all memory unused.
+/// Inserts a value, growing a full list by a quarter. Doubling the capacity would leave a third of
+/// all memory unused.
 fn insert<T>(list: &mut Vec<T>, place: usize, value: T) {
     if list.len() == list.capacity() {
         list.reserve_exact(list.len() / 4 + 1);

@@ -1,5 +1,5 @@
-//! The pushes of one security under a set clock, as a function of its stored candles and a window
-//! of time.
+//! Pushes of one security under a simulated clock, computed from its stored candles for a time
+//! window.
 
 use market::{Candle, Candles, Date, Session, Symbol, Timestamp, Venue};
 
@@ -8,24 +8,25 @@ use crate::publish::{Published, Update, end_of_day, opening};
 use crate::push::{Board, Figures, Push, QuotePush};
 use crate::sequence::Sequence;
 
-/// No candle acts later than this many seconds after its stamp: tails are at most an hour long.
+/// Maximum time between a candle's stamp and its completion, in seconds. A tail lasts at most one
+/// hour.
 const ACTS_WITHIN: i64 = 3_600;
 const DAY: i64 = 86_400;
 
-/// The stored candles of one security.
+/// Stored candles of one security, from which its pushes are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Replay<'a> {
     pub symbol: &'a Symbol,
     pub board: Board,
     pub venue: &'a Venue,
-    /// One-minute candles of all sessions, ascending. The trading days that a window touches must
-    /// be complete.
+    /// One-minute candles of all sessions in ascending order. Every trading day that overlaps a
+    /// requested window must be complete.
     pub minutes: &'a Candles,
-    /// Daily candles, ascending.
+    /// Daily candles in ascending order.
     pub days: &'a Candles,
 }
 
-/// Pushes that are sent at one instant.
+/// Pushes of one security that are due at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
     pub at: Timestamp,
@@ -34,38 +35,38 @@ pub struct Due {
     pub pushes: Vec<Push>,
 }
 
-/// The order of pushes at one instant. Within a phase, securities are sorted by symbol.
+/// Order of pushes that are due at the same time. Within a phase, pushes are sorted by symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Minutes that are complete.
+    /// A one-minute candle is complete.
     Acts,
-    /// Minutes that begin.
+    /// A one-minute candle opens.
     Opens,
     EndOfDay,
 }
 
-/// A candle and the instant at which it is published.
+/// A candle and the time at which it is published.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     at: Timestamp,
     phase: Phase,
     candle: Candle,
-    /// The row of `minutes`; unused at the end of a day.
+    /// Row in `minutes`. Unused for daily candles.
     row: usize,
 }
 
-/// The figures of a session up to a row, so that consecutive rows need no fold.
+/// Accumulated figures of a session, so that consecutive rows need not be folded again.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     day: Date,
     figures: Option<Figures>,
-    /// The first row that is not in the figures.
+    /// First row that is not included in `figures`.
     next: usize,
 }
 
 impl Replay<'_> {
-    /// The pushes after one instant up to another, inclusive, in order. Two windows that meet give
-    /// the same pushes as one over both.
+    /// Returns the pushes due after `after` and up to `until`, inclusive, in order. Two adjacent
+    /// windows return the same pushes as one window that covers both.
     pub fn between(&self, after: Timestamp, until: Timestamp) -> Vec<Due> {
         let mut lanes: [Option<Lane>; Session::ALL.len()] = [None; Session::ALL.len()];
         let mut instant = None;
@@ -91,8 +92,9 @@ impl Replay<'_> {
         dues
     }
 
-    /// The first push for a connection that subscribes at an instant: the last quote push up to
-    /// then, without growth, of the sessions that `sees` admits. `None` if there was none.
+    /// Returns the first push for a connection that subscribes at `at`: the last quote push up to
+    /// that time, without growth, in a session that `sees` accepts. Returns `None` if no such quote
+    /// was pushed.
     pub fn latest(&self, at: Timestamp, sees: impl Fn(Session) -> bool) -> Option<QuotePush> {
         let rows = self.minutes.time.partition_point(|time| *time <= at.0);
         let acted = |row: &usize| {
@@ -113,7 +115,7 @@ impl Replay<'_> {
         quotes.last().map(QuotePush::first)
     }
 
-    /// The events after an instant up to another, in order.
+    /// Returns the events after `after` and up to `until`, inclusive, in order.
     fn events(&self, after: Timestamp, until: Timestamp) -> Vec<Event> {
         let is_due = |event: &Event| after < event.at && event.at <= until;
         let first = after.0.saturating_sub(ACTS_WITHIN);
@@ -133,13 +135,14 @@ impl Replay<'_> {
         events
     }
 
-    /// The ends of the stored days after an instant up to another, ascending.
+    /// Returns the daily candles whose trading day ends after `after` and up to `until`, inclusive,
+    /// each with the end of its day, in ascending order.
     fn ends(
         &self,
         after: Timestamp,
         until: Timestamp,
     ) -> impl DoubleEndedIterator<Item = (Timestamp, Candle)> {
-        // A day ends at most 24 hours after its stamp, which is its midnight.
+        // A trading day ends at most 24 hours after its candle's stamp, which is midnight.
         let row = |time: i64| self.days.time.partition_point(|stamp| *stamp < time);
         let rows = row(after.0.saturating_sub(DAY))..row(until.0);
         let ends = rows.filter_map(|row| self.days.get(row)).filter_map(|candle| {
@@ -149,7 +152,7 @@ impl Replay<'_> {
         ends.filter(move |(end, _)| after < *end && *end <= until)
     }
 
-    /// The pushes of a minute that begins or is complete.
+    /// Returns the pushes of a one-minute candle that opens or completes.
     fn minute(
         &self,
         event: &Event,

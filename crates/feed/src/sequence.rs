@@ -1,11 +1,12 @@
-//! Sequence numbers: strictly growing for each security and command, also over reconnects, because
-//! clients discard a push whose number is not larger than the last one.
+//! Sequence numbers of pushes. The numbers increase strictly for each security and command, even
+//! across reconnects, because clients discard a push whose number is not greater than the previous
+//! number.
 
 use market::Timestamp;
 
 const MICROSECONDS: i64 = 1_000_000;
 
-/// The last sequence numbers of one security, one for each command.
+/// Last sequence number of each command for one security.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sequence {
     pub quote: i64,
@@ -13,15 +14,16 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// The numbers before an instant of a set clock: the first push gets a million times the
-    /// instant. Equal runs have equal numbers.
+    /// Returns the numbers before the pushes at `instant` of a simulated clock. The first push is
+    /// numbered with the instant in microseconds, so replaying an instant produces the same
+    /// numbers.
     pub fn at_set_clock(instant: Timestamp) -> Sequence {
         let last = instant.0.saturating_mul(MICROSECONDS).saturating_sub(1);
         Sequence { quote: last, trades: last }
     }
 
-    /// The same numbers before a commit at this time of the machine clock, in microseconds: the
-    /// next push gets at least that.
+    /// Returns the numbers before a commit at `microseconds` of the machine clock. The next number
+    /// is at least `microseconds`, and greater than all previous numbers.
     pub fn at_machine_clock(self, microseconds: i64) -> Sequence {
         let least = microseconds.saturating_sub(1);
         Sequence { quote: self.quote.max(least), trades: self.trades.max(least) }

@@ -73,7 +73,8 @@ fn name(symbol: usize) -> Result<Symbol, Box<dyn std::error::Error>> {
     Ok(format!("T{symbol}.US").parse()?)
 }
 
-/// Returns the start times of `count` consecutive minutes of regular trading, from 2005-01-03 on.
+/// Returns the start times, in Unix seconds, of `count` consecutive one-minute candles of regular
+/// US trading, from 2005-01-03 on.
 fn minutes(venues: &Venues, count: usize) -> Vec<i64> {
     let us = venues.of(Market::Us);
     let mut date = market::Date::constant(2005, 1, 3);

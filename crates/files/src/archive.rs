@@ -15,17 +15,18 @@ use zip::{CompressionMethod, ZipArchive};
 
 /// Maximum number of files in an archive.
 const ENTRIES_MAX: usize = 10_000;
-/// Maximum size of the directory in bytes, enough for [`ENTRIES_MAX`] long names.
+/// Maximum size of an archive's directory in bytes, enough for [`ENTRIES_MAX`] files with long
+/// names.
 const DIRECTORY_MAX: u64 = 8 << 20;
-/// Maximum compression ratio. Tables shrink to between a fifth and a tenth; deflate itself reaches
-/// about 1,000.
+/// Maximum compression ratio. Tables compress 5 to 10 times; deflate allows about 1,000 times.
 pub(crate) const RATIO_MAX: u64 = 200;
 /// Unpacked size in bytes up to which the compression ratio is not limited.
 const RATIO_FROM: u64 = 1 << 20;
 /// Maximum total unpacked size of an archive, in bytes.
 const UNPACKED_MAX: u64 = 64 << 30;
-/// Bytes to search for the end of the archive. At least what the `zip` crate searches: the end
-/// record, a comment of 64 KiB, and the ZIP64 locator before them.
+/// Number of bytes at the end of a file that are searched for the ZIP end record. Covers the range
+/// that the `zip` crate searches: the end record, a comment of up to 64 KiB, and the ZIP64 locator
+/// before the end record.
 const TAIL_LENGTH: u64 = 1 << 17;
 
 #[derive(Debug, thiserror::Error)]
@@ -69,11 +70,12 @@ pub(crate) struct Entry {
     pub packed: u64,
     /// Uncompressed size in bytes, according to the directory.
     pub size: u64,
-    /// Offset of the compressed data.
+    /// Offset of the compressed data in the archive, in bytes.
     at: u64,
 }
 
-/// Returns the tables in an archive, sorted by name.
+/// Returns the tables in an archive, sorted by name. Returns an error if there are none, or if the
+/// archive is a spreadsheet.
 pub(crate) fn tables(file: &File) -> Result<Vec<Entry>, ArchiveError> {
     let mut entries = entries(file)?;
     if entries.iter().any(|entry| entry.name == "[Content_Types].xml") {
@@ -181,7 +183,8 @@ pub(crate) fn unpacked_max(packed: u64) -> u64 {
     packed.saturating_mul(RATIO_MAX).clamp(RATIO_FROM, UNPACKED_MAX)
 }
 
-/// Refuses archives with decompression bombs.
+/// Returns an error if the archive is a decompression bomb, according to the sizes in its
+/// directory.
 fn check(entries: &[Entry]) -> Result<(), ArchiveError> {
     let unpacked = entries.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.size));
     if unpacked > UNPACKED_MAX {
@@ -197,7 +200,8 @@ fn check(entries: &[Entry]) -> Result<(), ArchiveError> {
 }
 
 impl Entry {
-    /// Returns a reader of the uncompressed file. `counted` wraps the reader of the archive.
+    /// Returns a reader of the uncompressed file. `counted` wraps the reader of the compressed
+    /// bytes.
     pub(crate) fn open<R: Read + Send + 'static>(
         &self,
         mut file: File,

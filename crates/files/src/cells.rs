@@ -2,11 +2,11 @@
 
 use crate::REJECTED_TEXT_MAX;
 
-/// The cells of one line. Reuse it for the next line to reuse its buffers.
+/// The cells of one line. Can be reused for the next line without new allocations.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
     bounds: Vec<(usize, usize)>,
-    /// The line without quotes, if it has any.
+    /// The line with its quotes removed. Valid only if `quoted` is set.
     unquoted: Vec<u8>,
     quoted: bool,
 }

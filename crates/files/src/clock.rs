@@ -28,7 +28,8 @@ pub(crate) enum DayOf {
     Utc,
     /// The instant is used unchanged. The caller rejects instants other than local midnight.
     Stamp,
-    /// The local date, at any time of day. Chosen if the user has set the period to days.
+    /// The local date of the instant, whatever its time of day. Chosen if the user has set the
+    /// period to days.
     Local,
 }
 
@@ -36,7 +37,7 @@ pub(crate) enum DayOf {
 pub(crate) struct Reading {
     pub grain: Grain,
     pub unit: Unit,
-    /// `None` if no date in the file needs it.
+    /// Order of month and day in dates like `11/5/2019`; `None` if the file has no such dates.
     pub order: Option<DateOrder>,
     pub day_of: DayOf,
     pub stamp: Stamp,
@@ -99,8 +100,9 @@ impl Clock {
         }
     }
 
-    /// Resolves a number by its unit and an ambiguous date by its order. Other times are returned
-    /// unchanged.
+    /// Resolves a number by the file's unit, and an ambiguous date by the file's date order.
+    /// Returns other times unchanged. Fails for fractions of a second and instants outside 1900 to
+    /// 2100.
     #[inline]
     pub(crate) fn settle(
         &mut self,
@@ -130,7 +132,7 @@ impl Clock {
             (time, _) => time,
         };
         match settled {
-            // Instants outside 1900 to 2100 are refused; no supported exchange has data for them.
+            // No supported exchange has data before 1900, and times after 2100 are errors.
             RawTime::Instant(at) if !(-2_208_988_800..4_102_444_800).contains(&at) => Err(TimeFault::Range),
             settled => Ok(settled),
         }

@@ -113,8 +113,9 @@ impl TextCells for ColumnTable {
     }
 }
 
-/// Rewrites column names of yfinance's two header levels, which pandas joins as `('Close',
-/// 'AAPL')`, to the first level. Returns the ticker, or an error if there are several.
+/// Replaces column names of yfinance's two header levels, which pandas joins as `('Close',
+/// 'AAPL')`, by the first level. Returns the ticker, `None` if no name has two levels, or an error
+/// if there are several tickers.
 fn two_levels(names: &mut [String]) -> Result<Option<String>, Problem> {
     let mut symbol: Option<String> = None;
     for name in names {

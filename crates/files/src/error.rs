@@ -73,7 +73,7 @@ pub enum Problem {
          and longer ones are derived from them"
     )]
     OddMinutes(i64),
-    /// The steps fit an importable period, and other periods as well.
+    /// The intervals between rows fit an importable period, but may also belong to a longer one.
     #[error(
         "looks like {} candles, but many rows are further apart; pass --period {} if that is what they are",
         period::name(*.0), .0
@@ -121,7 +121,7 @@ pub enum Problem {
     /// The Parquet reader panicked.
     #[error("this file is damaged: it cannot be read as Parquet")]
     Damaged,
-    /// The source may be a closed pipe.
+    /// The output could not be encoded or written, for example because a pipe was closed.
     #[error("cannot encode: {0}")]
     Encode(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

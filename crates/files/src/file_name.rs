@@ -198,7 +198,7 @@ const TICKER_LENGTH: usize = 7;
 /// word.
 fn is_filler(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    // Such as 1m, 5min, 2024, 20240102, 09 or 1d.
+    // Matches words such as `1m`, `5min`, `2024`, `20240102`, `09` and `1d`.
     let counts = digits > 0 && word.starts_with(|c: char| c.is_ascii_digit());
     counts || is_one_of(word, &VENDORS) || is_one_of(word, &WORDS) || Region::parse(word).is_some()
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use crate::spelling::Spelling;
 use crate::{COLUMNS_MAX, Field, Problem, ReadOptions, Stamp};
 
-/// The vendor of a table. It determines the spelling of symbols and whether a minute is stamped
-/// with its start or end.
+/// The vendor of a table. It determines the spelling of symbols and whether a minute candle is
+/// stamped with its start or its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vendor {
     /// Our own columns, or any table with plain column names.
@@ -51,8 +51,8 @@ impl Vendor {
         }
     }
 
-    /// Returns whether the vendor stamps a minute with its start or its end. Chinese vendors use
-    /// the end: the first minute of a day is 09:31 and the last one is the close.
+    /// Returns whether the vendor stamps a minute candle with its start or its end. Chinese vendors
+    /// use the end: the first candle of a day is stamped 09:31, and the last candle with the close.
     pub(crate) fn stamp(self) -> Stamp {
         match self {
             Vendor::Tushare | Vendor::Futu | Vendor::Eastmoney => Stamp::End,
@@ -112,14 +112,15 @@ pub(crate) enum Kind {
         vendor: Vendor,
         columns: TradeColumns,
     },
-    /// Names and indexes of the known columns; `records.rs` defines them.
+    /// Names and indexes of the columns that `records.rs` can read.
     Securities(Vec<(&'static str, usize)>),
     Actions(Vec<(&'static str, usize)>),
     Margins(Vec<(&'static str, usize)>),
 }
 
 const SYMBOL: &[&str] = &["symbol", "ticker", "ts_code", "code", "s", "sym", "股票代码", "代码"];
-/// In order of preference: a table with both `datetime` and `date` uses `datetime`.
+/// Names of time columns, in order of preference: a table with both `datetime` and `date` uses
+/// `datetime`.
 const TIME: &[&str] = &[
     "window_start",
     "timestamp",
@@ -140,7 +141,8 @@ const OPEN: &[&str] = &["open", "o", "开盘", "开盘价"];
 const HIGH: &[&str] = &["high", "h", "最高", "最高价"];
 const LOW: &[&str] = &["low", "l", "最低", "最低价"];
 const CLOSE: &[&str] = &["close", "c", "close/last", "收盘", "收盘价"];
-/// The close of a table that also has open, high and low; otherwise the price of a trade.
+/// Names of a column that holds the close in a table with open, high and low, and the trade price
+/// in other tables.
 const PRICE_AS_CLOSE: &[&str] = &["price"];
 const VOLUME: &[&str] = &["volume", "vol", "v", "vol.", "成交量"];
 const TURNOVER: &[&str] = &["turnover", "amount", "成交额"];
@@ -151,7 +153,7 @@ const TRADE_VOLUME: &[&str] = &["volume", "vol", "v", "size", "qty", "quantity",
 const DIRECTION: &[&str] = &["direction", "side", "买卖方向"];
 const TYPE: &[&str] = &["trade_type", "type", "成交类型"];
 
-/// Returns the column names of a field.
+/// Returns the known column names of a field.
 fn names_of(field: Field) -> &'static [&'static str] {
     match field {
         Field::Symbol => SYMBOL,
@@ -170,7 +172,7 @@ fn names_of(field: Field) -> &'static [&'static str] {
     }
 }
 
-/// Returns the candle field of a column name.
+/// Returns the candle field with this column name, or `None` if the name is unknown.
 pub(crate) fn field_of(name: &str) -> Option<Field> {
     let name = normal(name);
     let fields =
@@ -178,12 +180,12 @@ pub(crate) fn field_of(name: &str) -> Option<Field> {
     fields.into_iter().find(|field| names_of(*field).contains(&name.as_str()))
 }
 
-/// Returns the time columns of a table.
+/// Returns the time columns of a table, or `None` if it has none.
 pub(crate) fn time_columns(names: &[String], options: &ReadOptions) -> Option<TimeColumns> {
     Header::new(names, options).time()
 }
 
-/// Returns the vendor of a table.
+/// Returns the vendor of a table, recognised by its column names.
 pub(crate) fn vendor_of(names: &[String], options: &ReadOptions) -> Vendor {
     Header::new(names, options).vendor()
 }
@@ -311,13 +313,13 @@ impl Header<'_> {
         let place = self.first(&[&normal(column)]).or_else(by_field);
         let place = place.ok_or_else(|| Problem::Map(column.to_owned()))?;
         if let Some(name) = self.normal.get_mut(place) {
-            // No known column name begins with a space.
+            // No known column name begins with a space, so this column is no longer found.
             name.insert(0, ' ');
         }
         Ok(())
     }
 
-    /// Returns the columns of a candle table, or the names of the missing ones.
+    /// Returns the columns of a candle table, or the names of the required fields without a column.
     fn candles(&self) -> Result<Result<CandleColumns, Vec<&'static str>>, Problem> {
         let mut missing = Vec::new();
         let is_price_close = [OPEN, HIGH, LOW].iter().all(|names| self.first(names).is_some());

@@ -28,7 +28,8 @@ pub struct Position {
 pub(crate) trait TableRows {
     type Row;
 
-    /// Returns the index of the symbol column, used to report the symbol of rejected rows.
+    /// Returns the index of the symbol column, used to report the symbol of rejected rows, or
+    /// `None` if the table has no such column.
     fn symbol_column(&self) -> Option<usize>;
 
     fn of_cells(&mut self, line: &TextLine<'_>) -> Result<Self::Row, RowFault>;
@@ -40,7 +41,7 @@ pub(crate) trait TableRows {
         chunk.push(row, |reason| line.rejected(self.symbol_column(), reason))
     }
 
-    /// Converts a Parquet batch. `first` is the number of its first row.
+    /// Converts a Parquet batch. `first` is the row number, in the file, of the batch's first row.
     fn of_batch(&mut self, batch: &Batch<'_>, first: u64) -> Result<RawChunk<Self::Row>, Problem>;
 }
 
@@ -87,7 +88,7 @@ impl<'a> TextLine<'a> {
     }
 }
 
-/// The source of the rows.
+/// A table's rows, by file type.
 #[derive(Debug)]
 pub(crate) enum Input {
     Text(TextRows),
@@ -115,8 +116,9 @@ impl Input {
         }
     }
 
-    /// Reads chunks until `is_enough` returns true for the number of rows so far, or the sample is
-    /// full.
+    /// Reads chunks until `is_enough` returns true for the number of valid rows so far, until
+    /// [`SAMPLE_ROWS_MAX`] rows have been read, or to the end of the file. Returns an error if the
+    /// table has no rows.
     pub(crate) fn sample<T: TableRows>(
         &mut self,
         rows: &mut T,

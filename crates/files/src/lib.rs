@@ -1,11 +1,11 @@
-//! Reads tables of many vendors and writes our own: CSV (plain, gzip, zstd, in ZIP archives) and
-//! Parquet in; CSV, Parquet and Arrow IPC out.
+//! Reads tables of many vendors, as CSV (plain, gzip, zstd or in ZIP archives) or Parquet, and
+//! writes our own tables as CSV, Parquet or Arrow IPC.
 //!
 //! A table is recognised by its header: candles of a dozen vendors, single trades, securities,
 //! corporate actions, or margin factors. Values are parsed to exact integers and instants.
 //! Unreadable rows are returned with their line and a reason, and reading continues. The crate does
 //! not depend on stores, blocks or trading rules: the caller decides whether a price range, a
-//! session or a duplicate is acceptable. It opens only the given files and reads no clock.
+//! session or a duplicate is acceptable. The crate opens only the given files and reads no clock.
 //!
 //! Start with [`open`] and [`CandleReader`]. `header.rs` determines the meaning of columns
 //! (`text_header.rs` without a header, `wide.rs` for several symbols side by side), `clock.rs`
@@ -72,7 +72,7 @@ pub const RECORDS_MAX: usize = 1_000_000;
 /// Maximum number of rows in a [`CandleBatch`] or [`TradeBatch`]. A table with several symbols side
 /// by side may exceed it by the rows of its last line.
 pub const BATCH_ROWS: usize = 4 * 1024;
-/// Maximum number of rejected rows held in memory. Further ones are only counted.
+/// Maximum number of rejected rows held in memory. Further rejected rows are only counted.
 pub const REJECTED_MAX: usize = 10_000;
 /// Maximum length of a rejected row's text in a report, in characters.
 pub const REJECTED_TEXT_MAX: usize = 500;

@@ -17,7 +17,7 @@ pub(crate) fn of_table(
     if let Some(mark) = options.decimal {
         return Ok(mark);
     }
-    // Cells are separated by commas and not quoted, so none contains a comma.
+    // In a table with comma delimiters and no quotes, no cell can contain a decimal comma.
     if delimiter == b',' && !lines.has_quotes() {
         return Ok(DecimalMark::Point);
     }

@@ -7,7 +7,8 @@ use market::{DECIMALS_MAX, DecimalError, parse_scaled};
 use crate::written::plain;
 use crate::{DecimalMark, Ratio, Scale};
 
-/// The reason why a cell is invalid. Small and `Copy`, because columns may hold millions.
+/// The reason why a cell is invalid. Small and `Copy`, because a file may have millions of invalid
+/// cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Empty,
@@ -53,7 +54,7 @@ pub(crate) enum Number<'a> {
     Decimal(i128, i8),
 }
 
-/// Parses numbers with the user's factors, and counts the unusual ones.
+/// Parses numbers, applies the user's factors, and counts rounded, widened and abbreviated values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     pub scale: Scale,
@@ -74,7 +75,7 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// 2^52: below this, doubles are less than one unit apart, so that distinct integers divided by the
 /// unit give distinct doubles.
 const DISTINCT: f64 = EXACT / 2.0;
-/// Number of decimals before a factor is applied.
+/// Number of decimals of intermediate values, before a factor is applied.
 const WORKING: u32 = 12;
 
 impl Numbers {
@@ -82,7 +83,8 @@ impl Numbers {
         Numbers { scale, ..Numbers::default() }
     }
 
-    /// Fast path for text; `None` if the decimal mark is a comma.
+    /// Parses plain decimal text to millionths. Returns `None` if the text needs the general path,
+    /// as with a decimal comma.
     #[inline]
     fn plain_millionths(&self, text: &[u8]) -> Option<i64> {
         match self.mark {
@@ -203,7 +205,8 @@ fn working(number: Number<'_>) -> Result<(i128, bool), Fault> {
             Ok(parse_scaled(text, WORKING)?)
         }
         Number::Int(value) => Ok((i128::from(value) * 10i128.pow(WORKING), true)),
-        // The shortest decimal that rounds to a float is the one it was parsed from.
+        // A float is converted to the shortest decimal that rounds to it, which is usually the
+        // decimal that it was parsed from.
         Number::Double(value) if value.is_nan() => Err(Fault::Empty),
         Number::Double(value) => Ok(parse_scaled(value.to_string().as_bytes(), WORKING)?),
         Number::Single(value) if value.is_nan() => Err(Fault::Empty),
@@ -233,7 +236,8 @@ pub(crate) fn divide(value: i128, by: i128) -> i128 {
     if rest >= by - rest { whole + value.signum() } else { whole }
 }
 
-/// Fast path for most prices: digits with at most one point, short enough for 64 bits.
+/// Parses a price to millionths. Returns `None` unless the text has only digits and at most one
+/// point, no more than six decimals, and fits in 64 bits.
 fn plain_millionths(text: &[u8]) -> Option<i64> {
     if text.is_empty() || text.len() > 18 {
         return None;
@@ -282,13 +286,15 @@ pub(crate) fn millionths_of_large(value: f64) -> Option<i128> {
     })
 }
 
-/// Fast path for decimals with at most six places.
+/// Converts a decimal with up to six places to millionths, or returns `None` if it has more places
+/// or overflows.
 fn millionths_of_decimal(value: i128, scale: i8) -> Option<i128> {
     let power = *POWERS.get(usize::try_from(scale).ok()?)?;
     value.checked_mul(power.into())
 }
 
-/// Converts a single-precision float to millionths by its shortest decimal text.
+/// Converts a single-precision float to millionths by its shortest decimal. Returns `None` if that
+/// has more than six places, or if the value is 2^24 or more.
 fn millionths_of_single(value: f32) -> Option<i64> {
     const SINGLE_EXACT: f64 = 16_777_216.0;
     let wide = f64::from(value);
@@ -306,13 +312,13 @@ fn millionths_of_single(value: f32) -> Option<i64> {
     None
 }
 
-/// Returns the value of a number that is a single printed as a double: Yahoo serves 185.64 as
-/// 185.63999938964844. Only one double in half a billion is a single by chance, so the number is
-/// parsed as the single's decimal.
+/// Returns the value, in millionths, of a number that is a single-precision float printed as a
+/// double: Yahoo serves 185.64 as 185.63999938964844. Only one double in half a billion equals a
+/// single by chance. Returns `None` for other numbers.
 fn single_behind(number: Number<'_>) -> Option<i64> {
     let value = match number {
         Number::Double(value) => value,
-        // A shorter number is not an expanded double.
+        // An expanded double has at least 12 characters.
         Number::Text(text) if text.len() >= 12 && text.contains(&b'.') => {
             std::str::from_utf8(text).ok()?.parse().ok()?
         }
@@ -356,8 +362,8 @@ mod tests {
         assert_eq!(numbers.price(Number::Double(185.639_999_389_648_44)), Ok(185_640_000));
         assert_eq!(numbers.price(Number::Text(b"185.63999938964844")), Ok(185_640_000));
         assert_eq!((numbers.widened, numbers.rounded), (2, 0));
-        // The first is not a single and is rounded; the second is a single with more than six
-        // decimals.
+        // `185.6399993896` is not a single and is rounded. `0.0009765625` is a single, but has more
+        // than six decimals.
         assert_eq!(numbers.price(Number::Text(b"185.6399993896")), Ok(185_639_999));
         assert_eq!(numbers.price(Number::Text(b"0.0009765625")), Ok(977));
         assert_eq!((numbers.widened, numbers.rounded), (2, 2));

@@ -121,7 +121,7 @@ impl Rows {
         Ok(Rows::of(columns, vendor, symbols, Vec::new(), options))
     }
 
-    /// Creates the rows of a table with several symbols side by side.
+    /// Creates the row converter for a table with several symbols side by side.
     fn side_by_side(
         wide: &[WideColumn],
         names: &[String],

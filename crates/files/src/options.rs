@@ -4,16 +4,19 @@ use market::{Grain, Region, Symbol, parse_scaled};
 
 use crate::{DecimalMark, TimeFormat};
 
-/// The user's settings, which override the file. The default sets nothing.
+/// Settings of the user, which override what is detected in the file. By default, everything is
+/// detected.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Minutes, days, or an importable coarse grain. Inferred from the first rows if `None`.
+    /// The candles' period: one minute, one day, or an importable coarse grain. Inferred from the
+    /// first rows if `None`.
     pub period: Option<Grain>,
-    /// Region of tickers without one.
+    /// Region of tickers that are written without a region.
     pub region: Option<Region>,
-    /// The security of a file without a symbol column. If `None`, it is taken from the file's name.
+    /// The security of a file without a symbol column. If `None`, the symbol is taken from the
+    /// file's name.
     pub symbol: Option<Symbol>,
-    /// Column names set by the user; they take precedence over the header.
+    /// Column names set by the user, which take precedence over the recognised names.
     pub map: Vec<(Field, String)>,
     /// Names of columns that are treated as absent.
     pub ignored: Vec<String>,
@@ -122,7 +125,7 @@ impl Field {
     }
 }
 
-/// A parsed `--map time=when,close=last,notes=-`: mapped columns, and ignored ones.
+/// A parsed `--map time=when,close=last,notes=-`: mapped and ignored columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnMap {
     pub fields: Vec<(Field, String)>,

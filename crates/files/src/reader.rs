@@ -48,7 +48,7 @@ pub struct CandleReader {
     clock: Clock,
     reading: Reading,
     judged: JudgedPeriod,
-    /// `None` if the user has set the period.
+    /// Checks the period of the rows after the sample. `None` if the user has set the period.
     watch: Option<Watch>,
     times: TimesAre,
     pending: VecDeque<RawChunk<RawRow>>,
@@ -96,14 +96,15 @@ impl CandleReader {
         self.judged
     }
 
-    /// Checks the period of the rows returned since the last check. The reader calls this after
-    /// every few thousand rows and at the end; callers must call it before they store rows.
+    /// Checks the period of the rows returned since the last check. The reader calls this method
+    /// after every few thousand rows and at the end of the file; callers must call it before they
+    /// store rows.
     pub fn check_period(&mut self) -> Result<(), FileError> {
         let Some(watch) = &mut self.watch else { return Ok(()) };
         watch.judge(self.rows.symbols.symbols()).map_err(|problem| problem.at(&self.path))
     }
 
-    /// Returns the grain in which the rows are stored.
+    /// Returns the grain as which the rows are stored.
     pub fn grain(&self) -> Grain {
         self.reading.grain
     }
@@ -112,7 +113,7 @@ impl CandleReader {
         self.rows.vendor
     }
 
-    /// Returns how the table was interpreted.
+    /// Returns how the table was interpreted, for display to the user.
     pub fn understood(&self) -> Understood {
         Understood {
             vendor: self.rows.vendor,
@@ -127,13 +128,13 @@ impl CandleReader {
         }
     }
 
-    /// Returns the symbols so far, in order of appearance. [`CandleRow::symbol`] is an index into
-    /// them.
+    /// Returns the symbols found so far, in order of appearance. [`CandleRow::symbol`] is an index
+    /// into this slice.
     pub fn symbols(&self) -> &[Symbol] {
         self.rows.symbols.symbols()
     }
 
-    /// Returns notes for the user about this file. They are complete after the last batch.
+    /// Returns notes for the user about this file. The list is complete after the last batch.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
         let numbers = &self.rows.numbers;
@@ -198,7 +199,7 @@ impl CandleReader {
         let RawChunk { rejected, omitted, .. } = chunk;
         let mut batch = CandleBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected, omitted };
         let already = batch.rejected.len();
-        // Consecutive rows mostly have the same symbol, so its market is cached.
+        // Consecutive rows mostly have the same symbol, so the last symbol's market is cached.
         let mut last = None;
         for row in &chunk.rows {
             let (_, market) = match last {
@@ -233,7 +234,7 @@ impl CandleReader {
     }
 }
 
-/// Returns notes about guesses other than the period.
+/// Returns notes about everything that was guessed, except the period.
 fn guesses(rows: &Rows, options: &ReadOptions) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(symbol) = &rows.guessed {

@@ -33,7 +33,7 @@ impl<T> Records<T> {
     }
 }
 
-/// The fields of one security; `None` if the file has no value.
+/// One row of a securities table. A field is `None` if the file has no value for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecurityRow {
     pub line: u64,
@@ -50,7 +50,7 @@ pub struct SecurityRow {
     pub total_shares: Option<i64>,
     pub circulating_shares: Option<i64>,
     pub hk_shares: Option<i64>,
-    /// Decimals, validated but stored verbatim.
+    /// Decimal text, validated but stored verbatim, as are the next three fields.
     pub eps: Option<String>,
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
@@ -332,12 +332,12 @@ fn action(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<ActionRow
     Ok(ActionRow { line, symbol, action, pay_date })
 }
 
-/// Truncates the text of a cell for an error message.
+/// Truncates a cell to 40 characters for an error message.
 fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Parses a split ratio, new shares to old ones: `2`, `1/10`, `2:1` or `2-for-1`.
+/// Parses a split ratio (new shares per old share): `2`, `1/10`, `2:1` or `2-for-1`.
 fn parse_split(text: &str) -> Result<Amount, String> {
     let lower = text.to_ascii_lowercase();
     let pair = ["-for-", " for ", ":"].iter().find_map(|between| lower.split_once(between));

@@ -7,16 +7,17 @@ use crate::spelling::SymbolFault;
 use crate::time::{RawTime, TimeFault};
 use crate::{Problem, REJECTED_MAX};
 
-/// One row of a candle table. The caller must check that it is a valid candle.
+/// One row of a candle table. The caller must check that the row is a valid candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandleRow {
     /// Index into [`CandleReader::symbols`](crate::CandleReader::symbols).
     pub symbol: u32,
     /// Line of a text file or row of a Parquet file, starting at 1.
     pub line: u64,
-    /// Start of the minute, or local midnight of the day.
+    /// Start of a minute candle, or local midnight for a daily candle.
     pub time: Timestamp,
-    /// The session according to the file; `None` if it has none.
+    /// The trading session according to the file; `None` if the file has no readable session for
+    /// the row.
     pub session: Option<Session>,
     pub open: Price,
     pub high: Price,
@@ -35,7 +36,7 @@ pub struct Rejected {
     pub reason: String,
 }
 
-/// A batch of rows, of candles or of trades.
+/// A batch of candle or trade rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowBatch<R> {
     pub rows: Vec<R>,
@@ -128,7 +129,7 @@ impl<R> RawChunk<R> {
         RawChunk { rows: Vec::with_capacity(rows), rejected: Vec::new(), omitted: 0, consumed: 0 }
     }
 
-    /// Appends a row. If it could not be parsed, `rejected` builds its report entry.
+    /// Appends a row. If the row could not be parsed, `rejected` builds its report entry.
     #[inline]
     pub(crate) fn push(
         &mut self,

@@ -33,7 +33,7 @@ pub(crate) fn read_sample(
     let mut seen = Vec::with_capacity(rows.len());
     for row in rows {
         let market = symbols.market(row.symbol);
-        // A single invalid time is that row's error; the row is rejected when it is read.
+        // Rows with an invalid time are skipped here, and rejected when they are read.
         let Ok(time) = clock.settle(unit, order, row.time) else { continue };
         let (dated, local, utc) = match time {
             RawTime::Date(date) => (true, clock.days().of(date) * DAY, None),
@@ -70,7 +70,7 @@ pub(crate) fn read_sample(
         (true, false) => (Stamps::Dates, DayOf::Stamp),
         (false, _) => (Stamps::Times, DayOf::Stamp),
     };
-    // A UTC midnight means the UTC date, even if the local date is another.
+    // A UTC midnight means the UTC date, even if the local date differs.
     let local = |s: &SampledRow| if day_of == DayOf::Utc { s.utc.unwrap_or(s.local) } else { s.local };
     let mut rows: Vec<Stamp> = seen.iter().map(|s| Stamp { symbol: s.symbol, local: local(s) }).collect();
     let judged = period::judge(&mut rows, stamps, JudgeContext { venues, symbols: symbols.symbols() })?;

@@ -28,9 +28,9 @@ pub enum Format {
 const GROUP_ROWS: usize = 128 * 1024;
 /// Rows per Arrow batch.
 const WRITE_ROWS: usize = 32 * 1024;
-/// Precision of a price column: twelve digits before the point.
+/// Precision of a price column in digits: twelve before the point and six after it.
 const PRICE_DIGITS: u8 = 18;
-/// Precision of a turnover column.
+/// Precision of a turnover column in digits.
 const TURNOVER_DIGITS: u8 = 30;
 const SCALE: i8 = DECIMALS_MAX as i8;
 
@@ -56,7 +56,7 @@ impl Format {
     }
 }
 
-/// An output that is being written.
+/// Writer of the output, by kind of format.
 #[derive(Debug)]
 enum Output<W: Write + Send> {
     Text(BufWriter<W>),

@@ -54,7 +54,7 @@ pub fn tables_in(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     list().map_err(|problem| problem.at(path))
 }
 
-/// Opens a file for reading, or a file in a ZIP archive.
+/// Opens a file, or a file in a ZIP archive, for reading.
 pub fn read_bytes(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     match in_archive(path) {
         None => Ok(Box::new(File::open(path)?)),
@@ -88,7 +88,8 @@ fn first_bytes(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(magic)
 }
 
-/// Returns whether the bytes are the signature of a ZIP archive, which may be empty.
+/// Returns whether the bytes begin with the signature of a ZIP archive, including that of an empty
+/// archive.
 fn begins_as_zip(magic: &[u8]) -> bool {
     magic.starts_with(b"PK\x03\x04") || magic.starts_with(b"PK\x05\x06")
 }
@@ -100,8 +101,9 @@ fn open_entry(file: File, entry: &Entry) -> Result<(Source, u64), Problem> {
     Ok((Source::Text(text_lines(reader, consumed)?), entry.packed))
 }
 
-/// Opens a file and detects its type by its first bytes, because extensions are unreliable:
-/// downloads are often named `.csv` whatever they contain. Returns the source and its size on disk.
+/// Opens a file and detects its type by its first bytes, because extensions are unreliable: many
+/// downloads are named `.csv` whatever they contain. Returns the source and its size on disk in
+/// bytes.
 pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     if let Some(found) = in_archive(path) {
         let (file, entry) = found?;
@@ -306,7 +308,8 @@ impl Lines {
     }
 }
 
-/// Searches 16 bytes at a time; the compiler turns each test into a vector comparison.
+/// Returns the index of the first newline, or `None` if there is none. Searches 16 bytes at a time,
+/// which the compiler turns into a vector comparison.
 fn find_newline(bytes: &[u8]) -> Option<usize> {
     let chunks = bytes.chunks_exact(16);
     let tail = chunks.remainder();

@@ -8,7 +8,7 @@ use crate::SYMBOLS_MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spelling {
-    /// `700.HK`. Tickers without a region need one from the user.
+    /// `700.HK`. For tickers without a region, the user must set one.
     Plain,
     /// `0700.HK`, `600519.SS`, `BRK-B`, `^VIX`. Tickers without a region are US.
     Yahoo,
@@ -86,8 +86,8 @@ impl SymbolTable {
             Some(Some(index)) => index,
             Some(None) => return Err(SymbolFault::Bad(self.parse(text).err().unwrap_or_default())),
             None => {
-                // Invalid symbols count as well, so that a column of random text cannot fill the
-                // memory.
+                // Invalid symbols count towards the limit, so that a column of random text cannot
+                // fill the memory.
                 if self.by_text.len() >= 2 * SYMBOLS_MAX {
                     return Err(SymbolFault::TooMany);
                 }

@@ -29,14 +29,14 @@ pub(crate) struct Rows {
     /// The symbol in `fixed`, if it was guessed.
     pub guessed: Option<Symbol>,
     pub symbol_source: SymbolSource,
-    /// The symbols of a table with several side by side, and the columns of each. Empty for other
-    /// tables.
+    /// The symbols of a table with several symbols side by side, each with its columns. Empty for
+    /// other tables.
     pub wide: Vec<(u32, CandleColumns)>,
     pub numbers: Numbers,
     pub times: Times,
     pub sessions: Sessions,
     pub estimate_turnover: bool,
-    /// The period set by the user.
+    /// The period set by the user; `None` if it is inferred.
     pub period: Option<Grain>,
 }
 
@@ -199,8 +199,8 @@ impl Rows {
         let turnover = match turnover {
             Some(turnover) => turnover,
             None if self.estimate_turnover => {
-                // An unreadable VWAP does not reject the row, because the estimate can do without
-                // it.
+                // An unreadable VWAP does not reject the row, because turnover can also be
+                // estimated from the prices.
                 let vwap = columns.vwap.and_then(|at| self.numbers.price(Number::Text(cell(at))).ok());
                 estimate(vwap, high, low, close, volume)
             }
@@ -214,8 +214,8 @@ impl Rows {
     }
 }
 
-/// Checks Stooq's period column. Stooq's times of day are in Warsaw time without saying so, and
-/// would be mistaken for the market's local time. The user must therefore set the period
+/// Checks Stooq's period column. Stooq's times of day are in Warsaw time, which the file does not
+/// state, and would be mistaken for the market's local time. The user must therefore set the period
 /// explicitly.
 fn check_per(cell: &[u8], report: Option<Grain>) -> Result<(), RowFault> {
     let grain = match cell {

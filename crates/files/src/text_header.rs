@@ -1,4 +1,4 @@
-//! Reads the header of a text table, or guesses the columns without one.
+//! Reads the header of a text table, or guesses the columns if there is no header.
 
 use market::parse_scaled;
 
@@ -33,8 +33,9 @@ pub(crate) enum NamesFrom {
     Guess,
 }
 
-/// Ordered by preference, lowest first: if two are equally frequent in the first line, the later
-/// one wins. The comma is first because it also occurs inside numbers.
+/// Supported delimiters, in ascending order of preference: if two delimiters are equally frequent
+/// in the first line, the later one is used. The comma is first because it also occurs inside
+/// numbers.
 const DELIMITERS: [u8; 4] = [b',', b'|', b'\t', b';'];
 /// Maximum number of blank and comment lines above the header.
 const PREAMBLE_MAX: usize = 100;
@@ -126,7 +127,8 @@ fn two_levels(lines: &mut Lines, mut first: Vec<String>, delimiter: u8) -> Resul
         [one] => Some((*one).to_owned()),
         _ => None,
     };
-    // With one ticker, columns are named by their fields, on whichever level these are.
+    // With one ticker, columns are named by their fields, whichever header level contains the
+    // fields.
     for column in &columns {
         if let Some(name) = first.get_mut(column.place) {
             column.field.as_str().clone_into(name);

@@ -19,7 +19,7 @@ pub enum DateOrder {
 /// The user's time format for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
-    /// `mdy` or `dmy`.
+    /// The order of month and day: `mdy` or `dmy`.
     Order(DateOrder),
     /// A `strptime` pattern such as `%d.%m.%Y %H:%M`.
     Pattern(String),
@@ -34,8 +34,8 @@ impl std::str::FromStr for TimeFormat {
             "dmy" => return Ok(TimeFormat::Order(DateOrder::DayFirst)),
             _ => {}
         }
-        // A pattern that cannot be formatted and parsed back is invalid. Checking it here reports
-        // it before any file is opened.
+        // A pattern is invalid if a formatted time cannot be parsed back. This check reports the
+        // error before any file is opened.
         let some_time = jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
         let written = strtime::format(text, &some_time).ok();
         let is_read_back = |written: String| strtime::parse(text, &written).ok()?.to_date().ok();
@@ -242,7 +242,8 @@ fn is_weekday(word: &str) -> bool {
     named(word, &WEEKDAYS).is_some()
 }
 
-/// Returns the index of a name, given in full or as its first three or four letters.
+/// Returns the index of a name that is given in full or as its first three or four letters, or
+/// `None` if the name is unknown.
 fn named(word: &str, names: &[&str]) -> Option<usize> {
     let lower = word.to_ascii_lowercase();
     let is_short = (3..=4).contains(&lower.len());

@@ -19,7 +19,7 @@ use crate::time::RawTime;
 use crate::time_words::Times;
 use crate::{FileError, Problem, ReadOptions, Rejected};
 
-/// One row of a trade table. The caller must check that it is a valid trade.
+/// One row of a trade table. The caller must check that the row is a valid trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradeRow {
     /// Index into [`TradeReader::symbols`].
@@ -80,13 +80,13 @@ impl TradeReader {
         Ok(TradeReader { path: path.to_path_buf(), input, rows, clock, reading, pending, bytes })
     }
 
-    /// Returns the symbols so far, in order of appearance. [`TradeRow::symbol`] is an index into
-    /// them.
+    /// Returns the symbols found so far, in order of appearance. [`TradeRow::symbol`] is an index
+    /// into this slice.
     pub fn symbols(&self) -> &[Symbol] {
         self.rows.symbols.symbols()
     }
 
-    /// Returns notes for the user about this file. They are complete after the last batch.
+    /// Returns notes for the user about this file. The list is complete after the last batch.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(symbol) = &self.rows.guessed {

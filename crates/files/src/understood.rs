@@ -34,7 +34,7 @@ pub enum SymbolSource {
     FileName,
     /// The file's name is a ticker, and its region was assumed.
     FileNameWithoutRegion,
-    /// One of several words in the file's name.
+    /// The symbol is one of several words in the file's name.
     WordOfFileName,
 }
 
@@ -89,7 +89,7 @@ impl TimesAre {
     }
 }
 
-/// Whether prices are as traded or adjusted by the vendor. Files do not contain this, so it is
+/// Whether prices are as traded or adjusted by the vendor. Files do not state this, so it is
 /// derived from the vendor's conventions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {

@@ -66,7 +66,8 @@ fn of_name(name: &str) -> Option<(String, Field)> {
     }
 }
 
-/// Parses a ticker and a field, in either order.
+/// Parses a ticker and a field name, in either order. Returns `None` unless one text is a field
+/// name and the other may be a ticker.
 fn of_pair(left: &str, right: &str) -> Option<(String, Field)> {
     // A single letter is not a field here: BRK.C is a ticker and not the close of BRK.
     let field = |text: &str| field_of(text).filter(|_| text.trim().chars().count() > 1);

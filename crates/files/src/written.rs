@@ -34,7 +34,7 @@ pub(crate) struct PlainNumber {
     pub is_abbreviated: bool,
 }
 
-/// Longer signs first, because `US$` also ends with `$`.
+/// Currency signs. Longer signs come first, because `US$` also ends with `$`.
 const CURRENCIES: [&str; 8] = ["US$", "HK$", "CN¥", "$", "€", "£", "¥", "￥"];
 /// Suffixes and their powers of ten.
 const MULTIPLES: [(char, u32); 10] =
@@ -88,7 +88,7 @@ fn ungrouped(number: &str, mark: DecimalMark) -> Option<String> {
     Some(if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") })
 }
 
-/// What one price shows about the file's decimal mark.
+/// Evidence from one price for the file's decimal mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MarkSeen {
     Certainly(DecimalMark),

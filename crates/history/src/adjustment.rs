@@ -1,6 +1,6 @@
 //! Adjustment factors of a symbol: one per ex-date, computed from the corporate action and the
-//! previous daily close. The store caches them; otherwise every adjusted query would decode the
-//! closes of all years since its first candle.
+//! previous daily close. The store caches the factors; otherwise every adjusted query would decode
+//! the closes of all years since its first candle.
 
 use block::Block;
 use market::adjust::{Factor, factors as factors_of};
@@ -38,7 +38,7 @@ pub(crate) fn keep_all(batch: &mut Batch<'_>, venues: &Venues) -> Result<(), Sto
         match reckon(batch, venues.of(symbol.market()), &symbol) {
             Ok((factors, _)) => batch.put_factors(&symbol, &write(&factors))?,
             Err(HistoryError::Store(error)) => return Err(error),
-            // The candles are damaged. Queries for them return an error; the import continues.
+            // Damaged candles do not stop the import. Queries for these candles return an error.
             Err(_) => {}
         }
     }
@@ -86,8 +86,8 @@ pub(crate) fn adjust(
     Ok(())
 }
 
-/// Returns the trading day that selects a candle's factor. If the market is closed on that day,
-/// returns the local date of the stamp.
+/// Returns the trading day that selects a candle's factor. Falls back to the local date of the
+/// stamp if the stamp is outside the market's trading days.
 fn trading_day(venue: &Venue, time: i64) -> Date {
     let at = Timestamp(time);
     venue.trading_day(at).unwrap_or_else(|| venue.zone().date(at))
@@ -104,7 +104,7 @@ fn first_instant(venue: &Venue, date: Date) -> Timestamp {
 /// Current format version, stored in the first byte. Any other version is ignored and the factors
 /// are computed instead.
 const VERSION: u8 = 2;
-/// Old format version, whose factors ignored candles before the published floors. Such factors are
+/// Old format version, whose factors ignored candles before the published floors. These factors are
 /// recomputed, but not reported as damage.
 const VERSION_FROM_FLOORS: u8 = 1;
 
@@ -133,7 +133,7 @@ fn read(bytes: &[u8]) -> Option<Vec<Factor>> {
 
 /// Daily closes around a symbol's ex-dates.
 struct Closes {
-    /// Stamps, ascending.
+    /// Stamps of the daily candles, ascending.
     times: Vec<i64>,
     closes: Vec<i64>,
 }
@@ -148,8 +148,8 @@ impl Closes {
         };
         let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
         let (first, last) = (venue.zone().midnight(first), venue.zone().midnight(last));
-        // Load the blocks between the ex-dates, and the one with the last candle before the first
-        // ex-date.
+        // Loads the blocks between the ex-dates, and the block with the last candle before the
+        // first ex-date.
         let mut entries = view.blocks_back(&series, first, 1)?;
         let inside = view.blocks(&series, Some(first), Some(last))?;
         entries.extend(inside.into_iter().filter(|entry| entry.first >= first));

@@ -1,9 +1,9 @@
 //! Decides which stored candles are visible at an instant.
 //!
-//! A store may hold candles later than the query's clock: a whole day is stored while a replay is
-//! at 09:30. Every query takes an [`AsOf`] instead of `now`, and only this file decides which
-//! stored candles are complete at that instant, and how the others are replaced. High, low, close
-//! and volume are unknown until a candle is complete:
+//! A store may hold candles later than the query's clock: during a replay at 09:30, the whole day
+//! may already be stored. Every query takes an [`AsOf`] instead of `now`, and only this file
+//! decides which stored candles are complete at that instant, and how incomplete candles are
+//! replaced. High, low, close and volume are unknown until a candle is complete:
 //!
 //! - a one-minute candle is complete after its minute,
 //! - a closing candle after the tail of its segment,
@@ -28,11 +28,11 @@ pub enum AsOf {
 /// that replace them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Stored candles with this stamp or a later one are not served unchanged.
+    /// Stored candles with this or a later stamp are not served unchanged.
     pub from: Timestamp,
     /// Half-open range of one-minute candles that are folded as a replacement.
     pub minutes: Range<Timestamp>,
-    /// Minutes from this stamp on are still running; only their open is known.
+    /// One-minute candles from this stamp on are still running, and only their open is known.
     pub running_from: Timestamp,
     pub prefer: Prefer,
 }
@@ -40,11 +40,13 @@ pub struct Edge {
 /// Which candle is served at an [`Edge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefer {
-    /// The folded minutes only; no candle if there are no minutes.
+    /// The candle folded from one-minute candles. Without one-minute candles, no candle is served.
     Minutes,
-    /// The folded minutes; if there are none, the stored candle, because no minute contradicts it.
+    /// The candle folded from one-minute candles, or the stored candle if there are no one-minute
+    /// candles.
     MinutesThenStored,
-    /// The stored candle, because its day is over; until it is imported, the folded minutes.
+    /// The stored candle, because its day is over, or the candle folded from one-minute candles
+    /// until the daily candle is imported.
     StoredThenMinutes,
 }
 
@@ -80,9 +82,9 @@ impl AsOf {
         venue.day_end(date) <= self.now()
     }
 
-    /// Returns whether a quote should use the minutes of one date instead of the newest daily
-    /// candle: either the daily candle is older, or its day is not over and the running minute has
-    /// a newer price.
+    /// Returns whether a quote should use the one-minute candles of the date `minutes` instead of
+    /// the newest daily candle, whose date is `day`: either the daily candle is older, or its day
+    /// is not over and the running minute has a newer price.
     pub(crate) fn prefers_minutes(self, venue: &Venue, day: Date, minutes: Date) -> bool {
         minutes > day || (minutes == day && !self.is_over(venue, day))
     }
@@ -92,9 +94,9 @@ impl AsOf {
         series.first < self.known_until(venue, series.series.grain)
     }
 
-    /// Returns the exclusive upper bound for visible stored candles of a grain. Running minutes and
-    /// running coarse candles are visible (by their open); an unfinished roll-up or daily candle is
-    /// not, because it is folded from minutes.
+    /// Returns the exclusive upper bound for visible stored candles of a grain. Running one-minute
+    /// and coarse candles are visible (by their open). An unfinished roll-up or daily candle is not
+    /// visible, because queries fold it from one-minute candles.
     pub fn known_until(self, venue: &Venue, grain: Grain) -> Timestamp {
         match (self, grain) {
             (AsOf::Live(_), _) => Timestamp(i64::MAX),
@@ -135,13 +137,12 @@ impl AsOf {
                 forming: Some(running),
             };
         }
-        // No minute of this calendar is running. A stored minute outside its sessions is complete
-        // once it has passed.
+        // No session is running. A stored one-minute candle outside the sessions is complete once
+        // its minute has passed.
         MinutesKnown::whole(Timestamp(now.0.saturating_sub(MINUTE - 1)))
     }
 
-    /// Reduces running coarse candles to their open, like running minutes. Does nothing for a live
-    /// query.
+    /// Reduces running coarse candles to their open. Does nothing for a live query.
     pub(crate) fn hide_running(self, venue: &Venue, length: Minutes, candles: &mut Candles) {
         let AsOf::Replay(_) = self else { return };
         let complete_until = self.minutes(venue).complete_until;
@@ -150,15 +151,15 @@ impl AsOf {
             let end = venue.slot(at).map_or(at.0.saturating_add(i64::from(length.get()) * MINUTE), |slot| {
                 slot.bucket(length, at).1.0
             });
-            // A coarse candle is complete with its last minute.
+            // A coarse candle is complete when its last minute is.
             end.saturating_sub(MINUTE) < complete_until.0
         };
         let running = candles.time.partition_point(is_complete);
         keep_opens(candles, running);
     }
 
-    /// Returns how far the stored source candles of a period may be read. Days that are folded from
-    /// minutes exclude the minutes before the floor for minutes.
+    /// Returns how far the stored source candles of a period may be read. Daily candles folded from
+    /// one-minute candles exclude minutes before the floor.
     pub(crate) fn horizon(self, venue: &Venue, period: Period, floors: Floors) -> Horizon {
         let length = match (self, period.source().period(), period) {
             (.., Period::Calendar(span)) => {
@@ -177,15 +178,15 @@ impl AsOf {
     }
 
     /// Returns the edge for daily and longer candles. A day that is not over is folded from its
-    /// regular minutes, and so is a finished day whose daily candle is not imported yet. Within a
-    /// longer candle that is still forming, the rule applies to each day: otherwise a week would
-    /// lose its Monday if that daily candle is missing.
+    /// regular one-minute candles, and so is a finished day whose daily candle is not imported yet.
+    /// Within a longer candle that is still forming, the rule applies to each day, so that a weekly
+    /// candle includes a Monday whose daily candle is missing.
     fn day_edge(self, venue: &Venue, span: Span, floors: Floors) -> Option<Edge> {
         let today = venue.zone().date(self.now());
         let is_open = venue.calendar().kind(today).is_some();
         let (until, prefer) = match self {
-            // A live feed updates the daily candle during the day; there is none on a day without
-            // trading.
+            // A live feed updates the daily candle during the day. A day without trading has no
+            // daily candle.
             AsOf::Live(_) if !is_open => return None,
             AsOf::Live(_) => (self.next(), Prefer::MinutesThenStored),
             AsOf::Replay(_) => (self.minutes(venue).complete_until, Prefer::Minutes),
@@ -205,12 +206,13 @@ impl AsOf {
 /// How far one-minute candles are complete and visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MinutesKnown {
-    /// Minutes with an earlier stamp are complete.
+    /// One-minute candles with an earlier stamp are complete.
     complete_until: Timestamp,
-    /// Minutes with an earlier stamp are visible, by their open alone if they are not complete.
+    /// One-minute candles with an earlier stamp are visible. Only the open is visible if they are
+    /// not complete.
     shown_until: Timestamp,
-    /// Stamp of the minute that is currently forming, if any; longer candles that contain it are
-    /// also forming.
+    /// Stamp of the one-minute candle that is currently forming, if any. Longer candles that
+    /// contain this stamp are also forming.
     forming: Option<Timestamp>,
 }
 
@@ -221,7 +223,7 @@ impl MinutesKnown {
 }
 
 impl Edge {
-    /// Reduces running minutes to their open.
+    /// Reduces running one-minute candles to their open.
     pub(crate) fn hide(&self, minutes: &mut Candles) {
         let start = minutes.time.partition_point(|time| *time < self.running_from.0);
         keep_opens(minutes, start);

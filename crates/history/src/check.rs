@@ -34,13 +34,13 @@ pub struct Damage {
 pub enum Remedy {
     /// Import the source files again.
     ImportAgain,
-    /// Restore a backup or create a new store: the defect is outside the blocks, in the structures
-    /// around them.
+    /// Restore a backup or create a new store, because the defect is in the database and not in a
+    /// block.
     Restore,
 }
 
 /// Verifies everything stored. A damaged block is reported, and the check continues with the next
-/// one.
+/// block.
 pub fn check(store: &Store, venues: &Venues) -> Result<CheckReport, StoreError> {
     check_watched(store, venues, |_| {})
 }
@@ -240,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn coarse_candles_off_their_grid_are_damage() {
+    fn coarse_candles_off_their_grid_are_reported_as_damage() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
         let mut writer = store.writer().unwrap();
         let mut batch = writer.begin().unwrap();
-        // `minutes` after 09:30 in Hong Kong.
+        // Returns the stamp that is `minutes` minutes after 09:30 in Hong Kong.
         let at = |minutes: i64| Timestamp(1_704_159_000 + minutes * 60);
         let candle = |minutes: i64| Candle {
             time: at(minutes),

@@ -1,4 +1,4 @@
-//! One-minute candles of the newest trading day: the intraday line, and the source of quotes.
+//! Reads the one-minute candles of the newest trading day, for the intraday line and for quotes.
 
 use market::{Candle, Candles, Date, Floors, Period, Price, Symbol, Timestamp, Turnover};
 use store::Reader;
@@ -8,7 +8,7 @@ use crate::plan::{Plan, Take};
 use crate::query::{Adjust, HistoryError, Query, Select, Sessions};
 use crate::read::{Answer, History};
 
-/// Upper bound for the minutes of a trading day, including overnight hours.
+/// Upper bound for the number of minutes in a trading day, including overnight hours.
 const MINUTES_MAX: usize = 2000;
 
 /// Visible one-minute candles of a trading day.
@@ -32,9 +32,9 @@ pub struct LinePoint {
 }
 
 impl History {
-    /// Returns the minutes of the newest trading day that has any in these sessions, or `None` if
-    /// there is no such day. Before regular hours, pre-market or overnight minutes may already
-    /// belong to the next trading day.
+    /// Returns the one-minute candles of the newest trading day that has candles in these sessions,
+    /// or `None` if there is no such day. Before regular hours, pre-market or overnight candles may
+    /// already belong to the next trading day.
     pub fn newest_day_minutes(
         &self,
         reader: &mut Reader,
@@ -50,8 +50,8 @@ impl History {
         }
     }
 
-    /// Returns the trading day of the newest minute that a query selects, or `None` if it selects
-    /// none.
+    /// Returns the trading day of the newest one-minute candle that a query selects, or `None` if
+    /// the query selects none.
     pub(crate) fn newest_day(
         &self,
         reader: &mut Reader,
@@ -64,7 +64,7 @@ impl History {
         Ok(answer.candles.time.last().and_then(|time| venue.trading_day(Timestamp(*time))))
     }
 
-    /// Returns the minutes of one trading day, which may begin on the previous evening.
+    /// Returns the one-minute candles of a trading day, which may begin on the previous evening.
     pub(crate) fn minutes_of_day(
         &self,
         reader: &mut Reader,
@@ -102,7 +102,8 @@ impl DayMinutes {
         })
     }
 
-    /// Returns the close of the newest minute that began at or before `at`.
+    /// Returns the close of the newest minute that began at or before `at`, or `None` if there is
+    /// none.
     pub fn price_at(&self, at: Timestamp) -> Option<Price> {
         self.candles.iter().rfind(|candle| candle.time <= at).map(|candle| candle.close)
     }

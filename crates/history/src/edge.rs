@@ -1,4 +1,5 @@
-//! Reads the source candles of a plan, and folds minutes where stored candles are incomplete.
+//! Reads the source candles of a plan, and folds one-minute candles where stored candles are
+//! incomplete.
 
 use std::ops::Range;
 
@@ -22,7 +23,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Reads the plan's source candles, including those at its edge.
+    /// Reads the plan's source candles, including the folded candles at its edge.
     pub(crate) fn read(&self) -> Result<Candles, HistoryError> {
         let plan = self.plan;
         let Some(edge) = &plan.edge else { return self.stored(plan) };
@@ -68,7 +69,7 @@ impl Sources<'_> {
         read_lanes(self.snapshot, &series, window, ALL)
     }
 
-    /// Reads the minutes that replace an unfinished roll-up, or that are themselves running.
+    /// Reads the one-minute candles that replace an unfinished roll-up, or that are still running.
     fn running(&self, edge: &Edge) -> Result<Candles, HistoryError> {
         let Range { start, end } = self.plan.sources;
         let mut candles = self.minutes(edge.minutes.start.max(start)..edge.minutes.end.min(end))?;
@@ -76,8 +77,8 @@ impl Sources<'_> {
         Ok(candles)
     }
 
-    /// Merges stored days with days folded from minutes: today, and any earlier day of a longer
-    /// candle that is not stored.
+    /// Merges stored daily candles with daily candles folded from one-minute candles: today's, and
+    /// those of earlier days in a longer candle that are not stored.
     fn days(&self, edge: &Edge, stored: Candles) -> Result<Candles, HistoryError> {
         let today = match edge.prefer {
             Prefer::Minutes => Candles::default(),
@@ -98,8 +99,8 @@ impl Sources<'_> {
         Ok(days)
     }
 
-    /// Returns the time windows of trading days without a stored daily candle, whose minutes are
-    /// needed instead. Adjacent days share a window.
+    /// Returns the time windows of trading days that have no stored daily candle and must be folded
+    /// from one-minute candles. Adjacent days share a window.
     fn missing(&self, edge: &Edge, stored: &Candles, today: &Candles) -> Vec<Range<Timestamp>> {
         let zone = self.venue.zone();
         let end_of = |date: Date| date.tomorrow().map_or(Timestamp(i64::MAX), |next| zone.midnight(next));
@@ -131,7 +132,7 @@ impl Sources<'_> {
     }
 }
 
-/// Folds the minutes of each day into one daily candle.
+/// Folds the one-minute candles of each day into one daily candle.
 fn fold_days(venue: &Venue, minutes: &Candles, days: &mut Candles) -> Result<(), fold::Overflow> {
     let mut start = 0;
     while let Some(time) = minutes.time.get(start) {

@@ -1,5 +1,4 @@
-//! Visible extent of a series, the stored series of a security, and the periods for which it has
-//! candles.
+//! The visible extent of a series, and the stored ranges and available periods of a security.
 
 use block::{Block, BlockError};
 use market::{Candles, Date, Floors, Grain, Period, Symbol, Timestamp, Venue};
@@ -20,8 +19,8 @@ pub struct StoredRange {
     pub rows: Option<u64>,
 }
 
-/// Returns the grains listed in an inventory, finest first. These are the imported grains; roll-ups
-/// of minutes are omitted.
+/// Returns the grains listed in an inventory, finest first. These are the imported grains, without
+/// roll-ups.
 fn listed_grains() -> impl Iterator<Item = Grain> {
     Grain::ALL.into_iter().filter(|grain| !Grain::ROLLED_UP.contains(grain))
 }
@@ -60,8 +59,8 @@ fn trading_day(venue: &Venue, grain: Grain, stamp: Timestamp) -> Date {
     slot.map_or_else(|| venue.zone().date(stamp), |slot| slot.day)
 }
 
-/// Clips a series to the candles visible at `as_of`. Returns `None` if there are none. The byte
-/// count covers every block with at least one visible candle.
+/// Clips a series to the candles visible at `as_of`. Returns `None` if no candle is visible. The
+/// byte count covers every block with at least one visible candle.
 pub fn known_part(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -103,9 +102,10 @@ fn rows_before(bytes: &[u8], until: Timestamp) -> Result<(u64, Timestamp), Block
 }
 
 impl History {
-    /// Returns the periods for which a security has any candle, shortest first. Minutes provide
-    /// every minute period; coarse files provide their own period and its multiples; days are
-    /// imported separately. Candles of options are not served.
+    /// Returns the periods for which a security has any candle, shortest first. One-minute candles
+    /// provide every minute period, and coarse files provide their own period and its multiples.
+    /// Daily and longer periods come from daily candles. The list is empty for options, whose
+    /// candles are not served.
     pub fn periods(
         &self,
         reader: &mut Reader,
@@ -132,7 +132,8 @@ pub fn makes(venue: &Venue, period: Period, info: &SeriesInfo, as_of: AsOf) -> b
     if grain == Grain::Day {
         return true;
     }
-    // Days are folded from minutes while they form, and until their daily candles are imported.
+    // Daily candles are folded from one-minute candles while their day is not over, and until the
+    // daily candles are imported.
     let edge = as_of.horizon(venue, period, Floors::NONE).edge;
     grain == Grain::Minute
         && info.series.lane == Lane::Regular

@@ -1,6 +1,6 @@
-//! Stored candles for the engine that fills orders, which decides itself what is visible at an
-//! instant. The candles are not adjusted, folded or limited by a clock, and options are read like
-//! any other security.
+//! Reads stored candles for the trading engine, which decides itself which candles are visible at
+//! an instant. The candles are not adjusted, folded or limited by a clock, and options are read
+//! like any other security.
 
 use std::ops::{ControlFlow, Range};
 
@@ -61,7 +61,8 @@ impl History {
         Ok(last)
     }
 
-    /// Returns the last minute in the regular hours of a trading day.
+    /// Returns the last one-minute candle in the regular hours of a trading day, or `None` if there
+    /// is none.
     pub fn last_regular_minute(
         &self,
         view: &View,
@@ -74,14 +75,14 @@ impl History {
         Ok(last.filter(|candle| venue.trading_day(candle.time) == Some(date)))
     }
 
-    /// Returns the latest stored daily candle before a date.
+    /// Returns the latest stored daily candle before a date, or `None` if there is none.
     pub fn last_day(&self, view: &View, symbol: &Symbol, date: Date) -> Result<Option<Candle>, HistoryError> {
         let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
         last_before(view, &series, self.venue(symbol).zone().midnight(date))
     }
 
-    /// Returns the close of a trading day's last regular minute. Falls back to the daily candle if
-    /// no such minute is stored.
+    /// Returns the close of a trading day's last regular one-minute candle. Falls back to the daily
+    /// candle if no such candle is stored, and returns `None` without either.
     pub fn intraday_close(
         &self,
         view: &View,
@@ -111,8 +112,8 @@ impl History {
         Ok(days.iter().map(|candle| (zone.date(candle.time), candle.close)).collect())
     }
 
-    /// Returns the unadjusted close of the last day before a date: that of its daily candle, or of
-    /// its last regular minute if no daily candle is stored.
+    /// Returns the unadjusted close of the last day before a date that has candles: the close of
+    /// its daily candle, or of its last regular one-minute candle if no daily candle is stored.
     pub fn close_before(
         &self,
         view: &View,
@@ -141,12 +142,13 @@ fn window(view: &View, series: &Series, stamps: &Range<Timestamp>) -> Result<Can
     Ok(candles)
 }
 
-/// Returns the newest candle of a series before `until`, with one statement and one decoded page.
+/// Returns the newest candle of a series before `until`, or `None` if there is none, with one
+/// statement and one decoded page.
 fn last_before(view: &View, series: &Series, until: Timestamp) -> Result<Option<Candle>, HistoryError> {
     let mut found = Ok(None);
     view.bodies_back(series, until, |body| {
         found = last_row(body.bytes, until).map_err(|source| damaged(series, body.entry.first, source));
-        // This block starts before `until`, so it contains the candle.
+        // The newest block that starts before `until` contains the candle.
         ControlFlow::Break(())
     })?;
     found

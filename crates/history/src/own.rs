@@ -2,11 +2,11 @@
 //!
 //! One rule applies, regardless of the import order: in each session of a trading day, only the
 //! finest visible candles are used. One-minute candles take precedence over all others, and
-//! 5-minute candles over 15-minute ones. Nothing is counted twice, and a candle is never built from
-//! a grain that does not divide its period. A session with a single stored minute uses only
-//! minutes: its other minutes were not traded or not loaded, and coverage reports which. Because
-//! the rule applies to whole sessions, reads cover whole trading days, as many as are needed to
-//! find enough candles.
+//! 5-minute candles over 15-minute candles. Nothing is counted twice, and a candle is never built
+//! from a grain that does not divide its period. Even a single stored one-minute candle excludes
+//! all coarse candles of its session: the other minutes were not traded or not loaded, and coverage
+//! reports which. Because the rule applies to whole sessions, reads cover whole trading days, as
+//! many as are needed to find enough candles.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub(crate) struct Mixed<'a> {
     /// Coarse grains with their lanes, finest first.
     own: Vec<OwnLayer>,
     edge: Option<Edge>,
-    /// Range that may be read: from the first candle of any layer to the last visible one.
+    /// Range that may be read: from the first candle of any layer to the last visible candle.
     extent: Range<Timestamp>,
 }
 
@@ -46,7 +46,7 @@ struct OwnLayer {
 type SessionKey = (Date, Session);
 
 impl<'a> Mixed<'a> {
-    /// Returns `None` if the query's window has no coarse candles.
+    /// Creates the mixed query. Returns `None` if the query's window has no coarse candles.
     pub(crate) fn of(sources: Sources<'a>, as_of: AsOf) -> Result<Option<Mixed<'a>>, HistoryError> {
         let (plan, venue) = (sources.plan, sources.venue);
         if plan.sources.is_empty() {
@@ -85,8 +85,8 @@ impl<'a> Mixed<'a> {
         Ok(is_mixed.then_some(Mixed { sources, as_of, own, edge, extent }))
     }
 
-    /// Reads the plan's source candles, at least as many as it needs. They have mixed grains, so
-    /// the caller must fold them.
+    /// Reads the plan's source candles, at least as many as the plan needs. The candles have mixed
+    /// grains, so the caller must fold them.
     pub(crate) fn read(&self) -> Result<Candles, HistoryError> {
         let plan = self.sources.plan;
         let whole = within(&plan.sources, &self.extent);
@@ -105,9 +105,9 @@ impl<'a> Mixed<'a> {
         }
     }
 
-    /// Returns the part of the window, at the end that the plan takes from, in which at least one
-    /// layer has enough rows for `wanted` candles. It is extended to whole trading days within the
-    /// whole window.
+    /// Returns the part of the window `whole` in which at least one layer has enough rows for
+    /// `wanted` candles, extended to whole trading days. The part is at the start or at the end of
+    /// `whole`, depending on the plan's `take`.
     fn window(&self, whole: &Range<Timestamp>, wanted: usize) -> Result<Range<Timestamp>, HistoryError> {
         let plan = self.sources.plan;
         let base = (plan.period.source().length(), plan.series.as_slice());
@@ -134,8 +134,8 @@ impl<'a> Mixed<'a> {
         })
     }
 
-    /// Returns how far to read in a series to get this many rows, or the end of the window if it
-    /// has fewer.
+    /// Returns the stamp up to which a series must be read to get `rows` rows, or the far end of
+    /// `whole` if the series has fewer rows.
     fn enough(
         &self,
         series: &Series,
@@ -178,7 +178,7 @@ impl<'a> Mixed<'a> {
         Ok(chosen)
     }
 
-    /// Reads one-minute candles, or their roll-ups where those are complete.
+    /// Reads one-minute candles, or roll-ups where they are complete.
     fn minutes(&self, window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
         let edge = self.edge.clone().filter(|edge| edge.from < window.end);
         let Sources { snapshot, venue, symbol, plan } = self.sources;
@@ -229,8 +229,8 @@ impl<'a> Taken<'a> {
             .collect()
     }
 
-    /// Returns the session of a stamp. `slot` caches the last segment, because adjacent stamps
-    /// mostly share it.
+    /// Returns the session of a stamp, or `None` if the stamp is outside all sessions. `slot`
+    /// caches the last segment, because adjacent stamps are mostly in the same segment.
     fn key(&self, time: i64, slot: &mut Option<Slot>) -> Option<SessionKey> {
         let at = Timestamp(time);
         if !slot.is_some_and(|slot| slot.holds(at)) {

@@ -101,14 +101,14 @@ struct Directory {
     has_own: bool,
 }
 
-/// Maximum number of cached directories; all are dropped when it is reached. A store of a whole
-/// market has more series than are requested.
+/// Maximum number of cached directories; all are dropped when the limit is reached. A store of a
+/// whole market has more series than clients request.
 const DIRECTORIES_MAX: usize = 65_536;
 /// Estimated overhead of a block and its key, in bytes.
 const OVERHEAD: usize = 256;
-/// Estimated size of a block with some cached pages. Each shard of the cache has room for at least
-/// 32 of them, unless the whole cache is smaller, so that even the largest block (8,192 days) fits
-/// into any shard.
+/// Estimated size of a block with some cached pages, in bytes. Each shard of the cache has room for
+/// at least 32 such blocks, unless the whole cache is smaller, so that even the largest block
+/// (8,192 daily candles) fits into any shard.
 const BLOCK_BYTES: usize = 128 << 10;
 
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ impl<E> fmt::Debug for PageCache<E> {
 }
 
 impl<E: Encoded> PageCache<E> {
-    /// Creates a cache of at most `bytes`. Zero disables caching.
+    /// Creates a cache of at most `bytes` bytes. Zero disables caching.
     pub fn new(bytes: usize) -> PageCache<E> {
         PageCache {
             blocks: Cache::with_weighter((bytes / BLOCK_BYTES).max(16), bytes as u64, Weight),
@@ -137,8 +137,8 @@ impl<E: Encoded> PageCache<E> {
     }
 
     /// Answers a plan from encoded pages. Returns `None` if the plan is not plain, or if there are
-    /// no candles. Reads, decodes and encodes missing pages, and folds minutes at an edge, all
-    /// within one snapshot. The query must not be adjusted, which the plan does not show.
+    /// no candles. Reads, decodes and encodes missing pages, and folds one-minute candles at an
+    /// edge, all within one snapshot. The query must not be adjusted, which the plan does not show.
     pub fn slices(
         &self,
         reader: &mut Reader,
@@ -152,13 +152,14 @@ impl<E: Encoded> PageCache<E> {
             Some(known) => Some(known),
             None => self.read(&snapshot, series)?,
         };
-        // Without blocks, the slow path determines the error.
+        // If the series has no blocks, the slow path determines the error.
         let Some(directory) = directory.filter(|found| found.is_all()) else {
             return Ok(None);
         };
         let walk = Walk::new(self, series, &directory, plan, Some(&snapshot));
         let Some(edge) = &plan.edge else { return walk.slices(plan.take) };
-        // The next query needs this directory to decide whether it can be answered from memory.
+        // The next query needs the directory of the one-minute series to decide whether it can be
+        // answered from memory.
         let minutes = minutes_of(series);
         if self.known(&minutes, directory.version).is_none() {
             self.read(&snapshot, &minutes)?;
@@ -211,8 +212,8 @@ impl<E: Encoded> PageCache<E> {
         known.filter(|known| known.version == version)
     }
 
-    /// Reads the block directory of a series and caches it; it is empty if the series does not
-    /// exist. Returns `None` for an unknown security.
+    /// Reads the block directory of a series and caches it. The directory is empty if the series
+    /// does not exist. Returns `None` for an unknown security.
     fn read(&self, snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Arc<Directory>>, HistoryError> {
         let version = snapshot.version()?;
         let Some(decimals) = snapshot.decimals(&series.symbol)? else { return Ok(None) };
@@ -231,7 +232,8 @@ impl<E: Encoded> PageCache<E> {
 }
 
 impl Directory {
-    /// Returns whether the directory has blocks, and they are the complete answer.
+    /// Returns whether the directory has blocks, and no coarse candles are needed for a complete
+    /// answer.
     fn is_all(&self) -> bool {
         !self.entries.is_empty() && !self.has_own
     }
@@ -241,7 +243,7 @@ impl Directory {
         self.entries.last().is_some_and(|entry| entry.last >= at)
     }
 
-    /// Returns whether no candle has to be folded from minutes at an edge.
+    /// Returns whether no candle has to be folded from one-minute candles at an edge.
     fn is_enough<'d>(
         &self,
         edge: &Edge,
@@ -433,8 +435,9 @@ impl<E: Encoded> LazyBlock<'_, E> {
         begun.saturating_sub(1)
     }
 
-    /// Returns one page. If it has to be encoded, all pages in `useful` are encoded with it,
-    /// because opening a block costs as much as decoding several pages.
+    /// Returns one page, or `None` if the page is not cached and there is no snapshot to read it
+    /// from. If the page has to be encoded, all pages in `useful` are encoded as well, because
+    /// opening a block costs as much as decoding several pages.
     fn page(&mut self, number: usize, useful: Range<usize>) -> Result<Option<Part<'_, E>>, HistoryError> {
         if !matches!(self.cached.pages.get(number), Some(Some(_))) && !self.make(useful)? {
             return Ok(None);
@@ -472,7 +475,8 @@ impl<E: Encoded> LazyBlock<'_, E> {
         for (span, page) in spans.iter().zip(&mut cached.pages).take(useful.end).skip(useful.start) {
             let rows = start..start + span.rows;
             start = rows.end;
-            // An existing page is not replaced, because answers being sent may share its memory.
+            // An existing page is not replaced, because answers that are being sent may share its
+            // memory.
             if page.is_none() {
                 let times = candles.time.get(rows.clone()).unwrap_or_default().into();
                 let made = Page { times, encoded: E::encode(&candles, rows, decimals) };

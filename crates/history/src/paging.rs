@@ -67,7 +67,7 @@ impl History {
         let mut pages = vec![std::mem::take(&mut answer.candles)];
         let next = loop {
             let Some(plan) = rest else { break None };
-            // After the last page, read one more candle to find out whether there are more.
+            // After the last page, one more candle is read to find out whether more candles exist.
             let left = limit.saturating_sub(rows);
             let plan = plan.keeping(left.clamp(1, COUNT_MAX));
             let (page, beyond) = self.page(reader, query, &plan, as_of)?;

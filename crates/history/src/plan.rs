@@ -50,7 +50,8 @@ impl Take {
         }
     }
 
-    /// Returns how many source candles are sufficient.
+    /// Returns the number of source candles that is sufficient for a period, and the direction to
+    /// count in.
     fn rows(self, period: Period) -> Rows {
         match self {
             Take::First(count) => Rows::Forward(count.saturating_add(1).saturating_mul(period.sources_max())),
@@ -87,7 +88,7 @@ impl Plan {
         Plan { series, period, sources, stamps, edge, rows: take.rows(period), take }
     }
 
-    /// Returns the same plan, limited to `count` candles.
+    /// Returns this plan, limited to `count` candles.
     pub(crate) fn keeping(self, count: usize) -> Plan {
         let take = self.take.of(count);
         Plan { rows: take.rows(self.period), take, ..self }
@@ -100,7 +101,8 @@ impl Plan {
         (self.period == series.grain.period()).then_some(series)
     }
 
-    /// Returns the end of the stamps from which reading starts.
+    /// Returns the bound of `stamps` from which candles are taken: the start for [`Take::First`],
+    /// the end for [`Take::Last`].
     pub(crate) fn begins_at(&self) -> Timestamp {
         match self.take {
             Take::First(_) => self.stamps.start,
@@ -108,8 +110,8 @@ impl Plan {
         }
     }
 
-    /// Returns the remaining stamps after an answer, or `None` if there can be none. `first` and
-    /// `last` are the answer's first and last stamps.
+    /// Returns the stamps that remain after an answer, or `None` if the range is exhausted. `first`
+    /// and `last` are the answer's first and last stamps.
     pub fn next(&self, first: Timestamp, last: Timestamp) -> Option<Range<Timestamp>> {
         let rest = match self.take {
             Take::First(_) => Timestamp(last.0 + 1)..self.stamps.end,

@@ -27,7 +27,7 @@ pub enum Adjust {
     /// Unadjusted prices.
     #[default]
     None,
-    /// Today's prices are unchanged, and earlier ones are adjusted to them.
+    /// Prices of earlier days are adjusted to today's price level.
     Forward,
 }
 
@@ -44,8 +44,8 @@ pub enum Sessions {
 }
 
 impl Sessions {
-    /// Returns the lanes to read. Daily candles have only the regular lane, and so have the Hong
-    /// Kong and mainland markets.
+    /// Returns the lanes to read. Daily and longer candles have only the regular lane, as have all
+    /// candles of the Hong Kong and mainland markets.
     pub fn lanes(self, period: Period, market: Market) -> &'static [Lane] {
         match (self, period, market) {
             (Sessions::Extended, Period::Clock(_), Market::Us) => &[Lane::Regular, Lane::Extended],
@@ -133,8 +133,8 @@ impl Select {
             _ => return Err(BadQuery::Count(count)),
         };
         let date = blank_or(date, parse_date)?;
-        // Clients send a minute with daily queries if the user gave a full timestamp; it is ignored
-        // without parsing.
+        // Clients send a minute with daily queries if the user gave a full timestamp, so the minute
+        // is ignored without parsing.
         let minute = if period.is_clock() { blank_or(minute, parse_time_of_day)? } else { None };
         Ok(Select::Offset { direction, anchor: Anchor::of(period, date, minute), count })
     }
@@ -157,7 +157,8 @@ impl Select {
         {
             return Err(BadQuery::Backwards { start, end });
         }
-        // Like the live service, refuse minutes before their floor, but clamp days.
+        // As in the live service, minute queries below the floor are refused, but daily queries are
+        // clamped to it.
         let below = |date: Option<Date>| date.zip(floors.minute).is_some_and(|(date, floor)| date < floor);
         if period.is_clock() && (below(start) || below(end)) {
             return Err(BadQuery::BelowMinuteFloor);

@@ -2,8 +2,8 @@
 //! from the newest candles.
 //!
 //! [`History::quote`] reads the candles, and `QuoteCandles::quote` evaluates them without I/O.
-//! [`History::last_price`] returns only the price, for lists of securities: it follows the same
-//! rule with fewer reads.
+//! [`History::last_price`] returns only the price, for lists of securities, by the same rule with
+//! fewer reads.
 
 use market::{
     Candle, Candles, Date, Floors, Grain, Market, Period, Price, Session, Symbol, Timestamp, Turnover, Venue,
@@ -25,8 +25,8 @@ pub struct Quote {
     pub trade_status: TradeStatus,
     /// Regular hours of the newest day that has a candle.
     pub regular: SessionQuote,
-    /// Pre-market hours of the day after `regular` if they have trades, otherwise those of the same
-    /// day.
+    /// Pre-market hours of the day after `regular` if that day has pre-market trades, otherwise of
+    /// the same day.
     pub pre: Option<SessionQuote>,
     pub post: Option<SessionQuote>,
     /// Overnight session, chosen by the same rule as `pre`.
@@ -50,12 +50,11 @@ pub struct SessionState {
     pub last: Price,
     pub volume: i64,
     pub turnover: Turnover,
-    /// Stamp of the last price: its minute, or its day if no minutes are stored.
+    /// Stamp of the last price: its minute, or its day if no one-minute candles are stored.
     pub time: Timestamp,
 }
 
-/// Whether a security is trading. Candles do not show this: a missing candle is not treated as a
-/// halt.
+/// Whether a security is trading. Always `Normal`, because candles do not show halts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TradeStatus {
     Normal,
@@ -63,7 +62,7 @@ pub enum TradeStatus {
 
 impl History {
     /// Returns the quote of a security, or `None` if it has no visible candle in regular hours.
-    /// `sessions` are those that the caller may read.
+    /// `sessions` are the sessions that the caller may read.
     pub fn quote(
         &self,
         reader: &mut Reader,
@@ -131,7 +130,8 @@ impl History {
         Ok(last.map(|(candle, decimals)| (candle.close, decimals)))
     }
 
-    /// Returns the newest candle of a period, with the number of decimals.
+    /// Returns the newest candle of a period with the number of decimals, or `None` if there is
+    /// none.
     fn newest_candle(
         &self,
         reader: &mut Reader,
@@ -152,9 +152,9 @@ struct QuoteCandles {
     decimals: u32,
     /// The newest two daily candles.
     days: Candles,
-    /// Newest day that has minutes in regular hours.
+    /// One-minute candles of the newest day that has any in regular hours.
     minutes: Option<DayMinutes>,
-    /// A later day, whose regular hours have not begun.
+    /// One-minute candles of a later day whose regular hours have not begun.
     ahead: Option<DayMinutes>,
 }
 
@@ -215,8 +215,8 @@ impl SessionState {
         SessionState { day, open, high, low, last: close, volume, turnover, time }
     }
 
-    /// Returns the figures of a daily candle. `last` is the stamp of the day's last minute, if
-    /// stored.
+    /// Returns the figures of a daily candle. `last` is the stamp of the day's last one-minute
+    /// candle, if stored.
     fn of_day(date: Date, day: &Candle, last: Option<Timestamp>) -> SessionState {
         let state = SessionState::of_candle(date, day);
         SessionState { time: last.unwrap_or(state.time), ..state }

@@ -11,7 +11,7 @@ use crate::own::Mixed;
 use crate::plan::{Plan, Rows, Take};
 use crate::query::{Adjust, HistoryError, Query};
 
-/// Answers queries from a store. Holds the market rules; every thread brings its own reader.
+/// Answers queries from a store. Holds the market rules; every thread passes its own reader.
 #[derive(Debug)]
 pub struct History {
     venues: Venues,
@@ -63,7 +63,7 @@ impl History {
                 .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
             Ok(Answer { symbol: symbol.clone(), period: plan.period, decimals, candles })
         };
-        // Coarse candles need a second statement, and both must read the same snapshot.
+        // Coarse candles need a second statement, and both statements must read the same snapshot.
         let may_mix = plan.period.own_sources().next().is_some();
         if query.adjust == Adjust::None && !may_mix {
             match read_back(reader.view(), plan) {
@@ -163,8 +163,8 @@ pub(crate) fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles
 }
 
 /// Reads a series backwards, newest block first. The result is in ascending order, so blocks are
-/// copied until the one with the oldest row is found. That block, usually the only one, is decoded
-/// without a copy.
+/// copied until the block with the oldest row is found. That last block, usually the only one, is
+/// decoded without a copy.
 struct Back<'a> {
     series: &'a Series,
     window: Range<Timestamp>,
@@ -173,7 +173,8 @@ struct Back<'a> {
 }
 
 impl Back<'_> {
-    /// Adds a block. Returns the candles once they are complete.
+    /// Adds a block. Returns the candles once they are complete, or `None` if an older block is
+    /// needed.
     fn take(&mut self, body: &Body<'_>) -> Result<Option<Candles>, HistoryError> {
         let entry = &body.entry;
         if entry.last < self.window.start {
@@ -248,7 +249,7 @@ pub(crate) fn read_lanes(
     Ok(merged)
 }
 
-/// Parses and verifies blocks.
+/// Parses the blocks of a series and verifies their checksums.
 fn parse<'b>(series: &Series, blocks: &'b [(BlockEntry, Vec<u8>)]) -> Result<Vec<Block<'b>>, HistoryError> {
     let damaged = |at, source| HistoryError::Damaged { series: series.clone(), at, source };
     blocks
@@ -297,7 +298,7 @@ fn load(
 }
 
 /// Shrinks a window to the pages that hold enough rows. A page that crosses the window's edge is
-/// not counted, because the number of its rows inside is unknown before decoding.
+/// not counted, because the number of its rows inside the window is unknown before decoding.
 fn narrow<'a, 'b: 'a>(
     window: Range<Timestamp>,
     rows: Rows,
@@ -351,11 +352,12 @@ pub(crate) fn interleave(a: &Candles, b: &Candles) -> Candles {
     merged
 }
 
-/// Folds the source candles, cuts them to the plan's stamps, and keeps the first or last ones.
-/// `is_mixed` means that the sources have several grains.
+/// Folds the source candles, cuts them to the plan's stamps, and keeps the first or last candles,
+/// according to the plan. `is_mixed` means that the sources have several grains.
 fn finish(venue: &Venue, plan: &Plan, sources: Candles, is_mixed: bool) -> Result<Candles, fold::Overflow> {
     let grain = plan.period.source();
-    // At an edge, minutes and days already have their final length, but roll-ups are still minutes.
+    // At an edge, one-minute and daily candles already have their final length, but roll-ups are
+    // still one-minute candles.
     let is_folded = is_mixed
         || plan.period != grain.period()
         || (plan.edge.is_some() && Grain::ROLLED_UP.contains(&grain));

@@ -65,14 +65,14 @@ pub fn plan_removal(view: &View, symbol: &Symbol, period: Option<Period>) -> Res
     })
 }
 
-/// Returns whether the candles of a grain are of a period, or are rolled up from such candles.
+/// Returns whether a grain stores candles of `period`, or roll-ups of these candles.
 fn belongs(grain: Grain, period: Period) -> bool {
     let is_rolled_up = Grain::ROLLED_UP.contains(&grain);
     if is_rolled_up { period == Period::MINUTE } else { grain.period() == period }
 }
 
 /// Removes the data listed in `planned` and records the removal in the ledger. Returns an error if
-/// the stored data has changed since it was planned.
+/// the stored data has changed since `planned` was computed.
 pub fn remove(store: &Store, venues: &Venues, planned: &Removal, now: Timestamp) -> Result<(), RemovalError> {
     let mut writer = store.writer()?;
     let mut batch = writer.begin()?;
@@ -110,7 +110,7 @@ pub fn remove(store: &Store, venues: &Venues, planned: &Removal, now: Timestamp)
 }
 
 impl Removal {
-    /// Number of candles, without roll-ups.
+    /// Returns the number of candles, without roll-ups.
     pub fn candles(&self) -> u64 {
         let own = self.series.iter().filter(|info| !Grain::ROLLED_UP.contains(&info.series.grain));
         own.map(|info| info.rows).sum()

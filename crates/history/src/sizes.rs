@@ -10,9 +10,11 @@ use crate::trades::read_trades;
 
 /// Number of previous trading days from which the thresholds of a day are computed.
 const DAYS: u32 = 20;
-/// Minimum number of trades in these days. With fewer, all earlier stored trades are used.
+/// Minimum number of trades in the previous [`DAYS`] trading days. If there are fewer, all earlier
+/// stored trades are used.
 const TRADES_MIN: usize = 1_000;
-/// Approximate limit for reading all earlier trades, to bound the cost of one query.
+/// Approximate maximum number of trades read if all earlier trades are used, to bound the cost of
+/// one query.
 const ALL_TRADES_MAX: u64 = 5_000_000;
 
 /// Computes thresholds for successive days of a symbol. Caches the amounts of each day, because the
@@ -92,7 +94,7 @@ impl<'a> SizeWindow<'a> {
         std::iter::successors(before(day), |day| before(*day)).take(DAYS as usize).last().unwrap_or(day)
     }
 
-    /// Returns the stored days in `from..day`.
+    /// Returns the days with stored trades in `from..day`.
     fn near(&self, from: Date, day: Date) -> Result<Vec<TradeDay>, HistoryError> {
         if let Some(days) = &self.days {
             let before = |date: Date| days.partition_point(|stored| stored.day < date);

@@ -16,7 +16,7 @@ use crate::{AsOf, History, HistoryError, Sessions};
 pub const TRADES_MAX: usize = 1000;
 /// Maximum number of days that a query for the latest trades reads.
 const DAYS_BACK: u32 = 20;
-/// Number of newest days to check: one may be in the future, and one may not have opened yet.
+/// Number of newest days to check, because days may be in the future or may not have opened yet.
 const DAYS_LOOKED_AT: u32 = 5;
 
 /// The newest trades in ascending order, each with its session.
@@ -52,7 +52,7 @@ impl History {
         self.flow_days(&snapshot, symbol, Floors::NONE, as_of).map(drop)
     }
 
-    /// Returns the days with visible trades, ascending.
+    /// Returns the days with visible trades, in ascending order.
     pub fn traded_days(
         &self,
         reader: &mut Reader,
@@ -127,7 +127,7 @@ impl History {
         Ok(LatestTrades { decimals, trades: newest })
     }
 
-    /// Returns the cumulative net inflow for each regular minute of the current day.
+    /// Returns the cumulative net inflow for each regular minute of the newest day that has opened.
     pub fn capital_flow(
         &self,
         reader: &mut Reader,
@@ -159,7 +159,7 @@ impl History {
         Ok(CapitalFlow { day: day.day, lines: stamps.unwrap_or_default().into_iter().map(line).collect() })
     }
 
-    /// Returns inflow and outflow of the current day by trade size.
+    /// Returns the inflow and outflow of the newest day that has opened, by trade size.
     pub fn capital_distribution(
         &self,
         reader: &mut Reader,
@@ -194,7 +194,7 @@ impl History {
     }
 
     /// Returns the newest day whose regular hours have begun, with all its stored trades, including
-    /// future ones.
+    /// trades after the query's instant.
     fn current_day(
         &self,
         reader: &mut Reader,
@@ -212,8 +212,8 @@ impl History {
         Ok((day, trades))
     }
 
-    /// Returns the newest days with a visible trade, newest first. Returns an error if there are
-    /// none, or if the security is a warrant.
+    /// Returns the newest days with a visible trade, newest first. Returns an error if no day has a
+    /// visible trade, or if the security is a warrant.
     fn flow_days(
         &self,
         view: &View,
@@ -232,7 +232,8 @@ impl History {
         }
     }
 
-    /// Returns days with a visible trade, newest first. Returns an error if there are none.
+    /// Returns days with a visible trade, newest first. Returns an error if no day has a visible
+    /// trade.
     fn known_days(
         &self,
         view: &View,
@@ -249,7 +250,7 @@ impl History {
         }
         let venue = self.venue(symbol);
         let today = venue.zone().date(as_of.now());
-        // In the evening, the current trading day may be tomorrow.
+        // In the evening, the current trading day may be that of the next date.
         let through = venue.trading_day(as_of.now()).map_or(today, |day| day.max(today));
         let mut days = view.trade_days_back(symbol, through, limit)?;
         let floor = floors.of(Period::MINUTE);
@@ -269,14 +270,15 @@ impl Sessions {
     }
 }
 
-/// Returns when the regular hours of a trading day begin.
+/// Returns the time at which the regular hours of a trading day begin, or `None` if the market is
+/// closed on that date.
 fn opens_at(venue: &Venue, date: Date) -> Option<Timestamp> {
     let day = venue.day(date)?;
     let first = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
     Some(day.at(first.start))
 }
 
-/// Decodes trade blocks.
+/// Decodes the trades of consecutive blocks.
 pub(crate) fn read_trades(
     view: &View,
     symbol: &Symbol,

@@ -1,8 +1,9 @@
-//! Forward adjustment: earlier prices are adjusted to today's price level, with exact fractions.
+//! Forward adjustment: scales earlier prices to today's price level, using exact fractions.
 //!
-//! Each corporate action has a factor, the reference price divided by the last close before it. A
-//! candle's prices are multiplied by the factors of all actions after its trading day. Factors
-//! (rather than differences) keep prices positive and returns correct.
+//! Each corporate action has a factor: the reference price divided by the last close before the
+//! ex-date. A candle's prices are multiplied by the factors of all actions after its trading day.
+//! Multiplying by factors, instead of subtracting differences, keeps prices positive and preserves
+//! returns.
 
 use std::fmt;
 
@@ -33,7 +34,7 @@ pub struct Amount(Ratio<i128>);
 #[error("{0:?} is not an amount: write a number like 0.35 or a fraction like 3/10")]
 pub struct ParseAmountError(String);
 
-/// Maximum number of decimals; no announcement has more.
+/// Maximum number of decimals. No announcement has more.
 const AMOUNT_DECIMALS: u32 = 12;
 const AMOUNT_UNIT: i128 = 10i128.pow(AMOUNT_DECIMALS);
 /// Upper bound for the numerator and denominator of a reduced amount, so that a formatted amount
@@ -83,14 +84,15 @@ impl Amount {
         *self.0.numer() == 0
     }
 
-    /// Returns numerator and denominator, in lowest terms.
+    /// Returns the numerator and the denominator, in lowest terms.
     pub fn fraction(&self) -> (i128, i128) {
         (*self.0.numer(), *self.0.denom())
     }
 }
 
 impl fmt::Display for Amount {
-    /// Writes a decimal if it is finite, otherwise a fraction; [`Amount::parse`] accepts both.
+    /// Writes a decimal if the decimal expansion is finite, otherwise a fraction. [`Amount::parse`]
+    /// accepts both forms.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (numer, denom) = (*self.0.numer(), *self.0.denom());
         if AMOUNT_UNIT % denom != 0 {
@@ -103,7 +105,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// An action that has no effect, and the reason.
+/// An action without effect, and the reason why it is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoredAction {
     pub ex_date: Date,
@@ -117,9 +119,10 @@ impl Action {
     }
 }
 
-/// Computes the factor of one ex-date as numerator and denominator, not reduced. `close_before` is
+/// Computes the factor of one ex-date as an unreduced numerator and denominator. `close_before` is
 /// the unadjusted close of the last daily candle before the ex-date. Nearly all intermediate values
-/// fit 128 bits; on overflow, the computation is repeated with big integers.
+/// fit 128 bits; on overflow, the computation is repeated with big integers. Returns an error if
+/// there is no positive close or the terms are invalid.
 pub fn factor(actions: &[Action], close_before: Price) -> Result<(BigUint, BigUint), &'static str> {
     if close_before.0 <= 0 {
         return Err("no daily candle before the ex-date");
@@ -138,8 +141,8 @@ pub fn factor(actions: &[Action], close_before: Price) -> Result<(BigUint, BigUi
     Ok((factor.0.magnitude().clone(), factor.1.magnitude().clone()))
 }
 
-/// An unreduced fraction with a positive denominator: reducing would cost more than all other
-/// steps. Operations return `None` if the integers overflow.
+/// A fraction with a positive denominator. Fractions are not reduced, because reducing would cost
+/// more than all other operations together. Operations return `None` on integer overflow.
 #[derive(Clone, Debug)]
 struct Loose<T>(T, T);
 
@@ -178,7 +181,7 @@ impl<T: Clone + PartialOrd + Zero + One + CheckedAdd + CheckedSub + CheckedMul> 
     }
 }
 
-/// Computes the factor with any integer type. Returns `None` on overflow.
+/// Computes the factor with the integer type `T`. Returns `None` on overflow.
 fn factor_in<T>(
     actions: &[Action],
     close: &Loose<T>,
@@ -190,7 +193,8 @@ where
     let zero = || Loose::whole(T::zero());
     let (mut cash, mut bonus, mut rights, mut paid) = (zero(), zero(), zero(), zero());
     let mut split = Loose::whole(T::one());
-    // Actions of the same day are added up, each per old share; splits are multiplied.
+    // Values are per old share, so actions on the same day are added up; only splits are
+    // multiplied.
     for action in actions {
         cash = cash.plus(&of(&action.cash))?;
         bonus = bonus.plus(&of(&action.bonus))?;
@@ -213,7 +217,7 @@ where
     worth.over(&shares.times(close)?).map(Ok)
 }
 
-/// Factor of one ex-date for the prices before it: a fraction in lowest terms.
+/// Factor that one ex-date applies to all earlier prices, as a fraction in lowest terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factor {
     pub ex_date: Date,
@@ -221,8 +225,8 @@ pub struct Factor {
     denom: BigUint,
 }
 
-/// Computes the factors of all ex-dates, ascending, and lists the ex-dates that are ignored.
-/// `close_before` returns the unadjusted close of the last daily candle before a date.
+/// Computes the factors of all ex-dates in ascending order, and lists the ex-dates whose actions
+/// are ignored. `close_before` returns the unadjusted close of the last daily candle before a date.
 pub fn factors(
     actions: &[Action],
     mut close_before: impl FnMut(Date) -> Option<Price>,
@@ -244,8 +248,8 @@ pub fn factors(
 }
 
 impl Factor {
-    /// Appends the encoded factor: year, month and day, then numerator and denominator, each with
-    /// its length. All integers are little-endian.
+    /// Appends the encoded factor: year, month and day of the ex-date, then the numerator and the
+    /// denominator, each prefixed with its length. All integers are little-endian.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.ex_date.year().to_le_bytes());
         out.extend_from_slice(&self.ex_date.month().to_le_bytes());
@@ -275,34 +279,34 @@ impl Factor {
     }
 }
 
-/// Factor for the trading days before an ex-date: the product of the factors of this and all later
-/// ex-dates.
+/// Factor for the trading days before an ex-date: the product of the factors of this ex-date and
+/// all later ex-dates.
 #[derive(Clone, Debug)]
 struct Step {
-    /// Exclusive end of the days that the step applies to; they start at the previous step's
+    /// Exclusive end of the days that the step applies to. The range starts at the previous step's
     /// `before`.
     before: Date,
     numer: BigUint,
     denom: BigUint,
 }
 
-/// Adjusts prices of any trading day to today's price level. Rounds once, half away from zero, to
-/// `decimals`.
+/// Adjusts the prices of any trading day to today's price level. Each price is rounded once, half
+/// away from zero, to `decimals`.
 #[derive(Clone, Debug)]
 pub struct Adjuster {
-    /// Ascending by date.
+    /// Ascending by `before`.
     steps: Vec<Step>,
     decimals: u32,
 }
 
 impl Adjuster {
-    /// Chains the factors that are effective on `today` (ex-date on or before it). `factors` must
-    /// be in ascending order of date.
+    /// Combines the factors whose ex-date is on or before `today`. `factors` must be sorted by
+    /// ex-date, ascending.
     pub fn new(factors: &[Factor], today: Date, decimals: u32) -> Adjuster {
         let decimals = decimals.min(DECIMALS_MAX);
-        // The product is never reduced: no step needs lowest terms, and finding them took half the
-        // time of an adjusted answer. Prices are given in millionths and returned in units of the
-        // last decimal.
+        // The product is never reduced: no later step needs lowest terms, and reducing took half
+        // the time of an adjusted response. The denominator includes the conversion from millionths
+        // to units of the last decimal.
         let mut numer = BigUint::from(1u32);
         let mut denom = BigUint::from(10u32.pow(DECIMALS_MAX - decimals));
         let mut steps = Vec::with_capacity(factors.len());
@@ -319,8 +323,8 @@ impl Adjuster {
         self.steps.is_empty()
     }
 
-    /// Returns the factor of a trading day, or `None` if its prices need no adjustment. The factor
-    /// is valid for all days before [`DayFactor::until`], so callers need only one call per
+    /// Returns the factor for a trading day, or `None` if the day's prices need no adjustment. The
+    /// factor is valid for all days before [`DayFactor::until`], so callers need only one call per
     /// ex-date.
     pub fn for_day(&self, day: Date) -> Option<DayFactor<'_>> {
         let at = self.steps.partition_point(|step| step.before <= day);
@@ -329,7 +333,7 @@ impl Adjuster {
     }
 }
 
-/// Factor of a range of trading days.
+/// Factor for a range of trading days.
 #[derive(Clone, Copy, Debug)]
 pub struct DayFactor<'a> {
     step: &'a Step,
@@ -357,9 +361,9 @@ impl DayFactor<'_> {
     }
 }
 
-/// A factor with 64 significant bits: `mantissa / 2^shift`, rounded down. It suffices to round
-/// nearly every price, and detects when it does not, in which case the exact fraction is used. A
-/// thousand candles take microseconds instead of milliseconds.
+/// A factor with 64 significant bits: `mantissa / 2^shift`, rounded down. [`Fixed::round`] detects
+/// the few prices for which this precision is insufficient, and the exact fraction is used for
+/// them. Adjusting a thousand candles takes microseconds instead of milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Fixed {
     mantissa: u64,
@@ -369,7 +373,7 @@ struct Fixed {
 impl Fixed {
     fn of(numer: &BigUint, denom: &BigUint) -> Fixed {
         let none = Fixed { mantissa: 0, shift: 0 };
-        // Scale the quotient to 64 bits, plus or minus one.
+        // The shift makes the quotient 64 or 65 bits long.
         let shift = 64i64 - numer.bits() as i64 + denom.bits() as i64;
         let (Ok(shift), true) = (u32::try_from(shift), (1..=126).contains(&shift)) else { return none };
         let quotient = (numer << shift) / denom;
@@ -381,10 +385,11 @@ impl Fixed {
         }
     }
 
-    /// Returns the rounded product, or `None` if the error may change the rounding.
+    /// Returns the rounded product, or `None` if the factor's error may change the rounding.
     #[inline]
     fn round(self, price: u64) -> Option<i64> {
-        // Below 2^62, the product plus one half fits in a u128; larger prices take the exact path.
+        // The product plus one half fits in a u128 if the price is below 2^62. Larger prices take
+        // the exact path.
         if self.shift == 0 || price >> 62 != 0 {
             return None;
         }

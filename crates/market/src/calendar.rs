@@ -1,11 +1,11 @@
 use crate::Date;
 use crate::time::{date_of_days, days_of_date};
 
-/// Number of days before the end of a calendar from which a warning is reported: early enough to
-/// act, but late enough not to be ignored.
+/// Number of days before the end of a calendar from which a warning is reported. Operators have
+/// time to act, but the warning is not shown so early that it is ignored.
 pub const CALENDAR_WARNING_DAYS: i32 = 30;
 
-/// Length of a trading day.
+/// Whether a trading day has full or shortened hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DayKind {
     Full,
@@ -36,13 +36,13 @@ impl CalendarError {
     }
 }
 
-/// Maximum length of a calendar in days, about three centuries. A longer one indicates a mistyped
+/// Maximum length of a calendar in days, about three centuries. A longer range indicates a mistyped
 /// date.
 const DAYS_MAX: i64 = 110_000;
 
 impl Calendar {
-    /// Parses `date,kind` rows in ascending order. `#` starts a comment; the comment `# valid
-    /// through: DATE` gives the last official date, which defaults to that of the last row.
+    /// Parses `date,kind` rows in ascending order. `#` starts a comment. The comment `# valid
+    /// through: DATE` gives the last official date, which defaults to the date of the last row.
     pub fn parse(text: &str) -> Result<Calendar, CalendarError> {
         let mut first = None;
         let mut days: Vec<Option<DayKind>> = Vec::new();
@@ -88,7 +88,7 @@ impl Calendar {
         let first = first.ok_or_else(|| CalendarError::at(0, "no trading day in the file"))?;
         let last = date_of_days(first + days.len() as i64 - 1);
         let valid_through = match valid_through {
-            // After that date every weekday is a trading day, so later rows would be silently
+            // Every weekday after `valid_through` is a trading day, so later rows would be silently
             // ignored.
             Some((number, date)) if date < last => {
                 return Err(CalendarError::at(
@@ -127,20 +127,20 @@ impl Calendar {
         }
     }
 
-    /// Returns the last trading day on or before a date. Searches three weeks, because no market is
-    /// closed for longer.
+    /// Returns the last trading day on or before a date. Searches the three weeks before the date,
+    /// because no market is closed for longer, and returns `None` if they have no trading day.
     pub fn on_or_before(&self, date: Date) -> Option<Date> {
         std::iter::successors(Some(date), |d| d.yesterday().ok()).take(22).find(|d| self.kind(*d).is_some())
     }
 
-    /// Returns the first trading day after a date. Searches three weeks.
+    /// Returns the first trading day after a date, or `None` if there is none within three weeks.
     pub fn after(&self, date: Date) -> Option<Date> {
         std::iter::successors(date.tomorrow().ok(), |d| d.tomorrow().ok())
             .take(22)
             .find(|d| self.kind(*d).is_some())
     }
 
-    /// Returns all trading days of an inclusive range, ascending.
+    /// Returns all trading days in an inclusive range of dates, ascending.
     pub fn days(&self, from: Date, through: Date) -> impl Iterator<Item = (Date, DayKind)> + '_ {
         std::iter::successors(Some(from), |d| d.tomorrow().ok())
             .take_while(move |d| *d <= through)

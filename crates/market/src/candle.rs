@@ -1,6 +1,6 @@
 use crate::{Minutes, Price, Session, Timestamp, Turnover};
 
-/// A candle. Its stamp is the start of its interval for minute periods, and local midnight of its
+/// A candle. `time` is the start of its interval for minute periods, and local midnight of its
 /// first day for daily and longer periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candle {
@@ -14,7 +14,7 @@ pub struct Candle {
     pub session: Session,
 }
 
-/// Why a candle is invalid on import, in the order of the checks.
+/// Reason why an imported candle is invalid, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     #[error("low is above open, close or high, or high below them")]
@@ -42,7 +42,8 @@ pub enum Flaw {
 }
 
 impl Candle {
-    /// Performs the checks of the specification that need only the candle itself.
+    /// Performs the specification's checks that need only the candle itself, and returns the first
+    /// flaw.
     pub fn check(&self) -> Result<(), Flaw> {
         let Candle { open, high, low, close, .. } = *self;
         if low > open || low > close || open > high || close > high {
@@ -61,8 +62,8 @@ impl Candle {
     }
 }
 
-/// Candles in columns: the layout of blocks, and the input of folds and encoders. All columns have
-/// the same length.
+/// Candles as columns of equal length. Blocks use this layout, and folds and encoders take it as
+/// input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candles {
     pub time: Vec<i64>,

@@ -2,16 +2,17 @@
 
 use std::fmt;
 
-/// Number of decimals of prices and turnovers. No source in the specification needs more.
+/// Number of decimals stored for prices and turnovers. No source in the specification has more.
 pub const DECIMALS_MAX: u32 = 6;
-/// One currency unit in the integers of [`Price`] and [`Turnover`].
+/// One currency unit as the integer value of a [`Price`] or [`Turnover`].
 pub const PRICE_UNIT: i64 = 10i64.pow(DECIMALS_MAX);
 
-/// A price in millionths of the trading currency; an exact integer, never binary floating point.
+/// A price in millionths of the trading currency. Prices are exact integers, never binary floating
+/// point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Price(pub i64);
 
-/// An amount in millionths of the trading currency. 128 bits, because the turnover of a candle may
+/// An amount in millionths of the trading currency. Needs 128 bits, because a candle's turnover may
 /// have 18 digits before the decimal point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Turnover(pub i128);
@@ -40,13 +41,13 @@ impl Price {
         i64::try_from(value).map(Price).map_err(|_| DecimalError::Range)
     }
 
-    /// Formats the price with exactly `decimals` decimals, rounded half away from zero. Rounding is
-    /// only for output, and for values that must agree with it.
+    /// Formats the price with exactly `decimals` decimals, rounded half away from zero. Prices are
+    /// rounded only for output, and for values that must agree with the output.
     pub fn text(self, decimals: u32) -> Fixed {
         Fixed { value: i128::from(self.0), decimals }
     }
 
-    /// Returns the price rounded as by [`text`](Price::text).
+    /// Returns the price rounded to `decimals` like [`text`](Price::text).
     pub fn rounded(self, decimals: u32) -> Price {
         let step = 10i64.pow(DECIMALS_MAX.saturating_sub(decimals));
         Price(self.0.saturating_add(self.0.signum() * (step / 2)) / step * step)
@@ -59,13 +60,13 @@ impl Turnover {
         if exact { Ok(Turnover(value)) } else { Err(DecimalError::Decimals) }
     }
 
-    /// Formats the turnover with three decimals, as in every market.
+    /// Formats the turnover with three decimals, which is the same for all markets.
     pub fn text(self) -> Fixed {
         Fixed { value: self.0, decimals: 3 }
     }
 }
 
-/// A decimal that is ready to be formatted; see [`Price::text`].
+/// A decimal to be formatted with a fixed number of decimals; see [`Price::text`].
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
     value: i128,
@@ -87,9 +88,9 @@ impl fmt::Display for Fixed {
     }
 }
 
-/// Parses a decimal, with or without an exponent, into an integer in units of `10^-scale`. Also
-/// returns whether the conversion was exact; further digits are rounded half away from zero. Does
-/// not use binary floating point.
+/// Parses a decimal, with or without an exponent, into an integer in units of `10^-scale`. The flag
+/// is `true` if the value is exact; otherwise it was rounded half away from zero. Does not use
+/// binary floating point.
 pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalError> {
     let (negative, rest) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -104,7 +105,7 @@ pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalErro
         match byte {
             b'0'..=b'9' => {
                 seen_digit = true;
-                // 36 digits fit an i128 with room to spare, and no price is longer.
+                // No price has more than 36 digits, and an i128 holds up to 38.
                 if value >= 10i128.pow(36) {
                     return Err(DecimalError::Range);
                 }
@@ -144,7 +145,8 @@ pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalErro
     Ok((if negative { -value } else { value }, exact))
 }
 
-/// Share of a position's value that must be covered by margin, from 0 to 10, with six decimals.
+/// Share of a position's value that margin must cover: a number from 0 to 10 with up to six
+/// decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MarginFactor(i64);
 
@@ -182,7 +184,7 @@ impl MarginFactor {
 }
 
 impl fmt::Display for MarginFactor {
-    /// Omits trailing zeros, so that equal factors have equal texts.
+    /// Omits trailing zeros, so that equal factors have the same text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, decimals) = (self.0 / PRICE_UNIT, format!("{:06}", self.0 % PRICE_UNIT));
         match decimals.trim_end_matches('0') {

@@ -3,9 +3,9 @@ use std::str::FromStr;
 
 use crate::{Date, Market, Period, parse_date};
 
-/// Start of a market's served history: the first trading day of daily candles and of minutes.
-/// `None` means that everything stored is served. Older candles may be stored, but are not served
-/// to an account with a floor.
+/// Start of a market's served history: the first trading day with daily candles, and the first with
+/// minute candles. Older candles may be stored, but are not served to an account with a floor.
+/// `None` means that all stored candles are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floors {
     pub day: Option<Date>,
@@ -20,7 +20,7 @@ pub struct FloorTable {
     cn: Floors,
 }
 
-/// An invalid floor setting.
+/// Error returned for an invalid floor setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a valid history floor: write published, none, or dates like \
@@ -29,10 +29,10 @@ pub struct FloorTable {
 pub struct ParseFloorsError(String);
 
 impl Floors {
-    /// No floors: everything stored is served.
+    /// No floors: all stored candles are served.
     pub const NONE: Floors = Floors { day: None, minute: None };
 
-    /// Returns the published ranges of the service.
+    /// Returns the floors that the service publishes for a market.
     pub const fn published(market: Market) -> Floors {
         use jiff::civil::date;
         let (day, minute) = match market {
@@ -43,17 +43,17 @@ impl Floors {
         Floors { day: Some(day), minute: Some(minute) }
     }
 
-    /// Returns the floor for a period: that of minutes for minute periods, that of days for daily
-    /// and longer ones.
+    /// Returns the floor that applies to a period: `minute` for minute periods, `day` for daily and
+    /// longer periods.
     pub fn of(self, period: Period) -> Option<Date> {
         if period.is_clock() { self.minute } else { self.day }
     }
 }
 
 impl FloorTable {
-    /// No floors: everything stored is served.
+    /// No floors: all stored candles are served.
     pub const NONE: FloorTable = FloorTable { hk: Floors::NONE, us: Floors::NONE, cn: Floors::NONE };
-    /// The published ranges of the service.
+    /// The floors that the service publishes.
     pub const PUBLISHED: FloorTable = FloorTable {
         hk: Floors::published(Market::Hk),
         us: Floors::published(Market::Us),
@@ -102,7 +102,7 @@ impl FromStr for FloorTable {
             let floors = table.of_mut(market);
             let floor = match value {
                 "none" => None,
-                // Eight digits, as in the protocol, or a date with dashes.
+                // Accept eight digits, as in the protocol, and dates with dashes.
                 date => Some(date.parse().or_else(|_| parse_date(date)).map_err(|_| wrong())?),
             };
             match grain {
@@ -110,8 +110,8 @@ impl FromStr for FloorTable {
                 "minute" => floors.minute = floor,
                 _ => return Err(wrong()),
             }
-            // Reject a second date for the same floor, because one of the two would be silently
-            // ignored.
+            // Reject a second date for the same floor, because one of the two dates would be
+            // silently ignored.
             if named.contains(&(market, grain)) {
                 return Err(wrong());
             }
@@ -121,7 +121,7 @@ impl FromStr for FloorTable {
     }
 }
 
-/// Writes the format that [`FloorTable`] parses. Published dates are omitted.
+/// Writes the format that [`FloorTable`] parses. Floors with their published date are omitted.
 impl fmt::Display for FloorTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == FloorTable::PUBLISHED {

@@ -1,12 +1,12 @@
-//! Folds source candles into longer ones: the open of the first, the close of the last, the highest
-//! high, the lowest low, and the sums of volume and turnover.
+//! Folds source candles into longer candles: the first open, the last close, the highest high, the
+//! lowest low, and the sums of volume and turnover.
 
 use std::ops::Range;
 
 use crate::period::monday;
 use crate::{Candles, Minutes, Period, Price, Span, Timestamp, Venue};
 
-/// Error: a sum of volumes or turnovers does not fit its type.
+/// Error returned if a sum of volumes or turnovers does not fit its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the volume of the candle at {at} does not fit 64 bits")]
 pub struct Overflow {
@@ -27,8 +27,8 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
             })
         }
         Period::Calendar(Span::Day) => Ok(sources.clone()),
-        // An answer may have many weeks, so they are found by day numbers, without converting to
-        // dates.
+        // A response may have many weeks. Computing with day numbers avoids a date conversion for
+        // each week.
         Period::Calendar(Span::Week) => fold_by(sources, sources.len() / 4 + 16, |at| {
             let monday = monday(venue.zone().day_number(at));
             Some((venue.zone().midnight_of(monday), venue.zone().midnight_of(monday + 7)))
@@ -41,8 +41,8 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
     }
 }
 
-/// Folds all sources into one candle, such as the minutes of a day that is not over. The result is
-/// empty if there are no sources.
+/// Folds all sources into one candle, such as the one-minute candles of an unfinished day. The
+/// result is empty if there are no sources.
 pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overflow> {
     let mut folded = Candles::default();
     if !sources.is_empty() {
@@ -51,8 +51,8 @@ pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overfl
     Ok(folded)
 }
 
-/// Returns whether folding changes nothing, because the sources already have the period. This is
-/// the case in most queries.
+/// Returns whether the sources already have the requested period, so that folding changes nothing.
+/// This is the case in most queries.
 pub fn is_identity(period: Period) -> bool {
     period == period.source().period() || period == Period::Clock(Minutes::ONE)
 }
@@ -79,8 +79,8 @@ fn fold_by(
     Ok(folded)
 }
 
-/// Appends the fold of `rows`, which must not be empty. Works column by column, because each is a
-/// short contiguous slice.
+/// Appends the fold of `rows`, which must not be empty. Folds one column at a time, because each
+/// column is a short contiguous slice.
 fn push_fold(
     folded: &mut Candles,
     stamp: Timestamp,
@@ -107,8 +107,8 @@ fn cut<'a>(column: &'a [i64], rows: &Range<usize>) -> &'a [i64] {
     column.get(rows.clone()).unwrap_or_default()
 }
 
-/// Returns the lowest low and the highest high, for a chart. Returns `None` if there are no
-/// candles.
+/// Returns the lowest low and the highest high, or `None` if there are no candles. Used to scale
+/// charts.
 pub fn extremes(candles: &Candles) -> Option<(Price, Price)> {
     Some((Price(*candles.low.iter().min()?), Price(*candles.high.iter().max()?)))
 }

@@ -1,15 +1,15 @@
 //! Market rules: symbols, sessions, calendars, candles, periods, adjustment.
 //!
-//! Everything here is a value or a pure function. The crate reads no files and no clock: calendars
-//! are passed as text (three are compiled in), and every rule that depends on the present takes
-//! `now`. Each rule of the specification can therefore be tested with literals; these tables are in
-//! `tests/rules_*.rs`.
+//! Everything in this crate is a value or a pure function. The crate reads no files and no clock:
+//! calendars are passed as text (three are compiled in), and every rule that depends on the current
+//! time takes `now`. The tables in `tests/rules_*.rs` can therefore test each rule of the
+//! specification with literals.
 //!
-//! Start with [`Candle`] and [`Period`], then [`Venue`] (the zone, calendar and session table of
-//! one market), then [`fold`](mod@fold) (source candles to longer ones) and [`adjust`](mod@adjust)
+//! Start with [`Candle`] and [`Period`], then read [`Venue`] (time zone, calendar and session table
+//! of one market), [`fold`](mod@fold) (source candles to longer candles) and [`adjust`](mod@adjust)
 //! (forward adjustment).
 //!
-//! Example: fold minutes of Hong Kong into five-minute candles.
+//! Example: fold one-minute candles from Hong Kong into five-minute candles.
 //!
 //! ```
 //! use market::{Candle, Candles, Market, Period, Price, Session, Turnover, Venue};

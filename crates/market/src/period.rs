@@ -4,14 +4,14 @@ use std::str::FromStr;
 use crate::Date;
 use crate::time::{date_of_days, days_of_date};
 
-/// Length of a candle: clock periods divide a session, calendar periods divide trading days.
+/// Length of a candle. Clock periods divide a session, and calendar periods group trading days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Period {
     Clock(Minutes),
     Calendar(Span),
 }
 
-/// One of the thirteen minute periods that are served.
+/// One of the thirteen served minute periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minutes(u16);
 
@@ -24,10 +24,10 @@ pub enum Span {
     Year,
 }
 
-/// Granularity of stored candles. One-minute and daily candles are imported, and so are candles of
-/// 5, 15, 30 and 60 minutes from coarse files, which are stored in separate series: the `Own`
-/// grains. `Minute15` and `Minute60` are rolled up from one-minute candles on import, because a
-/// thousand four-hour candles span 195,000 minutes, too many to decode for one query.
+/// Granularity of stored candles. `Minute` and `Day` candles are imported. `Minute15` and
+/// `Minute60` are rolled up from one-minute candles on import, because a thousand four-hour candles
+/// span 195,000 one-minute candles, too many to decode for one query. The `Own` grains are separate
+/// series for imported files of 5, 15, 30 or 60 minute candles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grain {
     Minute,
@@ -77,8 +77,8 @@ impl Span {
         }
     }
 
-    /// Returns an upper bound for the number of trading days in a span, and so for the daily
-    /// candles needed to fold it.
+    /// Returns an upper bound for the number of trading days in a span, which is also the maximum
+    /// number of daily candles folded into one candle.
     pub fn days_max(self) -> usize {
         match self {
             Span::Day => 1,
@@ -110,7 +110,7 @@ impl Grain {
     ];
     /// Grains that are rolled up from one-minute candles.
     pub const ROLLED_UP: [Grain; 2] = [Grain::Minute15, Grain::Minute60];
-    /// Grains of coarse files, finest first.
+    /// Grains of imported files that are coarser than one minute, finest first.
     pub const OWN: [Grain; 4] = [Grain::Own5, Grain::Own15, Grain::Own30, Grain::Own60];
 
     /// Returns the grain in which imported candles of this period are stored, or `None` if they
@@ -120,12 +120,13 @@ impl Grain {
         stored.find(|grain| grain.period() == period)
     }
 
-    /// Returns whether this is a grain of coarse files.
+    /// Returns whether this is an `Own` grain, used for imported files that are coarser than one
+    /// minute.
     pub fn is_own(self) -> bool {
         Grain::OWN.contains(&self)
     }
 
-    /// Returns the length of its candles, or `None` for daily candles.
+    /// Returns the length of this grain's candles, or `None` for daily candles.
     pub fn length(self) -> Option<Minutes> {
         match self.period() {
             Period::Clock(minutes) => Some(minutes),
@@ -146,7 +147,7 @@ impl Grain {
         }
     }
 
-    /// Returns the period of its candles in the usual notation.
+    /// Returns the period of this grain's candles as text, such as `15m`, without the `own` prefix.
     pub fn written(self) -> &'static str {
         let name = self.as_str();
         name.strip_prefix("own").unwrap_or(name)
@@ -178,9 +179,9 @@ impl Period {
         matches!(self, Period::Clock(_))
     }
 
-    /// Returns the coarsest stored grain from which this period can be folded. Buckets of 60
-    /// minutes and of 5 minutes are counted from the same segment start, so folding in two steps
-    /// gives the same result as folding in one.
+    /// Returns the coarsest grain from which this period can be folded. Buckets of all lengths are
+    /// counted from the same segment start, so folding in two steps gives the same result as
+    /// folding in one.
     pub fn source(self) -> Grain {
         match self {
             Period::Clock(Minutes(n)) if n % 60 == 0 => Grain::Minute60,
@@ -190,13 +191,13 @@ impl Period {
         }
     }
 
-    /// Returns the coarse grains that divide this period, finest first. Where no minutes are
-    /// stored, the finest stored one replaces them.
+    /// Returns the `Own` grains that divide this period, finest first. The finest stored grain is
+    /// the source where no one-minute candles are stored.
     pub fn own_sources(self) -> impl Iterator<Item = Grain> {
         Grain::OWN.into_iter().filter(move |grain| self.is_tiled_by(*grain))
     }
 
-    /// Returns whether candles of a coarse grain can be folded into whole candles of this period.
+    /// Returns whether candles of an `Own` grain can be folded into whole candles of this period.
     fn is_tiled_by(self, grain: Grain) -> bool {
         match (self, grain.period()) {
             (Period::Clock(Minutes(n)), Period::Clock(Minutes(own))) => n % own == 0,
@@ -208,7 +209,7 @@ impl Period {
     pub fn sources_max(self) -> usize {
         match (self, self.source().period()) {
             (Period::Clock(Minutes(n)), Period::Clock(Minutes(source))) => {
-                // One more than the quotient, because the closing minute may be in the last bucket.
+                // Adds one to the quotient, because the last bucket may include the closing minute.
                 if n == source { 1 } else { usize::from(n / source) + 1 }
             }
             (Period::Calendar(span), _) => span.days_max(),
@@ -230,7 +231,8 @@ impl fmt::Display for Period {
 pub enum ParsePeriodError {
     #[error("{:?} is not a period: {}", .0, served())]
     Unknown(String),
-    /// Charts use a capital M for months, while minutes are usually written with a small m.
+    /// A number followed by a capital M, which charts use for months. Minutes are usually written
+    /// with a lowercase m.
     #[error("{text:?} may mean minutes or months: did you mean {meant}?")]
     Ambiguous { text: String, meant: String },
 }
@@ -245,7 +247,8 @@ fn served() -> String {
     format!("{minutes} (or {hours}), {spans}")
 }
 
-/// Returns an error with the possible meanings of a number followed by a capital M.
+/// Returns an error that lists the possible meanings of a number followed by a capital M. Returns
+/// `None` if no served period matches.
 fn ambiguous(text: &str) -> Option<ParsePeriodError> {
     let digits = text.strip_suffix('M').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     let number: u16 = digits.parse().ok()?;
@@ -282,7 +285,7 @@ impl FromStr for Period {
             return Ok(Period::Calendar(span));
         }
         let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        // The integer parser would accept a plus sign.
+        // The integer parser accepts a leading plus sign, which is not valid here.
         let number: u16 = digits.parse().ok().filter(|_| !digits.starts_with('+')).ok_or_else(wrong)?;
         let minutes = match lower.strip_prefix(digits).unwrap_or("") {
             "m" | "min" | "minute" | "minutes" => Some(number),

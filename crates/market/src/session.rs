@@ -3,7 +3,7 @@ use std::fmt;
 use crate::calendar::CalendarError;
 use crate::{Date, DayKind, Market};
 
-/// A kind of trading hours, in the order of the protocol's codes.
+/// A kind of trading hours. The variants are in the order of the protocol's codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Session {
     #[default]
@@ -34,7 +34,7 @@ impl Session {
         Session::ALL.into_iter().find(|s| s.code() == code)
     }
 
-    /// Parses a name or a code from a file's session column.
+    /// Parses a name or a code from a file's session column. Returns `None` if the text is unknown.
     pub fn parse(text: &str) -> Option<Session> {
         let named = Session::ALL.into_iter().find(|s| s.as_str().eq_ignore_ascii_case(text));
         named.or_else(|| text.parse().ok().and_then(Session::from_code)).or(match text {
@@ -50,21 +50,21 @@ impl fmt::Display for Session {
     }
 }
 
-/// A contiguous range of one session, in minutes after midnight of its **trading day**. The evening
-/// part of an overnight session has negative minutes, because it is on the previous day.
+/// A contiguous time range of one session, in minutes after midnight of its **trading day**. The
+/// evening part of an overnight session is on the previous day and has negative minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub session: Session,
     pub start: i32,
     pub end: i32,
-    /// Number of minutes after `end` whose trades are stamped with `end`, such as a closing
-    /// auction; zero if there are none.
+    /// Number of minutes after `end` whose trades are stamped with `end`, such as those of a
+    /// closing auction. Zero if the segment has no tail.
     pub tail: i32,
 }
 
 impl Segment {
     /// Returns the last possible stamp of a one-minute candle. Stamps are `start..end`, plus `end`
-    /// itself if there is a tail.
+    /// if the segment has a tail.
     pub fn last_minute(&self) -> i32 {
         if self.tail > 0 { self.end } else { self.end - 1 }
     }
@@ -75,10 +75,11 @@ impl Segment {
     }
 }
 
-/// Trading hours of one market by date: hours change, and a candle follows the hours of its day.
+/// Trading hours of one market. Hours change over time, so the table has one entry per date from
+/// which new hours apply.
 #[derive(Clone, Debug)]
 pub struct SessionTable {
-    /// Ascending by date.
+    /// Ascending by start date.
     eras: Vec<Era>,
 }
 
@@ -92,7 +93,7 @@ struct Era {
 pub(crate) const MINUTES_A_DAY: i32 = 1440;
 
 impl SessionTable {
-    /// Parses the rows of one market from a table of all markets:
+    /// Parses one market's rows from a table of all markets with the columns
     /// `market,from,day,session,start,end,tail`.
     pub fn parse(text: &str, market: Market) -> Result<SessionTable, CalendarError> {
         let mut eras: Vec<Era> = Vec::new();
@@ -150,8 +151,8 @@ impl SessionTable {
         Ok(SessionTable { eras })
     }
 
-    /// Returns the segments of a trading day, ascending. Days before the first era use its hours.
-    /// If a market has no half-day hours, the hours of a full day are used.
+    /// Returns the segments of a trading day, ascending. Days before the first era use that era's
+    /// hours. Half days use full-day hours if the market has no half-day hours.
     pub fn segments(&self, date: Date, kind: DayKind) -> &[Segment] {
         let of_kind = |kind: DayKind| {
             let mut same = self.eras.iter().filter(move |era| era.day == kind);
@@ -161,8 +162,8 @@ impl SessionTable {
         of_kind(kind).or_else(|| of_kind(DayKind::Full)).map_or(&[], |era| era.segments.as_slice())
     }
 
-    /// Returns the minute after midnight from which an evening belongs to the next date. Returns
-    /// `None` if that date has no evening session.
+    /// Returns the minute after midnight from which an evening belongs to the date `next`, or
+    /// `None` if `next` has no evening session.
     pub(crate) fn night_start(&self, next: Date, kind: DayKind) -> Option<i32> {
         let first = self.segments(next, kind).first()?;
         (first.start < 0).then_some(first.start + MINUTES_A_DAY)

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::{Date, Price, parse_date};
 
-/// Maximum length of a ticker. The longest real ones are US option codes (root 6, date 6, side 1,
-/// strike 8).
+/// Maximum length of a ticker. The longest tickers in use are US option codes with 21 characters
+/// (root 6, date 6, side 1, strike 8).
 const TICKER_MAX: usize = 24;
 
-/// Where a security is listed: the part after the last dot of its symbol.
+/// Region in which a security is listed: the part after the last dot of its symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     Hk,
@@ -17,7 +17,7 @@ pub enum Region {
     Sz,
 }
 
-/// A set of trading rules: time zone, calendar, sessions. Shanghai and Shenzhen share one.
+/// A set of trading rules: time zone, calendar and sessions. Shanghai and Shenzhen share one set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Market {
     Hk,
@@ -45,7 +45,7 @@ impl Region {
         }
     }
 
-    /// Parses a region, ignoring case.
+    /// Parses a region, ignoring case. Returns `None` if the text is unknown.
     pub fn parse(text: &str) -> Option<Region> {
         Region::ALL.into_iter().find(|r| r.as_str().eq_ignore_ascii_case(text))
     }
@@ -66,7 +66,7 @@ impl Market {
         Market::ALL.into_iter().find(|m| m.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// Returns the trading currency of a listing, unless its security record has another one.
+    /// Returns the default trading currency of a listing. A security record may override it.
     pub fn currency(self) -> &'static str {
         match self {
             Market::Hk => "HKD",
@@ -89,10 +89,10 @@ impl fmt::Display for Region {
 }
 
 /// A security code in canonical form: upper case, and Hong Kong numbers without leading zeros.
-/// `00700.hk` and `700.HK` are the same value, so no other code has to normalize symbols.
+/// `00700.hk` and `700.HK` parse to the same value, so no other code needs to normalize symbols.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Symbol {
-    /// Shared, because the engine of paper accounts clones symbols often.
+    /// Shared, because the paper trading engine clones symbols often.
     text: Arc<str>,
     region: Region,
 }
@@ -115,7 +115,7 @@ impl Symbol {
         let canonical = match region {
             Region::Hk if digits => {
                 let stripped = upper.trim_start_matches('0');
-                // Exchange codes have at most five digits; a longer one is a typo.
+                // Hong Kong codes have at most five digits, so a longer number is a typo.
                 if stripped.is_empty() || stripped.len() > 5 {
                     return Err(wrong());
                 }
@@ -130,7 +130,7 @@ impl Symbol {
             }
             Region::Us => upper.as_str(),
         };
-        // A leading dot marks a US index. Other dots and hyphens only separate share classes.
+        // A leading dot marks a US index. Any other dot or hyphen separates a share class.
         let body = match (region, canonical.strip_prefix('.')) {
             (Region::Us, Some(rest)) => rest,
             _ => canonical,
@@ -148,7 +148,7 @@ impl Symbol {
     }
 
     pub fn ticker(&self) -> &str {
-        // The region is always the last three bytes, including the dot.
+        // The region suffix, including the dot, is always the last three bytes.
         self.text.len().checked_sub(3).and_then(|end| self.text.get(..end)).unwrap_or_default()
     }
 
@@ -160,8 +160,8 @@ impl Symbol {
         self.region.market()
     }
 
-    /// Returns whether this is a US option code: a root, six digits that are a valid date, `C` or
-    /// `P`, and a strike of one to eight digits. The length alone is not sufficient.
+    /// Returns whether this is a US option code: a root, six digits that form a valid date, `C` or
+    /// `P`, and a strike of one to eight digits.
     pub fn is_us_option(&self) -> bool {
         self.region == Region::Us && Parts::of(self.ticker()).is_some()
     }
@@ -247,13 +247,13 @@ impl SecurityKind {
         }
     }
 
-    /// Parses a kind, ignoring case.
+    /// Parses a kind, ignoring case. Returns `None` if the text is unknown.
     pub fn parse(text: &str) -> Option<SecurityKind> {
         SecurityKind::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// Returns the presumed kind of a security for which none was imported: a warrant if its board
-    /// or its code range says so, otherwise an equity.
+    /// Returns the presumed kind of a security that was imported without a kind: a warrant if its
+    /// board or its code range is reserved for warrants, otherwise an equity.
     pub fn presumed(symbol: &Symbol, board: Option<&str>) -> SecurityKind {
         let is_warrant = board == Some(WARRANT_BOARD) || is_warrant_code(symbol);
         if is_warrant { SecurityKind::Warrant } else { SecurityKind::Equity }
@@ -303,7 +303,7 @@ pub enum OptionRight {
     Put,
 }
 
-/// Conversion from strikes, written in thousandths, to prices, stored in millionths.
+/// Factor from strikes, which codes give in thousandths, to prices in millionths.
 const STRIKE_UNIT: i64 = 1_000;
 const STRIKE_DECIMALS: u32 = 3;
 /// Maximum number of digits in a strike.
@@ -313,7 +313,7 @@ const DATE_DIGITS: usize = 6;
 /// Parts of an option ticker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'a> {
-    /// Everything before the strike.
+    /// Part of the ticker before the strike: root, date, and `C` or `P`.
     head: &'a str,
     root: &'a str,
     expiry: Date,
@@ -322,8 +322,9 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Parses a ticker from its end: the digits of the strike, `C` or `P`, and six digits that are
-    /// a valid date. A leading dot marks an index.
+    /// Parses a ticker from its end: the digits of the strike, `C` or `P`, and six digits that form
+    /// a valid date. The root may start with a dot, which marks an index. Returns `None` if the
+    /// ticker is not an option code.
     pub(crate) fn of(ticker: &'a str) -> Option<Parts<'a>> {
         let head = ticker.trim_end_matches(|c: char| c.is_ascii_digit());
         let strike = ticker.get(head.len()..).filter(|strike| (1..=STRIKE_MAX).contains(&strike.len()))?;
@@ -353,7 +354,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Returns an option ticker without leading zeros in its strike, or `None` if it has none.
+/// Returns an option ticker with the leading zeros of its strike removed, or `None` if there are
+/// none to remove.
 pub(crate) fn plain_strike(ticker: &str) -> Option<String> {
     let Parts { head, strike, .. } = Parts::of(ticker)?;
     let plain = strike.trim_start_matches('0');

@@ -10,7 +10,7 @@ use crate::Market;
 pub struct Timestamp(pub i64);
 
 impl fmt::Display for Timestamp {
-    /// Writes RFC 3339 in UTC.
+    /// Formats the instant as RFC 3339 in UTC.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_second(self.0) {
             Ok(at) => f.pad(&at.to_string()),
@@ -56,9 +56,9 @@ pub fn parse_time_of_day(text: &str) -> Result<i32, ParseTimeError> {
     Ok(hour * 60 + minute)
 }
 
-/// Like [`parse_time_of_day`], but also accepts `HH:MM:SS`. The seconds are dropped, because a
-/// candle starts on the minute, but must be valid: a time with a fragment of a UTC offset may have
-/// the same length.
+/// Like [`parse_time_of_day`], but also accepts `HH:MM:SS`. The seconds are dropped, because
+/// candles start on the minute. The seconds must still be valid, because a time with a truncated
+/// UTC offset may have the same length.
 pub fn parse_time_of_day_or_second(text: &str) -> Result<i32, ParseTimeError> {
     match text.as_bytes() {
         [.., b':', b'0'..=b'5', b'0'..=b'9'] if text.len() == 8 => {
@@ -69,8 +69,8 @@ pub fn parse_time_of_day_or_second(text: &str) -> Result<i32, ParseTimeError> {
 }
 
 const DAY: i64 = 86_400;
-/// Range of tabulated offsets, which covers all stored candles. Outside it, the nearest offset
-/// applies.
+/// Time range of tabulated offsets, which covers all stored candles. Outside this range, the
+/// nearest offset applies.
 const TABLE_FROM: i64 = 0; // 1970
 const TABLE_UNTIL: i64 = 4_102_444_800; // 2100
 
@@ -136,9 +136,9 @@ impl Zone {
         self.local(at).0
     }
 
-    /// Converts a local time to an instant. A local time skipped by a clock change is resolved
-    /// forward, and a repeated one to its first occurrence. Clock changes are early on Sundays,
-    /// outside every session.
+    /// Converts a local time to an instant. A local time that a clock change skips is moved
+    /// forward, and a repeated local time resolves to its first occurrence. Clock changes are early
+    /// on Sundays, outside every session.
     pub fn instant(&self, date: Date, seconds: i64) -> Timestamp {
         let wall = days_of_date(date) * DAY + seconds;
         let guess = match self.settled(wall) {
@@ -154,13 +154,13 @@ impl Zone {
         exact.map_or(guess, |at| Timestamp(at.as_second()))
     }
 
-    /// Converts a local time that is not near a clock change. Returns an estimate as the error
-    /// otherwise.
+    /// Converts a local time that is not near a clock change. Otherwise returns an estimate as the
+    /// error.
     fn settled(&self, wall: i64) -> Result<Timestamp, Timestamp> {
         let after = self.offsets.partition_point(|(from, _)| *from <= wall);
         let known = after.checked_sub(1).and_then(|last| self.offsets.get(last));
-        // Fast path: more than two days from both ends of an offset there is no clock change, so
-        // one search is enough.
+        // Fast path: more than two days from both ends of an offset's range there is no clock
+        // change, so one lookup is enough.
         if let Some((from, offset)) = known
             && from + 2 * DAY <= wall
             && self.offsets.get(after).is_none_or(|(until, _)| wall + 2 * DAY < *until)
@@ -168,8 +168,8 @@ impl Zone {
             return Ok(Timestamp(wall - offset));
         }
         let guess = Timestamp(wall - self.offset(Timestamp(wall)));
-        // Offsets change by hours at most, so comparing the days around the estimate detects a
-        // change.
+        // Offsets change by a few hours at most, so comparing the offsets one day before and after
+        // the estimate detects a change.
         let (before, after) = (self.offset(Timestamp(guess.0 - DAY)), self.offset(Timestamp(guess.0 + DAY)));
         if before == after { Ok(Timestamp(wall - after)) } else { Err(guess) }
     }
@@ -179,12 +179,12 @@ impl Zone {
         at.0.saturating_add(self.offset(at)).div_euclid(DAY)
     }
 
-    /// Like [`Zone::midnight`], for a day number.
+    /// Like [`Zone::midnight`], but takes the number of days since 1970-01-01.
     pub(crate) fn midnight_of(&self, day: i64) -> Timestamp {
         self.settled(day * DAY).unwrap_or_else(|_| self.midnight(date_of_days(day)))
     }
 
-    /// Returns local midnight, which is the stamp of daily and longer candles.
+    /// Returns the instant of local midnight, which is the stamp of daily and longer candles.
     pub fn midnight(&self, date: Date) -> Timestamp {
         self.instant(date, 0)
     }
@@ -200,7 +200,7 @@ impl Zone {
     }
 }
 
-/// Returns the number of days since 1970-01-01, as an integer for tables and hot loops.
+/// Returns the number of days since 1970-01-01, for use in tables and hot loops.
 pub(crate) fn days_of_date(date: Date) -> i64 {
     date.duration_since(civil::date(1970, 1, 1)).as_secs() / DAY
 }

@@ -1,20 +1,20 @@
-//! Single trades: the aggressor side, the trade type, and their effect on candles and capital flow.
+//! Single trades: aggressor side, trade type, and the effect on candles.
 
 use std::fmt;
 
 use crate::{Market, Price, Session, Timestamp, Turnover};
 
-/// Aggressor side of a trade as reported by the source. The codes are those of blocks, and of the
-/// protocol where it defines them.
+/// Aggressor side of a trade as reported by the source. Blocks and the protocol use the same codes,
+/// but the protocol has no code for `Untold`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TradeDirection {
     /// The source reports that neither side was the aggressor.
     Neutral,
-    /// Sold at the bid.
+    /// The seller was the aggressor, so the trade was made at the bid.
     Down,
-    /// Bought at the ask.
+    /// The buyer was the aggressor, so the trade was made at the ask.
     Up,
-    /// Not reported by the source.
+    /// The source does not report the aggressor side.
     #[default]
     Untold,
 }
@@ -31,7 +31,7 @@ impl TradeDirection {
         TradeDirection::ALL.into_iter().find(|direction| direction.code() == code)
     }
 
-    /// Returns the name used in exported files; empty if the side is not reported.
+    /// Returns the name used in exported files, which is empty if the side is not reported.
     pub fn as_str(self) -> &'static str {
         match self {
             TradeDirection::Neutral => "neutral",
@@ -41,7 +41,8 @@ impl TradeDirection {
         }
     }
 
-    /// Parses a direction cell: protocol numbers, names, and the letters used by exchanges.
+    /// Parses a direction cell, which may be a protocol code, a name or a letter used by exchanges.
+    /// Returns `None` if the text is unknown.
     pub fn parse(text: &[u8]) -> Option<TradeDirection> {
         Some(match text {
             b"" => TradeDirection::Untold,
@@ -58,7 +59,7 @@ impl TradeDirection {
     }
 }
 
-/// Type of a trade: blank, or one letter, digit or star defined by its exchange.
+/// Type of a trade: blank, or one letter, digit or asterisk defined by the exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TradeType(u8);
 
@@ -78,7 +79,8 @@ impl TradeType {
         let known = match market {
             Market::Hk => HK_TYPES.contains(&letter),
             Market::Us => US_TYPES.contains(&letter),
-            // Both exchanges have their own letters, which have no effect here.
+            // Shanghai and Shenzhen use different letters. All are accepted, because the type of a
+            // mainland trade has no effect on candles.
             Market::Cn => letter.is_ascii_alphanumeric(),
         };
         known.then_some(TradeType(letter))
@@ -93,7 +95,8 @@ impl TradeType {
         self.0
     }
 
-    /// Returns the effect of a trade on its candle (`candles.md` D7).
+    /// Returns whether a trade of this type affects the price and volume of its candle
+    /// (`candles.md` D7).
     pub fn effect(self, market: Market, session: Session) -> TradeEffect {
         let extended = matches!(session, Session::Pre | Session::Post);
         match (market, self.0) {
@@ -106,7 +109,7 @@ impl TradeType {
             // Odd lots move prices only in extended hours.
             (Market::Us, b'I') if extended => TradeEffect::PriceAndVolume,
             (Market::Us, b'C' | b'G' | b'H' | b'I' | b'V' | b'W') => TradeEffect::VolumeOnly,
-            // Official opens and closes repeat another trade.
+            // Official opens and closes repeat another trade, so they do not affect the candle.
             (Market::Us, _) => TradeEffect::Nothing,
         }
     }
@@ -137,7 +140,7 @@ pub struct Trade {
     pub kind: TradeType,
 }
 
-/// Why a trade is invalid on import.
+/// Reason why an imported trade is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TradeFlaw {
     #[error("price is not above zero")]
@@ -155,7 +158,7 @@ pub enum TradeFlaw {
 }
 
 impl Trade {
-    /// Performs the checks that need only the trade itself.
+    /// Performs the checks that need only the trade itself, and returns the first flaw.
     pub fn check(&self) -> Result<(), TradeFlaw> {
         if self.price.0 <= 0 {
             return Err(TradeFlaw::Price);
@@ -169,8 +172,8 @@ impl Trade {
         }
     }
 
-    /// Returns price times volume, in millionths. It does not overflow for a trade that has passed
-    /// [`Trade::check`].
+    /// Returns price times volume, in millionths. The product does not overflow for a trade that
+    /// has passed [`Trade::check`].
     pub fn amount(&self) -> i64 {
         self.price.0.saturating_mul(self.volume)
     }
@@ -232,7 +235,7 @@ impl Trades {
         self.iter_rows(0..self.len())
     }
 
-    /// Iterates over a range of rows. Empty if the range is out of bounds.
+    /// Iterates over a range of rows. The iterator is empty if the range is out of bounds.
     pub fn iter_rows(
         &self,
         rows: std::ops::Range<usize>,
@@ -282,7 +285,7 @@ impl Trades {
         before(times.start)..before(times.end)
     }
 
-    /// Appends a range of rows of another table.
+    /// Appends a range of rows from another table. Appends nothing if the range is out of bounds.
     pub fn append_rows(&mut self, other: &Trades, rows: std::ops::Range<usize>) {
         self.time.extend_from_slice(other.time.get(rows.clone()).unwrap_or_default());
         self.price.extend_from_slice(other.price.get(rows.clone()).unwrap_or_default());
@@ -299,7 +302,8 @@ impl Trades {
         self.kind.extend_from_slice(&other.kind);
     }
 
-    /// Sorts the trades by time. The sort is stable: trades of the same second stay in order.
+    /// Sorts the trades by time. The sort is stable, so trades within the same second keep their
+    /// order.
     pub fn sorted(self) -> Trades {
         if self.time.is_sorted() {
             return self;

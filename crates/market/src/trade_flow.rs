@@ -1,8 +1,8 @@
-//! Capital flow and distribution: which trades are inflow or outflow, and which of them are large.
+//! Capital flow and distribution: classifies trades as inflow or outflow, and by size.
 //!
-//! Only trades in regular hours are counted, and only if their type moves the price. The side of a
-//! trade comes from its source; if the source does not report it, the tick rule applies. A trade
-//! without a side is not counted, not even for the size thresholds.
+//! Only trades in regular hours are counted, and only if their type moves the price. The source
+//! reports the side of a trade; if it does not, the tick rule applies. A trade without a known side
+//! is not counted, not even for the size thresholds.
 
 use std::ops::RangeInclusive;
 
@@ -35,7 +35,7 @@ impl FlowTrade {
         let (mut hours, mut ticks) = (TradeHours::new(venue), TickRule::default());
         let known = trades.within(i64::MIN..through.0.saturating_add(1)).end;
         let mut next = 0;
-        // Process whole minutes, because a busy minute has hundreds of trades.
+        // Process whole minutes at a time, because a busy minute has hundreds of trades.
         while let Some(&first) = trades.time.get(next..known).and_then(<[i64]>::first) {
             let begin = next;
             let Ok((place, until)) = hours.place_until(Timestamp(first)) else {
@@ -63,8 +63,8 @@ impl FlowTrade {
     }
 }
 
-/// The tick rule: a trade above the last different price was bought, and one below it was sold. The
-/// side is unknown before the first price change.
+/// The tick rule: a trade above the last different price is a buy, and a trade below that price is
+/// a sell. The side is unknown before the first price change.
 #[derive(Clone, Copy, Debug, Default)]
 struct TickRule {
     last: Option<i64>,
@@ -81,7 +81,8 @@ impl TickRule {
     }
 }
 
-/// Share of turnover, in percent, of the large trades, and of large and medium trades together.
+/// Shares of total turnover, in percent, that determine the size thresholds. `medium` includes the
+/// share of large trades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClassShares {
     pub large: u8,
@@ -94,18 +95,18 @@ impl Default for ClassShares {
     }
 }
 
-/// Minimum amounts of large and medium trades.
+/// Minimum amounts of large and medium trades, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapitalClasses {
     pub large: i64,
     pub medium: i64,
 }
 
-/// Number of histogram buckets: 64 per power of two. The bucket sums locate the bucket of a
-/// threshold, so only the few amounts in it have to be sorted.
+/// Number of histogram buckets: 64 per power of two. The bucket sums locate the bucket that
+/// contains a threshold, so only the few amounts in that bucket must be sorted.
 const BUCKETS: usize = 64 * 64;
 
-/// Amounts of the trades in the capital flow of one or several days.
+/// Amounts of the trades in the capital flow of one or more days.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaySizes {
     amounts: Vec<i64>,
@@ -135,7 +136,7 @@ impl DaySizes {
         }
     }
 
-    /// Number of trades.
+    /// Returns the number of trades.
     pub fn len(&self) -> usize {
         self.amounts.len()
     }
@@ -146,9 +147,9 @@ impl DaySizes {
 }
 
 impl CapitalClasses {
-    /// Computes the thresholds from the amounts of several days. Amounts are summed up from the
-    /// largest down; a threshold is the amount at which the sum reaches its share of the total.
-    /// Returns `None` if there are no amounts.
+    /// Computes the size thresholds from the amounts of several days. Amounts are summed in
+    /// descending order, and a threshold is the amount at which the sum reaches its share of the
+    /// total. Returns `None` if the total is zero.
     pub fn of(days: &[&DaySizes], shares: ClassShares) -> Option<CapitalClasses> {
         let mut sums = vec![0i128; BUCKETS];
         for day in days {
@@ -169,8 +170,8 @@ fn bucket(amount: i64) -> usize {
     (exponent as usize) * 64 + (fraction & 63) as usize
 }
 
-/// Returns the range of amounts in a bucket. Comparing with two bounds is faster than computing the
-/// bucket of each amount.
+/// Returns the range of amounts in a bucket. Callers use the range as a filter, because comparing
+/// with two bounds is faster than computing the bucket of each amount.
 fn around(place: usize) -> RangeInclusive<i64> {
     let (exponent, fraction) = (place / 64, (place % 64) as u64);
     let (low, step) = match exponent.checked_sub(6) {
@@ -204,7 +205,7 @@ fn reached(days: &[&DaySizes], sums: &[i128], total: i128, percent: u8) -> i64 {
     1
 }
 
-/// Amounts of a day by trade size.
+/// A day's amounts by trade size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapitalBySize {
     pub large: Turnover,
@@ -213,7 +214,7 @@ pub struct CapitalBySize {
 }
 
 impl CapitalBySize {
-    /// Adds an amount to its class. Branchless, because the size of the next trade is
+    /// Adds an amount to its size class. Branchless, because the size of the next trade is
     /// unpredictable.
     fn add(&mut self, classes: CapitalClasses, amount: i64) {
         let large = amount >= classes.large;
@@ -229,12 +230,12 @@ impl CapitalBySize {
     }
 }
 
-/// Inflow and outflow of a day.
+/// Inflow and outflow of one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapitalDay {
     pub capital_in: CapitalBySize,
     pub capital_out: CapitalBySize,
-    /// Time of the last trade that was counted.
+    /// Time of the last counted trade, or `None` before the first.
     pub last: Option<Timestamp>,
 }
 
@@ -245,10 +246,10 @@ impl CapitalDay {
         self.last = Some(trade.time);
     }
 
-    /// Rounds the sums to thousandths, as they are formatted. Each sum is rounded, and then as few
-    /// as necessary are rounded in the other direction, so that total inflow minus total outflow
-    /// equals the rounded net flow. Six sums rounded independently may differ from it by three
-    /// thousandths.
+    /// Rounds the six sums to thousandths, which is the output format. Each sum is rounded to
+    /// nearest, and then as few sums as necessary are rounded the other way, so that total inflow
+    /// minus total outflow equals the rounded net flow. Six sums rounded independently may be off
+    /// by three thousandths.
     pub fn in_thousandths(&self) -> CapitalDay {
         let CapitalDay { capital_in, capital_out, last } = *self;
         let of = |exact: Turnover, sign: i128| Rounded { exact: exact.0, written: rounded(exact.0), sign };
@@ -264,7 +265,7 @@ impl CapitalDay {
         let mut missing = net - sums.iter().map(|sum| sum.written * sum.sign).sum::<i128>();
         while missing != 0 {
             let step = THOUSANDTH * missing.signum();
-            // Pick the sum with the largest rounding error in the other direction.
+            // Change the sum whose rounding error is largest in the needed direction.
             let farthest = sums.iter_mut().max_by_key(|sum| (sum.exact - sum.written) * sum.sign * step);
             let Some(sum) = farthest else { break };
             sum.written += step * sum.sign;
@@ -279,7 +280,7 @@ impl CapitalDay {
     }
 }
 
-/// Turnovers are computed in millionths and rounded to thousandths.
+/// One thousandth as turnover, which is in millionths.
 const THOUSANDTH: i128 = 1_000;
 
 /// A sum and its rounded value.

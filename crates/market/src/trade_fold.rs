@@ -1,8 +1,9 @@
 //! Folds trades into one-minute candles and a daily candle.
 //!
-//! Whether a trade affects price and volume depends on its type (`TradeType::effect`). A candle
-//! exists only if at least one trade moved its price; volume alone creates none. Trades in extended
-//! hours are part of minutes, but never of the day.
+//! A trade's type determines whether the trade affects price and volume (`TradeType::effect`). A
+//! candle exists only if at least one trade moved its price; trades that add only volume create no
+//! candle. Trades in extended hours are part of the one-minute candles, but never of the daily
+//! candle.
 
 use crate::{
     Candle, Candles, Date, Price, Session, Timestamp, Trade, TradeEffect, TradeHours, Trades, Turnover,
@@ -14,12 +15,12 @@ use crate::{
 pub struct TradeCandles {
     /// One-minute candles of all sessions, ascending.
     pub minutes: Candles,
-    /// Daily candle; `None` if no trade in regular hours moved the price.
+    /// Daily candle, or `None` if no trade in regular hours moved the price.
     pub day: Option<Candle>,
 }
 
 impl TradeCandles {
-    /// Folds the trades of one trading day, which must be in chronological order. Trades of other
+    /// Folds the trades of one trading day, which must be in chronological order. Trades on other
     /// days are skipped.
     pub fn of(venue: &Venue, day: Date, trades: &Trades) -> Result<TradeCandles, fold::Overflow> {
         let mut hours = TradeHours::new(venue);

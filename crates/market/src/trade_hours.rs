@@ -1,25 +1,24 @@
-//! Assigns trades to trading hours: trading day, session and one-minute candle.
+//! Assigns trades to a trading day, a session and a one-minute candle.
 
 use crate::{Date, Market, Session, Timestamp, TradeFlaw, Venue};
 
-/// Accepted time before the first and after the last segment: Hong Kong and mainland exchanges
-/// report auctions before the open and late trades after the close.
+/// Seconds before the first and after the last segment in which trades are accepted. Hong Kong and
+/// mainland exchanges report auctions before the open and late trades after the close.
 const AROUND_SECONDS: i64 = 30 * 60;
 const MINUTE: i64 = 60;
 
-/// Where a trade belongs.
+/// Trading day, session and one-minute candle of a trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradePlace {
-    /// Trading day.
     pub day: Date,
     pub session: Session,
-    /// Stamp of the one-minute candle. `None` for auctions before the open and for trades reported
-    /// at lunch or late, which are part of the day only.
+    /// Stamp of the one-minute candle. `None` for opening auctions, and for trades reported at
+    /// lunch or after the close; such trades are only part of the daily candle.
     pub minute: Option<Timestamp>,
 }
 
 /// Assigns trades to trading hours. Caches the last time range, because most trades are in the same
-/// range as the previous one.
+/// range as the previous trade.
 #[derive(Clone, Debug)]
 pub struct TradeHours<'a> {
     venue: &'a Venue,
@@ -40,7 +39,7 @@ struct Stretch {
 enum Holds {
     /// Each minute has its own candle.
     Minutes,
-    /// The whole range belongs to the closing candle with this stamp.
+    /// All trades belong to the closing candle with this stamp.
     Closing(i64),
     Nothing,
 }
@@ -55,7 +54,8 @@ impl<'a> TradeHours<'a> {
         self.place_until(at).map(|(place, _)| place)
     }
 
-    /// Like `place`, but also returns the exclusive end of the time for which the result is valid.
+    /// Like `place`, but also returns the exclusive end of the time range in which the result is
+    /// valid.
     #[inline]
     pub(crate) fn place_until(&mut self, at: Timestamp) -> Result<(TradePlace, Timestamp), TradeFlaw> {
         let stretch = match self.last {
@@ -107,7 +107,7 @@ impl<'a> TradeHours<'a> {
         if !whole.contains(&at.0) {
             return Err(TradeFlaw::Hours);
         }
-        // Limit the range to the nearest boundaries of segments and tails.
+        // Shrink the range to the nearest boundaries of segments and tails.
         let edges = day.segments.iter().flat_map(|segment| {
             [second(segment.start), second(segment.end), second(segment.end + segment.tail)]
         });

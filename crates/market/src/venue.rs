@@ -4,8 +4,8 @@ use crate::{
     Calendar, Date, DayKind, Floors, Market, Minutes, Period, Segment, Session, SessionTable, Timestamp, Zone,
 };
 
-/// Rules of one market: time zone, calendar and session tables. The floors of accounts are
-/// separate: see [`Floors`].
+/// Rules of one market: time zone, calendar and session tables. [`Floors`] are separate, because
+/// they depend on the account.
 #[derive(Clone, Debug)]
 pub struct Venue {
     market: Market,
@@ -49,13 +49,14 @@ impl Venue {
         Venue { market, zone: Zone::of(market), calendar, sessions }
     }
 
-    /// Returns the built-in rules of one market.
+    /// Returns the built-in rules of one market. Returns an error if a built-in table does not
+    /// parse.
     pub fn built_in(market: Market) -> Result<Venue, CalendarError> {
         let days = Venue::built_in_calendar(market);
         Ok(Venue::new(market, Calendar::parse(days)?, SessionTable::parse(SESSIONS, market)?))
     }
 
-    /// Returns the text of the built-in calendar, as a template for an operator.
+    /// Returns the text of the built-in calendar, which operators can use as a template.
     pub fn built_in_calendar(market: Market) -> &'static str {
         match market {
             Market::Hk => HK_DAYS,
@@ -87,36 +88,35 @@ impl Venue {
         Some(Day { date, kind, midnight: self.origin(date), segments: self.sessions.segments(date, kind) })
     }
 
-    /// Returns the instant from which the segment minutes of a date are counted. Clock changes are
-    /// on Sundays before dawn, so noon has the same UTC offset as every minute of the trading day,
-    /// including the overnight hours of the previous evening. Midnight is therefore computed from
-    /// noon.
+    /// Returns the instant from which the segment minutes of a date are counted. The result is
+    /// twelve hours before noon, not local midnight: clock changes are on Sundays before dawn, so
+    /// noon has the same UTC offset as every minute of the trading day, including the overnight
+    /// hours of the previous evening.
     fn origin(&self, date: Date) -> i64 {
         const NOON: i64 = 43_200;
         self.zone.instant(date, NOON).0 - NOON
     }
 
-    /// Returns the hours of a date, or those of a full day if the market is closed.
+    /// Returns the trading hours of a date. Uses full-day hours if the market is closed.
     pub fn hours(&self, date: Date) -> &[Segment] {
         self.sessions.segments(date, self.calendar.kind(date).unwrap_or(DayKind::Full))
     }
 
-    /// Returns the hours that a full day has at a date, regardless of the calendar.
+    /// Returns the full-day hours in effect on a date, regardless of the calendar.
     pub fn full_hours(&self, date: Date) -> &[Segment] {
         self.sessions.segments(date, DayKind::Full)
     }
 
-    /// Returns the end of a date's regular hours, including the closing tail. If the market is
-    /// closed, the hours of a full day apply, so that candles stored for that date do not become
-    /// visible earlier.
+    /// Returns the end of a date's regular hours, including the closing tail. Full-day hours apply
+    /// if the market is closed, so that candles stored for that date do not become visible earlier.
     pub fn day_end(&self, date: Date) -> Timestamp {
         let regular = self.hours(date).iter().filter(|segment| segment.session == Session::Intraday);
         let end = regular.map(|segment| segment.end + segment.tail).max().unwrap_or(MINUTES_A_DAY);
         Timestamp(self.origin(date) + i64::from(end) * 60)
     }
 
-    /// Returns the stamp of the closing candle that is forming at an instant: from the end of a
-    /// segment until its tail is over.
+    /// Returns the stamp of the closing candle that is forming at an instant, which is the case
+    /// from the end of a segment until its tail is over. Returns `None` at other times.
     pub fn closing(&self, at: Timestamp) -> Option<Timestamp> {
         let day = self.day(self.zone.date(at))?;
         let stamps = day.segments.iter().filter(|segment| segment.tail > 0).map(|segment| {
@@ -126,7 +126,8 @@ impl Venue {
         stamps.filter(|(stamp, end)| (*stamp..*end).contains(&at.0)).map(|(stamp, _)| Timestamp(stamp)).next()
     }
 
-    /// Returns the slot of a minute, or `None` if no candle can have that stamp.
+    /// Returns the slot that contains an instant, or `None` if no one-minute candle can have that
+    /// stamp.
     pub fn slot(&self, at: Timestamp) -> Option<Slot> {
         let date = self.zone.date(at);
         let today = self.day(date).and_then(|day| day.slot(at));
@@ -134,20 +135,21 @@ impl Venue {
         today.or_else(|| self.day(date.tomorrow().ok()?)?.slot(at))
     }
 
-    /// Returns the stamp of the candle of this length that ends at an instant, or `None` if there
-    /// is none.
+    /// Returns the stamp of the candle of length `minutes` that ends at an instant, or `None` if no
+    /// such candle exists.
     pub fn ended(&self, minutes: Minutes, end: Timestamp) -> Option<Timestamp> {
         let last = Timestamp(end.0.checked_sub(60)?);
         let slot = self.slot(last)?;
         let (stamp, limit) = slot.bucket(minutes, last);
-        // In end-stamped data, a candle that includes the closing minute ends with its segment.
+        // In end-stamped data, a candle that includes the closing minute may end at the segment's
+        // end.
         let is_end = limit == end || slot.is_tail(end);
         (is_end && end.0.rem_euclid(60) == 0).then_some(stamp)
     }
 
-    /// Returns the trading day of an instant, even if there is no trading at that minute: the local
-    /// date, or the next date in the evening of a market with overnight sessions. Returns `None` if
-    /// the market is closed on that date.
+    /// Returns the trading day of an instant, even outside trading hours. The trading day is the
+    /// local date, or the next date in the evening of a market with overnight sessions. Returns
+    /// `None` if the market is closed on that date.
     pub fn trading_day(&self, at: Timestamp) -> Option<Date> {
         let (date, seconds) = self.zone.local(at);
         let next = date.tomorrow().ok()?;
@@ -163,7 +165,7 @@ impl Venue {
         Timestamp(self.origin(date) + evening.map_or(0, |start| i64::from(start - MINUTES_A_DAY) * 60))
     }
 
-    /// Returns the latest trading day that has begun at an instant.
+    /// Returns the latest trading day that has begun by an instant.
     pub fn rolled(&self, at: Timestamp) -> Option<Date> {
         let (date, seconds) = self.zone.local(at);
         let next = date.tomorrow().ok()?;
@@ -172,8 +174,8 @@ impl Venue {
         self.calendar.on_or_before(if evening { next } else { date })
     }
 
-    /// Returns the first instant from which the source candles of a period are served. Floors apply
-    /// to trading days, and a US trading day begins on the previous evening.
+    /// Returns the first instant from which a period's source candles are served. Floors apply to
+    /// trading days, and a US trading day begins on the previous evening.
     pub fn served_from(&self, floors: Floors, period: Period) -> Timestamp {
         let Some(floor) = floors.of(period) else { return Timestamp(i64::MIN) };
         if !period.is_clock() {
@@ -183,7 +185,7 @@ impl Venue {
         first.unwrap_or_else(|| self.zone().midnight(floor))
     }
 
-    /// Returns the latest trading day for queries: today is included from the time at which the
+    /// Returns the latest trading day for queries. Today is included from the time at which the
     /// service rolls its quotes.
     pub fn latest_trading_day(&self, now: Timestamp) -> Option<Date> {
         let (date, seconds) = self.zone.local(now);
@@ -241,13 +243,13 @@ impl Day<'_> {
 }
 
 impl Slot {
-    /// Returns whether a stamp is in the same segment. Consecutive candles mostly are, so callers
-    /// can skip the lookup.
+    /// Returns whether a stamp is in the same segment. Callers can then skip the lookup, which is
+    /// the case for most consecutive candles.
     pub fn holds(&self, at: Timestamp) -> bool {
         self.first() <= at.0 && at.0 <= self.midnight + i64::from(self.segment.last_minute()) * 60 + 59
     }
 
-    /// Returns whether a stamp of this segment is that of the closing candle.
+    /// Returns whether a stamp in this segment is the stamp of the closing candle.
     pub fn is_tail(&self, at: Timestamp) -> bool {
         self.segment.tail > 0 && at.0 >= self.midnight + i64::from(self.segment.end) * 60
     }
@@ -256,16 +258,16 @@ impl Slot {
         self.midnight + i64::from(self.segment.start) * 60
     }
 
-    /// Returns the stamp and the exclusive end of the bucket of `minutes` that contains a stamp of
-    /// this segment. Buckets are counted from the segment's start, so a new one begins after lunch,
-    /// at each session and at midnight.
+    /// Returns the stamp and the exclusive end of the bucket with length `minutes` that contains
+    /// `at`, a stamp in this segment. Buckets are counted from the segment's start, so a new bucket
+    /// begins after lunch, at each session start and at midnight.
     pub fn bucket(&self, minutes: Minutes, at: Timestamp) -> (Timestamp, Timestamp) {
         let length = i64::from(minutes.get()) * 60;
         let start = self.first();
         let stamp = start + (at.0 - start).div_euclid(length) * length;
         let end = self.midnight + i64::from(self.segment.end) * 60;
-        // A short last bucket extends to the segment's end, including the closing minute if there
-        // is one.
+        // A short last bucket extends to the segment's end, including the closing minute if the
+        // segment has a tail.
         let limit = if stamp + length <= end {
             stamp + length
         } else {

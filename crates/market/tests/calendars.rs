@@ -1,4 +1,4 @@
-//! Checks the built-in calendars against known facts, and the parsing of custom ones.
+//! Checks the built-in calendars against known facts, and parses custom calendars.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -60,7 +60,7 @@ fn only_listed_dates_are_trading_days() {
 }
 
 #[test]
-fn special_days() {
+fn known_closures_and_half_days_are_listed() {
     let check = |name: &str, days: &[&str], expected: &str| {
         for day in days {
             assert_eq!(kind(venue(market(name)).calendar(), day), expected, "{name} {day}");
@@ -73,7 +73,7 @@ fn special_days() {
         "closed",
     );
     check("HK", &["2005-02-08", "2008-02-06", "2011-02-02"], "half");
-    // A cancelled morning or an early close does not make a half day.
+    // A cancelled morning or an early close caused by weather does not make a half day.
     check(
         "HK",
         &["2008-06-25", "2009-09-15", "2012-07-24", "2013-05-22", "2013-09-23", "2014-09-16", "2022-08-25"],
@@ -102,7 +102,7 @@ fn every_us_day_has_all_its_minutes_once() {
         let stamps: BTreeSet<Timestamp> = all.iter().map(|(at, _)| *at).collect();
         assert_eq!(stamps.len(), if kind == DayKind::Full { 1440 } else { 1260 }, "{day}");
         // The expected bounds are computed by jiff: from 20:00 on the previous evening to the last
-        // minute of the post-market session.
+        // minute of post-market trading.
         let eve = day.yesterday().unwrap();
         let last = if kind == DayKind::Full { "19:59" } else { "16:59" };
         assert_eq!(all.first().unwrap().0, at(Market::Us, &format!("{eve} 20:00")), "{day}");
@@ -129,7 +129,7 @@ fn no_two_days_share_a_minute() {
 }
 
 #[test]
-fn overnight_sessions_on_clock_change_sundays() {
+fn overnight_sessions_on_clock_change_sundays_use_the_new_offset() {
     let check = |sunday: &str, unix: &str| {
         let opening = at(Market::Us, &format!("{sunday} 20:00"));
         assert_eq!(opening.to_string(), unix);
@@ -157,16 +157,16 @@ fn weekdays_outside_the_calendar_are_trading_days() {
     check("2028-01-02", "closed"); // Sunday
     check("2028-01-03", "full");
     check("2028-12-25", "full"); // an uncovered Monday
-    check("2004-05-31", "full"); // Monday before the first row
+    check("2004-05-31", "full"); // a Monday before the first row
     check("2004-05-30", "closed");
     assert_eq!(kind(venue(Market::Cn).calendar(), "2027-01-01"), "full");
-    // Minutes outside the calendar have a slot as well.
+    // Instants outside the calendar also have a slot.
     assert!(venue(Market::Hk).slot(at(Market::Hk, "2028-01-03 09:30")).is_some());
     assert!(venue(Market::Us).slot(at(Market::Us, "2028-01-02 20:00")).is_some());
 }
 
 #[test]
-fn the_last_trading_day_on_or_before_a_date() {
+fn a_closed_day_falls_back_to_the_last_trading_day() {
     let check = |name: &str, day: &str, expected: &str| {
         assert_eq!(
             venue(market(name)).calendar().on_or_before(date(day)),
@@ -263,7 +263,7 @@ fn an_invalid_session_table_is_refused_with_the_line() {
         0,
         "HK: segments from 2020-01-01 overlap",
     );
-    // Tails must not overlap the next segment either.
+    // A tail must not overlap the next segment.
     check(
         "HK,2020-01-01,full,intraday,09:30,12:00,10\nHK,2020-01-01,full,intraday,12:05,13:00,0\n",
         0,
@@ -282,9 +282,9 @@ fn new_hours_apply_only_to_their_day_kind() {
     assert_eq!(hours("2024-12-31", DayKind::Full), [(600, 720, 0)]);
     assert_eq!(hours("2025-01-01", DayKind::Full), [(540, 720, 5)]);
     assert_eq!(hours("2025-01-01", DayKind::Half), [(600, 660, 0)]);
-    // Days before the first row use its hours.
+    // Days before the first row use that row's hours.
     assert_eq!(hours("1999-01-01", DayKind::Full), [(600, 720, 0)]);
-    // A market without half-day hours uses those of a full day.
+    // A market without half-day hours uses its full-day hours.
     let full_only = SessionTable::parse("CN,2020-01-01,full,intraday,09:30,11:30,0\n", Market::Cn).unwrap();
     assert_eq!(full_only.segments(date("2025-01-01"), DayKind::Half).len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Periods: all eighteen, their spellings, and the grain that each is folded from.
+//! Tests the eighteen periods, their spellings, and the grain from which each period is folded.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -79,7 +79,7 @@ fn periods_are_folded_from_the_coarsest_grain() {
         let period: Period = period.parse().unwrap();
         assert_eq!((period.source(), period.sources_max()), (grain, most), "{period}");
     };
-    // One more than the quotient, for the closing minute.
+    // One more than the quotient, because the last bucket may include the closing minute.
     check("1m", Grain::Minute, 1);
     check("2m", Grain::Minute, 3);
     check("3m", Grain::Minute, 4);
@@ -141,7 +141,7 @@ fn coarse_files_provide_their_period_and_its_multiples() {
 }
 
 #[test]
-fn floors_of_extreme_dates_do_not_panic() {
+fn span_floors_of_extreme_dates_do_not_panic() {
     for span in [Span::Day, Span::Week, Span::Month, Span::Quarter, Span::Year] {
         assert!(span.floor(market::Date::MIN) <= market::Date::MIN);
         assert!(span.floor(market::Date::MAX) <= market::Date::MAX);
@@ -173,7 +173,7 @@ fn dates_are_eight_digits() {
 }
 
 #[test]
-fn times_of_day_have_two_formats() {
+fn a_time_of_day_may_have_a_colon() {
     let check = |read: &str, expected: i32| assert_eq!(parse_time_of_day(read), Ok(expected), "{read}");
     check("0000", 0);
     check("0930", 570);

@@ -1,5 +1,5 @@
-//! Property tests over arbitrary days, instants, numbers and chains of actions. Every expected
-//! value is computed independently of the crate's own arithmetic.
+//! Property tests with random days, instants, numbers and chains of actions. Every expected value
+//! is computed independently of the crate's own arithmetic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -32,8 +32,8 @@ fn markets() -> impl Strategy<Value = Market> {
     prop::sample::select(Market::ALL.to_vec())
 }
 
-/// Returns a random subset of the minutes of two consecutive trading days. Half days are picked
-/// more often than they occur.
+/// Returns a random subset of the one-minute candles of two consecutive trading days. Half days are
+/// picked more often than they occur.
 fn two_days(market: Market, seed: u64) -> Candles {
     let mut dice = Dice(seed);
     let calendar = venue(market).calendar();
@@ -63,7 +63,7 @@ fn random_candle(time: Timestamp, session: Session, dice: &mut Dice) -> Candle {
     Candle { time, open, high, low, close, volume, turnover, session }
 }
 
-/// Groups ascending sources by their stamp, naively.
+/// Groups ascending sources by the stamp of their bucket, one source at a time.
 fn grouped(sources: &Candles, stamp: impl Fn(Timestamp) -> Timestamp) -> Vec<Candle> {
     let mut groups: BTreeMap<Timestamp, Vec<Candle>> = BTreeMap::new();
     for source in sources.iter() {
@@ -82,8 +82,8 @@ fn grouped(sources: &Candles, stamp: impl Fn(Timestamp) -> Timestamp) -> Vec<Can
     groups.into_iter().map(merge).collect()
 }
 
-/// Returns the start of the segment that contains a local time, in minutes after midnight. Restates
-/// the session tables.
+/// Returns the start of the segment that contains a local time, in minutes after midnight.
+/// Duplicates the session tables, so that the test does not use them.
 fn segment_start(market: Market, day: Date, minute: i64, half: bool) -> i64 {
     let clock = |hour: i64, minute: i64| hour * 60 + minute;
     let opens: &[i64] = match market {
@@ -94,8 +94,8 @@ fn segment_start(market: Market, day: Date, minute: i64, half: bool) -> i64 {
         Market::Us if half => &[0, clock(4, 0), clock(9, 30), clock(13, 0), clock(20, 0)],
         Market::Us => &[0, clock(4, 0), clock(9, 30), clock(16, 0), clock(20, 0)],
     };
-    // On a half day, Hong Kong's closing minute at 12:00 belongs to the morning; it is before
-    // 13:00, so no special case is needed.
+    // Hong Kong's closing minute on a half day, 12:00, belongs to the morning. It is before 13:00,
+    // so no special case is needed.
     opens.iter().copied().filter(|open| *open <= minute).max().unwrap()
 }
 
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn folding_minutes_equals_grouping_by_local_time(market in markets(), seed: u64) {
+    fn folding_minute_candles_equals_grouping_by_local_time(market in markets(), seed: u64) {
         let sources = two_days(market, seed);
         let calendar = venue(market).calendar();
         for length in common::every_length() {
@@ -129,14 +129,14 @@ proptest! {
                 let start = segment_start(market, wall.date(), minute, half);
                 Timestamp(time.0 - (minute - start) % bucket * 60)
             });
-            // The same formula also determines whether a closing minute has its own candle.
+            // The formula also predicts whether a closing minute has its own candle.
             let folded: Vec<Candle> = fold(venue(market), Period::Clock(length), &sources).unwrap().iter().collect();
             prop_assert_eq!(folded, expected, "{:?}", length);
         }
     }
 
     #[test]
-    fn folding_days_equals_grouping_by_calendar(
+    fn folding_daily_candles_equals_grouping_by_calendar(
         market in markets(), seed: u64,
         span in prop::sample::select(vec![Span::Week, Span::Month, Span::Quarter, Span::Year]),
     ) {
@@ -173,7 +173,7 @@ fn model_floor(span: Span, day: Date) -> Date {
     let first_of = |month: i8| Date::new(day.year(), month, 1).unwrap();
     match span {
         Span::Day => day,
-        // Day 0 was a Thursday.
+        // Day 0 is 1970-01-01, a Thursday.
         Span::Week => {
             let back = (day_number(day) + 3).rem_euclid(7);
             (0..back).fold(day, |day, _| day.yesterday().unwrap())
@@ -219,7 +219,7 @@ fn check_instant(market: Market, seconds: i64) {
         i64::from(theirs.hour()) * 3600 + i64::from(theirs.minute()) * 60 + i64::from(theirs.second());
     assert_eq!(ours.local(Timestamp(seconds)), (theirs.date(), clock), "{market} {seconds}");
     assert_eq!(ours.offset(Timestamp(seconds)), i64::from(theirs.offset().seconds()), "{market} {seconds}");
-    // The inverse conversion, except in the hour that a clock change repeats.
+    // The inverse conversion is checked except in the hour that a clock change repeats.
     let ambiguous = zone(market).to_ambiguous_zoned(theirs.datetime()).is_ambiguous();
     if !ambiguous {
         assert_eq!(ours.instant(theirs.date(), clock), Timestamp(seconds), "{market} {theirs}");
@@ -339,7 +339,8 @@ proptest! {
     }
 }
 
-/// A random action, with money in thousandths, whose factor is computed directly from these values.
+/// A random action with money in thousandths. The expected factor is computed directly from these
+/// values.
 #[derive(Clone, Debug)]
 struct Drawn {
     cash: i64,
@@ -390,15 +391,15 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// Generates mostly ordinary prices, and some extreme ones.
+/// Generates mostly ordinary and some extreme prices.
 fn prices() -> impl Strategy<Value = i64> {
     prop_oneof![8 => 1i64..2_000_000_000, 1 => 1i64..1_000_000_000_000_000, 1 => 0i64..=i64::MAX]
 }
 
 fn expected_price(factor: &Ratio<BigInt>, price: i64, decimals: u32) -> i64 {
     let unit = 10i64.pow(6 - decimals);
-    // Not reduced, because finding common divisors of thousand-bit numbers is slow and does not
-    // change the result.
+    // The fraction is not reduced, because finding common divisors of thousand-bit numbers is slow
+    // and does not change the result.
     let units = round(&Ratio::new_raw(factor.numer() * price, factor.denom() * unit));
     i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(unit)
 }
@@ -419,7 +420,7 @@ proptest! {
         let (factors, ignored) = factors(&actions, close);
         prop_assert_eq!(ignored, []);
         let adjuster = Adjuster::new(&factors, date("2026-11-15"), decimals);
-        // Apply the events backwards from the newest.
+        // Multiply the factors from the newest action to the oldest.
         let mut product = Ratio::from_integer(BigInt::from(1));
         for row in (0..chain.len()).rev() {
             product *= chain[row].factor();

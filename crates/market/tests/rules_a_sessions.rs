@@ -1,4 +1,4 @@
-//! A: markets and sessions. Which minutes exist, and which trading day an instant belongs to.
+//! A: markets and sessions. Tests which minutes exist, and which trading day an instant belongs to.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -7,7 +7,7 @@ use common::{at, clock, date, every_length, flat, local, market, minutes, print,
 use market::{Candles, DayKind, Market, Period, Session, Timestamp, Venue, fold};
 
 #[test]
-fn a1_time_zones_of_the_markets() {
+fn a1_markets_have_their_local_time_zone() {
     let check = |name: &str, zone: &str, winter: i64, summer: i64| {
         let zone_of = venue(market(name)).zone();
         let hours = |day: &str| zone_of.offset(at(market(name), day)) / 3600;
@@ -42,8 +42,8 @@ fn a1_us_clock_changes_are_outside_trading_days() {
     }
 }
 
-/// Formats segments as `session start-end`, with `+tail` if there is one, and marks those on the
-/// previous evening.
+/// Formats segments as `session start-end`. Appends `+tail` if a segment has a tail, and marks
+/// segments on the previous evening.
 fn hours(venue: &Venue, day: &str) -> String {
     let day = venue.day(date(day)).unwrap_or_else(|| panic!("{day} is no trading day"));
     let segment = |s: &market::Segment| {
@@ -56,7 +56,7 @@ fn hours(venue: &Venue, day: &str) -> String {
 }
 
 #[test]
-fn a2_session_tables_of_the_minute_range() {
+fn a2_days_with_minute_candles_have_the_specified_hours() {
     let check = |name: &str, day: &str, kind: DayKind, expected: &str| {
         let venue = venue(market(name));
         assert_eq!(venue.calendar().kind(date(day)), Some(kind), "{name} {day}");
@@ -69,14 +69,14 @@ fn a2_session_tables_of_the_minute_range() {
     let overnight_and_pre = "3 20:00-24:00 of the eve, 3 00:00-04:00, 1 04:00-09:30";
     check("US", "2026-07-15", Full, &format!("{overnight_and_pre}, 0 09:30-16:00, 2 16:00-20:00"));
     check("US", "2025-07-03", Half, &format!("{overnight_and_pre}, 0 09:30-13:00, 2 13:00-17:00"));
-    // The same table applies on the first day of each minute range.
+    // The first day of each market's minute history has the same hours.
     check("HK", "2022-09-28", Full, "0 09:30-12:00, 0 13:00-16:00+10");
     check("CN", "2022-08-25", Full, "0 09:30-11:30, 0 13:00-15:00+10");
     check("US", "2023-12-04", Full, &format!("{overnight_and_pre}, 0 09:30-16:00, 2 16:00-20:00"));
 }
 
 #[test]
-fn a2_session_codes() {
+fn a2_session_codes_round_trip() {
     let check = |code: u8, session: Session, name: &str| {
         assert_eq!(session.code(), code);
         assert_eq!(session.as_str(), name);
@@ -93,8 +93,8 @@ fn a2_session_codes() {
     assert_eq!(Session::parse(""), None);
 }
 
-/// Checks the time of the one-minute candle and the session of a trade at a local time; `none` if
-/// it has no candle.
+/// Checks the stamp of the one-minute candle and the session of a trade at a local time. `none`
+/// means that the trade has no candle.
 fn check_print(name: &str, when: &str, expected: &str) {
     let market = market(name);
     let found = print(market, at(market, when));
@@ -106,13 +106,13 @@ fn check_print(name: &str, when: &str, expected: &str) {
 
 #[test]
 fn a3_the_closing_tail_is_in_the_closing_minute() {
-    // Hong Kong, full day.
+    // Hong Kong full day
     check_print("HK", "2026-03-18 15:59:59", "15:59 intraday");
     check_print("HK", "2026-03-18 16:00:00", "16:00 intraday");
     check_print("HK", "2026-03-18 16:08:37", "16:00 intraday");
     check_print("HK", "2026-03-18 16:09:59", "16:00 intraday");
     check_print("HK", "2026-03-18 16:10:00", "none");
-    // Hong Kong, half day.
+    // Hong Kong half day
     check_print("HK", "2026-12-24 11:59:59", "11:59 intraday");
     check_print("HK", "2026-12-24 12:00:00", "12:00 intraday");
     check_print("HK", "2026-12-24 12:08:00", "12:00 intraday");
@@ -120,7 +120,7 @@ fn a3_the_closing_tail_is_in_the_closing_minute() {
     check_print("HK", "2026-12-24 12:10:00", "none");
     check_print("HK", "2026-12-24 13:00:00", "none");
     check_print("HK", "2026-12-24 16:00:00", "none");
-    // Mainland: continuous trading ends at 14:57, but there are candles until 15:00.
+    // Mainland continuous trading ends at 14:57, but there are candles until 15:00.
     check_print("CN", "2026-05-20 14:57:00", "14:57 intraday");
     check_print("CN", "2026-05-20 14:59:59", "14:59 intraday");
     check_print("CN", "2026-05-20 15:00:00", "15:00 intraday");
@@ -129,15 +129,15 @@ fn a3_the_closing_tail_is_in_the_closing_minute() {
 }
 
 #[test]
-fn a4_trades_without_a_minute_candle() {
-    // Opening auctions, before the first segment.
+fn a4_trades_outside_all_segments_have_no_minute_candle() {
+    // An opening auction is before the first segment.
     check_print("CN", "2026-05-20 09:25:00", "none");
     check_print("CN", "2026-05-20 09:29:59", "none");
     check_print("CN", "2026-05-20 09:30:00", "09:30 intraday");
     check_print("HK", "2026-03-18 09:20:00", "none");
     check_print("HK", "2026-03-18 09:29:59", "none");
     check_print("HK", "2026-03-18 09:30:00", "09:30 intraday");
-    // The end of the morning has no tail.
+    // The morning segment has no closing tail.
     check_print("CN", "2026-05-20 11:29:59", "11:29 intraday");
     check_print("CN", "2026-05-20 11:30:00", "none");
     check_print("HK", "2026-03-18 11:59:59", "11:59 intraday");
@@ -161,10 +161,10 @@ fn a4_trades_without_a_minute_candle() {
     check_print("US", "2025-11-28 16:59:59", "16:59 post");
     check_print("US", "2025-11-28 17:00:00", "none");
     check_print("US", "2025-11-28 19:59:59", "none");
-    // After-hours fixed-price trading of A shares: within the tail, and after it.
+    // After-hours fixed-price trading of A shares starts within the tail and continues after it.
     check_print("CN", "2026-05-20 15:05:00", "15:00 intraday");
     check_print("CN", "2026-05-20 15:29:59", "none");
-    // Not a trading day.
+    // Closed days
     check_print("HK", "2026-03-21 10:00:00", "none");
     check_print("US", "2025-07-04 10:00:00", "none");
     check_print("CN", "2026-10-01 10:00:00", "none");
@@ -211,7 +211,7 @@ fn a5_hours_depend_on_the_date() {
     check("2027-12-31", "0 09:30-12:00+10");
 }
 
-/// Returns the candles of one length on a day when only `from..until` was traded.
+/// Returns the stamps of the candles of one length on a day on which only `from..until` was traded.
 fn traded(name: &str, day: &str, length: u16, from: &str, until: &str) -> String {
     let market = market(name);
     let (from, until) = (at(market, &format!("{day} {from}")), at(market, &format!("{day} {until}")));
@@ -241,7 +241,7 @@ fn a5_bad_weather_does_not_move_buckets() {
 }
 
 #[test]
-fn a5_closures_and_short_days() {
+fn a5_closures_and_half_days_are_in_the_calendar() {
     let check = |name: &str, day: &str, expected: &str| {
         let found = match venue(market(name)).calendar().kind(date(day)) {
             None => "closed",
@@ -253,18 +253,18 @@ fn a5_closures_and_short_days() {
     for day in ["2012-10-29", "2012-10-30", "2018-12-05", "2025-01-09", "2025-07-04", "2025-11-27"] {
         check("US", day, "closed");
     }
-    // The day after Thanksgiving, 24 December and 3 July.
+    // Half days are the day after Thanksgiving, 24 December and 3 July.
     for day in ["2025-11-28", "2025-12-24", "2025-07-03", "2026-11-27", "2024-07-03"] {
         check("US", day, "half");
     }
     // In 2026, 3 July is the observed holiday, and the day before it is a full day.
     check("US", "2026-07-03", "closed");
     check("US", "2026-07-02", "full");
-    // Eves of Christmas, New Year and Lunar New Year.
+    // Half days are the eves of Christmas, New Year and Lunar New Year.
     for day in ["2025-12-24", "2025-12-31", "2026-02-16", "2027-02-05"] {
         check("HK", day, "half");
     }
-    // Cancelled because of the weather, for the last time in September 2024. Since then, trading
+    // Bad weather closed the market for the last time in September 2024. Since then, trading
     // continues in bad weather.
     check("HK", "2023-09-01", "closed");
     check("HK", "2023-09-08", "closed");
@@ -275,12 +275,12 @@ fn a5_closures_and_short_days() {
 }
 
 #[test]
-fn a6_the_trading_day_of_an_instant() {
+fn a6_an_overnight_instant_belongs_to_the_next_trading_day() {
     let check = |name: &str, when: &str, expected: &str| {
         let found = venue(market(name)).trading_day(at(market(name), when));
         let found = found.map_or("none".to_owned(), |day| day.to_string());
         assert_eq!(found, expected, "{name} {when}");
-        // If the instant has a slot, its day must be the same.
+        // If the instant has a slot, the slot's day must be the same.
         if let Some(slot) = venue(market(name)).slot(at(market(name), when)) {
             assert_eq!(slot.day.to_string(), expected, "{name} {when}");
         }
@@ -298,10 +298,10 @@ fn a6_the_trading_day_of_an_instant() {
     check("US", "2025-11-26 20:00", "none");
     check("US", "2025-11-27 20:00", "2025-11-28");
     check("US", "2025-11-27 19:59:59", "none");
-    // Friday evening.
+    // Friday evening has no overnight session.
     check("US", "2025-07-11 20:00", "none");
     check("US", "2025-07-11 19:59:59", "2025-07-11");
-    // In other markets, the trading day is the local date at any hour.
+    // In markets without overnight sessions, the trading day is the local date at any hour.
     check("HK", "2026-03-18 00:00", "2026-03-18");
     check("HK", "2026-03-18 20:00", "2026-03-18");
     check("HK", "2026-03-18 23:59:59", "2026-03-18");
@@ -325,7 +325,7 @@ fn a6_only_trading_days_have_an_overnight_session() {
     check("2025-11-26", "none");
     check("2025-11-27", "overnight 2025-11-28");
     check("2025-11-28", "none");
-    // The Sundays of both clock changes.
+    // Overnight sessions on the Sundays of both clock changes
     check("2026-03-08", "overnight 2026-03-09");
     check("2026-11-01", "overnight 2026-11-02");
 }
@@ -378,7 +378,7 @@ fn extreme_stamps_are_in_no_session() {
 }
 
 #[test]
-fn a6_when_the_trading_date_changes() {
+fn a6_the_trading_date_changes_at_the_overnight_start() {
     let check = |market: Market, date: &str, roll: &str| {
         let day: market::Date = date.parse().unwrap();
         let found = venue(market).roll(day);

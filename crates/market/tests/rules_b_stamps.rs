@@ -1,5 +1,5 @@
-//! B: stamps. Minute candles are stamped with their start, daily and longer candles with local
-//! midnight of their first day.
+//! B: stamps. Minute candles are stamped with their start. Daily and longer candles are stamped
+//! with local midnight of their first day.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -32,7 +32,7 @@ fn b2_longer_candles_start_on_the_first_calendar_day() {
         assert_eq!(common::span(period).floor(date(day)), date(expected), "{period} of {day}");
     };
     check("day", "2022-01-06", "2022-01-06");
-    // Holidays and weekends do not move a stamp: that Monday was a holiday, 1 January a Saturday
+    // Holidays and weekends do not move a stamp: 3 January 2022 was a holiday, 1 January a Saturday
     // and 1 May a Sunday.
     check("week", "2022-01-06", "2022-01-03");
     check("month", "2022-01-06", "2022-01-01");
@@ -60,7 +60,7 @@ fn b2_longer_candles_start_on_the_first_calendar_day() {
 }
 
 #[test]
-fn b3_worked_examples() {
+fn b3_stamps_match_the_worked_examples() {
     check("HK", "2026-03-18 09:30", "1m", 1_773_797_400, "2026-03-18T01:30:00Z");
     check("HK", "2026-03-18 16:08:37", "1m", 1_773_820_800, "2026-03-18T08:00:00Z");
     check("HK", "2026-03-18", "day", 1_773_763_200, "2026-03-17T16:00:00Z");
@@ -85,7 +85,7 @@ fn b3_worked_examples() {
     check("US", "2026-07-15", "month", 1_782_878_400, "2026-07-01T04:00:00Z");
     check("US", "2026-07-15", "quarter", 1_782_878_400, "2026-07-01T04:00:00Z");
 
-    // The month began in summer time, and the week after the clock change.
+    // The month began in summer time. The week began after the clock change.
     check("US", "2026-11-04", "week", 1_793_595_600, "2026-11-02T05:00:00Z");
     check("US", "2026-11-04", "month", 1_793_505_600, "2026-11-01T04:00:00Z");
 
@@ -99,7 +99,7 @@ fn b3_worked_examples() {
 }
 
 #[test]
-fn b3_session_codes_of_a_us_day() {
+fn b3_a_us_day_has_four_sessions() {
     let check = |when: &str, expected: Session| {
         assert_eq!(venue(Market::Us).slot(at(Market::Us, when)).unwrap().segment.session, expected, "{when}");
     };
@@ -118,7 +118,7 @@ fn b3_a_stamp_has_the_offset_of_its_instant() {
 }
 
 #[test]
-fn b4_published_examples() {
+fn b4_daily_stamps_match_the_published_examples() {
     let days = |name: &str, expected: &[(i64, &str)]| {
         for (unix, day) in expected {
             let zone = venue(market(name)).zone();
@@ -134,7 +134,7 @@ fn b4_published_examples() {
         (1_650_902_400, "2022-04-26"),
     ];
     days("HK", &history);
-    // These are all trading days from the first to the last.
+    // The example lists every trading day from its first to its last date.
     let trading = venue(Market::Hk).calendar().days(date("2022-04-20"), date("2022-04-26"));
     assert_eq!(trading.map(|(day, _)| day).collect::<Vec<_>>(), history.map(|(_, day)| date(day)));
     days("US", &[(1_775_534_400, "2026-04-07")]);

@@ -1,5 +1,5 @@
-//! C: buckets. They are counted from the start of their segment, and the last one of a segment may
-//! be short.
+//! C: buckets. Buckets are counted from the start of their segment, and the last bucket of a
+//! segment may be short.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -16,7 +16,7 @@ fn c1_buckets_are_counted_from_the_segment_start() {
         let found = found.map_or("none".to_owned(), |at| clock(market(name), at));
         assert_eq!(found, expected, "{name} {when} {length}");
     };
-    // A new bucket begins after lunch, at each session and at midnight.
+    // A new bucket begins after lunch, at each session start and at midnight.
     check("HK", "2026-03-18 11:59:59", 45, "11:45");
     check("HK", "2026-03-18 13:00:00", 45, "13:00");
     check("HK", "2026-03-18 13:44:59", 45, "13:00");
@@ -34,7 +34,7 @@ fn c1_buckets_are_counted_from_the_segment_start() {
 }
 
 #[test]
-fn c2_the_closing_minute() {
+fn c2_the_closing_minute_joins_a_short_last_bucket() {
     let check = |lengths: &[u16], full: &str, half: &str, cn: &str| {
         for length in lengths {
             let closing = |name: &str, when: &str| {
@@ -57,9 +57,9 @@ fn c2_the_closing_minute() {
     check(&[240], "13:00", "09:30", "13:00");
 }
 
-/// Formats all candles of a fully traded day in the specification's notation: `(n)` contains n
-/// minutes instead of the full length, `+c` also contains the closing tail, `(c)` is only the
-/// closing tail, and ` · ` is midnight.
+/// Formats all candles of a fully traded day in the specification's notation. `(n)` means that a
+/// candle contains n minutes instead of its full length, `+c` that it also contains the closing
+/// tail, and `(c)` that it contains only the closing tail. ` · ` marks midnight.
 fn starts(name: &str, day: &str, session: Session, length: u16) -> String {
     let market = market(name);
     let sources = only(&full_day(market, day), session);
@@ -93,7 +93,7 @@ const US_FULL: (&str, &str) = ("US", "2026-07-15");
 const US_HALF: (&str, &str) = ("US", "2025-07-03");
 
 #[test]
-fn c3_all_starts_for_60_120_and_240() {
+fn c3_candle_starts_match_the_specification() {
     let check = |(name, day): (&str, &str), session: Session, expected: [&str; 3]| {
         for (length, expected) in [60, 120, 240].into_iter().zip(expected) {
             assert_eq!(starts(name, day, session, length), expected, "{name} {day} {session} {length}");
@@ -142,7 +142,7 @@ fn c3_all_starts_for_60_120_and_240() {
 }
 
 #[test]
-fn c3_candles_of_a_fully_traded_day() {
+fn c3_candle_counts_match_the_specification() {
     let check = |(name, day): (&str, &str), session: Session, expected: [usize; 13]| {
         let market = market(name);
         let sources = only(&full_day(market, day), session);
@@ -204,19 +204,19 @@ fn c4_weeks_start_on_monday() {
     for day in ["2025-12-29", "2025-12-30", "2025-12-31"] {
         check("CN", day, "2025-12-29");
     }
-    // 1 January in week 53 of the previous year.
+    // 1 January is in week 53 of the previous year.
     check("HK", "2010-01-01", "2009-12-28");
     check("HK", "2016-01-01", "2015-12-28");
     check("HK", "2021-01-01", "2020-12-28");
     check("HK", "2027-01-01", "2026-12-28");
-    // 1 January in week 52, and in week 1.
+    // 1 January is in week 52 of the previous year, or in week 1.
     check("HK", "2022-01-01", "2021-12-27");
     check("HK", "2026-01-01", "2025-12-29");
     // A holiday on Monday does not move the stamp.
     check("US", "2026-01-20", "2026-01-19");
 }
 
-/// Formats the folded stamps of all trading days in a range.
+/// Folds one daily candle per trading day in a range, and formats the resulting stamps.
 fn folded_days(name: &str, period: &str, from: &str, through: &str) -> String {
     let market = market(name);
     let days = venue(market).calendar().days(date(from), date(through));
@@ -229,7 +229,8 @@ fn folded_days(name: &str, period: &str, from: &str, through: &str) -> String {
 
 #[test]
 fn c4_a_week_without_trading_days_has_no_candle() {
-    // Closed: Golden Week, 1 to 8 October 2025, and Lunar New Year, 16 to 23 February 2026.
+    // The market was closed for Golden Week, 1 to 8 October 2025, and Lunar New Year, 16 to 23
+    // February 2026.
     assert_eq!(
         folded_days("CN", "week", "2025-09-22", "2025-10-17"),
         "2025-09-22(5) 2025-09-29(2) 2025-10-06(2) 2025-10-13(5)"
@@ -252,7 +253,7 @@ fn c5_months_quarters_and_years_follow_the_calendar() {
     );
     assert_eq!(folded_days("US", "year", year, last), "2025-01-01(250)");
     assert_eq!(folded_days("US", "year", "2024-12-30", "2025-01-03"), "2024-01-01(2) 2025-01-01(2)");
-    // A period without trading days has no candle: only the two ends of the gap have one.
+    // A period without trading days has no candle, so only the two ends of the gap have one.
     let ends: Candles = ["2025-01-02", "2025-08-01"]
         .map(|day| flat(at(Market::Us, day), Session::Intraday))
         .into_iter()
@@ -260,7 +261,7 @@ fn c5_months_quarters_and_years_follow_the_calendar() {
     assert_eq!(fold::fold(venue(Market::Us), "month".parse().unwrap(), &ends).unwrap().len(), 2);
 }
 
-/// Some vendors stamp candles with their end; the result is the start of each.
+/// Some vendors stamp candles with their end. `Venue::ended` converts an end to the candle's start.
 #[test]
 fn a_candle_is_found_by_its_end() {
     let check = |name: &str, length: u16, ends: &str, expected: &str| {
@@ -273,17 +274,17 @@ fn a_candle_is_found_by_its_end() {
     };
     check("HK", 60, "2026-03-18 10:30 11:30 12:00 14:00 15:00 16:00", "09:30 10:30 11:30 13:00 14:00 15:00");
     check("HK", 60, "2026-03-18 09:30 11:00 12:30 13:00 13:30 16:10", "none none none none none none");
-    // On a half day, the last hour includes the closing minute.
+    // On a half day, the last hourly candle includes the closing minute.
     check("HK", 60, "2026-12-24 11:30 12:00 12:01", "10:30 11:30 11:30");
     check("HK", 5, "2026-03-18 09:35 12:00 13:05 16:00 16:01", "09:30 11:55 13:00 15:55 16:00");
     check("US", 60, "2026-07-15 10:30 15:30 16:00 16:30 17:00", "09:30 14:30 15:30 none 16:00");
     check("CN", 30, "2026-05-20 10:00 11:30 13:30 15:00", "09:30 11:00 13:00 14:30");
 }
 
-/// Coarse candles are folds of minutes, so folding them further must give the same result as
-/// folding the minutes.
+/// Coarse candles are folds of one-minute candles, so folding them further must give the same
+/// result as folding the one-minute candles.
 #[test]
-fn folding_coarse_candles_equals_folding_minutes() {
+fn folding_coarse_candles_equals_folding_minute_candles() {
     for (name, day) in
         [("HK", "2026-03-18"), ("HK", "2026-12-24"), ("US", "2026-07-15"), ("CN", "2026-05-20")]
     {

@@ -1,4 +1,5 @@
-//! D: content. How a candle is computed, which candles exist, and how an imported one is validated.
+//! D: content. Tests how a candle is computed, which candles exist, and how imported candles are
+//! validated.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -7,8 +8,8 @@ use common::{at, candle, clock, flat, full_day, market, minutes, prices, venue};
 use market::fold::{self, Overflow};
 use market::{Candle, Candles, Flaw, Market, Period, Price, Session, Timestamp, Turnover};
 
-/// Folds rows of `HH:MM O H L C volume turnover` on one day, and compares the result in the same
-/// format.
+/// Folds rows of `HH:MM O H L C volume turnover` on one day, and compares the result with
+/// `expected`, which has the same format.
 fn check(name: &str, day: &str, period: &str, rows: &[&str], expected: &[&str]) {
     let market = market(name);
     let read = |row: &&str| {
@@ -27,7 +28,7 @@ fn check(name: &str, day: &str, period: &str, rows: &[&str], expected: &[&str]) 
 }
 
 #[test]
-fn d1_how_values_are_folded() {
+fn d1_folds_keep_extremes_and_add_amounts() {
     check(
         "HK",
         "2026-03-18",
@@ -111,8 +112,8 @@ fn d1_minute_periods_have_minute_sources() {
 }
 
 #[test]
-fn d2_a_candle_exists_only_if_a_source_does() {
-    // A missing minute is not filled in, and a candle with zero volume is not removed.
+fn d2_missing_candles_are_not_filled_in() {
+    // A missing one-minute candle is not filled in, and a candle with zero volume is not removed.
     check(
         "HK",
         "2026-03-18",
@@ -141,7 +142,7 @@ fn d2_sources_outside_all_sessions_are_skipped() {
             "{length:?}"
         );
     }
-    // They do not affect adjacent candles either.
+    // Skipped sources do not affect adjacent candles.
     let mixed = ["2026-03-18 11:59", "2026-03-18 12:00", "2026-03-18 13:00"];
     let mixed: Candles =
         mixed.map(|when| flat(at(Market::Hk, when), Session::Intraday)).into_iter().collect();
@@ -150,7 +151,7 @@ fn d2_sources_outside_all_sessions_are_skipped() {
 }
 
 #[test]
-fn d2_the_order_of_the_checks() {
+fn d2_only_the_first_failed_check_is_reported() {
     let check = |prices: &str, volume: i64, turnover: &str, expected: Result<(), Flaw>| {
         assert_eq!(
             candle(Timestamp(0), prices, volume, turnover).check(),
@@ -174,7 +175,6 @@ fn d2_the_order_of_the_checks() {
     check("10 11 9 10", 1, "-0.000001", Err(Flaw::Negative));
     check("10 11 9 10", 1, "999999999999999999.999999", Ok(()));
     check("10 11 9 10", 1, "1000000000000000000", Err(Flaw::Turnover));
-    // Only the first failed check is reported.
     check("10 9 0 10", -1, "-1", Err(Flaw::Range));
     check("10 11 0 10", -1, "-1", Err(Flaw::Price));
 }
@@ -182,7 +182,7 @@ fn d2_the_order_of_the_checks() {
 #[test]
 fn d3_units_are_not_rescaled() {
     let (turnover, volume) = (Turnover::parse("3954556819.000").unwrap(), 10_853_604_i64);
-    // Turnover divided by volume, in tenths of a dollar, is within the day's range.
+    // Turnover divided by volume, rounded to tenths of a dollar, is within the day's price range.
     let tenths = (turnover.0 * 10 / i128::from(volume) + 500_000) / 1_000_000;
     assert_eq!(Price::parse("364.4").unwrap().0, i64::try_from(tenths).unwrap() * 100_000);
 }
@@ -223,7 +223,7 @@ fn extremes_are_the_lowest_low_and_the_highest_high() {
 }
 
 #[test]
-fn columns_have_equal_length() {
+fn retaining_rows_truncates_every_column() {
     let candle_at = |second: i64| flat(Timestamp(second), Session::Pre);
     let all: Candles = (0..5).map(candle_at).collect();
     let check = |rows: std::ops::Range<usize>, expected: &[i64]| {

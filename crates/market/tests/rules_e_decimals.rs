@@ -1,4 +1,4 @@
-//! E: decimals. A fixed number of decimals, rounded once, half away from zero.
+//! E: decimals. Numbers have a fixed number of decimals and are rounded once, half away from zero.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{DecimalError, Price, Turnover, parse_scaled};
@@ -30,7 +30,7 @@ fn e1_prices_may_have_four_decimals() {
     check(4, "0.1235");
     check(5, "0.12346");
     check(6, "0.123456");
-    // At most six decimals are stored.
+    // More than six decimals are not stored.
     check(7, "0.123456");
 }
 

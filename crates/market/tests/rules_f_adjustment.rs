@@ -10,7 +10,7 @@ use market::{
 };
 use num_bigint::BigInt;
 
-/// Parses an action such as `cash 0.50, bonus 1/10, rights 1/5 at 6`; all values are per old share.
+/// Parses an action such as `cash 0.50, bonus 1/10, rights 1/5 at 6`. All values are per old share.
 fn action(ex_date: &str, text: &str) -> Action {
     let amount = |text: &str| Amount::parse(text).unwrap();
     let mut action = Action::none(date(ex_date));
@@ -36,7 +36,8 @@ fn twelve(value: &num_rational::Ratio<BigInt>) -> String {
     format!("{whole}.{decimals}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Checks the factor of the actions of one ex-date, and the reference price for the last close.
+/// Checks the combined factor of several actions on one ex-date, and the resulting reference price
+/// for the last close.
 fn check_event(events: &[&str], close: &str, expected: &str, reference: &str) {
     let actions: Vec<Action> = events.iter().map(|text| action("2026-03-04", text)).collect();
     let close = Price::parse(close).unwrap();
@@ -51,7 +52,7 @@ fn check_event(events: &[&str], close: &str, expected: &str, reference: &str) {
 }
 
 #[test]
-fn f3_one_event() {
+fn f3_an_event_has_the_specified_factor() {
     check_event(&["cash 3.40"], "350.00", "0.990285714286", "346.600");
     check_event(&["split 10"], "100.00", "0.1", "10.000");
     check_event(&["split 0.1"], "2.00", "10", "20.000");
@@ -75,7 +76,7 @@ fn f3_events_of_one_ex_date_are_combined() {
         "11/80",
         "1.375",
     );
-    // Of two rights issues, only the one below the market price is exercised.
+    // Only the rights issue priced below the market is exercised.
     check_event(&["rights 1/4 at 12", "rights 1/4 at 16"], "15.00", "0.96", "14.400");
 }
 
@@ -95,7 +96,7 @@ fn f3_an_invalid_event_is_ignored_and_reported() {
     check("cash 11", Some("10.00"), "the cash paid is not below the last close");
     check("cash 0.1", None, "no daily candle before the ex-date");
     check("split 0", Some("10.00"), "no shares are left after the action");
-    // Other events of the chain remain effective.
+    // The other events remain effective.
     let actions = [action("2026-03-04", "cash 11"), action("2026-03-05", "split 2")];
     let (adjuster, ignored) = adjuster(&actions, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
     assert_eq!(ignored.len(), 1);
@@ -117,7 +118,7 @@ fn worked_days() -> Candles {
     DAYS.iter().map(|(day, actual, _)| candle(at(Market::Hk, day), actual, 100, "1")).collect()
 }
 
-/// Returns the close of the last example day before a date, `P` in the formula.
+/// Returns the close of the last example day before a date, which is `P` in the formula.
 fn close_before(ex_date: Date) -> Option<Price> {
     let zone = venue(Market::Hk).zone();
     worked_days().iter().rfind(|day| zone.date(day.time) < ex_date).map(|day| day.close)
@@ -154,7 +155,7 @@ fn adjusted_days(today: &str) -> Candles {
 }
 
 #[test]
-fn f7_the_worked_example_day_by_day() {
+fn f7_adjusted_days_match_the_worked_example() {
     for ((day, actual, forward), (before, after)) in
         DAYS.iter().zip(worked_days().iter().zip(adjusted_days("2026-03-06").iter()))
     {
@@ -166,7 +167,7 @@ fn f7_the_worked_example_day_by_day() {
 }
 
 #[test]
-fn f7_the_worked_example_as_a_week() {
+fn f7_a_week_of_adjusted_days_matches_the_worked_example() {
     let week = |days: &Candles| {
         let folded = fold::fold(venue(Market::Hk), "week".parse().unwrap(), days).unwrap();
         assert_eq!((folded.len(), folded.last().unwrap().time), (1, at(Market::Hk, "2026-03-02")));
@@ -230,7 +231,7 @@ fn f4_prices_are_rounded_once() {
     check(&[half], 3, "1.001", "0.501");
     check(&[half], 3, "1.000999", "0.500");
     check(&[half], 4, "1.0001", "0.5001");
-    // If it were rounded after each of the two halvings, 0.001 would stay 0.001.
+    // If the price were rounded after each of the two halvings, 0.001 would stay 0.001.
     check(&[half, ("2026-03-20", "split 2")], 3, "0.001", "0.000");
     check(&[half, ("2026-03-20", "split 2")], 3, "0.002", "0.001");
     // Neither 1/3 nor 1/7 is a finite decimal, but the products of the factors are exactly 1.
@@ -239,7 +240,7 @@ fn f4_prices_are_rounded_once() {
 }
 
 #[test]
-fn f5_the_previous_evening_already_trades_ex() {
+fn f5_the_overnight_session_of_an_ex_date_is_not_adjusted() {
     let (adjuster, _) =
         adjuster(&[action("2026-07-15", "split 2")], date("2026-07-15"), 3, |_| Some(Price(10_000_000)));
     let check = |when: &str, expected: &str| {
@@ -262,7 +263,7 @@ fn f8_old_prices_stay_positive() {
     let yearly: Vec<Action> = (2000..2026).map(|year| action(&format!("{year}-06-01"), "cash 3")).collect();
     let (adjuster, ignored) = adjuster(&yearly, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
     assert_eq!(ignored, []);
-    // 10 times 0.7 to the power of 26.
+    // The oldest price is 10 times 0.7 to the power of 26.
     let oldest = adjuster.for_day(date("1999-11-01")).unwrap().apply(10_000_000);
     assert_eq!(Price(oldest).text(3).to_string(), "0.001");
 }
@@ -299,7 +300,7 @@ fn amounts_are_decimals_or_fractions() {
 }
 
 #[test]
-fn minutes_have_the_factor_of_their_own_day() {
+fn minute_candles_use_the_factor_of_their_trading_day() {
     let adjuster = worked_adjuster("2026-03-06");
     let minute = |when: &str, prices: &str| {
         let time = at(Market::Hk, when);

@@ -19,21 +19,22 @@ fn g5_today_starts_when_quotes_roll() {
     check("CN", "2026-05-20 09:00:00", "2026-05-20");
     check("US", "2026-07-15 09:19:59", "2026-07-14");
     check("US", "2026-07-15 09:20:00", "2026-07-15");
-    // In the evening the latest day is still today, although the candles belong to tomorrow.
+    // The latest day is still today in the evening, although the candles already belong to
+    // tomorrow.
     check("US", "2026-07-15 20:00:00", "2026-07-15");
     check("US", "2026-07-16 00:00:00", "2026-07-15");
-    // Weekends and holidays.
+    // Weekends and holidays use the last trading day before them.
     check("HK", "2026-11-15 12:00:00", "2026-11-13");
     check("HK", "2026-11-16 08:49:59", "2026-11-13");
     check("HK", "2026-11-16 08:50:00", "2026-11-16");
     check("US", "2025-07-04 12:00:00", "2025-07-03");
     check("US", "2025-07-07 09:19:59", "2025-07-03");
-    // Golden Week is the longest closure.
+    // Golden Week is the longest closure of any market.
     check("CN", "2025-10-09 08:59:59", "2025-09-30");
     check("CN", "2025-10-09 09:00:00", "2025-10-09");
     // A half day is a trading day.
     check("HK", "2026-12-24 08:50:00", "2026-12-24");
-    // Mornings around a US clock change.
+    // Mornings before and after the quote roll, around a US clock change
     check("US", "2026-03-09 09:19:59", "2026-03-06");
     check("US", "2026-03-09 09:20:00", "2026-03-09");
 }

@@ -1,4 +1,4 @@
-//! H1: how far back history goes. The floor excludes source candles by trading day; it does not
+//! H1: the start of served history. A floor excludes source candles by trading day; it does not
 //! filter stamps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -8,7 +8,7 @@ use common::{at, date, flat, local, market, venue};
 use market::{Candles, FloorTable, Floors, Market, Period, Session, fold};
 
 #[test]
-fn h1_floors_of_every_market() {
+fn h1_default_floors_are_the_published_ones() {
     let check = |name: &str, day: &str, minute: &str| {
         let expected = Floors { day: Some(date(day)), minute: Some(date(minute)) };
         assert_eq!(Floors::published(market(name)), expected, "{name}");
@@ -56,7 +56,7 @@ fn h1_the_first_candle_may_be_stamped_before_the_floor() {
 }
 
 #[test]
-fn h1_the_evening_before_the_us_minute_floor_belongs_to_it() {
+fn h1_us_minutes_start_on_the_evening_before_the_floor() {
     let venue = venue(Market::Us);
     assert_eq!(venue.trading_day(at(Market::Us, "2023-12-03 20:00")), Floors::published(Market::Us).minute);
     assert_eq!(venue.trading_day(at(Market::Us, "2023-12-01 19:59")), Some(date("2023-12-01")));
@@ -76,7 +76,7 @@ fn h1_floors_are_configurable() {
     check("none", "none");
     check("HK.day=1995-01-03", "HK.day=1995-01-03");
     check(" hk.day=19950103 , US.minute=none", "HK.day=1995-01-03,US.minute=none");
-    // Published dates are omitted.
+    // Floors with their published date are omitted from the text.
     check("HK.day=2004-06-01", "published");
     check("US.minute=2020-01-02,US.day=none", "US.day=none,US.minute=2020-01-02");
     for wrong in [

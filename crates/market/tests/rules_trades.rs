@@ -1,4 +1,5 @@
-//! Single trades: types, trading hours, candles built from trades, and capital flow.
+//! Tests single trades: their types, their trading hours, candles built from them, and capital
+//! flow.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{
@@ -19,7 +20,7 @@ fn seconds_of(clock: &str) -> i64 {
 }
 
 /// Parses lines such as `09:30:05 12.50 100 up U`: time of day, price, volume, direction (`-` if
-/// not reported), type.
+/// not reported) and type.
 fn trades(venue: &Venue, lines: &str) -> Trades {
     let mut trades = Trades::default();
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -39,7 +40,7 @@ fn trades(venue: &Venue, lines: &str) -> Trades {
 }
 
 #[test]
-fn d7_effects_of_trade_types() {
+fn d7_trade_types_have_the_specified_effects() {
     let effects = |market: Market, session: Session, letters: &str| -> String {
         letters
             .bytes()
@@ -62,7 +63,7 @@ fn d7_effects_of_trade_types() {
 }
 
 #[test]
-fn a3_a4_where_a_trade_belongs() {
+fn a3_a4_trades_are_assigned_to_minutes_or_only_to_the_day() {
     let places = |market: Market, clocks: &[&str]| -> Vec<String> {
         let venue = venue(market);
         let mut hours = TradeHours::new(&venue);
@@ -257,14 +258,15 @@ fn thresholds_are_reached_from_the_largest_amount_down() {
     };
     // The total is 100: 40 alone reaches 30%, and 40 + 20 reaches 55%.
     assert_eq!(of(&[10, 40, 20, 10, 20], 30, 55), Some((40, 20)));
-    // The share is reached exactly.
+    // Amounts reach each share exactly.
     assert_eq!(of(&[30, 25, 25, 20], 30, 55), Some((30, 25)));
-    // Equal amounts are in the same class.
+    // Equal amounts belong to the same class.
     assert_eq!(of(&[10; 10], 30, 55), Some((10, 10)));
     assert_eq!(of(&[7], 30, 55), Some((7, 7)));
     assert_eq!(of(&[], 30, 55), None);
     assert_eq!(of(&[i64::MAX, 1], 100, 100), Some((1, 1)));
-    // Compare with the rule of the specification, for amounts of every magnitude.
+    // Compare with a direct implementation of the specification's rule, for amounts of every
+    // magnitude.
     let mut state = 1u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -323,8 +325,8 @@ fn rounded_sizes_add_up_to_the_rounded_net_flow() {
         small: market::Turnover(small),
     };
     let text = |by: market::CapitalBySize| [by.large, by.medium, by.small].map(|sum| sum.text().to_string());
-    // Rounded independently, the sums would be 10.123 each and 5.000, with a net flow of 25.369
-    // instead of 25.370.
+    // If they were rounded independently, the inflows would be 10.123 each and the outflow 5.000,
+    // with a net flow of 25.369 instead of 25.370.
     let day = CapitalDay {
         capital_in: sizes(10_123_400, 10_123_400, 10_123_400),
         capital_out: sizes(5_000_000, 0, 0),
@@ -333,7 +335,7 @@ fn rounded_sizes_add_up_to_the_rounded_net_flow() {
     let written = day.in_thousandths();
     assert_eq!(text(written.capital_in), ["10.123", "10.123", "10.124"]);
     assert_eq!(text(written.capital_out), ["5.000", "0.000", "0.000"]);
-    // Exact values are unchanged, and no value becomes negative.
+    // Sums without a fraction of a thousandth are unchanged, and no sum becomes negative.
     let exact = CapitalDay { capital_in: sizes(1_000, 0, 2_000), capital_out: sizes(0, 500, 0), last: None };
     assert_eq!(text(exact.in_thousandths().capital_in), ["0.001", "0.000", "0.002"]);
     assert_eq!(text(exact.in_thousandths().capital_out), ["0.000", "0.000", "0.000"]);

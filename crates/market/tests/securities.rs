@@ -1,4 +1,4 @@
-//! Properties of a security: its kind and its margin factor.
+//! Tests a security's kind and margin factor.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{MarginFactor, ParseMarginError, SecurityKind};
@@ -34,7 +34,7 @@ fn warrants_are_recognized_by_board_or_code() {
     check("69999.HK", None, "warrant");
     check("70000.HK", None, "equity");
     check("HSI.HK", None, "equity");
-    // Only Hong Kong reserves such ranges.
+    // Only Hong Kong reserves code ranges for warrants.
     check("12345.US", None, "equity");
     check("600519.SH", None, "equity");
 }

@@ -1,4 +1,4 @@
-//! Symbols: one canonical form for every security code.
+//! Tests that every security code has one canonical form.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{Market, OptionRight, ParseSymbolError, Region, Symbol};
@@ -84,11 +84,11 @@ fn errors_distinguish_form_region_and_ticker() {
         };
         assert_eq!(found, expected, "{read:?}");
     };
-    // No dot, or nothing before it.
+    // The dot, or the ticker before it, is missing.
     for text in ["", "AAPL", "700", ".US", ".", "HK"] {
         check(text, "form");
     }
-    // Regions that are not served, including crypto.
+    // Unsupported regions, including crypto
     for text in ["D05.SG", "BTCUSD.HAS", "AAPL.", "AAPL.XX", "700.HK ", "AAPL.US.", "600519.CN", "AAPL.USA"] {
         check(text, "region");
     }
@@ -138,7 +138,7 @@ fn us_options_are_recognised_by_their_code() {
     check("AAPL220429P00162500.US", true);
     // A root may end in a digit, for instance after a split.
     check("AAPL1220429P162500.US", true);
-    // Near misses: the length alone is not sufficient.
+    // These codes have the length of an option code but an invalid part.
     check("AAPL220429P.US", false);
     check("AAPL220429X162500.US", false);
     check("AAPL220431P162500.US", false);

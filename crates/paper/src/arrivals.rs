@@ -1,10 +1,11 @@
 //! Arrival times of late candles, which were imported after the instant at which they should have
-//! taken effect. They occur only under a live clock, when an import adds a minute that accounts
-//! have already passed.
+//! taken effect. Late candles occur only under a live clock, when an import adds a minute that
+//! accounts have already passed.
 //!
-//! If several nodes share a database, one of them sees a late candle first, and others may have
-//! advanced without it. All nodes therefore use the arrival time that the first one recorded in the
-//! database. It lies a few seconds in the future, when every node can read the candle.
+//! If several nodes share a database, one node sees a late candle first, and other nodes may have
+//! advanced without the candle. All nodes therefore use the arrival time that the first node
+//! recorded in the database. The recorded time is a few seconds in the future, when every node can
+//! read the candle.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,16 +13,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 use market::{Session, Symbol, Timestamp};
 use store::{Arrival, Shared, StoreError};
 
-/// Retention of arrival times, in seconds. A week is long enough for the candle to take effect on
-/// every account with open orders.
+/// Retention of arrival times, in seconds. After a week, the candle has taken effect on every
+/// account with open orders.
 pub(crate) const REMEMBERED_FOR: i64 = 7 * 86_400;
 
-/// Late candles of one symbol: for each session, arrival time by candle stamp.
+/// Late candles of one symbol. Each session has a map from candle stamp to arrival time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Late([BTreeMap<Timestamp, Timestamp>; 4]);
 
-/// Extra delay of a late candle if several nodes share the database, in seconds. Nodes see a new
-/// candle within two seconds.
+/// Extra delay of a late candle if several nodes share the database, in seconds. Every node sees a
+/// new candle within two seconds.
 const AMONG_NODES_S: i64 = 3;
 
 #[derive(Debug, Default)]
@@ -37,21 +38,22 @@ impl Late {
         self.0.get(usize::from(session.code()))?.get(&stamp).copied()
     }
 
-    /// Returns the oldest stamp among the candles that arrived in the range `after` (exclusive) to
-    /// `through` (inclusive).
+    /// Returns the oldest stamp among the candles that arrived after `after` (exclusive) and up to
+    /// `through` (inclusive), or `None` if no candle arrived in that range.
     pub(crate) fn oldest(&self, after: Timestamp, through: Timestamp) -> Option<Timestamp> {
         let arrived = |(_, at): &(&Timestamp, &Timestamp)| **at > after && **at <= through;
         self.0.iter().filter_map(|stamps| stamps.iter().find(arrived)).map(|(stamp, _)| *stamp).min()
     }
 
-    /// Returns the first arrival time after an instant.
+    /// Returns the first arrival time after an instant, or `None` if there are no later arrivals.
     pub(crate) fn next(&self, after: Timestamp) -> Option<Timestamp> {
         self.0.iter().flat_map(|stamps| stamps.values()).copied().filter(|at| *at > after).min()
     }
 
     fn note(&mut self, session: Session, stamp: Timestamp, at: Timestamp) {
         let Some(stamps) = self.0.get_mut(usize::from(session.code())) else { return };
-        // Concurrent requests may record the same candle. The first arrival time is used.
+        // Concurrent requests may record the same candle, and the first recorded arrival time
+        // applies.
         stamps.entry(stamp).or_insert(at);
     }
 
@@ -67,15 +69,15 @@ impl Arrivals {
         Arrivals { shared, ..Arrivals::default() }
     }
 
-    /// Returns when a candle first seen at `now` takes effect. This is the next second at the
-    /// earliest, because accounts already advanced to `now` have not seen the candle.
+    /// Returns when a candle first seen at `now` takes effect. The result is at least one second
+    /// after `now`, because accounts already advanced to `now` have not seen the candle.
     pub(crate) fn instant(&self, now: Timestamp) -> Timestamp {
         let later = if self.shared.is_some() { AMONG_NODES_S } else { 0 };
         Timestamp(now.0.saturating_add(1).saturating_add(later))
     }
 
-    /// Like [`Arrivals::note`], but shared between nodes: keeps the first recorded arrival time of
-    /// each candle, and loads the arrivals that other nodes recorded.
+    /// Like [`Arrivals::note`], but shares arrivals between nodes: keeps the first recorded arrival
+    /// time of each candle, and loads the arrivals recorded by other nodes.
     pub(crate) fn note_among_nodes(
         &self,
         symbol: &Symbol,
@@ -104,7 +106,7 @@ impl Arrivals {
         self.symbols.read().unwrap_or_else(PoisonError::into_inner).get(symbol).cloned()
     }
 
-    /// Records candles first seen at `at`, after they should have taken effect.
+    /// Records candles that arrived late and take effect at `at`.
     pub(crate) fn note(&self, symbol: &Symbol, stamps: &[(Session, Timestamp)], at: Timestamp) {
         if stamps.is_empty() {
             return;
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_candle_has_its_arrival_time() {
+    fn late_candles_are_found_by_stamp_and_by_arrival_time() {
         let late = noted(&[(600, 900), (660, 900), (780, 960)]);
         let at = |stamp| late.arrived(ON, Timestamp(stamp)).map(|at| at.0);
         assert_eq!([540, 600, 660, 720, 780].map(at), [None, Some(900), Some(900), None, Some(960)]);

@@ -11,12 +11,12 @@ use quick_cache::sync::Cache;
 use store::{Accounts, Reader, Security, StoreError};
 use trading::{Currency, Rate};
 
-/// Maximum number of cached securities. Each takes less than a kilobyte.
+/// Maximum number of cached securities. Each entry takes less than a kilobyte.
 const SECURITIES_MAX: usize = 4_096;
 
-/// Recently requested securities, each with the version of the store at which it was read: every
-/// command reads its security, which rarely changes. Unknown symbols are not cached, because
-/// clients could fill the cache with them.
+/// Cache of securities, each with the store version at which it was read. Every command reads its
+/// security, which rarely changes. Unknown symbols are not cached, because clients could fill the
+/// cache with them.
 #[derive(Debug)]
 pub(crate) struct Securities(Cache<Symbol, (i64, Arc<Security>)>);
 
@@ -27,7 +27,8 @@ impl Default for Securities {
 }
 
 impl Securities {
-    /// Returns a security at the given version of the store or newer.
+    /// Returns a security as of the given store version or a newer version, or `None` if the symbol
+    /// is unknown.
     pub(crate) fn get(
         &self,
         reader: &mut Reader,
@@ -37,25 +38,25 @@ impl Securities {
         if let Some((_, known)) = self.0.get(symbol).filter(|(of, _)| *of >= version) {
             return Ok(Some(known));
         }
-        // One snapshot, so that the version matches the row.
+        // Read both from one snapshot, so that the version matches the row.
         let snapshot = reader.snapshot_of(symbol)?;
         let version = snapshot.version()?;
         let stored = snapshot.security(symbol)?.map(Arc::new);
         drop(snapshot);
         if let Some(stored) = &stored {
-            // This may overwrite a newer version inserted by another request. The next request then
-            // reads it again.
+            // The insert may overwrite a newer version from another request. In that case, the next
+            // request reads the security again.
             self.0.insert(symbol.clone(), (version, stored.clone()));
         }
         Ok(stored)
     }
 }
 
-/// Maximum number of cached securities. Eight years of closes take about 50 KB each.
+/// Maximum number of securities with cached closes. Eight years of closes take about 50 KB.
 const SYMBOLS_MAX: usize = 512;
 
-/// Daily closes, read in bulk: valuing an account on three thousand dates needs every close in the
-/// range.
+/// Cache of daily closes, which are read in bulk: valuing an account on three thousand dates needs
+/// every close in that range.
 #[derive(Debug)]
 pub(crate) struct Closes {
     symbols: Cache<Symbol, Arc<SymbolCloses>>,
@@ -63,15 +64,15 @@ pub(crate) struct Closes {
     reads: AtomicU64,
 }
 
-/// Cached closes of one security at one version of the store.
+/// Cached closes of one security at one store version.
 #[derive(Debug)]
 struct SymbolCloses {
     version: i64,
-    /// First date (inclusive) and end (exclusive).
+    /// Cached dates: the first date (inclusive) and the end (exclusive).
     range: (Date, Date),
-    /// Closes of daily candles, in ascending order.
+    /// Closes of daily candles, in ascending order of date.
     days: Vec<(Date, Price)>,
-    /// Results for dates without a daily candle on the preceding trading day, filled on demand.
+    /// Results for dates without a daily candle on the preceding trading day, added on demand.
     others: Mutex<HashMap<Date, Option<Price>>>,
 }
 
@@ -82,8 +83,8 @@ impl Default for Closes {
 }
 
 impl Closes {
-    /// Returns the same close as [`History::close_before`]. Reads all closes of `range` in one pass
-    /// on a cache miss.
+    /// Returns the same close as [`History::close_before`]. On a cache miss, reads all closes in
+    /// `range` at once.
     pub(crate) fn before(
         &self,
         (history, reader): (&History, &mut Reader),
@@ -102,7 +103,7 @@ impl Closes {
                 read
             }
         };
-        // No candle can be newer than the last trading day.
+        // No earlier candle can be newer than the last trading day before `date`.
         let last = date
             .yesterday()
             .ok()
@@ -136,7 +137,8 @@ impl SymbolCloses {
     }
 }
 
-/// HKD per unit of a currency, valid from each day on, at one version of the accounts database.
+/// Reported exchange rates: HKD per unit of a currency, each valid from its day on. Read at one
+/// version of the accounts database.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rates(BTreeMap<(Currency, Date), Rate>);
 
@@ -144,7 +146,7 @@ impl Rates {
     pub(crate) fn read(accounts: &Accounts) -> Result<Rates, StoreError> {
         let mut rates = BTreeMap::new();
         for row in accounts.all_rates()? {
-            // Skip rows written by another program that do not parse.
+            // Skip invalid rows, which another program must have written.
             let Ok(currency) = row.currency.parse::<Currency>() else { continue };
             if let Some(rate) = Rate::from_hundred_millionths(row.rate) {
                 rates.insert((currency, row.day), rate);
@@ -154,15 +156,15 @@ impl Rates {
     }
 
     /// Returns the latest rate reported on or before a day. Falls back to the rate of the stand-in
-    /// currency, then to the built-in rate.
+    /// currency, then to the built-in rate, and returns `None` if there is none.
     pub(crate) fn on(&self, currency: Currency, date: Date) -> Option<Rate> {
         let stand_in = || stand_in_currency(currency.as_str())?.parse().ok();
         let builtin = || builtin_rate(currency.as_str(), date).and_then(Rate::from_hundred_millionths);
         self.reported(currency, date).or_else(|| self.reported(stand_in()?, date)).or_else(builtin)
     }
 
-    /// Returns whether a currency has no reported rate on a day, so that only a built-in one can
-    /// apply.
+    /// Returns whether a currency has no reported rate on a day, in which case only a built-in rate
+    /// can apply.
     pub(crate) fn is_builtin(&self, currency: Currency, date: Date) -> bool {
         let stand_in = stand_in_currency(currency.as_str()).and_then(|other| other.parse().ok());
         let has_reported = |currency| self.reported(currency, date).is_some();

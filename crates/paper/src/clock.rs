@@ -11,28 +11,28 @@ pub struct Moment {
     pub machine: Timestamp,
 }
 
-/// The clock of a request. It is read under the account's lock, and read again if the account is
-/// already past the returned instant. Of two concurrent requests, the one served second therefore
-/// never has the earlier time, whichever was sent first.
+/// The clock of a request. It is read while holding the account's lock, and read again if the
+/// account is already past the returned instant. When two requests are concurrent, the request that
+/// is executed second therefore never has the earlier time.
 pub trait Clock {
     /// Returns the times for an account. `horizon` is the instant to which the account has been
-    /// advanced, if known.
+    /// advanced, or `None` if it is unknown.
     fn moment(&self, account: AccountId, horizon: Option<Timestamp>) -> Moment;
 }
 
-/// A fixed clock.
+/// A moment is a fixed clock that returns itself.
 impl Clock for Moment {
     fn moment(&self, _: AccountId, _: Option<Timestamp>) -> Moment {
         *self
     }
 }
 
-/// Maximum backward correction of the machine's clock that accounts tolerate, in seconds.
+/// Maximum backward correction of the machine's clock that is hidden from accounts, in seconds.
 const CORRECTED_BY_MAX_S: i64 = 2;
 
 impl Moment {
-    /// Returns the account's horizon instead if the machine's clock was corrected backwards by a
-    /// small amount. A clock that an operator set back further is left unchanged.
+    /// Replaces the market time with the account's horizon if the machine's clock was corrected
+    /// backwards by a small amount. Returns the moment unchanged if the clock was set back further.
     pub(crate) fn not_before(self, horizon: Option<Timestamp>) -> Moment {
         match (self.as_of, horizon) {
             (AsOf::Live(now), Some(horizon))

@@ -1,5 +1,5 @@
-//! Execution of commands on an account in memory: opening it, with balances from an operator or
-//! with the defaults, and atomic execution of client and operator commands.
+//! Executes commands on an account in memory. Opens accounts with an operator's balances or with
+//! the defaults, and executes several commands atomically.
 
 use market::Timestamp;
 use store::AccountId;
@@ -25,7 +25,7 @@ impl Default for Opening {
     }
 }
 
-/// Opens an account that has no journal entries.
+/// Opens an account that has no journal entries yet.
 pub(crate) fn open(
     engine: &Engine<'_>,
     account: &mut Account,
@@ -68,7 +68,7 @@ const NAME_BYTES_MAX: usize = 128;
 /// Maximum length of an adjustment's note, in characters.
 const NOTE_CHARS_MAX: usize = 256;
 
-/// Refuses texts that are too long to store or that cannot be displayed in a list.
+/// Refuses idempotency keys and notes that are too long to store or cannot be displayed in a list.
 pub(crate) fn check_texts(commands: &[Command], name: Option<&str>) -> Result<(), Refusal> {
     if name.is_some_and(|name| name.len() > NAME_BYTES_MAX) {
         return Err(Refusal::plain(format!("client_request_id has more than {NAME_BYTES_MAX} bytes")));
@@ -106,8 +106,9 @@ pub(crate) struct Made {
     pub(crate) exchanged: Option<Exchanged>,
 }
 
-/// Executes commands in order. If one is refused, none takes effect: market events up to now
-/// remain, but an account that was not open, or had no request yet, stays unchanged.
+/// Executes commands in order. If a command is refused, none of the commands takes effect. Market
+/// events up to now remain applied, but an account that was not open, or had no request yet, stays
+/// unchanged.
 pub(crate) fn carry_out(
     engine: &Engine<'_>,
     account: &mut Account,
@@ -116,8 +117,7 @@ pub(crate) fn carry_out(
 ) -> Result<(Outcome, Made), PaperError> {
     let has_begun = account.began().is_some();
     let mut outcome = Outcome::default();
-    // A single refused command changes nothing, so only the other cases need a copy for the
-    // rollback.
+    // A single refused command changes nothing, so only the other cases need a copy for a rollback.
     let before = if has_begun && commands.len() == 1 {
         None
     } else {

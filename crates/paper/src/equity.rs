@@ -1,8 +1,9 @@
-//! End-of-day account values: the holdings from `equity_log.rs` at each day's closing prices.
+//! End-of-day account values: the holdings from `equity_log.rs`, valued at each day's closing
+//! prices.
 //!
 //! Values are not stored. Holdings are cached until the journal is truncated, and closes
-//! (`caches.rs`) for one version of the store. A request reads the journal entries added since the
-//! previous one, and computes a value for each point.
+//! (`caches.rs`) for one store version. A request reads the journal entries added since the
+//! previous request, and computes a value for each point.
 
 use std::iter::successors;
 use std::sync::PoisonError;
@@ -26,16 +27,18 @@ use crate::service::Paper;
 
 /// Markets that accounts can trade in.
 const MARKETS: [Market; 2] = [Market::Hk, Market::Us];
-/// Maximum number of journal entries read by one request. The next request continues from there.
+/// Maximum number of journal entries read by one request. The next request reads the entries after
+/// them.
 const ENTRIES_EACH_REQUEST: u64 = 50_000;
 
 /// Daily values of an account, in HKD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Equity {
     pub currency: &'static str,
-    /// One point per date on which a market was open, oldest first, and one for now.
+    /// One point per past date on which a market was open, oldest first, followed by a point for
+    /// now.
     pub points: Vec<EquityPoint>,
-    /// Why some dates have no point: an exchange rate was missing.
+    /// Why some dates have no point, which is always a missing exchange rate.
     pub missing: Option<String>,
 }
 
@@ -52,14 +55,14 @@ pub struct EquityPoint {
 }
 
 impl PaperAccount<'_> {
-    /// Returns the account's value on each of the last `days` dates, starting no earlier than its
-    /// first request. Writes nothing.
+    /// Returns the account's value on each of the last `days` dates, starting no earlier than the
+    /// date of its first request. Does not write to the journal.
     pub fn equity(&mut self, days: u32) -> Result<Equity, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let mut account = paper.described(id)?;
         let ticket = paper.place(id).lock().last_ticket;
         if let Some(ticket) = ticket {
-            // The entries are read from the journal, so wait until pending ones are durable.
+            // The entries are read from the journal, so wait until the pending entries are durable.
             paper.committer.wait_for(&paper.accounts, ticket);
         }
         let moment = self.moment(&account);
@@ -80,7 +83,8 @@ impl PaperAccount<'_> {
         Ok(feed.checked(equity)?)
     }
 
-    /// Returns how many journal entries [`PaperAccount::equity`] would read.
+    /// Returns the number of journal entries that are not in the cache of [`PaperAccount::equity`]
+    /// yet.
     pub fn equity_left(&self) -> Result<u64, PaperError> {
         let Some(head) = self.paper.accounts.journal_head(self.id)? else { return Ok(0) };
         let log = self.paper.equity_logs.of_account(self.id);
@@ -112,7 +116,7 @@ impl Paper {
                 return Err(PaperError::CatchingUp { at, to: over });
             }
         }
-        // Pending entries are not cached.
+        // Add the entries that exist only in memory to a copy, so that they are not cached.
         let unwritten: Vec<Entry> =
             unwritten.iter().filter(|entry| entry.at.is_none_or(|at| at <= over)).cloned().collect();
         let log = match unwritten.is_empty() {
@@ -129,7 +133,7 @@ impl Paper {
         Ok(self.valued(feed, (account, now), &dates, |date| log.at_end(date).map(|held| &**held)))
     }
 
-    /// Computes one point per date on which a market was open, and one for now.
+    /// Computes one point per past date on which a market was open, and one point for now.
     fn valued<'h>(
         &self,
         feed: &StoreFeed<'_>,
@@ -186,8 +190,8 @@ impl EquityPoint {
     }
 }
 
-/// Returns the cash, and the value of the holdings at a date's closes. By the end of the date the
-/// next day has begun in both markets, so its splits are applied and its dividends are booked; the
+/// Returns the cash, and the value of the holdings at a date's closes. When a date is over, the
+/// next day has begun in both markets: splits on that day are applied and dividends are booked. The
 /// closes are adjusted for both.
 fn at_close(
     held: &Holdings,

@@ -1,5 +1,5 @@
-//! A cache of account holdings at the end of each date. A journal is read once, and afterwards only
-//! its new entries.
+//! Cache of account holdings at the end of each date. A journal is read once; later requests read
+//! only the new entries.
 //!
 //! Prices are not cached here, so corrected candles and rates take effect immediately. A rewind or
 //! a reset truncates the journal and starts a new era, for which the log is rebuilt.
@@ -37,7 +37,8 @@ impl<'a> EquityDates<'a> {
         self.0.date(Timestamp(at.0.saturating_sub(OVER_AFTER_S)))
     }
 
-    /// Returns when a date is over. Entries at that instant still belong to the date.
+    /// Returns the instant at which a date is over. Entries at that instant still belong to the
+    /// date.
     pub(crate) fn over_at(&self, date: Date) -> Timestamp {
         self.0.instant(date.tomorrow().unwrap_or(date), OVER_AFTER_S)
     }
@@ -53,11 +54,11 @@ pub(crate) struct Holdings {
     pub(crate) cash: Vec<(Currency, Money)>,
     pub(crate) positions: Vec<(Symbol, Position)>,
     pub(crate) cost: CostMethod,
-    /// Corporate actions that the closes of earlier dates do not reflect, in booking order.
+    /// Corporate actions that the closes of earlier dates do not include yet, in booking order.
     pub(crate) changes: Vec<PriceChange>,
 }
 
-/// Adjustment of closes before a corporate action's ex-date.
+/// Adjustment of the closes before a corporate action's ex-date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PriceChange {
     pub(crate) symbol: Symbol,
@@ -74,14 +75,16 @@ enum Effect {
 }
 
 impl PriceChange {
-    /// Returns the price change caused by an applied event, if any.
+    /// Returns the price change caused by an event that was applied to `account`, or `None` for
+    /// other events.
     fn of(event: &Event, account: &Account) -> Option<PriceChange> {
         let (symbol, ex_date, effect) = match event {
             Event::DividendPaid(Dividend { symbol, ex_date, quantity, amount, .. }) => {
                 (symbol, *ex_date, Effect::Paid(amount.per(*quantity)))
             }
             Event::SharesChanged { symbol, ex_date, ratio, .. } => (symbol, *ex_date, Effect::Split(*ratio)),
-            // Rights are sold after the split of the same day, for the shares held after it.
+            // Rights are sold after a split on the same day, so the quantity is the shares held
+            // after the split.
             Event::RightsSold { symbol, ex_date, amount, .. } => {
                 (symbol, *ex_date, Effect::Paid(amount.per(account.held(symbol))))
             }
@@ -115,8 +118,8 @@ struct Fold {
 
 impl Fold {
     fn apply(&mut self, entry: &Entry) {
-        // An open order holds neither money nor shares, and a fill's event contains everything that
-        // is booked.
+        // An open order holds neither money nor shares, and a fill event contains all amounts that
+        // are booked.
         let is_order = matches!(&entry.event, Event::Accepted(_) | Event::Rejected { .. });
         if !is_order && entry.event.grid().is_none() {
             self.account.apply(entry);
@@ -152,7 +155,7 @@ pub(crate) struct EquityLog {
     read: u64,
 }
 
-/// Logs of recently requested accounts.
+/// Cache of equity logs by account.
 #[derive(Debug)]
 pub(crate) struct EquityLogs(Cache<AccountId, Arc<Mutex<EquityLog>>>);
 
@@ -174,7 +177,7 @@ impl EquityLogs {
 }
 
 impl EquityLog {
-    /// Returns how many journal entries are not applied yet.
+    /// Returns the number of journal entries that are not applied yet.
     pub(crate) fn left(&self, head: &JournalHead) -> u64 {
         if self.era == head.era() { head.last_number.saturating_sub(self.folded) } else { head.last_number }
     }
@@ -184,8 +187,9 @@ impl EquityLog {
         self.read
     }
 
-    /// Applies journal entries up to the instant `through`. Stops after about `most` entries, and
-    /// then returns the instant of the last one applied. Returns `None` if no entry is left.
+    /// Applies journal entries up to the instant `through`. If more than about `most` entries are
+    /// read, stops and returns the instant of the last applied entry. Returns `None` if all entries
+    /// are applied.
     pub(crate) fn catch_up(
         &mut self,
         (accounts, id, head): (&Accounts, AccountId, &JournalHead),
@@ -213,7 +217,7 @@ impl EquityLog {
         }
     }
 
-    /// Applies new entries and skips those already applied.
+    /// Applies new entries, and skips entries that are already applied.
     pub(crate) fn take(&mut self, entries: &[Entry], dates: EquityDates<'_>) {
         let folded = self.folded;
         for entry in entries.iter().filter(|entry| entry.number > folded) {
@@ -224,7 +228,7 @@ impl EquityLog {
             self.fold.apply(entry);
         }
         self.folded = entries.last().map_or(self.folded, |last| last.number.max(self.folded));
-        // The last date is updated again if it gets more entries.
+        // The last date is updated again if more entries follow on it.
         if let Some(date) = self.fold.date {
             self.end(date);
         }

@@ -7,14 +7,14 @@ use trading::Refusal;
 
 use crate::account::commit::CommitError;
 
-/// Why a request to a paper account failed.
+/// Reason why a request to a paper account failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PaperError {
     #[error(transparent)]
     Refused(Box<Refusal>),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Error of a transaction shared with other requests.
+    /// The transaction shared with other requests failed.
     #[error(transparent)]
     Commit(Arc<StoreError>),
     #[error(transparent)]
@@ -34,8 +34,8 @@ pub enum PaperError {
     /// Another process changed the account during every attempt.
     #[error("the journal of account {account} is changed concurrently: too many retries")]
     Contended { account: i64 },
-    /// The account is still behind. The next request continues the catch-up; with open orders, so
-    /// does the background runner.
+    /// The account is still behind. The next request continues the catch-up work. If the account
+    /// has open orders, the background runner continues too.
     #[error("the account is catching up with the market: it is at {at}, advancing to {to}; try again")]
     CatchingUp { at: Timestamp, to: Timestamp },
     #[error("a journal transaction was lost")]

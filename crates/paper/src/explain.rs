@@ -1,6 +1,6 @@
-//! Explanations of one order or grid for the server: reads only the journal between its first and
-//! last event, and decodes only entries that contain its id. Adds notes on missing candles to an
-//! order's explanation.
+//! Builds explanations of one order or grid for the server. Reads only the journal entries between
+//! the first and last event of the order or grid, and decodes only entries that contain its id.
+//! Adds notes on missing candles to an order's explanation.
 
 use market::Timestamp;
 use store::{AccountId, JournalEntry};
@@ -23,17 +23,17 @@ const GRID_STEPS_MAX: usize = 1_000;
 /// created.
 const TRIGGER: &str = "\"grid_triggered\"";
 
-/// Explains an order as of the instant at which its account was read. Returns `None` if it does not
-/// exist.
+/// Explains an order as of the instant at which its account was read. Returns `None` if the order
+/// does not exist.
 pub fn explained(seen: &Seen<'_>, id: OrderId) -> Option<OrderExplanation> {
     let (account, view) = (seen.reading.account, &seen.reading.view);
     explanation(seen.entries, id).map(|explanation| Ending::of(account, view, id).of_explanation(explanation))
 }
 
-/// Notes on missing candles that end an explanation.
+/// Notes on missing candles at the end of an explanation.
 #[derive(Default)]
 struct Ending {
-    /// Why the order expired without a fill.
+    /// Reason why the order expired without a fill.
     expired: Option<String>,
     /// Final `waiting` step of an open order that has no candles to fill it.
     waiting: Option<Step>,
@@ -65,10 +65,10 @@ impl Ending {
     }
 }
 
-/// Time range in which an order changed, both ends inclusive.
+/// Time range in which an order could change, both ends inclusive.
 struct Life {
     range: (Timestamp, Timestamp),
-    /// Instants of its status changes, ascending.
+    /// Instants of the order's status changes, ascending.
     instants: Vec<Timestamp>,
 }
 
@@ -84,15 +84,15 @@ impl Life {
 }
 
 impl PaperAccount<'_> {
-    /// Explains an order, or returns `None` if it does not exist. For an order that was open during
-    /// more than 100,000 journal entries, only status changes are included, not every move of a
-    /// trailing stop.
+    /// Explains an order, or returns `None` if the order does not exist. If the order was open
+    /// during more than 100,000 journal entries, the explanation includes only status changes, not
+    /// every move of a trailing stop.
     pub fn order_explanation(&mut self, order: OrderId) -> Result<Option<OrderExplanation>, PaperError> {
         let (paper, id) = (self.paper, self.id);
         if paper.only_looks {
             return self.look(|seen| explained(seen, order));
         }
-        // An explanation must not begin an account that has had no request.
+        // A request for an explanation must not begin an account that has had no other request.
         if paper.standing(id)?.horizon.is_none() {
             return Ok(None);
         }
@@ -120,7 +120,7 @@ impl PaperAccount<'_> {
         Ok(explanation_of(&entries, order, share).map(|explanation| ending.of_explanation(explanation)))
     }
 
-    /// Explains the newest steps of a grid, or returns `None` if it does not exist.
+    /// Explains the newest steps of a grid, or returns `None` if the grid does not exist.
     pub fn grid_explanation(&mut self, grid: GridId) -> Result<Option<GridExplanation>, PaperError> {
         let (paper, id) = (self.paper, self.id);
         if paper.only_looks {
@@ -146,7 +146,8 @@ impl PaperAccount<'_> {
 }
 
 impl Paper {
-    /// Returns the number of the last entry before a time range and of the last one in it.
+    /// Returns the number of the last entry before a time range, and the number of the last entry
+    /// in the range.
     fn numbers(
         &self,
         id: AccountId,
@@ -156,8 +157,8 @@ impl Paper {
         Ok((self.accounts.journal_number_at(id, before)?, self.accounts.journal_number_at(id, through)?))
     }
 
-    /// Adds the entries in a number range that contain one of `names`, and the trigger before each
-    /// grid order.
+    /// Adds the entries in a number range that contain one of `names`. Also adds the trigger before
+    /// each grid order.
     fn add_about(
         &self,
         id: AccountId,

@@ -1,6 +1,6 @@
-//! The explanation of an order, derived from its account's journal: every event with its time, its
-//! candle, the price and rule of each fill, and each charge; for a refusal, the failed check and
-//! its numbers.
+//! Explanation of an order, derived from its account's journal. Lists every event with its time and
+//! candle, the price and rule of each fill, and each charge. For a refusal, includes the failed
+//! check and its numbers.
 
 use market::{Market, Price, Timestamp, Zone};
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use trading::{
 use crate::order_words::{self, in_words};
 use crate::reason::{Charge, Reason};
 
-/// The steps of an order, oldest first. Times are Unix seconds as text; prices and amounts are
+/// The steps of an order, oldest first. Times are Unix seconds as text; prices and amounts are also
 /// text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OrderExplanation {
@@ -46,7 +46,7 @@ pub struct Step {
 pub struct ExplainedCandle {
     pub time: String,
     /// `minute`, or `day` for the daily candle of a day without one-minute candles. A daily candle
-    /// is stamped with the market's opening.
+    /// is stamped with the market's opening time.
     pub period: &'static str,
     pub open: String,
     pub high: String,
@@ -64,7 +64,7 @@ pub struct ExplainedFill {
     /// Fill rule: `market_open`, `open`, `limit`, `opening_auction`, `closing_auction` or
     /// `odd_lot`.
     pub rule: &'static str,
-    /// Quantity of the candle's volume available to this order. `None` if the volume is not
+    /// Quantity of the candle's volume that is available to this order. `None` if the volume is not
     /// limited.
     pub budget: Option<String>,
     pub amount: String,
@@ -92,8 +92,8 @@ pub fn explanation(entries: &[Entry], id: OrderId) -> Option<OrderExplanation> {
     explanation_of(entries, id, share)
 }
 
-/// Like [`explanation()`], from part of a journal. `share` returns the participation setting in
-/// effect at an entry.
+/// Like [`explanation()`], but takes part of a journal. `share` returns the participation setting
+/// in effect at an entry.
 pub(crate) fn explanation_of(
     entries: &[Entry],
     id: OrderId,
@@ -358,7 +358,8 @@ impl Teller {
         format!("{done}: {quantity} at {}{rest}", plain_price(*price))
     }
 
-    /// Returns the name of the candle price that was used, and the rules behind it.
+    /// Returns the name of the candle price at which the order was filled, and the rules that
+    /// selected the price.
     fn fill_rules(&self, filled: &Execution) -> (&'static str, Vec<String>) {
         let Execution { candle, rule, price, .. } = filled;
         let (stamp, open) = (self.candle(candle), plain_price(candle.open));
@@ -442,7 +443,7 @@ pub(crate) fn local(zone: &Zone, at: Timestamp) -> String {
     format!("{date} {hour:02}:{minute:02}:{second:02} {}", zone.abbreviation(at))
 }
 
-/// Describes the amounts that a fill booked.
+/// Describes the amounts booked by a fill.
 fn money(filled: &Execution) -> Vec<String> {
     let Execution { facts, quantity, price, side, fees, .. } = filled;
     let amount = Money::of(*price, *quantity, facts.multiplier);
@@ -476,7 +477,8 @@ fn rejected(refusal: &Refusal, reason: &Reason) -> String {
     }
 }
 
-/// Returns in which direction the price must move, and on which side of the level it was.
+/// Returns the words for the direction in which the price must move, and for the side of the level
+/// on which the price was.
 fn way(direction: Direction) -> (&'static str, &'static str) {
     match direction {
         Direction::Rise => ("more", "below it"),

@@ -1,7 +1,7 @@
-//! The engine's market data, read from the store.
+//! The engine's market data, which is read from the store.
 //!
-//! The engine's queries are infallible, but store reads are not. The first failure is recorded,
-//! later queries return nothing, and the caller checks for the failure before it uses a result
+//! The engine's queries are infallible, but store reads are not. The first failure is recorded, and
+//! later queries return nothing. The caller must check for a failure before using a result
 //! ([`StoreFeed::checked`]).
 
 use std::cell::RefCell;
@@ -57,7 +57,8 @@ impl<'a> StoreFeed<'a> {
         self.failed.borrow_mut().take().map_or(Ok(made), Err)
     }
 
-    /// Returns the stored security, which has the names.
+    /// Returns the stored security record, which contains the names. Returns `None` if the symbol
+    /// is unknown or after a failure.
     pub(crate) fn stored_security(&self, symbol: &Symbol) -> Option<store::Security> {
         self.ask(|reader| Ok(reader.view().security(symbol)?))
     }
@@ -68,7 +69,7 @@ impl<'a> StoreFeed<'a> {
         self.ask(|reader| closes.before((history, reader), (symbol, self.version), date, range))
     }
 
-    /// Queries the store. Returns `None` after the first failure.
+    /// Queries the store. Records the first failure, and returns `None` from then on.
     fn ask<T>(&self, ask: impl FnOnce(&mut Reader) -> Result<Option<T>, HistoryError>) -> Option<T> {
         if self.failed.borrow().is_some() {
             return None;
@@ -91,8 +92,8 @@ impl<'a> StoreFeed<'a> {
     }
 
     /// Finds candles that arrived since the last call, for every symbol with open orders or grids.
-    /// They take effect at the same instant for all accounts of this process, in the next second at
-    /// the earliest.
+    /// The candles take effect at the same instant for all accounts of this process, at least one
+    /// second from now.
     pub(crate) fn notice(&self, account: &Account) {
         let AsOf::Live(now) = self.as_of else { return };
         let mut since: BTreeMap<&Symbol, Timestamp> = BTreeMap::new();
@@ -112,7 +113,8 @@ impl<'a> StoreFeed<'a> {
         }
     }
 
-    /// Returns when a late candle next takes effect on an open order or grid.
+    /// Returns when a late candle next takes effect on an open order or grid, or `None` if there is
+    /// no such candle.
     pub(crate) fn next_late(&self, account: &Account, after: Timestamp) -> Option<Timestamp> {
         let gridded = account.watching_grids().map(|grid| &grid.symbol);
         let symbols: BTreeSet<&Symbol> = account.open_symbols().chain(gridded).collect();
@@ -120,8 +122,8 @@ impl<'a> StoreFeed<'a> {
         late.filter_map(|late| late.next(after)).min()
     }
 
-    /// Searches the parts around an instant from the newest to the oldest. If none matches, falls
-    /// back to the newest candle before them.
+    /// Searches the cached parts around an instant from the newest to the oldest. If no part
+    /// matches, falls back to the newest candle before these parts.
     fn found_back<T>(
         &self,
         symbol: &Symbol,
@@ -145,7 +147,8 @@ impl<'a> StoreFeed<'a> {
         before.as_ref().map(of_before)
     }
 
-    /// Returns a symbol's late candles. Under a replay clock, no candle is late.
+    /// Returns a symbol's late candles, or `None` if there are none. Under a replay clock, no
+    /// candle is late.
     fn late(&self, symbol: &Symbol) -> Option<Arc<Late>> {
         match self.as_of {
             AsOf::Live(_) => self.markets.arrivals.of_symbol(symbol),
@@ -153,9 +156,9 @@ impl<'a> StoreFeed<'a> {
         }
     }
 
-    /// Returns the candles that take effect after `after` and up to `through`, including late ones.
-    /// A candle that overtook a late one may have taken effect long before, so reading starts at
-    /// the oldest late stamp.
+    /// Returns the candles that take effect after `after` and up to `through`, including late
+    /// candles. A newer candle that took effect before a late candle may be older than `after`, so
+    /// reading starts at the oldest late stamp.
     fn candles_with_late(
         &self,
         symbol: &Symbol,
@@ -181,7 +184,7 @@ impl Feed for StoreFeed<'_> {
     }
 
     fn security(&self, symbol: &Symbol, date: Date) -> Option<Security> {
-        // Every security with candles has a row.
+        // Every security with candles has a row in the store.
         let stored = self.ask(|reader| Ok(self.markets.securities.get(reader, symbol, self.version)?))?;
         let board = stored.board.as_deref();
         let kind = match stored.kind {
@@ -276,8 +279,8 @@ impl Feed for StoreFeed<'_> {
     }
 }
 
-/// Finds the mark by the rule of [`trading::mark_of`], searching backwards: the newest candle with
-/// a known price is the mark.
+/// Finds the mark by the rule of [`trading::mark_of`], but searches backwards: the newest candle
+/// with a known price is the mark.
 fn mark_in(by_stamp: &[EffectiveCandle], at: Timestamp) -> Option<Price> {
     let stamped = by_stamp.partition_point(|effective| effective.candle.time <= at);
     let report = by_stamp.get(..stamped)?.iter().rev();
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backward_search_finds_the_same_mark() {
+    fn the_backward_search_agrees_with_mark_of() {
         let candles = [
             effective(0, 1, 2, 60, CandleKind::Minute),
             effective(60, 3, 4, 500, CandleKind::Minute),

@@ -10,31 +10,32 @@ use crate::account::book::parsed;
 use crate::look::Seen;
 use crate::service::Paper;
 
-/// Selects cash flows. Results are listed newest first.
+/// Selects cash flows. Results are sorted newest first.
 #[derive(Clone, Debug)]
 pub struct FlowQuery {
     /// Time range in market time, both ends inclusive.
     pub from: Timestamp,
     pub through: Timestamp,
     pub symbol: Option<Symbol>,
-    /// Maximum number of flows, counted from the newest.
+    /// Maximum number of flows. The newest flows are returned.
     pub most: usize,
 }
 
-/// Cash flows, newest first, and the number of journal entries read to find them.
+/// Cash flows, newest first, and the number of journal entries that were read to find them.
 #[derive(Clone, Debug, Default)]
 pub struct FoundFlows {
     pub flows: Vec<CashFlow>,
     pub entries: u64,
 }
 
-/// Number of entries per store query, starting from the newest.
+/// Number of entries per store query.
 const ENTRIES_TOGETHER: u64 = 4_096;
 
 impl PaperAccount<'_> {
     /// Returns the newest cash flows in a time range, newest first. Flows entered before the
     /// account's first request are dated at that request. The journal is read backwards until
-    /// enough are found; if a symbol has fewer flows than requested, the whole journal is read.
+    /// enough flows are found; if a symbol has fewer flows than requested, the whole journal is
+    /// read.
     pub fn flows(&mut self, query: &FlowQuery) -> Result<FoundFlows, PaperError> {
         let (paper, id) = (self.paper, self.id);
         if paper.only_looks {
@@ -85,7 +86,7 @@ impl Paper {
     }
 }
 
-/// Selects cash flows from an in-memory view, whose newest entries are not stored.
+/// Selects cash flows from an account view in memory, whose newest entries are not stored.
 fn seen_flows(seen: &Seen<'_>, query: &FlowQuery) -> FoundFlows {
     let began = seen.reading.account.began().unwrap_or(seen.reading.view.at);
     let flows = seen.entries.iter().rev().flat_map(|entry| cash_flows(entry).into_iter().rev());
@@ -97,8 +98,8 @@ fn seen_flows(seen: &Seen<'_>, query: &FlowQuery) -> FoundFlows {
     FoundFlows { flows: wanted.take(query.most).collect(), entries: 0 }
 }
 
-/// Returns the cash flows of an entry, optionally only those of one symbol. Entries that do not
-/// contain the symbol, which are most of a long journal, are not decoded.
+/// Returns the cash flows of an entry, or only those of `symbol`. Entries that do not contain the
+/// symbol, which are most entries of a long journal, are not decoded.
 fn flows_of(id: AccountId, row: &JournalEntry, symbol: Option<&Symbol>) -> Result<Vec<CashFlow>, PaperError> {
     let Some(symbol) = symbol else { return Ok(cash_flows(&parsed(id, row)?)) };
     if !row.text.contains(&format!("\"{symbol}\"")) {

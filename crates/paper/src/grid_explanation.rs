@@ -1,5 +1,5 @@
-//! The explanation of a grid, derived from its account's journal: every trigger with its candle,
-//! and the order it created or why it created none.
+//! Explanation of a grid, derived from its account's journal. Lists every trigger with its candle,
+//! and the order that the trigger created or the reason why it created none.
 
 use market::{Market, Zone};
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
-//! Preview of a grid: whether it would be accepted, at which levels it would trade, and the cost of
-//! buying at every level. Writes nothing.
+//! Preview of a grid: whether the grid would be accepted, at which levels it would trade, and the
+//! cost of buying at every level. Writes nothing.
 
 use market::{Price, Timestamp};
 use schemars::JsonSchema;
@@ -12,43 +12,45 @@ use trading::{
 use crate::preview::Verdict;
 use crate::reason::Reason;
 
-/// Maximum number of levels counted per side, and the number listed.
+/// Maximum number of levels counted on each side.
 const LEVELS_MAX: usize = 10_000;
 const LEVELS_TOLD: usize = 20;
 
-/// A grid as it would be accepted now. Amounts and prices are text; times are Unix seconds as text.
+/// A grid as it would be accepted now. Amounts and prices are text, and times are Unix seconds as
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GridPreview {
     /// Whether the grid would be accepted or refused.
     pub verdict: Verdict,
-    /// Why the grid would be refused.
+    /// Reason why the grid would be refused, if it would be.
     pub reason: Option<Reason>,
     pub symbol: String,
     pub currency: Option<String>,
-    /// Current price.
+    /// Current price of the security. `None` if there is no price or the grid is refused.
     pub last_done: Option<String>,
     /// Quantity of the security that the account holds.
     pub position: String,
     /// Unreserved cash in the security's currency.
     pub available_cash: Option<String>,
-    /// When the grid would expire.
+    /// Time at which the grid would expire.
     pub ends_at: Option<String>,
-    /// Levels above the base.
+    /// Levels above the base price, at which the grid sells.
     pub sales: Option<GridSide>,
-    /// Levels below the base.
+    /// Levels below the base price, at which the grid buys.
     pub purchases: Option<GridSide>,
 }
 
-/// A grid's levels on one side of its base, assuming that the price moves there without reversing.
+/// A grid's levels on one side of its base price. The totals assume that the price moves through
+/// all levels without reversing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GridSide {
-    /// The 20 nearest levels.
+    /// The 20 levels nearest to the base price.
     pub levels: Vec<String>,
     /// Number of levels, at most 10,000.
     pub level_count: usize,
     /// Number of levels at which the position limits allow a trade.
     pub trade_count: usize,
-    /// Total quantity traded at those levels, and its value at the level prices before charges.
+    /// Total quantity traded at the levels counted in `trade_count`.
     pub quantity: String,
     pub amount: String,
 }
@@ -87,7 +89,7 @@ pub(crate) fn preview_grid(account: &Account, view: &MarketView<'_>, request: &S
     }
 }
 
-/// Returns the grid that the events create.
+/// Returns the grid that the events create, or `None` if they create no grid.
 fn begun(account: &Account, view: &MarketView<'_>, events: Vec<Event>) -> Option<Grid> {
     let mut after = account.clone();
     for event in events {
@@ -133,7 +135,7 @@ impl GridSide {
     }
 }
 
-/// Running totals over the levels.
+/// Running totals over the levels of one side.
 #[derive(Default)]
 struct Tally {
     levels: usize,

@@ -1,20 +1,20 @@
-//! Queries for grids, their orders and their history. Results are newest first by default.
+//! Queries for grids, their orders and their history. Results are sorted newest first by default.
 
 use market::{Market, Symbol};
 use trading::{Account, Grid, GridHistoryRow, GridId, GridStatus, Order};
 
-/// Selects grids. A field that is `None` does not filter.
+/// Selects grids. A field that is `None` selects all grids.
 #[derive(Clone, Debug, Default)]
 pub struct GridQuery {
     pub market: Option<Market>,
-    /// Empty for all statuses.
+    /// Statuses to select; empty for all statuses.
     pub statuses: Vec<GridStatus>,
     pub symbol: Option<Symbol>,
     pub sort: GridSort,
     pub is_ascending: bool,
 }
 
-/// Sort key of a grid list. Ties are sorted by creation time.
+/// Sort key of a grid list. Grids with equal keys are sorted by creation time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GridSort {
     #[default]
@@ -51,7 +51,7 @@ pub fn grids<'a>(account: &'a Account, query: &GridQuery, page: usize, limit: us
             && (query.statuses.is_empty() || query.statuses.contains(&grid.status))
             && query.symbol.as_ref().is_none_or(|symbol| grid.symbol == *symbol)
     };
-    // Oldest first; the stable sort preserves this order among ties.
+    // The grids are sorted oldest first, and the stable sort preserves this order among ties.
     let mut found: Vec<&Grid> = account.grids().iter().filter(is_meant).collect();
     match query.sort {
         GridSort::CreatedAt => {}
@@ -65,14 +65,15 @@ pub fn grids<'a>(account: &'a Account, query: &GridQuery, page: usize, limit: us
     GridPage::of(found.into_iter(), page, limit)
 }
 
-/// An order created by a grid, with that grid.
+/// An order created by a grid, together with that grid.
 #[derive(Clone, Copy, Debug)]
 pub struct GridOrder<'a> {
     pub grid: &'a Grid,
     pub order: &'a Order,
 }
 
-/// Returns the orders created by one grid, or by all grids. Empty if the grid does not exist.
+/// Returns one page of the orders created by one grid, or by all grids if `grid` is `None`. The
+/// page is empty if the grid does not exist.
 pub fn grid_orders(
     account: &Account,
     grid: Option<GridId>,
@@ -97,7 +98,8 @@ pub fn grid_orders(
     }
 }
 
-/// Returns a grid's history rows before number `before`, newest first.
+/// Returns the newest history rows of a grid. If `before` is given, returns only rows with smaller
+/// numbers.
 pub fn grid_history(grid: &Grid, before: Option<u64>, limit: usize) -> GridPage<&GridHistoryRow> {
     let rows = grid.history.iter().rev().filter(|row| before.is_none_or(|before| row.number < before));
     GridPage::of(rows, 1, limit)

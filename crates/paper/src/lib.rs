@@ -3,19 +3,20 @@
 //!
 //! [`Paper::at`] returns a handle to an account, with a store reader and a clock.
 //! [`PaperAccount::command`] executes a client's or an operator's command, and
-//! [`PaperAccount::read`] returns the account's state as of now. Both first advance the account to
-//! now, and return only when the new entries are durable. [`Paper::advance`] advances many accounts
-//! in one group commit. An idle account costs nothing.
+//! [`PaperAccount::read`] returns the account's state as of now. Both methods first advance the
+//! account to now, and return only when the new entries are durable. [`Paper::advance`] advances
+//! many accounts in one group commit. An idle account costs nothing.
 //!
-//! Start with `service.rs` (accounts by id, and how much work is done at a time), then
+//! Start with `service.rs` (accounts by id, and the amount of work per request), then read
 //! `account/mod.rs` (how a request is decided and written) and `feed.rs` (the engine's market
-//! data). `listener.rs` tracks which entries listeners have received; `rewind.rs` implements
-//! rewind, reset and fork, for operators only. `look.rs`, `preview.rs` and `grid_preview.rs`
-//! compute an account's state, or the effect of an order or a grid, without writing. `grids.rs`
-//! lists grids. `explanation.rs` and `grid_explanation.rs` explain what happened to an order or a
-//! grid; `explain.rs` reads the journal entries for them. `equity.rs` computes daily account
-//! values, and `tallies.rs` the contribution of accounts to levels. `statements.rs` creates and
-//! stores daily and monthly statements; `statement_document.rs` defines their format.
+//! data). `listener.rs` tracks which entries listeners have received. `rewind.rs` implements
+//! rewind, reset and fork, which are only for operators. `look.rs`, `preview.rs` and
+//! `grid_preview.rs` compute an account's state, or the effect of an order or a grid, without
+//! writing. `grids.rs` lists grids. `explanation.rs` and `grid_explanation.rs` explain what
+//! happened to an order or a grid; `explain.rs` reads the journal entries for them. `equity.rs`
+//! computes daily account values, and `tallies.rs` computes what accounts contribute to levels.
+//! `statements.rs` creates and stores daily and monthly statements, whose format is in
+//! `statement_document.rs`.
 
 mod account;
 mod arrivals;

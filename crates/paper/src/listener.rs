@@ -1,4 +1,4 @@
-//! Listeners to account changes, and the last journal entry of an account that was pushed to them.
+//! Listeners for account changes, and the last journal entry of an account that was pushed to them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,15 +9,15 @@ use trading::Push;
 /// Receives account changes once they are durable. Implementations must not block or access an
 /// account.
 pub trait Listener: Send + Sync {
-    /// Called when orders or grids of an account have changed, in journal order. Changes by other
+    /// Called in journal order when orders or grids of an account have changed. Changes by other
     /// processes are reported once this process reads them.
     fn changed(&self, account: AccountId, pushes: &[Push]);
 
-    /// Called when an account must be advanced at this market time even without a request.
+    /// Called when an account must be advanced at the market time `until` even without a request.
     fn waits(&self, _until: Timestamp) {}
 }
 
-/// A listener that ignores everything.
+/// A listener that ignores all changes.
 #[derive(Clone, Copy, Debug)]
 pub struct NoListener;
 
@@ -25,18 +25,19 @@ impl Listener for NoListener {
     fn changed(&self, _account: AccountId, _pushes: &[Push]) {}
 }
 
-/// The last journal entry that this process pushed to listeners, whichever process wrote it.
+/// The last journal entry that this process pushed to listeners, even if another process wrote the
+/// entry.
 #[derive(Debug, Default)]
 pub(crate) struct LastPushed(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// `None` until this process has read the journal.
+    /// The last pushed entry, or `None` until this process has read the journal.
     mark: Option<Mark>,
     watchers: usize,
 }
 
-/// A journal entry. The number alone is not unique, because a later era may reuse it.
+/// Identifies a journal entry. The number alone is not unique, because a later era may reuse it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     era: u64,
@@ -53,11 +54,12 @@ impl LastPushed {
     /// Adds a listener. The first listener does not receive entries written before this call.
     pub(crate) fn watch(&self, accounts: &Accounts, id: AccountId) -> Result<(), StoreError> {
         // The lock is held while the head is read, so that a second listener misses no entry
-        // written after it.
+        // written after the head.
         let mut state = self.lock();
         if state.watchers == 0 {
             let head = Mark::of(accounts.journal_head(id)?.as_ref());
-            // This process has already pushed any entries that it wrote after the head was read.
+            // A mark beyond the head means that this process wrote and pushed entries after the
+            // head was read.
             let is_further = |mark: &Mark| mark.era == head.era && mark.number > head.number;
             state.mark = Some(state.mark.filter(is_further).unwrap_or(head));
         }
@@ -70,7 +72,7 @@ impl LastPushed {
         state.watchers = state.watchers.saturating_sub(1);
     }
 
-    /// Records that everything up to `head` was pushed.
+    /// Records that all entries up to `head` were pushed.
     pub(crate) fn set(&self, head: Option<&JournalHead>) {
         self.lock().mark = Some(Mark::of(head));
     }
@@ -82,20 +84,21 @@ impl LastPushed {
         }
     }
 
-    /// Returns whether everything up to `head` was pushed.
+    /// Returns whether all entries up to `head` were pushed, and none after it.
     pub(crate) fn is_at(&self, head: &JournalHead) -> bool {
         self.lock().mark == Some(Mark::of(Some(head)))
     }
 
-    /// Returns the number of the last pushed entry. `None` if it is unknown or the journal has been
-    /// truncated since.
+    /// Returns the number of the last pushed entry. Returns `None` if the number is unknown or the
+    /// journal has been truncated since.
     pub(crate) fn within(&self, head: &JournalHead) -> Option<u64> {
         self.lock().mark.filter(|mark| mark.era == head.era()).map(|mark| mark.number)
     }
 
-    /// Returns the last entry up to `head` that needs no push: the last pushed one, or the head
-    /// itself without a mark. If another process truncated the journal and wrote new entries, these
-    /// still need a push, although entries with their numbers were pushed before.
+    /// Returns the number of the last entry up to `head` that needs no push: the last pushed entry,
+    /// or the head if no mark is set. If another process truncated the journal and wrote new
+    /// entries, the new entries still need a push, although entries with the same numbers were
+    /// pushed before.
     pub(crate) fn before(
         &self,
         accounts: &Accounts,
@@ -108,7 +111,7 @@ impl LastPushed {
         let mut number = number.min(head.last_number);
         let eras = usize::try_from(head.era().abs_diff(era)).unwrap_or(usize::MAX);
         if eras > 0 {
-            // Every truncation starts a new era.
+            // Every truncation starts a new era and stores the entries it removed.
             for cut in accounts.journal_cuts(id)?.iter().rev().take(eras) {
                 let first = accounts.journal_cut_entries(id, &cut.name, 0)?.first().map(|entry| entry.number);
                 number = first.map_or(number, |first| number.min(first.saturating_sub(1)));

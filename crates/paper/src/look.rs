@@ -1,4 +1,5 @@
-//! Account reads that write nothing: market events since the last entry are applied in memory only.
+//! Account reads that write nothing. Market events since the last journal entry are applied in
+//! memory only.
 //!
 //! A read-only command line must not advance an account, because the next invocation may use
 //! another clock. All reads through [`Paper::for_command_line`] therefore use this module.
@@ -18,13 +19,13 @@ use crate::service::Paper;
 #[derive(Debug)]
 pub struct Seen<'a> {
     pub reading: Reading<'a>,
-    /// Journal entries up to that instant, followed by the entries computed in memory.
+    /// Journal entries up to the instant of `reading`, followed by the entries computed in memory.
     pub entries: &'a [Entry],
 }
 
 impl PaperAccount<'_> {
     /// Reads the account as of now without changing its journal. If the clock is before the
-    /// account's horizon, reads its past state.
+    /// account's horizon, reads the past state at the clock's time.
     pub fn look<T>(&mut self, look: impl FnOnce(&Seen<'_>) -> T) -> Result<T, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let (mut account, mut entries) = paper.with_entries(id)?;
@@ -45,7 +46,7 @@ impl PaperAccount<'_> {
         Ok(feed.checked(seen)?)
     }
 
-    /// Previews an order: the outcome of the checks and the cost.
+    /// Previews an order: returns the outcome of the checks and the cost.
     pub fn preview(&mut self, request: &Submit) -> Result<Preview, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let mut account = paper.described(id)?;
@@ -54,13 +55,15 @@ impl PaperAccount<'_> {
         let feed = self.feed(moment)?;
         let engine = Engine::new(&feed, paper.tables());
         ensure_open(&engine, &mut account, id, now)?;
-        // An account ahead of the clock is not advanced, and refuses every order.
+        // An account whose horizon is later than the clock is not advanced, and refuses every
+        // order.
         engine.advance(&mut account, now);
         let preview = preview(&account, &engine.view(now), request);
         Ok(feed.checked(preview)?)
     }
 
-    /// Previews a grid: the outcome of the checks and the levels at which it would trade.
+    /// Previews a grid: returns the outcome of the checks and the levels at which the grid would
+    /// trade.
     pub fn preview_grid(&mut self, request: &SubmitGrid) -> Result<GridPreview, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let mut account = paper.described(id)?;
@@ -69,7 +72,7 @@ impl PaperAccount<'_> {
         let feed = self.feed(moment)?;
         let engine = Engine::new(&feed, paper.tables());
         ensure_open(&engine, &mut account, id, now)?;
-        // An account ahead of the clock is not advanced, and refuses every grid.
+        // An account whose horizon is later than the clock is not advanced, and refuses every grid.
         engine.advance(&mut account, now);
         let preview = preview_grid(&account, &engine.view(now), request);
         Ok(feed.checked(preview)?)
@@ -77,7 +80,8 @@ impl PaperAccount<'_> {
 }
 
 impl Paper {
-    /// Checks whether a new account could be opened with these balances now.
+    /// Checks whether a new account could be opened with these balances now. Returns the refusal as
+    /// an error.
     pub fn check_opening(
         &self,
         opening: &Opening,

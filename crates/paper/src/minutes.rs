@@ -1,6 +1,6 @@
-//! A cache of the engine's candles, by symbol and day, so that a thousand accounts with orders in
-//! one security read its candles once. It contains one-minute candles, and the daily candle of each
-//! day that has no minutes in regular hours.
+//! Cache of the engine's candles by symbol and day, so that a thousand accounts with orders in one
+//! security read its candles once. Contains one-minute candles, and the daily candle of each day
+//! that has no one-minute candles in regular hours.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,24 +14,24 @@ use trading::{ActTimes, CandleKind, EffectiveCandle};
 
 use crate::arrivals::{Arrivals, Late, REMEMBERED_FOR};
 
-/// Length of a cached part in seconds: one UTC day. Regular hours do not cross midnight UTC in
-/// either market, so a date's regular hours lie in one part, and a daily candle takes effect in the
-/// part of its date.
+/// Length of a cached part in seconds: one UTC day. Regular hours do not cross midnight UTC in any
+/// market, so a date's regular hours are in one part, and a daily candle takes effect in the part
+/// of its date.
 const PART_SECONDS: i64 = 86_400;
-/// Maximum delay between a candle's stamp and the instant at which it takes effect, in seconds,
-/// unless it takes effect in the same part. A closing-auction candle, which takes effect at the end
-/// of the auction, has the longest delay.
+/// Maximum delay, in seconds, between a candle's stamp and the instant at which the candle takes
+/// effect in a later part. Closing-auction candles have the longest delay, because they take effect
+/// at the end of the auction.
 const ACTS_WITHIN: i64 = 600;
-/// Maximum number of cached parts. A part has at most 1,440 minutes of 80 bytes, and usually a
+/// Maximum number of cached parts. A part has at most 1,440 candles of 80 bytes, and usually a
 /// third of that, so the cache takes about 100 MB.
 const PARTS_MAX: usize = 2_048;
 
-/// Maximum number of parts whose stamps are retained. Each takes about 250 bytes, so they take
-/// about 16 MB.
+/// Maximum number of parts whose stamps are retained. The stamps of a part take about 250 bytes, so
+/// all stamps take about 16 MB.
 const STAMPS_MAX: usize = 65_536;
 
-/// Maximum number of daily candles on non-trading days that are skipped when searching for the
-/// newest one.
+/// Maximum number of daily candles on non-trading days that a search for the newest daily candle
+/// skips.
 const CLOSED_DAYS_MAX: usize = 64;
 
 /// Symbol and part index.
@@ -39,31 +39,33 @@ type Key = (Symbol, i64);
 
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// Version of the store at which the part was read.
+    /// Store version at which the part was read.
     version: i64,
     /// Candles in stamp order, which is also the order in which they take effect: within a lane, no
-    /// minute is stamped between a closing-auction candle and the instant at which that candle
-    /// takes effect.
+    /// one-minute candle is stamped between a closing-auction candle and the instant at which that
+    /// candle takes effect.
     pub(crate) effective: Vec<EffectiveCandle>,
-    /// The date's daily candle and its stored stamp, even if the date has minutes.
+    /// The date's daily candle and its stored stamp. Also set if the date has one-minute candles.
     day: Option<(Timestamp, EffectiveCandle)>,
-    /// Whether the part has a minute in regular hours.
+    /// Whether the part has a one-minute candle in regular hours.
     has_regular: bool,
-    /// The newest candle before this part. It is the mark until a candle in the part takes effect.
+    /// The newest candle before this part, whose close is the mark until a candle in the part takes
+    /// effect.
     pub(crate) before: Option<EffectiveCandle>,
 }
 
-/// A cache of recently requested candles at the latest version of the store.
+/// Cache of recently requested candles at the latest store version.
 #[derive(Debug)]
 pub(crate) struct Minutes {
     parts: Cache<Key, Arc<Part>>,
-    /// Stamps present at the last read of each part with open orders. Retained after the candles
-    /// are evicted, to detect late candles.
+    /// Stamps at the last read of each part with open orders. Retained after the candles are
+    /// evicted, to detect late candles.
     stamps: Mutex<HashMap<Key, (i64, Stamps)>>,
 }
 
-/// Bitmap of the minutes in a part that have a candle (no two sessions share a minute), and whether
-/// the date has regular minutes and a daily candle.
+/// Bitmap of the minutes in a part that have a candle, and whether the date has a daily candle and
+/// one-minute candles in regular hours. One bitmap is enough, because no two sessions share a
+/// minute.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stamps {
     minutes: [u64; 23],
@@ -86,8 +88,8 @@ impl Minutes {
         first..last.saturating_add(1)
     }
 
-    /// Returns a part at the given version of the store or newer. Under a live clock, candles that
-    /// are new since the last read are recorded as arrivals.
+    /// Returns a part as of the given store version or a newer version. Under a live clock, candles
+    /// added since the last read are recorded as arrivals.
     pub(crate) fn part(
         &self,
         (history, arrivals): (&History, &Arrivals),
@@ -111,8 +113,8 @@ impl Minutes {
             }
             arrivals.note_among_nodes(symbol, &new, (at, now))?;
         }
-        // This may overwrite a newer version inserted by another request. The next request then
-        // reads the part again.
+        // The insert may overwrite a newer version from another request. In that case, the next
+        // request reads the part again.
         self.parts.insert(key, part.clone());
         Ok(part)
     }
@@ -154,7 +156,7 @@ impl Stamps {
         self.minutes.get(minute / 64).is_some_and(|word| *word & (1_u64 << (minute % 64)) != 0)
     }
 
-    /// Returns the minute of the UTC day.
+    /// Returns the minute of the UTC day, from 0 to 1439.
     fn minute(stamp: Timestamp) -> usize {
         usize::try_from(stamp.0.rem_euclid(PART_SECONDS) / 60).unwrap_or(0)
     }
@@ -169,7 +171,7 @@ impl Part {
     ) -> Result<Part, HistoryError> {
         let start = Timestamp(index.saturating_mul(PART_SECONDS));
         let end = Timestamp(start.0.saturating_add(PART_SECONDS));
-        // One snapshot, so that the version matches the candles.
+        // Read everything from one snapshot, so that the version matches the candles.
         let snapshot = reader.snapshot_of(symbol)?;
         let version = snapshot.version()?;
         let candles = history.minutes(&snapshot, symbol, start..end)?;
@@ -194,8 +196,9 @@ impl Part {
         stamps
     }
 
-    /// Returns the candles in stamp order with late ones delayed to their arrival time. Regular
-    /// minutes that arrived after the date's daily candle took effect are omitted.
+    /// Returns the candles in stamp order, with late candles delayed to their arrival time.
+    /// One-minute candles in regular hours that arrived after the date's daily candle took effect
+    /// are omitted.
     pub(crate) fn delayed(&self, late: &Late) -> Vec<EffectiveCandle> {
         let arrived = self.day.and_then(|(stamp, day)| Some((day, late.arrived(Session::Intraday, stamp)?)));
         let is_kept = |effective: &&EffectiveCandle| {
@@ -224,8 +227,8 @@ impl Part {
         self.effective.get(first..last).unwrap_or_default()
     }
 
-    /// Returns the candles missing from an older read of the part that should have taken effect
-    /// before `at`.
+    /// Returns candles that should have taken effect before `at` but were missing from an older
+    /// read of the part.
     fn new_since(&self, older: &Stamps, at: Timestamp) -> Vec<(Session, Timestamp)> {
         let should_have = self.effective.iter().filter(|effective| effective.at < at);
         let new = should_have.filter(|effective| !effective.is_day() && !older.has(effective.candle.time));
@@ -239,8 +242,8 @@ impl Part {
         new
     }
 
-    /// If regular minutes arrived after the date's daily candle took effect, returns the daily
-    /// candle's stamp and the instant at which it took effect.
+    /// Returns the stamp of the date's daily candle and the instant at which it took effect, if
+    /// one-minute candles in regular hours arrived after that instant. Otherwise returns `None`.
     fn overtaken_day(&self, older: &Stamps, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let was_coarse = older.has_day && !older.has_regular;
         let (stamp, day) = self.day.filter(|_| was_coarse && self.has_regular)?;
@@ -248,22 +251,22 @@ impl Part {
     }
 }
 
-/// Inserts a daily candle in stamp order. The order of effect is preserved, because the date's
-/// regular hours have no other candle.
+/// Inserts a daily candle in stamp order. The candles stay in the order in which they take effect,
+/// because the date's regular hours have no other candle.
 fn insert_day(by_stamp: &mut Vec<EffectiveCandle>, day: EffectiveCandle) {
     let index = by_stamp.partition_point(|effective| effective.candle.time < day.candle.time);
     by_stamp.insert(index, day);
 }
 
-/// Returns the daily candle of the date whose regular hours lie in the part that starts at an
-/// instant, with its stored stamp.
+/// Returns the daily candle, and its stored stamp, of the date whose regular hours are in the part
+/// that starts at `start`. Returns `None` if the date has no daily candle.
 fn day_of(
     history: &History,
     view: &View,
     symbol: &Symbol,
     start: Timestamp,
 ) -> Result<Option<(Timestamp, EffectiveCandle)>, HistoryError> {
-    // Options are filled from minutes only.
+    // Options are filled only from one-minute candles.
     if symbol.is_us_option() {
         return Ok(None);
     }
@@ -275,8 +278,8 @@ fn day_of(
     Ok(stored.and_then(|candle| Some((candle.time, ActTimes::day(venue, date, candle)?))))
 }
 
-/// Returns the newest candle that takes effect before a part starts: a minute of any lane, or the
-/// daily candle of a coarse day.
+/// Returns the newest candle that takes effect before a part starts: a one-minute candle of any
+/// lane, or the daily candle of a coarse day.
 fn newest_before(
     history: &History,
     view: &View,
@@ -327,8 +330,8 @@ mod tests {
         assert!(minutes.stamps_of(&key).is_none());
         let part = Part { version: 1, effective: Vec::new(), day: None, has_regular: false, before: None };
         minutes.remember((&symbol, 20_000), &part, now);
-        // The stamps of an empty part are retained, so that any later candle in it is detected as
-        // new.
+        // The stamps of an empty part are also retained, so that any later candle in the part is
+        // detected as late.
         assert!(minutes.stamps_of(&key).is_some_and(|known| !known.has(Timestamp(start))));
     }
 }

@@ -1,4 +1,4 @@
-//! Descriptions of operator commands, for the audit log and for the operator.
+//! Describes operator commands for the audit log and the operator.
 
 use serde_json::Value;
 use trading::{Command, Currency, Entry, Event, Money, Rate, Setting, Settings, plain_price};
@@ -11,12 +11,12 @@ pub struct Exchanged {
     pub to: Currency,
     pub received: Money,
     /// HKD per unit of the other currency. If neither currency is HKD, HKD per unit of the currency
-    /// paid.
+    /// that was paid.
     pub rate: Rate,
 }
 
 impl Exchanged {
-    /// Returns the last exchange among the entries.
+    /// Returns the last exchange among the entries, or `None` if there is none.
     pub(crate) fn of(entries: &[Entry]) -> Option<Exchanged> {
         entries.iter().rev().find_map(|entry| match &entry.event {
             Event::Exchanged { from, paid, to, received, rate } => {
@@ -26,8 +26,8 @@ impl Exchanged {
         })
     }
 
-    /// Adds the result of the exchange to a text that contains the command's description: `HKD
-    /// 7800.00 changed into USD 1000.00, at HKD 7.8 for one USD`.
+    /// Appends the received amount and the rate to a text that contains the command's description:
+    /// `HKD 7800.00 changed into USD 1000.00, at HKD 7.8 for one USD`.
     pub fn completed(&self, words: &str) -> String {
         let Exchanged { from, paid, to, received, rate } = *self;
         let requested = exchange_in_words(from, paid, to);
@@ -41,7 +41,8 @@ fn exchange_in_words(from: Currency, amount: Money, to: Currency) -> String {
     format!("{from} {} changed into {to}", amount.text())
 }
 
-/// Describes an operator command, such as `HKD 7800.50 paid in`. Empty for client commands.
+/// Describes an operator command, such as `HKD 7800.50 paid in`. Returns an empty string for client
+/// commands.
 pub fn in_words(command: &Command) -> String {
     match command {
         Command::Deposit { currency, amount } => format!("{currency} {} paid in", amount.text()),

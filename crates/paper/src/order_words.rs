@@ -1,4 +1,4 @@
-//! Descriptions of order terms, and of why a grid created an order.
+//! Describes order terms, and the reason why a grid created an order.
 
 use market::{Market, Price};
 use trading::{GridOrigin, GridTriggerKind, OrderType, OutsideRth, Terms, TimeInForce, plain_price};
@@ -68,7 +68,7 @@ pub(crate) fn because(origin: &GridOrigin, seen: Option<(String, String)>) -> Ve
     }
 }
 
-/// Returns on which side of the base a price lies.
+/// Returns whether a price is `above` or `below` the base.
 pub(crate) fn way(price: Price, base: Price) -> &'static str {
     if price > base { "above" } else { "below" }
 }

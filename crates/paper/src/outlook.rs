@@ -1,5 +1,5 @@
-//! Notes on how the stored candles affect an unfilled order: days that have only daily candles, and
-//! missing candles. Candles after the market clock are never mentioned.
+//! Notes on how the stored candles affect an unfilled order, such as days that have only daily
+//! candles and missing candles. Candles after the market clock are never mentioned.
 
 use market::{Date, Session, Timestamp, Venue};
 use trading::{Account, EffectiveCandle, MarketView, Order, OrderStatus, OrderType, Since};
@@ -11,8 +11,8 @@ const DAYS_BACK: usize = 30;
 /// Length of a one-minute candle, in seconds.
 const MINUTE: i64 = 60;
 
-/// Describes what an open order can expect from the stored candles, one sentence each. Empty if
-/// there is nothing to report.
+/// Describes how the stored candles affect an open order, one sentence per effect. Returns an empty
+/// list if there is nothing to report.
 pub(crate) fn outlook(account: &Account, market: &MarketView<'_>, order: &Order) -> Vec<String> {
     if !order.is_open() {
         return Vec::new();
@@ -26,7 +26,8 @@ pub(crate) fn outlook(account: &Account, market: &MarketView<'_>, order: &Order)
     sentence.into_iter().collect()
 }
 
-/// Explains why an order expired without a fill, if the stored candles show the reason.
+/// Explains why an order expired without a fill. Returns `None` if the stored candles do not show
+/// the reason.
 pub(crate) fn after_expiry(account: &Account, market: &MarketView<'_>, order: &Order) -> Option<String> {
     let has_expired = order.status() == OrderStatus::Expired;
     has_expired.then(|| View::of(account, market, order).after_expiry()).flatten()
@@ -53,7 +54,7 @@ impl<'a> View<'a> {
         if is_over { Some(today) } else { calendar.on_or_before(today.yesterday().ok()?) }
     }
 
-    /// Returns the daily candle of a completed day. `None` unless the day is coarse.
+    /// Returns the daily candle of a completed day, or `None` if the day is not a coarse day.
     fn daily(&self, date: Date) -> Option<EffectiveCandle> {
         let opening = self.opening(date)?;
         let mut found = None;
@@ -65,7 +66,7 @@ impl<'a> View<'a> {
         found
     }
 
-    /// Returns whether a minute in regular hours after `date` has arrived by now.
+    /// Returns whether a one-minute candle in regular hours after `date` has taken effect by now.
     fn has_minutes_after(&self, date: Date) -> bool {
         let mut found = false;
         self.market.feed.scan(
@@ -81,7 +82,7 @@ impl<'a> View<'a> {
         found
     }
 
-    /// Returns when the regular hours of a trading day open.
+    /// Returns when the regular hours of a trading day begin, or `None` if the market is closed.
     fn opening(&self, date: Date) -> Option<Timestamp> {
         let day = self.venue.day(date)?;
         let regular = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
@@ -95,8 +96,8 @@ impl<'a> View<'a> {
         format!("{:02}:{:02} {zone}", seconds / 3600, seconds / 60 % 60)
     }
 
-    /// Describes the effect of the next day on the order, assuming that the day has only a daily
-    /// candle, like the last one.
+    /// Describes the effect of the next day on the order, assuming that the next day also has only
+    /// a daily candle.
     fn next_day(&self, last: Date) -> Option<String> {
         let order = self.order;
         let placement = &order.standing.placement;
@@ -134,7 +135,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns whether the daily candle of a day with this opening can fill the order.
+    /// Returns whether the daily candle of a day that opens at `opening` can fill the order.
     fn meets(&self, opening: Timestamp) -> bool {
         let since = match self.order.terms.delayed_until {
             Some(until) if self.order.status() == OrderStatus::DelayedNotReported => Since::Engine(until),
@@ -144,7 +145,7 @@ impl<'a> View<'a> {
         since.allows(opening) && auction.is_none_or(|auction| auction.stamp <= opening)
     }
 
-    /// Reports the newest candle if later ones are missing.
+    /// Describes the newest candle if later candles are missing.
     fn missing(&self) -> Option<String> {
         let symbol = self.order.symbol();
         let Some(newest) = self.market.feed.newest(symbol, self.market.at) else {
@@ -155,7 +156,7 @@ impl<'a> View<'a> {
         };
         let (start, end) = self.last_session()?;
         let since = self.order.since.at();
-        // The first minute of the session that starts after the order was submitted.
+        // `first` is the first whole minute of the session after the order was submitted.
         let next = Timestamp(since.0.saturating_sub(since.0.rem_euclid(MINUTE)).saturating_add(MINUTE));
         let first = next.max(start);
         let is_due = first < end && self.market.at.0 >= first.0.saturating_add(MINUTE);
@@ -178,7 +179,7 @@ impl<'a> View<'a> {
         format!("{} {}", self.venue.zone().date(effective.candle.time), self.clock(effective.candle.time))
     }
 
-    /// Returns start and end of the last started session in which the order can trade.
+    /// Returns the start and end of the last started session in which the order can trade.
     fn last_session(&self) -> Option<(Timestamp, Timestamp)> {
         let tomorrow = self.venue.zone().date(self.market.at).tomorrow().ok()?;
         let dates = std::iter::successors(Some(tomorrow), |date| date.yesterday().ok()).take(DAYS_BACK);

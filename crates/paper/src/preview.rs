@@ -1,5 +1,5 @@
-//! Preview of an order: the outcome of the checks, each charge, and the account's money before and
-//! after. Writes nothing.
+//! Preview of an order: the outcome of the checks, each charge, and the account's cash and buying
+//! power before and after. Writes nothing.
 
 use market::{Price, Symbol, Timestamp};
 use schemars::JsonSchema;
@@ -13,12 +13,12 @@ use trading::{
 use crate::outlook::outlook;
 use crate::reason::{Charge, Reason};
 
-/// An order as it would be accepted now. Amounts are text with two decimals; times are Unix seconds
-/// as text.
+/// An order as it would be accepted now. Amounts are text with two decimals, and times are Unix
+/// seconds as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Preview {
     pub verdict: Verdict,
-    /// Why the order would be refused or rejected.
+    /// Reason why the order would be refused or rejected, if it would be.
     pub reason: Option<Reason>,
     pub symbol: String,
     pub side: &'static str,
@@ -27,17 +27,18 @@ pub struct Preview {
     pub time_in_force: &'static str,
     /// Sessions in which the order would trade.
     pub outside_rth: Option<&'static str>,
-    /// Request fields that the order ignores, and the effect of the stored candles, one sentence
-    /// each.
+    /// Notes on ignored request fields and on the effect of the stored candles, one sentence each.
     pub notes: Vec<String>,
     /// Status of the order immediately after submission.
     pub status: Option<&'static str>,
-    /// Trading day of the order, when it would be reported, and when it would expire.
+    /// Trading day of the order. `reports_at` and `expires_at` are when the order would be reported
+    /// and when it would expire.
     pub trading_day: Option<String>,
     pub reports_at: Option<String>,
     pub expires_at: Option<String>,
     pub cost: Option<Cost>,
-    /// Maximum quantity that could be bought or sold now, with cash only and with credit.
+    /// Maximum quantity that could be bought or sold now with cash only. `margin_max_qty` also uses
+    /// credit.
     pub cash_max_qty: Option<String>,
     pub margin_max_qty: Option<String>,
 }
@@ -52,7 +53,7 @@ pub enum Verdict {
     Refused,
 }
 
-/// Cost of the order if all of it fills at one price.
+/// Cost of the order if the whole quantity fills at one price.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cost {
     pub currency: String,
@@ -142,7 +143,7 @@ impl Preview {
     }
 }
 
-/// Describes how an order differs from its request.
+/// Describes how the accepted terms differ from the requested terms.
 fn notes(requested: &Terms, taken: &Terms) -> Vec<String> {
     let order_type = taken.order_type;
     let fields = [
@@ -171,18 +172,19 @@ fn notes(requested: &Terms, taken: &Terms) -> Vec<String> {
     notes
 }
 
-/// Describes how the stored candles affect the order once it is accepted.
+/// Describes how the stored candles would affect the order after it is accepted.
 fn expected(account: &Account, view: &MarketView<'_>, accepted: &AcceptedOrder) -> Vec<String> {
     let mut after = account.clone();
     after.apply(&entry(&after, view, Event::Accepted(Box::new(accepted.clone()))));
     after.order(accepted.id).map(|order| outlook(&after, view, order)).unwrap_or_default()
 }
 
-/// Returns the price used for the cost estimate.
+/// Returns the price used for the cost estimate, or `None` if there is no price.
 fn price_of(view: &MarketView<'_>, accepted: &AcceptedOrder) -> Option<Price> {
     let AcceptedOrder { terms, standing, .. } = accepted;
     let mark = |symbol: &Symbol| view.mark(symbol);
-    // A sale's proceeds are estimated at the mark; a market order's reserve price is higher.
+    // The proceeds of a market sell order are estimated at the mark, because its reserve price is
+    // higher.
     if terms.order_type.is_market() && !terms.side.is_buy() {
         return mark(&terms.symbol);
     }
@@ -221,7 +223,7 @@ fn entry(account: &Account, view: &MarketView<'_>, event: Event) -> Entry {
     Entry { version: VERSION, number: account.entries() + 1, at: Some(view.at), event }
 }
 
-/// Returns a fill of the whole order, booked and settled on its trading day.
+/// Returns a fill of the whole order at `price`, booked and settled on its trading day.
 fn filled(order: &Order, view: &MarketView<'_>, price: Price, fees: &[Fee]) -> Execution {
     let candle = Bar {
         time: view.at,

@@ -1,5 +1,5 @@
-//! The parts that previews and explanations share: charges, and human-readable reasons for
-//! refusals: which check failed, and the values involved.
+//! Types shared by previews and explanations: charges, and human-readable reasons for refusals. A
+//! reason names the failed check and the values involved.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,33 +19,33 @@ impl Charge {
     }
 }
 
-/// Why an order was refused or rejected.
+/// Reason why an order was refused or rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reason {
     /// Error code sent to clients.
     pub code: u32,
-    /// Number of the failed check. `None` for refusals outside the checks.
+    /// Number of the failed check. `None` if the refusal was not caused by a check.
     pub check: Option<u8>,
     /// Subject of the failed check.
     pub checks: Option<&'static str>,
     /// Error text sent to clients.
     pub text: String,
-    /// Specific mistake, for a text that covers several.
+    /// Specific mistake, if `text` covers several mistakes.
     pub detail: Option<String>,
-    /// What the values below refer to, such as `cash in HKD` or `tick`.
+    /// Subject of the values below, such as `cash in HKD` or `tick`.
     pub rule: Option<String>,
-    /// Required value and available value.
+    /// Required value. `available` is the value that the account has.
     pub needed: Option<String>,
     pub available: Option<String>,
-    /// Wrong quantity or price, and the limit it was compared with: a lot, a tick, a maximum
+    /// Wrong quantity or price. `limit` is the value it was compared with: a lot, a tick, a maximum
     /// quantity, or the market price.
     pub given: Option<String>,
     pub limit: Option<String>,
-    /// The whole reason as a sentence.
+    /// The complete reason as a sentence.
     pub words: String,
 }
 
-/// Subject of each check; check numbers start at 1.
+/// Subjects of the checks, in order. Check numbers start at 1.
 const CHECKS: [&str; 12] = [
     "symbol",
     "order type",
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_its_check_and_its_numbers() {
+    fn a_refusal_names_its_check_and_values() {
         assert_eq!(
             words(Some(10), "insufficient funds", Some(("cash in HKD", "61083.75", "61000.00"))),
             "insufficient funds: it needs 61083.75 of cash in HKD, and there is 61000.00 (check 10, funds)"
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_have_a_limit_and_funds_a_required_amount() {
+    fn refusals_contain_a_limit_or_a_required_amount() {
         let numbers = |needed: &str, available: &str| Numbers {
             rule: "it".to_owned(),
             needed: needed.to_owned(),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_text_has_a_detail() {
+    fn a_text_for_several_mistakes_has_a_detail() {
         let text = "time in force not support";
         let detail = Some("MO must be a day order".to_owned());
         let reason = Reason::of(&Refusal { detail, ..refusal(Some(4), text, None) });

@@ -8,8 +8,8 @@ use crate::PaperError;
 use crate::account::book::{self, AccountState, TRIES_MAX};
 use crate::service::Paper;
 
-/// Actor, reason and machine time of an operator action, and the name under which removed entries
-/// are archived.
+/// Actor, reason and machine time of an operator action, and the name under which the removed
+/// entries are archived.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalOperation<'a> {
     pub name: &'a str,
@@ -22,7 +22,7 @@ pub struct JournalOperation<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     pub entries: u64,
-    /// `None` before the first request.
+    /// Instant to which the account has been advanced; `None` before the first request.
     pub horizon: Option<Timestamp>,
 }
 
@@ -34,7 +34,7 @@ impl Standing {
 }
 
 impl JournalOperation<'_> {
-    /// Returns the audit text: the action, and the reason if there is one.
+    /// Returns the audit text: the action, followed by the reason if one is given.
     fn words(&self, done: String) -> String {
         if self.reason.is_empty() { done } else { format!("{done}: {}", self.reason) }
     }
@@ -45,12 +45,13 @@ impl JournalOperation<'_> {
 }
 
 impl Paper {
-    /// Returns the stored horizon of an account. Has no effect on the account.
+    /// Returns the stored horizon and the number of journal entries of an account. Does not change
+    /// the account.
     pub fn standing(&self, id: AccountId) -> Result<Standing, PaperError> {
         Ok(Standing::of(self.accounts.journal_head(id)?))
     }
 
-    /// Returns an account at its journal head, without advancing or beginning it.
+    /// Returns an account at its journal head. Does not advance or begin the account.
     pub fn described(&self, id: AccountId) -> Result<Account, PaperError> {
         let place = self.place(id);
         let mut state = place.lock();
@@ -60,15 +61,15 @@ impl Paper {
         Ok(account)
     }
 
-    /// Removes all entries after an instant, and archives them under a name.
+    /// Removes all entries after the instant `to`, and archives them under the operation's name.
     pub fn rewind(
         &self,
         id: AccountId,
         to: Timestamp,
         operation: &JournalOperation<'_>,
     ) -> Result<Standing, PaperError> {
-        // Entries before the first request are stored at the zero timestamp, and sort before all
-        // others.
+        // Entries made before the first request are stored at the zero timestamp, so a rewind never
+        // removes them.
         let to = to.max(Timestamp::default());
         let done = format!("rewound to {to}, the removed part archived as {:?}", operation.name);
         self.cut(id, operation, ("paper.rewound", done), |head| {
@@ -79,8 +80,8 @@ impl Paper {
         })
     }
 
-    /// Removes all entries except those made before the first request. An account that no operator
-    /// opened becomes empty, and begins again with the defaults.
+    /// Removes all entries except those made before the first request. If no operator opened the
+    /// account, it becomes empty and begins again with the defaults.
     pub fn reset(&self, id: AccountId, operation: &JournalOperation<'_>) -> Result<Standing, PaperError> {
         let none = Timestamp::default();
         let done = format!("reset, the removed part archived as {:?}", operation.name);
@@ -98,7 +99,7 @@ impl Paper {
     ) -> Result<Standing, PaperError> {
         let (place, words) = (self.place(id), operation.words(done));
         for _ in 0..TRIES_MAX {
-            // The lock stops new decisions in this process. Pending appends finish first.
+            // The lock stops new decisions in this process. Wait for the pending appends.
             let mut state = place.lock();
             if let Some(ticket) = state.last_ticket {
                 self.committer.wait_for(&self.accounts, ticket);
@@ -122,7 +123,8 @@ impl Paper {
     }
 
     /// Returns the highest number used for an order or a grid. If the journal cannot be read,
-    /// returns an upper bound, because every number has an entry.
+    /// returns an upper bound: each number was assigned by an entry, so there are at least as many
+    /// entries as numbers.
     fn numbers_used(
         &self,
         state: &mut AccountState,
@@ -140,7 +142,8 @@ impl Paper {
     }
 
     /// Copies the entries up to an instant, or all entries, to an account without a journal. The
-    /// copied orders get ids of the new account, because order ids are globally unique.
+    /// copied orders get new ids that belong to the new account, because order ids are globally
+    /// unique.
     pub fn fork(
         &self,
         from: AccountId,
@@ -161,7 +164,8 @@ impl Paper {
             after: None,
             entries: &book::written(to, &copied)?,
             horizon: until,
-            // Due immediately, so that the background runner computes the next wake-up time.
+            // The new account is due immediately, so that the background runner computes the next
+            // wake-up time.
             wake: Some(until),
             request: None,
             audit: Some(("paper.forked", operation.note(&words))),
@@ -171,7 +175,7 @@ impl Paper {
         match self.accounts.add_to_journals(&[addition])?.first() {
             Some(AddOutcome::Added(head)) => {
                 state.book = None;
-                // The copied entries are not pushed.
+                // Mark the copied entries as pushed, so that listeners do not receive them.
                 state.last_pushed.set(Some(head));
                 Ok(Standing::of(Some(*head)))
             }
@@ -179,14 +183,15 @@ impl Paper {
         }
     }
 
-    /// Returns an unused name for archived entries: the machine's time, with a number added if it
-    /// is already used.
+    /// Returns an unused name for archived entries: the machine's time, followed by a number if
+    /// that name is already used.
     pub fn free_cut_name(&self, id: AccountId, machine: Timestamp) -> Result<String, PaperError> {
         let taken = self.cuts(id)?;
         let is_free = |name: &String| taken.iter().all(|cut| cut.name != *name);
         let numbered = (2..).map(|number: u64| format!("{machine} ({number})"));
         let mut names = std::iter::once(machine.to_string()).chain(numbered);
-        // There are more numbers than archived parts.
+        // The sequence of names is longer than the list of archived parts, so a free name is always
+        // found.
         Ok(names.find(is_free).unwrap_or_default())
     }
 
@@ -200,7 +205,7 @@ impl Paper {
         Ok(self.accounts.journal_heads()?.into_iter().map(|(id, _)| id).collect())
     }
 
-    /// Deletes a batch of expired idempotency keys. Returns the number deleted.
+    /// Deletes a batch of expired idempotency keys, and returns the number of deleted keys.
     pub fn forget_requests(&self, machine: Timestamp) -> Result<u64, PaperError> {
         let stored = Timestamp(machine.0.saturating_sub(crate::account::NAMES_KEPT_S));
         Ok(self.accounts.forget_journal_requests(stored)?)

@@ -1,5 +1,5 @@
-//! The service: accounts by id, their shared state, their listeners, and how much work is done for
-//! one account at a time ([`Portion`]). `account/mod.rs` handles the requests.
+//! The service: accounts by id, their shared state, their listeners, and the work limit per account
+//! ([`Portion`]). `account/mod.rs` handles the requests.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,18 +22,19 @@ use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
 
-/// Maximum number of accounts in memory. Others are reloaded on demand.
+/// Maximum number of accounts in memory. Other accounts are reloaded on demand.
 const BOOKS_MAX: usize = 10_000;
 
-/// Limits on the work done for one account at a time: the work limit of one portion, and the number
-/// of portions per request. An account that is far behind is advanced in portions, each committed
-/// before the next starts, so that other accounts do not wait for all of it.
+/// Limits on the work done for one account at a time: the work per portion, and the number of
+/// portions per request. An account that is far behind is advanced in portions, each committed
+/// before the next portion starts, so that other accounts do not wait for the whole catch-up.
 ///
-/// Portions are measured in work, not in time: entries created and candles scanned. An account
-/// without open orders crosses years in one portion. Portion boundaries do not affect the result.
+/// A portion is limited by the number of created entries and scanned candles, not by time, so an
+/// account without open orders crosses years in one portion. Portion boundaries do not affect the
+/// result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portion {
-    /// A portion ends with the instant at which one of these limits is reached.
+    /// A portion ends after the instant at which one of these limits is reached.
     pub(crate) limit: AdvanceLimit,
     pub(crate) each_request: u32,
     /// Maximum number of journal entries that a request replays to compute an account's
@@ -49,13 +50,13 @@ impl Default for Portion {
 }
 
 impl Portion {
-    /// Returns whether requests wait for the whole catch-up.
+    /// Returns whether requests wait until the account has caught up completely.
     pub(crate) fn is_patient(&self) -> bool {
         self.each_request == u32::MAX
     }
 
-    /// Advances an account to an instant, or as far as one portion reaches. Does nothing before the
-    /// account's first request.
+    /// Advances an account to the instant `to`, or until the portion's limit is reached. Does
+    /// nothing before the account's first request.
     pub(crate) fn advance(&self, engine: &Engine<'_>, account: &mut Account, to: Timestamp) -> Outcome {
         if account.horizon().is_none_or(|horizon| horizon >= to) {
             return Outcome::default();
@@ -64,8 +65,8 @@ impl Portion {
     }
 }
 
-/// Subscription of a listener to an account. While it exists, the account's slot and its last
-/// pushed entry stay in memory.
+/// Subscription of a listener to an account. While the subscription exists, the account's slot and
+/// its last pushed entry stay in memory.
 #[derive(Debug)]
 pub struct Watched {
     place: Arc<AccountSlot>,
@@ -83,13 +84,13 @@ pub struct Paper {
     tables: Tables,
     pub(crate) committer: Committer,
     places: Mutex<HashMap<AccountId, Arc<AccountSlot>>>,
-    /// Number of requests so far; orders slots for LRU eviction.
+    /// Number of requests so far, used to order slots for LRU eviction.
     requests: AtomicU64,
-    /// Exchange rates, with the version of the accounts database at which they were read.
+    /// Exchange rates, and the version of the accounts database at which they were read.
     rates: RwLock<(i64, Arc<Rates>)>,
     pub(crate) portion: Portion,
     pub(crate) equity_logs: EquityLogs,
-    /// Whether reads write nothing (`look.rs`).
+    /// Whether reads never write to the journal (`look.rs`).
     pub(crate) only_looks: bool,
 }
 
@@ -123,15 +124,15 @@ impl Paper {
         }
     }
 
-    /// Configures the service for a command line: requests wait for the whole catch-up, and reads
-    /// write nothing (`look.rs`).
+    /// Configures the service for a command line: requests wait until the account has caught up
+    /// completely, and reads write nothing (`look.rs`).
     #[must_use]
     pub fn for_command_line(self) -> Paper {
         let portion = Portion { each_request: u32::MAX, ..self.portion };
         Paper { portion, only_looks: true, ..self }
     }
 
-    /// Replaces the tables.
+    /// Replaces the tables of ticks, fees, settlement days and interest.
     #[must_use]
     pub fn with_tables(self, tables: Tables) -> Paper {
         Paper { tables, ..self }
@@ -141,19 +142,19 @@ impl Paper {
         &self.tables
     }
 
-    /// Returns up to `limit` accounts that are due by an instant.
+    /// Returns up to `limit` accounts that must be advanced by an instant.
     pub fn due(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.due_journals(at, limit)?)
     }
 
-    /// Returns when the next account is due.
+    /// Returns when the next account must be advanced, or `None` if no account is waiting.
     pub fn next_wake(&self) -> Result<Option<Timestamp>, PaperError> {
         Ok(self.accounts.next_wake()?)
     }
 
-    /// Notifies listeners of all further changes to an account, including those by other processes,
-    /// until the returned value is dropped. Costs one short read, and does not take the slot's
-    /// lock, so other work on the account does not delay it.
+    /// Notifies listeners of all further changes to an account, including changes by other
+    /// processes, until the returned value is dropped. Costs one short read. Does not take the
+    /// slot's lock, so other work on the account does not delay the call.
     pub fn watch(&self, id: AccountId) -> Result<Watched, PaperError> {
         let place = self.place(id);
         place.last_pushed.watch(&self.accounts, id)?;
@@ -169,8 +170,9 @@ impl Paper {
         Ok(())
     }
 
-    /// Like [`Paper::follow`] for many accounts. Reads only the journal head of unchanged accounts.
-    /// Continues after an error, and returns one of the errors.
+    /// Like [`Paper::follow`], but for many accounts. Reads only the journal head of unchanged
+    /// accounts. If accounts fail, continues with the remaining accounts and returns one of the
+    /// errors.
     pub fn follow_all(&self, ids: &[AccountId]) -> Result<(), PaperError> {
         let mut failed = None;
         for (id, head) in self.accounts.journal_heads_of(ids)? {
@@ -204,8 +206,8 @@ impl Paper {
         self.feed_at(reader, moment, None)
     }
 
-    /// Returns the market data. `version` is the version of the accounts database if this request
-    /// has already read it.
+    /// Returns the market data feed. `version` is the version of the accounts database, if this
+    /// request has already read it.
     pub(crate) fn feed_at<'a>(
         &'a self,
         reader: &'a mut Reader,
@@ -216,7 +218,8 @@ impl Paper {
         StoreFeed::new(&self.markets, reader, self.rates(version)?, moment.as_of)
     }
 
-    /// Returns HKD per unit of a currency on a date, and whether it is a built-in rate.
+    /// Returns HKD per unit of a currency on a date, and whether the rate is built in. Returns
+    /// `None` if there is no rate.
     pub fn rate(&self, currency: Currency, date: Date) -> Result<Option<(Rate, bool)>, PaperError> {
         let rates = self.rates(self.accounts.version()?)?;
         Ok(rates.on(currency, date).map(|rate| (rate, rates.is_builtin(currency, date))))
@@ -234,8 +237,8 @@ impl Paper {
     }
 }
 
-/// Evicts the `count` least recently used accounts that no request holds. They can be reloaded from
-/// their journals.
+/// Evicts the `count` least recently used accounts that no request holds. Evicted accounts can be
+/// reloaded from their journals.
 fn evict(places: &mut HashMap<AccountId, Arc<AccountSlot>>, count: usize) {
     let is_idle = |place: &Arc<AccountSlot>| Arc::strong_count(place) == 1;
     let idle = places.iter().filter(|(_, place)| is_idle(place));

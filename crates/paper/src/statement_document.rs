@@ -24,7 +24,7 @@ use crate::statement_rows::{
 /// Channel name that clients expect for paper accounts.
 pub const CHANNEL: &str = "lb_papertrading";
 
-/// Owner of a statement.
+/// Account holder of a statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Holder {
     pub(crate) number: i64,
@@ -347,20 +347,20 @@ fn interest(line: &InterestLine) -> Interest {
     }
 }
 
-/// Zstd compression level. Most of a statement is repeated field names, so a higher level saves
-/// little.
+/// Zstd compression level. Most of a statement consists of repeated field names, so a higher level
+/// saves little.
 const LEVEL: i32 = 3;
-/// Maximum decompressed size in bytes: enough for a month with a hundred thousand trades.
+/// Maximum decompressed size in bytes, enough for a month with a hundred thousand trades.
 const TEXT_BYTES_MAX: u64 = 256 << 20;
 
-/// Encodes a document. Returns `None` if it is too long.
+/// Encodes and compresses a document. Returns `None` if the result is too long.
 pub(crate) fn encode(document: &StatementDocument) -> Option<Vec<u8>> {
     let text = serde_json::to_vec(document).ok()?;
     let packed = zstd::encode_all(text.as_slice(), LEVEL).ok()?;
     (packed.len() <= STATEMENT_BYTES_MAX).then_some(packed)
 }
 
-/// Decompresses a document. Returns `None` if it is invalid.
+/// Decompresses a document to JSON. Returns `None` if the data is invalid.
 pub(crate) fn decode(packed: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     zstd::Decoder::new(packed).ok()?.take(TEXT_BYTES_MAX).read_to_end(&mut text).ok()?;

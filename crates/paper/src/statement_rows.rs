@@ -21,7 +21,8 @@ rows! {
         name_en: String,
     }
 
-    /// Account totals. Empty if a currency has no exchange rate; `Remark` then names the currency.
+    /// Account totals. All values are empty if a currency has no exchange rate, and `Remark` names
+    /// that currency.
     StatementAsset {
         currency: String,
         /// Sum of `LedgerAmount` and `MarketValue`.
@@ -45,7 +46,7 @@ rows! {
         currency_code: String,
         begin_amount: String,
         change_amount: String,
-        /// All booked amounts, settled or not.
+        /// All booked amounts, whether settled or not.
         ledger_amount: String,
         settled_amount: String,
         /// Amount reserved for open buy orders.
@@ -82,7 +83,7 @@ rows! {
         contract_no: String,
         code: String,
         amount: String,
-        /// Fees included in the amount.
+        /// Fees included in the reserved amount.
         fees: String,
     }
 
@@ -138,7 +139,8 @@ rows! {
         begin_quantity: String,
         change_quantity: String,
         ledger_quantity: String,
-        /// Empty if the security never had a price; the holding is then valued at cost.
+        /// Closing price. Empty if the security never had a price, in which case the holding is
+        /// valued at cost.
         close_price: String,
         market_value: String,
         cost_price: String,
@@ -158,7 +160,7 @@ rows! {
         #[serde(rename = "Type")]
         kind: String,
         quantity: String,
-        /// Order id, if any.
+        /// Id of the order that caused the change, if any.
         remark: String,
     }
 

@@ -1,9 +1,10 @@
-//! Account statements: created from journals when they are due, stored, listed and read.
+//! Creates account statements from journals when they are due, and stores, lists and reads them.
 //!
-//! A statement is created only once the journal's horizon has reached its instant, because no entry
-//! can then be added before it. The background runner creates the statements of accounts that have
-//! reached a due date; a request for the list first advances the account to now. An idle account is
-//! not advanced, so its statements are not created until then.
+//! A statement is created only once the journal's horizon has reached the statement's instant,
+//! because no entry before that instant can then be added. The background runner creates the
+//! statements of accounts that have reached a due date. A request for the list first advances the
+//! account to now. An idle account is not advanced, so its statements are not created until its
+//! next request.
 
 use std::ops::ControlFlow;
 
@@ -25,14 +26,14 @@ use crate::statement_document::{self, Holder, SecurityNames, StatementDocument};
 /// Maximum number of statements written in one transaction.
 const TOGETHER_MAX: usize = 256;
 
-/// Identifies a statement of an account.
+/// Identifies one of an account's statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementId {
     pub kind: StatementKind,
     pub date: Date,
 }
 
-/// Selects statements. Results are listed newest first.
+/// Selects statements. Results are sorted newest first.
 #[derive(Clone, Copy, Debug)]
 pub struct StatementList {
     pub kind: StatementKind,
@@ -42,17 +43,17 @@ pub struct StatementList {
     pub limit: u32,
 }
 
-/// Statements as of an instant, including those that are not stored yet.
+/// Statements as of an instant, including statements that are not stored yet.
 #[derive(Clone, Debug)]
 pub(crate) struct SeenStatements {
-    /// Newest first.
+    /// Statement ids, newest first.
     pub(crate) listed: Vec<StatementId>,
     made: Vec<(StatementId, StatementDocument)>,
 }
 
 impl PaperAccount<'_> {
-    /// Lists the account's statements as of now, after creating those that are due. Has no effect
-    /// on an account without requests.
+    /// Lists the account's statements as of now, after creating the statements that are due. Does
+    /// nothing for an account that has had no request.
     pub fn statements(&mut self, list: &StatementList) -> Result<Vec<StatementId>, PaperError> {
         if self.paper.only_looks {
             return Ok(self.look_at_statements(list)?.listed);
@@ -67,7 +68,8 @@ impl PaperAccount<'_> {
         self.paper.listed(self.id, list, now)
     }
 
-    /// Returns the content of a statement that was created by now, or `None` if there is none.
+    /// Returns the content of a statement as of now, or `None` if the statement had not been
+    /// created by then.
     pub fn statement(&mut self, of: StatementId) -> Result<Option<Vec<u8>>, PaperError> {
         let moment = self.clock.moment(self.id, None);
         let (paper, id, now) = (self.paper, self.id, moment.as_of.now());
@@ -79,8 +81,7 @@ impl PaperAccount<'_> {
         paper.seen_statement(id, of, &seen, now)
     }
 
-    /// Like [`PaperAccount::statements`], but creates missing statements in memory and writes
-    /// nothing.
+    /// Like [`PaperAccount::statements`], but creates missing statements only in memory.
     pub(crate) fn look_at_statements(&mut self, list: &StatementList) -> Result<SeenStatements, PaperError> {
         let (paper, id, moment) = (self.paper, self.id, self.clock.moment(self.id, None));
         let now = moment.as_of.now();
@@ -184,7 +185,8 @@ impl Paper {
         Ok(self.accounts.accounts_with_statements_due(after, limit)?)
     }
 
-    /// Returns the content of a stored statement that was created by an instant.
+    /// Returns the content of a stored statement, or `None` if the statement was not created by the
+    /// given instant.
     pub(crate) fn stored_statement(
         &self,
         id: AccountId,
@@ -197,7 +199,7 @@ impl Paper {
         stored.map(|(_, packed)| statement_document::decode(&packed).ok_or_else(unreadable)).transpose()
     }
 
-    /// Returns the content of a statement listed by [`PaperAccount::look_at_statements`].
+    /// Returns the content of a statement that [`PaperAccount::look_at_statements`] listed.
     pub(crate) fn seen_statement(
         &self,
         id: AccountId,
@@ -242,8 +244,8 @@ struct Maker<'a, 'f> {
 }
 
 impl Maker<'_, '_> {
-    /// Adds the statements of one date. Returns `false` if the journal was truncated or another
-    /// process stored statements meanwhile.
+    /// Adds the statements of one date. Returns `false` if the journal was truncated concurrently
+    /// or another process stored statements.
     fn add(&mut self, together: Vec<Statement>) -> Result<bool, PaperError> {
         let (feed, account) = (self.feed, self.id.0);
         let zone = feed.venue(Market::Hk).zone();
@@ -264,9 +266,9 @@ impl Maker<'_, '_> {
     }
 
     /// Stores the collected statements. `next` is the first date that was not examined. Returns
-    /// `false` on a conflict with another process.
+    /// `false` if another process changed the journal or the statements.
     fn write_due(&mut self, next: Date) -> Result<bool, PaperError> {
-        // Statements are not stored if reading a price failed.
+        // If reading a price failed, the statements are wrong and must not be stored.
         self.feed.checked(())?;
         let daily = StatementKind::Daily.number();
         let batch = StatementBatch {
@@ -284,8 +286,8 @@ impl Maker<'_, '_> {
     }
 }
 
-/// Returns the names of a security. Falls back to another language, then to the ticker, for the
-/// English name.
+/// Returns the names of a security. A missing English name falls back to another language, then to
+/// the ticker.
 fn security_names(security: Option<&Security>, symbol: &Symbol) -> SecurityNames {
     let Some(Security { name_en, name_cn, name_hk, .. }) = security else {
         return SecurityNames { en: symbol.ticker().to_owned(), ..SecurityNames::default() };
@@ -295,7 +297,7 @@ fn security_names(security: Option<&Security>, symbol: &Symbol) -> SecurityNames
     SecurityNames { en: known.unwrap_or_else(|| symbol.ticker().to_owned()), cn, hk }
 }
 
-/// Returns the stored securities of a statement's holdings.
+/// Returns the stored security records of a statement's holdings.
 fn names_of(statement: &Statement, reader: &mut Reader) -> Result<Vec<Security>, PaperError> {
     let mut known = Vec::new();
     for line in &statement.holdings {

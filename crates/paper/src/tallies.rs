@@ -1,5 +1,5 @@
-//! Contributions of paper accounts to levels: their value at the end of days in Hong Kong, and on
-//! which days their orders were first filled. An idle account is advanced in memory only; its
+//! Contributions of paper accounts to levels: account values at the end of days in Hong Kong, and
+//! the days on which orders were first filled. An idle account is advanced only in memory, and its
 //! journal does not change.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::service::Paper;
 
 impl Paper {
     /// Computes the contributions of accounts and stores them in one transaction. A failure is
-    /// logged and does not affect other accounts. May read whole journals, a page at a time, so
+    /// logged and does not affect other accounts. May read whole journals, one page at a time, so
     /// call it only from a background job.
     pub fn tally(
         &self,
@@ -40,13 +40,14 @@ impl Paper {
         Ok(())
     }
 
-    /// Returns up to `limit` accounts not tallied yet on a day, in order of id, starting after
+    /// Returns up to `limit` accounts without a tally on a day, in order of id, starting after
     /// `after`.
     pub fn untallied(&self, today: Date, after: AccountId, limit: u32) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.untallied_journals(today, after, limit)?)
     }
 
-    /// Returns whether an account needs no tally on a day.
+    /// Returns whether an account needs no tally on a day, because it has a tally for that day or
+    /// no journal.
     pub fn is_tallied(&self, id: AccountId, today: Date) -> Result<bool, PaperError> {
         Ok(self.accounts.is_tallied(id, today)?)
     }
@@ -56,8 +57,8 @@ impl Paper {
         Ok(self.accounts.drop_paper_tallies()?)
     }
 
-    /// Starts a replay of the account that ends before the instant `first`. Returns `None` if the
-    /// journal exceeds the limit.
+    /// Creates a replay whose state is not later than the instant `first`. Returns `None` if the
+    /// journal has more entries than the limit.
     fn replay(
         &self,
         id: AccountId,
@@ -68,8 +69,8 @@ impl Paper {
         let page = Vec::new().into_iter().peekable();
         let portions = limit.portions;
         if first.is_some_and(|first| head.horizon <= first) {
-            // The account has not passed the first instant, so its current state is used and the
-            // journal is not read.
+            // The account has not passed the first instant, so the replay starts from the current
+            // state and does not read the journal.
             let account = self.described(id)?;
             if account.entries() == head.last_number {
                 return Ok(Some(Replay {
@@ -90,8 +91,9 @@ impl Paper {
 }
 
 impl PaperAccount<'_> {
-    /// Like [`Paper::tally`] for one account, limited to the work of one request. Returns `false`
-    /// if it did not finish; the background job then does it.
+    /// Like [`Paper::tally`], but for one account, and limited to the work of one request. Returns
+    /// `false` if the limit was exceeded or the tally failed; the background job then computes the
+    /// tally.
     pub fn tally_within_request(&mut self, days: &TallyDays) -> Result<bool, PaperError> {
         let portion = &self.paper.portion;
         let limit = TallyLimit { entries: portion.replayed, portions: portion.each_request };
@@ -154,15 +156,15 @@ impl TallyLimit {
 }
 
 /// Replays an account's journal, with one page in memory at a time, and then advances the account
-/// past its end.
+/// past the end of the journal.
 struct Replay<'a> {
     paper: &'a Paper,
     id: AccountId,
     account: Account,
     page: Peekable<IntoIter<Entry>>,
-    /// Number of the last entry read.
+    /// Number of the last entry that was read.
     read: u64,
-    /// Entries appended after this head are ignored.
+    /// Journal head at the start. Entries appended after this head are ignored.
     head: JournalHead,
     /// Remaining portions of work.
     portions: u32,
@@ -201,8 +203,8 @@ impl Replay<'_> {
         Ok(Played::Begun)
     }
 
-    /// Reads the next page if the current one is exhausted. Does nothing at the end. Returns
-    /// `false` if the journal was truncated.
+    /// Reads the next page if the current page is exhausted. Does nothing at the end of the
+    /// journal. Returns `false` if the journal was truncated.
     fn fill_page(&mut self) -> Result<bool, PaperError> {
         if self.page.peek().is_some() || self.read >= self.head.last_number {
             return Ok(true);
@@ -222,14 +224,14 @@ impl Replay<'_> {
 }
 
 /// Returns the last second of a day in Hong Kong. The daily roll runs in the next second, and may
-/// pay dividends while prices still include them.
+/// pay dividends that the prices still include.
 fn end_of(day: Date, feed: &dyn Feed) -> Option<Timestamp> {
     let midnight = feed.venue(Market::Hk).zone().midnight(day.tomorrow().ok()?);
     Some(Timestamp(midnight.0 - 1))
 }
 
-/// Returns cash plus positions by currency, in ten-thousandths. Amounts are not converted, because
-/// a day's exchange rate may be reported later.
+/// Returns the value of cash and positions by currency, in ten-thousandths. Amounts are not
+/// converted, because a day's exchange rate may be reported later.
 fn worth(account: &Account, view: &MarketView<'_>) -> Vec<(String, i64)> {
     let mut totals: BTreeMap<Currency, Money> = account.currencies().collect();
     totals.entry(Currency::HKD).or_default();

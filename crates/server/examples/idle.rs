@@ -1,8 +1,8 @@
-//! Measures the memory cost of an idle connection: opens many signed-in WebSockets to a server in a
-//! separate process, and prints how much that process grew per connection.
+//! Measures the memory cost of an idle connection. Opens many signed-in WebSockets to a server in a
+//! separate process and prints the memory growth of that process per connection.
 //!
-//! `cargo run --release -p server --example idle -- 2000`. Both processes need that many file
-//! descriptors (`ulimit -n`).
+//! Run with `cargo run --release -p server --example idle -- 2000`. Both processes need one file
+//! descriptor per connection (`ulimit -n`).
 
 #![expect(
     clippy::print_stdout,
@@ -25,7 +25,7 @@ use prost::Message;
 use server::{Server, Settings};
 use store::Store;
 
-/// Connections per account.
+/// Number of connections opened per account.
 const PER_ACCOUNT: u32 = 500;
 
 fn main() {
@@ -82,7 +82,7 @@ fn measure(count: u32) {
     let address = lines.next().unwrap();
     let tokens: Vec<String> = lines.take(accounts as usize).collect();
     let token = |number: u32| &tokens[(number / PER_ACCOUNT) as usize];
-    // Warm-up: the first connections cost more than later ones.
+    // Warm up first, because the first connections cost more memory than later ones.
     let mut connections: Vec<TcpStream> = Vec::new();
     let warm = count.min(50);
     (0..warm).for_each(|number| connections.push(connect(&address, token(number))));

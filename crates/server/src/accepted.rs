@@ -22,8 +22,8 @@ pub(crate) struct Accepted {
     /// State of long connections. An HTTP connection may be upgraded to one.
     pub(crate) hub: Arc<Hub>,
     pub(crate) shutdown: watch::Receiver<bool>,
-    /// Tracks long connections, which outlive the HTTP request that started them. The server waits
-    /// for them on shutdown.
+    /// Tracks long connections, which outlive the HTTP request that started them, so that shutdown
+    /// can wait until they are closed.
     pub(crate) tasks: TaskTracker,
     pub(crate) place: Arc<OwnedSemaphorePermit>,
     /// Slot in the limit on unauthenticated connections.
@@ -39,8 +39,9 @@ pub(crate) struct Accepted {
 }
 
 impl Accepted {
-    /// Takes a slot among the unauthenticated connections from its address. Returns `None` if all
-    /// are in use. A trusted proxy needs no slot: it has many clients and limits them itself.
+    /// Takes a slot among the unauthenticated connections from the peer's address. Returns `None`
+    /// if no slot becomes free. Trusted proxies need no slot, because a proxy carries many clients
+    /// and limits its clients itself.
     pub(crate) async fn with_unauthenticated_slot(mut self) -> Option<Accepted> {
         if !proxies::is_trusted(&self.trusted, self.peer.ip()) {
             self.unauthenticated = self.site.unauthenticated.enter(self.peer.ip()).await?;
@@ -49,7 +50,7 @@ impl Accepted {
     }
 }
 
-/// Counts a connection as open until dropped.
+/// Guard that counts a connection as open until dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionCount {
     core: Arc<Core>,

@@ -10,8 +10,8 @@ use crate::workers::Who;
 
 /// Number of refusals a caller may accumulate before its reads are delayed.
 const AT_ONCE: u32 = 400;
-/// Maximum delay. It is short because the client may need to answer a ping or close the connection
-/// meanwhile.
+/// Maximum delay. The limit is short because the client may need to answer a ping or close the
+/// connection during the delay.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Number of entries above which entries without recent refusals are evicted. [`KEPT_MAX`] is the
 /// hard limit.
@@ -28,14 +28,14 @@ pub(crate) struct Backoff {
 
 #[derive(Debug, Default)]
 struct Debts {
-    /// Uptime at which each caller's refusals have expired.
+    /// For each caller, the uptime at which all its refusals have expired.
     paid_at: HashMap<Who, Duration>,
     /// Table size that triggers the next eviction, which scans all entries.
     sweep_at: usize,
 }
 
 impl Backoff {
-    /// Allows this many refusals per second.
+    /// Creates a tracker that tolerates `per_second` refusals per second from each caller.
     pub(crate) fn new(per_second: u32) -> Backoff {
         Backoff {
             each: Duration::from_secs(1).checked_div(per_second).unwrap_or_default(),

@@ -11,16 +11,16 @@ use crate::preferences::preferences;
 pub(crate) struct Client {
     pub(crate) who: access::Caller,
     pub(crate) language: Language,
-    /// Whether the client requested overnight hours. They are included only if its account has the
-    /// right.
+    /// Whether the client requested overnight data. It is included only if the account has the
+    /// overnight right.
     pub(crate) overnight: bool,
     /// Region of the listener that received the request, or `None` if the listener serves every
     /// region. The listener that issued a one-time password is not considered.
     pub(crate) listener_region: Option<access::Region>,
 }
 
-/// The caller of one request: its client, and the market time, which stays the same for the whole
-/// request. Created by `Core::caller`.
+/// The caller of one request: the client, and a market time that is fixed for the whole request.
+/// Created by `Core::caller`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     pub(crate) who: access::Caller,
@@ -57,8 +57,8 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// Returns the preferred supported language by the weights in `accept-language` (RFC 9110,
-    /// 12.5.4), English by default. SDKs send a single tag.
+    /// Returns the supported language with the highest weight in an `accept-language` value (RFC
+    /// 9110, 12.5.4), or English if none is supported. SDKs send a single tag.
     pub(crate) fn preferred(list: &str) -> Language {
         let mut best = (0, Language::En);
         // The only parameter a language tag can have is its weight. Tags with other parameters or
@@ -72,7 +72,8 @@ impl Language {
         best.1
     }
 
-    /// Returns the language for a tag: Traditional Chinese for Hong Kong, Macau and Taiwan.
+    /// Returns the language for a tag, or `None` if it is not supported. Chinese is Traditional for
+    /// Hong Kong, Macau and Taiwan, and Simplified otherwise.
     fn of_tag(tag: &str) -> Option<Language> {
         let tag = tag.to_ascii_lowercase();
         let mut parts = tag.split(['-', '_']);

@@ -1,5 +1,5 @@
-//! Reads the names and validity dates of a certificate. It does not verify trust, which is up to
-//! clients.
+//! Reads the names and validity dates of a certificate. Trust is not verified, because that is the
+//! client's task.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ pub struct Certificate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
     Ended(Timestamp),
-    /// Not valid yet.
+    /// The certificate is not valid yet.
     Early(Timestamp),
     EndsSoon(Timestamp),
 }
@@ -77,7 +77,8 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// Accepts only characters allowed in host names, so that nothing else is echoed.
+/// Returns whether `text` has only characters that are allowed in host names, so that arbitrary
+/// certificate content is never echoed.
 fn is_name(text: &str) -> bool {
     text.len() <= NAME_MAX && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._*".contains(&byte))
 }
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_times_are_read_in_both_forms() {
+    fn names_and_validity_dates_are_read() {
         let read =
             Certificate::read(&made(&["candles.example.com", "*.example.org", "10.0.0.7", "::1"])).unwrap();
         assert_eq!(read.names, ["candles.example.com", "*.example.org", "10.0.0.7", "::1"]);

@@ -1,5 +1,5 @@
-//! A limited number of slots per key, such as an address or an account, because open connections
-//! cost memory. Unauthenticated connections have slots per address.
+//! Limits the number of open connections per key, such as an address or an account, because open
+//! connections cost memory. Unauthenticated connections are limited per address.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Number of keys above which keys without a slot in use are evicted.
+/// Number of keys above which keys with no slot in use are evicted.
 const SWEEP: usize = 4_096;
 
-/// Slots of all keys.
+/// Connection slots of all keys.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits<K> {
     each: usize,
@@ -23,15 +23,15 @@ pub(crate) struct ConnectionLimits<K> {
     all: Mutex<HashMap<K, Weak<KeySlots>>>,
 }
 
-/// Slots of one key.
+/// Connection slots of one key.
 #[derive(Debug)]
 struct KeySlots {
     free: Arc<Semaphore>,
-    /// Permits for further waiters.
+    /// Permits that bound the number of waiters.
     waiting: Semaphore,
 }
 
-/// A slot, released when dropped.
+/// A connection slot, released when dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
@@ -40,7 +40,7 @@ pub(crate) struct ConnectionSlot {
 }
 
 impl<K: Copy + Eq + Hash> ConnectionLimits<K> {
-    /// Allows `each` slots per key, and `waiting` waiters per key.
+    /// Creates limits with `each` slots and `waiting` waiters per key.
     pub(crate) fn new(each: usize, waiting: usize) -> ConnectionLimits<K> {
         ConnectionLimits { each, waiting, all: Mutex::default() }
     }
@@ -52,8 +52,9 @@ impl<K: Copy + Eq + Hash> ConnectionLimits<K> {
         Some(ConnectionSlot { _permit: permit, _room: room })
     }
 
-    /// Takes a slot, waiting up to `within` for one. Returns `None` on timeout or if too many are
-    /// waiting: each waiter holds a connection open.
+    /// Takes a slot, waiting up to `within` for a slot to become free. Returns `None` on timeout,
+    /// or immediately if too many callers wait already, because each waiter holds a connection
+    /// open.
     pub(crate) async fn take(&self, key: K, within: Duration) -> Option<ConnectionSlot> {
         let room = self.room(key);
         let permit = match room.free.clone().try_acquire_owned() {
@@ -89,10 +90,10 @@ const WAITING: usize = 4;
 /// Minimum number of slots per address, however few connections the server allows.
 const EACH_MIN: usize = 4;
 
-/// Limits on unauthenticated connections. Each address has a few slots; some more connections wait
-/// briefly for a slot, and all others are closed immediately. A client that opens a hundred
-/// connections and signs in on all of them is not affected. One that never signs in gets only its
-/// few slots.
+/// Limits on unauthenticated connections. Each address has a few slots. A few more connections wait
+/// briefly for a slot, and further connections are closed immediately. A client that opens a
+/// hundred connections and signs in on all of them is not affected, whereas a client that never
+/// signs in is limited to its few slots.
 #[derive(Debug)]
 pub(crate) struct UnauthenticatedLimits {
     places: ConnectionLimits<IpAddr>,
@@ -104,15 +105,15 @@ pub(crate) struct UnauthenticatedLimits {
 pub(crate) struct UnauthenticatedSlot(Arc<Mutex<Option<ConnectionSlot>>>);
 
 impl UnauthenticatedLimits {
-    /// Allows `each` slots per address. One address gets at most half of `all` connections,
-    /// including waiters, which are open as well.
+    /// Creates limits with `each` slots per address. One address gets at most half of `all`
+    /// connections, including waiters, because waiting connections are open too.
     pub(crate) fn new(each: usize, all: usize) -> UnauthenticatedLimits {
         let each = each.min(all / 4).max(EACH_MIN);
         let waiting = each.saturating_mul(WAITING).min((all / 2).saturating_sub(each)).max(EACH_MIN);
         UnauthenticatedLimits { places: ConnectionLimits::new(each, waiting), turned_away: AtomicU64::new(0) }
     }
 
-    /// Waits for a slot. Returns `None` if none becomes free in time.
+    /// Waits for a slot. Returns `None` if no slot becomes free within [`WAIT_MAX`].
     pub(crate) async fn enter(&self, address: IpAddr) -> Option<UnauthenticatedSlot> {
         let place = self.places.take(access::network_of(address), WAIT_MAX).await;
         if place.is_none() {
@@ -121,7 +122,7 @@ impl UnauthenticatedLimits {
         place.map(|place| UnauthenticatedSlot(Arc::new(Mutex::new(Some(place)))))
     }
 
-    /// Returns the number of connections that got no slot since server start.
+    /// Returns the number of connections closed for lack of a slot since server start.
     pub(crate) fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
@@ -218,7 +219,7 @@ mod tests {
                     tokio::spawn(async move { places.enter(address(1)).await })
                 })
                 .collect();
-            // By then all connections have tried to enter, and none has timed out.
+            // At this point all connections have tried to enter, and none has timed out.
             tokio::time::sleep(WAIT_MAX / 2).await;
             let turned_away = usize::try_from(places.turned_away()).unwrap();
             assert_eq!(waiting.len() - turned_away, open, "{each} of {all}");

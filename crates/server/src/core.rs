@@ -1,6 +1,6 @@
 //! State shared by all requests on any transport: the store, market rules, accounts, the cache of
-//! encoded pages, worker threads, two clocks and metrics. It does not depend on a transport: HTTP
-//! and long connections have their own state (`kit/site.rs`, `links.rs`).
+//! encoded pages, worker threads, two clocks and metrics. The state does not depend on a transport;
+//! HTTP and long connections add theirs in `kit/site.rs` and `links.rs`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -38,9 +38,10 @@ use crate::workers::{self, Share, Who, Workers};
 /// A function that returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Maximum number of idle store readers kept open between requests. More are opened under load.
+/// Maximum number of idle store readers kept open between requests. More readers are opened under
+/// load.
 const READERS_KEPT: usize = 64;
-/// Maximum number of symbols in the catalog; a whole market has fewer.
+/// Maximum number of symbols in the catalog. A whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
 const STOPPING: &str = "stopping";
@@ -54,7 +55,8 @@ pub(crate) const DISK: &str = "disk";
 pub(crate) const OBSTACLES: [&str; 5] = [STOPPING, STORE, ACCOUNTS, DATABASE, DISK];
 /// Health-check timeout of a database server.
 const PROBES_WAIT: Duration = Duration::from_secs(1);
-/// Minimum free disk space for writes, because SQLite's log must grow first.
+/// Free disk space in bytes below which the disk is reported as full. SQLite's write-ahead log must
+/// grow before a write.
 const FREE_BYTES_MIN: u64 = 1 << 20;
 
 pub(crate) struct Core {
@@ -65,14 +67,15 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     readers: Mutex<Vec<Reader>>,
     seen: VersionCheck,
-    /// Store version, and the symbols known to have candles in that version, each with an instant
-    /// at which it is visible. A symbol is also visible at every later instant.
+    /// Store version, and the symbols known to have candles in that version. Each symbol is stored
+    /// with an instant at which it is visible; it is visible at every later instant too.
     catalog: RwLock<(i64, HashMap<Symbol, AsOf>)>,
-    /// Address that serves every region. Sent in refusals by a listener for another region.
+    /// Address of the listener that serves every region. Refusals by a listener for another region
+    /// include it.
     pub(crate) serves_all_at: String,
-    /// Name of this server among the nodes that share a database.
+    /// Name of this server, unique among the nodes that share a database.
     pub(crate) node_name: String,
-    /// Start of the visible history for accounts without floors of their own.
+    /// Start of the visible history for accounts without individual floors.
     pub(crate) floors: FloorTable,
     /// Shares of turnover that define large and medium trades.
     pub(crate) class_shares: ClassShares,
@@ -96,8 +99,8 @@ pub(crate) struct Core {
     /// Directory for this server's files: the store directory, or the cache directory if the store
     /// is on another machine.
     folder: PathBuf,
-    /// Triggers a check for due statements after the market clock was moved or an account passed a
-    /// statement's instant.
+    /// Notifies the statement job to check for due statements, after the market clock was moved or
+    /// an account advanced past a statement time.
     pub(crate) statements_due: Arc<Notify>,
     /// Held while the store is open, so that a restore cannot replace its files.
     pub(crate) server_lock: Option<ServerLock>,
@@ -108,8 +111,8 @@ pub(crate) struct Core {
     market: MarketClock,
     /// Machine time, used for authentication.
     machine: Clock,
-    /// Origin of the monotonic uptime. Rate limits and one-time passwords use uptime, so that they
-    /// do not jump when the machine's clock is set.
+    /// Origin of the monotonic uptime. Rate limits and one-time passwords use uptime, so setting
+    /// the machine's clock does not affect them.
     started: Instant,
 }
 
@@ -119,7 +122,7 @@ impl fmt::Debug for Core {
     }
 }
 
-/// Paper accounts read the time after they acquire their account lock.
+/// Paper accounts read the time only after they acquire their account lock.
 impl paper::Clock for Core {
     fn moment(&self, account: AccountId, _: Option<Timestamp>) -> paper::Moment {
         self.paper_moment(self.market_now_of(account))
@@ -140,8 +143,8 @@ impl Core {
         Core::of((store, history, access), page_cache_bytes, (paper, listeners), (market, machine))
     }
 
-    /// Creates the state for the command line: without a page cache, and with paper accounts that
-    /// send no notifications and whose reads write nothing.
+    /// Creates the state for the command line. It has no page cache, its paper accounts send no
+    /// notifications, and reading a paper account writes nothing.
     pub(crate) fn for_command_line(
         store: Store,
         history: History,
@@ -173,11 +176,11 @@ impl Core {
             community: Community::new(access.database()),
             // If the store has no directory, `with_folder` sets one.
             folder: store.dir().map_or_else(std::env::temp_dir, Path::to_owned),
-            // Imports merge with current data, so they bypass the local copy.
+            // Imports merge with current data, so they bypass the node's local copy.
             intake: Intake::new(store.without_copy(), history.venues().clone(), machine.clone()),
             statements_due: Arc::default(),
             store,
-            // Levels use the same calendar as the rest of the service.
+            // Levels use the same calendar as the other services.
             access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),
             history,
             page_cache: PageCache::new(page_cache_bytes),
@@ -240,8 +243,8 @@ impl Core {
         Share { who: Who::Account(account.id), at_once }
     }
 
-    /// Returns a signed-in caller's share: its account's if the account is cached, otherwise the
-    /// default.
+    /// Returns the worker share of a signed-in caller: that of the account if it is cached,
+    /// otherwise the default share.
     pub(crate) fn share_of_caller(&self, caller: &access::Caller) -> Share {
         match self.access.known_account(caller) {
             Some(account) => self.share(&account),
@@ -249,7 +252,7 @@ impl Core {
         }
     }
 
-    /// Returns an unauthenticated caller's share.
+    /// Returns the worker share of an unauthenticated caller.
     pub(crate) fn share_of_address(&self, address: IpAddr) -> Share {
         Share { who: Who::address(address), at_once: self.calls_at_once() }
     }
@@ -262,7 +265,8 @@ impl Core {
         self.with_reader(|reader: &mut Reader| reader.view().last_import())
     }
 
-    /// Returns the reasons why the service is not ready, one word each. Empty if it is ready.
+    /// Returns the reasons why the service is not ready, one word per reason. Empty if the service
+    /// is ready.
     pub(crate) fn obstacles(&self) -> Vec<&'static str> {
         let mut obstacles = Vec::new();
         if self.is_stopping() {
@@ -281,8 +285,9 @@ impl Core {
         obstacles
     }
 
-    /// Reads both databases, because cached state does not show whether the files are readable. A
-    /// database server that does not respond is not an obstacle: requests are answered from memory.
+    /// Reads from both databases, because cached state does not show whether the files are
+    /// readable. A database server that does not respond is not an obstacle, because requests are
+    /// answered from memory.
     fn probe(&self, obstacles: &mut Vec<&'static str>) {
         if let Err(error) = self.store.probe()
             && !error.is_unanswered()
@@ -311,13 +316,13 @@ impl Core {
     }
 
     /// Returns the caller of a request that begins now. This is the only place where a request
-    /// reads the market time; every later step takes it from the caller.
+    /// reads the market time; every later step uses the caller's time.
     pub(crate) fn caller(&self, client: Client) -> Caller {
         client.at(self.market_now_of(client.who.account()))
     }
 
-    /// Returns the market time for an account. All accounts follow the server's clock; this
-    /// function is the only place that decides it.
+    /// Returns the market time for an account. All accounts currently follow the server's clock,
+    /// and per-account clocks would only change this function.
     pub(crate) fn market_now_of(&self, _account: AccountId) -> AsOf {
         self.market.as_of()
     }
@@ -333,8 +338,9 @@ impl Core {
         paper::Moment { as_of, machine: self.machine_now() }
     }
 
-    /// Tallies a paper account before its level is reported. Skipped if it was tallied today, or if
-    /// the work is too much for a request; in that case the job `paper_levels` tallies it later.
+    /// Tallies a paper account before its level is reported. The tally is skipped if the account
+    /// was tallied today, or if the work is too much for a request; the job `paper_levels` then
+    /// tallies the account later.
     pub(crate) fn tally(&self, id: AccountId, as_of: AsOf) -> Result<(), PaperError> {
         if !self.access.counts_paper() {
             return Ok(());
@@ -384,12 +390,13 @@ impl Core {
         self.is_stopping.load(Ordering::Acquire)
     }
 
-    /// Refuses the caller's account if the listener serves another region.
+    /// Returns an error if the listener serves a region other than that of the caller's account.
     pub(crate) fn own_region_only(&self, caller: &Caller) -> Result<(), WrongRegion> {
         self.at_home_of(caller.who.account(), caller.listener_region)
     }
 
-    /// Like `own_region_only`, for code without a [`Caller`], such as a page.
+    /// Like [`own_region_only`](Self::own_region_only), for code without a [`Caller`], such as a
+    /// page.
     pub(crate) fn at_home_of(
         &self,
         account: AccountId,
@@ -408,14 +415,14 @@ impl Core {
     }
 
     /// Returns the store version. Checks whether the databases changed, unless a concurrent request
-    /// just did: a check costs more than everything else in an answer from memory. After this call,
-    /// accounts are current enough for [`Freshness::Recent`](access::Freshness).
+    /// has just done so: the check costs more than all other steps of an answer from memory. After
+    /// this call, accounts are current enough for [`Freshness::Recent`](access::Freshness).
     pub(crate) fn version_check(&self) -> Result<i64, Refusal> {
         let look = || {
             let version = self
                 .with_reader(Reader::version)
                 .map_err(|error: StoreError| Refusal::of_store(&error, "cannot read the store"))?;
-            // Other requests rely on this check, so it covers both databases.
+            // Concurrent requests share this check, so it covers both databases.
             self.access.version_check().map_err(access::Refusal::from)?;
             Ok(version)
         };
@@ -465,7 +472,7 @@ impl Core {
         };
         let answer = ask(&mut reader);
         if let Some(symbol) = answer.as_ref().err().and_then(Suspect::damaged_symbol) {
-            // On a cluster node, the symbol is then fetched again into the local copy.
+            // On a cluster node, the symbol is fetched into the local copy again.
             reader.view().doubt(symbol);
         }
         if let Ok(mut readers) = self.readers.lock()

@@ -1,5 +1,5 @@
-//! Cache of coverage letters, one letter per security and day. Comparing a whole market with its
-//! calendar takes seconds, so each request computes only part of it.
+//! Cache of coverage letters: one letter per security and day, for the state of that day's candles.
+//! Comparing a whole market with its calendar takes seconds, so each request computes only a part.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,13 +14,13 @@ use crate::directory::ListedSecurity;
 
 /// Maximum number of securities that one request compares with the calendar.
 pub(crate) const COUNTED_MAX: usize = 200;
-/// Number of day ranges whose letters are cached.
+/// Maximum number of day ranges whose letters are cached.
 const RANGES_MAX: usize = 4;
-/// Maximum age of cached letters, even if the security's candles have not changed: importing a file
-/// again may explain its gaps.
+/// Maximum age of cached letters. Letters may change although the candles have not, because
+/// importing a file again may explain its gaps.
 const KEPT_FOR: Duration = Duration::from_secs(300);
 
-/// Letters of the most recently requested ranges, latest last.
+/// Letters of the most recently requested day ranges, latest last.
 #[derive(Debug, Default)]
 pub(crate) struct CoverageCache(Mutex<Vec<(RangeState, BTreeMap<Symbol, CountedLetters>)>>);
 
@@ -43,7 +43,7 @@ struct CountedLetters {
     letters: Arc<str>,
 }
 
-/// Days that each market's calendar expects in a range.
+/// Days on which each market's calendar expects candles, within a range.
 #[derive(Debug)]
 pub(crate) struct ExpectedDays<'a>([(Market, Expected<'a>); Market::ALL.len()]);
 
@@ -54,7 +54,7 @@ impl<'a> ExpectedDays<'a> {
         )
     }
 
-    /// Returns one letter per day ([`DayState::letter`]).
+    /// Returns one letter per day of the range ([`DayState::letter`]).
     pub(crate) fn letters(&self, reader: &mut Reader, symbol: &Symbol) -> Result<String, HistoryError> {
         let of_market = self.0.iter().find(|(market, _)| *market == symbol.market());
         let Some((_, expected)) = of_market else { return Ok(String::new()) };
@@ -63,8 +63,9 @@ impl<'a> ExpectedDays<'a> {
 }
 
 impl CoverageCache {
-    /// Returns the letters of these securities, in order. Computes at most [`COUNTED_MAX`] that are
-    /// not cached; further ones are `None`.
+    /// Returns the letters of these securities, in the order given. Computes at most
+    /// [`COUNTED_MAX`] securities that are not cached, and returns `None` for the remaining
+    /// securities.
     pub(crate) fn of(
         &self,
         core: &Core,

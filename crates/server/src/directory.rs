@@ -1,5 +1,5 @@
-//! In-memory list of the securities that have candles, as of one store version. A search must
-//! answer between two keystrokes.
+//! In-memory list of the securities that have candles, as of one store version. Search uses it
+//! because results must appear between two keystrokes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,13 +15,13 @@ use crate::caller::Language;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// Maximum age of a list from an older store version. During an import the version changes about
-/// every second, and reading all securities takes longer than that.
+/// Maximum age of a list built from an older store version. During an import the version changes
+/// about every second, and reading all securities takes longer than a second.
 const KEPT_FOR: Duration = Duration::from_secs(1);
-/// Maximum number of securities per region whose corporate actions are read. Having actions ranks a
-/// suggestion higher.
+/// Maximum number of securities per region whose corporate actions are read. Securities with
+/// corporate actions rank higher among the suggestions.
 const LOOKED_AT_MAX: usize = 50;
-/// Digits in the longest Hong Kong code.
+/// Number of digits in the longest Hong Kong code.
 const HK_DIGITS_MAX: usize = 5;
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct ListedSecurity {
     pub(crate) name_en: String,
     pub(crate) name_cn: String,
     pub(crate) name_hk: String,
-    /// Whether it has overnight candles.
+    /// Whether the security has overnight candles.
     pub(crate) has_overnight: bool,
     /// Changes with each import that changes the security's candles.
     pub(crate) version: i64,
@@ -41,10 +41,10 @@ pub(crate) struct ListedSecurity {
 
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
-    /// Sorted by symbol.
+    /// Securities with candles, sorted by symbol.
     listed: Vec<ListedSecurity>,
-    /// Indexes into `listed`, best suggestion first. Contains all securities: those that an account
-    /// may not see are filtered out later.
+    /// Indexes into `listed`, best suggestion first. Covers all securities; securities that an
+    /// account may not see are filtered out later.
     suggested: Vec<usize>,
     /// Encoded responses that list all securities with overnight hours, by name language. Built on
     /// first request, because encoding a whole market takes milliseconds.
@@ -58,7 +58,7 @@ pub(crate) enum ListedNames {
     All,
 }
 
-/// The most recently requested directory.
+/// Cache of the most recently requested directory.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryCache(Mutex<Option<(State, Duration, Arc<Directory>)>>);
 
@@ -74,7 +74,7 @@ impl DirectoryCache {
             AsOf::Replay(now) => Some(now.0.div_euclid(60)),
         };
         let state = (version, minute);
-        // Locked while the list is read, because concurrent requests need the same one.
+        // The lock is held while the list is read, because concurrent requests need the same list.
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, since, directory)) = &*cached
             && at.1 == state.1
@@ -104,16 +104,16 @@ impl Directory {
             let (mut lanes, mut rows, mut version) = ([false; Lane::ALL.len()], 0_u64, 0_i64);
             while series.next_if(|info| info.series.symbol < security.symbol).is_some() {}
             while let Some(info) = series.next_if(|info| info.series.symbol == security.symbol) {
-                // Hashed rather than summed, because a sum could equal that of an earlier state.
-                // Hidden series are included.
+                // The versions are hashed rather than summed, because a sum could equal that of an
+                // earlier state. Hidden series are included.
                 version = version.wrapping_mul(31).wrapping_add(info.version);
                 if !as_of.shows(history.venue(&info.series.symbol), &info) {
                     continue;
                 }
                 rows = rows.saturating_add(match as_of {
                     AsOf::Live(_) => info.rows,
-                    // The row count would reveal candles later than the replay clock; the first
-                    // candle's time does not.
+                    // The row count would reveal candles later than the replay clock, so the time
+                    // since the first candle is used instead.
                     AsOf::Replay(now) => now.0.saturating_sub(info.first.0).max(1).unsigned_abs(),
                 });
                 for (lane, has) in Lane::ALL.iter().zip(&mut lanes) {
@@ -164,7 +164,7 @@ impl Directory {
     }
 
     /// Returns the encoded response that lists all securities with overnight hours. `write` encodes
-    /// it on first use.
+    /// the response on first use.
     pub(crate) fn overnight_answer(&self, names: ListedNames, write: impl FnOnce() -> Bytes) -> Bytes {
         let [en, cn, hk, all] = &self.overnight_answers;
         let stored = match names {
@@ -176,7 +176,8 @@ impl Directory {
         stored.get_or_init(write).clone()
     }
 
-    /// Returns the securities after `symbol` in symbol order, or all if it is `None`.
+    /// Returns the securities after `symbol` in symbol order, or all securities if `symbol` is
+    /// `None`.
     pub(crate) fn behind(&self, symbol: Option<&Symbol>) -> &[ListedSecurity] {
         let from = match symbol.map(|symbol| self.place(symbol)) {
             None => 0,
@@ -196,7 +197,7 @@ impl Directory {
     }
 
     /// Returns up to `limit` securities that match the typed text and `is_wanted`, best first, and
-    /// whether there are more. Returns suggestions for an empty text.
+    /// whether more securities match. For an empty text, returns suggestions.
     pub(crate) fn search(
         &self,
         typed: &str,
@@ -227,8 +228,9 @@ impl Directory {
 /// Typed search text, normalized for comparison.
 struct SearchText {
     text: String,
-    /// The number without leading zeros, as Hong Kong codes are stored. `None` for more than five
-    /// digits, which is a code of another market.
+    /// The typed text without leading zeros, which is how Hong Kong codes are stored. `None` if it
+    /// has no leading zeros, or more than five digits, because such a code belongs to another
+    /// market.
     short: Option<String>,
 }
 
@@ -277,7 +279,7 @@ impl ListedSecurity {
         order.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str)
     }
 
-    /// Returns the rank of the match, 0 being best, or `None` if it does not match.
+    /// Returns the rank of the match, 0 being best, or `None` if the security does not match.
     fn rank(&self, wanted: &SearchText) -> Option<u8> {
         let SearchText { text, short } = wanted;
         let short = short.as_ref().filter(|_| self.symbol.region() == Region::Hk);
@@ -285,7 +287,7 @@ impl ListedSecurity {
         let names = |is: &dyn Fn(&str) -> bool| self.names.iter().any(|name| is(name));
         let is_code = |text: &String| self.code == *text || ticker == text;
         let begins_code = |text: &String| self.code.starts_with(text.as_str());
-        // A literal match ranks before one without leading zeros.
+        // A literal match ranks before a match without leading zeros.
         if is_code(text) {
             Some(0)
         } else if short.is_some_and(is_code) {

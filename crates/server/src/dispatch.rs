@@ -1,5 +1,5 @@
-//! Looks up commands by number in a static table. Decodes requests from protobuf or JSON into the
-//! command's types, and encodes the responses.
+//! Static table of commands by number. Decodes requests from protobuf or JSON into the command's
+//! types, and encodes the responses.
 
 use access::Permit;
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
@@ -52,8 +52,8 @@ const NOT_OFFERED: [(u8, &str); 12] = [
     (command::WARRANT_FILTER, "warrants"),
 ];
 
-/// Field numbers of a history request (query type, offset, dates) that a calculated-index request
-/// does not have.
+/// Field numbers that occur in a history request (query type, offset, dates) but not in a
+/// calculated-index request.
 const HISTORY_ONLY: std::ops::RangeInclusive<u32> = 4..=6;
 
 /// Table row with one command's functions, type-erased.
@@ -69,7 +69,7 @@ pub(crate) struct CommandRow {
 type Start = fn(&Core, &Caller, &[u8], &mut Memory) -> Result<Step, Refusal>;
 type AnswerJson = fn(&Core, &Caller, &Permit, Map<String, Value>) -> Result<JsonReply, Refusal>;
 
-/// State of a request after all work that does not block.
+/// State of a request once all non-blocking work is done.
 pub(crate) enum Step {
     Answered(Reply),
     Waits(Box<dyn BlockingWork>),
@@ -93,7 +93,7 @@ impl CommandRow {
         }
     }
 
-    /// Returns a command's rate limit, or `None` if it is not supported.
+    /// Returns a command's rate limit, or `None` if the command is not supported.
     pub(crate) const fn pace_of(command: u8) -> Option<Pace> {
         let mut rows = COMMANDS;
         while let [row, others @ ..] = rows {
@@ -119,15 +119,16 @@ impl CommandRow {
         })
     }
 
-    /// Returns the command of a packet. Old SDKs (longbridge 0.2) send history requests as 26,
-    /// which was later reassigned to calculated indexes, so the body is inspected too.
+    /// Returns the command of a packet, or an error if it is not supported. Old SDKs (longbridge
+    /// 0.2) send history requests as 26, a number that was later reassigned to calculated indexes,
+    /// so the body is inspected too.
     pub(crate) fn of_packet(command: u8, body: &[u8]) -> Result<&'static CommandRow, Refusal> {
         let is_history =
             command == command::CALC_INDEXES && has_field(body, |field, _| HISTORY_ONLY.contains(&field));
         CommandRow::find(if is_history { command::HISTORY } else { command })
     }
 
-    /// Does all work for a long-connection request that does not block.
+    /// Does all non-blocking work for a request on a long connection.
     pub(crate) fn start(
         &self,
         core: &Core,
@@ -138,8 +139,8 @@ impl CommandRow {
         (self.start)(core, caller, body, memory)
     }
 
-    /// Answers a JSON message with the protobuf field names. The caller already has a market-data
-    /// permit.
+    /// Answers a JSON message with the protobuf field names. The caller must already have a
+    /// market-data permit.
     pub(crate) fn answer_json(
         &self,
         core: &Core,
@@ -185,7 +186,7 @@ fn start<C: Command>(
     }
 }
 
-/// A request that was not started because it might block on the database. It runs entirely on a
+/// A request that was not started because it might block on the database. All of it runs on a
 /// worker thread.
 pub(crate) struct Deferred {
     pub(crate) row: &'static CommandRow,
@@ -242,7 +243,7 @@ fn answer_json<C: Command>(
     Ok(JsonReply { data: response.json(), candles: response.candles() })
 }
 
-/// Answers a message for a caller with a market-data permit.
+/// Answers a message for a caller that has a market-data permit.
 pub(crate) fn answer<C: Command>(
     core: &Core,
     caller: &Caller,
@@ -254,7 +255,7 @@ pub(crate) fn answer<C: Command>(
 }
 
 impl Task {
-    /// Returns the metrics task of a quote gateway command, or `Task::Other` if it is not
+    /// Returns the metrics task of a quote gateway command, or `Task::Other` if the command is not
     /// supported.
     pub(crate) const fn of_command(command: u8) -> Task {
         let (mut rows, mut at) = (COMMANDS, 0);
@@ -279,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_at_most_one_command() {
+    fn command_numbers_are_unique() {
         for number in 0..=u8::MAX {
             let offered = COMMANDS.iter().filter(|row| row.number == number).count();
             let refused = NOT_OFFERED.iter().filter(|(refused, _)| *refused == number).count();

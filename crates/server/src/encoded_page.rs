@@ -7,7 +7,7 @@ use bytes::Bytes;
 use history::Encoded;
 use market::Candles;
 
-/// A page of candles encoded as repeated response elements, and each element's end offset.
+/// A page of candles encoded as repeated response elements, with the end offset of each element.
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedPage {
     bytes: Bytes,

@@ -1,5 +1,5 @@
-//! Service state: store totals, calendar expiry, operator warnings. `/status` returns it as JSON,
-//! `/metrics` as numbers.
+//! Service state: store totals, calendar expiry and operator warnings. `/status` returns the state
+//! as JSON, and `/metrics` as numbers.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,9 @@ pub(crate) struct Status {
     version: &'static str,
     started_at: Instant,
     uptime_s: u64,
-    /// The machine clock.
+    /// Time on the machine clock.
     now: Instant,
-    /// The market clock, which may differ from the machine clock.
+    /// Time on the market clock, which may differ from the machine clock.
     market_now: Instant,
     ready: bool,
     /// Resident memory of the process; null if the operating system does not report it.
@@ -34,7 +34,7 @@ pub(crate) struct Status {
     requests: RequestsStatus,
     store: StoreStatus,
     calendars: Vec<CalendarStatus>,
-    /// Open connections, by kind.
+    /// Number of open connections, by kind.
     connections: BTreeMap<&'static str, i64>,
     signed_in: usize,
     connections_max: usize,
@@ -101,14 +101,14 @@ struct TlsStatus {
     not_after: Instant,
 }
 
-/// Returns the end of the last day in a market's calendar.
+/// Returns the end of the last day that a market's calendar covers.
 pub(crate) fn calendar_end(market: Market, venues: &Venues) -> Timestamp {
     let venue = venues.of(market);
     let last = venue.calendar().valid_through();
     venue.zone().midnight(last.tomorrow().unwrap_or(last))
 }
 
-/// Returns warnings for the operator, as whole sentences.
+/// Returns warnings for the operator, each a whole sentence.
 pub(crate) fn warnings(site: &Site) -> Vec<String> {
     let mut warnings = Vec::new();
     for market in Market::ALL {
@@ -137,8 +137,8 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
     warnings
 }
 
-/// Returns the body of `/status`. It contains no paths or account names, because operators share
-/// it.
+/// Returns the body of `/status`. The body contains no paths or account names, because operators
+/// share it with others.
 pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     let (now, market_now) = (site.core.machine_now(), site.core.market_now().now());
     let totals = site.totals()?;

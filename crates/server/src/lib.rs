@@ -2,10 +2,10 @@
 //! numbers, JSON responses and HTTP statuses; the client in `chandler/src/remote` is their
 //! counterpart.
 //!
-//! Every request takes the same route on any transport (`route.rs`): it is parsed into
-//! a query, the query is admitted, its command answers it, and the answer is encoded. Start with
-//! `route.rs`, then `command/`, one type per command. `link/` is a long connection, `http/`
-//! contains the endpoints, `pages/` the web pages, `listen.rs` the listeners.
+//! Every request takes the same route on any transport (`route.rs`): the request is parsed into a
+//! query, the query is admitted, its command answers it, and the answer is encoded. Start with
+//! `route.rs`, then `command/`, which has one type per command. `link/` implements long
+//! connections, `http/` the endpoints, `pages/` the web pages, and `listen.rs` the listeners.
 
 mod accepted;
 mod backoff;

@@ -23,14 +23,14 @@ pub(crate) fn text(who: &Caller, core: &Core) -> Option<String> {
     is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.url())))
 }
 
-/// Returns the command that lifts an account's limits. It uses the account id, because a name may
-/// need quoting that a message could garble.
+/// Returns the command that lifts an account's limits. The command uses the account id, because a
+/// name may need quoting that a message could garble.
 fn command(account: AccountId, store: &StoreUrl) -> String {
     format!("chandler --store {} account set {} --unlimited", shell_word(&store_name(store)), account.0)
 }
 
 /// Returns the store's `--store` argument with an absolute path, because the command may be run in
-/// another directory than the server's.
+/// a directory other than the server's.
 pub(crate) fn store_name(store: &StoreUrl) -> String {
     match store.path() {
         Some(directory) => {
@@ -41,7 +41,7 @@ pub(crate) fn store_name(store: &StoreUrl) -> String {
     }
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word for a POSIX shell, if it needs quoting.
 fn shell_word(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

@@ -1,5 +1,5 @@
-//! The server's signed-in connections. They can be listed and closed, and unresponsive ones are
-//! evicted when an account reaches its limit.
+//! The server's signed-in connections. Connections can be listed and closed, and unresponsive
+//! connections are evicted when an account reaches its limit.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -13,17 +13,17 @@ use market::Timestamp;
 use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader};
 use crate::metrics;
 
-/// A connection that has not answered a ping for this long is evicted when another one needs its
-/// slot. This is shorter than the timeout for dead connections, so that a client that lost its
-/// network and reconnects is not locked out by its own old connections.
+/// Time without an answer to a ping after which a connection is evicted when another connection
+/// needs its slot. The time is shorter than the timeout for dead connections, so that a client that
+/// lost its network and reconnects is not locked out by its old connections.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
-/// Maximum number of connections that were superseded before they were registered. Each registers
-/// within milliseconds, or never.
+/// Maximum number of connections that were superseded before they were registered. Such a
+/// connection registers within milliseconds, or never.
 const TOO_EARLY_MAX: usize = 4_096;
 
-/// Uptime in milliseconds (at least 1) at which the last unanswered ping was sent, or 0 if there is
-/// none.
+/// Uptime in milliseconds (at least 1) at which the last unanswered ping was sent, or 0 if no ping
+/// is unanswered.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse(AtomicU64);
 
@@ -62,7 +62,7 @@ pub(crate) struct Links {
 
 #[derive(Debug)]
 struct Slot {
-    /// Counts against the account's limit while it exists.
+    /// Counts against the account's connection limit while it exists.
     connection: Arc<Connection>,
     /// Whether other nodes were notified that the connection does not answer pings.
     is_silent: bool,
@@ -141,14 +141,15 @@ impl Links {
         self.lock().get(&id).map(|slot| slot.info)
     }
 
-    /// Returns a connection's mailbox, or `None` if it is not signed in.
+    /// Returns a connection's mailbox, or `None` if the connection is not signed in.
     pub(crate) fn mailbox(&self, id: ConnectionId) -> Option<Mailbox> {
         self.lock().get(&id).map(|slot| slot.mailbox.clone())
     }
 
-    /// Closes a connection and releases its slot. Returns whether it was open.
+    /// Closes a connection and releases its slot. Returns whether the connection was open.
     pub(crate) fn close(&self, id: ConnectionId, by: ClosedBy) -> bool {
-        // A separate statement, so that the lock is released before the slot is dropped.
+        // Removing the slot is a separate statement, so that the lock is released before the slot
+        // is dropped.
         let slot = self.lock().remove(&id);
         slot.is_some_and(|slot| {
             slot.mailbox.close(Kick::Closed(by));
@@ -156,7 +157,7 @@ impl Links {
         })
     }
 
-    /// Signs a connection in and assigns a slot. Holds the lock, so that a client that reconnects
+    /// Signs a connection in and assigns a slot. The lock is held, so that a client that reconnects
     /// twice concurrently keeps only one connection. If all slots are taken, unresponsive
     /// connections are evicted first.
     pub(crate) fn sign_in(
@@ -177,8 +178,9 @@ impl Links {
         Ok(self.slot(&mut all, (transport, address), moment, signed))
     }
 
-    /// Like `sign_in`, for a database that stores the slots of all nodes and serializes sign-ins by
-    /// account. Runs without the lock, so that sign-ins do not block each other.
+    /// Like [`sign_in`](Self::sign_in), for a database that stores the slots of all nodes and
+    /// serializes sign-ins by account. The lock is not held, so that sign-ins do not block each
+    /// other.
     pub(crate) fn sign_in_among_all(
         &self,
         present: Option<ConnectionId>,
@@ -212,7 +214,7 @@ impl Links {
             }
         }
         if too_early.len() > TOO_EARLY_MAX {
-            // Connections that have closed meanwhile never register.
+            // Connections that have closed in the meantime never register.
             too_early.clear();
         }
         let id = connection.id();
@@ -231,8 +233,8 @@ impl Links {
         (SignedIn { who: caller, id, session, lineage, slots }, reader, pulse)
     }
 
-    /// Returns connections that stopped or resumed answering pings since the last report, because
-    /// other nodes may need their slots.
+    /// Returns the connections that stopped or resumed answering pings since the last report, each
+    /// with whether it is silent now. Other nodes may need their slots.
     pub(crate) fn changed_silence(&self, uptime: Duration) -> Vec<(ConnectionId, bool)> {
         let all = self.lock();
         let changed = all.iter().filter_map(|(id, slot)| {
@@ -271,11 +273,11 @@ impl Links {
     /// Releases the slot of a closed connection.
     pub(crate) fn leave(&self, id: ConnectionId) {
         let slot = self.lock().remove(&id);
-        // Dropped after the lock is released, so that other threads do not wait for it.
+        // The slot is dropped after the lock is released, so that other threads do not wait for it.
         drop(slot);
     }
 
-    /// Evicts connections with an overdue ping. Returns whether there were any.
+    /// Evicts connections with an overdue ping. Returns whether any were evicted.
     pub(crate) fn give_up_overdue(&self, uptime: Duration) -> bool {
         give_up_overdue(&mut self.lock(), uptime)
     }

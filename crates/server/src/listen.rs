@@ -1,4 +1,5 @@
-//! The listeners: accept connections, limit how many are open, and shut down gracefully.
+//! The listeners, which accept connections, limit the number of open connections, and shut down
+//! gracefully.
 
 use std::future::Future;
 use std::io;
@@ -34,14 +35,15 @@ use crate::{http, intake};
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failed accept, for example when the process has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Maximum number of connections to the internal listener. They are counted separately, so that a
+/// Maximum number of connections to the internal listener. They have a separate limit, so that a
 /// server without free connection slots can still be monitored.
 const WATCHERS_MAX: usize = 64;
-/// One account may hold a quarter of all connections over HTTP, and at least eight.
+/// One account may hold at most `1 / EACH_OF_ALL` of all connections over HTTP, but always at least
+/// `EACH_MIN`.
 const EACH_OF_ALL: usize = 4;
 const EACH_MIN: usize = 8;
-/// Maximum unsent bytes that the operating system buffers per connection. The remaining bytes wait
-/// in this process, where they are charged to their account or address.
+/// Maximum number of unsent bytes that the operating system buffers per connection. Further bytes
+/// wait in this process, where they are charged to their account or address.
 #[cfg(target_os = "linux")]
 const UNSENT_BY_SYSTEM_MAX: u32 = 128 << 10;
 
@@ -78,13 +80,13 @@ pub struct Server {
     jobs: Vec<Job>,
 }
 
-/// Triggers a certificate reload.
+/// Handle that triggers a certificate reload.
 #[derive(Clone, Debug)]
 pub struct Reloader(Option<Arc<Tls>>);
 
 impl Reloader {
-    /// Reloads the certificate. Returns false if the server has none. Open connections continue
-    /// with the old certificate.
+    /// Reloads the certificate. Returns false if the server has no certificate. Open connections
+    /// continue with the old certificate.
     pub fn reload(&self) -> bool {
         self.0.as_ref().map(|tls| tls.reload()).is_some()
     }
@@ -159,8 +161,8 @@ impl Server {
         site.http_slots = ConnectionLimits::new(CONNECTIONS_EACH.min(each_max), 0);
         site.exposure = settings.exposure();
         site.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
-        // A public URL without TLS and without a trusted proxy implies a proxy that cannot be
-        // recognized.
+        // A public URL without TLS and without a trusted proxy implies an unknown proxy, whose
+        // requests cannot be recognized.
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
         // With an internal listener for metrics, requests to the public listeners need not be
         // treated as local.
@@ -219,10 +221,11 @@ impl Server {
         let tasks = TaskTracker::new();
         let context =
             ListenerContext { site: site.clone(), hub, shutdown, tasks: tasks.clone(), trusted, places };
-        // The internal listener ends after the last connection, the others before it.
+        // The internal listener is stopped after the last connection has ended; the other listeners
+        // are stopped before.
         let (mut watchers, mut listeners) = (JoinSet::new(), JoinSet::new());
-        // Connections to the internal listener ignore the signal, so that monitoring can observe
-        // the shutdown.
+        // Connections to the internal listener ignore the shutdown signal, so that monitoring can
+        // observe the shutdown.
         let (_stays_open, never) = watch::channel(false);
         if let Some(listener) = internal {
             watchers.spawn(ListenerContext { shutdown: never, ..context.clone() }.accept_watchers(listener));
@@ -273,7 +276,8 @@ impl ListenerContext {
                     let stream = tls.greet(stream, &accepted.site.core.metrics).await;
                     drop(shaking);
                     if let Some(stream) = stream {
-                        // Boxed, so that the task does not keep the size of the handshake future.
+                        // The future is boxed, so that the task does not keep the size of the
+                        // handshake future.
                         Box::pin(http::serve(stream, accepted)).await;
                     }
                 }),
@@ -281,14 +285,14 @@ impl ListenerContext {
         }
     }
 
-    /// Accepts connections to the internal listener. They are dropped with this future, without a
-    /// graceful shutdown.
+    /// Accepts connections to the internal listener. Its connections are dropped with this future,
+    /// without a graceful shutdown.
     async fn accept_watchers(self, listener: TcpListener) {
         let places = Arc::new(Semaphore::new(WATCHERS_MAX));
         let mut connections = JoinSet::new();
         loop {
             let (stream, peer, place) = accept(&listener, &places).await;
-            // Removes finished connections, so that the set never exceeds the number of slots.
+            // Finished connections are removed, so that the set never exceeds the number of slots.
             while connections.try_join_next().is_some() {}
             let accepted =
                 Accepted { listener_kind: ListenerKind::Internal, ..self.enter(peer, place, None) };
@@ -329,8 +333,8 @@ impl ListenerContext {
     }
 }
 
-/// Registers this node with the others before it serves, if the database is shared. A node that
-/// cannot write its heartbeat does not start.
+/// Registers this node with the other nodes before it serves, if the database is shared. Returns an
+/// error if the heartbeat cannot be written, in which case the node does not start.
 async fn join(core: &Arc<Core>) -> Result<(), access::AccessError> {
     if core.access.is_shared() {
         let core = core.clone();
@@ -353,8 +357,8 @@ async fn leave(core: &Arc<Core>) {
 }
 
 /// Accepts the next connection and waits for a free slot; further clients wait in the system's
-/// queue. The slot is acquired after the accept, so that an idle listener holds none. Dropping this
-/// future may drop an accepted connection.
+/// queue. The slot is acquired after the accept, so that an idle listener holds no slot. Dropping
+/// this future may drop an accepted connection.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -365,7 +369,7 @@ async fn accept(
                 let Ok(place) = places.clone().acquire_owned().await else {
                     return std::future::pending().await;
                 };
-                // A response is one write, so Nagle's algorithm would only delay it.
+                // A response is sent in one write, so Nagle's algorithm would only delay it.
                 stream.set_nodelay(true).ok();
                 bound_unsent(&stream);
                 return (stream, peer, place);
@@ -385,6 +389,6 @@ fn bound_unsent(stream: &TcpStream) {
     socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BY_SYSTEM_MAX).ok();
 }
 
-/// Other systems do not have this socket option.
+/// Does nothing, because other systems do not have this socket option.
 #[cfg(not(target_os = "linux"))]
 fn bound_unsent(_: &TcpStream) {}

@@ -1,13 +1,13 @@
-//! Detects whether a request comes from this machine, and from which of its users. Local requests
-//! need no credentials for metrics and for the demo pages.
+//! Detects whether a request comes from this machine, and from which user of the machine. Local
+//! requests need no credentials for metrics and for the demo pages.
 //!
 //! A proxy on this machine forwards requests from remote clients, which must not be treated as
-//! local. A request is therefore not local if a proxy may have forwarded it: if it has a header
-//! that proxies add, if it is HTTP/1.0, which proxies use by default, or if its host is not this
-//! machine. The last check also excludes web pages whose host name was pointed here (DNS
-//! rebinding). A proxy that uses HTTP/1.1, adds no header and names this machine as the host is
-//! indistinguishable from a local program; [`Site::nobody_is_local`] covers the settings that imply
-//! one.
+//! local. A request is therefore not local if a proxy may have forwarded it: if the request has a
+//! header that proxies add, if it is HTTP/1.0, which proxies use by default, or if its host is not
+//! this machine. The last check also excludes web pages whose host name was pointed at this machine
+//! (DNS rebinding). A proxy that uses HTTP/1.1, adds no header and names this machine as the host
+//! is indistinguishable from a local program; [`Site::nobody_is_local`] covers the settings that
+//! imply such a proxy.
 //!
 //! [`Site::nobody_is_local`]: crate::kit::Site::nobody_is_local
 
@@ -43,7 +43,7 @@ const FORWARDING: [&str; 19] = [
     "proxy-client-ip",
     "wl-proxy-client-ip",
 ];
-/// Prefixes of further forwarding headers.
+/// Prefixes of further headers that proxies add.
 const FORWARDING_FAMILIES: [&str; 3] = ["x-forwarded", "x-original-forwarded", "cf-"];
 
 pub(crate) fn is_local(accepted: &Accepted, version: Version, headers: &HeaderMap) -> bool {
@@ -100,7 +100,7 @@ impl SignInLinks {
         self.site.has_sign_in_links
     }
 
-    /// Returns the account of this machine's user, and creates it if it does not exist.
+    /// Returns the account of this machine's user. Creates the account if it does not exist.
     pub fn local_account(&self) -> Result<Account, AccessError> {
         self.site.core.access.local_account(&Actor::Operator, self.site.core.machine_now())
     }
@@ -120,15 +120,16 @@ impl SignInLinks {
 
 /// Returns whether the other end of a loopback connection is known to belong to another user than
 /// this process. Linux lists every socket with its owner. Other systems have no such list that is
-/// readable without privileges, so users cannot be distinguished there. Root may act as any user, and a server run by root cannot know for whom it was started,
-/// so neither is treated as another user.
+/// readable without privileges, so users cannot be distinguished there. Root may act as any user,
+/// and a server run by root cannot know for whom it was started, so neither is treated as another
+/// user.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_of_another_user(peer: SocketAddr, reached: SocketAddr) -> bool {
     use std::fs::File;
     use std::io::Read;
     use std::os::unix::fs::MetadataExt;
 
-    /// Maximum number of bytes read, enough for a hundred thousand connections.
+    /// Maximum number of bytes read from the table, enough for a hundred thousand connections.
     const TABLE_MAX: u64 = 32 << 20;
     let Ok(own) = std::fs::metadata("/proc/self").map(|process| process.uid()) else { return false };
     let path = if peer.ip().to_canonical().is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
@@ -143,7 +144,8 @@ pub(crate) fn is_of_another_user(_: SocketAddr, _: SocketAddr) -> bool {
     false
 }
 
-/// Returns the owner of the open connection between two addresses in the kernel's socket table.
+/// Returns the user id that owns the open connection between two addresses in the kernel's socket
+/// table, or `None` if the table does not list it.
 #[cfg(any(target_os = "linux", test))]
 fn owner_of(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
     const OPEN: &str = "01";
@@ -158,7 +160,7 @@ fn owner_of(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
         .and_then(|(_, _, _, owner)| owner?.parse().ok())
 }
 
-/// Formats an address as in the kernel's table: hexadecimal words in machine byte order, a colon
+/// Formats an address as in the kernel's table: hexadecimal words in machine byte order, a colon,
 /// and the port.
 #[cfg(any(target_os = "linux", test))]
 fn written(address: SocketAddr) -> String {

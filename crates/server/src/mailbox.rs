@@ -1,10 +1,9 @@
-//! The mailbox of a signed-in connection: a queue of pushes to its client, and requests to close
-//! it. Any thread can put an item without blocking; the connection's task takes items as fast as
-//! its client reads.
+//! The mailbox of a signed-in connection: a queue of pushes to the client, and requests to close
+//! the connection. Any thread can put an item without blocking; the connection's task takes items
+//! as fast as the client reads.
 //!
-//! Order changes and quotes have a queue each. A newer quote replaces a waiting one of the same
-//! security and session; no other push is dropped. If the client reads too slowly and a queue is
-//! full, the connection is closed; the client reconnects and requests the data it missed.
+//! No push is dropped. If the client reads too slowly and the mailbox is full, the connection is
+//! closed; the client then reconnects and requests the data that it missed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,9 +16,10 @@ use wire::quote::Command;
 
 use crate::quote_push;
 
-/// Maximum number of queued pushes: two for everything that a client may subscribe to.
+/// Maximum number of queued pushes, which is two for every topic that a client may subscribe to.
 const PUSHES_MAX: usize = 4_096;
-/// Maximum total bytes of queued bodies: 256 per push, more than a quote or an order change needs.
+/// Maximum total size of queued bodies in bytes. This is 256 bytes per push, more than a quote or
+/// an order change needs.
 const BYTES_MAX: usize = 1 << 20;
 /// Maximum number of subscriptions: 500 securities with four topics each (quote, depth, brokers,
 /// trades).
@@ -35,7 +35,8 @@ const _: () = assert!(BYTES_MAX / PUSHES_MAX >= 256);
 pub(crate) enum Kick {
     /// The client has reconnected on another connection.
     Superseded,
-    /// Evicted because another connection needs the slot, and this one has not answered its ping.
+    /// Evicted because another connection needs the slot, and this connection has not answered its
+    /// ping.
     Silent,
     Closed(ClosedBy),
     /// The client reads more slowly than pushes arrive: this many are queued.
@@ -72,8 +73,8 @@ pub(crate) enum PushError {
 #[derive(Clone, Debug)]
 pub(crate) struct Mailbox(Arc<Mutex<State>>);
 
-/// The receiving half, owned by the connection. After it is dropped, senders get
-/// [`PushError::Gone`].
+/// The receiving half of a mailbox, owned by the connection. After the reader is dropped, senders
+/// get [`PushError::Gone`].
 #[derive(Debug)]
 pub(crate) struct MailboxReader(Arc<Mutex<State>>);
 
@@ -81,7 +82,7 @@ pub(crate) struct MailboxReader(Arc<Mutex<State>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mail {
     Nothing,
-    /// Queued pushes, with their total bytes.
+    /// Queued pushes, with their total size in bytes.
     Pushes {
         bytes: usize,
     },
@@ -90,8 +91,8 @@ pub(crate) enum Mail {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Allocated for the first push and freed with the last one, because most mailboxes are empty
-    /// most of the time.
+    /// Queued pushes. Allocated for the first push and freed with the last push, because most
+    /// mailboxes are empty most of the time.
     queue: Option<Box<Queue>>,
     /// Allocated for the first quote. Kept afterwards, because the tag of a quote depends on the
     /// quotes before it.
@@ -99,7 +100,7 @@ struct State {
     kick: Option<Kick>,
     /// Whether further pushes are refused.
     is_shut: bool,
-    /// Waker of the connection's task, if it has polled and was not woken since.
+    /// Waker of the connection's task. `None` if the task has not polled since it was last woken.
     waker: Option<Waker>,
 }
 
@@ -120,7 +121,7 @@ impl Mailbox {
         (Mailbox(state.clone()), MailboxReader(state))
     }
 
-    /// Queues a push. `Ok` means that it will be sent, unless the client disconnects or the
+    /// Queues a push. `Ok` means that the push will be sent, unless the client disconnects or the
     /// connection is closed first.
     pub(crate) fn put(&self, push: Push) -> Result<(), PushError> {
         let mut state = lock(&self.0);
@@ -175,7 +176,7 @@ impl Mailbox {
         state.is_shut || state.kick.is_some()
     }
 
-    /// Closes the connection. Only the first reason is used.
+    /// Closes the connection. Later calls do not change the reason.
     pub(crate) fn close(&self, kick: Kick) {
         let state = lock(&self.0);
         if state.kick.is_none() {
@@ -185,7 +186,8 @@ impl Mailbox {
 }
 
 impl MailboxReader {
-    /// Returns the current state, and registers the task of `cx` to be woken when it changes.
+    /// Returns the current state, and registers the task of `cx` to be woken when the state
+    /// changes.
     pub(crate) fn look(&self, cx: &Context<'_>) -> Mail {
         let mut state = lock(&self.0);
         if let Some(kick) = state.kick {
@@ -202,7 +204,7 @@ impl MailboxReader {
         }
     }
 
-    /// Takes the oldest order change, or the oldest quote if there is none.
+    /// Takes the oldest push, or returns `None` if the mailbox is empty.
     pub(crate) fn take(&self) -> Option<Push> {
         let mut state = lock(&self.0);
         if let Some(queue) = &mut state.queue {
@@ -262,7 +264,8 @@ impl From<Outgoing> for Push {
 impl Queue {
     fn put(&mut self, push: Push) -> Result<(), Full> {
         let (count, bytes) = (self.pushes.len(), self.bytes + push.body.len());
-        // A single push always fits, because one large push does not mean that the reader is slow.
+        // A single push is always accepted, because one large push does not mean that the reader is
+        // slow.
         if count > 0 && (count >= PUSHES_MAX || bytes > BYTES_MAX) {
             return Err(Full { waiting: count });
         }

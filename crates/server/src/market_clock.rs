@@ -9,7 +9,7 @@ use market::Timestamp;
 /// A shared market clock. Its [`AsOf`] also determines which stored data is visible.
 pub type MarketClock = Arc<dyn MarketTime>;
 
-/// A market clock. A closure that returns the time is a clock that cannot be moved.
+/// A source of market time. A closure that returns the time is a clock that cannot be moved.
 pub trait MarketTime: Send + Sync {
     fn as_of(&self) -> AsOf;
 
@@ -17,7 +17,8 @@ pub trait MarketTime: Send + Sync {
         ClockSpeed::Machine
     }
 
-    /// Moves a stopped clock forward.
+    /// Moves a stopped clock forward. Returns an error if the clock is not stopped or `to` is in
+    /// the past.
     fn step_to(&self, _to: Timestamp) -> Result<(), CannotStep> {
         Err(CannotStep::NotStanding)
     }
@@ -29,15 +30,15 @@ impl<F: Fn() -> AsOf + Send + Sync> MarketTime for F {
     }
 }
 
-/// Speed of a clock.
+/// How a market clock advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockSpeed {
     /// Follows the machine's clock.
     Machine,
-    /// Stopped; the time changes only when the clock is moved.
+    /// Stopped: the time changes only when the clock is moved.
     Standing,
-    /// Runs from the time to which it was set. `thousandths` is the speed: 1,000 is one market
-    /// second per second, 60,000 is one market minute per second.
+    /// Runs from the time to which it was set. `thousandths` is the speed in thousandths of market
+    /// seconds per second: 1,000 is real time, and 60,000 is one market minute per second.
     Running { thousandths: u64 },
 }
 

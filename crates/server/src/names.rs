@@ -8,7 +8,8 @@ use store::{Reader, Security, Store, StoreError};
 
 use crate::caller::Language;
 
-/// Returns a security's name in `language`, or else in any other language.
+/// Returns a security's name in `language`, or else in any other language. Returns `None` if the
+/// security has no name.
 pub(crate) fn name_in(security: &Security, language: Language) -> Option<&str> {
     let Security { name_en, name_cn, name_hk, .. } = security;
     let order = match language {
@@ -58,8 +59,8 @@ impl Names {
         Ok(Names { known, has_tickers: true })
     }
 
-    /// Disables the ticker fallback, for the command line, which shows no name or a description
-    /// instead.
+    /// Disables the ticker fallback, for the command line, which shows a description or nothing
+    /// instead of a missing name.
     pub(crate) fn without_tickers(self) -> Names {
         Names { has_tickers: false, ..self }
     }
@@ -75,8 +76,8 @@ impl SecurityLookup {
         SecurityLookup { store, reader: Mutex::default() }
     }
 
-    /// Returns the stored security, or `None` if the lookup fails, so that the push is sent without
-    /// a name.
+    /// Returns the stored security. Returns `None` if the security is unknown or the lookup fails,
+    /// so that the push is sent without a name.
     pub(crate) fn security(&self, symbol: &Symbol) -> Option<Security> {
         let mut state = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let look = |state: &mut Option<Reader>| {

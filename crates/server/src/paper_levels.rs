@@ -1,6 +1,6 @@
-//! Levels earned by paper trading. Accounts are tallied once per market day, by a job
-//! (`jobs/paper_accounts.rs`) or, if a level is requested before the job has run, immediately
-//! (`Core::tally`).
+//! Levels earned by paper trading. Accounts are tallied once per market day by a job
+//! (`jobs/paper_accounts.rs`). If a level is requested before the job has run, the account is
+//! tallied immediately (`Core::tally`).
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ pub(crate) struct PaperLevels {
 }
 
 impl PaperLevels {
-    /// Schedules a tally. Call it after the market clock was moved, or an account's journal was
-    /// truncated.
+    /// Schedules a tally. Must be called after the market clock was moved or an account's journal
+    /// was truncated.
     pub(crate) fn tally_soon(&self) {
         self.due.notify_one();
     }

@@ -10,7 +10,7 @@ pub(crate) const FULL: u16 = 1_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Preference<'a> {
     pub(crate) value: &'a str,
-    /// Weight in thousandths, or `None` if it cannot be parsed.
+    /// Weight in thousandths, or `None` if the weight cannot be parsed.
     pub(crate) weight: Option<u16>,
     /// Whether there are parameters besides the weight.
     pub(crate) has_parameters: bool,
@@ -30,13 +30,13 @@ pub(crate) fn preferences<'a>(lines: impl Iterator<Item = &'a str>) -> impl Iter
     })
 }
 
-/// Returns the value of a parameter if it is the weight.
+/// Returns the weight as text, or `None` if the parameter is not a weight.
 fn weight(parameter: &str) -> Option<&str> {
     let (name, text) = parameter.split_once('=')?;
     name.trim().eq_ignore_ascii_case("q").then(|| text.trim())
 }
 
-/// Parses a number from 0 to 1 with at most three decimals.
+/// Parses a number from 0 to 1 with at most three decimals, and returns it in thousandths.
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     if decimals.len() > 3 || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {

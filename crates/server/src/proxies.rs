@@ -1,6 +1,6 @@
 //! Determines the client behind a proxy. `X-Forwarded-For` and `Forwarded` are trusted only from
-//! configured proxies, and only the hops that those added: everything before the first untrusted
-//! hop may be forged by the client.
+//! configured proxies, and only the hops that these proxies added. All hops before the first
+//! untrusted hop may be forged by the client.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -10,9 +10,9 @@ use hyper::header::{FORWARDED, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// Maximum number of hops parsed; no deployment has that many proxies in a row.
+/// Maximum number of hops parsed. No deployment has that many proxies in a row.
 const HOPS_MAX: usize = 16;
-/// Maximum length of a hop: longer than an IPv6 address with brackets and a port.
+/// Maximum length of a hop in bytes, which is longer than an IPv6 address with brackets and a port.
 const HOP_MAX: usize = 64;
 
 /// A proxy, or a network of proxies: `10.0.0.7`, `10.1.0.0/16`, `fd00::/8`.
@@ -81,12 +81,12 @@ pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &Heade
     }
     let hops = |name: HeaderName, read: fn(&str) -> Option<SocketAddr>| {
         let mut lines = headers.get_all(name).iter().rev().peekable();
-        // A missing header is ignored; an invalid one makes the whole claim invalid.
+        // A missing header is ignored. An invalid header makes the whole claim invalid.
         lines.peek()?;
         let hops = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));
         Some(last_stranger(hops.map(read), is_trusted))
     };
-    // A proxy writes one of the two headers, and may forward the other unchanged from the client.
+    // A proxy writes one of the two headers, and may forward the client's other header unchanged.
     let found = match (hops(X_FORWARDED_FOR, hop), hops(FORWARDED, forwarded_hop)) {
         (Some(one), Some(other)) => one.filter(|one| other.is_some_and(|other| one.ip() == other.ip())),
         (one, other) => one.or(other).flatten(),
@@ -94,7 +94,8 @@ pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &Heade
     found.unwrap_or(peer)
 }
 
-/// Returns the nearest untrusted hop or, if all are trusted, the farthest one.
+/// Returns the nearest untrusted hop, or the farthest hop if all are trusted. Returns `None` if
+/// there are no hops, too many hops, or a hop cannot be parsed.
 fn last_stranger(
     hops: impl Iterator<Item = Option<SocketAddr>>,
     is_trusted: impl Fn(IpAddr) -> bool,
@@ -111,7 +112,7 @@ fn last_stranger(
 }
 
 /// Parses an address with an optional port, which defaults to 0. Only an IPv6 address may have
-/// brackets, and with a port it must.
+/// brackets, and it must have them if there is a port.
 fn hop(text: &str) -> Option<SocketAddr> {
     let text = text.trim();
     if text.len() > HOP_MAX {
@@ -150,7 +151,7 @@ mod tests {
         text.split(' ').filter(|text| !text.is_empty()).map(|text| text.parse().unwrap()).collect()
     }
 
-    /// Checks the client of a request from the peer 10.0.0.1. Each line is a header.
+    /// Checks the client of a request from the peer 10.0.0.1. Each element of `lines` is a header.
     #[track_caller]
     fn check(trusted: &str, lines: &[(&str, &str)], expected: &str) {
         let mut headers = HeaderMap::new();

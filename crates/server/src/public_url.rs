@@ -1,4 +1,5 @@
-//! The host in generated links: that of the configured public URL or, without one, of the request.
+//! The host in generated links: the host of the configured public URL or, if none is configured,
+//! the host of the request.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -6,7 +7,7 @@ use std::str::FromStr;
 
 use hyper::http::uri::Authority;
 
-/// The configured URL at which users and clients reach the service, which may be that of a proxy
+/// The configured URL at which users and clients reach the service. It may be the URL of a proxy
 /// with another name and TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
@@ -31,8 +32,8 @@ impl PublicUrl {
         self.0.starts_with("https://")
     }
 
-    /// Returns host and port, and the path under which a proxy serves the service, or an empty
-    /// path.
+    /// Returns the host with its port, and the path under which a proxy serves the service. The
+    /// path is empty if there is none.
     pub(crate) fn parts(&self) -> (&str, &str) {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
         rest.split_at(rest.find('/').unwrap_or(rest.len()))
@@ -69,7 +70,7 @@ impl FromStr for PublicUrl {
         if !is_name || !(port.is_empty() || port.starts_with(':')) {
             return Err(wrong());
         }
-        // Clients that cannot parse the port use the default one, on which another service may
+        // Clients that cannot parse the port use the default port, on which another service may
         // listen.
         if !port.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
             return Err(ParsePublicUrlError::Port(shown()));
@@ -85,8 +86,8 @@ const HOST_MAX: usize = 255;
 /// service, otherwise the connection's local address.
 ///
 /// A request's `Host` header is controlled by the client, and echoing it could send users to
-/// another site. It is used only if it belongs to this service: a loopback name, the address that
-/// accepted the connection, or a name in the certificate.
+/// another site. The header is used only if it belongs to this service: a loopback name, the
+/// address that accepted the connection, or a name in the certificate.
 pub(crate) fn own_host(requested: Option<&str>, reached: SocketAddr, certified: &[String]) -> String {
     match requested.filter(|host| is_own(host, reached, certified)) {
         Some(host) => host.to_owned(),
@@ -107,7 +108,8 @@ fn is_own(host: &str, reached: SocketAddr, certified: &[String]) -> bool {
     certified.iter().any(|ours| is_name_of(name, ours))
 }
 
-/// Returns the host name without brackets, and the port.
+/// Returns the host name without brackets, and the port if present. Returns `None` if the text is
+/// not a host.
 fn split(host: &str) -> Option<(&str, Option<u16>)> {
     if host.is_empty() || host.len() > HOST_MAX {
         return None;

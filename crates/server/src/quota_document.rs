@@ -1,4 +1,4 @@
-//! An account's quota as JSON, the same over HTTP and on the command line.
+//! An account's quota as JSON, in the same format over HTTP and on the command line.
 
 use access::{Account, Quota, Reason, Right, Source, Standing};
 use market::{Market, Timestamp, Zone};
@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::kit::doc;
 use crate::written::{Day, Instant};
 
-/// Maximum number of securities listed in one response. Their total number is always included.
+/// Maximum number of securities listed in one response. The total number of securities is always
+/// included.
 const SECURITIES_MAX: usize = 10_000;
 
 /// Returns an account's monthly quota, for `GET /v1/quota` and `chandler quota`. Times are in Hong
@@ -32,7 +33,7 @@ pub(crate) struct QuotaDocument {
     remaining: u32,
     level: QuotaLevel,
     next_trading_day: Day,
-    /// Change known to take effect on the next trading day; null if there is none.
+    /// Change known to take effect on the next trading day; null if no change is known.
     next_change: Option<QuotaChange>,
     /// Date in Hong Kong on which the quota is reset.
     resets: Day,
@@ -48,10 +49,10 @@ pub(crate) struct QuotaDocument {
 struct QuotaLevel {
     /// Level number, 1 to 6.
     number: u32,
-    /// Whether an operator has set the level, as opposed to an earned level.
+    /// Whether an operator has set the level; false if the level was earned.
     #[serde(rename = "override")]
     is_override: bool,
-    /// Whether the limit is set for the account, as opposed to the limit of its level.
+    /// Whether the limit is set for the account; false if the limit is that of its level.
     own_quota: bool,
     reason: String,
     because: LevelReason,
@@ -65,20 +66,20 @@ struct QuotaLevel {
 struct Assets {
     /// Assets in HKD, truncated to two decimals.
     hkd: String,
-    /// The amount in HKD, if it comes from the paper account; absent otherwise.
+    /// The amount in HKD, present only if it comes from the paper account.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper_hkd: Option<String>,
-    /// Date of the amount.
+    /// Date to which the amount applies.
     day: Day,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct MonthOrders {
     count: u64,
-    /// The number of orders, if they come from the paper account; absent otherwise.
+    /// The number of orders, present only if they come from the paper account.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper: Option<u64>,
-    /// Month, YYYY-MM.
+    /// Month in which the orders are counted, YYYY-MM.
     month: String,
 }
 
@@ -86,11 +87,11 @@ struct MonthOrders {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum LevelReason {
-    /// Base level: no higher level is earned.
+    /// Base level, because no higher level is earned.
     Opened,
     Assets {
         hkd: String,
-        /// The amount in HKD, if it comes from the paper account; absent otherwise.
+        /// The amount in HKD, present only if it comes from the paper account.
         #[serde(skip_serializing_if = "Option::is_none")]
         paper_hkd: Option<String>,
         day: Day,
@@ -99,7 +100,7 @@ enum LevelReason {
     },
     Orders {
         count: u64,
-        /// The number of orders, if they come from the paper account; absent otherwise.
+        /// The number of orders, present only if they come from the paper account.
         #[serde(skip_serializing_if = "Option::is_none")]
         paper: Option<u64>,
         month: String,
@@ -228,7 +229,7 @@ fn paper_orders(orders: &access::MonthOrders) -> Option<u64> {
     (orders.source == Source::Paper && orders.count > 0).then_some(orders.count)
 }
 
-/// Returns all packages, with whether each is granted and for which period.
+/// Returns all packages, each with whether it is granted and for which period.
 pub(crate) fn rights(account: &Account, now: Timestamp) -> Vec<RightDocument> {
     let described = |right: Right| {
         let validity = account.rights.validity(right);

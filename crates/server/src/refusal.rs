@@ -53,7 +53,7 @@ pub(crate) enum Refusal {
     TimedOut,
     /// The database is unreachable, and the request needs it. Nothing was charged.
     Away(String),
-    /// The database's disk is full, and the request has to write. Nothing was changed or charged.
+    /// The database's disk is full, and the request needs to write. Nothing was changed or charged.
     DiskFull,
     /// Not an error: the request must be retried on a thread that may block. Never sent to a
     /// client.
@@ -83,7 +83,7 @@ impl Refusal {
                 (Status::BadRequest, code::RATE)
             }
             Refusal::Unauthenticated | Refusal::Revoked => (Status::Unauthenticated, code::UNAUTHENTICATED),
-            // Defined by the protocol: a body that decodes but is invalid is a server error.
+            // The protocol defines that a body that decodes but is invalid is a server error.
             Refusal::BadQuery(_) => (Status::ServerError, code::INVALID),
             Refusal::NoQuotes(_) => (Status::ServerError, code::NO_QUOTES),
             Refusal::NoAccess(_) => (Status::ServerError, code::NO_ACCESS),
@@ -117,8 +117,8 @@ impl Refusal {
         }
     }
 
-    /// Returns whether the refusal is due to a limit that an operator can lift: the account's rate,
-    /// quota or floors.
+    /// Returns whether the refusal is due to a limit that an operator can lift, which is the
+    /// account's rate, quota or floors.
     pub(crate) fn is_limit(&self) -> bool {
         match self {
             Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } | Refusal::QuotaSpent(_) => true,
@@ -141,7 +141,7 @@ impl Refusal {
         }
     }
 
-    /// Appends to the text of a limit refusal. Other refusals are unchanged.
+    /// Appends `more` to the text of a limit refusal. Other refusals are unchanged.
     pub(crate) fn followed_by(self, more: &str) -> Refusal {
         match self {
             Refusal::TooFast { text, retry_after } => Refusal::TooFast { text: text + more, retry_after },
@@ -154,7 +154,7 @@ impl Refusal {
         }
     }
 
-    /// Returns whether the refusal counts toward the caller's backoff. Server errors do not.
+    /// Returns whether the refusal counts toward the caller's backoff. Server errors do not count.
     pub(crate) fn is_held_against_them(&self) -> bool {
         !matches!(
             self,
@@ -183,7 +183,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the refusal while the database is unreachable.
+    /// Returns the refusal for requests while the database is unreachable.
     pub(crate) fn away() -> Refusal {
         Refusal::Away(AWAY.to_owned())
     }

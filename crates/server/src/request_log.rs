@@ -1,8 +1,9 @@
 //! Writes one log line per request: the task, account, outcome and duration. HTTP requests are
-//! logged at `info`. Long connections send tens of thousands of requests per second, and a line
-//! each would be a noticeable part of their cost, so they are logged at `debug`. So are monitoring
-//! requests, which arrive every few seconds. No line contains a query string, a token, a symbol or
-//! a name. The path is the route's pattern; only an unknown path is logged as sent.
+//! logged at `info`. Requests on long connections are logged at `debug`, because there are tens of
+//! thousands per second and a line would be a noticeable part of their cost. Monitoring requests,
+//! which arrive every few seconds, are logged at `debug` too. No line contains a query string, a
+//! token, a symbol or a name. The path is the route's pattern; only an unknown path is logged as
+//! sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::metrics::{Agent, CliCommand, Metrics, Outcome, Task, TransportLabel};
 
-/// Target of these lines, for log filters.
+/// Tracing target of the request lines, for log filters.
 const TARGET: &str = "requests";
 
 /// Result of a request.
@@ -33,7 +34,7 @@ impl RequestEnd {
         RequestEnd::by(Instant::now(), since, outcome)
     }
 
-    /// Like `at`, with a time that the caller has just read.
+    /// Like [`at`](Self::at), with an end time that the caller has just read.
     pub(crate) fn by(now: Instant, since: Instant, outcome: Outcome) -> RequestEnd {
         RequestEnd {
             outcome,
@@ -60,7 +61,8 @@ impl RequestEnd {
     }
 }
 
-/// `tracing` fixes a line's level at compile time, so each level needs a separate call.
+/// Writes the log line of an HTTP request. `tracing` fixes a line's level at compile time, so each
+/// level needs a separate call.
 macro_rules! http_line {
     ($level:ident, $about:expr, $ended:expr) => {
         tracing::$level!(
@@ -112,9 +114,9 @@ pub(crate) fn of_link(
 pub(crate) struct HttpRequestLine<'a> {
     pub(crate) task: Task,
     pub(crate) method: &'static str,
-    /// Path pattern. A value in place of its braces may be a secret.
+    /// Path pattern. Parameter values are not logged, because a value may be a secret.
     pub(crate) route: &'static str,
-    /// Path as sent, escaped and truncated, if it has no route.
+    /// Path as sent, escaped and truncated. `None` if the path has a route.
     pub(crate) path: Option<&'a str>,
     pub(crate) status: u16,
     pub(crate) program: &'a ClientProgram,
@@ -124,7 +126,8 @@ pub(crate) struct HttpRequestLine<'a> {
 pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &RequestEnd) {
     ended.count(metrics, TransportLabel::Http, about.task);
     metrics.program(about.program.agent, about.program.command);
-    // Monitoring sends a request every few seconds.
+    // Successful monitoring requests are logged at `debug`, because monitoring sends a request
+    // every few seconds.
     if about.task == Task::Watch && ended.outcome == Outcome::Ok {
         http_line!(debug, about, ended);
     } else {
@@ -132,7 +135,7 @@ pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &Re
     }
 }
 
-/// Limits a log line to one per minute, and counts occurrences since the last one.
+/// Limits a log line to one per minute, and counts the occurrences since the last line.
 #[derive(Debug)]
 pub(crate) struct OncePerMinute {
     /// Uptime in seconds at which the line may be written again.
@@ -147,7 +150,8 @@ impl OncePerMinute {
         OncePerMinute { again_at_s: AtomicU64::new(0), times: AtomicU64::new(0) }
     }
 
-    /// Counts an occurrence. Returns the number since the last line if a line is due.
+    /// Counts an occurrence. If a line is due, returns the number of occurrences since the last
+    /// line, otherwise `None`.
     pub(crate) fn pass(&self, uptime: Duration) -> Option<u64> {
         self.times.fetch_add(1, Ordering::Relaxed);
         let (now, again_at) = (uptime.as_secs(), self.again_at_s.load(Ordering::Relaxed));
@@ -158,7 +162,7 @@ impl OncePerMinute {
     }
 }
 
-/// Maximum length of a logged client version.
+/// Maximum length of a logged client version in bytes.
 const VERSION_MAX: usize = 24;
 
 /// The program that sent an HTTP request, identified by its `User-Agent` header and, for
@@ -219,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_written_once_a_minute_with_its_count() {
+    fn a_line_is_written_at_most_once_a_minute() {
         let (seldom, second) = (OncePerMinute::new(), Duration::from_secs(1));
         assert_eq!(seldom.pass(second), Some(1));
         assert_eq!((seldom.pass(2 * second), seldom.pass(60 * second)), (None, None));

@@ -1,4 +1,4 @@
-//! The route of every request on any transport: count, parse, admit, answer, charge. The transport
+//! The steps of every request on any transport: count, parse, admit, answer, charge. The transport
 //! supplies the parser; every later step is typed by the command.
 
 use access::{Actor, AdmissionCache, Demand, Permit, Ticket};
@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Share;
 
-/// An admitted request.
+/// An admitted request that has not been answered yet.
 #[derive(Debug)]
 pub(crate) struct Work<C> {
     caller: Caller,
@@ -31,7 +31,7 @@ const KNOWN_MAX: usize = 16;
 pub(crate) struct Memory {
     admission: AdmissionCache,
     /// Securities that have candles, and the store version for which this is known. An account's
-    /// clock only moves forward, so they stay known.
+    /// clock only moves forward, so these securities stay visible.
     known: (i64, Vec<Symbol>),
 }
 
@@ -41,7 +41,7 @@ impl Memory {
         Memory { admission: permit.admission_cache(&caller.who), ..Memory::default() }
     }
 
-    /// Refuses a symbol without candles, like [`Core::known`], but cached per connection.
+    /// Refuses a symbol without candles, like [`Core::known`], but with a cache per connection.
     fn known(&mut self, symbol: &Symbol, version: i64, as_of: AsOf, core: &Core) -> Result<(), Refusal> {
         let (at, symbols) = &mut self.known;
         if *at == version && symbols.contains(symbol) {
@@ -57,7 +57,8 @@ impl Memory {
     }
 }
 
-/// Admits a request. For an operator, a refusal because of a limit also shows how to lift it.
+/// Admits a request. If a limit refuses an operator's request, the refusal also shows how to lift
+/// the limit.
 pub(crate) fn admit<C: Command>(
     core: &Core,
     caller: &Caller,
@@ -69,10 +70,11 @@ pub(crate) fn admit<C: Command>(
     admitted.map_err(|refusal| limit_hint::with_hint(refusal, &caller.who, core))
 }
 
-/// Checks in the order that the specification defines: cannot be decoded, too fast, bad parameters
-/// or unknown symbol, no data, no access, quota. Therefore the transport decodes, and `parse` is
-/// called only after the request has been counted. A request whose response is as long as several
-/// counts as that many `calls`; if the rate limit does not allow all of them, it is refused.
+/// Checks the request in the order that the specification defines: cannot be decoded, too fast, bad
+/// parameters or unknown symbol, no data, no access, quota. For this order, the transport decodes
+/// the request, and `parse` is called only after the request has been counted. A request with a
+/// response as long as several normal responses counts as that many `calls`, and is refused if the
+/// rate limit does not allow all of them.
 fn admit_in_order<C: Command>(
     core: &Core,
     caller: &Caller,
@@ -87,7 +89,7 @@ fn admit_in_order<C: Command>(
     let floors = ticket.as_ref().map_or(core.floors, |ticket| core.floors_of(ticket.account()));
     let mut command = parse(&Context { caller, floors, core })?;
     let permit = permit(command.subject(), ticket, core, caller, version, memory)?;
-    // Without the right, overnight candles are omitted instead of refusing the request.
+    // Without the overnight right, overnight candles are omitted instead of refusing the request.
     let caller = Caller { overnight: caller.overnight && permit.overnight(), ..*caller };
     command.narrow(&caller, core.floors_of(permit.account()));
     Ok(Work { caller, command, permit, version })
@@ -113,7 +115,7 @@ fn count(
     }
 }
 
-/// Checks that the data exists, and that the account may see it.
+/// Checks that the data exists and that the account may see it. Returns the permit.
 fn permit(
     subject: Subject<'_>,
     ticket: Option<Ticket>,
@@ -150,7 +152,7 @@ fn permit(
     };
     permit.map_err(|refusal| {
         // Spending a permit records a change of the account's level. A request over quota gets no
-        // permit, so the change is recorded here.
+        // permit, so the level change is recorded here.
         if matches!(refusal, access::Refusal::QuotaSpent { .. })
             && let Err(error) =
                 access.settle(caller.who.account(), &Actor::Service, core.present(caller.as_of))
@@ -162,14 +164,15 @@ fn permit(
 }
 
 impl<C: Command> Work<C> {
-    /// Returns the API date that the caller is pinned to, or `None` for the newest.
+    /// Returns the API date that the caller is pinned to, or `None` if the caller uses the newest
+    /// date.
     pub(crate) fn dated(&self) -> Option<Dated> {
         Dated::of(&self.caller.who, self.permit.account())
     }
 
-    /// Returns the response if it takes no longer than a thread handoff: from memory, or with one
-    /// short read. `None` if the work belongs on a worker thread, which is always the case if the
-    /// response is charged.
+    /// Returns the response if computing it takes no longer than a thread handoff: from memory, or
+    /// with one short read. Returns `None` if the work needs a worker thread, which is always the
+    /// case if the response is charged.
     pub(crate) fn reply_at_once(&mut self, core: &Core) -> Option<Result<Reply, Refusal>> {
         if !self.permit.is_free() {
             return None;
@@ -178,8 +181,8 @@ impl<C: Command> Work<C> {
         Some(reply.inspect(|reply| core.metrics.candles(reply.candles)))
     }
 
-    /// Returns the response as values. A security that is new this month is charged after the
-    /// response is ready and before it is sent. The transport counts the candles that it sends.
+    /// Returns the response as values. A security that is new this month is charged once the
+    /// response is ready, before it is sent. The transport counts the candles that it sends.
     pub(crate) fn answer(self, core: &Core) -> Result<C::Response, Refusal> {
         let response = self.command.answer(&self.caller, &self.permit, core)?;
         spend(self.permit, core)?;
@@ -193,21 +196,21 @@ impl Work<HistoryCandles> {
         self.permit.is_charged() && self.permit.account().terms.quota != Some(access::QUOTA_MAX)
     }
 
-    /// Returns candles in columns, possibly more than one protocol response may hold, and the start
-    /// of the next page.
+    /// Returns candles in columns, possibly more than one protocol response may hold, together with
+    /// the start of the next page.
     pub(crate) fn pages(self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
         let paged = self.command.pages(paging, &self.caller, core)?;
         spend(self.permit, core)?;
         Ok(paged)
     }
 
-    /// Returns whether the response may contain overnight candles: the client requested them and
-    /// the account has the right.
+    /// Returns whether the response may contain overnight candles, which requires that the client
+    /// requested them and the account has the overnight right.
     pub(crate) fn has_overnight(&self) -> bool {
         self.command.has_overnight()
     }
 
-    /// Returns the account's floors.
+    /// Returns the start of the account's visible history, by market.
     pub(crate) fn floors(&self, core: &Core) -> FloorTable {
         core.floors_of(self.permit.account())
     }
@@ -218,8 +221,8 @@ pub(crate) trait BlockingWork: Send {
     /// Returns the account's share of the worker threads.
     fn share(&self, core: &Core) -> Share;
 
-    /// Returns the encoded response. It is charged only if `is_wanted` is still true when it is
-    /// ready.
+    /// Returns the encoded response. The response is charged only if `is_wanted` returns true once
+    /// the response is ready.
     fn run_if(self: Box<Self>, core: &Core, is_wanted: &dyn Fn() -> bool) -> Result<Reply, Refusal>;
 }
 

@@ -1,4 +1,4 @@
-//! Server settings.
+//! Settings of the server, and their defaults.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::workers;
 pub struct Settings {
     /// Address for HTTP and WebSocket.
     pub listen: std::net::SocketAddr,
-    /// Address for raw TCP.
+    /// Address for raw TCP connections.
     pub tcp: std::net::SocketAddr,
     /// Additional addresses for HTTP and WebSocket, each serving only accounts of one region.
     pub regional: Vec<(access::Region, std::net::SocketAddr)>,
@@ -30,9 +30,9 @@ pub struct Settings {
     /// Proxies whose `X-Forwarded-For` and `Forwarded` headers are trusted.
     pub trusted_proxies: Vec<TrustedProxy>,
     /// Account as which users on this machine are signed in without a password. Only for the demo:
-    /// no configuration key sets it, and it is ignored if a proxy is trusted.
+    /// no configuration key sets this field, and it is ignored if a proxy is trusted.
     pub guest: Option<access::AccountId>,
-    /// Start of the visible history for accounts without floors of their own.
+    /// Start of the visible history for accounts without individual floors.
     pub floors: market::FloorTable,
     /// Share of turnover in percent that defines large trades, for capital distribution.
     pub flow_large_percent: u32,
@@ -40,7 +40,7 @@ pub struct Settings {
     pub flow_medium_percent: u32,
     /// Maximum number of open connections of all kinds.
     pub connections_max: usize,
-    /// Size of the cache of encoded candles in bytes; 0 disables it.
+    /// Size of the cache of encoded candles in bytes; 0 disables the cache.
     pub cache_bytes: usize,
     pub limits: Limits,
     /// Which OAuth clients need PKCE.
@@ -65,8 +65,8 @@ pub struct Settings {
 /// directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
-    /// Directory for the local copy of candles and for uploaded files; `None` for one in the user's
-    /// cache directory.
+    /// Directory for the local copy of candles and for uploaded files; `None` for a directory in
+    /// the user's cache directory.
     pub cache: Option<PathBuf>,
     /// Maximum size of the local copy in bytes.
     pub cache_size: u64,
@@ -118,23 +118,23 @@ impl Default for Settings {
     }
 }
 
-/// How to fix [`Settings::exposure`].
+/// Advice on how to resolve the warning of [`Settings::exposure`].
 pub const EXPOSURE_ADVICE: &str = "set tls_cert and tls_key, or put a proxy with TLS in front and name it in public_url or \
                                    trusted_proxies, or listen on 127.0.0.1";
 
 impl Settings {
-    /// Returns the turnover shares of large and medium trades. The second includes the first, so it
-    /// is never smaller.
+    /// Returns the turnover shares of large trades, and of large and medium trades together, in
+    /// percent. The second share is never smaller than the first.
     pub(crate) fn class_shares(&self) -> market::ClassShares {
         let percent = |percent: u32| u8::try_from(percent.min(100)).unwrap_or(100);
         let (large, medium) = (percent(self.flow_large_percent), percent(self.flow_medium_percent));
         market::ClassShares { large, medium: medium.max(large) }
     }
 
-    /// Returns whether the settings restrict the server to this machine, without a proxy. One-time
-    /// links require it. TLS excludes it, because links would need the certificate's host name. An
-    /// internal listener excludes it, because no request to the other listeners is then treated as
-    /// local.
+    /// Returns whether the settings restrict the server to this machine, without a proxy, which
+    /// one-time links require. Returns false with TLS, because links would need the certificate's
+    /// host name, and with an internal listener, because requests to the other listeners are then
+    /// never treated as local.
     pub fn is_for_this_machine(&self) -> bool {
         let regional = self.regional.iter().map(|(_, address)| *address);
         let mut all = [self.listen, self.tcp].into_iter().chain(regional);
@@ -146,7 +146,7 @@ impl Settings {
     }
 
     /// Returns a warning if other machines are served and no setting shows that their requests are
-    /// encrypted. TLS, a trusted proxy or a public https URL does.
+    /// encrypted. TLS, a trusted proxy or a public https URL shows that.
     pub fn exposure(&self) -> Option<String> {
         let is_https = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
         if self.tls.is_some() || is_https || !self.trusted_proxies.is_empty() {
@@ -180,7 +180,8 @@ pub struct Limits {
     pub refusals_per_second: u32,
     /// Maximum unsent bytes of responses per caller.
     pub unsent_bytes: usize,
-    /// Maximum unauthenticated connections per address. Further ones wait for a slot.
+    /// Maximum number of unauthenticated connections per address. Further connections wait for a
+    /// slot.
     pub unproven_connections: usize,
 }
 
@@ -201,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_for_this_machine_only_by_default() {
+    fn a_server_serves_only_this_machine_by_default() {
         let at = |text: &str| text.parse().unwrap();
         assert!(Settings::default().is_for_this_machine());
         assert!(Settings { listen: at("[::1]:8080"), ..Settings::default() }.is_for_this_machine());
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_for_other_machines_warns_unless_encrypted() {
+    fn an_unencrypted_listener_for_other_machines_causes_a_warning() {
         let at = |text: &str| text.parse().unwrap();
         let open = Settings { listen: at("0.0.0.0:8080"), ..Settings::default() };
         assert!(open.exposure().unwrap().contains("0.0.0.0:8080 is reachable"), "{:?}", open.exposure());

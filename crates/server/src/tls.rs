@@ -22,24 +22,24 @@ use crate::metrics::{Handshake, Metrics, Reload};
 
 /// Handshake timeout.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
-/// Maximum file size in bytes; a certificate chain is a few kilobytes.
+/// Maximum file size in bytes. A certificate chain has a few kilobytes.
 const FILE_MAX: u64 = 1 << 20;
-/// First byte of a TLS handshake record. No HTTP method begins with it.
+/// First byte of a TLS handshake record. No HTTP method begins with this byte.
 const HANDSHAKE_RECORD: u8 = 0x16;
 const PLAIN: &str = "this port speaks TLS: write https:// or wss://\n";
 
 /// Paths of the certificate and key files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// PEM file with the server certificate first, then the chain up to the root.
+    /// PEM file with the server certificate first, followed by the chain up to the root.
     pub certificate: PathBuf,
-    /// PEM file with the key, not encrypted.
+    /// PEM file with the unencrypted private key.
     pub key: PathBuf,
 }
 
 impl TlsFiles {
-    /// Reads and validates the files as a server would. Returns the certificate that it would
-    /// present.
+    /// Reads and validates the files as a server would. Returns the certificate that the server
+    /// would present.
     pub fn check(&self) -> Result<Certificate, TlsError> {
         load(self).map(|shown| shown.certificate)
     }
@@ -77,9 +77,9 @@ type FileStamps = [Option<(u64, Option<SystemTime>)>; 2];
 pub(crate) struct Tls {
     files: TlsFiles,
     shown: RwLock<Arc<ShownCertificate>>,
-    /// Stamps of the files that were last read, valid or not.
+    /// Stamps of the files that were last read, whether or not these were valid.
     marks: Mutex<FileStamps>,
-    /// Why those files are invalid, or `None` if they are valid.
+    /// Why the files last read are invalid, or `None` if they are valid.
     broken: Mutex<Option<String>>,
     demand: Arc<Notify>,
 }
@@ -104,19 +104,19 @@ impl Tls {
         self.shown().certificate.clone()
     }
 
-    /// Requests an immediate reload, even if the files have not changed. Performed by the job that
-    /// waits on [`Tls::demand`].
+    /// Requests an immediate reload, even if the files have not changed. The job that waits on
+    /// [`Tls::demand`] performs the reload.
     pub(crate) fn reload(&self) {
         self.demand.notify_one();
     }
 
-    /// Notified when an immediate reload is requested.
+    /// Returns the notifier for requests to reload immediately.
     pub(crate) fn demand(&self) -> Arc<Notify> {
         self.demand.clone()
     }
 
-    /// Reloads the files if they have changed or `forced` is set. If they are invalid, the current
-    /// certificate stays in use.
+    /// Reloads the files if they have changed or `forced` is set. If the files are invalid, the
+    /// current certificate stays in use and an error is returned.
     pub(crate) fn look(&self, forced: bool, metrics: &Metrics) -> Result<(), TlsError> {
         let found = marks(&self.files);
         let before = {
@@ -125,7 +125,7 @@ impl Tls {
         };
         let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if found == before && !forced {
-            // Invalid files remain an error until they change.
+            // Invalid files remain an error until the files change.
             return broken.clone().map_or(Ok(()), |reason| Err(TlsError::StillBroken { reason }));
         }
         let shown = load(&self.files).inspect_err(|error| {
@@ -140,7 +140,7 @@ impl Tls {
         Ok(())
     }
 
-    /// Performs the handshake with one client. Returns `None` if it fails.
+    /// Performs the handshake with one client. Returns `None` if the handshake fails.
     pub(crate) async fn greet(&self, stream: TcpStream, metrics: &Metrics) -> Option<TlsStream<TcpStream>> {
         let config = self.shown().config.clone();
         let (outcome, stream) = match timeout(HANDSHAKE_WITHIN, shake(config, stream)).await {
@@ -157,8 +157,8 @@ impl Tls {
     }
 }
 
-/// Performs the handshake. A client that uses plain HTTP gets an error response and `None` is
-/// returned.
+/// Performs the handshake. If the client uses plain HTTP, sends an error response and returns
+/// `None`.
 async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<Option<TlsStream<TcpStream>>> {
     let mut first = [0];
     stream.peek(&mut first).await?;
@@ -168,7 +168,7 @@ async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<O
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
         // Closing a socket with unread bytes sends a reset, and the client might never see the
-        // response. Read and discard them first.
+        // response, so the bytes are read and discarded first.
         tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
         return Ok(None);
     }

@@ -1,7 +1,7 @@
 //! Connections subscribed to accounts' orders and grids, and the next planned run of the job that
-//! advances accounts; and the events they receive: `order_changed_lb` for orders,
-//! `gridtrading_order` for grids. Every key of an event is always present, because one SDK drops
-//! events that lack a key.
+//! advances accounts. This file also encodes the events that subscribers receive:
+//! `order_changed_lb` for orders, and `gridtrading_order` for grids. Every key of an event is
+//! always present, because one SDK drops events that lack a key.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -28,9 +28,9 @@ use crate::versions::Dated;
 pub(crate) struct TradeListeners {
     accounts: Mutex<HashMap<AccountId, Vec<Subscriber>>>,
     securities: SecurityLookup,
-    /// Market time of the next planned run.
+    /// Market time of the next planned run in Unix seconds, or `i64::MAX` if no run is planned.
     planned: AtomicI64,
-    /// Triggers an earlier run.
+    /// Notified to trigger a run earlier than planned.
     sooner: Arc<Notify>,
 }
 
@@ -39,7 +39,7 @@ struct Subscriber {
     connection: ConnectionId,
     mailbox: Mailbox,
     language: Language,
-    /// API date that the subscriber is pinned to, or `None` for the newest.
+    /// API date that the subscriber is pinned to, or `None` for the newest date.
     dated: Option<Dated>,
 }
 
@@ -65,7 +65,7 @@ impl Drop for Listening {
 }
 
 impl TradeListeners {
-    /// Subscription topic.
+    /// Topic to which clients subscribe.
     pub(crate) const TOPIC: &str = TOPIC;
 
     pub(crate) fn new(store: Store) -> TradeListeners {
@@ -77,7 +77,8 @@ impl TradeListeners {
         }
     }
 
-    /// Subscribes a connection to all order changes of an account from now on, made by any process.
+    /// Subscribes a connection to all order changes of an account from now on, including changes
+    /// made by other processes.
     pub(crate) fn listen(
         self: &Arc<Self>,
         watched: Watched,
@@ -97,7 +98,7 @@ impl TradeListeners {
         accounts
     }
 
-    /// Sets the time of the next planned run.
+    /// Sets the market time of the next planned run, or clears it if `at` is `None`.
     pub(crate) fn plan(&self, at: Option<Timestamp>) {
         self.planned.store(at.map_or(i64::MAX, |at| at.0), Ordering::Release);
     }
@@ -122,8 +123,8 @@ impl TradeListeners {
 
 impl paper::Listener for TradeListeners {
     fn changed(&self, account: AccountId, pushes: &[Push]) {
-        // Cloned, so that name lookups and encoding do not block subscriptions and pushes of other
-        // accounts. The caller serializes calls for one account.
+        // The list is cloned, so that name lookups and encoding do not block subscriptions and
+        // pushes of other accounts. The caller serializes calls for one account.
         let Some(mut subscribers) = self.lock().get(&account).cloned() else { return };
         let before = subscribers.len();
         let mut securities = BTreeMap::new();
@@ -156,8 +157,8 @@ impl paper::Listener for TradeListeners {
     }
 }
 
-/// Sends a notification to subscribers in their languages, and removes those that do not accept it.
-/// Each language is encoded once.
+/// Sends a notification to subscribers in their languages, and removes subscribers whose mailbox
+/// does not accept it. The notification is encoded once per language.
 fn tell_in_language(subscribers: &mut Vec<Subscriber>, text: impl Fn(Language) -> Vec<u8>) {
     let mut bodies: Vec<(Language, Bytes)> = Vec::new();
     subscribers.retain(|subscriber| {
@@ -172,7 +173,7 @@ fn tell_in_language(subscribers: &mut Vec<Subscriber>, text: impl Fn(Language) -
     });
 }
 
-/// Sends a message to a subscriber. Returns false if the mailbox does not accept it.
+/// Sends a message to a subscriber. Returns false if the mailbox does not accept the message.
 fn put(subscriber: &Subscriber, body: Bytes) -> bool {
     let body = match subscriber.dated {
         None => Some(body),
@@ -226,8 +227,8 @@ struct OrderChanged<'a> {
     price: String,
 }
 
-/// Payload of a grid event. Numbers are JSON numbers and all other values strings, because one SDK
-/// drops events with other types.
+/// Payload of a grid event. Numbers are JSON numbers and all other values are strings, because one
+/// SDK drops events with other types.
 #[derive(Serialize)]
 struct GridChanged<'a> {
     order_id: String,
@@ -320,7 +321,7 @@ fn notification(event: &impl Serialize) -> Vec<u8> {
     notification.encode_to_vec()
 }
 
-/// Returns the account number shown to clients. The prefix marks paper accounts.
+/// Returns the account number shown to clients. The prefix `P` marks paper accounts.
 fn account_no(account: AccountId) -> String {
     format!("P{}", account.0)
 }
@@ -371,7 +372,7 @@ mod tests {
         }))
     }
 
-    /// Returns the remarks in the pushes received since the last call.
+    /// Returns the remarks in the pushes received since the previous call.
     fn heard(reader: &MailboxReader) -> Vec<i64> {
         let remark = |push: mailbox::Push| {
             let notification = trade::Notification::decode(&*push.body).unwrap();
@@ -407,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_listener_does_not_affect_the_others() {
+    fn a_slow_subscriber_does_not_affect_other_subscribers() {
         let scene = scene();
         let ((_one, slow), (other, quick)) = (listen(&scene, "1"), listen(&scene, "2"));
         let mut report = Vec::new();

@@ -1,7 +1,7 @@
-//! Unsent responses: memory that a client could make the server hold by not reading. The bytes are
-//! counted across all transports per account, or per address before sign-in. A caller at its limit
-//! gets no responses until some are sent. HTTP request bodies in memory are counted and limited in
-//! the same way.
+//! Limits unsent responses, which are memory that a client could make the server hold by not
+//! reading. The bytes are counted across all transports per account, or per address before sign-in.
+//! A caller at its limit gets no further responses until some are sent. HTTP request bodies in
+//! memory are counted and limited in the same way.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,17 +11,17 @@ use tokio::sync::Notify;
 
 use crate::workers::Who;
 
-/// Number of tallies above which unused ones are evicted.
+/// Number of tallies above which unused tallies are evicted.
 const SWEEP: usize = 4_096;
 
-/// Tallies of all callers.
+/// Unsent bytes of all callers, with one tally per caller.
 #[derive(Debug)]
 pub(crate) struct Unsent {
     each_max: usize,
     all: Mutex<HashMap<Who, Weak<Tally>>>,
 }
 
-/// Unsent bytes of one caller.
+/// Counter of one caller's unsent bytes.
 #[derive(Debug)]
 pub(crate) struct Tally {
     max: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Tally {
     freed: Notify,
 }
 
-/// Bytes charged to a tally until dropped.
+/// Guard that charges bytes to a tally until dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     tally: Arc<Tally>,
@@ -54,7 +54,7 @@ impl Unsent {
         tally
     }
 
-    /// Returns the total bytes of all callers.
+    /// Returns the total number of bytes of all callers.
     pub(crate) fn bytes(&self) -> usize {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.values().filter_map(Weak::upgrade).map(|tally| tally.bytes.load(Ordering::Relaxed)).sum()
@@ -79,7 +79,8 @@ impl Tally {
     /// Waits until the tally is below its limit.
     pub(crate) async fn room(&self) {
         loop {
-            // Registered before the check, so that a release right after it is not missed.
+            // The waiter is registered before the check, so that a release right after the check is
+            // not missed.
             let freed = self.freed.notified();
             if !self.is_full() {
                 return;
@@ -113,7 +114,8 @@ impl Drop for Held {
     }
 }
 
-/// Maximum bytes of request bodies in memory: per address, for all addresses, and per account.
+/// Maximum number of bytes of request bodies in memory: per address, for all addresses together,
+/// and per account.
 const OF_ADDRESS_MAX: usize = 1 << 20;
 const OF_STRANGERS_MAX: usize = 16 << 20;
 const OF_ACCOUNT_MAX: usize = 8 << 20;
@@ -138,7 +140,7 @@ impl Default for Bodies {
 }
 
 impl Bodies {
-    /// Returns the total bytes of all bodies.
+    /// Returns the total number of bytes of all bodies.
     pub(crate) fn bytes(&self) -> usize {
         self.addresses.bytes() + self.accounts.bytes()
     }

@@ -1,25 +1,25 @@
-//! Time and result of the last database version check. A check costs more than everything else in
-//! an answer from memory, so requests that arrive at nearly the same time share one.
+//! Time and result of the last database version check. A check costs more than all other steps of
+//! an answer from memory, so requests that arrive at nearly the same time share one check.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Time until a check expires.
+/// Age at which a check expires.
 const FRESH_FOR: Duration = Duration::from_micros(500);
-/// Age at which one request checks again while the others still use the last check. Under load no
-/// request waits for a check, and none uses a check older than [`FRESH_FOR`].
+/// Age at which one request checks again while other requests still use the last check. Under load
+/// no request waits for a check, and none uses a check older than [`FRESH_FOR`].
 const LOOK_AFTER: Duration = Duration::from_micros(450);
 const _: () = assert!(LOOK_AFTER.as_nanos() < FRESH_FOR.as_nanos());
 
-/// The store version at the last check. Every request reads it, so reading takes no lock and writes
-/// nothing.
+/// The store version at the last check. Every request reads the version, so reading takes no lock
+/// and writes nothing.
 #[derive(Debug)]
 pub(crate) struct VersionCheck {
-    /// Origin of the timestamps, by the machine's monotonic clock. Checks detect changes by other
-    /// processes, so they must not stop in tests that pause tokio's clock.
+    /// Origin of the timestamps, from the machine's monotonic clock. Tokio's clock is not used,
+    /// because checks detect changes by other processes and must continue in tests that pause it.
     began: Instant,
-    /// Nanoseconds since `began`, plus one; 0 before the first check.
+    /// Time of the last check in nanoseconds since `began`, plus one; 0 before the first check.
     at: AtomicU64,
     version: AtomicI64,
     /// Held by the request that performs a check.
@@ -38,8 +38,8 @@ impl Default for VersionCheck {
 }
 
 impl VersionCheck {
-    /// Returns the version as of at most [`FRESH_FOR`] ago, from another request's check or from
-    /// `look`.
+    /// Returns the version as of at most [`FRESH_FOR`] ago. The version comes from another
+    /// request's check, or from `look`.
     pub(crate) fn version<E>(&self, look: impl FnOnce() -> Result<i64, E>) -> Result<i64, E> {
         self.version_by(|| self.began.elapsed(), look)
     }
@@ -58,21 +58,22 @@ impl VersionCheck {
             },
             None => self.looking.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        // Read before the check, because the check may miss a change made while it runs.
+        // The time is read before the check, because the check may miss a change made while it
+        // runs.
         let now = clock();
-        // Another request may have checked while this one waited for the lock.
+        // Another request may have checked while this request waited for the lock.
         if let Some((version, _)) = self.seen(now).filter(|(_, age)| *age < LOOK_AFTER) {
             return Ok(version);
         }
         let version = look()?;
-        // The time is stored last, so that a request that sees it also sees a version at least as
-        // new.
+        // The time is stored last, so that a request that sees the time also sees a version at
+        // least as new.
         self.version.store(version, Ordering::Relaxed);
         self.at.store(nanoseconds(now), Ordering::Release);
         Ok(version)
     }
 
-    /// Returns the last result and its age, if it is recent enough.
+    /// Returns the version and age of the last check, or `None` if the check has expired.
     fn seen(&self, now: Duration) -> Option<(i64, Duration)> {
         let at = self.at.load(Ordering::Acquire);
         let age = Duration::from_nanos(nanoseconds(now).saturating_sub(at));

@@ -2,9 +2,9 @@
 //! callers.
 //!
 //! A free thread takes one request from the caller that has waited longest, so a caller with a
-//! thousand requests delays others no more than a caller with one. No caller gets all threads: one
-//! always remains for another caller. Queued requests are limited per caller and in total; above
-//! that a request is refused immediately.
+//! thousand requests delays other callers no more than a caller with one. No caller gets all
+//! threads; one thread always remains for another caller. Queued requests are limited per caller
+//! and in total. A request above these limits is refused immediately.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -17,15 +17,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use access::AccountId;
 use tokio::sync::oneshot;
 
-/// Maximum number of queued requests per account or address. Each holds at most its own body.
+/// Maximum number of queued requests per account or address. A queued request holds at most its own
+/// body.
 const WAITING_EACH: usize = 512;
 /// Maximum number of queued requests of all callers.
 const WAITING_MAX: usize = 8_192;
-/// Threads per processor: some wait for the disk while others compute.
+/// Threads per processor. More than one is useful, because some threads wait for the disk while
+/// others compute.
 const THREADS_EACH: usize = 4;
 const THREADS_LEAST: usize = 8;
 /// Maximum number of threads. Together with the threads that serve connections, the process stays
-/// below 64.
+/// below 64 threads.
 pub const THREADS_MAX: usize = 24;
 
 /// Returns the default number of threads.
@@ -55,7 +57,7 @@ pub(crate) struct Share {
     pub(crate) at_once: usize,
 }
 
-/// The queue is full.
+/// Error returned when the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -74,11 +76,11 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queues: HashMap<Who, Queue>,
-    /// Callers to serve next. Each caller that has a queued request and may run one more is in the
-    /// queue once.
+    /// Callers to serve next. A caller is in this queue once if it has a queued request and may run
+    /// one more.
     turns: VecDeque<Who>,
     waiting: usize,
-    /// Threads that are running or being started.
+    /// Number of threads that are running or being started.
     active: usize,
 }
 
@@ -96,7 +98,7 @@ pub(crate) struct Load {
     pub(crate) threads: usize,
     pub(crate) running: usize,
     pub(crate) waiting: usize,
-    /// Requests refused since server start because the queue was full.
+    /// Number of requests refused since server start because the queue was full.
     pub(crate) refused: u64,
 }
 
@@ -112,14 +114,14 @@ impl Workers {
         Workers(Arc::new(shared))
     }
 
-    /// Returns the maximum number of concurrent requests of a caller without another limit: all
-    /// threads but one.
+    /// Returns the maximum number of concurrent requests of a caller without another limit, which
+    /// is all threads but one.
     pub(crate) fn most_at_once(&self) -> usize {
         self.0.threads.saturating_sub(1).max(1)
     }
 
-    /// Runs `work` when the caller is scheduled, or skips it if the receiver has been dropped by
-    /// then. A receiver error means that the work panicked.
+    /// Runs `work` when the caller is scheduled, or skips the work if the receiver has been dropped
+    /// by then. A receiver error means that the work panicked.
     pub(crate) fn submit<T: Send + 'static>(
         &self,
         share: Share,
@@ -128,7 +130,7 @@ impl Workers {
         let (sender, receiver) = oneshot::channel();
         let job: Job = Box::new(move || {
             if !sender.is_closed() {
-                // The receiver may have been dropped meanwhile.
+                // The receiver may have been dropped in the meantime.
                 sender.send(work()).ok();
             }
         });
@@ -174,8 +176,8 @@ impl Workers {
                 next
             };
             let Some((who, job)) = next else { return };
-            // A panic affects only its own request. The panic hook has logged it, and the receiver
-            // sees the closed channel.
+            // A panic affects only its own request. The panic hook has logged the panic, and the
+            // receiver sees the closed channel.
             if catch_unwind(AssertUnwindSafe(job)).is_err() {
                 tracing::error!("a request ended unexpectedly");
             }
@@ -253,7 +255,7 @@ mod tests {
     const ANN: Share = Share { who: Who::Account(AccountId(1)), at_once: 5 };
     const BOB: Share = Share { who: Who::Account(AccountId(2)), at_once: 5 };
 
-    /// Creates requests that report their start and run until released.
+    /// Creates jobs that report their start and run until released.
     struct Auth {
         begun: mpsc::Receiver<&'static str>,
         sender: mpsc::Sender<&'static str>,
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn callers_with_long_queues_alternate_with_others() {
+    async fn callers_with_long_queues_alternate_with_other_callers() {
         let workers = Workers::new(1);
         let mut auth = Auth::new();
         let (plug, pull) = auth.job("plug");

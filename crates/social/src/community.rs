@@ -1,4 +1,4 @@
-//! Topics and replies as seen by readers and authors.
+//! Reading, writing and moderation of topics and replies.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{excerpt, pace};
 /// Maximum number of replies to a topic.
 const REPLIES_MAX: u32 = 10_000;
 
-/// Why a post was not written or cannot be shown.
+/// Why a topic or reply could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SocialError {
     #[error("topic not found")]
@@ -33,18 +33,18 @@ pub enum SocialError {
     Store(#[from] StoreError),
 }
 
-/// Selects topics for a listing, newest first.
+/// Selects the topics to list, newest first.
 #[derive(Clone, Copy, Debug)]
 pub enum Listing<'a> {
-    /// All topics.
+    /// All topics that the reader may read.
     Newest,
-    /// The reader's own topics.
+    /// Topics written by the reader.
     Mine,
-    /// Topics about a security.
+    /// Topics about this security that the reader may read.
     About(&'a Symbol),
 }
 
-/// Topics and replies, stored in the accounts database.
+/// Provides access to topics and replies, which are stored in the accounts database.
 #[derive(Clone, Debug)]
 pub struct Community {
     accounts: Arc<Accounts>,
@@ -55,12 +55,13 @@ impl Community {
         Community { accounts }
     }
 
-    /// Returns a topic that an account may read; a hidden topic is visible only to its author.
-    /// Counts a view unless the reader is the author.
+    /// Returns a topic, and counts a view unless the reader is the author. A hidden topic is
+    /// visible only to its author; for other readers the result is [`SocialError::NoTopic`].
     pub fn open(&self, id: TopicId, reader: AccountId) -> Result<TopicRow, SocialError> {
         let topic = self.readable(id, reader)?;
         if topic.author != reader {
-            // A failed view count, such as on a full disk, must not fail the read.
+            // Reading the topic must succeed even if the view cannot be counted, for example on a
+            // full disk.
             self.accounts.note_topic_view(id, reader).ok();
         }
         Ok(topic)
@@ -101,7 +102,8 @@ impl Community {
         })
     }
 
-    /// Returns the replies to a topic if the account may read it.
+    /// Returns a page of the replies to a topic, or [`SocialError::NoTopic`] if the reader may not
+    /// read the topic.
     pub fn replies(
         &self,
         topic: TopicId,
@@ -113,7 +115,8 @@ impl Community {
         Ok(self.accounts.replies(topic, reader, order, page)?)
     }
 
-    /// Adds a reply. The text must have been validated with [`crate::reply_text`].
+    /// Adds a reply to a topic, subject to the rate limits. The caller must have validated `body`
+    /// with [`crate::reply_text`].
     pub fn reply(
         &self,
         author: AccountId,
@@ -136,23 +139,23 @@ impl Community {
         }
     }
 
-    /// Returns all topics, for operators.
+    /// Returns a page of all topics, including hidden topics, for operators.
     pub fn all_topics(&self, page: PageOf) -> Result<Vec<TopicRow>, SocialError> {
         Ok(self.accounts.topics(&TopicList::All, page)?)
     }
 
-    /// Returns the hidden topics, for operators.
+    /// Returns a page of the hidden topics, for operators.
     pub fn hidden_topics(&self, page: PageOf) -> Result<Vec<TopicRow>, SocialError> {
         Ok(self.accounts.topics(&TopicList::Hidden, page)?)
     }
 
-    /// Returns the hidden replies, for operators.
+    /// Returns a page of the hidden replies, for operators.
     pub fn hidden_replies(&self, page: PageOf) -> Result<Vec<ReplyRow>, SocialError> {
         Ok(self.accounts.hidden_replies(page)?)
     }
 
-    /// Hides a topic or reply by id. The reason is shown to the author and written to the audit; it
-    /// must have been validated with [`crate::hide_reason`].
+    /// Hides the topic or reply with this id. The reason is shown to the author and written to the
+    /// audit log. The caller must have validated `reason` with [`crate::hide_reason`].
     pub fn hide(
         &self,
         id: i64,

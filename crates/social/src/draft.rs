@@ -1,5 +1,5 @@
-//! Validation of topics, and detection of symbols such as `700.HK` in them. A [`Draft`] needs no
-//! further checks.
+//! Validates topics, and finds symbols such as `700.HK` in their text. A parsed [`Draft`] is always
+//! valid.
 
 use market::{Region, Symbol};
 
@@ -9,21 +9,22 @@ pub const TITLE_CHARS_MAX: usize = 200;
 pub const POST_CHARS_MAX: usize = 5_000;
 pub const ARTICLE_CHARS_MAX: usize = 20_000;
 pub const REPLY_CHARS_MAX: usize = 2_000;
-/// Maximum number of symbols listed with a topic, in addition to those found in its text.
+/// Maximum number of symbols that a client may list with a topic, not counting symbols found in the
+/// text.
 pub const TICKERS_MAX: usize = 10;
 pub const HASHTAGS_MAX: usize = 5;
 pub const HASHTAG_CHARS_MAX: usize = 50;
-/// Maximum length of an operator's reason for hiding a post, which its author sees.
+/// Maximum length of an operator's reason for hiding a topic or reply, in characters.
 pub const REASON_CHARS_MAX: usize = 200;
 
-/// Type of a topic: plain text, or Markdown with a title.
+/// Kind of topic: a plain text post, or a Markdown article, which requires a title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Post,
     Article,
 }
 
-/// A topic as received, not validated.
+/// A topic as received from a client, not yet validated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RawDraft<'a> {
     pub kind: Option<&'a str>,
@@ -39,7 +40,7 @@ pub struct Draft {
     pub(crate) kind: Kind,
     pub(crate) title: String,
     pub(crate) body: String,
-    /// Listed symbols, followed by those found in the text.
+    /// Symbols listed by the client, followed by symbols found in the title and body.
     pub(crate) tickers: Vec<Symbol>,
     pub(crate) hashtags: Vec<String>,
 }
@@ -85,7 +86,7 @@ pub fn reply_text(body: &str) -> Result<(), TextError> {
     text::lines("body", body, REPLY_CHARS_MAX)
 }
 
-/// Validates and trims an operator's reason for hiding a post.
+/// Trims and validates an operator's reason for hiding a topic or reply.
 pub fn hide_reason(text: &str) -> Result<&str, TextError> {
     let text = text.trim();
     text::line("reason", text, REASON_CHARS_MAX)?;
@@ -123,20 +124,20 @@ fn hashtags(given: &[String]) -> Result<Vec<String>, TextError> {
     Ok(words)
 }
 
-/// Maximum number of symbols taken from a text.
+/// Maximum number of symbols stored with a topic in addition to [`TICKERS_MAX`].
 const KEPT_MAX: usize = 20;
-/// Maximum number of mentions parsed; the same symbol may occur many times.
+/// Maximum number of symbols parsed from a text, including repeated symbols.
 const READ_MAX: usize = 1_000;
 
-/// Returns the symbols in a text in order of position. Only upper case is recognized, because an
-/// ordinary word may end like a symbol.
+/// Returns the symbols mentioned in a text, in order. Only upper-case tickers are recognized,
+/// because lower-case text such as `see.US` is usually not a symbol.
 fn mentions(text: &str) -> impl Iterator<Item = Symbol> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-');
     text.split(move |letter: char| !is_part(letter)).filter_map(symbol)
 }
 
 fn symbol(word: &str) -> Option<Symbol> {
-    // Strip surrounding punctuation.
+    // Strip punctuation around the symbol, except a leading period, as in `.SPX.US`.
     let word = word.trim_end_matches(['.', '-']).trim_start_matches('-');
     let (ticker, region) = word.rsplit_once('.')?;
     let region = Region::ALL.into_iter().find(|known| known.as_str() == region)?;
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn tickers_found_in_the_text_follow_the_listed_ones() {
+    fn symbols_in_the_text_follow_the_listed_symbols() {
         let given = texts(&["AAPL.US", " 00700.hk", "AAPL.US"]);
         let draft = parse(|raw| {
             raw.tickers = &given;

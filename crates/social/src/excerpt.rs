@@ -1,10 +1,11 @@
-//! Excerpts for lists: the beginning of a text on one line, without Markdown markup.
+//! Excerpts of topics for lists: the beginning of the body on one line, without Markdown markup.
 
 use crate::draft::Kind;
 
 const CHARS_MAX: usize = 140;
-/// Maximum number of bytes collected. More than is returned, because whitespace is collapsed
-/// afterwards. Bounded, because searching for links is quadratic in the number of brackets.
+/// Number of bytes after which no more text is collected. An excerpt is shorter, but collapsing
+/// whitespace may discard much of the collected text. The limit is needed because searching for
+/// links is quadratic in the number of brackets.
 const READ_BYTES_MAX: usize = CHARS_MAX * 8;
 
 pub(crate) fn of(kind: Kind, body: &str) -> String {
@@ -22,8 +23,8 @@ pub(crate) fn of(kind: Kind, body: &str) -> String {
     cut(&words)
 }
 
-/// Collapses whitespace and truncates to `CHARS_MAX` characters, with an ellipsis if text was cut
-/// off.
+/// Collapses whitespace and truncates the text to `CHARS_MAX` characters. A truncated text ends
+/// with an ellipsis.
 fn cut(text: &str) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match folded.char_indices().nth(CHARS_MAX) {
@@ -35,8 +36,8 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Appends the text of a Markdown line, without leading markers and emphasis; links are replaced by
-/// their label.
+/// Appends the text of a Markdown line to `words`, without block markers, asterisks and backticks.
+/// Links and images are replaced by their labels, and code fences are skipped.
 fn plain(line: &str, words: &mut String) {
     let line = line.trim_start();
     if line.starts_with("```") || line.starts_with("~~~") {
@@ -58,7 +59,8 @@ fn plain(line: &str, words: &mut String) {
     }
 }
 
-/// Parses a link or image at the start of a text. Returns its label and the text after it.
+/// Parses a Markdown link or image at the start of `text`. Returns its label and the remaining
+/// text, or `None` if `text` does not start with a link or image.
 fn link(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix("![").or_else(|| text.strip_prefix('['))?;
     let (name, rest) = inner.split_once("](")?;

@@ -1,9 +1,9 @@
 //! Community: topics and replies about securities. Topics are plain text posts or Markdown
 //! articles; replies are plain text.
 //!
-//! The crate defines the rules for texts ([`Draft`], [`reply_text`]), rate limits for authors
-//! (`pace.rs`) and visibility ([`Community`]). It knows no protocols, write permissions or clocks.
-//! Texts are stored verbatim; the code that displays them must escape them.
+//! The crate validates texts ([`Draft`], [`reply_text`]), limits the rate of posts (`pace.rs`) and
+//! determines who can read a topic ([`Community`]). It knows no protocols, write permissions or
+//! clocks. Texts are stored verbatim, so the code that displays a text must escape it.
 
 mod community;
 mod draft;

@@ -1,22 +1,23 @@
-//! Rate limits for authors. Times are the machine's, in whole seconds.
+//! Rate limits for topics and replies. The caller passes the machine's time, in whole seconds.
 
 use market::Timestamp;
 use store::ReplyHistory;
 
-/// Maximum numbers of topics per account, each with its window in seconds.
+/// Topic limits per account: the maximum number of topics, and the time window in seconds.
 const TOPICS: [(usize, i64); 2] = [(3, MINUTE_S), (10, DAY_S)];
 const MINUTE_S: i64 = 60;
 const DAY_S: i64 = 86_400;
-/// Number of replies to a topic before the first wait.
+/// Number of replies to a topic that an account may write without waiting.
 const FREE_REPLIES: u32 = 3;
-/// Wait before each further reply, in seconds; the last value applies to all later ones.
+/// Wait before each further reply to the same topic, in seconds. The last value applies to all
+/// later replies.
 const GAPS_S: [i64; 7] = [3, 5, 8, 13, 21, 34, 55];
-/// Maximum number of replies per account and day, to all topics together.
+/// Maximum number of replies per account within 24 hours, over all topics.
 pub(crate) const REPLIES_A_DAY: u32 = 500;
 const _: () = assert!(store::RECENT_TOPICS_MAX == 10);
 
-/// Returns how many seconds an account must wait before its next topic, or `None` if it need not
-/// wait. `recent` has the times of its last topics, newest first.
+/// Returns how many seconds an account must wait before it may write a topic, or `None` if it may
+/// write now. `recent` holds the times of the account's last topics, newest first.
 pub(crate) fn topic_wait(recent: &[Timestamp], now: Timestamp) -> Option<i64> {
     let waits = TOPICS.iter().filter_map(|(most, within)| {
         let first = recent.get(most.checked_sub(1)?)?;
@@ -25,8 +26,8 @@ pub(crate) fn topic_wait(recent: &[Timestamp], now: Timestamp) -> Option<i64> {
     waits.max()
 }
 
-/// Returns how many seconds an account must wait before its next reply to a topic, or `None` if it
-/// need not wait.
+/// Returns how many seconds an account must wait before it may reply to a topic, or `None` if it
+/// may reply now.
 pub(crate) fn reply_wait(history: &ReplyHistory, now: Timestamp) -> Option<i64> {
     let gap = history.in_topic.checked_sub(FREE_REPLIES).and_then(|over| {
         let at = usize::try_from(over).unwrap_or(usize::MAX);
@@ -37,8 +38,8 @@ pub(crate) fn reply_wait(history: &ReplyHistory, now: Timestamp) -> Option<i64> 
     after_last.max(of_day)
 }
 
-/// Returns how many seconds remain until `since + within`, or `None` if that time has passed.
-/// Ignores a `since` in the future: the clock must have been set back.
+/// Returns how many seconds remain until `since + within`, or `None` if that time has passed. A
+/// `since` in the future also returns `None`, because the clock must have been set back.
 fn wait(since: Timestamp, within: i64, now: Timestamp) -> Option<i64> {
     let left = since.0.saturating_add(within).saturating_sub(now.0);
     (1..=within).contains(&left).then_some(left)
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn topics_are_limited_by_minute_and_day() {
+    fn topics_are_limited_per_minute_and_per_day() {
         let newest_first =
             |instants: &[i64]| instants.iter().rev().map(|second| at(*second)).collect::<Vec<_>>();
         for (written, now, expected) in [
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_limited_by_day() {
+    fn replies_are_limited_per_day() {
         let history =
             ReplyHistory { in_topic: 0, last_in_topic: None, far_back: Some(at(0)), all_in_topic: 0 };
         assert_eq!(reply_wait(&history, at(1_000)), Some(85_400));

@@ -1,6 +1,6 @@
-//! Validation of the characters in a text.
+//! Validation of the length and characters of a text.
 
-/// A validation error, with a message for the author.
+/// A validation error. Its message is shown to the author.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     #[error("{0} is required")]
@@ -23,8 +23,9 @@ pub enum TextError {
     Images,
 }
 
-/// Validates multi-line text. Direction marks are allowed, because the text is displayed alone and
-/// cannot affect other text.
+/// Validates a text of several lines with at most `most` characters. Invisible characters and
+/// direction marks are allowed, because the text is displayed as a separate block and cannot affect
+/// other text.
 pub(crate) fn lines(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
     check_length(what, text, most)?;
     let is_wrong = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
@@ -35,8 +36,8 @@ pub(crate) fn lines(what: &'static str, text: &str, most: usize) -> Result<(), T
     }
 }
 
-/// Validates a single line, which is displayed among others: it must not contain characters that
-/// are invisible or change the direction of the following text.
+/// Validates a single line with at most `most` characters. A line is displayed next to other text,
+/// so characters that are invisible or change the text direction are rejected.
 pub(crate) fn line(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
     check_length(what, text, most)?;
     for letter in text.chars() {
@@ -52,8 +53,8 @@ pub(crate) fn line(what: &'static str, text: &str, most: usize) -> Result<(), Te
     if has_something_to_see(text) { Ok(()) } else { Err(TextError::Missing(what)) }
 }
 
-/// Validates a single word, such as a hashtag. Words are compared, so no invisible characters are
-/// allowed.
+/// Validates a single word, such as a hashtag. Spaces and all invisible characters are rejected,
+/// because two different hashtags could otherwise look identical.
 pub(crate) fn word(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
     line(what, text, most)?;
     match text.chars().find(|letter| letter.is_whitespace() || is_invisible(*letter)) {
@@ -64,7 +65,7 @@ pub(crate) fn word(what: &'static str, text: &str, most: usize) -> Result<(), Te
 }
 
 fn check_length(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
-    // A character has at least one byte, so most texts need no counting.
+    // A character takes at least one byte, so a text of at most `most` bytes need not be counted.
     let is_too_long = text.len() > most && text.chars().count() > most;
     if is_too_long { Err(TextError::TooLong { what, most }) } else { Ok(()) }
 }
@@ -73,8 +74,8 @@ fn has_something_to_see(text: &str) -> bool {
     text.chars().any(|letter| !letter.is_whitespace() && !letter.is_control() && !is_invisible(letter))
 }
 
-/// Returns whether a character has no glyph: zero-width characters, direction marks and overrides,
-/// fillers and deprecated format characters.
+/// Returns whether a character is invisible: a zero-width character, a direction mark or override,
+/// a filler, a variation selector, or a deprecated format character.
 fn is_invisible(letter: char) -> bool {
     matches!(
         letter,
@@ -109,11 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_limit_and_no_invisible_characters() {
+    fn long_lines_and_invisible_characters_are_refused() {
         for (text, expected) in [
             ("five5", "good"),
             ("sixsix", "title has more than 5 characters"),
-            // Characters are counted, not bytes.
+            // The limit counts characters, not bytes.
             ("🙂🙂🙂🙂🙂", "good"),
             ("騰訊控股股", "good"),
             ("🙂🙂🙂🙂🙂🙂", "title has more than 5 characters"),
@@ -129,7 +130,7 @@ mod tests {
             ("a\u{2066}b", "title has the invisible character U+2066, which could disguise it"),
             ("a\u{200b}b", "title has the invisible character U+200B, which could disguise it"),
             ("\u{feff}ab", "title has the invisible character U+FEFF, which could disguise it"),
-            // A family emoji and a Persian word.
+            // A zero-width joiner in an emoji, and a non-joiner in a Persian word.
             ("👩\u{200d}👧", "good"),
             ("می\u{200c}خ", "good"),
             ("\u{200d}", "title is required"),
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn multi_line_text_may_contain_no_control_characters() {
+    fn control_characters_in_multi_line_text_are_refused() {
         for (text, expected) in [
             ("a\nb\tc", "good"),
             ("a\r\nb", "good"),
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_has_no_spaces_or_invisible_characters() {
+    fn words_with_spaces_or_invisible_characters_are_refused() {
         for (text, expected) in [
             ("lots", "good"),
             ("手数", "good"),

@@ -104,8 +104,7 @@ fn main() {
     println!("file {file} bytes for {payload} bytes of blocks: {over:.1} % over");
 }
 
-/// Measures the lower bound: a prepared statement that is reused for all reads, without this
-/// crate's reader.
+/// Measures the lower bound: all reads reuse one prepared statement and bypass this crate's reader.
 fn held(store: &Store, ids: &[i64]) {
     let conn = rusqlite::Connection::open(store.path().unwrap()).unwrap();
     conn.execute_batch("begin").unwrap();
@@ -129,8 +128,8 @@ fn fill(store: &Store, all: &[Series], each: usize, bytes: usize, random: &mut R
     for series in all {
         let added: Vec<NewBlock> = (0..each)
             .map(|at| {
-                // Real blocks vary in size; with equal sizes the unused space at the end of pages
-                // would not show.
+                // Block sizes vary, as in a real store. Blocks of equal size would hide the unused
+                // space at the end of pages.
                 let len = bytes / 2 + random.below(bytes);
                 payload += len as u64;
                 let first = at as i64 * SPAN;
@@ -168,7 +167,8 @@ fn report(what: &str, count: usize, mut round: impl FnMut()) {
     println!("{what:<45} {:>6.2} / {:>6.2} / {:>6.2} us", us[0], us[ROUNDS / 2], us[ROUNDS - 1]);
 }
 
-/// An xorshift generator. Results must not depend on the version of an external one.
+/// An xorshift generator. An external crate could change its sequence between versions, which would
+/// make results incomparable.
 struct Random(u64);
 
 impl Random {

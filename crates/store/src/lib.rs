@@ -3,20 +3,19 @@
 //!
 //! `candles.db` holds blocks of candles and trades, securities, corporate actions, margin factors
 //! and the import ledger. There is one [`Writer`] at a time across processes, which holds
-//! `writer.lock`; [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts,
-//! credentials, usage, level reports, OAuth clients and tokens, paper account journals, watchlists,
-//! and the audit log. It does not use the [`Writer`], so accounts can be changed and charged during
-//! an import; see [`Accounts`].
+//! `writer.lock`; [`Reader`]s take no lock and never wait for the writer. `accounts.db` holds
+//! accounts, credentials, usage, level reports, OAuth clients and tokens, paper account journals,
+//! watchlists, and the audit log. `accounts.db` does not use the [`Writer`], so accounts can be
+//! changed and charged during an import; see [`Accounts`].
 //!
-//! The crate does not know the contents of a block (bytes in, bytes out), the meaning of a candle
-//! or a right, or the current time.
+//! The crate does not decode blocks, interpret candles or rights, or read the current time.
 //!
 //! Start with [`Store`] (open, reader, writer), then [`View`] (all queries), then [`Batch`] (all
 //! changes). SQL statements are in `sql` modules next to the code that runs them, in a dialect
 //! shared by SQLite and PostgreSQL; the schemas are in `migrations/`.
 //!
-//! Modules only import from modules to their left: `ids`, `engine`, `candles`, `cluster`,
-//! `accounts`, then `trading` and `social`, then `backup`, `transfer`, `survey`.
+//! A module only imports from modules that precede it in this list: `ids`, `engine`, `candles`,
+//! `cluster`, `accounts`, then `trading` and `social`, then `backup`, `transfer`, `survey`.
 
 mod accounts;
 mod backup;

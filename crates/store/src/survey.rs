@@ -1,5 +1,5 @@
-//! PostgreSQL servers of an address, for operators: their status, which is read-only, and temporary
-//! databases.
+//! PostgreSQL servers of an address, for operators: read-only queries for their status, and
+//! temporary databases.
 
 use crate::StoreError;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
@@ -13,8 +13,8 @@ pub struct HostSurvey {
     pub found: Result<ServerFacts, StoreError>,
 }
 
-/// Properties reported by a server. Properties that a merely protocol-compatible database does not
-/// report are `None`.
+/// Properties reported by a server. A property is `None` if the database, which may only implement
+/// PostgreSQL's protocol, does not report it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFacts {
     /// Server version, such as `15.18`.
@@ -24,18 +24,18 @@ pub struct ServerFacts {
     pub is_read_only: bool,
     /// TLS version of this connection; `None` without TLS.
     pub tls: Option<String>,
-    /// Whether the server detects damaged pages.
+    /// Whether the server detects damaged pages; `None` if the server does not report this.
     pub checks_pages: Option<bool>,
-    /// How far the server's clock is ahead of the local clock, in milliseconds; limited by the
-    /// network latency.
+    /// How far the server's clock is ahead of the local clock, in milliseconds. The accuracy is
+    /// limited by the network latency.
     pub ahead_ms: i64,
     pub connections: Option<ConnectionCount>,
     pub replication: Option<Replication>,
     pub archiving: Option<Archiving>,
     /// Encoding of the database. Encodings other than `UTF8` are rejected earlier.
     pub encoding: String,
-    /// Whether this user may create what a store needs: schemas in the database, or tables in
-    /// existing schemas.
+    /// Whether this user may create the objects that a store needs: schemas in the database, or
+    /// tables in existing schemas.
     pub may_create: bool,
 }
 
@@ -43,26 +43,27 @@ pub struct ServerFacts {
 pub struct ConnectionCount {
     /// Number of open connections of all clients.
     pub open: u32,
-    /// Maximum number of connections, without those reserved for superusers.
+    /// Maximum number of connections, excluding those reserved for superusers.
     pub most: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replication {
-    /// The setting `synchronous_standby_names`.
+    /// Value of the setting `synchronous_standby_names`.
     pub synchronous_names: String,
-    /// Number of standbys connected to a primary, and how many of them a commit waits for.
+    /// Number of standbys connected to a primary.
     pub standbys: u32,
     pub synchronous: u32,
-    /// How far a standby is behind, in milliseconds; `None` for a primary, and before the first
-    /// transaction was received.
+    /// How far a standby is behind the primary, in milliseconds; `None` for a primary, and before
+    /// the first transaction was received.
     pub behind_ms: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Archiving {
     pub is_on: bool,
-    /// Times in seconds since 1970.
+    /// Time at which a WAL segment was last archived, in seconds since 1970; `None` if no segment
+    /// was archived.
     pub last_success_at: Option<i64>,
     pub last_failure_at: Option<i64>,
 }
@@ -70,15 +71,17 @@ pub struct Archiving {
 /// Current users of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Schema versions of candles and accounts; `None` if not created yet.
+    /// Schema versions of the candle and accounts databases; `None` for a database that is not
+    /// created yet.
     pub schemas: [Option<i64>; 2],
     /// Whether the database is the incomplete target of a move.
     pub is_half_moved: bool,
-    /// Names of the held leases.
+    /// Names of the leases that are currently held.
     pub leases: Vec<String>,
     /// Names of servers seen within the last 15 seconds.
     pub nodes: Vec<String>,
-    /// Servers last seen between 15 seconds and ten minutes ago, and how many milliseconds ago.
+    /// Servers last seen between 15 seconds and ten minutes ago, each with the time since its last
+    /// heartbeat in milliseconds.
     pub silent: Vec<(String, i64)>,
 }
 
@@ -130,7 +133,7 @@ const NODES: Sql = Sql::new(
 
 /// Maximum age of the last heartbeat of a live server, in milliseconds.
 const SEEN_WITHIN_MS: i64 = 15_000;
-/// Servers whose last heartbeat is older are not listed, in milliseconds.
+/// Age of the last heartbeat, in milliseconds, beyond which a server is not listed.
 const REMEMBERED_MS: i64 = 600_000;
 
 /// Returns the status of each host of an address. `now_ms` reads the local clock, in milliseconds
@@ -145,7 +148,8 @@ pub fn survey(address: &Address, now_ms: &dyn Fn() -> i64) -> Vec<HostSurvey> {
         .collect()
 }
 
-/// Returns the current users of a PostgreSQL store; empty if the store does not exist yet.
+/// Returns the current users of a PostgreSQL store. All fields are empty if the store does not
+/// exist yet.
 pub fn occupancy(address: &Address) -> Result<Occupancy, StoreError> {
     let mut found = Occupancy::default();
     for (schema, steps) in [Schema::Candles, Schema::Accounts].into_iter().zip(&mut found.schemas) {
@@ -192,7 +196,7 @@ fn facts(address: &Address, now_ms: &dyn Fn() -> i64) -> Result<ServerFacts, Sto
             ..ServerFacts::default()
         })
     })?;
-    // The first call is a warm-up: connecting and preparing would be measured as latency.
+    // The first call is a warm-up, because connecting and preparing would be measured as latency.
     let ask = || db.one(CLOCK, [], |row| row.get::<i64>(0));
     ask()?;
     let before = now_ms();
@@ -200,7 +204,7 @@ fn facts(address: &Address, now_ms: &dyn Fn() -> i64) -> Result<ServerFacts, Sto
     let between = before.saturating_add(now_ms().saturating_sub(before) / 2);
     facts.ahead_ms = there.saturating_sub(between);
     // Properties that cannot be read are omitted: some require the owner's rights, and some
-    // databases lack the views.
+    // databases lack the system views.
     facts.tls = db.first(TLS, [], |row| row.get(0)).ok().flatten().flatten();
     facts.connections = db.first(CONNECTIONS, [], connections).ok().flatten();
     facts.replication = db.first(REPLICATION, [], replication).ok().flatten();
@@ -237,7 +241,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a database of this name on the server of `beside`. Uses the locale C, so that
+    /// Creates a database with this name on the server of `beside`. Uses the locale C, so that
     /// results are the same on every machine.
     pub fn create(beside: &Address, name: &str) -> Result<Scratch, StoreError> {
         let failed = |trouble| StoreError::of(CREATE, &StoreUrl::from(beside), Fault::from(trouble));
@@ -258,7 +262,8 @@ const CREATE: &str = "create a temporary database";
 impl Drop for Scratch {
     fn drop(&mut self) {
         let name = quoted(self.address.database());
-        // If the database cannot be dropped, it remains; its name shows that it is temporary.
+        // If the database cannot be dropped, it remains on the server. Its name shows that it is
+        // temporary.
         self.maker.script("remove it", &format!("drop database if exists {name} with (force)")).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! The state of an account: the fold of its journal.
+//! An account's state, built by folding its journal.
 
 use std::collections::BTreeMap;
 
@@ -20,56 +20,58 @@ use crate::reserves::Reserves;
 use crate::settings::{Settings, Share};
 use crate::words::{AccountType, Side};
 
-/// An account as of its last entry. Equal journals give equal accounts, so a snapshot can be
-/// discarded at any time.
+/// Account state after the last journal entry. The same journal always folds to the same state, so
+/// a snapshot can be discarded at any time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     pub(crate) number: u64,
     pub(crate) settings: Settings,
     /// Credit line, in HKD.
     pub(crate) credit: Money,
-    /// Cash by trade date: all booked movements, settled or not.
+    /// Cash per currency by trade date, including unsettled amounts.
     pub(crate) cash: BTreeMap<Currency, Money>,
     #[serde(with = "codec::by_symbol")]
     pub(crate) positions: BTreeMap<Symbol, Position>,
     pub(crate) orders: Orders,
-    /// Numbers of the open orders by symbol, ascending.
+    /// Numbers of the open orders by symbol, in ascending order.
     #[serde(with = "codec::by_symbol")]
     pub(crate) open: BTreeMap<Symbol, Vec<u64>>,
     pub(crate) last_sequence: u64,
     pub(crate) last_period: u64,
     pub(crate) unsettled: Vec<UnsettledAmount>,
     pub(crate) dividends: Vec<Dividend>,
-    /// Debit interest accrued since the last booking, in units of `10^-16 / 26,280` (the least
-    /// common multiple of 360 and 365).
+    /// Debit interest accrued since the last booking, per currency, in units of `10^-16` divided by
+    /// [`ACCRUAL_YEARS`].
     #[serde(with = "accrual")]
     pub(crate) accrued: BTreeMap<Currency, i128>,
     pub(crate) is_liquidating: bool,
     #[serde(default)]
     pub(crate) grids: Grids,
-    /// Whether the client has accepted the risks of strategies.
+    /// Whether the client has accepted the risks of grid trading.
     #[serde(default)]
     pub(crate) has_agreed: bool,
     /// Number of the last entry.
     pub(crate) entries: u64,
     #[serde(with = "codec::instant_option")]
     pub(crate) began: Option<Timestamp>,
-    /// Instant to which the account has been advanced.
+    /// Instant to which the account has been advanced. `None` before the first request.
     #[serde(with = "codec::instant_option")]
     pub(crate) horizon: Option<Timestamp>,
-    /// Not part of the journal; see [`Account::set_numbers_used`].
+    /// Highest order or grid number used by entries that are no longer in the journal; see
+    /// [`Account::set_numbers_used`]. Not serialized.
     #[serde(skip)]
     pub(crate) numbers_used: u64,
-    /// Changes of the participation setting, each with its entry number.
+    /// Values of the participation setting, each with the number of the entry that set it.
     pub(crate) participations: Vec<(u64, Option<Share>)>,
     #[serde(skip)]
     pub(crate) reserves: Reserves,
 }
 
-/// Denominator of accrued interest: the least common multiple of 360- and 365-day years.
+/// Denominator of accrued interest: the least common multiple of 360 and 365, because an interest
+/// year has 360 or 365 days.
 pub(crate) const ACCRUAL_YEARS: i128 = 26_280;
 
-/// Amount of trades that have not settled yet.
+/// Total of the receipts or of the payments that settle on one date, in one market and currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnsettledAmount {
     #[serde(with = "codec::market")]
@@ -77,7 +79,8 @@ pub(crate) struct UnsettledAmount {
     pub(crate) currency: Currency,
     #[serde(with = "codec::text")]
     pub(crate) settles_on: Date,
-    /// Sum of fills, each net of fees. Receipts and payments are summed separately.
+    /// Sum of the booked amounts, each net of fees. Positive for receipts and negative for
+    /// payments, which are not netted against each other.
     pub(crate) amount: Money,
 }
 
@@ -118,7 +121,8 @@ impl Account {
         &self.settings
     }
 
-    /// Returns the changes of the participation setting, each with its entry number.
+    /// Returns the values of the participation setting, oldest first, each with the number of the
+    /// entry that set it.
     pub fn participations(&self) -> &[(u64, Option<Share>)] {
         &self.participations
     }
@@ -137,7 +141,7 @@ impl Account {
         self.cash.get(&currency).copied().unwrap_or_default()
     }
 
-    /// Returns every currency in which an amount was ever booked, with its cash.
+    /// Returns the cash balance of every currency in which an amount was ever booked.
     pub fn currencies(&self) -> impl Iterator<Item = (Currency, Money)> + '_ {
         self.cash.iter().map(|(currency, amount)| (*currency, *amount))
     }
@@ -156,8 +160,8 @@ impl Account {
         self.positions.get(symbol).map_or(Quantity::ZERO, |position| position.quantity)
     }
 
-    /// Returns the quantity that can be sold, or bought back for a short position: the position
-    /// minus the quantity in open orders. `except` is an order to ignore.
+    /// Returns the part of a position that no working order closes yet: positive if it can be sold,
+    /// negative if it is short and can be bought back. The order `except` is ignored.
     pub fn available_quantity(&self, symbol: &Symbol, except: Option<OrderId>) -> Quantity {
         let held = self.held(symbol);
         let against = if held.is_negative() { Side::Buy } else { Side::Sell };
@@ -240,12 +244,12 @@ impl Account {
         if id.account() == self.number { self.grids.get(id.number()) } else { None }
     }
 
-    /// Returns the grids that wait for candles.
+    /// Returns the grids that react to candles: those that are open and not suspended.
     pub fn watching_grids(&self) -> impl Iterator<Item = &Grid> {
         self.grids.open().filter(|grid| grid.is_watching())
     }
 
-    /// Returns whether the client has accepted the risks of strategies.
+    /// Returns whether the client has accepted the risks of grid trading.
     pub fn has_agreed_to_strategy(&self) -> bool {
         self.has_agreed
     }
@@ -260,16 +264,16 @@ impl Account {
         OrderId::of(self.number, last.max(self.numbers_used) + 1)
     }
 
-    /// Returns the highest number of an order or a grid, including those removed when the journal
-    /// was truncated or restored.
+    /// Returns the highest order or grid number used so far, including the numbers of entries
+    /// removed by truncating or restoring the journal.
     pub fn numbers_used(&self) -> u64 {
         let order = self.orders.last().map_or(0, |order| order.id.number());
         let grid = self.grids.iter().next_back().map_or(0, |grid| grid.id.number());
         order.max(grid).max(self.numbers_used)
     }
 
-    /// Marks numbers up to `numbers` as used. Entries that are no longer in the journal used them,
-    /// and they must not be assigned again.
+    /// Marks all numbers up to `numbers` as used, so that they are not assigned again after the
+    /// entries that used them were removed from the journal.
     pub fn set_numbers_used(&mut self, numbers: u64) {
         self.numbers_used = numbers;
     }
@@ -278,7 +282,7 @@ impl Account {
         self.last_sequence + 1
     }
 
-    /// Returns the debit interest that is accrued but not booked yet.
+    /// Returns the debit interest in a currency that has accrued but is not booked yet.
     pub fn accrued_interest(&self, currency: Currency) -> Money {
         let units = self.accrued.get(&currency).copied().unwrap_or_default();
         Money::from_units(div_round(units, ACCRUAL_YEARS * 1_000_000))
@@ -289,18 +293,19 @@ impl Account {
         self.entries
     }
 
-    /// Returns the instant of the first request.
+    /// Returns the instant of the first request, or `None` before the first request.
     pub fn began(&self) -> Option<Timestamp> {
         self.began
     }
 
-    /// Returns the instant to which the account has been advanced.
+    /// Returns the instant to which the account has been advanced, or `None` before the first
+    /// request.
     pub fn horizon(&self) -> Option<Timestamp> {
         self.horizon
     }
 
     /// Restores the horizon after a fold, because entries do not show how far an account advanced
-    /// without events. Never moves it backwards.
+    /// without events. The horizon never moves backwards.
     pub fn set_horizon(&mut self, horizon: Option<Timestamp>) {
         self.horizon = self.horizon.max(horizon);
     }

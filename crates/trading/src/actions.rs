@@ -1,4 +1,5 @@
-//! Corporate actions on a position: cash, shares and rights with one ex-date, all per old share.
+//! Applies corporate actions to a position: the dividends, splits, bonus shares and rights of one
+//! ex-date. All amounts are per old share.
 
 use market::adjust::Amount;
 use market::{Date, PRICE_UNIT, Price, Symbol};
@@ -10,7 +11,7 @@ use crate::position::Position;
 use crate::quantity::Quantity;
 use crate::settings::SHARE_UNIT;
 
-/// The position that an action applies to.
+/// A position on an ex-date, with the data needed to apply its corporate actions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entitlement<'a> {
     pub(crate) symbol: &'a Symbol,
@@ -25,9 +26,9 @@ pub(crate) struct Entitlement<'a> {
 /// Combined effect of all actions with one ex-date.
 struct Terms {
     cash: Fraction,
-    /// New shares per old share, without rights.
+    /// New shares per old share, excluding rights.
     shares: Fraction,
-    /// Rights with a positive value: number per old share, and the subscription price of each.
+    /// Rights with a positive value, each as the number per old share and the subscription price.
     rights: Vec<(Fraction, Fraction)>,
     reference: Fraction,
 }
@@ -51,7 +52,8 @@ fn is_above(a: Fraction, b: Fraction) -> bool {
     minus(a, b).parts().0 > 0
 }
 
-/// Combines the actions. Returns `None` if no shares would be left, which is an error in the data.
+/// Combines the actions of one ex-date. Returns `None` if no shares would be left, which is an
+/// error in the data.
 fn terms(actions: &[CorporateAction], close: Option<Price>) -> Option<Terms> {
     let close = Fraction::new(i128::from(close.unwrap_or_default().0), i128::from(PRICE_UNIT));
     let mut cash = Fraction::ZERO;
@@ -63,7 +65,8 @@ fn terms(actions: &[CorporateAction], close: Option<Price>) -> Option<Terms> {
         bonus = bonus.plus(fraction(&action.bonus));
         split = product(split, fraction(&action.split));
         let price = fraction(&action.rights_price);
-        // Rights with a subscription price above the market have no value and are not exercised.
+        // Rights with a subscription price at or above the last close have no value and are
+        // ignored.
         if !action.rights.is_zero() && is_above(close, price) {
             rights.push((fraction(&action.rights), price));
         }
@@ -88,7 +91,8 @@ fn money(quantity: Fraction, per_share: Fraction) -> Money {
     Money::from_units(cents.saturating_mul(CENT))
 }
 
-/// Returns the events for the actions with one ex-date on a position, at a roll to `date`.
+/// Returns the events of a position's corporate actions on one ex-date, at the roll to `date`.
+/// Returns no events if the actions would leave no shares.
 pub(crate) fn events(of: &Entitlement<'_>, actions: &[CorporateAction], date: Date) -> Vec<Event> {
     let Some(terms) = terms(actions, of.close) else { return Vec::new() };
     let Entitlement { symbol, position, ex_date, .. } = *of;
@@ -125,7 +129,7 @@ pub(crate) fn events(of: &Entitlement<'_>, actions: &[CorporateAction], date: Da
     events
 }
 
-/// Returns the cash dividend of each action, paid now or due on its pay date.
+/// Returns one event per cash dividend: paid if the pay date is `date` or earlier, due otherwise.
 fn dividends(of: &Entitlement<'_>, actions: &[CorporateAction], date: Date) -> Vec<Event> {
     let quantity = of.position.quantity;
     let shares = Fraction::whole(i128::from(quantity.units()));

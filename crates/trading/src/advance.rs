@@ -2,7 +2,8 @@
 //! work in a fixed order: candles, releases, grids, held orders, liquidation, ended auctions and
 //! expiries, the day roll, then reports.
 //!
-//! Advancing in one step or in many gives the same result, because the instants are the same.
+//! Advancing in one call or in several gives the same result, because the instants visited do not
+//! depend on where a call stops.
 
 use market::{Market, Symbol, Timestamp};
 
@@ -20,18 +21,19 @@ use crate::timers::{self, ends_at};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
-/// Cost of one position or open symbol at a timer instant, in candles: a roll reads its corporate
-/// actions.
+/// Cost of one position or symbol with open orders at a timer instant, counted in candles, because
+/// a day roll reads the symbol's corporate actions.
 const HOLDING_COST: u64 = 20;
 
-/// Work limit after which `advance` stops at the end of an instant. The limit does not affect the
-/// result.
+/// Limit on the work of one `advance` call, checked after each instant. The limit affects how far a
+/// call advances, but not the resulting entries.
 #[derive(Clone, Copy, Debug)]
 pub struct AdvanceLimit {
-    /// Number of entries created.
+    /// Maximum number of entries created.
     pub entries: usize,
-    /// Number of candles scanned. Each symbol and day adds a fixed cost, because a feed looks the
-    /// day up even if it has no candles. Each timer instant adds a fixed cost per holding.
+    /// Maximum number of candles scanned. Each scan of a symbol's day adds a fixed cost, because
+    /// the feed looks the day up even if it has no candles. Each timer instant adds a fixed cost
+    /// per holding.
     pub candles: u64,
 }
 
@@ -40,7 +42,7 @@ impl AdvanceLimit {
 }
 
 /// Advances an account to an instant, or as far as the limit allows, and sets the account's
-/// horizon. The first call only begins the account.
+/// horizon. If the account has no horizon yet, only records [`Event::Began`].
 pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp, limit: AdvanceLimit) {
     let Some(mut now) = work.account.horizon else {
         work.record(Some(to), Event::Began);
@@ -66,7 +68,7 @@ pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp, limit: AdvanceLimit) {
         if work.outcome.entries.len() >= limit.entries || cost >= limit.candles {
             break;
         }
-        // The next timer changes only after it fired or an event was recorded.
+        // The next timer can change only after a timer fired or an event was recorded.
         if is_timed || work.account.entries != before {
             timer = timers::next(work.account, work.feed, now);
         }
@@ -79,24 +81,25 @@ fn holdings_cost(account: &Account) -> u64 {
     HOLDING_COST.saturating_mul(holdings.saturating_add(1))
 }
 
-/// The upcoming candles of an account.
+/// The upcoming candles that may affect an account.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// Candles by symbol, in ascending order.
+    /// One tape per symbol, sorted by symbol.
     tapes: Vec<(Symbol, Tape)>,
-    /// Entry number for which the tapes are valid.
+    /// Number of the last journal entry when the tapes were selected. A newer entry makes the
+    /// selection outdated.
     as_of: Option<u64>,
-    /// End of the day being scanned.
+    /// End of the scan window.
     through: Option<Timestamp>,
 }
 
-/// Length of a scan in seconds. All symbols are scanned one day at a time, so that the work can
-/// stop between two days.
+/// Length of the scan window in seconds. All symbols are scanned one window at a time, so that
+/// `advance` can stop between two windows.
 const STEP: i64 = 86_400;
 
 impl Ahead {
-    /// Returns how far to search for the next candle: to the end of the current day, or to `to` if
-    /// no candle is relevant.
+    /// Returns the instant up to which to search for the next candle: the end of the scan window,
+    /// or `to` if no symbol is relevant.
     fn through(&mut self, account: &Account, now: Timestamp, to: Timestamp) -> Timestamp {
         if self.as_of != Some(account.entries) {
             self.aim(account, now);
@@ -111,7 +114,8 @@ impl Ahead {
         end
     }
 
-    /// Returns when the next relevant candle takes effect, and the cost of finding it.
+    /// Returns when the next relevant candle up to `through` takes effect, or `None`, and the cost
+    /// of the search.
     fn next(&mut self, feed: &dyn Feed, now: Timestamp, through: Timestamp) -> (Option<Timestamp>, u64) {
         let mut cost: u64 = 0;
         let mut first: Option<Timestamp> = None;
@@ -122,8 +126,8 @@ impl Ahead {
         (first, cost)
     }
 
-    /// Selects the relevant candles: those of open orders and grids, and every candle of a position
-    /// that may be liquidated.
+    /// Selects the relevant candles: those that may affect open orders or grids. If the account may
+    /// be liquidated, selects every candle of these symbols and of all positions.
     fn aim(&mut self, account: &Account, now: Timestamp) {
         let may_force = account.settings.liquidate;
         let is_same = self.tapes.iter().map(|(symbol, _)| symbol).eq(account.open.keys());
@@ -140,7 +144,7 @@ impl Ahead {
         }
     }
 
-    /// Retains the tapes of exactly these symbols, which must be ascending.
+    /// Replaces the tapes with one per symbol, reusing existing tapes. `symbols` must be sorted.
     fn cache(&mut self, symbols: &[&Symbol], now: Timestamp) {
         let mut known = std::mem::take(&mut self.tapes).into_iter().peekable();
         for symbol in symbols {
@@ -150,10 +154,10 @@ impl Ahead {
         }
     }
 
-    /// Returns the candles at an instant that [`Ahead::next`] has just returned, grouped by round.
-    /// A round has the oldest remaining candle of every symbol, so that orders of all symbols share
-    /// one queue, regardless of their candles' stamps. A symbol has a second candle only if candles
-    /// arrived late.
+    /// Returns the candles that take effect at `at`, which [`Ahead::next`] has just returned,
+    /// sorted by round. A round has at most one candle per symbol, so that the orders of all
+    /// symbols share one queue even if their candles have different stamps. A symbol has a second
+    /// round only if candles arrived late.
     fn at(&self, at: Timestamp) -> Vec<(usize, &Symbol, EffectiveCandle)> {
         let mut found = Vec::new();
         for (symbol, tape) in &self.tapes {
@@ -164,7 +168,7 @@ impl Ahead {
     }
 }
 
-/// Does all work of one instant.
+/// Does all the work of one instant.
 fn step(work: &mut Work<'_>, ahead: &Ahead, at: Timestamp, is_timed: bool) {
     let mut after = Aftermath::default();
     let candles = ahead.at(at);
@@ -193,7 +197,7 @@ fn step(work: &mut Work<'_>, ahead: &Ahead, at: Timestamp, is_timed: bool) {
     }
 }
 
-/// Returns the open orders that meet a condition, in order of sequence number.
+/// Returns the open orders that satisfy a predicate, sorted by sequence number.
 fn open_where(work: &Work<'_>, is_meant: impl Fn(&crate::order::Order) -> bool) -> Vec<OrderId> {
     let mut found: Vec<(u64, OrderId)> = work
         .account
@@ -224,7 +228,7 @@ fn cancel_open(work: &mut Work<'_>, at: Timestamp, id: OrderId, reason: &str) {
     }
 }
 
-/// Cancels orders whose auction is over, then expires orders.
+/// Cancels the orders whose auction is over, then expires the orders whose time in force has ended.
 fn end_orders(work: &mut Work<'_>, at: Timestamp) {
     let is_over = |order: &crate::order::Order| {
         let is_auction = order.terms.order_type == OrderType::Auction && order.is_working();

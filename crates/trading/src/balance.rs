@@ -16,17 +16,17 @@ use crate::view::{Dates, MarketView};
 /// Balance in one currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
-    /// C: all booked movements, settled or not.
+    /// Cash, including unsettled amounts (C in the specification).
     pub cash: Money,
-    /// F: amount reserved for open buy orders, including fees.
+    /// Amount reserved for open buy orders, including fees (F in the specification).
     pub reserved: Money,
     /// Fees included in `reserved`.
     pub reserved_fees: Money,
-    /// S: value of short positions.
+    /// Value of short positions (S in the specification).
     pub short_value: Money,
-    /// U+: receipts that settle on a later date.
+    /// Receipts that settle on a later date (U+ in the specification).
     pub receivable: Money,
-    /// U-: payments that settle on a later date, as a positive amount.
+    /// Payments that settle on a later date, as a positive amount (U- in the specification).
     pub payable: Money,
 }
 
@@ -48,14 +48,14 @@ impl Balance {
         (self.available() - self.receivable).or_zero()
     }
 
-    /// Returns the settled amount.
+    /// Returns the settled cash.
     pub fn settled(&self) -> Money {
         self.cash - self.receivable + self.payable
     }
 }
 
-/// Returns the day whose charges apply to an order: the current day, or the order's trading day if
-/// that is later.
+/// Returns the date whose fees apply to an order: the current trading date, or the order's trading
+/// day if it is later.
 pub(crate) fn charge_day(order: &Order, view: &MarketView<'_>) -> Date {
     view.date(order.market()).max(order.standing.placement.day)
 }
@@ -65,7 +65,8 @@ pub(crate) fn charged(account: &Account, order: &Order, day: Date) -> ChargeBasi
     ChargeBasis { market: order.market(), kind: order.facts.kind, side: order.terms.side, day, plan }
 }
 
-/// Returns the cost of a further quantity of an order at a price, given the day's earlier fills.
+/// Returns the principal and fees of filling another `quantity` of an order at `price`, given its
+/// earlier fills on the same day.
 pub(crate) fn reserve_for(
     account: &Account,
     order: &Order,
@@ -92,8 +93,8 @@ pub(crate) fn added_fees(
     view.tables.fees.total(charged, after) - view.tables.fees.total(charged, before)
 }
 
-/// Returns each charge if the remaining quantity of an order fills at a price, given the day's
-/// earlier fills.
+/// Returns the fees that filling an order's remaining quantity at `price` would add, given its
+/// earlier fills on the same day.
 pub fn fees_at(account: &Account, order: &Order, view: &MarketView<'_>, price: Price) -> Vec<Fee> {
     let (day, quantity) = (charge_day(order, view), order.remaining());
     let before = order.traded_on(day);
@@ -101,14 +102,16 @@ pub fn fees_at(account: &Account, order: &Order, view: &MarketView<'_>, price: P
     view.tables.fees.added(charged(account, order, day), before, after)
 }
 
-/// Returns the reserve of an open order of either side.
+/// Returns the reserve of an open buy or sell order, which is zero if the order has no reserve
+/// price.
 pub(crate) fn reserve_of(account: &Account, order: &Order, view: &MarketView<'_>) -> Reserve {
     let Some(price) = order.standing.reserve_price else { return Reserve::default() };
     reserve_for(account, order, view, order.remaining(), price)
 }
 
-/// Calls `look` with the reserves of all open orders. Recomputes only the orders that changed since
-/// the last call.
+/// Calls `look` with the reserve sums of all working orders. Recomputes only the orders that
+/// changed since the last call, or all orders if a trading date, the fee table or the fee plan
+/// changed.
 pub(crate) fn held<T>(account: &Account, view: &MarketView<'_>, look: impl FnOnce(&ReserveSums) -> T) -> T {
     let mut sums = account.reserves.lock();
     let Dates { hk, us } = view.dates;
@@ -163,7 +166,7 @@ pub fn balance(
     balance
 }
 
-/// Returns the settled amount in a currency. Reserves do not affect it.
+/// Returns the settled cash in a currency. Reserves do not affect the result.
 pub(crate) fn settled(account: &Account, view: &MarketView<'_>, currency: Currency) -> Money {
     let is_coming = |unsettled: &&crate::account::UnsettledAmount| {
         unsettled.currency == currency && unsettled.settles_on > view.date(unsettled.market)
@@ -172,7 +175,8 @@ pub(crate) fn settled(account: &Account, view: &MarketView<'_>, currency: Curren
     account.cash(currency) - coming
 }
 
-/// Returns the balances in all currencies of an account. HKD is always included.
+/// Returns the balance in HKD and in every other currency in which the account has cash, positions
+/// or reserves.
 pub fn balances(account: &Account, view: &MarketView<'_>) -> BTreeMap<Currency, Balance> {
     let mut currencies: Vec<Currency> = account.currencies().map(|(currency, _)| currency).collect();
     currencies.extend(account.positions().map(|(_, position)| position.currency));

@@ -1,4 +1,5 @@
-//! Applies the candles of one instant: fills and releases in order of sequence number.
+//! Applies the candles of one instant to open orders, which are filled or released in order of
+//! sequence number.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -17,9 +18,9 @@ use crate::work::Work;
 /// Work deferred until the candles of an instant have been applied.
 #[derive(Debug, Default)]
 pub(crate) struct Aftermath {
-    /// Orders released inside a candle: sequence number, order, candle and best price.
+    /// Orders triggered inside a candle, each with its sequence number, candle and best price.
     inside: Vec<(u64, OrderId, EffectiveCandle, Option<Price>)>,
-    /// Special limit orders that have had their first candle.
+    /// Special limit orders that have had their first candle. If still open, they are cancelled.
     pub(crate) spent: Vec<OrderId>,
 }
 
@@ -29,8 +30,8 @@ struct Place {
     sequence: u64,
     id: OrderId,
     candle: usize,
-    /// Whether the order was released at the open of this candle, so that the whole candle is after
-    /// the release.
+    /// Whether the order was released at the open of this candle, so that the whole candle can fill
+    /// it.
     is_fresh: bool,
 }
 
@@ -41,7 +42,7 @@ struct Stage {
     left: Option<Quantity>,
 }
 
-/// Applies one candle of each symbol to an account.
+/// Applies at most one candle per symbol to an account's open orders.
 pub(crate) fn act(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -77,7 +78,8 @@ pub(crate) fn act(
     }
 }
 
-/// Releases or fills an order. Returns whether it was released at the open.
+/// Releases or fills an order. Returns whether the order was released at the open, and must be
+/// queued again.
 fn try_place(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -123,8 +125,8 @@ fn try_place(
     false
 }
 
-/// Records what a conditional order observed in a candle. Returns whether it was released at the
-/// open.
+/// Records a conditional order's new best price or its release. Returns whether the order was
+/// released at the open.
 fn watch(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -139,7 +141,8 @@ fn watch(
     }
     let is_market = work.account.order(id).is_some_and(|order| order.fills_as() == OrderType::Market);
     match seen.released {
-        // Market orders do not fill in a closing auction, so their release is deferred to its end.
+        // Market orders do not fill in a closing auction, so they are released at the end of the
+        // auction.
         Some(Trigger::Gap) if !(effective.is_tail() && is_market) => {
             release(work, at, id, effective, Trigger::Gap, seen.best)
         }

@@ -1,5 +1,6 @@
-//! The checks of an order, in sequence. Checks 1 to 9 examine the order and refuse it; checks 10 to
-//! 12 examine the account and reject the order.
+//! Order checks, in the sequence in which they run. Checks 1 to 9 examine the order, and a failure
+//! refuses it without storing it. Checks 10 to 12 examine the account, and a failure stores the
+//! order as rejected.
 
 use market::{Date, Market, Price, Symbol};
 
@@ -41,7 +42,7 @@ const LOTS_MAX: i64 = 3000;
 const GOOD_TIL_DAYS_MAX: i32 = 366;
 const DELAY_MAX: i64 = 90 * 86_400;
 
-/// Runs checks 1 to 7 on an order that is submitted now or was held until now.
+/// Runs checks 1 to 7 on an order that is being submitted, or whose delay has just ended.
 pub(crate) fn admit(
     settings: &Settings,
     view: &MarketView<'_>,
@@ -53,14 +54,14 @@ pub(crate) fn admit(
     let terms = shaped(requested, security.kind);
     check_fields(&terms)?;
     let placement = check_times(view, &terms, requested.outside_rth, security.kind)?;
-    // Lots and ticks are those of the first day on which the order can trade.
+    // Use the lot and the ticks of the first day on which the order can trade.
     let security = view.security_on(&terms.symbol, placement.day).unwrap_or(security);
     check_quantity(settings, &terms, &security)?;
     check_ticks(view, &terms, security.kind, placement.day)?;
     Ok(Admission { terms, security, placement })
 }
 
-/// Check 1: the security can be traded.
+/// Check 1: the security can be traded. Returns the security.
 pub(crate) fn check_symbol(view: &MarketView<'_>, symbol: &Symbol) -> Result<Security, Refusal> {
     let security = view.security(symbol);
     let has_ended = option_end(symbol, view.feed).is_some_and(|end| end <= view.at);
@@ -75,7 +76,7 @@ pub(crate) fn check_symbol(view: &MarketView<'_>, symbol: &Symbol) -> Result<Sec
     }
 }
 
-/// Check 2: the order type is available.
+/// Check 2: the order type is available for the security.
 fn check_type(request: &Submit, kind: Kind) -> Result<(), Refusal> {
     use OrderType::*;
     let terms = &request.terms;
@@ -87,8 +88,9 @@ fn check_type(request: &Submit, kind: Kind) -> Result<(), Refusal> {
     if is_offered { Ok(()) } else { Err(Refusal::check(2, ORDER_TYPE)) }
 }
 
-/// Returns whether a submission has the same terms as an accepted order of the same kind.
-/// Normalized terms are compared, so ignored fields and explicit defaults make no difference.
+/// Returns whether a submission has the same terms as an accepted order. `kind` is the kind of the
+/// security. The comparison uses normalized terms, so ignored fields and explicit defaults make no
+/// difference.
 pub fn has_same_terms(requested: &Terms, accepted: &Terms, kind: Kind) -> bool {
     shaped(requested, kind) == *accepted
 }
@@ -117,7 +119,7 @@ fn lanes(requested: &Terms, kind: Kind) -> OutsideRth {
     match requested.outside_rth {
         _ if requested.symbol.market() != Market::Us => OutsideRth::NotApplicable,
         _ if kind == Kind::Option => OutsideRth::RegularOnly,
-        // Market orders trade in regular hours only, and the order shows this.
+        // Market orders trade only in regular hours, and the stored terms must say so.
         Some(OutsideRth::AnyTime) if is_market => OutsideRth::RegularOnly,
         Some(OutsideRth::NotApplicable) | None => OutsideRth::RegularOnly,
         Some(requested) => requested,
@@ -169,8 +171,8 @@ pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Check 4: time in force against order type and lane, and dates. Returns the order's placement in
-/// the calendar.
+/// Check 4: the time in force suits the order type and the lane, and the dates are valid. Returns
+/// the order's placement in the calendar.
 fn check_times(
     view: &MarketView<'_>,
     terms: &Terms,
@@ -227,7 +229,7 @@ pub(crate) fn hours(terms: &Terms) -> Hours {
     }
 }
 
-/// Returns the quantity step of an order in a security.
+/// Returns the step of which an order's quantity must be a multiple.
 pub(crate) fn quantity_step(settings: &Settings, terms: &Terms, security: &Security) -> Quantity {
     let is_us = terms.symbol.market() == Market::Us;
     let takes_fractions = matches!(terms.order_type, OrderType::Limit | OrderType::Market)
@@ -242,7 +244,8 @@ pub(crate) fn quantity_step(settings: &Settings, terms: &Terms, security: &Secur
     }
 }
 
-/// Checks 5 and 6: quantity step and maximum size.
+/// Checks 5 and 6: the quantity is a multiple of the step, and the order does not exceed the
+/// maximum size.
 pub(crate) fn check_quantity(settings: &Settings, terms: &Terms, security: &Security) -> Result<(), Refusal> {
     let step = quantity_step(settings, terms, security);
     if terms.order_type == OrderType::OddLot {
@@ -268,12 +271,13 @@ pub(crate) fn check_quantity(settings: &Settings, terms: &Terms, security: &Secu
     Ok(())
 }
 
-/// Returns the maximum quantity of one order in a security.
+/// Returns the maximum quantity of one order: [`LOTS_MAX`] lots in Hong Kong, and [`Quantity::MAX`]
+/// elsewhere.
 pub(crate) fn quantity_most(terms: &Terms, security: &Security) -> Quantity {
     if terms.symbol.market() == Market::Hk { security.lot.times(LOTS_MAX) } else { Quantity::MAX }
 }
 
-/// Check 7: prices are on a tick.
+/// Check 7: all prices are multiples of the tick size.
 pub(crate) fn check_ticks(
     view: &MarketView<'_>,
     terms: &Terms,
@@ -302,7 +306,8 @@ pub(crate) fn check_ticks(
     Ok(())
 }
 
-/// Checks 8 and 9: distance from the market, and trigger prices, against the current mark.
+/// Checks 8 and 9: a Hong Kong limit price is between a ninth and nine times the mark, and the
+/// trigger price differs from the mark. Without a mark, only order types that do not need one pass.
 pub(crate) fn check_mark(terms: &Terms, mark: Option<Price>) -> Result<(), Refusal> {
     let Some(mark) = mark else {
         let needs = terms.order_type.needs_mark();
@@ -383,7 +388,8 @@ fn check_holdings(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) 
     check_funds(account, view, demand).map_err(failed)
 }
 
-/// Check 12: no position may be opened or increased while the account is close to its margin.
+/// Check 12: an order must not open or increase a position while the account's risk level is 2 or
+/// 3.
 fn check_risk(
     account: &Account,
     view: &MarketView<'_>,

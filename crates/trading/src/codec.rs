@@ -119,7 +119,7 @@ pub(crate) mod market {
     }
 }
 
-/// Serializes a map by symbol as a list of pairs.
+/// Serializes a map with symbol keys as a list of pairs.
 pub(crate) mod by_symbol {
     use std::collections::BTreeMap;
 
@@ -147,8 +147,7 @@ pub(crate) mod by_symbol {
     }
 }
 
-/// Implements serde through [`Display`] and [`FromStr`], for types of this crate that are text in a
-/// journal.
+/// Implements serde through [`Display`] and [`FromStr`], for types that the journal stores as text.
 macro_rules! serde_as_text {
     ($($name:ty),+) => {$(
         impl serde::Serialize for $name {

@@ -40,7 +40,7 @@ pub enum Command {
     RestartGrid {
         id: GridId,
     },
-    /// Accepts the risks of strategies.
+    /// Records that the client accepts the risks of grid trading.
     AgreeToStrategy,
 
     // Operator commands.
@@ -77,15 +77,15 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submit {
     pub terms: Terms,
-    /// Whether withdrawn order types are accepted, because the account uses an API date from before
-    /// their withdrawal.
+    /// Whether withdrawn order types are accepted, which requires an API version dated before their
+    /// withdrawal.
     pub takes_withdrawn: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmitGrid {
     pub symbol: Symbol,
-    /// Defaults to the security's currency.
+    /// Must be the security's currency, which is also the default.
     pub settlement_currency: Option<Currency>,
     pub rule: GridRuleInput,
 }
@@ -101,8 +101,8 @@ impl Command {
         Command::Submit(Box::new(Submit::of(terms)))
     }
 
-    /// Returns whether a full journal refuses the command. Commands that end an order or a grid are
-    /// always accepted.
+    /// Returns whether the command is refused when the journal is full. Commands that end an order
+    /// or a grid are always accepted.
     pub(crate) fn adds(&self) -> bool {
         matches!(
             self,
@@ -114,8 +114,8 @@ impl Command {
         )
     }
 
-    /// Returns whether a client may send the command. The others are operator commands, which are
-    /// also accepted before the first request.
+    /// Returns whether clients may send the command. All other commands are operator commands,
+    /// which are also accepted before the first request.
     pub fn is_of_client(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,5 @@
-//! Turns commands into events. These functions do not change an account, so previews use them, too.
+//! Turns commands into events. Functions in this module do not change the account, so previews also
+//! use them.
 
 use market::{Market, Symbol};
 
@@ -18,8 +19,8 @@ use crate::settings::Settings;
 use crate::view::MarketView;
 use crate::words::Kind;
 
-/// Decides a command at an instant, and returns its events or a refusal. The account must have been
-/// advanced to that instant.
+/// Returns the events of a command at an instant, or a refusal. The account must have been advanced
+/// to that instant.
 pub fn decide(account: &Account, command: &Command, view: &MarketView<'_>) -> Result<Vec<Event>, Refusal> {
     if let Some(horizon) = account.horizon.filter(|horizon| *horizon > view.at) {
         let text = format!("account is at {horizon}, the market clock at {}", view.at);
@@ -87,7 +88,7 @@ fn open(account: &Account, number: u64, settings: &Settings) -> Result<Event, Re
     Ok(Event::Opened { account: number, settings: settings.clone() })
 }
 
-/// Maximum cash of an account in one currency, far below the capacity of sums.
+/// Maximum cash per currency, in whole units of the currency. Low enough that sums cannot overflow.
 const CASH_MAX: i64 = 1_000_000_000_000_000;
 
 fn check_amount(account: &Account, currency: Currency, amount: Money) -> Result<(), Refusal> {
@@ -104,7 +105,7 @@ fn check_amount(account: &Account, currency: Currency, amount: Money) -> Result<
     Ok(())
 }
 
-/// Refuses a currency without an exchange rate. HKD, USD and CNH are always accepted.
+/// Refuses a currency that has no exchange rate. HKD, USD and CNH are accepted even without a rate.
 fn check_currency(view: &MarketView<'_>, currency: Currency) -> Result<(), Refusal> {
     if ![Currency::HKD, Currency::USD, Currency::CNH].contains(&currency) {
         view.rate(currency)?;
@@ -145,13 +146,13 @@ fn exchange(
     }
     let (sold, bought) = (view.rate(from)?, view.rate(to)?);
     let received = sold.convert(amount).to(bought);
-    // The rate of the non-HKD side is recorded.
+    // Record the rate of the currency that is not HKD, or of `from` if neither is HKD.
     let rate = if from == Currency::HKD { bought } else { sold };
     Ok(Event::Exchanged { from, paid: amount, to, received, rate })
 }
 
-/// Returns the facts of a security entered by an operator. An option can be entered without any
-/// stored candles.
+/// Returns the facts of a security whose position an operator enters. An unknown US option has
+/// default facts, so it needs no stored candles.
 fn entry_facts(view: &MarketView<'_>, symbol: &Symbol) -> Result<Facts, Refusal> {
     let option =
         Security { kind: Kind::Option, lot: Quantity::whole(1), currency: Currency::USD, is_delisted: false };

@@ -48,9 +48,9 @@ pub(crate) fn parse_units(text: &str, scale: u32) -> Result<(i128, bool), Decima
     Ok((if negative { -units } else { units }, exact))
 }
 
-/// Parses a price in a request. No tick table has more than six decimals. A price with more is
-/// off-tick by one millionth in the result, so that the tick check refuses it in the order of the
-/// checks.
+/// Parses a price in a request. A price with more than six decimals, which no tick table allows, is
+/// returned as an off-tick price, so that the tick check refuses it after all earlier checks have
+/// passed.
 pub fn parse_price(text: &str) -> Result<Price, DecimalError> {
     let (units, exact) = parse_units(text, DECIMALS_MAX)?;
     let units = match (exact, units < 0) {
@@ -63,8 +63,8 @@ pub fn parse_price(text: &str) -> Result<Price, DecimalError> {
     }
 }
 
-/// Parses a price that need not be on a tick, such as those in a grid's rule. Refuses more decimals
-/// than can be stored, because rounding would change the price.
+/// Parses a price that need not be on a tick, such as a price in a grid rule. Refuses a price with
+/// more than six decimals, because rounding would change it.
 pub fn parse_exact_price(text: &str) -> Result<Price, DecimalError> {
     match parse_units(text, DECIMALS_MAX)? {
         (_, true) => parse_price(text),
@@ -125,7 +125,7 @@ pub fn exact_price(price: Price, decimals: u32) -> Plain {
 /// Divides and rounds to the nearest integer, half away from zero. `below` must be positive.
 pub(crate) fn div_round(above: i128, below: i128) -> i128 {
     let (quotient, rest) = (above / below, above % below);
-    // Twice the remainder could overflow.
+    // Compare without doubling the remainder, which could overflow.
     let rest = rest.unsigned_abs();
     let half = rest >= below.unsigned_abs() - rest;
     match (half, above < 0) {
@@ -135,8 +135,8 @@ pub(crate) fn div_round(above: i128, below: i128) -> i128 {
     }
 }
 
-/// Divides money by quantity, in their smallest units, and returns the price in units of
-/// `10^-decimals`, rounded once. The plain quotient is in millionths.
+/// Divides an amount of money by a quantity, both in their smallest units, and returns the price in
+/// units of `10^-decimals`, rounded once. Without scaling, the quotient would be in millionths.
 pub(crate) fn price_quotient(above: i128, below: i128, decimals: u32) -> i128 {
     let (above, below) = if below < 0 { (-above, -below) } else { (above, below.max(1)) };
     div_round(

@@ -1,9 +1,9 @@
 //! The entry point: advances accounts and executes commands, using a feed and tables.
 //!
-//! Both operations change the account in memory and return the new entries. The caller must make
-//! these entries durable before it replies; if the write fails, it must discard the account and
-//! fold the journal again. The horizon is stored next to the journal, because entries do not show
-//! how far an account advanced without events.
+//! Advancing an account and executing a command both change the account in memory and return the
+//! new entries. The caller must make these entries durable before it replies. If the write fails,
+//! the caller must discard the account and fold the journal again. The horizon is stored next to
+//! the journal, because entries do not show how far an account advanced without events.
 
 use market::Timestamp;
 
@@ -33,19 +33,20 @@ impl<'a> Engine<'a> {
         Engine { feed, tables }
     }
 
-    /// Returns the market data known at an instant, for reads.
+    /// Returns a view of the market data known at an instant, for reads.
     pub fn view(&self, at: Timestamp) -> MarketView<'a> {
         MarketView::new(self.feed, self.tables, at)
     }
 
-    /// Applies all events up to an instant to an account. Does nothing if the account is already
-    /// past it.
+    /// Advances an account to an instant, and returns the new entries. Does nothing if the
+    /// account's horizon is already later.
     pub fn advance(&self, account: &mut Account, to: Timestamp) -> Outcome {
         self.advance_within(account, to, AdvanceLimit::NONE)
     }
 
-    /// Like [`Engine::advance`], but stops at a work limit. [`Account::horizon`] is the instant
-    /// reached; continuing from it gives the same result as one step.
+    /// Like [`Engine::advance`], but stops at a work limit. [`Account::horizon`] is then the
+    /// instant reached. A later call continues from the horizon with the same result as a single
+    /// call.
     pub fn advance_within(&self, account: &mut Account, to: Timestamp, limit: AdvanceLimit) -> Outcome {
         let mut work = Work::new(account, self.feed, self.tables);
         if work.account.horizon.is_none_or(|horizon| horizon <= to) {
@@ -55,7 +56,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Advances an account to an instant and executes a command. An operator may prepare an account
-    /// before its first request; those entries have no instant.
+    /// before its first request. Entries created by the preparation have no instant.
     pub fn handle(&self, account: &mut Account, command: &Command, now: Timestamp) -> Outcome {
         let mut work = Work::new(account, self.feed, self.tables);
         let is_preparing = work.account.horizon.is_none() && !command.is_of_client();

@@ -22,7 +22,7 @@ pub struct EstimateQuery {
     pub symbol: Symbol,
     pub side: Side,
     pub order_type: OrderType,
-    /// Defaults to the current mark. Ignored for a market order.
+    /// Limit price. Defaults to the current mark, and is ignored for a market order.
     pub price: Option<Price>,
     /// An order to be replaced, whose reserve is not deducted.
     pub order: Option<OrderId>,
@@ -47,7 +47,8 @@ pub fn estimate(
     }
     let terms =
         Terms { price: query.price, ..Terms::new(symbol.clone(), *side, *order_type, Quantity::ZERO) };
-    // As for an order, lots, ticks and charges are those of the first day on which it could trade.
+    // Like the order checks, use the lot, ticks and fees of the first day on which an order could
+    // trade.
     let placed = place(view.venue(symbol.market()), hours(&terms), view.at);
     let day = placed.map_or_else(|| view.date(symbol.market()), |placement| placement.day);
     let security = view.security_on(symbol, day).unwrap_or(security);

@@ -1,8 +1,8 @@
-//! The journal of an account: its events in order, with everything needed to fold them again
-//! without prices or tables.
+//! Journal entries of an account. An event holds everything needed to fold it again without prices
+//! or tables.
 //!
-//! Entries are durable text with stable names. A field added later has a default, and [`VERSION`]
-//! is incremented when an older reader could misread an entry.
+//! Entries are stored as text, so event and field names must not change. A field added later has a
+//! default, and [`VERSION`] is incremented when an older reader could misread an entry.
 
 use market::{Candle, Date, Market, Price, Session, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub const VERSION: u8 = 1;
 pub struct Entry {
     #[serde(rename = "v")]
     pub version: u8,
-    /// Counts from 1, without gaps.
+    /// Number of the entry, counted from 1 without gaps.
     pub number: u64,
     /// Market time. `None` for entries made before the account's first request.
     #[serde(with = "codec::instant_option")]
@@ -74,7 +74,7 @@ pub enum Event {
     PositionEntered {
         #[serde(with = "codec::text")]
         symbol: Symbol,
-        /// New quantity, and its difference from the previous one.
+        /// New quantity. `change` is the difference from the previous quantity.
         quantity: Quantity,
         change: Quantity,
         #[serde(with = "codec::price")]
@@ -83,14 +83,14 @@ pub enum Event {
     },
 
     Accepted(Box<AcceptedOrder>),
-    /// An order was rejected at submission (with its terms), at its release, or when its delay
-    /// ended.
+    /// An order was rejected at submission, at its release, or when its delay ended. `order` is set
+    /// only at submission.
     Rejected {
         id: OrderId,
         refusal: Refusal,
         order: Option<Box<AcceptedOrder>>,
     },
-    /// The delay of a held order has ended, and the engine has accepted the order.
+    /// The delay of a held order has ended, and the order has passed all checks.
     Activated {
         id: OrderId,
         sequence: u64,
@@ -120,7 +120,7 @@ pub enum Event {
         terms: Box<Terms>,
         standing: Standing,
     },
-    /// An order was cancelled; by the client if `reason` is `None`.
+    /// An order was cancelled. `reason` is `None` if the client cancelled it.
     Canceled {
         id: OrderId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ pub enum Event {
         id: OrderId,
     },
 
-    /// The client has accepted the risks of strategies.
+    /// The client has accepted the risks of grid trading.
     StrategyAgreed,
     GridSubmitted(Box<NewGrid>),
     GridReplaced {
@@ -142,8 +142,8 @@ pub enum Event {
     /// A grid reached a level. The entry of the created order follows, unless the trigger was
     /// skipped.
     GridTriggered(Box<GridTrigger>),
-    /// A grid fell asleep: a candle opened outside the bounds, the day's trigger limit was reached,
-    /// or a day had only a daily candle.
+    /// A grid entered the sleeping state because a candle opened outside the bounds, the day's
+    /// trigger limit was reached, the journal was full, or a day had only a daily candle.
     GridSlept {
         grid: GridId,
         candle: Bar,
@@ -157,8 +157,8 @@ pub enum Event {
     GridRestarted {
         grid: GridId,
     },
-    /// A grid was cancelled by the client, or at a bound, with the candle that crossed it. The
-    /// order that closes the grid's position precedes this entry.
+    /// A grid was cancelled by the client, or because a candle crossed a bound. In the second case,
+    /// `bound` is the candle, and an order that closes the grid's position may precede this entry.
     GridCanceled {
         grid: GridId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,14 +168,14 @@ pub enum Event {
         grid: GridId,
     },
 
-    /// The daily roll. The quantities held now become the day's first quantities.
+    /// A market's day roll. The quantities held now become the initial quantities of `date`.
     Rolled {
         #[serde(with = "codec::market")]
         market: Market,
         #[serde(with = "codec::text")]
         date: Date,
     },
-    /// A cash dividend that is due now or on its pay date.
+    /// A cash dividend whose pay date is still in the future.
     DividendDue(Dividend),
     DividendPaid(Dividend),
     SharesChanged {
@@ -236,7 +236,7 @@ pub enum Event {
     },
 }
 
-/// An order at acceptance.
+/// Data of a newly accepted order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedOrder {
     pub id: OrderId,
@@ -246,15 +246,15 @@ pub struct AcceptedOrder {
     pub standing: Standing,
     #[serde(default)]
     pub by_engine: bool,
-    /// Whether the order is a forced liquidation.
+    /// Whether the engine created the order to liquidate a position.
     #[serde(default)]
     pub is_forced: bool,
-    /// Grid that created the order.
+    /// Grid and trigger that created the order. `None` for other orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<GridOrigin>,
 }
 
-/// A grid at submission.
+/// Data of a newly submitted grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewGrid {
     pub id: GridId,
@@ -282,13 +282,14 @@ pub struct GridTrigger {
     pub kind: GridTriggerKind,
     pub side: Side,
     pub quantity: Quantity,
-    /// The triggering price, which becomes the new base, and the previous base.
+    /// Price that triggered the grid, which becomes the new base. `base` is the previous base.
     #[serde(with = "codec::price")]
     pub price: Price,
     #[serde(with = "codec::price")]
     pub base: Price,
     pub candle: Bar,
-    /// Why no order was created, with the numbers of the failed check.
+    /// Why the trigger created no order, or `None` if it created one. `refusal` is the failed
+    /// check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<SleepingReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -306,7 +307,7 @@ pub struct Release {
     pub reserve_price: Price,
     pub candle: Bar,
     pub how: Trigger,
-    /// Last best price of a trailing order.
+    /// Last best price of a trailing order. `None` for other orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
 }
@@ -321,7 +322,7 @@ pub enum Trigger {
     Inside,
 }
 
-/// A fill, with the candle and the rule behind it.
+/// A fill, with the candle and the rule that determined its price.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Execution {
     pub id: OrderId,
@@ -332,7 +333,7 @@ pub struct Execution {
     #[serde(with = "codec::price")]
     pub price: Price,
     pub facts: Facts,
-    /// Charges that this fill adds to those of its order and day.
+    /// Fees that this fill adds to the order's earlier fees on the same day.
     pub fees: Vec<Fee>,
     /// Trading day on which the fill is booked.
     #[serde(with = "codec::text")]
@@ -351,9 +352,9 @@ pub struct Execution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FillRule {
-    /// A market order at the open, plus slippage.
+    /// The open with slippage, for a market order.
     MarketOpen,
-    /// The open, which was better than the limit.
+    /// The open, which crossed the limit.
     Open,
     /// The limit, which the candle crossed.
     Limit,
@@ -361,7 +362,7 @@ pub enum FillRule {
     OpeningAuction,
     /// The price of the closing auction.
     ClosingAuction,
-    /// An odd-lot order, always at its limit.
+    /// The limit of an odd-lot order, which is never filled at a better price.
     OddLot,
 }
 
@@ -380,7 +381,7 @@ pub struct Bar {
     pub close: Price,
     pub volume: i64,
     pub session: u8,
-    /// Whether this is the daily candle of a coarse day, stamped with its opening.
+    /// Whether this is the daily candle of a coarse day, stamped with the opening of that day.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_day: bool,
 }
@@ -396,7 +397,7 @@ impl Bar {
     }
 }
 
-/// A cash dividend. Negative if the position is short.
+/// A cash dividend. `amount` is negative if the position is short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dividend {
     #[serde(with = "codec::text")]
@@ -413,7 +414,8 @@ pub struct Dividend {
 }
 
 impl Entry {
-    /// Returns the same entry for the journal of another account, for a fork.
+    /// Returns a copy of the entry with all IDs changed to those of another account, to fork a
+    /// journal.
     #[must_use]
     pub fn of_account(&self, account: u64) -> Entry {
         let mut entry = self.clone();
@@ -473,7 +475,8 @@ impl Event {
         }
     }
 
-    /// Returns the grid that an event is about. Events on a grid's orders belong to the orders.
+    /// Returns the grid that an event is about. `None` for all other events, including those on a
+    /// grid's orders.
     pub fn grid(&self) -> Option<GridId> {
         match self {
             Event::GridSubmitted(new) => Some(new.id),
@@ -488,7 +491,7 @@ impl Event {
         }
     }
 
-    /// Returns the order that an event is about.
+    /// Returns the order that an event is about, or `None` for all other events.
     pub fn order(&self) -> Option<OrderId> {
         match self {
             Event::Accepted(accepted) => Some(accepted.id),
@@ -506,8 +509,9 @@ impl Event {
         }
     }
 
-    /// Returns the statuses that an event moves an order through: the intermediate ones, and the
-    /// final one. `before` is the current status, and `executed` tells whether the order has fills.
+    /// Returns the statuses through which an event moves an order: the intermediate statuses, and
+    /// the final status or `None` if the event sets no status. `before` is the current status,
+    /// `executed` is whether the order has fills, and `is_done` is whether it is completely filled.
     /// Each status adds a history row and a push.
     pub(crate) fn stages(
         &self,

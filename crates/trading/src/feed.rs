@@ -12,24 +12,25 @@ use crate::words::Kind;
 
 /// Market data as of an instant.
 ///
-/// An implementation should cache the latest minutes of a symbol, because 1,000 accounts with
-/// 10,000 open orders all read the same candles. Only symbols with open orders are queried, at most
-/// a day at a time.
+/// An implementation should cache the latest candles of a symbol, because 1,000 accounts with
+/// 10,000 open orders all read the same candles. Candles are read at most one day at a time, and
+/// only for symbols with open orders, active grids or positions that may be liquidated.
 pub trait Feed {
     fn venue(&self, market: Market) -> &Venue;
 
-    /// Returns the kind, lot and currency of a security on a date, or `None` if it is unknown.
+    /// Returns the kind, lot and currency of a security on a date, or `None` if the security is
+    /// unknown.
     fn security(&self, symbol: &Symbol, date: Date) -> Option<Security>;
 
     /// Appends the candles of all lanes that take effect after `after` and up to `through`
-    /// (inclusive), in order of [`EffectiveCandle::at`], then of stamp. Candles overtaken by a
-    /// newer one in their lane ([`drop_overtaken`]) are omitted. A coarse day, which has a daily
-    /// candle but no intraday minutes, has [`ActTimes::day`] instead of minutes, except for
+    /// (inclusive), sorted by [`EffectiveCandle::at`], then by stamp. Candles overtaken by a newer
+    /// candle in their lane ([`drop_overtaken`]) are omitted. A coarse day, which has a daily
+    /// candle but no one-minute candles in regular hours, contributes [`ActTimes::day`], except for
     /// options.
     fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<EffectiveCandle>);
 
-    /// Visits the same candles as [`Feed::candles`], in the same order. Most of them match no
-    /// order, so an implementation with cached candles should override this to avoid copying them.
+    /// Visits the candles of [`Feed::candles`] in the same order. Most candles match no order, so
+    /// an implementation with cached candles should override this method to avoid copying them.
     fn scan(
         &self,
         symbol: &Symbol,
@@ -42,27 +43,31 @@ pub trait Feed {
         candles.iter().for_each(see);
     }
 
-    /// Returns the mark price at an instant, from candles of all sessions; see [`mark_of`].
+    /// Returns the mark price at an instant, from candles of all sessions, or `None` if no price is
+    /// known; see [`mark_of`].
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price>;
 
-    /// Returns the unadjusted close of the last daily candle before a date.
+    /// Returns the unadjusted close of the last daily candle before a date, or `None` if no such
+    /// candle exists.
     fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
-    /// Returns the newest candle known at an instant, in any lane. The mark is derived from it.
+    /// Returns the newest candle in any lane that is known at an instant. The mark price is derived
+    /// from this candle.
     fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<EffectiveCandle>;
 
-    /// Returns the close of a trading day's last intraday minute, or of its daily candle if the day
-    /// is coarse.
+    /// Returns the close of a trading day's last one-minute candle in regular hours, or of its
+    /// daily candle if the day is coarse.
     fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
     /// Returns the corporate actions with `after < ex-date <= through`, in order of ex-date.
     fn actions(&self, symbol: &Symbol, after: Date, through: Date) -> Vec<CorporateAction>;
 
-    /// Returns the latest rate on or before a date, in HKD per unit of a currency. Never called for
-    /// HKD.
+    /// Returns the latest exchange rate on or before a date, in HKD per unit of the currency, or
+    /// `None` if there is no rate. Never called for HKD.
     fn rate(&self, currency: Currency, date: Date) -> Option<Rate>;
 
-    /// Returns whether [`Feed::rate`] is an approximate built-in rate, because none was reported.
+    /// Returns whether [`Feed::rate`] returns an approximate built-in rate because the operator has
+    /// not reported one.
     fn is_rate_builtin(&self, _: Currency, _: Date) -> bool {
         false
     }
@@ -80,13 +85,14 @@ pub struct Security {
 }
 
 impl Security {
-    /// Returns the number of shares per unit of quantity.
+    /// Returns the number of shares per unit of quantity: 100 for an option contract, 1 otherwise.
     pub fn multiplier(&self) -> u32 {
         if self.kind == Kind::Option { 100 } else { 1 }
     }
 }
 
-/// Margin factors of a security, in millionths.
+/// Initial (`im`), maintenance (`mm`) and forced-liquidation (`fm`) margin factors of a security,
+/// in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factors {
     pub im: i64,
@@ -114,11 +120,11 @@ impl Factors {
     }
 }
 
-/// A corporate action, with all amounts per old share, and its pay date.
+/// A corporate action, with amounts per old share, and the pay date of its dividend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CorporateAction {
     pub action: market::Action,
-    /// `None` if unknown; the ex-date is then used.
+    /// `None` if the pay date is unknown. The dividend is then paid on the ex-date.
     pub pay_date: Option<Date>,
 }
 
@@ -157,8 +163,8 @@ impl EffectiveCandle {
         self.kind == CandleKind::Day
     }
 
-    /// Returns whether the candle's open is known at an instant before the candle takes effect.
-    /// `true` only for a running minute that is not late.
+    /// Returns whether the candle is a one-minute candle in progress at `at`, so that only its open
+    /// is known. Always `false` for closing-auction, daily and late candles.
     pub fn is_running(&self, at: Timestamp) -> bool {
         self.kind == CandleKind::Minute
             && self.candle.time <= at
@@ -167,8 +173,8 @@ impl EffectiveCandle {
     }
 }
 
-/// Computes when candles take effect. Caches the last segment, because consecutive candles are
-/// mostly in the same one.
+/// Computes when candles take effect. Caches the last trading segment, because consecutive candles
+/// are mostly in the same segment.
 #[derive(Debug)]
 pub struct ActTimes<'a> {
     venue: &'a Venue,
@@ -180,9 +186,9 @@ impl<'a> ActTimes<'a> {
         ActTimes { venue, slot: None }
     }
 
-    /// Returns a candle with the instant at which it takes effect: a minute after its stamp, the
-    /// end of the auction for a closing-auction candle, or its arrival time if that is later.
-    /// Returns `None` for a stamp outside all sessions.
+    /// Returns a candle with the instant at which it takes effect: one minute after its stamp, or
+    /// at the end of the auction for a closing-auction candle, or at its arrival if that is later.
+    /// Returns `None` if the stamp is outside all sessions.
     pub fn of(&mut self, candle: Candle, arrived: Option<Timestamp>) -> Option<EffectiveCandle> {
         let slot = match self.slot {
             Some(slot) if slot.holds(candle.time) => slot,
@@ -200,8 +206,9 @@ impl<'a> ActTimes<'a> {
         })
     }
 
-    /// Returns the daily candle of a coarse day, stamped with the opening of the regular hours and
-    /// effective at their end. Returns `None` on a non-trading day.
+    /// Returns the daily candle of a coarse day, stamped with the opening of regular hours and
+    /// effective at the end of the trading day. Returns `None` if the market does not trade on that
+    /// day.
     pub fn day(venue: &Venue, date: Date, candle: Candle) -> Option<EffectiveCandle> {
         let day = venue.day(date)?;
         let opening = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
@@ -210,9 +217,9 @@ impl<'a> ActTimes<'a> {
     }
 }
 
-/// Removes candles that arrived after a newer one in their lane took effect. `candles` must be in
-/// order of effect, then of stamp. A daily candle is newer than every minute of its day, but a
-/// minute that took effect first removes the daily candle.
+/// Removes candles that arrived after a newer candle in the same lane had taken effect. `candles`
+/// must be sorted by effective instant, then by stamp. A daily candle is newer than every
+/// one-minute candle of its day, but is itself removed if one of these candles took effect first.
 pub fn drop_overtaken(candles: &mut Vec<EffectiveCandle>) {
     let mut newest = [Timestamp(i64::MIN); 4];
     let mut coarse: Option<Date> = None;
@@ -231,9 +238,9 @@ pub fn drop_overtaken(candles: &mut Vec<EffectiveCandle>) {
     });
 }
 
-/// Returns the known price at an instant: the close of the newest effective candle, or the open of
-/// the running minute. `candles` must be in stamp order. Closing-auction, daily and late candles
-/// have no price before they take effect.
+/// Returns the price known at an instant: the close of the newest effective candle, or the open of
+/// the one-minute candle in progress. Returns `None` if no price is known. `candles` must be sorted
+/// by stamp. Closing-auction, daily and late candles have no price before they take effect.
 pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a EffectiveCandle>, at: Timestamp) -> Option<Price> {
     let mut mark = None;
     for effective in candles {

@@ -13,7 +13,7 @@ use crate::position::Position;
 use crate::refusal::Refusal;
 use crate::view::MarketView;
 
-/// Exact figures in HKD.
+/// Account-wide figures in HKD, before rounding.
 #[derive(Clone, Debug)]
 pub struct Figures {
     pub balances: BTreeMap<Currency, Balance>,
@@ -27,7 +27,7 @@ pub struct Figures {
     pub has_short: bool,
 }
 
-/// The figures of a response, in one currency, rounded to the cent.
+/// Account-wide figures in one currency, rounded to the cent for a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub currency: Currency,
@@ -66,8 +66,8 @@ pub(crate) fn value(
     Ok(Valuation { value, init: part(factors.im), maintenance: part(factors.mm), forced: part(factors.fm) })
 }
 
-/// Computes the figures of an account at an instant. Refuses if a held currency has no exchange
-/// rate.
+/// Computes the figures of an account at an instant. Returns a refusal if a held currency has no
+/// exchange rate.
 pub fn figures(account: &Account, view: &MarketView<'_>) -> Result<Figures, Refusal> {
     let mut figures = Figures {
         balances: balances(account, view),
@@ -95,8 +95,8 @@ pub fn figures(account: &Account, view: &MarketView<'_>) -> Result<Figures, Refu
     Ok(figures)
 }
 
-/// Returns the figures of an account in the requested currency, or in HKD by default. An account
-/// that holds only the requested currency needs no exchange rate for it.
+/// Returns the figures of an account in the requested currency, or in HKD by default. No exchange
+/// rate is needed if the account holds only the requested currency and has no credit line.
 pub fn report(
     account: &Account,
     view: &MarketView<'_>,
@@ -104,7 +104,7 @@ pub fn report(
 ) -> Result<Report, Refusal> {
     let in_unit = |view: &MarketView<'_>| figures(account, view)?.report(account, view, requested);
     match requested.map(|currency| (currency, view.rate(currency))) {
-        // The credit line is in HKD, so using it requires a rate.
+        // The credit line is in HKD, so converting it requires a rate.
         Some((currency, Err(refusal))) if account.usable_credit().is_zero() => {
             in_unit(&view.within(currency)).map_err(|_| refusal)
         }

@@ -1,4 +1,4 @@
-//! Books a fill, limited by the available funds.
+//! Fills orders from candles, limited by the available funds.
 
 use market::{Price, Timestamp};
 
@@ -19,14 +19,16 @@ use crate::work::Work;
 pub(crate) struct Offer {
     pub(crate) price: Price,
     pub(crate) rule: FillRule,
-    /// Remaining quantity that the account may take from the candle. `None` for no limit.
+    /// Remaining quantity that the account may take from the candle's volume. `None` if there is no
+    /// limit.
     pub(crate) budget: Option<Quantity>,
     pub(crate) lot: Quantity,
 }
 
 pub(crate) const NO_FUNDS: &str = "insufficient funds";
 
-/// Fills an order from a candle. Returns the quantity taken from its budget.
+/// Fills an order from a candle, and cancels it if the account cannot pay for the whole fill.
+/// Returns the quantity to deduct from the offer's budget, which is zero for odd-lot orders.
 pub(crate) fn fill(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -86,7 +88,8 @@ fn filled(
     }
 }
 
-/// Returns the largest part of a buy that rule (a) allows. The order's own reserve is not deducted.
+/// Returns the largest part of a buy that the account can pay for under rule (a). The order's own
+/// reserve is not deducted.
 fn fitting(
     work: &Work<'_>,
     view: &MarketView<'_>,
@@ -96,7 +99,7 @@ fn fitting(
     wanted: Quantity,
 ) -> Quantity {
     let account = &*work.account;
-    // The credit line cannot be used without a rate for the order's currency.
+    // Without an exchange rate for the order's currency, the credit line cannot be used.
     let there = spendable(account, view, order.facts.currency, order.id, Credit::Usable)
         .or_else(|_| spendable(account, view, order.facts.currency, order.id, Credit::None))
         .unwrap_or_default();

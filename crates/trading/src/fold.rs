@@ -1,5 +1,5 @@
-//! Applies events to the state. The fold is total and deterministic: the same entries give the same
-//! account, regardless of current prices and tables.
+//! Applies events to the account's state. The fold never fails, and the same entries always give
+//! the same account, regardless of current prices and tables.
 
 use market::{Date, Price, Symbol, Timestamp};
 
@@ -37,8 +37,8 @@ impl Account {
         account
     }
 
-    /// Applies one entry. Returns the number of pushes it causes: the number of history rows added
-    /// to its order, or 1 for a grid.
+    /// Applies one entry. Returns the number of pushes that the entry causes: the number of history
+    /// rows added to its order, or 1 for an event on an existing grid.
     pub fn apply(&mut self, entry: &Entry) -> usize {
         self.entries = entry.number;
         self.set_horizon(entry.at);
@@ -123,7 +123,7 @@ impl Account {
         *self.cash.entry(currency).or_default() += amount;
     }
 
-    /// Books cash that settles on a later date.
+    /// Books cash immediately, and records it as unsettled until `settles_on`.
     fn settle_later(&mut self, symbol: &Symbol, currency: Currency, amount: Money, settles_on: Date) {
         self.pay(currency, amount);
         let market = symbol.market();
@@ -169,12 +169,14 @@ impl Account {
     }
 
     fn pay_dividend(&mut self, dividend: &Dividend) {
-        // Compare all fields: one ex-date may have several dividends with different pay dates.
+        // Compare all fields, because one ex-date may have several dividends with different pay
+        // dates.
         if let Some(index) = self.dividends.iter().position(|due| due == dividend) {
             self.dividends.remove(index);
         }
         self.pay(dividend.currency, dividend.amount);
-        // A dividend from an earlier holding period does not lower the cost of the current one.
+        // A dividend from an earlier holding period does not lower the cost of the current
+        // position.
         if let Some(position) = self.positions.get_mut(&dividend.symbol)
             && position.period == dividend.period
         {

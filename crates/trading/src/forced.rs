@@ -15,7 +15,8 @@ use crate::view::MarketView;
 use crate::words::{OrderStatus, OrderType, OutsideRth, Side, TimeInForce};
 use crate::work::Work;
 
-/// Starts, continues or ends forced liquidation. Called at each candle.
+/// Starts, continues or ends forced liquidation. Called at each instant at which candles take
+/// effect.
 pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
     let view = work.before_roll(at);
     // Without an exchange rate the account cannot be valued, so nothing is liquidated.
@@ -45,7 +46,8 @@ pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
     }
 }
 
-/// Returns a market order that closes the largest position that can be closed.
+/// Returns a market order that closes the most valuable position that can be closed now. Returns
+/// `None` if no position can be closed.
 fn largest_close(work: &Work<'_>, view: &MarketView<'_>) -> Option<AcceptedOrder> {
     let account = &*work.account;
     let mut positions: Vec<(HkdAmount, &Symbol)> = account

@@ -57,7 +57,8 @@ pub(crate) fn spendable(
     Ok(available + left.floor_to(view.rate(currency)?))
 }
 
-/// Returns the part of a buy that closes a short position, after the open buy orders.
+/// Returns the part of a buy that closes a short position. Other open buy orders are assumed to
+/// close their part first.
 pub(crate) fn covering(account: &Account, order: &Order, quantity: Quantity) -> Quantity {
     let symbol = order.symbol();
     if !order.terms.side.is_buy() || !account.held(symbol).is_negative() {
@@ -66,7 +67,7 @@ pub(crate) fn covering(account: &Account, order: &Order, quantity: Quantity) -> 
     quantity.min((-account.available_quantity(symbol, Some(order.id))).or_zero())
 }
 
-/// Returns the money locked for part of a short position.
+/// Returns the part of a short position's locked value that buying back `quantity` releases.
 pub(crate) fn cover_value(
     account: &Account,
     view: &MarketView<'_>,
@@ -83,7 +84,8 @@ pub(crate) fn cover_value(
     Money::from_units(share)
 }
 
-/// Rule (a): cash in the order's currency, or credit, must cover the cost of a buy.
+/// Rule (a): the available cash in the order's currency, plus any usable credit, must cover the
+/// cost of a buy.
 fn rule_a(
     account: &Account,
     view: &MarketView<'_>,
@@ -101,12 +103,14 @@ fn rule_a(
     Err(Refusal::check(10, FUNDS).with(&rule, needed.text(), there.text()))
 }
 
-/// Returns whether an order opens or increases a short position.
+/// Returns whether an order is a sale without a long position, which opens or increases a short
+/// position.
 fn is_short_sale(account: &Account, order: &Order) -> bool {
     order.terms.side == Side::Sell && !account.held(order.symbol()).is_positive()
 }
 
-/// Returns whether margin limits the account's orders.
+/// Returns whether rule (b) applies to an order: the account is a margin account with credit, a
+/// short position or a short sale.
 fn is_margined(account: &Account, view: &MarketView<'_>, order: &Order) -> bool {
     let shorts = || {
         account.positions().any(|(_, position)| position.quantity.is_negative())
@@ -125,7 +129,7 @@ fn order_factors(view: &MarketView<'_>, order: &Order) -> Factors {
     view.factors(order.symbol(), side)
 }
 
-/// Returns the buying power that an order uses, in HKD.
+/// Returns the buying power that an order uses, in HKD: its initial margin and fees.
 fn tied_up(
     view: &MarketView<'_>,
     order: &Order,
@@ -137,7 +141,8 @@ fn tied_up(
     Ok(margin.plus(view.convert(currency, reserve.fees)?))
 }
 
-/// Rule (b): the remaining buying power must cover the margin of the opened position.
+/// Rule (b): the remaining buying power must cover the initial margin and the fees of the position
+/// that an order opens.
 fn rule_b(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
     let Demand { order, quantity, price } = demand;
     let opening = quantity - covering(account, order, quantity);
@@ -149,7 +154,7 @@ fn rule_b(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) -> Resul
     let needed = tied_up(view, order, order_factors(view, order), reserve)?;
     let mut left = figures(account, view)?.buy_power();
     left = held(account, view, |sums| {
-        // Factors are read once per security and side.
+        // Look up the factors only once per security and side.
         let mut known: BTreeMap<(&Symbol, Side), Factors> = BTreeMap::new();
         for open in account.open_orders().filter(|open| open.id != order.id && open.is_working()) {
             if open.terms.side.is_buy() || is_short_sale(account, open) {
@@ -179,7 +184,7 @@ pub(crate) fn check_funds(
     rule_b(account, view, demand)
 }
 
-/// Checks rule (a) without credit.
+/// Checks rule (a) without using the credit line.
 pub(crate) fn check_cash(
     account: &Account,
     view: &MarketView<'_>,
@@ -188,8 +193,8 @@ pub(crate) fn check_cash(
     rule_a(account, view, demand, Credit::None)
 }
 
-/// Returns the largest multiple of `step` up to `most` that passes a check. If a quantity fails the
-/// check, all larger ones must fail, too.
+/// Returns the largest multiple of `step` up to `most` that passes a check, or zero. If a quantity
+/// fails the check, every larger quantity must also fail.
 pub(crate) fn largest(
     step: Quantity,
     most: Quantity,

@@ -1,5 +1,5 @@
-//! Double-entry bookkeeping: the legs of each journal entry, which sum to zero per currency and
-//! security, and its cash flows.
+//! Double-entry bookkeeping. The legs of a journal entry sum to zero per currency and security.
+//! Cash flows are derived from the legs.
 
 use market::{Date, Symbol, Timestamp};
 
@@ -69,7 +69,7 @@ pub struct CashFlow {
 struct Legs(Vec<Leg>);
 
 impl Legs {
-    /// Moves money into `cash` from another account.
+    /// Adds two legs that move money into `cash` from another ledger account.
     fn cash(&mut self, currency: Currency, amount: Money, from: LedgerAccount, settles_on: Option<Date>) {
         if amount.is_zero() {
             return;
@@ -79,7 +79,7 @@ impl Legs {
         self.0.push(Leg { account: from, amount: money(-amount), settles_on });
     }
 
-    /// Moves shares into the holding from another account.
+    /// Adds two legs that move shares into the holding from another ledger account.
     fn shares(&mut self, symbol: &Symbol, change: Quantity, from: LedgerAccount, settles_on: Option<Date>) {
         if change.is_zero() {
             return;
@@ -94,7 +94,7 @@ impl Legs {
     }
 }
 
-/// Returns the legs of an entry. Empty if it moves neither money nor shares.
+/// Returns the legs of an entry. Empty if the entry moves neither money nor shares.
 pub fn legs(entry: &Entry) -> Vec<Leg> {
     let mut legs = Legs(Vec::new());
     match &entry.event {

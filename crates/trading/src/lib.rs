@@ -22,14 +22,14 @@
 //! | grids | `grid/`: rules and their checks, levels, the effect of a candle, sub-orders, profit |
 //! | output | `push`, `ledger` (legs, cash flow), `statement/` (daily and monthly), `views`; `paper` explains orders from the journal |
 //!
-//! The rules are those of the engine specification; comments cite a rule only if its reason is not
-//! obvious.
+//! The rules are defined in the engine specification. Comments cite a rule only if its reason is
+//! not obvious.
 //!
-//! Choices where the specification is silent:
+//! Behaviour in cases that the specification does not cover:
 //!
 //! | case | behaviour |
 //! |---|---|
-//! | candles with different stamps that take effect at one instant | one queue over all symbols; a symbol's second candle, which is late, follows the first candles of all symbols |
+//! | candles with different stamps that take effect at one instant | the orders of all symbols share one queue; a symbol's second candle, which arrived late, is applied after the first candles of all symbols |
 //! | a special limit order with no candle other than the closing auction | expires at the end of the day |
 //! | a missing exchange rate in rule (b) or check 12 | the order is refused at submission and replacement, and rejected at release |
 //! | trailing values of 0 or less | refused by check 7, with the field name; a quantity of 0 or less is refused by check 3 |
@@ -50,11 +50,11 @@
 //! | a grid's position | is adjusted for splits; at a bound, the quantity still available in the account is sold |
 //! | sleeping grids | suspending or replacing a grid clears its sleeping reason; replacing a day grid does not change its expiry |
 //! | cancelling a grid with open orders in a no-cancel period | refused; the grid and its orders remain |
-//! | an entry on a date whose statement already exists | is in the next statement; entries from before the first request are in the first one |
+//! | an entry on a date whose statement already exists | is in the next statement; entries from before the first request are in the first statement |
 //! | a coarse day whose daily candle has no volume | puts no grid to sleep |
-//! | a grid submitted on a coarse day | falls asleep at the end of the day, even if it was submitted after the opening |
+//! | a grid submitted on a coarse day | is put to sleep at the end of the day, even if it was submitted after the opening |
 //! | a trailing market order | trades in regular hours only and needs no offset; it accepts every time in force, like MIT |
-//! | options before 2024-05-28 | settle the next day, as they did later |
+//! | options before 2024-05-28 | settle on the next day, like options from that date on |
 //! ```
 //! # use market::{Date, Market, Price, Symbol, Venue, Venues};
 //! # use trading::{CorporateAction, EffectiveCandle, Factors, Feed, Rate, Security};

@@ -13,8 +13,8 @@ use crate::terms::{PERCENT_WHOLE, Terms};
 use crate::words::{OrderStatus, OrderType, Side, Touch};
 
 /// Returns whether a candle may fill an order: the order trades in the candle's lane, is reported,
-/// was submitted before the candle, and has no fill from it. A candle takes effect once; if another
-/// process recorded it later, it must not fill the order again.
+/// was submitted before the candle, and has no fill from the candle. If another process records the
+/// same candle with a later arrival time, it must not fill the order again.
 pub(crate) fn is_eligible(order: &Order, effective: &EffectiveCandle) -> bool {
     let candle = &effective.candle;
     let is_reported = matches!(order.status(), OrderStatus::New | OrderStatus::PartialFilled);
@@ -31,8 +31,8 @@ pub(crate) fn is_eligible(order: &Order, effective: &EffectiveCandle) -> bool {
     order.since.allows(candle.time)
 }
 
-/// Returns the price at which a candle fills an order, and the rule that applies. `None` if there
-/// is no fill.
+/// Returns the price at which a candle fills an order, and the rule that applies. Returns `None` if
+/// the candle does not fill the order.
 pub(crate) fn price_in<'t>(
     order: &Order,
     effective: &EffectiveCandle,
@@ -67,8 +67,8 @@ pub(crate) fn price_in<'t>(
             let is_its = auction.is_some_and(|auction| !auction.is_closing && auction.stamp == candle.time);
             (is_its && !effective.is_day()).then_some((candle.open, FillRule::OpeningAuction))
         }
-        // After its first auction, the order is a limit order. A daily candle has the stamp of the
-        // opening auction, but no auction price.
+        // After its first auction, an auction limit order is a plain limit order. A daily candle
+        // has the stamp of the opening auction, but no auction price.
         OrderType::AuctionLimit => match auction {
             Some(auction) if candle.time < auction.stamp => None,
             Some(auction)
@@ -84,7 +84,8 @@ pub(crate) fn price_in<'t>(
     }
 }
 
-/// Returns the price at which a closing auction fills an order. An auction has a single price.
+/// Returns the price at which a closing auction fills an order, or `None` if it does not. The
+/// single auction price is the candle's close.
 fn tail_price(order: &Order, effective: &EffectiveCandle) -> Option<Price> {
     let close = effective.candle.close;
     match order.fills_as() {
@@ -104,13 +105,15 @@ fn reaches(side: Side, limit: Price, price: Price) -> bool {
     if side.is_buy() { limit >= price } else { limit <= price }
 }
 
-/// Returns whether a limit is better than a price. The order's queue position is unknown, so an
-/// equal price is not sufficient unless the account's settings allow it.
+/// Returns whether a limit is better than a price. The order's position in the exchange's queue is
+/// unknown, so an equal price is not sufficient unless the account's settings allow it.
 fn crosses(side: Side, limit: Price, price: Price, touch: Touch) -> bool {
     reaches(side, limit, price) && (touch == Touch::Touch || limit != price)
 }
 
-/// Returns the quantity that an account may take from a candle. `None` for no limit.
+/// Returns the quantity that an account may take from a candle's volume: its participation share,
+/// rounded down to a lot, but at least one lot if the volume allows it. Returns `None` if
+/// participation is not limited.
 pub(crate) fn budget(settings: &Settings, effective: &EffectiveCandle, lot: Quantity) -> Option<Quantity> {
     let share = settings.participation?;
     let volume = Quantity::whole(effective.candle.volume);
@@ -126,8 +129,8 @@ pub(crate) struct Stop(i128);
 const STOP_UNIT: i128 = PERCENT_WHOLE as i128;
 
 impl Stop {
-    /// Returns the stop of a trailing order whose best price so far is `best`: below it for a sell,
-    /// above it for a buy.
+    /// Returns the stop of a trailing order whose best price so far is `best`: below `best` for a
+    /// sell, above `best` for a buy.
     pub(crate) fn of(terms: &Terms, best: Price) -> Stop {
         let away = match (terms.trailing_amount, terms.trailing_percent) {
             (Some(amount), _) => i128::from(amount.0) * STOP_UNIT,
@@ -144,8 +147,8 @@ impl Stop {
         if side.is_buy() { price >= self.0 } else { price <= self.0 }
     }
 
-    /// Returns the limit of the released order: the stop plus the offset, rounded to the tick
-    /// toward the market.
+    /// Returns the limit price of the released order: the stop plus the offset for a buy, or minus
+    /// the offset for a sell, rounded to the tick in the same direction.
     pub(crate) fn limit(self, terms: &Terms, ticks: &Ticks) -> Price {
         let offset = i128::from(terms.limit_offset.unwrap_or_default().0) * STOP_UNIT;
         let clamp = |units: i128| Price(i64::try_from(units).unwrap_or(i64::MAX / 2));
@@ -159,7 +162,7 @@ impl Stop {
     }
 }
 
-/// Returns the reserve price of a market order: the mark plus `share` of it, rounded up to the
+/// Returns the reserve price of a market order: the mark increased by `share`, rounded up to the
 /// tick.
 pub(crate) fn market_reserve(mark: Price, share: Share, ticks: &Ticks) -> Price {
     let units = i128::from(mark.0) * i128::from(SHARE_UNIT + share.units());
@@ -182,8 +185,9 @@ pub(crate) fn slipped(open: Price, side: Side, slippage: u32, ticks: &Ticks) -> 
     }
 }
 
-/// Returns the price of a depth level. There is no order book, so level N is the mark moved by N −
-/// 1 ticks, rounded toward the market.
+/// Returns the price of a depth level. There is no order book, so level N is N − 1 ticks above the
+/// mark, and level −N is N − 1 ticks below it. The price is rounded to the tick, up for a buy and
+/// down for a sell.
 pub(crate) fn depth_price(mark: Price, level: i32, side: Side, ticks: &Ticks) -> Price {
     let steps = i64::from(level.abs()) - 1;
     let distance = ticks.tick(mark).0.saturating_mul(steps);

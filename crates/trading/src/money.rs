@@ -1,10 +1,10 @@
 //! Money, exchange rates and exact fractions.
 //!
-//! Money has a fixed scale in 128 bits instead of a floating decimal: prices have six decimals and
-//! quantities four, so every product of the two is exact with ten, and sums are integer additions.
-//! Operators saturate and never panic: [`Money::INPUT_MAX`] limits all sums to a billionth of the
-//! range. [Decision 7](../../../docs/decisions/0007-money-is-a-fixed-scale.md) lists the
-//! alternatives.
+//! Money has a fixed scale in 128 bits instead of a floating decimal. Prices have six decimals and
+//! quantities four, so every product of the two is exact with ten decimals, and sums are integer
+//! additions. Operators saturate and never panic, but [`Money::INPUT_MAX`] limits all sums to a
+//! billionth of the range. [Decision 7](../../../docs/decisions/0007-money-is-a-fixed-scale.md)
+//! lists the alternatives.
 
 use std::fmt;
 use std::iter::Sum;
@@ -44,8 +44,8 @@ impl Money {
 
     /// Returns the cost of a quantity at a price. Each unit of quantity has `multiplier` shares.
     pub fn of(price: Price, quantity: Quantity, multiplier: u32) -> Money {
-        // Price and quantity have 64 bits, so the product is exact, with the sum of their decimals:
-        // ten.
+        // The product of two 64-bit values fits into 128 bits, and its 6 + 4 decimals are those of
+        // money.
         Money((i128::from(price.0) * i128::from(quantity.units())).saturating_mul(i128::from(multiplier)))
     }
 
@@ -54,7 +54,7 @@ impl Money {
         Money(div_round(self.0, CENT) * CENT)
     }
 
-    /// Formats with two decimals, rounded half away from zero. Cash is displayed in this form.
+    /// Formats cash for display, with two decimals, rounded half away from zero.
     pub fn text(self) -> Plain {
         Plain::new(div_round(self.0, CENT), 2, 2)
     }
@@ -65,8 +65,8 @@ impl Money {
         Plain::new(self.0, DECIMALS, 2)
     }
 
-    /// Returns the exact amount per unit of a quantity in millionths, the unit of prices. Zero for
-    /// a zero quantity.
+    /// Returns the exact amount per unit of a quantity in millionths, the unit of prices. Returns
+    /// zero if the quantity is zero.
     pub fn per(self, quantity: Quantity) -> Fraction {
         Fraction::new(self.0, i128::from(quantity.units()))
     }
@@ -88,8 +88,8 @@ impl Money {
         self.max(Money::ZERO)
     }
 
-    /// Returns the amount in ten-thousandths, rounded down, so that an amount below a threshold
-    /// never reaches it.
+    /// Returns the amount in ten-thousandths, rounded down so that an amount below a threshold
+    /// never reaches the threshold.
     pub fn to_ten_thousandths(self) -> i64 {
         let parts = self.0.div_euclid(UNIT / 10_000);
         i64::try_from(parts).unwrap_or(if parts < 0 { i64::MIN } else { i64::MAX })
@@ -250,7 +250,8 @@ impl HkdAmount {
         Money(div_round(self.0, rate.0.saturating_mul(CENT)).saturating_mul(CENT))
     }
 
-    /// Converts to the currency of `rate`, rounded down to ten decimals. Used for limits.
+    /// Converts to the currency of `rate`, rounded down to ten decimals. Used for spending limits,
+    /// which must not be rounded up.
     pub(crate) fn floor_to(self, rate: Rate) -> Money {
         Money(self.0.div_euclid(rate.0))
     }
@@ -263,7 +264,8 @@ impl HkdAmount {
         HkdAmount(self.0.saturating_sub(other.0))
     }
 
-    /// Returns `factor / unit` of the amount, exact except for the last of eighteen decimals.
+    /// Returns `factor / unit` of the amount. Only the last of the eighteen decimals may be
+    /// inexact.
     pub(crate) fn share(self, factor: i64, unit: i64) -> HkdAmount {
         let (factor, unit) = (i128::from(factor), i128::from(unit.max(1)));
         let whole = (self.0 / unit).saturating_mul(factor);
@@ -279,29 +281,29 @@ impl HkdAmount {
     }
 }
 
-/// An exact fraction of units of money, for quotients such as average costs and shares after a
-/// corporate action.
+/// An exact fraction, for quotients such as average costs and shares after a corporate action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fraction {
     above: i128,
     below: i128,
 }
 
-/// Fractions with a larger denominator are rounded to [`FRACTION_FALLBACK`]. The denominator of an
-/// average cost would otherwise grow with every partial close. The error is a trillionth of the
-/// displayed value.
+/// Maximum denominator of a fraction. A fraction with a larger denominator is rounded to a multiple
+/// of 1 / [`FRACTION_FALLBACK`], because the denominator of an average cost would otherwise grow
+/// with every partial close. The error is a trillionth of the displayed value.
 const FRACTION_BELOW_MAX: i128 = 10i128.pow(12);
 const FRACTION_FALLBACK: i128 = 10i128.pow(9);
 
 impl Fraction {
     pub const ZERO: Fraction = Fraction { above: 0, below: 1 };
 
-    /// Creates a reduced fraction. Returns zero if `below` is zero.
+    /// Creates a reduced fraction, or zero if `below` is zero.
     pub fn new(above: i128, below: i128) -> Fraction {
         if below == 0 || above == 0 {
             return Fraction::ZERO;
         }
-        // Fast path: every step of an average cost multiplies by a whole number.
+        // Fast path for whole numbers, because every update of an average cost multiplies by a
+        // whole number.
         if below == 1 {
             return Fraction::whole(above);
         }
@@ -344,7 +346,7 @@ impl Fraction {
         self.above == 0
     }
 
-    /// Returns numerator and denominator. The denominator is positive.
+    /// Returns the numerator and the denominator, which is positive.
     pub fn parts(self) -> (i128, i128) {
         (self.above, self.below)
     }
@@ -352,8 +354,8 @@ impl Fraction {
 
 fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
-        // 128-bit divisions are several times slower than 64-bit ones, and most values fit into 64
-        // bits.
+        // 128-bit divisions are several times slower than 64-bit divisions, and most values fit
+        // into 64 bits.
         if let (Ok(a), Ok(b)) = (u64::try_from(a), u64::try_from(b)) {
             return u128::from(gcd_64(a, b));
         }

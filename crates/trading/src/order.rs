@@ -1,4 +1,4 @@
-//! An order and its history; the ids of orders and grids, and the origin of a grid order.
+//! Orders and their history, the ids of orders and grids, and the origin of grid orders.
 
 use market::{Date, Market, Price, Session, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,13 @@ use crate::tables::{DayTotals, Fee};
 use crate::terms::Terms;
 use crate::words::{GridTriggerKind, Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
 
-/// An order's account and number, so that identical runs have identical ids.
+/// ID of an order. Consists of the account and the order number, so that identical runs have
+/// identical ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderId(u64);
 
-/// Maximum number of orders per account: the range of the lower digits of an id.
+/// Upper bound of order numbers. An id is the account number times this bound, plus the order
+/// number.
 const ORDERS_MAX: u64 = 1_000_000_000;
 
 impl OrderId {
@@ -53,8 +55,8 @@ impl std::str::FromStr for OrderId {
 
 crate::codec::serde_as_text!(OrderId);
 
-/// A grid's id: account and number. Grid numbers use the upper end of the range of order numbers,
-/// so a grid id never equals an order id.
+/// ID of a grid. Consists of the account and the grid number. Grid numbers use the upper end of the
+/// range of order numbers, so a grid id never equals an order id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GridId(OrderId);
 
@@ -70,7 +72,7 @@ impl GridId {
         self.0.account()
     }
 
-    /// Returns the grid's number, or 0 if the id is not that of a grid.
+    /// Returns the grid's number, or 0 if the id is not a grid id.
     pub fn number(self) -> u64 {
         self.0.number().saturating_sub(FIRST)
     }
@@ -92,7 +94,7 @@ impl std::str::FromStr for GridId {
 
 crate::codec::serde_as_text!(GridId);
 
-/// The grid that created an order, and the price that triggered it.
+/// The grid that created an order, and the trigger that caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridOrigin {
     pub grid: GridId,
@@ -100,12 +102,12 @@ pub struct GridOrigin {
     /// Triggering price: the level, the open after a gap, or the crossed bound.
     #[serde(with = "codec::price")]
     pub price: Price,
-    /// Base before the trigger.
+    /// Base of the grid before the trigger.
     #[serde(with = "codec::price")]
     pub base: Price,
 }
 
-/// Security data stored with an order, so that its history needs no lookup.
+/// Security data stored with an order, so that displaying an old order needs no lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     pub kind: Kind,
@@ -114,9 +116,9 @@ pub struct Facts {
     pub decimals: u32,
 }
 
-/// Number of decimals displayed for an account's prices in both markets, regardless of the
-/// security's quotes. An average cost always has exactly this many; fill prices with more decimals
-/// are displayed in full.
+/// Number of decimals displayed for an account's prices in both markets, regardless of the decimals
+/// of the security's quotes. An average cost always has exactly this number of decimals. Fill
+/// prices with more decimals are displayed in full.
 pub(crate) const PRINTED_DECIMALS: u32 = 3;
 
 impl Facts {
@@ -142,18 +144,21 @@ pub enum Watch {
     Touch(Direction),
     /// The price reaches the level at which a trailing order starts to track the best price.
     Monitor(Direction),
-    /// The price falls back from the best price so far by the trailing distance.
+    /// The price moves back by the trailing distance from the best price so far, which is stored
+    /// here.
     Trail(#[serde(with = "codec::price")] Price),
 }
 
-/// Since when an order's terms apply, and whether a client or the engine set them. Determines which
-/// candles may fill the order.
+/// Instant from which an order's terms apply, and whether a client or the engine set them.
+/// Determines which candles may fill the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Since {
-    /// Accepted from a client or replaced: only candles stamped later may fill it.
+    /// The order was submitted or replaced by a client. Only candles with a later stamp may fill
+    /// it.
     Client(#[serde(with = "codec::instant")] Timestamp),
-    /// Released or accepted by the engine: candles stamped at or after this instant may fill it.
+    /// The order was released, activated or created by the engine. Candles stamped at or after this
+    /// instant may fill it.
     Engine(#[serde(with = "codec::instant")] Timestamp),
 }
 
@@ -178,7 +183,8 @@ impl Since {
 pub struct Standing {
     pub status: OrderStatus,
     pub placement: Placement,
-    /// Price at which a buy or a short sale is reserved against the account's funds.
+    /// Price at which the order reserves funds. `None` if the order reserves nothing, such as a
+    /// conditional order before its release.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
     pub reserve_price: Option<Price>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -188,7 +194,7 @@ pub struct Standing {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     pub id: OrderId,
-    /// Queue position. A replacement or a release assigns a new one.
+    /// Queue position. Activation, replacement and release assign a new position.
     pub sequence: u64,
     pub terms: Terms,
     pub facts: Facts,
@@ -197,7 +203,8 @@ pub struct Order {
     pub trigger_status: TriggerStatus,
     #[serde(with = "codec::instant_option")]
     pub trigger_at: Option<Timestamp>,
-    /// Why the order was rejected, or cancelled by the engine.
+    /// Why the engine rejected, cancelled or created the order. Empty if the order was accepted
+    /// from a client.
     pub msg: String,
     pub refusal: Option<Refusal>,
     #[serde(with = "codec::instant")]
@@ -207,22 +214,22 @@ pub struct Order {
     pub executed: Quantity,
     /// Sum of price times quantity over all fills, without the multiplier.
     pub paid: Money,
-    /// Last day with a fill, and the totals traded on that day.
+    /// Last day with a fill. `traded` has the totals of that day.
     #[serde(with = "codec::text_option")]
     pub traded_on: Option<Date>,
     pub traded: DayTotals,
     pub fills: Vec<Fill>,
-    /// Charges of all days.
+    /// Fees of all fills, summed by fee code.
     pub fees: Vec<Fee>,
     pub history: Vec<HistoryRow>,
     /// Whether the engine created the order to liquidate a position.
     pub is_forced: bool,
-    /// Grid that created the order.
+    /// Grid and trigger that created the order. `None` for all other orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<GridOrigin>,
 }
 
-/// One fill.
+/// One fill of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
     pub number: u32,
@@ -249,10 +256,10 @@ impl Fill {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryRow {
     pub status: OrderStatus,
-    /// Price of the fill, or the submitted price.
+    /// Price of the fill, or the order's price if the row is not a fill.
     #[serde(with = "codec::price_option")]
     pub price: Option<Price>,
-    /// Quantity of the fill, or the remaining quantity.
+    /// Quantity of the fill, or the order's remaining quantity if the row is not a fill.
     pub quantity: Quantity,
     pub msg: String,
     #[serde(with = "codec::instant")]
@@ -280,8 +287,8 @@ impl Order {
         self.terms.quantity - self.executed
     }
 
-    /// Returns whether the order is conditional or held, and has not been released. Such an order
-    /// reserves neither cash nor shares.
+    /// Returns whether the order is a conditional order before its release or a held order. Such an
+    /// order reserves neither cash nor shares.
     pub fn is_waiting(&self) -> bool {
         matches!(self.standing.status, OrderStatus::VarietiesNotReported | OrderStatus::DelayedNotReported)
     }
@@ -300,8 +307,8 @@ impl Order {
         trades_in(self.outside_rth(), session)
     }
 
-    /// Returns the order type that applies to fills: a released conditional order fills like a
-    /// plain one.
+    /// Returns the order type that applies to fills. A released conditional order fills like a
+    /// plain market or limit order.
     pub fn fills_as(&self) -> OrderType {
         match self.terms.order_type {
             OrderType::MarketIfTouched
@@ -314,13 +321,13 @@ impl Order {
         }
     }
 
-    /// Returns the totals traded on a day, from which charges are computed.
+    /// Returns the totals that the order traded on a day, from which its fees are computed.
     pub fn traded_on(&self, day: Date) -> DayTotals {
         if self.traded_on == Some(day) { self.traded } else { DayTotals::default() }
     }
 
-    /// Returns the average price, with one decimal more than the security has if needed. `None`
-    /// before the first fill.
+    /// Returns the average fill price, with one decimal more than the displayed decimals if needed.
+    /// Returns `None` before the first fill.
     pub fn executed_price(&self) -> Option<Plain> {
         if self.executed.is_zero() {
             return None;
@@ -330,7 +337,7 @@ impl Order {
         Some(Plain::new(units, decimals + 1, decimals))
     }
 
-    /// Returns the price of the last fill.
+    /// Returns the price of the last fill, or `None` before the first fill.
     pub fn last_price(&self) -> Option<Plain> {
         self.fills.last().map(|fill| exact_price(fill.price, self.facts.decimals))
     }

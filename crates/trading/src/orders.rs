@@ -91,8 +91,8 @@ impl<'de> Deserialize<'de> for Orders {
     }
 }
 
-/// Returns the index of a number in an ascending list that starts at 1 or later. A truncated
-/// journal leaves gaps, so the index is at most `number - 1`.
+/// Returns the index of `number` in an ascending list of numbers that start at 1, or `None` if the
+/// number is missing. A truncated journal leaves gaps, so the index is at most `number - 1`.
 pub(crate) fn index_of(number: u64, len: usize, number_at: impl Fn(usize) -> Option<u64>) -> Option<usize> {
     let last = usize::try_from(number.checked_sub(1)?).ok()?;
     if number_at(last) == Some(number) {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_around_gaps() {
+    fn numbers_are_found_despite_gaps() {
         for numbers in [&[][..], &[1, 2, 3], &[4, 5], &[1, 2, 7, 8, 20], &[10]] {
             for number in 0..25 {
                 let found = index_of(number, numbers.len(), |index| numbers.get(index).copied());

@@ -1,4 +1,4 @@
-//! Submits, replaces and cancels orders, and activates held ones.
+//! Submits, replaces and cancels orders, and activates held orders.
 
 use market::Price;
 
@@ -49,19 +49,19 @@ pub(crate) fn submit(account: &Account, view: &MarketView<'_>, request: &Submit)
     }
 }
 
-/// Activates a held order when its delay ends. Runs all checks again, and rejects the order if one
-/// fails.
+/// Activates a held order when its delay ends. Runs all checks again, and rejects the order if a
+/// check fails.
 pub(crate) fn activate(account: &Account, view: &MarketView<'_>, order: &Order) -> Event {
     let attempt = || -> Result<Event, Refusal> {
         let requested = Terms { delayed_until: None, ..order.terms.clone() };
-        // An order type withdrawn since submission is still accepted.
+        // Accept an order type that was withdrawn after the submission.
         let request = Submit { terms: requested, takes_withdrawn: true };
         let admission = admit(&account.settings, view, &request)?;
         let standing = stand(account, view, &admission)?;
         let mut active = order.clone();
         active.standing = standing.clone();
         judge(account, view, &active).map_err(Failure::into_refusal)?;
-        // The terms retain the delay.
+        // The stored terms retain the delay.
         let terms = Box::new(Terms { delayed_until: order.terms.delayed_until, ..admission.terms });
         Ok(Event::Activated { id: order.id, sequence: account.next_sequence(), terms, standing })
     };
@@ -72,7 +72,7 @@ fn plain_standing(status: OrderStatus, placement: Placement) -> Standing {
     Standing { status, placement, reserve_price: None, watch: None }
 }
 
-/// Runs checks 8 and 9, and returns the state of the order if it is accepted now.
+/// Runs checks 8 and 9, and returns the initial state of an order accepted now.
 fn stand(account: &Account, view: &MarketView<'_>, admission: &Admission) -> Result<Standing, Refusal> {
     let Admission { terms, placement, .. } = admission;
     let mark = view.mark(&terms.symbol);
@@ -91,7 +91,7 @@ fn stand(account: &Account, view: &MarketView<'_>, admission: &Admission) -> Res
     Ok(Standing { reserve_price, ..plain_standing(status, *placement) })
 }
 
-/// Returns the condition of a conditional order, given the current price.
+/// Returns the condition for which a conditional order waits, given the current mark price.
 fn watch(terms: &Terms, mark: Price) -> Watch {
     let toward = |price: Price| if price > mark { Direction::Rise } else { Direction::Fall };
     match (terms.trigger_price, terms.monitor_price) {
@@ -101,7 +101,7 @@ fn watch(terms: &Terms, mark: Price) -> Watch {
     }
 }
 
-/// Runs checks 10 to 12. A conditional order is checked at its release instead.
+/// Runs checks 10 to 12, except for a conditional order, which is checked at its release.
 fn judge(account: &Account, view: &MarketView<'_>, order: &Order) -> Result<(), Failure> {
     match order.standing.reserve_price {
         Some(price) => check_account(account, view, order, price),
@@ -109,7 +109,8 @@ fn judge(account: &Account, view: &MarketView<'_>, order: &Order) -> Result<(), 
     }
 }
 
-/// Returns an order that may be changed now, or a refusal.
+/// Returns an order that may be changed now. Refuses an unknown or closed order, and all changes in
+/// a no-cancel period.
 fn changeable<'a>(account: &'a Account, view: &MarketView<'_>, id: OrderId) -> Result<&'a Order, Refusal> {
     let order = account.order(id).ok_or_else(|| Refusal::plain("order not found"))?;
     if !order.is_open() {
@@ -149,7 +150,8 @@ fn is_released(order: &Order) -> bool {
     order.trigger_status == TriggerStatus::Released
 }
 
-/// Returns the order's terms after the changes that apply in its current state.
+/// Returns the order's terms with the requested changes. Changes that do not apply in the order's
+/// current state are ignored.
 fn changed(order: &Order, changes: &Changes) -> Terms {
     let old = &order.terms;
     let waits = old.order_type.is_conditional() && !is_released(order);
@@ -182,7 +184,8 @@ fn as_in_replacement(refusal: Refusal) -> Refusal {
     }
 }
 
-/// Runs checks 1 and 3 to 7 on new terms. An unchanged price stays valid under a new tick table.
+/// Runs checks 1 and 3 to 7 on new terms. Unchanged prices are not checked again, so they stay
+/// valid under a new tick table.
 fn check_changes(
     account: &Account,
     view: &MarketView<'_>,
@@ -208,8 +211,9 @@ fn check_changes(
     check_ticks(view, &given, security.kind, day)
 }
 
-/// Runs checks 8 and 9 on new terms, and returns the new state of the order. Its day and expiry
-/// remain, but a condition is evaluated anew.
+/// Runs checks 8 and 9 on new terms, and returns the new state of the order. The order's trading
+/// day and expiry do not change, but the condition of a conditional order is derived again from the
+/// current mark.
 fn stand_again(
     account: &Account,
     view: &MarketView<'_>,
@@ -226,7 +230,7 @@ fn stand_again(
         check_mark(terms, mark)?;
         return Ok(Standing { watch: mark.map(|mark| watch(terms, mark)), ..old.clone() });
     }
-    // A released order is checked as a plain order.
+    // A released order is checked like a plain market or limit order.
     check_mark(&Terms { order_type: order.fills_as(), trigger_price: None, ..terms.clone() }, mark)?;
     let day = view.date(order.market()).max(old.placement.day);
     let ticks = view.ticks(&terms.symbol, order.facts.kind, day);

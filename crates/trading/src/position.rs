@@ -11,19 +11,20 @@ use crate::words::CostMethod;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// Negative if short.
+    /// Signed quantity, negative if the position is short.
     pub quantity: Quantity,
-    /// Quantity at the last day roll, after its corporate actions.
+    /// Quantity at the last day roll, after that day's corporate actions.
     pub init_quantity: Quantity,
     pub currency: Currency,
     pub multiplier: u32,
     pub decimals: u32,
-    /// Buys minus sells minus dividends since the position was last zero, per multiplier and
-    /// without fees.
+    /// Buys minus sells minus dividends since the position was last zero, excluding fees and the
+    /// multiplier.
     pub net: Money,
     /// Average price of the opening fills, in millionths of the currency.
     pub average: Fraction,
-    /// Number of the holding period. A dividend from an earlier period does not affect the cost.
+    /// Number of the holding period. A dividend from an earlier period does not affect the cost of
+    /// the position.
     pub period: u64,
 }
 
@@ -41,8 +42,8 @@ impl Position {
         }
     }
 
-    /// Books a fill with a signed `change`. A fill that crosses zero is booked as two at the same
-    /// price: the first ends the holding period, and the second starts the period numbered
+    /// Books a fill with a signed `change`. A fill that crosses zero is booked as a closing and an
+    /// opening fill at the same price. The opening fill starts the holding period numbered
     /// `period`.
     pub(crate) fn trade(&mut self, change: Quantity, price: Price, period: u64) {
         let is_against = self.quantity.units().signum() * change.units().signum() < 0;
@@ -88,14 +89,15 @@ impl Position {
         }
     }
 
-    /// Returns the cost per share with the security's decimals.
+    /// Returns the cost per share, rounded to the displayed number of decimals.
     pub fn cost_price(&self, method: CostMethod) -> Plain {
         let (above, below) = self.cost(method).parts();
         let units = price_quotient(above, below, self.decimals);
         Plain::new(units, self.decimals, self.decimals)
     }
 
-    /// Returns the value at a price, or at cost if there is none. Negative if short.
+    /// Returns the value at the price `mark`, or at cost if `mark` is `None`. Negative if the
+    /// position is short.
     pub fn value(&self, mark: Option<Price>, method: CostMethod) -> Money {
         match mark {
             Some(mark) => Money::of(mark, self.quantity, self.multiplier),
@@ -106,7 +108,7 @@ impl Position {
         }
     }
 
-    /// Returns the profit from closing the position at a price.
+    /// Returns the profit, before fees, from closing the position at the price `mark`.
     pub fn unrealised(&self, mark: Price, method: CostMethod) -> Money {
         self.value(Some(mark), method) - self.value(None, method)
     }

@@ -1,5 +1,4 @@
-//! Pushes to listeners: one message for each row of an order's history, and for each change of a
-//! grid's status, sleeping reason or base.
+//! Push messages: one for each new row of an order's history, and one for each event on a grid.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -15,7 +14,7 @@ use crate::words::{
     GridStatus, OrderStatus, OrderTag, OrderType, Side, SleepingReason, SuspendReason, TriggerStatus,
 };
 
-/// One message to a listener.
+/// One push message.
 #[derive(Clone, Debug)]
 pub enum Push {
     Order(Box<OrderPush>),
@@ -57,7 +56,7 @@ pub struct OrderPush {
     pub trailing_amount: Option<Price>,
     pub trailing_percent: Option<Percent>,
     pub limit_offset: Option<Price>,
-    /// Quantity and price of a fill.
+    /// Quantity and price of the fill that caused the message. `None` if no fill caused it.
     pub last: Option<(Quantity, Price)>,
     pub remark: String,
     /// Number of decimals displayed in prices.
@@ -72,7 +71,7 @@ pub struct GridPush {
     pub status: GridStatus,
     pub suspend_reason: Option<SuspendReason>,
     pub sleeping_reason: Option<SleepingReason>,
-    /// Current base. The submitted base is in `rule`.
+    /// Current base. The initial base is in `rule`.
     pub base: Price,
     pub rule: GridRule,
     pub settlement_currency: Currency,
@@ -96,7 +95,8 @@ impl GridPush {
 }
 
 impl Account {
-    /// Applies one entry and returns its pushes. Also used for entries from other processes.
+    /// Applies one entry and returns the pushes that it causes. Entries from other processes are
+    /// applied in the same way.
     pub fn take_in(&mut self, entry: &Entry) -> Vec<Push> {
         let rows = self.apply(entry);
         if let Some(grid) = entry.event.grid() {

@@ -16,7 +16,7 @@ const UNIT: i64 = 10i64.pow(QUANTITY_DECIMALS);
 
 impl Quantity {
     pub const ZERO: Quantity = Quantity(0);
-    /// Maximum quantity of an order or a position entry: ten billion.
+    /// Maximum quantity of an order or an entered position: ten billion.
     pub const MAX: Quantity = Quantity(10_000_000_000 * UNIT);
     /// The smallest fractional quantity.
     pub const SMALLEST: Quantity = Quantity(1);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::Currency;
 
-/// Why a command was refused, with the text for the client and the failed check.
+/// Reason why a command was refused: the text for the client, and the failed check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     pub code: Code,
@@ -13,7 +13,7 @@ pub struct Refusal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<u8>,
     pub text: String,
-    /// Specific mistake, for a text that covers several. Clients receive only the text.
+    /// Specific cause, if the text covers several causes. Clients receive only the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The value that failed the check, and its limit.
@@ -21,7 +21,8 @@ pub struct Refusal {
     pub numbers: Option<Box<Numbers>>,
 }
 
-/// Required and available value of a check. For checks 5 to 8, the limit and the actual value.
+/// Values compared by a failed check. For checks 5 to 8, `needed` is the limit and `available` is
+/// the actual value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
     pub rule: String,
@@ -33,11 +34,11 @@ pub struct Numbers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "u32", try_from = "u32")]
 pub enum Code {
-    /// 602001: a parameter is wrong.
+    /// 602001: a parameter is invalid.
     Parameter,
     /// 602080: a parameter of a grid's rule is missing or invalid.
     RuleParameter,
-    /// 602301: a short sale that this account may not make.
+    /// 602301: the account may not sell the security short.
     ShortSale,
 }
 
@@ -70,8 +71,8 @@ impl Refusal {
         Refusal { code: Code::Parameter, check: None, text: text.into(), detail: None, numbers: None }
     }
 
-    /// Creates the refusal of a conversion without a rate. The text names the command that enters
-    /// the rate, with the day that needs it, because today's rate would not apply to a past day.
+    /// Creates a refusal for a missing exchange rate. The text names the command that enters the
+    /// rate and the day for which it is needed, because today's rate would not apply to a past day.
     pub(crate) fn no_rate(currency: Currency, day: Date) -> Refusal {
         Refusal::plain(format!(
             "no rate for {currency}: report one with `chandler account rates {currency} RATE --day {day}`"

@@ -1,5 +1,6 @@
-//! Reserves of open orders, summed by currency. The cache is updated order by order, so that the
-//! cost of a new order does not grow with the number of open ones. `balance.rs` fills it.
+//! Cache of the reserves of open orders, summed by currency. The cache is updated order by order,
+//! so that the cost of a new order does not grow with the number of open orders. `balance.rs` fills
+//! the cache.
 //!
 //! The cache is not part of the account's state: it is neither stored nor compared, and is computed
 //! on first use.
@@ -14,12 +15,11 @@ use crate::money::Money;
 use crate::tables::FeeTableId;
 use crate::words::FeePlan;
 
-/// Maximum number of changed orders in the list. Beyond it, the next reader recomputes all open
-/// orders.
+/// Maximum length of the list of changed orders. If the list is longer, the next reader recomputes
+/// all open orders.
 const CHANGED_MAX: usize = 4_096;
 
-/// Reserve of an order: the cost of its remaining quantity at its reserve price, and the fees on
-/// it.
+/// Reserve of an order: the cost of its remaining quantity at its reserve price, and the fees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reserve {
     pub(crate) principal: Money,
@@ -40,7 +40,7 @@ impl Reserve {
     }
 }
 
-/// The cache of one account. Cloning the account clones the cache.
+/// Reserve cache of one account. Cloning the account clones the cache.
 #[derive(Debug, Default)]
 pub(crate) struct Reserves(Mutex<ReserveSums>);
 
@@ -50,7 +50,7 @@ impl Clone for Reserves {
     }
 }
 
-/// Accounts are equal regardless of their caches.
+/// Caches are always equal, so they do not affect the comparison of accounts.
 impl PartialEq for Reserves {
     fn eq(&self, _: &Reserves) -> bool {
         true
@@ -60,7 +60,7 @@ impl PartialEq for Reserves {
 impl Eq for Reserves {}
 
 impl Reserves {
-    /// Marks an order as changed.
+    /// Marks an order as changed, so that the next reader recomputes its reserve.
     pub(crate) fn changed(&mut self, number: u64) {
         let sums = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         if sums.basis.is_none() {
@@ -79,16 +79,16 @@ impl Reserves {
     }
 }
 
-/// Inputs of a reserve other than the order.
+/// Inputs of a reserve other than the order. If an input changes, all reserves are recomputed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Basis {
     pub(crate) fees: FeeTableId,
     pub(crate) plan: FeePlan,
-    /// Trading dates of the markets.
+    /// Trading dates in Hong Kong and the US.
     pub(crate) dates: [Date; 2],
 }
 
-/// A working order included in the sums.
+/// A working order that is included in the sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownOrder {
     pub(crate) currency: Currency,
@@ -98,21 +98,22 @@ pub(crate) struct KnownOrder {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReserveSums {
-    /// `None` before the first use.
+    /// Inputs for which the sums are valid. `None` before the first use.
     basis: Option<Basis>,
     /// Working orders of both sides, by number.
     orders: BTreeMap<u64, KnownOrder>,
-    /// Number of buy orders, and the sum of their reserves.
+    /// Number of working buy orders in each currency, and the sum of their reserves.
     totals: BTreeMap<Currency, (usize, Reserve)>,
     sells: usize,
-    /// Orders changed since the last update.
+    /// Numbers of the orders changed since the last update.
     changed: Vec<u64>,
     /// Number of reserves computed so far.
     pub(crate) computed: u64,
 }
 
 impl ReserveSums {
-    /// Returns the orders to recompute, or `None` if all open orders must be recomputed.
+    /// Returns the numbers of the orders to recompute, or `None` if all open orders must be
+    /// recomputed.
     pub(crate) fn outdated(&mut self, basis: Basis) -> Option<Vec<u64>> {
         if self.basis == Some(basis) {
             return Some(std::mem::take(&mut self.changed));
@@ -122,7 +123,7 @@ impl ReserveSums {
         None
     }
 
-    /// Replaces an order in the sums. `None` for an order without a reserve.
+    /// Replaces an order in the sums, or removes it if `order` is `None`.
     pub(crate) fn set(&mut self, number: u64, order: Option<KnownOrder>) {
         if let Some(before) = self.orders.remove(&number) {
             self.remove(before);
@@ -155,7 +156,8 @@ impl ReserveSums {
         *self = ReserveSums { computed: self.computed, ..ReserveSums::default() };
     }
 
-    /// Returns the sum of open buy reserves in a currency, without the order `except`.
+    /// Returns the sum of the working buy orders' reserves in a currency, excluding the order
+    /// `except`.
     pub(crate) fn of_currency(&self, currency: Currency, except: Option<u64>) -> Reserve {
         let all = self.totals.get(&currency).map(|(_, reserve)| *reserve).unwrap_or_default();
         let own = except.and_then(|number| self.orders.get(&number));
@@ -163,17 +165,17 @@ impl ReserveSums {
         own.map_or(all, |own| all.minus(own.reserve))
     }
 
-    /// Returns the currencies with a reserve.
+    /// Returns the currencies in which a working buy order has a reserve.
     pub(crate) fn currencies(&self) -> impl Iterator<Item = Currency> {
         self.totals.keys().copied()
     }
 
-    /// Returns the reserve of one working order.
+    /// Returns the reserve of an order, or zero if the order is not working.
     pub(crate) fn of_order(&self, number: u64) -> Reserve {
         self.orders.get(&number).map(|known| known.reserve).unwrap_or_default()
     }
 
-    /// Returns whether any sell order other than this one is working.
+    /// Returns whether a sell order other than `number` is working.
     pub(crate) fn has_sell_beside(&self, number: u64) -> bool {
         let is_own = self.orders.get(&number).is_some_and(|known| !known.is_buy);
         self.sells > usize::from(is_own)

@@ -1,5 +1,5 @@
-//! The day roll of a market: settlement, interest, corporate actions, and the day's first
-//! quantities. Also option expiry, at the close of an option's last day.
+//! The day roll of a market: settlement, interest, dividends, corporate actions, and the day's
+//! initial quantities. Also settles options at the close of their last day.
 
 use market::{Date, Market, OptionRight, Price, Symbol, Timestamp};
 
@@ -14,17 +14,18 @@ use crate::timers::option_end;
 use crate::words::Kind;
 use crate::work::Work;
 
-/// Reason text of orders cancelled at a roll, followed by the ex-date.
+/// Reason text of an order cancelled for a corporate action, followed by the ex-date.
 pub(crate) const CORPORATE_ACTION: &str = "corporate action";
 
-/// Rolls a market to the trading day that starts at this instant. Does nothing if none starts.
+/// Rolls a market to the trading day that starts at `at`. Does nothing if no trading day starts at
+/// `at`.
 pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
     let venue = work.feed.venue(market);
     let (Some(before), Some(date)) = (venue.rolled(Timestamp(at.0 - 1)), venue.rolled(at)) else { return };
     if before == date {
         return;
     }
-    // Settlement books nothing: an amount is settled from its settlement date on.
+    // Settlement needs no entry, because an amount is settled from its settlement date on.
     if market == Market::Hk {
         charge_interest(work, at, before, date);
     }
@@ -49,8 +50,8 @@ pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
     }
 }
 
-/// Accrues debit interest on settled debt until the next roll. Books it at the first roll of a
-/// month.
+/// Accrues debit interest on settled debt for the days until the next roll. At the first roll of a
+/// month, books the interest accrued before.
 fn charge_interest(work: &mut Work<'_>, at: Timestamp, before: Date, date: Date) {
     if (before.year(), before.month()) != (date.year(), date.month()) {
         let accrued: Vec<_> =
@@ -77,7 +78,7 @@ fn charge_interest(work: &mut Work<'_>, at: Timestamp, before: Date, date: Date)
 /// Rounds accrued units to the cent, half away from zero.
 fn interest_cents(units: i128) -> Money {
     let below = ACCRUAL_YEARS * 1_000_000;
-    // Rounded once: a cent is 10^8 units of money.
+    // Round only once. A cent is 10^8 units of money.
     let cents = crate::decimal::div_round(units, below * 100_000_000);
     Money::from_units(cents.saturating_mul(100_000_000))
 }
@@ -90,8 +91,8 @@ fn pay_dividends(work: &mut Work<'_>, at: Timestamp, market: Market, date: Date)
     }
 }
 
-/// Books the actions of all ex-dates since the previous roll. Returns the affected symbols, each
-/// with its first ex-date.
+/// Books the corporate actions of all ex-dates since the previous roll. Returns the affected
+/// symbols, each with its first ex-date.
 fn apply_actions(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -124,12 +125,12 @@ fn apply_actions(
             }
         }
     }
-    // Each order is cancelled once, for its first action.
+    // Orders are cancelled only once per symbol, for the first corporate action.
     touched.dedup_by(|later, first| later.0 == first.0);
     touched
 }
 
-/// Returns the fraction left after tax, in millionths.
+/// Returns the fraction of a dividend left after tax, in millionths.
 fn after_tax(tax: Share) -> i64 {
     SHARE_UNIT - tax.units()
 }
@@ -141,7 +142,7 @@ fn begin_day(work: &mut Work<'_>, at: Timestamp, market: Market, date: Date) {
     }
 }
 
-/// Settles options at the close of their last day: a long position in cash, at its intrinsic value.
+/// Settles the options whose last day closes at `at`, in cash at their intrinsic value.
 pub(crate) fn expire_options(work: &mut Work<'_>, at: Timestamp) {
     let feed = work.feed;
     let ended = |symbol: &Symbol| option_end(symbol, feed) == Some(at);

@@ -1,5 +1,5 @@
-//! Trading hours of orders: which day an order belongs to, when it is reported, when it expires,
-//! and when it may not be changed.
+//! Trading hours of orders: the day to which an order belongs, when it is reported, when it
+//! expires, and when it may not be changed.
 
 use market::{Date, Day, Market, Session, Timestamp, Venue};
 use serde::{Deserialize, Serialize};
@@ -13,13 +13,13 @@ pub struct Placement {
     /// Day of the first session in which the order can still trade.
     #[serde(with = "codec::text")]
     pub day: Date,
-    /// Start of that session. An order submitted earlier is parked until then.
+    /// Start of order input for that session. An order submitted earlier is parked until then.
     #[serde(with = "codec::instant")]
     pub reports_at: Timestamp,
     /// Expiry time. `None` for good-til-canceled orders.
     #[serde(with = "codec::instant_option")]
     pub expires_at: Option<Timestamp>,
-    /// First auction of an auction order.
+    /// First auction that an auction order joins. `None` for other order types.
     pub auction: Option<Auction>,
 }
 
@@ -28,13 +28,13 @@ pub struct Auction {
     /// Stamp of the candle with the auction price.
     #[serde(with = "codec::instant")]
     pub stamp: Timestamp,
-    /// When that candle would take effect.
+    /// When the candle with the auction price takes effect.
     #[serde(with = "codec::instant")]
     pub over_at: Timestamp,
     pub is_closing: bool,
 }
 
-/// Inputs of a placement.
+/// Properties of an order that determine its placement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hours {
     pub(crate) order_type: OrderType,
@@ -43,14 +43,15 @@ pub(crate) struct Hours {
     pub(crate) expire_date: Option<Date>,
 }
 
-/// Order input periods of the Hong Kong exchange rules, in minutes before the opening and after the
-/// end of continuous trading.
+/// Periods of the Hong Kong exchange rules, in minutes before the opening or after the end of
+/// continuous trading.
 const HK_INPUT_BEFORE_OPEN: i32 = 30;
 const HK_NO_CANCEL_BEFORE_OPEN: i32 = 15;
 const HK_AUCTION_INPUT_UNTIL_BEFORE_OPEN: i32 = 10;
 const HK_NO_CANCEL_AFTER_END: i32 = 6;
 const HK_INPUT_AFTER_END: i32 = 8;
-/// Maximum number of days to search ahead: longer than any market holiday.
+/// Maximum number of days to search ahead for a trading day, which is longer than any market
+/// holiday.
 const DAYS_AHEAD: usize = 30;
 
 /// Returns whether an order may trade in a session.
@@ -64,14 +65,15 @@ pub(crate) fn trades_in(outside_rth: OutsideRth, session: Session) -> bool {
     }
 }
 
-/// One day's hours for one order: start of reporting, end of trading, and expiry.
+/// Hours of one day in which an order is active: start of reporting, end of trading, and expiry.
 struct DayHours {
     reports_at: Timestamp,
     trades_until: Timestamp,
     ends_at: Timestamp,
 }
 
-/// Returns the placement of an order submitted at `at`.
+/// Returns the placement of an order submitted at `at`, or `None` if no day within [`DAYS_AHEAD`]
+/// is suitable.
 pub(crate) fn place(venue: &Venue, hours: Hours, at: Timestamp) -> Option<Placement> {
     let today = venue.zone().date(at);
     let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(DAYS_AHEAD);
@@ -98,7 +100,8 @@ pub(crate) fn place(venue: &Venue, hours: Hours, at: Timestamp) -> Option<Placem
     None
 }
 
-/// Returns the end of continuous trading in regular hours, on the first day where it is after `at`.
+/// Returns the end of continuous trading on the first day on which it is after `at`, or `None` if
+/// there is no such day within [`DAYS_AHEAD`].
 pub(crate) fn intraday_end(venue: &Venue, at: Timestamp) -> Option<Timestamp> {
     let today = venue.zone().date(at);
     let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(DAYS_AHEAD);
@@ -110,7 +113,7 @@ pub(crate) fn intraday_end(venue: &Venue, at: Timestamp) -> Option<Timestamp> {
     dates.filter_map(end).find(|end| at < *end)
 }
 
-/// Returns the end of the last trading day on or before an order's expiry date.
+/// Returns when an order expires at the end of the last trading day on or before its expiry date.
 fn last_end(venue: &Venue, hours: Hours) -> Option<Timestamp> {
     let date = venue.calendar().on_or_before(hours.expire_date?)?;
     day_hours(venue.market(), &venue.day(date)?, hours).map(|hours| hours.ends_at)
@@ -132,7 +135,8 @@ fn day_hours(market: Market, day: &Day<'_>, hours: Hours) -> Option<DayHours> {
     })
 }
 
-/// Returns the next auction of a day that an order can still join.
+/// Returns the first auction of a day that an order submitted at `at` can join, or `None` if all
+/// auctions have passed.
 fn next_auction(day: &Day<'_>, at: Timestamp) -> Option<Auction> {
     let (first, last) = (day.segments.first()?, day.segments.last()?);
     if at < day.at(first.start - HK_AUCTION_INPUT_UNTIL_BEFORE_OPEN) {
@@ -144,14 +148,14 @@ fn next_auction(day: &Day<'_>, at: Timestamp) -> Option<Auction> {
     is_open.then(|| Auction { stamp: day.at(last.end), over_at, is_closing: true })
 }
 
-/// Returns whether an order submitted at `at` joins the closing auction whose candle has this
-/// stamp.
+/// Returns whether an order submitted at `at` joins the closing auction whose candle has the stamp
+/// `stamp`.
 pub(crate) fn joins_tail(at: Timestamp, stamp: Timestamp) -> bool {
     at.0 < stamp.0 + i64::from(HK_INPUT_AFTER_END) * 60
 }
 
-/// Returns the no-cancel period of an auction that contains `at`, as local times. `None` outside
-/// such a period.
+/// Returns the start and end of the no-cancel period that contains `at`, as local times, or `None`
+/// if `at` is not in such a period.
 pub(crate) fn no_cancel(venue: &Venue, at: Timestamp) -> Option<(String, String)> {
     if venue.market() != Market::Hk {
         return None;

@@ -1,4 +1,4 @@
-//! Account settings. Each change is a journal event, so it never affects the past.
+//! Account settings. Each change is a journal event, so it does not affect earlier results.
 
 use market::Market;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ impl Share {
     pub const ZERO: Share = Share(0);
     pub const ONE: Share = Share(SHARE_UNIT);
 
-    /// Parses a fraction between 0 and 1, both inclusive.
+    /// Parses a fraction from 0 to 1 (inclusive).
     pub fn parse(text: &str) -> Result<Share, DecimalError> {
         match parse_units(text, SHARE_DECIMALS)? {
             (units, true) => match i64::try_from(units) {
@@ -57,27 +57,27 @@ serde_as_text!(Share);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Fraction of a candle's volume that the account may fill. `None` for no limit.
+    /// Maximum fraction of a candle's volume that the account may fill. `None` for no limit.
     pub participation: Option<Share>,
     pub touch: Touch,
-    /// Slippage of every market fill, in ticks to the client's disadvantage.
+    /// Slippage of each market order's fill, in ticks to the client's disadvantage.
     pub slippage_ticks: u32,
-    /// Fraction added to the mark to reserve a market buy.
+    /// Fraction by which the reserve price of a market order exceeds the mark.
     pub market_reserve: Share,
     pub account_type: AccountType,
     pub fees: FeePlan,
     pub cost: CostMethod,
-    /// Whether US quantities may have four decimals.
+    /// Whether quantities of US securities may have up to four decimals.
     pub fractional: bool,
     pub short_us: bool,
     pub short_hk: bool,
-    /// Whether positions are liquidated at the highest risk level.
+    /// Whether positions are liquidated when net assets fall below the forced margin.
     pub liquidate: bool,
-    /// Whether a client must accept the risks of strategies before submitting a grid.
+    /// Whether a client must accept the risks of grid trading before submitting a grid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_questionnaire: bool,
-    /// Whether orders are filled from daily candles on days without one-minute candles. On in
-    /// journals written before this setting existed.
+    /// Whether daily candles fill orders on days without one-minute candles. Enabled in journals
+    /// written before this setting existed.
     #[serde(default = "on", skip_serializing_if = "is_on")]
     pub coarse_fills: bool,
     #[serde(default, skip_serializing_if = "AccountLimits::is_default")]
@@ -92,8 +92,8 @@ pub struct AccountLimits {
     pub open_orders: u32,
     /// Maximum number of triggers per grid and trading day.
     pub grid_triggers: u32,
-    /// Maximum number of journal entries. A full journal accepts no new orders, but open ones
-    /// continue.
+    /// Maximum number of journal entries. When the journal is full, new orders are refused, but
+    /// open orders remain active.
     pub journal_entries: u64,
 }
 
@@ -138,12 +138,12 @@ impl Default for Settings {
     }
 }
 
-/// Returns the default cash of a new account.
+/// Returns the default starting cash of a new account.
 pub fn start_cash() -> [(Currency, Money); 2] {
     [(Currency::HKD, Money::whole(1_000_000)), (Currency::USD, Money::whole(100_000))]
 }
 
-/// One change of the settings.
+/// A change of one setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "key", content = "value", rename_all = "snake_case")]
 pub enum Setting {
@@ -166,7 +166,7 @@ pub enum Setting {
 }
 
 const SLIPPAGE_TICKS_MAX: u32 = 1000;
-/// Maximum limits that an operator may set.
+/// Upper bounds of the limits that an operator may set.
 const OPEN_ORDERS_MAX: u64 = 10_000;
 const GRID_TRIGGERS_MAX: u64 = 10_000;
 const JOURNAL_ENTRIES_MAX: u64 = 1_000_000_000;

@@ -1,8 +1,8 @@
-//! The candles of one symbol in the order in which they take effect, scanned piece by piece. Only
-//! those that may affect the symbol's orders are stored.
+//! The candles of one symbol in the order in which they take effect, scanned one window at a time.
+//! Only the candles that may affect the symbol's orders and grids are stored.
 //!
-//! [`Reach`] determines which candles could affect a symbol's open orders and grids. Most minutes
-//! are far from every limit: two comparisons exclude them, without touching the account.
+//! [`Reach`] determines which candles these are. The prices of most candles are far from every
+//! limit, so two comparisons exclude them without reading the account.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -15,14 +15,16 @@ use crate::words::{OrderStatus, OrderType};
 #[derive(Debug)]
 pub(crate) struct Tape {
     reach: Reach,
-    /// Relevant candles, each with its index among all candles of its instant.
+    /// Relevant candles, each with its index among all candles that take effect at the same
+    /// instant.
     candles: Vec<(usize, EffectiveCandle)>,
     next: usize,
     /// End of the scanned range.
     through: Timestamp,
 }
 
-/// Fixed cost of a scan, in candles: a feed looks up each day, even an empty one.
+/// Fixed cost of a scan, counted in candles, because a feed looks up each day even if it has no
+/// candles.
 const SCAN_COST: u64 = 100;
 
 impl Tape {
@@ -30,7 +32,7 @@ impl Tape {
         Tape { reach, candles: Vec::new(), next: 0, through: after }
     }
 
-    /// Restarts the search at `now` if the reach of the orders has changed.
+    /// Sets the reach. If the reach has changed, restarts the scan at `now`.
     pub(crate) fn aim(&mut self, reach: Reach, now: Timestamp) {
         if self.reach != reach {
             self.reach = reach;
@@ -40,8 +42,8 @@ impl Tape {
         }
     }
 
-    /// Returns when the next relevant candle after `after`, and up to `through`, takes effect. Adds
-    /// the cost of the search.
+    /// Returns when the next relevant candle after `now` and up to `through` takes effect, or
+    /// `None` if there is none. Adds the cost of the search to `cost`.
     pub(crate) fn peek(
         &mut self,
         feed: &dyn Feed,
@@ -65,7 +67,8 @@ impl Tape {
         }
     }
 
-    /// Collects the relevant candles between two instants. Returns the number of candles scanned.
+    /// Collects the relevant candles after `after` and up to `through`. Returns the number of
+    /// candles scanned.
     fn look(&mut self, feed: &dyn Feed, symbol: &Symbol, after: Timestamp, through: Timestamp) -> u64 {
         let Tape { reach, candles, .. } = self;
         candles.clear();
@@ -75,8 +78,8 @@ impl Tape {
             scanned = scanned.saturating_add(1);
             let place = last.filter(|(at, _)| *at == effective.at).map_or(0, |(_, place)| place + 1);
             last = Some((effective.at, place));
-            // If several candles take effect at one instant, the first may move the base of a grid,
-            // which can make the later ones relevant.
+            // If several candles take effect at one instant, the first candle may move the base of
+            // a grid, which can make the later candles relevant.
             let follows = candles.last().is_some_and(|(_, stored)| stored.at == effective.at);
             if follows || reach.holds(effective) {
                 candles.push((place, *effective));
@@ -87,19 +90,19 @@ impl Tape {
         scanned
     }
 
-    /// Returns the candles at an instant that `peek` has just returned, each with its index among
-    /// all candles of that instant.
+    /// Returns the candles that take effect at `at`, which `peek` has just returned. Each candle
+    /// has its index among all candles that take effect at that instant.
     pub(crate) fn at(&self, at: Timestamp) -> impl Iterator<Item = &(usize, EffectiveCandle)> {
         let rest = self.candles.get(self.next..).unwrap_or_default();
         rest.iter().take_while(move |(_, effective)| effective.at == at)
     }
 }
 
-/// The price range that affects open orders. It may be too wide but never too narrow: a candle that
-/// reaches it is processed in full.
+/// Prices that may affect a symbol's open orders and grids. The range may be too wide but never too
+/// narrow, because each candle that reaches it is checked in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Any candle may have an effect.
+    /// All candles may have an effect.
     Every,
     /// Candles with a low at or below `down_to`, or a high at or above `up_to`.
     Beyond { down_to: Price, up_to: Price },
@@ -109,7 +112,7 @@ impl Reach {
     /// No candle has an effect.
     pub(crate) const NONE: Reach = Reach::Beyond { down_to: Price(i64::MIN), up_to: Price(i64::MAX) };
 
-    /// Returns the combined range of a symbol's open orders and grids.
+    /// Returns the combined reach of a symbol's open orders and grids.
     pub(crate) fn of_symbol(account: &Account, symbol: &Symbol) -> Reach {
         let orders = account.open_orders_of(symbol);
         let reach = orders.fold(Reach::NONE, |reach, order| reach.or(Reach::of_order(order)));
@@ -117,7 +120,7 @@ impl Reach {
         grids.fold(reach, |reach, grid| reach.or(Reach::of_grid(grid)))
     }
 
-    /// Returns the range of a grid: its levels, and all prices outside its bounds.
+    /// Returns the reach of a grid: its levels, and all prices outside its bounds.
     fn of_grid(grid: &Grid) -> Reach {
         let inner = grid.rule.step.inner(grid.base);
         let (above, below) = (Price(grid.rule.upper.0 + 1), Price(grid.rule.lower.0 - 1));
@@ -126,7 +129,7 @@ impl Reach {
 
     fn of_order(order: &Order) -> Reach {
         match order.status() {
-            // Only the clock changes these orders.
+            // These orders change only by time, not by price.
             OrderStatus::NotReported | OrderStatus::DelayedNotReported => Reach::NONE,
             OrderStatus::New | OrderStatus::PartialFilled => Reach::of_limit(order),
             OrderStatus::VarietiesNotReported => match order.standing.watch {
@@ -138,14 +141,14 @@ impl Reach {
         }
     }
 
-    /// Returns the range of a reported order. A limit is reached by a candle's extreme.
+    /// Returns the reach of a reported order. A candle reaches a limit with its low or high.
     fn of_limit(order: &Order) -> Reach {
         let direction = if order.terms.side.is_buy() { Direction::Fall } else { Direction::Rise };
         match order.fills_as() {
             OrderType::Limit | OrderType::EnhancedLimit | OrderType::AuctionLimit | OrderType::OddLot => {
                 Reach::toward(direction, order.terms.price)
             }
-            // The first candle fills or cancels these orders.
+            // The next candle fills or cancels these orders at any price.
             _ => Reach::Every,
         }
     }
@@ -167,9 +170,9 @@ impl Reach {
         }
     }
 
-    /// Returns whether a candle could have an effect. Closing-auction and daily candles always can:
-    /// only the close of an auction is meaningful, and a daily candle puts grids to sleep at any
-    /// price.
+    /// Returns whether a candle could have an effect. Closing-auction and daily candles always can,
+    /// because only the close of an auction candle is meaningful, and a daily candle puts grids to
+    /// sleep at any price.
     pub(crate) fn holds(self, effective: &EffectiveCandle) -> bool {
         let candle = &effective.candle;
         match self {

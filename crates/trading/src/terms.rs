@@ -1,4 +1,4 @@
-//! The parsed parameters of an order submission or replacement.
+//! Parsed parameters of an order submission or replacement.
 
 use market::{Date, Price, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::words::{OrderTag, OrderType, OutsideRth, Side, TimeInForce};
 pub struct Percent(i64);
 
 const PERCENT_DECIMALS: u32 = 6;
-/// 100 %.
+/// 100 % in millionths of a percent.
 pub(crate) const PERCENT_WHOLE: i64 = 100 * 10i64.pow(PERCENT_DECIMALS);
 
 impl Percent {
@@ -56,11 +56,11 @@ pub struct Terms {
     pub side: Side,
     pub order_type: OrderType,
     pub time_in_force: TimeInForce,
-    /// The requested value in a request, and the effective one in an order.
+    /// Requested trading hours in a submission, and effective trading hours in an order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside_rth: Option<OutsideRth>,
     pub quantity: Quantity,
-    /// Limit price. For a trailing order, set at its release.
+    /// Limit price. The limit price of a trailing order is set at its release.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
     pub price: Option<Price>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
@@ -73,7 +73,8 @@ pub struct Terms {
     pub trailing_percent: Option<Percent>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::text_option")]
     pub expire_date: Option<Date>,
-    /// Depth level for the limit price of a released trailing order. 0 for none.
+    /// Depth level that sets the limit price of a trailing order at its release. 0 if the offset
+    /// sets the price.
     #[serde(default)]
     pub depth_level: i32,
     #[serde(default)]
@@ -84,13 +85,14 @@ pub struct Terms {
     pub remark: String,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::instant_option")]
     pub delayed_until: Option<Timestamp>,
-    /// Stored to recognise a retry after a restart. The engine does not use it.
+    /// Idempotency key, stored to recognise a retry after a restart. The engine does not use the
+    /// key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_request_id: Option<String>,
 }
 
 impl Terms {
-    /// Creates the terms of a plain order without optional fields.
+    /// Creates the terms of a plain order, with all optional fields empty.
     pub fn new(symbol: Symbol, side: Side, order_type: OrderType, quantity: Quantity) -> Terms {
         Terms {
             symbol,
@@ -119,7 +121,7 @@ impl Terms {
     }
 }
 
-/// New terms for an order. Fields that are `None` do not change.
+/// Changes to an order. Fields that are `None` remain unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     /// New total quantity, including the executed quantity.

@@ -1,5 +1,5 @@
-//! Events caused by the clock alone: reports, expiries, ends of auctions, held orders, rolls,
-//! option expiries.
+//! Instants at which an account changes without a candle: reports, expiries, ends of auctions, ends
+//! of delays, day rolls and option expiries.
 
 use market::{Market, Session, Symbol, Timestamp};
 
@@ -9,10 +9,11 @@ use crate::money::Money;
 use crate::order::Order;
 use crate::words::{Kind, OrderStatus, OrderType};
 
-/// Returns the next instant after `after` at which an account changes without a candle.
+/// Returns the next instant after `after` at which an account may change without a candle, or
+/// `None` if there is no such instant.
 pub(crate) fn next(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
     let orders = account.open_orders().flat_map(|order| order_times(order, feed));
-    // A position with a multiplier of 1 is not an option.
+    // Only options have a multiplier above 1.
     let options = account.positions().filter(|(_, position)| position.multiplier > 1);
     let options = options.filter_map(|(symbol, _)| option_end(symbol, feed));
     let rolls = [Market::Hk, Market::Us].into_iter().filter_map(|market| {
@@ -22,7 +23,7 @@ pub(crate) fn next(account: &Account, feed: &dyn Feed, after: Timestamp) -> Opti
     orders.chain(options).chain(rolls).chain(grids).filter(|at| *at > after).min()
 }
 
-/// Returns the instants at which the clock alone changes an order.
+/// Returns the instants at which an order may change without a candle.
 fn order_times(order: &Order, feed: &dyn Feed) -> impl Iterator<Item = Timestamp> + use<> {
     let placement = &order.standing.placement;
     let held = order.terms.delayed_until.filter(|_| order.status() == OrderStatus::DelayedNotReported);
@@ -36,7 +37,7 @@ fn order_times(order: &Order, feed: &dyn Feed) -> impl Iterator<Item = Timestamp
     times.into_iter().flatten()
 }
 
-/// Returns when an order expires, or `None` if it does not.
+/// Returns when an order expires, or `None` if the order is held or does not expire.
 pub(crate) fn ends_at(order: &Order, feed: &dyn Feed) -> Option<Timestamp> {
     if order.status() == OrderStatus::DelayedNotReported {
         return None;
@@ -46,7 +47,8 @@ pub(crate) fn ends_at(order: &Order, feed: &dyn Feed) -> Option<Timestamp> {
     [own, option].into_iter().flatten().min()
 }
 
-/// Returns the close of the day on which an option expires.
+/// Returns the close of the day on which an option expires, or `None` if the symbol is not an
+/// option.
 pub(crate) fn option_end(symbol: &Symbol, feed: &dyn Feed) -> Option<Timestamp> {
     let option = symbol.option()?;
     let venue = feed.venue(Market::Us);
@@ -55,13 +57,14 @@ pub(crate) fn option_end(symbol: &Symbol, feed: &dyn Feed) -> Option<Timestamp> 
     regular.map(|segment| day.at(segment.end)).max()
 }
 
-/// Returns the first roll of a market after an instant.
+/// Returns the first roll of a market after an instant, or `None` if the calendar has no later
+/// trading day.
 pub(crate) fn next_roll(feed: &dyn Feed, market: Market, after: Timestamp) -> Option<Timestamp> {
     let venue = feed.venue(market);
     venue.rolled(after).and_then(|date| venue.calendar().after(date)).map(|date| venue.roll(date))
 }
 
-/// Returns whether a roll of a market could change the account. Other rolls are skipped.
+/// Returns whether a roll of a market could change the account. All other rolls are skipped.
 fn awaits_roll(account: &Account, market: Market) -> bool {
     let is_there = |symbol: &Symbol| symbol.market() == market;
     account.positions.keys().any(is_there)
@@ -71,8 +74,8 @@ fn awaits_roll(account: &Account, market: Market) -> bool {
         || (market == Market::Hk && (!account.accrued.is_empty() || owes_settled(account)))
 }
 
-/// Returns whether interest may be due. Unsettled receipts are excluded, because they settle only
-/// on a later date.
+/// Returns whether the account may owe interest at the next roll. Unsettled receipts do not reduce
+/// the debt, because they settle on a later date.
 fn owes_settled(account: &Account) -> bool {
     account.currencies().any(|(currency, cash)| {
         let coming = account.unsettled.iter().filter(|unsettled| unsettled.currency == currency);

@@ -1,6 +1,6 @@
-//! Decides when conditional orders are released. A trigger requires that every price path the
-//! candle allows reaches it. The price after the trigger within the same candle is unknown and not
-//! used.
+//! Decides when conditional orders are released. A candle triggers an order only if every price
+//! path within the candle reaches the trigger. Prices after the trigger within the same candle are
+//! unknown and are not used.
 
 use market::{Price, Timestamp};
 
@@ -18,9 +18,9 @@ use crate::work::Work;
 /// Effect of a candle on a conditional order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observation {
-    /// Initial best price, if a trailing order started to track it in this candle.
+    /// Initial best price, if a trailing order started to track the best price in this candle.
     pub(crate) began: Option<Price>,
-    /// Best price after the candle if it changed, or at the release.
+    /// Best price after the candle if it changed, or the best price at the release.
     pub(crate) best: Option<Price>,
     pub(crate) released: Option<Trigger>,
 }
@@ -41,7 +41,7 @@ fn is_beyond(direction: Direction, price: Price, level: Price) -> bool {
     }
 }
 
-/// Returns the extreme of a candle in a direction.
+/// Returns the high of a candle for a rise, and the low for a fall.
 fn extreme(direction: Direction, effective: &EffectiveCandle) -> Price {
     match direction {
         Direction::Rise => effective.candle.high,
@@ -53,8 +53,8 @@ fn touch(terms: &Terms, direction: Direction, effective: &EffectiveCandle) -> Ob
     let Some(level) = terms.trigger_price else { return Observation::default() };
     let is_gap = is_beyond(direction, effective.candle.open, level);
     let is_touched = is_gap || is_beyond(direction, extreme(direction, effective), level);
-    // The number of touches within a minute is unknown: a close at the trigger is taken as the last
-    // required touch, and the open is ignored.
+    // The number of touches within a candle is unknown. A close at or beyond the trigger counts as
+    // the last required touch, and the open is ignored.
     let counts = terms.trigger_count >= 2;
     let released = match () {
         () if !is_touched || (counts && !is_beyond(direction, effective.candle.close, level)) => None,
@@ -75,7 +75,7 @@ fn monitor(terms: &Terms, direction: Direction, effective: &EffectiveCandle) -> 
 }
 
 /// Applies one candle to a trailing order. `from_open` is false if tracking started at this
-/// candle's open, which is then not compared with the stop.
+/// candle's open. The open is then not compared with the stop.
 fn trail(terms: &Terms, best: Price, effective: &EffectiveCandle, from_open: bool) -> Observation {
     let (side, candle) = (terms.side, &effective.candle);
     let (better, worse) = match side {
@@ -89,13 +89,13 @@ fn trail(terms: &Terms, best: Price, effective: &EffectiveCandle, from_open: boo
     if stop.is_reached(side, worse) {
         return Observation { best: Some(best), released: Some(Trigger::Inside), began: None };
     }
-    // On every path, the close comes after the best price.
+    // On every price path, the close comes after the best price.
     let released = Stop::of(terms, better).is_reached(side, candle.close).then_some(Trigger::Inside);
     let moved = better != best || released.is_some();
     Observation { best: moved.then_some(better), released, began: None }
 }
 
-/// Releases an order, or rejects it if one of checks 10 to 12 fails. Returns whether it was
+/// Releases an order, or rejects it if one of checks 10 to 12 fails. Returns whether the order was
 /// released.
 pub(crate) fn release(
     work: &mut Work<'_>,

@@ -1,4 +1,4 @@
-//! The market data that may be known at one instant: prices, trading dates, rates and rules.
+//! A view of the market data known at one instant: prices, trading dates, rates and rules.
 
 use market::{Date, Market, Price, Symbol, Timestamp, Venue};
 
@@ -11,7 +11,7 @@ use crate::tables::{Tables, Ticks};
 use crate::timers::option_end;
 use crate::words::Kind;
 
-/// Trading date of each market, as of its last roll.
+/// Trading date of each market, as of the market's last roll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dates {
     pub hk: Date,
@@ -19,7 +19,7 @@ pub struct Dates {
 }
 
 impl Dates {
-    /// Returns the trading dates at an instant, after its rolls.
+    /// Returns the trading dates at an instant, after the rolls at that instant.
     pub fn at(feed: &dyn Feed, at: Timestamp) -> Dates {
         let of = |market: Market| {
             let venue = feed.venue(market);
@@ -28,8 +28,8 @@ impl Dates {
         Dates { hk: of(Market::Hk), us: of(Market::Us) }
     }
 
-    /// Returns the trading dates before the rolls of an instant. Candles that take effect at the
-    /// instant are booked on these dates.
+    /// Returns the trading dates at an instant, before the rolls at that instant. Candles that take
+    /// effect at the instant are booked on these dates.
     pub fn before(feed: &dyn Feed, at: Timestamp) -> Dates {
         Dates::at(feed, Timestamp(at.0 - 1))
     }
@@ -42,7 +42,7 @@ impl Dates {
     }
 }
 
-/// The market data that may be known at one instant.
+/// The market data known at one instant.
 #[derive(Clone, Copy)]
 pub struct MarketView<'a> {
     pub feed: &'a dyn Feed,
@@ -50,7 +50,7 @@ pub struct MarketView<'a> {
     pub at: Timestamp,
     pub dates: Dates,
     /// Currency to which amounts are converted: HKD, unless the account has only one other currency
-    /// and no rate for it.
+    /// and no exchange rate for that currency.
     unit: Currency,
 }
 
@@ -69,7 +69,7 @@ impl<'a> MarketView<'a> {
         MarketView { feed, tables, at, dates, unit: Currency::HKD }
     }
 
-    /// Returns the view of an instant before its rolls.
+    /// Returns the view of an instant before the rolls at that instant.
     pub(crate) fn before_roll(feed: &'a dyn Feed, tables: &'a Tables, at: Timestamp) -> MarketView<'a> {
         MarketView::on(feed, tables, at, Dates::before(feed, at))
     }
@@ -78,8 +78,8 @@ impl<'a> MarketView<'a> {
         self.feed.venue(market)
     }
 
-    /// Returns the current price. `None` for an expired option, which is valued at cost until it is
-    /// settled.
+    /// Returns the current mark price, or `None` if no price is known or the symbol is an expired
+    /// option. An expired option is valued at cost until it is settled.
     pub fn mark(&self, symbol: &Symbol) -> Option<Price> {
         let has_ended = option_end(symbol, self.feed).is_some_and(|end| end <= self.at);
         if has_ended { None } else { self.feed.mark(symbol, self.at) }
@@ -93,7 +93,8 @@ impl<'a> MarketView<'a> {
         self.tables.ticks.of(symbol, kind, day)
     }
 
-    /// Returns HKD per unit of a currency on the Hong Kong calendar date.
+    /// Returns the exchange rate of a currency in HKD per unit, on the current date in Hong Kong.
+    /// Returns a refusal if there is no rate.
     pub fn rate(&self, currency: Currency) -> Result<Rate, Refusal> {
         if currency == self.unit {
             return Ok(Rate::ONE);
@@ -103,7 +104,7 @@ impl<'a> MarketView<'a> {
         known.ok_or_else(|| Refusal::no_rate(currency, date))
     }
 
-    /// Returns whether the rate of a currency is an approximate built-in one.
+    /// Returns whether the exchange rate of a currency is an approximate built-in rate.
     pub fn is_rate_builtin(&self, currency: Currency) -> bool {
         currency != self.unit && self.feed.is_rate_builtin(currency, self.rate_date())
     }
@@ -112,7 +113,7 @@ impl<'a> MarketView<'a> {
         self.venue(Market::Hk).zone().date(self.at)
     }
 
-    /// Returns the same view in a single currency, without any conversion.
+    /// Returns the same view with amounts in a single currency, without any conversion.
     pub(crate) fn within(self, unit: Currency) -> MarketView<'a> {
         MarketView { unit, ..self }
     }
@@ -122,7 +123,8 @@ impl<'a> MarketView<'a> {
         if amount.is_zero() { Ok(HkdAmount::ZERO) } else { Ok(self.rate(currency)?.convert(amount)) }
     }
 
-    /// Returns the margin factors of a position with this quantity.
+    /// Returns the margin factors of a position in a symbol. A negative `quantity` selects the
+    /// factors of a short position.
     pub(crate) fn factors(&self, symbol: &Symbol, quantity: Quantity) -> Factors {
         if symbol.is_us_option() {
             return Factors::NONE;
@@ -141,7 +143,8 @@ impl<'a> MarketView<'a> {
         self.security_on(symbol, self.date(symbol.market()))
     }
 
-    /// Returns the data of a security on a date. An option is recognised by its symbol.
+    /// Returns the data of a security on a date, or `None` if the security is unknown. Options are
+    /// recognised by their symbols.
     pub(crate) fn security_on(&self, symbol: &Symbol, date: Date) -> Option<Security> {
         let security = self.feed.security(symbol, date)?;
         let kind = if symbol.is_us_option() { Kind::Option } else { security.kind };

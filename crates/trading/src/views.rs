@@ -12,8 +12,8 @@ use crate::timers;
 use crate::view::MarketView;
 use crate::words::{ChargeGroup, OrderStatus};
 
-/// Returns the trading date of an order's last change. Events at the instant of a roll, but before
-/// it, belong to the previous day.
+/// Returns the trading date of an order's last change. Changes at the instant of a roll that
+/// precede the roll belong to the previous trading day.
 pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
     match order.status() {
         OrderStatus::Filled => order.fills.last().map(|fill| fill.day),
@@ -22,8 +22,8 @@ pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
     }
 }
 
-/// Returns whether an order was ended before the roll of an instant: by a candle, a release or its
-/// expiry. Cancellations by clients and for corporate actions come after the roll.
+/// Returns whether an order ended before the roll at the same instant: by a candle, a release or
+/// its expiry. Cancellations by clients and for corporate actions follow the roll.
 fn is_ended_before_roll(order: &Order) -> bool {
     let by_client = |reason: &str| reason.is_empty() || reason == BY_CANCEL || reason == BY_REPLACE;
     let by_engine = |reason: &str| !by_client(reason) && !reason.starts_with(CORPORATE_ACTION);
@@ -32,20 +32,20 @@ fn is_ended_before_roll(order: &Order) -> bool {
         OrderStatus::Canceled | OrderStatus::PartialWithdrawal => {
             order.history.last().is_some_and(|row| by_engine(&row.msg))
         }
-        // An order rejected on submission has no earlier state.
+        // An order rejected at submission has only one history row.
         OrderStatus::Rejected => order.history.len() > 1,
         _ => false,
     }
 }
 
-/// Longer than any market stays closed, in seconds. An order that ended earlier did not end on the
-/// last trading date.
+/// A time in seconds that is longer than any market stays closed. An order that ended longer ago
+/// did not end on the last trading date.
 const LONG_AGO: i64 = 30 * 86_400;
 
 /// Returns whether an order is open, or was submitted or ended on its market's current trading
 /// date.
 pub fn is_today(order: &Order, view: &MarketView<'_>) -> bool {
-    // Fast path without a calendar: most orders of an old account ended long ago.
+    // Fast path without a calendar, because most orders of an old account ended long ago.
     if !order.is_open() && order.updated_at.0 < view.at.0.saturating_sub(LONG_AGO) {
         return false;
     }
@@ -55,7 +55,7 @@ pub fn is_today(order: &Order, view: &MarketView<'_>) -> bool {
     order.is_open() || is_on(venue.rolled(order.submitted_at)) || is_on(book_date(order, venue))
 }
 
-/// Returns the charges of an order by group, in table order. Empty groups and zero amounts are
+/// Returns the fees of an order by group, in table order. Empty groups and fees of zero are
 /// omitted.
 pub fn charges(order: &Order, tables: &Tables) -> Vec<(ChargeGroup, Vec<Fee>)> {
     let of_group = |group: ChargeGroup| {
@@ -68,8 +68,8 @@ pub fn charges(order: &Order, tables: &Tables) -> Vec<(ChargeGroup, Vec<Fee>)> {
     groups.into_iter().filter(|(_, fees)| !fees.is_empty()).collect()
 }
 
-/// Returns the next instant at which an account may change: the end of a minute in which one of its
-/// symbols trades, or a timer. `None` if it cannot change.
+/// Returns the next instant at which an account may change, or `None` if it cannot change. The
+/// instant is the end of the next trading minute of a market with relevant symbols, or a timer.
 pub fn next_wake(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
     let gridded = account.watching_grids().map(|grid| &grid.symbol);
     let mut markets: Vec<Market> = account.open.keys().chain(gridded).map(|symbol| symbol.market()).collect();
@@ -82,7 +82,8 @@ pub fn next_wake(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option
     acts.chain(timers::next(account, feed, after)).min()
 }
 
-/// Returns when the next minute of a market ends, in any lane.
+/// Returns the end of a market's next trading minute in any session, or of its next closing
+/// auction.
 fn next_act(venue: &Venue, after: Timestamp) -> Option<Timestamp> {
     let today = venue.zone().date(after);
     let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(30);

@@ -1,8 +1,8 @@
-//! Closed sets of trading terms, each with its literal in requests, responses and journals.
+//! Enums of trading terms, each value with its literal in requests, responses and journals.
 
 use crate::codec::serde_as_text;
 
-/// A literal that is not in its set.
+/// A literal that is not a value of its enum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is unknown")]
 pub struct UnknownWord(String);
@@ -57,20 +57,20 @@ words! {
         MarketIfTouched = "MIT",
         TrailingAmount = "TSLPAMT",
         TrailingPercent = "TSLPPCT",
-        /// Withdrawn on 2024-04-29. Accepted only from accounts with an earlier API date.
+        /// Withdrawn on 2024-04-29. Accepted only from accounts with an earlier API version.
         TrailingMarketAmount = "TSMAMT",
         TrailingMarketPercent = "TSMPCT",
     }
 
     TimeInForce { Day = "Day", GoodTilCanceled = "GTC", GoodTilDate = "GTD" }
 
-    /// Lanes in which an order trades.
+    /// Trading sessions in which an order can be filled.
     OutsideRth {
         RegularOnly = "RTH_ONLY",
         AnyTime = "ANY_TIME",
         Overnight = "OVERNIGHT",
         OptionPreMarket = "OPTION_PRE_MARKET",
-        /// For markets with a single lane.
+        /// For markets without extended hours.
         NotApplicable = "UnknownOutsideRth",
     }
 
@@ -96,7 +96,7 @@ words! {
 
     OrderTag { Normal = "Normal", Gtc = "Gtc" }
 
-    /// Kind of a security. Determines ticks, stamp duty and accepted order types.
+    /// Kind of a security, which determines tick sizes, stamp duty and accepted order types.
     Kind {
         Equity = "equity",
         Reit = "reit",
@@ -113,40 +113,41 @@ words! {
 
     CostMethod { Diluted = "diluted", Average = "average" }
 
-    /// Condition for a resting limit order to fill inside a candle.
+    /// Condition under which a limit order fills inside a candle: the price goes through the limit,
+    /// or only touches it.
     Touch { Through = "through", Touch = "touch" }
 
     ChargeGroup { Broker = "BROKER_FEES", Third = "THIRD_FEES" }
 
     GridStatus { Performing = "Performing", Suspended = "Suspended", Canceled = "Canceled", Expired = "Expired" }
 
-    /// Why a grid is suspended.
+    /// Reason why a grid is suspended.
     SuspendReason { User = "user", CorporateAction = "corporate action" }
 
-    /// Why a watching grid creates no orders.
+    /// Reason why an active grid creates no orders.
     SleepingReason {
         Price = "price",
         Position = "position",
         Funds = "funds",
         Holdings = "holdings",
-        /// The grid has reached the day's trigger limit.
+        /// The grid has reached its trigger limit for the day.
         Triggers = "triggers",
         /// The account's journal is full.
         Journal = "journal",
-        /// The last day had a daily candle but no minutes.
+        /// The last trading day had a daily candle but no one-minute candles.
         Minutes = "needs one-minute candles",
     }
 
     /// Order type of a grid's orders.
     GridOrderType { Market = "GMO", Limit = "GLO", AtTrigger = "GTG" }
 
-    /// How long a grid watches.
+    /// How long a grid remains active.
     GridTimeInForce { Day = "day", GoodTilCanceled = "gtc", GoodTilDate = "gtd" }
 
-    /// Sessions in which a grid watches. The service's default is regular hours.
+    /// Trading sessions in which a grid is active. The default is regular hours.
     GridHours { Default = "default", Regular = "regular", Extended = "extended" }
 
-    /// What a grid does when the price leaves its bounds.
+    /// What a grid does when the price crosses one of its bounds.
     BoundEvent { Ignore = "ignore", Close = "close" }
 
     /// What triggered a grid order.
@@ -155,7 +156,7 @@ words! {
         Gap = "gap",
         /// A candle reached a level.
         Level = "level",
-        /// The price crossed a bound, and the grid's position is closed.
+        /// The price crossed a bound, so the grid's position is closed.
         Close = "close",
     }
 }
@@ -188,34 +189,37 @@ impl OrderType {
         matches!(self, OrderType::TrailingPercent | OrderType::TrailingMarketPercent)
     }
 
-    /// Returns whether the released order is a limit order with a limit derived from its stop.
+    /// Returns whether the order becomes a limit order at its release, with a limit derived from
+    /// the stop.
     pub fn trails_to_limit(self) -> bool {
         matches!(self, OrderType::TrailingAmount | OrderType::TrailingPercent)
     }
 
-    /// Returns whether the type was withdrawn from the API.
+    /// Returns whether the order type was withdrawn from the API.
     pub fn is_withdrawn(self) -> bool {
         matches!(self, OrderType::TrailingMarketAmount | OrderType::TrailingMarketPercent)
     }
 
-    /// Returns whether the client sets a limit at submission.
+    /// Returns whether the client sets a limit price at submission.
     pub fn has_limit(self) -> bool {
         use OrderType::*;
         matches!(self, Limit | EnhancedLimit | AuctionLimit | OddLot | SpecialLimit | LimitIfTouched)
     }
 
-    /// Returns whether the order fills at the market price once released.
+    /// Returns whether the order fills as a market order, for a conditional order after its
+    /// release.
     pub fn is_market(self) -> bool {
         use OrderType::*;
         matches!(self, Market | MarketIfTouched | Auction | TrailingMarketAmount | TrailingMarketPercent)
     }
 
-    /// Returns whether the security needs a current price for the order to be accepted.
+    /// Returns whether the order is accepted only if a current mark price is known.
     pub fn needs_mark(self) -> bool {
         self.is_market() || self.is_conditional()
     }
 
-    /// Returns whether the order joins Hong Kong's closing auction when submitted during it.
+    /// Returns whether the order joins Hong Kong's closing auction if it is submitted during the
+    /// auction.
     pub fn joins_closing_auction(self) -> bool {
         use OrderType::*;
         matches!(self, Limit | EnhancedLimit | AuctionLimit | Auction)
@@ -228,7 +232,7 @@ impl GridStatus {
     }
 }
 
-/// Numeric codes of closed sets in a grid's rule.
+/// Numeric codes of the enums in a grid rule.
 macro_rules! codes {
     ($($name:ident { $($variant:ident = $code:literal),+ $(,)? })+) => {$(
         impl $name {

@@ -1,4 +1,4 @@
-//! The account while a command or an advance runs. Every event is applied and recorded immediately.
+//! The account during a command or an advance. Each event is applied and recorded immediately.
 
 use market::Timestamp;
 
@@ -10,17 +10,18 @@ use crate::refusal::Refusal;
 use crate::tables::Tables;
 use crate::view::MarketView;
 
-/// The result of an operation: entries to store, then messages to send, both in order.
+/// The result of an operation: entries to store, and pushes to send after the entries are stored.
+/// Both are in chronological order.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub entries: Vec<Entry>,
     pub pushes: Vec<Push>,
-    /// Why the command was refused. Earlier events remain.
+    /// Reason why the command was refused. Entries from advancing the account are still valid.
     pub refusal: Option<Refusal>,
 }
 
 impl Outcome {
-    /// Prepends an earlier outcome.
+    /// Prepends the entries and pushes of an earlier outcome.
     pub fn follow(&mut self, before: Outcome) {
         self.entries.splice(0..0, before.entries);
         self.pushes.splice(0..0, before.pushes);
@@ -42,7 +43,7 @@ impl<'a> Work<'a> {
     pub(crate) fn record(&mut self, at: Option<Timestamp>, event: Event) {
         let entry = Entry { version: VERSION, number: self.account.entries + 1, at, event };
         let mut pushes = self.account.take_in(&entry);
-        // Fast path: usually there is a single entry, whose messages are moved instead of copied.
+        // Fast path: most outcomes have a single entry, whose pushes are moved instead of copied.
         if self.outcome.pushes.is_empty() {
             self.outcome.pushes = pushes;
         } else {
@@ -51,7 +52,7 @@ impl<'a> Work<'a> {
         self.outcome.entries.push(entry);
     }
 
-    /// Returns the view of an instant before its rolls, for candles, releases and expiries.
+    /// Returns the market view before the rolls at an instant, for candles, releases and expiries.
     pub(crate) fn before_roll(&self, at: Timestamp) -> MarketView<'a> {
         MarketView::before_roll(self.feed, self.tables, at)
     }

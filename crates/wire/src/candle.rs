@@ -1,8 +1,8 @@
 use crate::pen::{self, write_varint};
 
-/// Number of decimals of a price if the security does not set another.
+/// Number of decimals of a price, unless the security defines another number.
 pub const DECIMALS_DEFAULT: u32 = 3;
-/// Maximum number of decimals: prices are stored in millionths.
+/// Maximum number of decimals of a price, because prices are in millionths.
 pub const DECIMALS_MAX: u32 = 6;
 
 /// One candle of a response. Prices and turnover are in millionths of the currency, `time` is in
@@ -71,7 +71,7 @@ fn encode_all(decimals: u32, rows: impl Iterator<Item = Row>, out: &mut Vec<u8>,
 
 /// Appends the `symbol` field of a response.
 pub fn encode_symbol(symbol: &str, out: &mut Vec<u8>) {
-    // Protobuf omits fields that hold their default.
+    // Protobuf omits fields that have their default value.
     if !symbol.is_empty() {
         out.push(SYMBOL);
         write_varint(symbol.len() as u64, out);
@@ -88,7 +88,8 @@ fn encode_rows<const DECIMALS: u32>(
     let mut filled = 0;
     for row in rows {
         let Some(sheet) = pen::sheet(&mut book, filled) else { continue };
-        // The message's tag and length are written last, into these two bytes.
+        // The first two bytes are reserved for the message's tag and length, which are written
+        // last.
         let mut at = 2;
         let prices = [row.close, row.open, row.low, row.high];
         at = pen::prices::<DECIMALS>(sheet, at, [CLOSE, OPEN, LOW, HIGH], prices);

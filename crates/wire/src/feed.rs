@@ -1,15 +1,15 @@
-//! Input handling shared by both stream decoders.
+//! Input buffering shared by the WebSocket and TCP decoders.
 
-/// Takes up to `most` bytes from the front of the input.
+/// Removes and returns up to `most` bytes from the front of `input`.
 pub(crate) fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
     let (taken, rest) = input.split_at_checked(most).unwrap_or((input, &[]));
     *input = rest;
     taken
 }
 
-/// Appends a piece of a message that is `whole` bytes long. The buffer grows with the received
-/// bytes and not with the announced length, so that a peer cannot make us reserve memory for bytes
-/// it never sends. Its capacity never exceeds `whole`.
+/// Appends `piece` to the buffer of a message that is `whole` bytes long. The buffer grows with the
+/// received bytes and not with the announced length, so that a peer cannot cause large allocations
+/// without sending data. The capacity never exceeds `whole`.
 pub(crate) fn append(buffer: &mut Vec<u8>, piece: &[u8], whole: usize) {
     let needed = buffer.len() + piece.len();
     if buffer.capacity() < needed {
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn take_is_bounded_by_the_input() {
+    fn take_returns_at_most_the_available_input() {
         let mut input = &[1, 2, 3][..];
         assert_eq!((take(&mut input, 2), take(&mut input, 2), input), (&[1, 2][..], &[3][..], &[][..]));
     }

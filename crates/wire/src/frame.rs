@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::feed::{append, take};
 
-/// Appended to a client's key before hashing (RFC 6455 section 1.3).
+/// GUID that is appended to the client's key before hashing (RFC 6455 section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const FIN: u8 = 0x80;
@@ -21,11 +21,11 @@ const LENGTH: u8 = 0x7f;
 const LENGTH_16: u8 = 126;
 const LENGTH_64: u8 = 127;
 
-/// Maximum payload of a close, ping or pong frame, in bytes (RFC 6455 section 5.5).
+/// Maximum payload size of a close, ping or pong frame, in bytes (RFC 6455 section 5.5).
 pub const CONTROL_MAX: usize = 125;
-/// Maximum received header: two bytes, an 8-byte length and a 4-byte mask.
+/// Maximum size of a received header in bytes: two fixed bytes, an 8-byte length and a 4-byte mask.
 const HEADER_MAX: usize = 14;
-/// Maximum header of a sent frame, which has no mask.
+/// Maximum size of a sent header in bytes. Sent frames have no mask.
 pub const FRAME_HEADER_MAX: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum Opcode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     Binary(Vec<u8>),
-    /// Not checked for UTF-8, because our protocol has no text messages.
+    /// Not validated as UTF-8, because the packet protocol has no text messages.
     Text(Vec<u8>),
     Ping(Vec<u8>),
     Pong(Vec<u8>),
@@ -96,18 +96,20 @@ impl FrameError {
 }
 
 /// Decodes messages from a client's byte stream, which may be split anywhere. The payload is copied
-/// once, from the input into the message, and unmasked in place. Between messages the decoder holds
-/// no heap memory.
+/// once, from the input into the message, and unmasked in place. The decoder holds no heap memory
+/// between messages.
 #[derive(Debug)]
 pub struct FrameDecoder {
     message_max: usize,
     state: State,
     header: [u8; HEADER_MAX],
     header_length: u8,
-    /// The incomplete data message. `fragmented` is its opcode if more fragments follow.
+    /// Payload of the incomplete data message. `fragmented` is the message's opcode if more
+    /// fragments follow.
     message: Vec<u8>,
     fragmented: Option<Opcode>,
-    /// The incomplete control frame. Control frames may arrive between fragments.
+    /// Payload of the incomplete control frame, which may arrive between the fragments of a data
+    /// message.
     control: Vec<u8>,
 }
 
@@ -115,7 +117,7 @@ pub struct FrameDecoder {
 enum State {
     Header,
     Payload(Frame),
-    /// A close frame or an error was decoded.
+    /// A close frame or an invalid frame was received, so further input is discarded.
     Ended,
 }
 
@@ -123,13 +125,13 @@ enum State {
 struct Frame {
     opcode: Opcode,
     last: bool,
-    /// Rotated so that its first byte applies to the next payload byte.
+    /// Masking key, rotated so that the first byte applies to the next payload byte.
     mask: [u8; 4],
     left: usize,
 }
 
 impl FrameDecoder {
-    /// Sets the maximum message length in bytes, from the next frame on.
+    /// Sets the maximum message length in bytes. The new limit applies from the next frame on.
     pub fn allow(&mut self, message_max: usize) {
         self.message_max = message_max;
     }
@@ -152,9 +154,8 @@ impl FrameDecoder {
         }
     }
 
-    /// Consumes input up to the end of the next message and returns it, or consumes all input and
-    /// returns `None` if no message is complete. After a close frame or an error all input is
-    /// discarded.
+    /// Decodes the next message and consumes its input. If no message is complete, consumes all
+    /// input and returns `None`. After a close frame or an error, all further input is discarded.
     pub fn decode(&mut self, input: &mut &[u8]) -> Result<Option<Message>, FrameError> {
         let result = self.advance(input);
         if let Err(_) | Ok(Some(Message::Close { .. })) = result {
@@ -277,7 +278,7 @@ impl FrameDecoder {
         Ok(Some(if opcode == Opcode::Text { Message::Text(payload) } else { Message::Binary(payload) }))
     }
 
-    /// Returns the first `wanted` bytes of the header, or `None` until they have arrived.
+    /// Returns the first `wanted` bytes of the header, or `None` if fewer bytes have arrived.
     fn fill_header(&mut self, input: &mut &[u8], wanted: usize) -> Option<&[u8]> {
         let start = usize::from(self.header_length);
         let piece = take(input, wanted.saturating_sub(start));
@@ -321,7 +322,7 @@ fn shortest(length: u64) -> usize {
     }
 }
 
-/// XORs eight bytes at a time; the compiler vectorizes the loop.
+/// XORs the payload with the mask, eight bytes at a time. The compiler vectorizes the loop.
 fn unmask(payload: &mut [u8], mask: [u8; 4]) {
     let [a, b, c, d] = mask;
     let wide = u64::from_le_bytes([a, b, c, d, a, b, c, d]);
@@ -343,7 +344,7 @@ fn read_close(payload: &[u8]) -> Result<Message, FrameError> {
         };
     };
     let code = u16::from_be_bytes(*code);
-    // RFC 6455 section 7.4: other codes are reserved or must not be sent.
+    // RFC 6455 section 7.4: all other codes are reserved or must not be sent.
     if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
         return Err(FrameError::CloseCode);
     }
@@ -351,7 +352,8 @@ fn read_close(payload: &[u8]) -> Result<Message, FrameError> {
     Ok(Message::Close { code: Some(code), reason: reason.to_owned() })
 }
 
-/// Writes the header of an unfragmented message to `out` and returns its size.
+/// Writes the header of an unfragmented message to `out` and returns the size of the header in
+/// bytes.
 pub fn write_frame_header(opcode: Opcode, payload_length: usize, out: &mut [u8; FRAME_HEADER_MAX]) -> usize {
     let first = FIN | opcode as u8;
     if let Ok(length) = u16::try_from(payload_length) {
@@ -368,7 +370,7 @@ pub fn write_frame_header(opcode: Opcode, payload_length: usize, out: &mut [u8; 
     FRAME_HEADER_MAX
 }
 
-/// Appends an unfragmented message.
+/// Appends an unfragmented message to `out`, as one frame.
 pub fn append_frame(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
     let mut header = [0; FRAME_HEADER_MAX];
     let length = write_frame_header(opcode, payload.len(), &mut header);

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 
 use crate::packet::PacketError;
 
-/// Maximum size of an inflated body in bytes. Callers can only lower it.
+/// Maximum size of an inflated body in bytes. Callers can only set a lower limit.
 pub const INFLATED_MAX: usize = 16 << 20;
 /// Minimum size of a body to compress, in bytes. Gzip adds at least 18 bytes and costs time on both
 /// sides.
@@ -25,8 +25,8 @@ pub fn compress(body: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok().filter(|packed| packed.len() < body.len())
 }
 
-/// Inflates a gzip body of at most `limit` bytes. Inflating stops one byte past the limit, so that
-/// the limit also bounds memory.
+/// Inflates a gzip body to at most `limit` bytes. Inflating stops one byte past the limit, so that
+/// memory is bounded too.
 pub(crate) fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, PacketError> {
     let limit = limit.min(INFLATED_MAX);
     let mut decoder = GzDecoder::new(packed);
@@ -60,7 +60,7 @@ mod tests {
         let packed = compress(&[7; COMPRESS_MIN]).unwrap();
         assert!(packed.len() < 64);
         assert_eq!(inflate(&packed, COMPRESS_MIN), Ok(vec![7; COMPRESS_MIN]));
-        // Random bytes do not shrink.
+        // Compressed random bytes do not shrink further.
         let mut state = 1u32;
         let noise = std::iter::repeat_with(|| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,8 +1,8 @@
-//! The wire protocol: frames, packets, messages, and the encoder of candle responses.
+//! The wire protocol: frames, packets, messages, and an encoder for candle responses.
 //!
-//! The crate depends on none of our other crates: it converts between bytes and plain values. It
-//! does no I/O and reads no clock. The two decoders buffer only an incomplete message, up to a
-//! limit that the caller sets.
+//! The crate converts between bytes and plain values, and depends on no other crate of the
+//! workspace. It does no I/O and reads no clock. The two decoders buffer only an incomplete
+//! message, up to a limit that the caller sets.
 //!
 //! Input is decoded by [`FrameDecoder`] (WebSocket) and [`Packet::decode`], or by [`Decoder`]
 //! (TCP). A body is a message of [`control`], [`quote`] or [`trade`]; these modules are generated
@@ -15,7 +15,7 @@
 //! concatenates repeated fields, so a response may also be assembled from [`encode_symbol`] and
 //! parts that [`encode_page`] encoded earlier.
 //!
-//! A client's request and the response:
+//! Decoding a client's request and encoding the response:
 //!
 //! ```
 //! use prost::Message as _;
@@ -31,7 +31,7 @@
 //! let packet = decoder.decode(&mut sent.as_slice())?.ok_or("an unfinished packet")?;
 //! assert_eq!(SecurityCandlestickRequest::decode(packet.body())?, request);
 //!
-//! // Prices in millionths, with three decimals in the answer.
+//! // Prices are in millionths, and the response has three decimals.
 //! let mut answer = Vec::new();
 //! wire::encode_candles("700.HK", 3, [Row { close: 301_200_000, ..Row::default() }], &mut answer);
 //! let header = wire::response_header(packet.command(), 7, Status::Success, Packing::Plain, answer.len())?;
@@ -51,7 +51,7 @@ mod schema;
 mod secret;
 mod stream;
 
-/// Session control, common to both endpoints: auth, reconnect, heartbeat, close, and the error
+/// Session control messages of both endpoints: auth, reconnect, heartbeat, close, and the error
 /// body.
 #[rustfmt::skip]
 #[allow(clippy::all)]

@@ -1,5 +1,6 @@
-//! Packets: a fixed-size header for each of three types, a body, and an optional signature, which
-//! is not verified. Integers are big-endian. `docs/protocol.md` describes the layout.
+//! Packets of three types: request, response and push. A packet has a header whose size depends on
+//! the type, a body, and an optional signature, which is not verified. Integers are big-endian.
+//! `docs/protocol.md` describes the layout.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +15,7 @@ use crate::gzip::{INFLATED_MAX, inflate};
 pub(crate) const HEADER_MAX: usize = 11;
 const RESPONSE_HEADER: usize = 10;
 const PUSH_HEADER: usize = 5;
-/// Size of the signature after the body: an 8-byte nonce and a 16-byte signature.
+/// Number of bytes after the body of a signed packet: an 8-byte nonce and a 16-byte signature.
 pub(crate) const SIGNATURE: usize = 24;
 
 const REQUEST: u8 = 1;
@@ -24,13 +25,13 @@ const TYPE: u8 = 0x0f;
 const VERIFY: u8 = 0x10;
 const GZIP: u8 = 0x20;
 
-/// Maximum body we send, in bytes. The length field would allow eleven bytes more, but clients
-/// reject frames of 16 MiB, so the whole packet must be smaller.
+/// Maximum size of a sent body, in bytes. The length field would allow eleven bytes more, but
+/// clients reject frames of 16 MiB, so the whole packet must be smaller.
 pub const BODY_MAX: usize = (1 << 24) - 1 - HEADER_MAX;
 const _: () = assert!(BODY_MAX < INFLATED_MAX);
 
-/// One packet, with its body inflated. `Debug` does not print the body, because a login's body is a
-/// secret.
+/// One packet, with its body inflated. `Debug` does not print the body, because a login body
+/// contains a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Packet<'a> {
     Request { command: u8, id: u32, timeout_ms: u16, body: Cow<'a, [u8]> },
@@ -38,9 +39,10 @@ pub enum Packet<'a> {
     Push { command: u8, body: Cow<'a, [u8]> },
 }
 
-/// The status in a response header. Clients know all nine; we send only [`Success`](Self::Success),
-/// [`ServerTimeout`](Self::ServerTimeout), [`BadRequest`](Self::BadRequest),
-/// [`Unauthenticated`](Self::Unauthenticated) and [`ServerError`](Self::ServerError).
+/// Status in a response header. Clients know all nine values; this server sends only
+/// [`Success`](Self::Success), [`ServerTimeout`](Self::ServerTimeout),
+/// [`BadRequest`](Self::BadRequest), [`Unauthenticated`](Self::Unauthenticated) and
+/// [`ServerError`](Self::ServerError).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
@@ -55,7 +57,7 @@ pub enum Status {
     ClientError = 8,
 }
 
-/// The compression of a body.
+/// Compression of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     Plain,
@@ -65,18 +67,18 @@ pub enum Packing {
 /// Size limits for received packets, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum body as received, compressed or not.
+    /// Maximum size of a body as received, whether compressed or not.
     pub body: usize,
-    /// Maximum compressed body after inflating, capped at [`INFLATED_MAX`].
+    /// Maximum size of a compressed body after inflating, capped at [`INFLATED_MAX`].
     pub inflated: usize,
 }
 
 impl Limits {
-    /// For a signed-in client: the largest request names 500 symbols.
+    /// Limits for a signed-in client, whose largest request names 500 symbols.
     pub const REQUEST: Self = Self { body: 64 << 10, inflated: 256 << 10 };
-    /// For a client that has not signed in.
+    /// Limits for a client that has not signed in.
     pub const SIGN_IN: Self = Self { body: 4 << 10, inflated: 16 << 10 };
-    /// The maximum that the packet layout allows, for test clients.
+    /// Largest limits that the packet layout allows, for test clients.
     pub const HIGHEST: Self = Self { body: (1 << 24) - 1, inflated: INFLATED_MAX };
 }
 
@@ -183,7 +185,8 @@ impl fmt::Debug for Packet<'_> {
     }
 }
 
-/// Returns the header of a request. `body_length` is the size of the packed body in bytes.
+/// Returns the header of a request. `body_length` is the size of the body in bytes, after
+/// compression.
 pub fn request_header(
     command: u8,
     id: u32,
@@ -197,7 +200,8 @@ pub fn request_header(
     Ok([packing.flag() | REQUEST, command, a, b, c, d, t, u, x, y, z])
 }
 
-/// Returns the header of a response. `body_length` is the size of the packed body in bytes.
+/// Returns the header of a response. `body_length` is the size of the body in bytes, after
+/// compression.
 pub fn response_header(
     command: u8,
     id: u32,
@@ -210,7 +214,7 @@ pub fn response_header(
     Ok([packing.flag() | RESPONSE, command, a, b, c, d, status as u8, x, y, z])
 }
 
-/// Returns the header of a push. `body_length` is the size of the packed body in bytes.
+/// Returns the header of a push. `body_length` is the size of the body in bytes, after compression.
 pub fn push_header(
     command: u8,
     packing: Packing,
@@ -270,7 +274,8 @@ fn split(message: &[u8], limits: Limits) -> Result<(Header, Range<usize>), Packe
     }
 }
 
-/// Returns the size of the header that begins with this byte, by the packet type in it.
+/// Returns the header size of the packet type that is encoded in `first`, the first byte of a
+/// packet.
 pub(crate) fn header_length(first: u8) -> Result<usize, PacketError> {
     match first & TYPE {
         REQUEST => Ok(HEADER_MAX),
@@ -286,7 +291,7 @@ pub(crate) struct Header {
     first: u8,
     command: u8,
     kind: Kind,
-    /// Body size as received, in bytes. Within the limits.
+    /// Size of the body as received, in bytes. Never exceeds the limits.
     pub(crate) length: usize,
 }
 
@@ -298,8 +303,8 @@ enum Kind {
 }
 
 impl Header {
-    /// Parses a complete header. Its length determines the type, because the three types have
-    /// headers of different sizes.
+    /// Parses a complete header. The number of bytes determines the packet type, because the three
+    /// types have headers of different sizes.
     pub(crate) fn parse(bytes: &[u8], limits: Limits) -> Result<Self, PacketError> {
         let (first, command, kind, length) = match *bytes {
             [first, command, a, b, c, d, t, u, x, y, z] => {
@@ -336,8 +341,8 @@ impl Header {
     }
 }
 
-/// Error codes. A code can have several meanings, depending on command and status; the message text
-/// is specific.
+/// Error codes in responses. A code can have several meanings, depending on the command and status;
+/// the message text states the cause.
 pub mod code {
     /// The body cannot be decoded, or the command, a parameter or the symbol is invalid.
     pub const INVALID: u64 = 301_600;
@@ -345,7 +350,7 @@ pub mod code {
     pub const SERVER: u64 = 301_602;
     /// The security has no quotes.
     pub const NO_QUOTES: u64 = 301_603;
-    /// The caller may not see the security's quotes.
+    /// The account has no access to the security's quotes.
     pub const NO_ACCESS: u64 = 301_604;
     /// The account has too many subscriptions.
     pub const TOO_MANY_SUBSCRIPTIONS: u64 = 301_605;
@@ -361,8 +366,8 @@ pub mod code {
     pub const UNAUTHENTICATED: u64 = 401_004;
 }
 
-/// Returns the body of an error response. An empty body would be shown by clients as code 0 without
-/// a message.
+/// Returns the body of an error response. Clients would show an empty body as code 0 without a
+/// message.
 pub fn refusal_body(code: u64, msg: &str) -> Vec<u8> {
     control::Error { code, msg: msg.to_owned() }.encode_to_vec()
 }

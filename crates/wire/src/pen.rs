@@ -6,22 +6,22 @@
 /// to 38, three varints of up to 10 bytes, and their tags and lengths take 166 bytes; the remainder
 /// is slack for stores that are longer than the text.
 const CANDLE_MAX: usize = 224;
-/// Buffer of one candle, with slack for a store that begins at its end.
+/// Buffer for one encoded candle, with slack for a store that begins at the end of the candle.
 pub(crate) type Sheet = [u8; SIZE + WIDEST];
 const SIZE: usize = 256;
 /// Maximum size of a single store, in bytes.
 const WIDEST: usize = 16;
 const _: () = assert!(CANDLE_MAX + WIDEST <= SIZE);
-/// Every index into a sheet is masked with this, which proves to the compiler that it is in bounds
-/// and removes the bounds check. The index is a plain number that functions take and return, so
-/// that it stays in a register.
+/// Mask for every index into a sheet. Masking proves to the compiler that the index is in bounds,
+/// and removes the bounds check. Functions take and return the index as a plain number, so that it
+/// stays in a register.
 const MASK: usize = SIZE - 1;
 const _: () = assert!(SIZE.is_power_of_two());
 
-/// Buffer of several candles, which are flushed together.
+/// Buffer for several encoded candles, which are flushed together.
 pub(crate) type Book = [u8; BOOK + SIZE + WIDEST];
 const BOOK: usize = 2048;
-/// Fill level at which the book must be flushed before the next candle.
+/// Number of bytes at which the book must be flushed before the next candle.
 pub(crate) const FULL: usize = BOOK;
 const _: () = assert!(BOOK.is_power_of_two());
 
@@ -29,7 +29,7 @@ pub(crate) const fn book() -> Book {
     [0; BOOK + SIZE + WIDEST]
 }
 
-/// Returns the sheet that begins at `at`, which must be less than [`FULL`].
+/// Returns the sheet that begins at offset `at` of the book. `at` must be less than [`FULL`].
 #[inline(always)]
 pub(crate) fn sheet(book: &mut Book, at: usize) -> Option<&mut Sheet> {
     book.get_mut(at & (BOOK - 1)..)?.first_chunk_mut()
@@ -42,8 +42,9 @@ const FOUR_DIGITS: u64 = 10_000;
 const TWELVE_DIGITS: u64 = 1_000_000_000_000;
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// Writes the tag and length of the message in `sheet[2..at]` and returns its end. Messages of 128
-/// bytes or more are rare; they are shifted by one byte to make room for a second length byte.
+/// Writes the tag and length of the message in `sheet[2..at]`, and returns the end of the message.
+/// A message of 128 bytes or more, which is rare, is shifted by one byte to make room for a second
+/// length byte.
 #[inline(always)]
 pub(crate) fn end_message(sheet: &mut Sheet, tag: u8, at: usize) -> usize {
     let length = at - 2;
@@ -66,7 +67,7 @@ fn end_long_message(sheet: &mut Sheet, tag: u8, at: usize) -> usize {
     at + 1
 }
 
-/// Appends an integer field, omitted if zero, and returns its end.
+/// Appends an integer field, which is omitted if `value` is zero. Returns the end of the field.
 #[inline(always)]
 pub(crate) fn number(sheet: &mut Sheet, at: usize, tag: u8, value: i64) -> usize {
     if value == 0 {
@@ -84,7 +85,8 @@ pub(crate) fn number(sheet: &mut Sheet, at: usize, tag: u8, value: i64) -> usize
     at + usize::from(more) + 2
 }
 
-/// Number of bytes after the first of a varint with this many significant bits (at most 28).
+/// Number of bytes after the first byte of a varint, by the number of significant bits (at most
+/// 28).
 #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
 static MORE: [u8; 32] = {
     let mut table = [0; 32];
@@ -96,7 +98,7 @@ static MORE: [u8; 32] = {
     table
 };
 
-/// Continuation bits of a varint with this many significant bits (at most 28).
+/// Continuation bits of a varint, by the number of significant bits (at most 28).
 #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
 static FLAGS: [u32; 32] = {
     let mut table = [0; 32];
@@ -108,8 +110,8 @@ static FLAGS: [u32; 32] = {
     table
 };
 
-/// Appends a time field and returns its end. Fast path for varints of five bytes, which nearly all
-/// times need.
+/// Appends a time field and returns the end of the field. Has a fast path for varints of five
+/// bytes, which nearly all times need.
 #[inline(always)]
 pub(crate) fn time(sheet: &mut Sheet, at: usize, tag: u8, seconds: i64) -> usize {
     let value = seconds as u64;
@@ -139,7 +141,8 @@ fn long_varint(sheet: &mut Sheet, mut at: usize, mut value: u64) -> usize {
     at + 1
 }
 
-/// Appends four prices as strings with exactly `DECIMALS` decimals and returns their end.
+/// Appends four prices as strings with exactly `DECIMALS` decimals. Returns the end of the last
+/// field.
 #[inline(always)]
 pub(crate) fn prices<const DECIMALS: u32>(
     sheet: &mut Sheet,
@@ -164,8 +167,8 @@ pub(crate) fn prices<const DECIMALS: u32>(
     at
 }
 
-/// Appends a price that may need rounding. Negative prices fail the comparison, because they are
-/// huge as unsigned numbers.
+/// Appends a price, rounded if necessary. A negative price fails the comparison, because it is huge
+/// as an unsigned number.
 #[inline(never)]
 fn rounded_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i64) -> usize {
     if DECIMALS <= 3 && (millionths as u64) < (FOUR_DIGITS - 1) * 1_000_000 {
@@ -175,8 +178,8 @@ fn rounded_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, mil
     decimal::<DECIMALS>(sheet, at, tag, millionths.into())
 }
 
-/// Returns a bit count such that every number of that many bits, read with `decimals` decimals, is
-/// less than ten thousand.
+/// Returns a bit count such that every number with that many bits, interpreted with `decimals`
+/// decimals, is less than ten thousand.
 const fn short_bits(decimals: u32) -> u32 {
     match FOUR_DIGITS.checked_mul(10u64.pow(decimals)) {
         Some(limit) => limit.ilog2(),
@@ -194,7 +197,8 @@ fn multiple(value: u64, power: u32) -> u64 {
     value.wrapping_mul(FIFTH.wrapping_pow(power)).rotate_right(power)
 }
 
-/// Appends a price whose text fits into eight bytes. `steps` counts units of the last decimal.
+/// Appends a price whose text fits into eight bytes. `steps` is the price in units of the last
+/// decimal.
 #[inline(always)]
 fn short_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, steps: u32) -> usize {
     let unit = const { 10u32.pow(if DECIMALS <= 3 { DECIMALS } else { 0 }) };
@@ -208,7 +212,7 @@ fn short_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, steps
 
 #[inline(always)]
 pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) -> usize {
-    // Nearly every turnover has at most three decimals.
+    // Fast path: nearly every turnover has at most three decimals.
     let (high, low) = ((millionths >> 64) as i64, millionths as u64);
     let mut thousandths = multiple(low, 3);
     if high != 0 || thousandths >= TWELVE_DIGITS * 1000 {
@@ -217,9 +221,9 @@ pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) 
         }
         thousandths = (low + 500) / 1000;
     }
-    // The four digits before the point are written separately from the up to eight digits in front
-    // of them. The digit count varies from candle to candle, and branching on it costs more than
-    // always writing eight.
+    // The four digits before the point are written separately from the digits in front of them, of
+    // which there are up to eight. The digit count varies from candle to candle, and branching on
+    // the count costs more than always writing eight digits.
     let whole = thousandths / 1000;
     let fraction = fraction::<TURNOVER_DECIMALS>((thousandths - whole * 1000) as u32);
     let high = whole / FOUR_DIGITS;
@@ -241,7 +245,7 @@ pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) 
 }
 
 /// Appends a decimal of any size, rounded half away from zero. A value that rounds to zero has no
-/// sign. Too rare to be optimized.
+/// sign. Not optimized, because few values need this function.
 #[inline(never)]
 fn decimal<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) -> usize {
     let (negative, size) = (millionths < 0, millionths.unsigned_abs());
@@ -278,7 +282,7 @@ fn decimal<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionth
     at + 2 + text.len()
 }
 
-/// Writes a tag, a length and the first eight characters of the text.
+/// Writes the tag, the length and the first eight characters of a string field.
 #[inline(always)]
 fn field(sheet: &mut Sheet, at: usize, tag: u8, length: usize, text: u64) {
     let at = at & MASK;
@@ -296,7 +300,7 @@ fn word(sheet: &mut Sheet, at: usize, word: u64) {
     }
 }
 
-/// Writes a tag and the length of its value.
+/// Writes a field's tag and length as one byte each.
 #[inline(always)]
 fn pair(sheet: &mut Sheet, at: usize, tag: u8, length: u64) {
     let at = at & MASK;
@@ -385,7 +389,8 @@ fn trimmed(value: u32) -> (u64, usize) {
     (text.into(), DIGITS.get(place).copied().unwrap_or_default().into())
 }
 
-/// Formats a point and `DECIMALS` digits; returns 0 if there are no decimals.
+/// Formats a fraction as a point and `DECIMALS` digits (at most three). Returns 0 if there are no
+/// decimals.
 #[inline(always)]
 fn fraction<const DECIMALS: u32>(value: u32) -> u64 {
     Fractions::<DECIMALS>::TABLE.get(value as usize & (FRACTIONS - 1)).copied().unwrap_or_default().into()
@@ -425,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digit_tables_are_correct() {
+    fn the_digit_tables_match_formatted_numbers() {
         for value in 0..FOUR_DIGITS as u32 {
             assert_eq!(padded(value).to_le_bytes()[..4], *format!("{value:04}").as_bytes());
             let ((text, digits), plain) = (trimmed(value), value.to_string());
@@ -444,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn inexact_quotients_exceed_every_exact_one() {
+    fn inexact_quotients_exceed_all_exact_quotients() {
         for power in 0..=6 {
             let step = 10u64.pow(power);
             let largest = u64::MAX / step;

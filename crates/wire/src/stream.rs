@@ -5,16 +5,17 @@ use crate::packet::{HEADER_MAX, Header, Limits, Packet, PacketError, header_leng
 
 /// The client's handshake: version 1 and codec 1 in the first byte, platform 9 in the second.
 pub const HANDSHAKE: [u8; 2] = [0x11, 0x09];
-/// Mask of the platform in the second byte. The upper four bits are reserved and ignored.
+/// Mask of the platform number in the second handshake byte. The upper four bits are reserved and
+/// ignored.
 const PLATFORM: u8 = 0x0f;
 
-/// Decodes packets from a byte stream, which may be split anywhere. Holds no heap memory between
-/// packets, and within a packet no more than was received.
+/// Decodes packets from a byte stream, which may be split anywhere. The decoder holds no heap
+/// memory between packets, and within a packet its memory grows with the received bytes.
 #[derive(Debug)]
 pub struct Decoder {
     limits: Limits,
     state: State,
-    /// The incomplete handshake or header.
+    /// Received part of an incomplete handshake or header.
     header: [u8; HEADER_MAX],
     header_length: usize,
     body: Vec<u8>,
@@ -35,13 +36,14 @@ impl Decoder {
         Self { limits, state: State::Handshake, header: [0; HEADER_MAX], header_length: 0, body: Vec::new() }
     }
 
-    /// Sets the limits for this packet, if it is incomplete, and all later ones.
+    /// Sets the limits for later packets. A packet whose header has already been decoded uses only
+    /// the new `inflated` limit.
     pub fn allow(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// Consumes input up to the end of the next packet and returns it, or consumes all input and
-    /// returns `None` if no packet is complete. After an error all input is discarded.
+    /// Decodes the next packet and consumes its input. If no packet is complete, consumes all input
+    /// and returns `None`. After an error, all further input is discarded.
     pub fn decode(&mut self, input: &mut &[u8]) -> Result<Option<Packet<'static>>, PacketError> {
         let result = self.advance(input);
         if result.is_err() {
@@ -102,7 +104,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the first `wanted` bytes of the handshake or header, or `None` until they have
+    /// Returns the first `wanted` bytes of the handshake or header, or `None` if fewer bytes have
     /// arrived.
     fn fill_header(&mut self, input: &mut &[u8], wanted: usize) -> Option<&[u8]> {
         let piece = take(input, wanted.saturating_sub(self.header_length));

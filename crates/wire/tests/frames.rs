@@ -1,4 +1,5 @@
-//! WebSocket frames: protocol violations with hand-made frames, and round trips with `tungstenite`.
+//! WebSocket frame tests: hand-made frames that violate the protocol, and round trips with
+//! `tungstenite`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::io::{self, Read, Write};
@@ -35,8 +36,8 @@ fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Feeds the bytes to the decoder in pieces, cycling through these lengths, and returns the
-/// messages.
+/// Feeds the bytes to the decoder in pieces, whose lengths cycle through `pieces`. Returns the
+/// decoded messages.
 fn feed(decoder: &mut FrameDecoder, mut bytes: &[u8], pieces: &[usize]) -> Result<Vec<Message>, FrameError> {
     let mut messages = Vec::new();
     for &length in pieces.iter().cycle() {
@@ -128,7 +129,8 @@ fn theirs(message: &Message) -> Theirs {
     }
 }
 
-/// Returns the bytes that the client library writes, and the messages they should decode to.
+/// Returns the bytes that the client library writes, and the messages that the decoder should
+/// return.
 fn written_by_client(sent: Vec<Sent>) -> (Vec<u8>, Vec<Message>) {
     let mut client = WebSocket::from_raw_socket(Socket::default(), Role::Client, None);
     let mut expected = Vec::new();
@@ -173,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn a_client_decodes_our_frames(
+    fn the_client_library_decodes_our_frames(
         payloads in proptest::collection::vec(prop_oneof![bytes(300), long()], 0..6),
         ping in bytes(125),
         code in 3000u16..5000,
@@ -199,7 +201,7 @@ proptest! {
 }
 
 #[test]
-fn invalid_frames_are_refused_with_their_close_code() {
+fn invalid_frames_are_refused_with_a_close_code() {
     let long = [0x82, 0x80 | 127, 0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4];
     let cases: Vec<(&str, Vec<u8>, FrameError, u16)> = vec![
         ("not masked", vec![0x82, 0x01], FrameError::Unmasked, 1002),
@@ -237,7 +239,7 @@ fn invalid_frames_are_refused_with_their_close_code() {
 }
 
 #[test]
-fn an_oversized_message_is_refused_fragmented_or_not() {
+fn oversized_messages_are_refused_even_if_fragmented() {
     let error = FrameError::TooLong { limit: 10 };
     assert_eq!(error.close_code(), 1009);
     let read = |bytes: &[u8]| feed(&mut FrameDecoder::new(10), bytes, &[1]);
@@ -252,7 +254,7 @@ fn an_oversized_message_is_refused_fragmented_or_not() {
 }
 
 #[test]
-fn an_oversized_frame_is_refused_by_its_header() {
+fn an_oversized_frame_is_refused_before_its_payload_arrives() {
     let header = &masked(0x82, &[0; MESSAGE_MAX + 1])[..14];
     assert_eq!(read(header), Err(FrameError::TooLong { limit: MESSAGE_MAX }));
 }
@@ -285,7 +287,7 @@ fn memory_is_bounded_by_the_received_bytes() {
 }
 
 #[test]
-fn lengths_have_their_shortest_encoding() {
+fn lengths_use_the_shortest_encoding() {
     for (length, expected) in [
         (0, &[0x82, 0][..]),
         (125, &[0x82, 125]),

@@ -1,5 +1,5 @@
-//! Checks that the committed Rust code is what the generator produces from `proto/`.
-//! `UPDATE_EXPECT=1` regenerates it.
+//! Checks that the committed Rust code matches the generator's output for `proto/`.
+//! `UPDATE_EXPECT=1` regenerates the code.
 
 use std::fs;
 use std::path::Path;
@@ -47,7 +47,7 @@ const DESCRIBED: [&str; 37] = [
     "CapitalBySize",
 ];
 
-/// Schema attributes of request fields, by field. Protobuf itself makes every field optional.
+/// Schema attributes of request fields, needed because Protobuf makes every field optional.
 const RULES: [(&str, &str); 18] = [
     ("QuoteProfileRequest.language", "default"),
     ("TradingDaysRequest.market", r#"extend("enum" = ["US", "HK", "CN", "SG"])"#),
@@ -80,9 +80,9 @@ fn the_generated_code_is_current() {
     config
         // Ordered maps make the encoding deterministic.
         .btree_map(["."])
-        // These messages hold secrets; `src/secret.rs` implements `Debug` without them.
+        // These messages hold secrets, which the `Debug` implementations in `src/secret.rs` omit.
         .skip_debug(["AuthRequest", "AuthResponse", "ReconnectRequest", "ReconnectResponse"])
-        // HTTP uses the same messages and field names as JSON; absent fields have their default.
+        // HTTP uses the same messages as JSON, in which absent fields have their default value.
         .message_attribute(".quote", "#[derive(::serde::Serialize, ::serde::Deserialize)] #[serde(default)]")
         .message_attribute(".trade", "#[derive(::serde::Serialize, ::serde::Deserialize)] #[serde(default)]");
     for message in DESCRIBED {

@@ -1,4 +1,4 @@
-//! Packets in messages and in streams: round trips, limits, errors.
+//! Packet tests for WebSocket messages and TCP streams: round trips, limits and errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::io::Write;
@@ -74,8 +74,8 @@ fn write(packet: &Packet<'_>, form: Form) -> Vec<u8> {
     out
 }
 
-/// Feeds the bytes to the decoder in pieces, cycling through these lengths, and returns the
-/// packets.
+/// Feeds the bytes to the decoder in pieces, whose lengths cycle through `pieces`. Returns the
+/// decoded packets.
 fn feed(
     decoder: &mut Decoder,
     mut bytes: &[u8],
@@ -138,7 +138,7 @@ fn unknown_types_and_statuses_are_refused() {
 }
 
 #[test]
-fn an_oversized_body_is_refused_by_its_header() {
+fn an_oversized_body_is_refused_before_it_arrives() {
     let limits = Limits { body: 1000, inflated: 2000 };
     let error = PacketError::TooLong { length: 1001, limit: 1000 };
     let header = request_header(27, 1, 0, Packing::Plain, 1001).unwrap();
@@ -179,7 +179,7 @@ fn an_invalid_handshake_is_refused() {
         let result = feed(&mut Decoder::new(Limits::REQUEST), &handshake, &[1]);
         assert_eq!(result, Err(PacketError::Handshake(handshake)));
     }
-    // The reserved upper half of the second byte is ignored.
+    // The upper four bits of the second byte are reserved and ignored.
     assert_eq!(feed(&mut Decoder::new(Limits::REQUEST), &[0x11, 0xf9], &[1]), Ok(vec![]));
 }
 

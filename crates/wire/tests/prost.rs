@@ -74,7 +74,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn responses_equal_those_of_prost(
+    fn responses_match_the_prost_encoding(
         symbol in "[A-Z.]{0,200}",
         decimals in 0u32..=6,
         rows in proptest::collection::vec(row(), 0..20),
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_response_assembled_from_pages_equals_a_complete_one(decimals in 0u32..=6, rows in proptest::collection::vec(row(), 0..5)) {
+    fn a_response_assembled_from_pages_equals_a_complete_response(decimals in 0u32..=6, rows in proptest::collection::vec(row(), 0..5)) {
         let (mut pieces, mut whole) = (Vec::new(), Vec::new());
         encode_symbol("700.HK", &mut pieces);
         for &row in &rows {

@@ -42,8 +42,8 @@ fn bytes(hex: &str) -> Vec<u8> {
     hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
 
-/// Checks that the packet and its body encode to these bytes and decode from them, over both
-/// transports.
+/// Checks over both transports that the packet and its body encode to the bytes in `hex` and decode
+/// from them.
 fn check<M: Message + Default + PartialEq + Debug>(hex: &str, packet: &Packet<'_>, message: &M) {
     let bytes = bytes(hex);
     let mut written = Vec::new();
@@ -99,7 +99,7 @@ fn a_history_query_by_offset_omits_zero_fields() {
 }
 
 #[test]
-fn a_history_query_by_date_may_have_an_empty_range_message() {
+fn a_history_query_by_date_may_omit_both_dates() {
     let query = SecurityHistoryCandlestickRequest {
         symbol: "AAPL.US".into(),
         period: Period::FiveMinutes.into(),
@@ -144,7 +144,7 @@ fn both_encoders_write_the_specified_candle() {
 }
 
 #[test]
-fn a_refusal_has_the_specified_bytes() {
+fn an_error_response_has_the_specified_bytes() {
     let refusal = control::Error { code: code::NO_ACCESS, msg: "no access".into() };
     let packet = response(27, 3, Status::ServerError, &refusal);
     check(REFUSED, &packet, &refusal);

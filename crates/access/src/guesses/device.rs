@@ -1,5 +1,5 @@
-//! Device codes: the rate limit of codes typed by users, and the polling interval of devices that
-//! wait for approval. Losing a row loses no token.
+//! Device codes: the rate limit for codes typed by users, and the polling interval of devices that
+//! wait for approval. A lost row only resets a limit, because tokens are stored elsewhere.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::rate_limiter::network_of;
 use crate::secret::hex;
 use crate::{RateLimit, Region};
 
-/// Limit of wrong codes per address and per account.
+/// Limit on wrong codes per address and per account.
 const OF_ONE: RateLimit = RateLimit { requests: 5, within: Duration::from_secs(600) };
-/// Limit of wrong codes of all clients together.
+/// Limit on wrong codes from all clients together.
 const OF_ALL: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(60) };
 
-/// A code counted as wrong, with what is needed to uncount it.
+/// A code counted as wrong, with the data needed to undo the count.
 #[derive(Debug)]
 pub(crate) enum CountedCode {
     Here([String; 3]),
@@ -25,17 +25,17 @@ pub(crate) enum CountedCode {
 
 /// Minimum interval between two polls of a device, in seconds.
 pub const POLL_INTERVAL_S: u64 = 5;
-/// Tolerance for timer jitter in clients.
+/// Tolerance for timer jitter in clients that poll.
 const SLACK: Duration = Duration::from_secs(1);
-/// Added to the interval of a device that polls too soon (RFC 8628, section 3.5).
+/// Seconds added to the interval of a device that polls too soon (RFC 8628, section 3.5).
 const STEP_S: u32 = 5;
 const INTERVAL_MAX_S: u32 = 60;
-/// A device that has not polled for this long is dropped.
+/// Time without a poll after which a device's poll row is deleted.
 pub(super) const GONE_AFTER: Duration = Duration::from_secs(120);
 
 impl Guesses {
-    /// Admits a code to be checked, or returns how long to wait. The code is counted as wrong until
-    /// [`Guesses::code_was_right`] uncounts it.
+    /// Counts a code as wrong before it is checked, or returns the time to wait if a limit is
+    /// reached. [`Guesses::code_was_right`] undoes the count.
     pub(crate) fn begin_code(
         &self,
         address: IpAddr,
@@ -62,7 +62,7 @@ impl Guesses {
         Ok(shared.take_paces(&limits)?.map(CountedCode::Shared))
     }
 
-    /// Uncounts a code that was right or could not be checked.
+    /// Undoes the count of a code that was right or could not be checked.
     pub(crate) fn code_was_right(&self, counted: CountedCode) -> Result<(), StoreError> {
         match (counted, &self.shared) {
             (CountedCode::Shared(taken), Some(shared)) => shared.give_back_paces(&taken),
@@ -74,9 +74,9 @@ impl Guesses {
         }
     }
 
-    /// Returns whether a device polls too soon, and lengthens its interval if so. Public clients
-    /// run two concurrent pollers with the same code, one per region, so each region has its own
-    /// interval.
+    /// Returns whether a device polls too soon, and if so lengthens its interval. Public clients
+    /// run two concurrent pollers with the same code, one per region, so the interval is tracked
+    /// per region.
     pub(crate) fn polls_too_fast(
         &self,
         code: Hash,
@@ -97,7 +97,7 @@ impl Guesses {
         })
     }
 
-    /// Drops the poll rows of a device that has received its tokens.
+    /// Deletes the poll rows of a device that has received its tokens.
     pub(crate) fn forget_poller(&self, code: &Hash, uptime: Duration) -> Result<(), StoreError> {
         let keys: Vec<GuardKey> =
             Region::ALL.map(Some).into_iter().chain([None]).map(|poller| key(code, poller)).collect();

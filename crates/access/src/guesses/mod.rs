@@ -1,11 +1,11 @@
 //! Brute-force limiter for passwords and device codes, and the polling limit of devices that wait
 //! for their tokens.
 //!
-//! A decision reads and writes a few rows, each a number and a time ([`rows::Rows`]). In a single
-//! process the rows are in memory and bounded, because an attacker chooses the keys; after a
-//! restart an attacker only gets the first free tries again. With a shared database, the rows and
-//! the clock are the database's. Names are stored as digests, because users sometimes type their
-//! password into the name field.
+//! Each decision reads and writes a few rows, each of which holds a number and a time
+//! ([`rows::Rows`]). In a single process the rows are in memory, and their number is bounded
+//! because an attacker chooses the keys. After a restart an attacker only regains the first free
+//! tries. With a shared database, the rows are stored there and times are by the database's clock.
+//! Names are stored as digests, because users sometimes type their password into the name field.
 //!
 //! | kind | key | limit |
 //! |---|---|---|
@@ -19,7 +19,7 @@
 //! | `code` | an address, an account, all | 5 wrong codes in 10 minutes; 100 a minute for all |
 //!
 //! Failures expire after an hour. `code` is a sliding window like other rate limits
-//! ([`RateLimiter`](crate::RateLimiter)); the other kinds are rows.
+//! ([`RateLimiter`](crate::RateLimiter)). The other kinds are stored as rows.
 
 mod device;
 mod queue;

@@ -1,13 +1,14 @@
 //! Sign-in queue of an account whose password is being guessed.
 //!
-//! Attempts from unknown addresses for the same name share a token bucket of twenty, refilled by
-//! one every 30 s. When it is empty, an attempt gets a place in a queue: a time from which it is
-//! admitted, whatever other clients do. The place is at the end of the queue, but at most 30 s
-//! away, doubled for each failure of that address. Guesses by others therefore delay the account's
-//! owner but never lock them out, while attackers queue behind each other.
+//! Attempts from unknown addresses for the same name share a token bucket of twenty tokens,
+//! refilled by one token every 30 s. When the bucket is empty, an attempt gets a place in a queue:
+//! a time from which the attempt is admitted regardless of other clients. The place is at the end
+//! of the queue, but at most 30 s away, doubled for each failure of that address. Guesses by others
+//! therefore delay the account's owner but never lock the owner out, while attackers queue behind
+//! each other.
 //!
-//! Addresses are cheap, so those in one wider network share their failures: see
-//! [`WiderNetwork`](super::rows::WiderNetwork).
+//! An attacker can cheaply obtain many addresses, so addresses in one wider network share their
+//! failures: see [`WiderNetwork`](super::rows::WiderNetwork).
 
 use std::time::Duration;
 
@@ -17,27 +18,29 @@ use super::rows::{Rows, SignInKeys};
 
 pub(super) const AT_ONCE: u32 = 20;
 pub(super) const SPACING: Duration = Duration::from_secs(30);
-/// Longest wait of an address that has no failure for the name.
+/// Maximum wait for an address without failures for the name.
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(30);
-/// Number of failures from which a place is at the end of the queue, however long the wait.
+/// Number of failures from which an address's place is at the end of the queue, regardless of the
+/// wait.
 const FAILURES_FRESH: u32 = 7;
-/// Maximum wait for a place. A longer queue admits no further places.
+/// Maximum wait in the queue for an address with many failures. While the queue is longer, such
+/// addresses get no place.
 const QUEUE_MAX: Duration = Duration::from_secs(3_600);
-/// How long a place stays valid after its time.
+/// Time for which a place remains valid after it is due.
 pub(super) const PLACE_KEPT: Duration = Duration::from_secs(600);
 
 const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= QUEUE_MAX.as_secs());
 
-/// How an attempt was admitted.
+/// How a sign-in attempt was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     Free,
-    /// Through the queue, with a place for this time.
+    /// Through the queue, with a place that was due at this time.
     Place(Duration),
 }
 
-/// Admits an attempt, or returns how long to wait. `own_wait` is the wait caused by the address's
-/// own failures.
+/// Admits a sign-in attempt, or returns the time to wait. `own_wait` is the wait imposed by the
+/// address's own failures.
 pub(super) fn come(keys: &SignInKeys, own_wait: Duration, rows: &mut Rows<'_>) -> Result<Turn, Duration> {
     let now = rows.now();
     if let Some(due) = rows.time_of(&keys.place) {
@@ -49,7 +52,7 @@ pub(super) fn come(keys: &SignInKeys, own_wait: Duration, rows: &mut Rows<'_>) -
         }
         return Err(wait);
     }
-    // The time at which the bucket is full if there are no further attempts.
+    // The time at which the bucket will be full if there are no further attempts.
     let full_at = rows.time_of(&keys.queue).unwrap_or_default();
     let next = full_at.saturating_sub(SPACING * (AT_ONCE - 1));
     if next <= now {
@@ -74,7 +77,7 @@ pub(super) fn come(keys: &SignInKeys, own_wait: Duration, rows: &mut Rows<'_>) -
     Err(due.saturating_sub(now))
 }
 
-/// Uncounts an attempt whose password was right.
+/// Undoes the count of an attempt whose password was right.
 pub(super) fn right(keys: &SignInKeys, turn: Turn, rows: &mut Rows<'_>) {
     shorten(&keys.queue, rows);
     if turn != Turn::Free {
@@ -82,7 +85,8 @@ pub(super) fn right(keys: &SignInKeys, turn: Turn, rows: &mut Rows<'_>) {
     }
 }
 
-/// Uncounts an attempt whose password was not verified, and restores its place, if any.
+/// Undoes the count of an attempt whose password was not verified, and restores its place in the
+/// queue if it had one.
 pub(super) fn undone(keys: &SignInKeys, turn: Turn, rows: &mut Rows<'_>) {
     match turn {
         Turn::Free => shorten(&keys.queue, rows),
@@ -108,15 +112,15 @@ pub(super) fn hold(place: &GuardKey, due: Duration, rows: &mut Rows<'_>) {
     rows.put(place, (0, due), due + PLACE_KEPT);
 }
 
-/// Returns the failures held against an address: its own or its share of a wider network's,
-/// whichever is greater.
+/// Returns the number of failures attributed to an address: its own failures or its share of a
+/// wider network's failures, whichever is greater.
 fn failures(keys: &SignInKeys, rows: &Rows<'_>) -> u32 {
     let around = keys.around.iter().map(|wider| rows.failures(&wider.key) / wider.worth);
     around.fold(rows.failures(&keys.pair), u32::max)
 }
 
 /// Counts an attempt in the counters of its wider networks. A /24 or /48 network whose counter
-/// exceeds its divisor no longer increments its provider's, so that one attacker with many
+/// exceeds its divisor no longer increments its provider's counter, so that one attacker with many
 /// addresses does not delay all customers of a provider.
 fn count(keys: &SignInKeys, rows: &mut Rows<'_>) {
     for wider in &keys.around {
@@ -126,8 +130,8 @@ fn count(keys: &SignInKeys, rows: &mut Rows<'_>) {
     }
 }
 
-/// Extends the counters of the wider networks while any of their addresses is active. Otherwise
-/// addresses could take turns and start again from zero.
+/// Extends the expiry of the wider networks' counters while any of their addresses is active.
+/// Otherwise an attacker could alternate between addresses until the counters expire.
 fn remember(keys: &SignInKeys, rows: &mut Rows<'_>) {
     keys.around.iter().for_each(|wider| rows.touch(&wider.key));
 }

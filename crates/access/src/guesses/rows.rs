@@ -1,4 +1,5 @@
-//! Limiter rows by key, in memory or in the shared database, and the keys of sign-in attempts.
+//! Brute-force limiter rows by key, in memory or in the shared database, and the row keys of
+//! sign-in attempts.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,19 +12,19 @@ use store::{GuardKey, GuardRow, GuardTable, Shared, StoreError};
 use crate::RateLimiter;
 use crate::secret::hex;
 
-/// Maximum number of rows of each kind in memory.
+/// Maximum number of in-memory rows of each kind.
 pub(super) const ROWS_MAX: usize = 20_000;
-/// Lifetime of a counter after its last failure.
+/// Time after its last failure at which a counter expires.
 pub(super) const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
 
-/// Brute-force limiter. It uses uptime, so that setting the machine's clock neither ends nor causes
-/// a wait; with a shared database, it uses the database's clock.
+/// Brute-force limiter. Times are uptime, so that setting the machine's clock neither ends nor
+/// causes a wait. With a shared database, times are by the database's clock.
 #[derive(Debug)]
 pub(crate) struct Guesses {
     pub(super) shared: Option<Arc<Shared>>,
     pub(super) memory: Memory,
-    /// Wrong device codes. Bounded: at most a hundred per minute for ten minutes, with three keys
-    /// each.
+    /// Wrong device codes. The number of keys is bounded, because at most a hundred codes per
+    /// minute are counted for ten minutes, each under three keys.
     pub(super) codes: RateLimiter<String>,
 }
 
@@ -32,8 +33,8 @@ impl Guesses {
         Guesses { shared, memory: Memory::default(), codes: RateLimiter::of_accounts() }
     }
 
-    /// Passes the rows of these keys to `judge` and writes those that it changed. Concurrent
-    /// decisions about the same name or address are serialized.
+    /// Passes the rows of `keys` to `judge` and writes the rows that `judge` changed. Concurrent
+    /// decisions about the same name or address are serialized by `locks`.
     pub(super) fn judge<T>(
         &self,
         locks: [&str; 2],
@@ -48,8 +49,8 @@ impl Guesses {
     }
 }
 
-/// Exponential backoff: some failures are free, then the wait doubles from one second up to
-/// `longest`.
+/// Exponential backoff: the first `free` failures cause no wait, then the wait doubles from one
+/// second up to `longest`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slope {
     pub(super) free: u32,
@@ -65,7 +66,7 @@ impl Slope {
     }
 }
 
-/// Rows of one decision. Expired rows are absent.
+/// Rows that one decision may read and change. Expired rows are absent.
 #[derive(Debug)]
 pub(super) struct Rows<'a>(pub(super) &'a mut GuardTable);
 
@@ -74,7 +75,7 @@ impl Rows<'_> {
         time(self.0.now_us)
     }
 
-    /// Returns the number and the time of a row.
+    /// Returns the number and the time of a row, or `None` if the row does not exist.
     pub(super) fn get(&self, key: &GuardKey) -> Option<(u32, Duration)> {
         let row = self.0.get(key)?;
         Some((u32::try_from(row.number).unwrap_or(u32::MAX), time(row.at_us)))
@@ -97,21 +98,21 @@ impl Rows<'_> {
         self.get(key).map_or(0, |(failures, _)| failures)
     }
 
-    /// Returns how long a key must wait because of its failures.
+    /// Returns how long a key must still wait because of its failures, or zero if no wait is left.
     pub(super) fn wait(&self, key: &GuardKey, slope: Slope) -> Duration {
         self.get(key).map_or(Duration::ZERO, |(failures, last)| {
             (last + slope.wait(failures)).saturating_sub(self.now())
         })
     }
 
-    /// Counts a failure and returns the new number of failures.
+    /// Counts a failure of a key and returns the key's new number of failures.
     pub(super) fn fail(&mut self, key: &GuardKey) -> u32 {
         let (failures, now) = (self.failures(key).saturating_add(1), self.now());
         self.put(key, (failures, now), now + FORGOTTEN_AFTER);
         failures
     }
 
-    /// Restarts the lifetime of a counter.
+    /// Restarts the lifetime of a counter without counting a failure.
     pub(super) fn touch(&mut self, key: &GuardKey) {
         if let Some((failures, _)) = self.get(key) {
             let now = self.now();
@@ -119,7 +120,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Uncounts a failure.
+    /// Undoes the count of one failure.
     pub(super) fn forgive(&mut self, key: &GuardKey) {
         match self.get(key) {
             Some((2.., last)) => {
@@ -143,7 +144,7 @@ impl Memory {
         uptime: Duration,
         judge: impl FnOnce(&mut Rows<'_>) -> T,
     ) -> T {
-        // A panicking thread leaves no partial update, so a poisoned lock is usable.
+        // A panicking thread leaves no partial update, so a poisoned mutex is usable.
         let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let row = |key: &GuardKey| Some((key.clone(), *kinds.get(key.kind)?.get(&key.key)?));
         let mut table = GuardTable::new(micros(uptime), keys.iter().filter_map(row));
@@ -169,7 +170,8 @@ impl Memory {
     }
 }
 
-/// Evicts expired rows and, if the table is still full, at least the least valuable quarter.
+/// Evicts expired rows and, if the table is still full, at least the quarter of the rows with the
+/// lowest eviction priority.
 fn make_room(kind: &'static str, rows: &mut HashMap<String, GuardRow>, now_us: i64) {
     rows.retain(|_, row| row.until_us > now_us);
     if rows.len() < ROWS_MAX {
@@ -182,11 +184,12 @@ fn make_room(kind: &'static str, rows: &mut HashMap<String, GuardRow>, now_us: i
     rows.retain(|_, row| worth(row) > least);
 }
 
-/// Returns the eviction priority of a row; higher values are evicted later. An attacker who fills
-/// the table with new keys evicts those, not the counter that delays the attack.
+/// Returns the eviction priority of a row; rows with higher values are evicted later. An attacker
+/// who fills the table with new keys therefore evicts those keys, not the counter that delays the
+/// attack.
 fn worth(kind: &str, row: &GuardRow) -> i64 {
     match kind {
-        // The most distant places belong to the addresses with the most failures.
+        // The places furthest in the future belong to the addresses with the most failures.
         "place" => row.at_us.saturating_neg(),
         "pair" | "address" | "around" => row.number,
         _ => row.at_us,
@@ -201,7 +204,7 @@ fn time(us: i64) -> Duration {
     Duration::from_micros(u64::try_from(us).unwrap_or(0))
 }
 
-/// Row keys of a name with an address or known browser.
+/// Row keys of a sign-in attempt, for a name with an address or a known browser.
 #[derive(Clone, Debug)]
 pub(super) struct SignInKeys {
     pub(super) pair: GuardKey,
@@ -209,15 +212,15 @@ pub(super) struct SignInKeys {
     pub(super) known: GuardKey,
     pub(super) queue: GuardKey,
     pub(super) place: GuardKey,
-    /// Enclosing networks, narrowest first.
+    /// Wider networks that contain the address, narrowest first.
     pub(super) around: [WiderNetwork; 2],
 }
 
-/// A network that contains the address, for one name.
+/// A network that contains an address, with the failures that its addresses share for one name.
 #[derive(Clone, Debug)]
 pub(super) struct WiderNetwork {
     pub(super) key: GuardKey,
-    /// Divisor of its counter: this many counted addresses weigh as much as one failure.
+    /// Divisor of the network's counter: this many counted attempts weigh as much as one failure.
     pub(super) worth: u32,
 }
 
@@ -245,8 +248,8 @@ impl SignInKeys {
     }
 }
 
-/// Returns the enclosing networks with their divisors: a customer's (/24 or /48) and a provider's
-/// (/16 or /32).
+/// Returns the networks that contain `network`, with their divisors: a customer's network (/24 or
+/// /48) and a provider's network (/16 or /32).
 fn wider(network: IpAddr) -> [(IpAddr, u32); 2] {
     let within = |keep_v4: u32, keep_v6: u32| -> IpAddr {
         match network {
@@ -271,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_stored_as_digests_only() {
+    fn row_keys_contain_only_digests_of_names() {
         let of = |name| SignInKeys::of(name, [192, 0, 2, 1].into(), Some([7; 16]));
         let keys = of("my password");
         assert!(keys.all().iter().all(|key| !key.key.contains("password")));

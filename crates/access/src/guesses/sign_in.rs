@@ -1,4 +1,4 @@
-//! Brute-force limit of passwords.
+//! Brute-force limit for passwords.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,22 +11,24 @@ use crate::rate_limiter::network_of;
 
 /// Backoff for one address or known browser at one account.
 const OF_PAIR: Slope = Slope { free: 5, longest: Duration::from_secs(60) };
-/// Backoff for one address at all accounts. Higher, because an office may share an address.
+/// Backoff for one address at all accounts. More failures are free than for one account, because
+/// the users of an office may share an address.
 const OF_ADDRESS: Slope = Slope { free: 10, longest: Duration::from_secs(60) };
 const DAY: Duration = Duration::from_secs(86_400);
-/// How long an address is known after a sign-in from it.
+/// Time for which an address is known after a successful sign-in.
 const KNOWN_FOR: Duration = Duration::from_secs(90 * 86_400);
 
-/// A sign-in attempt.
+/// A sign-in attempt to be admitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SignInAttempt<'a> {
     pub(crate) name: &'a str,
     pub(crate) address: IpAddr,
-    /// Device id of a browser that has signed in to this account before.
+    /// Device id of a browser that has signed in to this account before; `None` for any other
+    /// browser.
     pub(crate) device: Option<[u8; 16]>,
 }
 
-/// An admitted attempt and the rows that count it.
+/// An admitted sign-in attempt and the keys of the rows that count it.
 #[derive(Debug)]
 pub(crate) struct AdmittedAttempt {
     keys: SignInKeys,
@@ -36,9 +38,9 @@ pub(crate) struct AdmittedAttempt {
 }
 
 impl Guesses {
-    /// Admits a sign-in attempt, or returns how long to wait. The attempt is counted as failed
-    /// before the password is verified, so that concurrent attempts are not all free;
-    /// [`Guesses::sign_in_was_right`] uncounts it.
+    /// Admits a sign-in attempt, or returns the time to wait. The attempt is counted as failed
+    /// before the password is verified, so that concurrent attempts are not all free.
+    /// [`Guesses::sign_in_was_right`] and [`Guesses::sign_in_was_undone`] undo the count.
     pub(crate) fn begin_sign_in(
         &self,
         who: SignInAttempt<'_>,
@@ -49,8 +51,8 @@ impl Guesses {
         Ok(turn.map(|turn| AdmittedAttempt { keys, turn }))
     }
 
-    /// Uncounts an attempt whose password was right, and clears the earlier failures of this
-    /// address or browser.
+    /// Undoes the count of an attempt whose password was right, and clears the earlier failures of
+    /// this address or browser.
     pub(crate) fn sign_in_was_right(
         &self,
         attempt: &AdmittedAttempt,
@@ -59,7 +61,7 @@ impl Guesses {
         self.judge_sign_in(&attempt.keys, uptime, |rows| right(attempt, rows))
     }
 
-    /// Uncounts an attempt whose password was not verified.
+    /// Undoes the count of an attempt whose password was not verified.
     pub(crate) fn sign_in_was_undone(
         &self,
         attempt: &AdmittedAttempt,
@@ -105,7 +107,7 @@ pub(super) fn right(AdmittedAttempt { keys, turn }: &AdmittedAttempt, rows: &mut
         queue::right(keys, *turn, rows);
     }
     rows.remove(&keys.pair);
-    // Refreshed at most once a day, to save writes.
+    // The row is refreshed at most once a day, to save writes.
     let now = rows.now();
     if rows.time_of(&keys.known).is_none_or(|known| known + DAY < now) {
         rows.put(&keys.known, (0, now), now + KNOWN_FOR);

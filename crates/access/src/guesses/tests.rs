@@ -37,7 +37,7 @@ fn attempt(guesses: &Guesses, who: SignInAttempt<'_>, at: Duration) -> Result<Ad
     guesses.begin_sign_in(who, at).unwrap()
 }
 
-/// Attempts to sign in and returns the wait if the attempt was refused.
+/// Begins a sign-in attempt. Returns the wait if the attempt was refused.
 fn begin(guesses: &Guesses, who: SignInAttempt<'_>, at: Duration) -> Result<(), Duration> {
     attempt(guesses, who, at).map(drop)
 }
@@ -46,8 +46,8 @@ fn sign_in(guesses: &Guesses, who: SignInAttempt<'_>, at: Duration) {
     guesses.sign_in_was_right(&attempt(guesses, who, at).unwrap(), at).unwrap();
 }
 
-/// Fails until an attempt is refused, all at the same time. Returns the number of admitted
-/// attempts.
+/// Fails to sign in repeatedly at one time until an attempt is refused. Returns the number of
+/// admitted attempts.
 fn exhaust(guesses: &Guesses, who: SignInAttempt<'_>, at: Duration) -> u32 {
     (0..).take_while(|_| begin(guesses, who, at).is_ok()).count().try_into().unwrap()
 }
@@ -71,7 +71,7 @@ fn five_tries_are_free_and_then_the_wait_doubles_up_to_a_minute() {
 }
 
 #[test]
-fn a_right_password_clears_its_failures() {
+fn a_right_password_clears_earlier_failures() {
     let guesses = here();
     let who = from("ann", 1);
     for _ in 0..4 {
@@ -116,7 +116,7 @@ fn a_name_is_limited_across_unknown_addresses() {
 }
 
 #[test]
-fn a_known_browser_is_limited_too() {
+fn a_known_browser_is_also_limited() {
     let guesses = here();
     let thief = SignInAttempt { device: Some([7; 16]), ..from("ann", 1) };
     assert_eq!(exhaust(&guesses, thief, START), 5);
@@ -132,7 +132,7 @@ fn failures_expire_after_an_hour() {
 }
 
 #[test]
-fn addresses_are_limited_by_ipv6_network() {
+fn addresses_in_one_ipv6_network_share_a_limit() {
     let of = |text: &str| network_of(text.parse().unwrap()).to_string();
     assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
     assert_eq!(of("::ffff:192.0.2.1"), "192.0.2.1");
@@ -172,9 +172,9 @@ fn a_full_table_evicts_the_lowest_counters() {
     assert_eq!(fail("guesser"), seconds(60), "the eleventh");
 }
 
-/// Nodes that share the rows in a database must decide as a single process does.
+/// Nodes that share the rows in a database must make the same decisions as a single process.
 #[test]
-fn rows_and_memory_give_the_same_decisions() {
+fn database_rows_and_memory_give_the_same_decisions() {
     let (guesses, mut table) = (here(), GuardTable::default());
     let start = seconds(1_700_000_000);
     let mut refused = 0;
@@ -207,19 +207,19 @@ fn try_at(guesses: &Guesses, address: IpAddr, at: Duration) -> Result<(), Durati
     begin(guesses, SignInAttempt { name: NAME, address, device: None }, at)
 }
 
-/// Returns `count` addresses, each of a different provider.
+/// Returns `count` addresses, each in the network of a different provider.
 fn apart(count: u32) -> Vec<IpAddr> {
     (0..count).map(|number| Ipv6Addr::from_bits(u128::from(0x2a00_0000 + number) << 96).into()).collect()
 }
 
-/// Returns `count` /64 networks of one /48.
+/// Returns `count` /64 networks in the same /48 network.
 fn neighbours(count: u32) -> Vec<IpAddr> {
     let house = "2001:db8:1::".parse::<Ipv6Addr>().unwrap().to_bits();
     (0..count).map(|number| Ipv6Addr::from_bits(house | u128::from(number) << 64).into()).collect()
 }
 
 /// Persistent attackers, each of which retries as soon as its wait is over. After `patience` wrong
-/// guesses in a row, one pauses for an hour, so that its failures expire.
+/// guesses in a row, an attacker pauses for an hour, so that its failures expire.
 struct Attack {
     networks: Vec<IpAddr>,
     patience: u32,
@@ -255,8 +255,8 @@ impl Attack {
 
 const NEVER: u32 = u32::MAX;
 
-/// Signs in from each of `addresses` during an attack, at several times. Returns the longest wait
-/// until one was admitted.
+/// Signs in from each of `addresses` during an attack, at several times. Returns the longest time
+/// until an attempt was admitted.
 fn longest_wait(mut attack: Attack, addresses: &[IpAddr]) -> Duration {
     let guesses = here();
     let mut longest = Duration::ZERO;
@@ -312,7 +312,7 @@ fn the_wait_doubles_with_each_mistyped_password_during_an_attack() {
     assert_eq!(waits, [30, 60, 120, 240, 480]);
 }
 
-/// Returns the number of guesses at one name in a day.
+/// Returns the number of guesses that attackers get at one name in a day.
 fn guesses_of(networks: Vec<IpAddr>, patience: u32) -> u64 {
     let mut attack = Attack::new(networks, patience);
     attack.go_on(&here(), START + HOUR * 24);
@@ -332,7 +332,7 @@ fn attackers_get_120_guesses_an_hour_plus_four_per_network() {
 }
 
 #[test]
-fn a_48_network_weighs_four_and_a_provider_thirty_two() {
+fn a_wider_network_limits_the_guesses_of_its_addresses() {
     let house = |count| guesses_of(neighbours(count), NEVER);
     let most = u64::from(AT_ONCE) + 24 * (120 + 4 * 4);
     let total = house(100);
@@ -345,7 +345,7 @@ fn a_48_network_weighs_four_and_a_provider_thirty_two() {
     assert!(total <= most, "{total} of {most}");
 }
 
-/// Takes `times` tokens from a name's bucket.
+/// Takes `times` tokens from the token bucket of a name.
 fn lengthen(guesses: &Guesses, name: &str, times: u32, at: Duration) {
     let key = SignInKeys::of(name, address(1), None).queue;
     guesses.memory.judge(std::slice::from_ref(&key), at, |rows| {
@@ -465,7 +465,7 @@ fn polls_too_fast(guesses: &Guesses, code: Hash, region: Option<Region>, at: u64
 }
 
 #[test]
-fn two_pollers_that_respect_the_interval_are_never_too_fast() {
+fn two_pollers_that_respect_the_interval_are_not_slowed_down() {
     let guesses = here();
     for tick in 1..100 {
         for region in [Some(Region::Ap), Some(Region::Us)] {
@@ -475,7 +475,7 @@ fn two_pollers_that_respect_the_interval_are_never_too_fast() {
 }
 
 #[test]
-fn the_first_poll_after_a_start_is_not_too_fast() {
+fn the_first_poll_after_a_start_is_not_slowed_down() {
     let guesses = Guesses::of(None);
     assert!(!guesses.polls_too_fast([1; 32], None, seconds(1)).unwrap());
     assert!(guesses.polls_too_fast([1; 32], None, seconds(2)).unwrap());

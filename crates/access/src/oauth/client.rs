@@ -1,5 +1,5 @@
-//! Client registration. Clients register themselves and get a token with which they can delete the
-//! registration.
+//! OAuth client registration. Clients register themselves and receive a token for reading and
+//! deleting the registration.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,12 +19,12 @@ use crate::{Access, AccessError, Actor, Moment, Secret};
 const NAME_CHARS_MAX: usize = 128;
 const NAME_DEFAULT: &str = "a client without a name";
 const REDIRECTS_MAX: usize = 10;
-/// Supported client authentication methods.
+/// Supported client authentication methods at the token endpoint.
 pub const AUTH_METHODS: [&str; 3] = [METHOD_NONE, "client_secret_post", "client_secret_basic"];
 const METHOD_NONE: &str = "none";
 const FULL_FOR: Duration = Duration::from_secs(3_600);
 
-/// Client metadata of a registration. Absent fields have defaults.
+/// Client metadata of a registration request. Omitted fields have defaults.
 #[derive(Clone, Debug, Default)]
 pub struct NewClient {
     pub name: Option<String>,
@@ -55,7 +55,7 @@ pub struct Registered {
     pub registration_token: Secret,
 }
 
-/// Client credentials: the id, and the secret of a confidential client.
+/// Client credentials sent with a request: the id and, for confidential clients, the secret.
 #[derive(Clone, Copy)]
 pub struct PresentedClient<'a> {
     pub id: &'a str,
@@ -69,7 +69,8 @@ impl fmt::Debug for PresentedClient<'_> {
 }
 
 impl Access {
-    /// Registers a client. `from` is its address, for the rate limit.
+    /// Registers a client. `from` is the client's address, to which the registration rate limit
+    /// applies.
     pub fn register_client(
         &self,
         new: &NewClient,
@@ -105,14 +106,14 @@ impl Access {
         Ok(Registered { client, secret, registration_token })
     }
 
-    /// Returns the registration of a client if `token` is its registration token; `None` if it is
-    /// not, or the client does not exist.
+    /// Returns a client's registration, or `None` if the client does not exist or `token` is not
+    /// its registration token.
     pub fn registration(&self, id: &str, token: &str) -> Result<Option<Registration>, AccessError> {
         Ok(self.held(id, token)?.map(Registration::from))
     }
 
-    /// Deletes a client and all its tokens and codes, effective immediately in every process.
-    /// Returns whether `token` was its registration token.
+    /// Deletes a client and all of its tokens and codes, effective immediately in every process.
+    /// Returns `false` if the client does not exist or `token` is not its registration token.
     pub fn unregister_client(&self, id: &str, token: &str, now: Timestamp) -> Result<bool, AccessError> {
         let Some(client) = self.held(id, token)? else { return Ok(false) };
         let actor = Actor::Client(client.id.clone()).to_string();
@@ -135,7 +136,7 @@ impl Access {
         Ok(self.accounts.client(id)?)
     }
 
-    /// Authenticates a client and checks that it is registered for a grant type.
+    /// Authenticates a client and checks that the client is registered for a grant type.
     pub(super) fn prove(
         &self,
         credentials: &PresentedClient<'_>,
@@ -151,7 +152,7 @@ impl Access {
     pub(super) fn prove_any(&self, credentials: &PresentedClient<'_>) -> Result<ClientRow, OAuthError> {
         let unknown = OAuthError::InvalidClient("the client is unknown: register it");
         let client = self.client(credentials.id)?.ok_or(unknown)?;
-        // Public clients may send an empty secret.
+        // Public clients may send an empty secret, which is treated as omitted.
         let secret = credentials.secret.filter(|secret| !secret.is_empty());
         let is_proved = match (&client.secret_hash, secret) {
             (None, None) => true,
@@ -219,8 +220,8 @@ impl From<ClientRow> for ClientInfo {
     }
 }
 
-/// Validates a client name: at most 128 characters, no invisible or bidirectional control
-/// characters.
+/// Validates a client name, which has at most 128 characters and no invisible or bidirectional
+/// control characters. An empty name is replaced with a default.
 fn name(text: &str) -> Result<String, OAuthError> {
     let text = text.trim();
     if text.is_empty() {
@@ -234,8 +235,8 @@ fn name(text: &str) -> Result<String, OAuthError> {
     Ok(text.to_owned())
 }
 
-/// Returns the grant types of a client. By default they are all that its redirect addresses permit;
-/// refresh is always included.
+/// Returns the grant types of a client. The default is every supported grant type, without
+/// authorization codes if the client has no redirect address. Refresh is always included.
 fn grant_types(new: &NewClient) -> Result<Vec<String>, OAuthError> {
     let given = new.grant_types.as_deref();
     if given.into_iter().flatten().any(|grant| !grant_type::ALL.contains(&grant.as_str())) {
@@ -255,7 +256,7 @@ fn grant_types(new: &NewClient) -> Result<Vec<String>, OAuthError> {
     Ok(grants)
 }
 
-/// Returns a random UUID, because clients use the id as a file name.
+/// Returns a random UUID. Clients use the id as a file name, so it must be safe in a path.
 fn new_id() -> Result<String, AccessError> {
     let mut bytes: [u8; 16] = random()?;
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;

@@ -1,5 +1,5 @@
-//! Authorization code flow: a client sends the user here, the user approves or denies, and is
-//! redirected back with a code.
+//! Authorization code flow. A client sends the user to this service, the user approves or denies
+//! the request, and is redirected to the client with a code or an error.
 
 use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, CodeRow, Redemption};
@@ -10,7 +10,8 @@ use super::{
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Region};
 
-/// Lifetime of an authorization code. Short, because clients redeem it immediately.
+/// Lifetime of an authorization code in seconds. It is short, because clients redeem a code
+/// immediately.
 pub const AUTHORIZATION_CODE_LIFE_S: i64 = 120;
 const QUERY_MAX: usize = 8 << 10;
 const STATE_MAX: usize = 1_024;
@@ -19,34 +20,36 @@ const STATE_MAX: usize = 1_024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizationRequest {
     pub client: ClientInfo,
-    /// One of the client's registered addresses, to which the user is redirected.
+    /// Redirect address of the request, which is one of the client's registered addresses.
     pub redirect_uri: String,
     pub scope: String,
     pub state: Option<String>,
-    /// Whether the client sent the redirect address, and so must repeat it at the token endpoint.
+    /// Whether the request contained the redirect address, in which case the client must repeat it
+    /// at the token endpoint.
     named: bool,
     challenge: Option<String>,
 }
 
-/// An authorization request that cannot be shown for approval.
+/// An authorization request that cannot be shown to the user for approval.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorizationError {
-    /// Message for the user. There is no valid redirect address.
+    /// Message to show to the user, because the request has no valid client or redirect address.
     #[error("{0}")]
     Page(&'static str),
-    /// Error for the client. Shown to the user as a link rather than an automatic redirect: anyone
-    /// may register an address, and the user has not agreed to anything yet.
+    /// Error for the client. It is shown to the user as a link rather than as an automatic
+    /// redirect, because anyone may register a redirect address and the user has not agreed to
+    /// anything yet.
     #[error("{}", .0.text)]
     Client(Box<BadRequest>),
     #[error("the service failed: try again")]
     Failed(#[source] AccessError),
 }
 
-/// An invalid request of a known client.
+/// An invalid authorization request of a registered client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRequest {
     pub client: ClientInfo,
-    /// Redirect address of the request, registered by the client.
+    /// Redirect address of the request, which is one of the client's registered addresses.
     pub redirect_uri: String,
     pub code: &'static str,
     pub text: String,
@@ -61,7 +64,7 @@ impl<E: Into<AccessError>> From<E> for AuthorizationError {
     }
 }
 
-/// Supported query parameters; others are ignored.
+/// Supported query parameters of an authorization request. All other parameters are ignored.
 #[derive(Default)]
 struct Parameters {
     response_type: Option<String>,
@@ -71,7 +74,7 @@ struct Parameters {
     state: Option<String>,
     code_challenge: Option<String>,
     code_challenge_method: Option<String>,
-    /// A parameter that was sent twice.
+    /// The last parameter that was sent more than once, if any.
     twice: Option<&'static str>,
 }
 
@@ -169,7 +172,8 @@ impl Access {
         })
     }
 
-    /// Records an account's consent. Returns the redirect URL with the code.
+    /// Records the account's approval of a request. Returns the redirect URL with an authorization
+    /// code.
     pub fn approve_authorization(
         &self,
         request: &AuthorizationRequest,
@@ -193,7 +197,8 @@ impl Access {
         Ok(request.back(&[("code", code.expose())]))
     }
 
-    /// Records that the user denied consent. Returns the redirect URL with the error.
+    /// Records that the user denied a request. Returns the redirect URL with the error
+    /// `access_denied`.
     pub fn deny_authorization(
         &self,
         request: &AuthorizationRequest,
@@ -226,8 +231,8 @@ impl Access {
         if serves.is_some_and(|region| region != account.region) {
             return Err(unknown());
         }
-        // A code that was used before is always passed to the store, which then ends its token
-        // family.
+        // A code that was used before is always passed to the store, which then revokes the token
+        // family issued for the code.
         if row.family.is_none() {
             if row.expires_at <= now {
                 return Err(unknown());
@@ -265,8 +270,8 @@ impl AuthorizationRequest {
     }
 }
 
-/// Returns the redirect address of a request: the given one if it is registered, or the client's
-/// only registered one.
+/// Returns the redirect address of a request: `named` if it is registered, or the client's only
+/// registered address if the request has none.
 fn destination(client: &ClientRow, named: Option<&str>) -> Result<String, AuthorizationError> {
     match named {
         Some(named) if redirect::is_registered(&client.redirect_uris, named) => Ok(named.to_owned()),

@@ -1,5 +1,5 @@
-//! Device flow (RFC 8628): a device without a browser shows a code, the user types it on another
-//! machine and decides, and meanwhile the device polls.
+//! Device flow (RFC 8628). A device without a browser shows a code and polls for tokens while the
+//! user types the code on another machine and approves or denies the device.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -18,11 +18,11 @@ use crate::{Access, AccessError, Actor, Moment, Region, Secret};
 
 pub const DEVICE_CODE_LIFE_S: i64 = 600;
 const FULL_FOR: Duration = Duration::from_secs(60);
-/// Attempts to find an unused user code. With ten thousand pending codes, one in three million
-/// attempts collides, so five collisions in a row indicate a fault.
+/// Maximum number of attempts to generate an unused user code. With ten thousand pending codes, one
+/// in about three million attempts collides, so five collisions in a row indicate a fault.
 const TRIES: usize = 5;
 
-/// Codes of a started device flow.
+/// Codes of a newly started device flow.
 #[derive(Clone, Debug)]
 pub struct DeviceStart {
     pub device_code: Secret,
@@ -30,7 +30,7 @@ pub struct DeviceStart {
     pub user_code: Secret,
 }
 
-/// A device that waits for approval.
+/// A device flow that waits for the user's approval.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DeviceRequest {
     pub client: ClientInfo,
@@ -43,14 +43,14 @@ pub struct DeviceRequest {
 
 impl fmt::Debug for DeviceRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The user code is omitted: a reader of the log could approve the device with it.
+        // The user code is omitted, because a reader of the log could approve the device with it.
         let DeviceRequest { client, scope, created_at, expires_at, .. } = self;
         write!(f, "DeviceRequest({client:?}, {scope:?}, from {created_at:?} until {expires_at:?})")
     }
 }
 
 impl Access {
-    /// Starts a device flow. `from` is the device's address, for the rate limit.
+    /// Starts a device flow. `from` is the device's address, to which the rate limit applies.
     pub fn start_device(
         &self,
         credentials: &PresentedClient<'_>,
@@ -89,8 +89,8 @@ impl Access {
         Err(unavailable("no code is free: try again", FULL_FOR))
     }
 
-    /// Returns the pending device flow of a user code. Unknown, expired and decided codes all
-    /// return `None`, so that guessing reveals nothing.
+    /// Returns the pending device flow of a user code. Returns `None` if the code is unknown, has
+    /// expired or was already decided, so that guessing does not reveal which.
     pub fn pending_device(
         &self,
         user_code: &str,
@@ -110,7 +110,8 @@ impl Access {
         }))
     }
 
-    /// Approves or denies a device for an account. Returns whether the decision was still pending.
+    /// Approves or denies a device for an account. Returns `false` if the code is unknown, has
+    /// expired or was already decided, or if the account is revoked.
     pub fn decide_device(
         &self,
         user_code: &str,
@@ -121,7 +122,7 @@ impl Access {
         self.decide_device_by(user_code, account, approve, &Actor::Account(account), now)
     }
 
-    /// Like [`Access::decide_device`], with an explicit actor for the audit.
+    /// Like [`Access::decide_device`], but with an explicit actor for the audit.
     pub fn decide_device_by(
         &self,
         user_code: &str,
@@ -139,10 +140,10 @@ impl Access {
         Ok(self.accounts.decide_device(&hash, account, approve, &note)?)
     }
 
-    /// Answers a polling device. Public clients have two pollers, one per region, and both stop
-    /// when either gets `invalid_grant`. Therefore the second poller, and any poller at a listener
-    /// that does not serve the account's region, gets `authorization_pending` until the code
-    /// expires.
+    /// Responds to a polling device. Public clients run two pollers, one per region, and stop both
+    /// when either gets `invalid_grant`. Therefore the poller that did not receive the tokens, and
+    /// any poller at a listener that does not serve the account's region, gets
+    /// `authorization_pending` until the code expires.
     pub(super) fn poll_device(
         &self,
         client: &ClientRow,
@@ -195,12 +196,12 @@ impl Access {
 
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LENGTH: usize = 8;
-/// Maximum length of typed input, longer than any code with separators.
+/// Maximum length of typed input in bytes, longer than any code with separators.
 const TYPED_MAX: usize = 64;
 
-/// A user code without separators, such as `BCDFGHJK`: eight consonants in two groups. Without
-/// vowels they spell no words, and no letter looks like a digit. 20^8 codes are 34.5 bits, enough
-/// for a lifetime of ten minutes and a limited number of guesses.
+/// A user code without separators, such as `BCDFGHJK`. A code has eight consonants: without vowels
+/// it spells no word and cannot contain `I` or `O`, which look like digits. There are 20^8 codes
+/// (34.5 bits), enough for a lifetime of ten minutes and a limited number of guesses.
 #[derive(Clone, PartialEq, Eq)]
 struct UserCode([u8; LENGTH]);
 
@@ -210,7 +211,7 @@ impl UserCode {
         for place in &mut code {
             *place = loop {
                 let [byte] = random()?;
-                // Rejects bytes from 240, the largest multiple of 20, to avoid modulo bias.
+                // Bytes from 240, the largest multiple of 20, are rejected to avoid modulo bias.
                 if byte < 240
                     && let Some(letter) = LETTERS.get(usize::from(byte % 20))
                 {
@@ -221,7 +222,8 @@ impl UserCode {
         Ok(UserCode(code))
     }
 
-    /// Parses typed input, ignoring case, hyphens and whitespace.
+    /// Parses typed input, ignoring case, hyphens and whitespace. Returns `None` if the input is
+    /// not a user code.
     fn typed(text: &str) -> Option<UserCode> {
         if text.len() > TYPED_MAX {
             return None;
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_text_is_rejected() {
+    fn invalid_user_codes_are_rejected() {
         let long = "-".repeat(100) + "BCDFGHJK";
         for typed in
             ["", "BCDF-GHJ", "BCDF-GHJKL", "ABCD-FGHJ", "BCDF_GHJK", "BCDF-GHJ0", "ＢCDF-GHJK", &long]
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_occurs() {
+    fn generated_codes_use_every_letter() {
         let codes: Vec<_> = (0..200).map(|_| UserCode::new().unwrap()).collect();
         assert!(LETTERS.iter().all(|letter| codes.iter().any(|code| code.as_bytes().contains(letter))));
     }

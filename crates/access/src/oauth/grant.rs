@@ -1,4 +1,4 @@
-//! Token grants: issuing, refreshing and revoking tokens.
+//! Token endpoint: issues, refreshes and revokes tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use super::{
 use crate::token::{Claims, hash_token};
 use crate::{Access, AccessError, Account, Actor, Caller, Denial, Freshness, Moment, Region, Secret};
 
-/// Lifetime of an access token: thirty days, as public clients expect. With an hour or less, some
-/// of them refresh at every request.
+/// Lifetime of an access token in seconds: thirty days, as public clients expect. With a lifetime
+/// of an hour or less, some clients refresh at every request.
 pub const ACCESS_TOKEN_LIFE_S: i64 = 30 * 86_400;
-/// Lifetime of a refresh token since the last refresh. Longer than the access token's: some clients
-/// refresh only after the access token has expired, which would be too late if both expired
-/// together.
+/// Lifetime of a refresh token in seconds, counted from the last refresh. It exceeds the lifetime
+/// of an access token, because some clients refresh only after the access token has expired.
 pub const REFRESH_TOKEN_LIFE_S: i64 = 60 * 86_400;
-/// How long a replaced refresh token stays valid, in case the response was lost.
+/// Time in seconds for which a replaced refresh token stays valid, in case the response with the
+/// new token was lost.
 pub const REFRESH_GRACE_S: i64 = 60;
 const _: () = assert!(ACCESS_TOKEN_LIFE_S > 3_600 && REFRESH_GRACE_S < REFRESH_TOKEN_LIFE_S);
 const _: () = assert!(REFRESH_TOKEN_LIFE_S >= 2 * ACCESS_TOKEN_LIFE_S);
 
-/// What a client exchanges for tokens.
+/// A grant that a client exchanges for tokens.
 #[derive(Clone, Copy)]
 pub enum Grant<'a> {
     Code {
@@ -32,7 +32,7 @@ pub enum Grant<'a> {
         redirect_uri: Option<&'a str>,
         verifier: Option<&'a str>,
     },
-    /// `poller` is the region sent by the client; it only distinguishes the client's pollers.
+    /// `poller` is the region sent by the client, which only distinguishes the client's pollers.
     Device {
         device_code: &'a str,
         poller: Option<Region>,
@@ -63,21 +63,22 @@ pub struct Tokens {
     pub scope: String,
 }
 
-/// An OAuth sign-in: a client that acts for an account.
+/// An OAuth sign-in: a client that holds tokens for an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignIn {
     pub id: String,
     pub client: ClientInfo,
-    /// When the first tokens were issued.
+    /// When the first tokens of the sign-in were issued.
     pub since: Timestamp,
-    /// When tokens were last issued.
+    /// When tokens of the sign-in were last issued.
     pub refreshed_at: Timestamp,
     pub expires_at: Timestamp,
 }
 
 impl Access {
-    /// Exchanges a grant for tokens. `serves` is the region of the listener, or `None` if it serves
-    /// all; a grant for an account of another region is treated as unknown.
+    /// Exchanges a grant for tokens. `serves` is the region of the listener, or `None` if the
+    /// listener serves all regions. A grant for an account of another region is treated as unknown;
+    /// a device keeps polling.
     pub fn redeem(
         &self,
         credentials: &PresentedClient<'_>,
@@ -134,8 +135,8 @@ impl Access {
         }
     }
 
-    /// Revokes the sign-in of an access or refresh token. Unknown tokens are ignored; another
-    /// client's token is an error.
+    /// Revokes the sign-in to which an access or refresh token belongs. Unknown tokens are ignored.
+    /// Fails if the token was issued to another client.
     pub fn revoke_token(
         &self,
         credentials: &PresentedClient<'_>,
@@ -156,7 +157,7 @@ impl Access {
         Ok(())
     }
 
-    /// Returns the OAuth sign-ins of an account, oldest first.
+    /// Returns the OAuth sign-ins of an account that have not expired, oldest first.
     pub fn sign_ins(&self, account: AccountId, now: Timestamp) -> Result<Vec<SignIn>, AccessError> {
         let families = self.accounts.families(account, now)?.into_iter();
         let sign_ins = families.map(|row| SignIn {
@@ -173,7 +174,8 @@ impl Access {
         Ok(sign_ins.collect())
     }
 
-    /// Ends an OAuth sign-in of an account by id. Returns whether the account had it.
+    /// Ends an OAuth sign-in of an account by id. Returns whether the account had a sign-in with
+    /// this id.
     pub fn end_sign_in(
         &self,
         account: AccountId,
@@ -189,7 +191,8 @@ impl Access {
         Ok(self.accounts.end_family(id, account, &note)?)
     }
 
-    /// Returns the caller of an OAuth access token; `None` for other tokens and revoked accounts.
+    /// Returns the caller of an OAuth access token, or `None` if the token is not an OAuth access
+    /// token or its account was revoked. Fails if the token has expired or has no scope.
     pub(crate) fn oauth_caller(&self, token: &str, now: Timestamp) -> Result<Option<Caller>, Denial> {
         let Some(row) = self.oauth_token(&hash_token(token))? else { return Ok(None) };
         let (TokenKind::Access, Some(family)) = (row.kind, Family::of(&row.family)) else { return Ok(None) };
@@ -204,19 +207,20 @@ impl Access {
         Ok(Some(Caller::new(account.id, account.epoch, row.expires_at).of_family(family).within(scopes)))
     }
 
-    /// Returns whether a token was issued by OAuth, expired or not.
+    /// Returns whether a token is a stored OAuth token, whether or not it has expired.
     pub(crate) fn is_oauth_token(&self, token: &str) -> Result<bool, AccessError> {
         Ok(self.oauth_token(&hash_token(token))?.is_some())
     }
 
-    /// Returns the account if it may be issued tokens; `None` if it is revoked or does not exist.
+    /// Returns an account to which tokens may be issued, or `None` if the account is revoked or
+    /// does not exist.
     pub(super) fn granted(&self, id: AccountId) -> Result<Option<Arc<Account>>, AccessError> {
         let account = self.look(id, Freshness::Fresh)?.map(|(_, account)| account);
         Ok(account.filter(|account| account.revoked_at.is_none()))
     }
 
-    /// Creates an access and a refresh token in a new family. To refresh, the caller replaces the
-    /// family.
+    /// Creates an access token and a refresh token in a new token family, without storing them. For
+    /// a refresh, the caller replaces the family with the existing family.
     pub(super) fn issue(
         &self,
         client: &ClientRow,
@@ -246,7 +250,7 @@ impl Access {
     }
 }
 
-/// Tokens that are not stored yet.
+/// New tokens that are not stored yet.
 pub(super) struct Issue {
     access_token: Secret,
     refresh_token: Secret,

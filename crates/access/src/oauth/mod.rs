@@ -1,12 +1,12 @@
 //! OAuth 2.0: dynamic client registration (RFC 7591), device flow (RFC 8628), authorization codes
-//! with optional PKCE (RFC 6749, 7636), refresh token rotation, revocation (RFC 7009).
+//! with optional PKCE (RFC 6749 and RFC 7636), refresh token rotation and revocation (RFC 7009).
 //!
-//! Tokens are opaque. All tokens that descend from one approval form a *family*, which ends as a
-//! whole: when one of its tokens is revoked, when its authorization code is used twice, or when a
-//! refresh token is reused after its grace period.
+//! Tokens are opaque. All tokens that descend from one approval form a *family*. The whole family
+//! is revoked when one of its tokens is revoked, when its authorization code is used twice, or when
+//! a refresh token is reused after its grace period.
 //!
-//! Start with `grant.rs`, where tokens are issued. This file holds what the flows share: errors,
-//! scopes, token families and rate limits.
+//! Start with `grant.rs`, where tokens are issued. This file contains the errors, scopes, token
+//! families and rate limits that all flows share.
 
 mod client;
 mod code;
@@ -33,7 +33,7 @@ pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart};
 pub use grant::{ACCESS_TOKEN_LIFE_S, Grant, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens};
 pub use pkce::{ParsePkceRuleError, PkceRule};
 
-/// Grant types as sent by clients.
+/// Values of the parameter `grant_type`.
 pub mod grant_type {
     pub const CODE: &str = "authorization_code";
     pub const REFRESH: &str = "refresh_token";
@@ -41,19 +41,19 @@ pub mod grant_type {
     pub const ALL: [&str; 3] = [CODE, REFRESH, DEVICE];
 }
 
-/// Maximum length of a code, token or secret. Longer text is rejected without hashing.
+/// Maximum length of a code, token or secret in bytes. Longer values are rejected before hashing.
 const SECRET_TEXT_MAX: usize = 1_024;
 
 /// Client details shown on the consent page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
     pub id: String,
-    /// Chosen by the client, so not trustworthy.
+    /// Name chosen by the client, which must not be trusted.
     pub name: String,
     pub created_at: Timestamp,
 }
 
-/// All tokens that descend from one approval.
+/// Id of a token family: all tokens that descend from one approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Family(pub(crate) [u8; 16]);
 
@@ -62,7 +62,7 @@ impl Family {
         random().map(Family)
     }
 
-    /// Returns the form stored in the database.
+    /// Returns the id as hexadecimal text, as stored in the database.
     pub(crate) fn text(self) -> String {
         hex(&self.0)
     }
@@ -86,7 +86,7 @@ fn opaque(prefix: &str) -> Result<Secret, AccessError> {
 }
 
 /// Why a client gets no token, with one variant per error code that clients can distinguish. The
-/// messages may be sent to the client.
+/// error message may be sent to the client.
 #[derive(Debug, thiserror::Error)]
 pub enum OAuthError {
     #[error("{0}")]
@@ -113,7 +113,7 @@ pub enum OAuthError {
     InvalidRedirectUri(&'static str),
     #[error("{0}")]
     InvalidClientMetadata(&'static str),
-    /// A rate limit or a size limit was exceeded.
+    /// A rate limit was exceeded, or there are too many clients or pending devices.
     #[error("{text}")]
     Unavailable { text: &'static str, retry_after: Duration },
     #[error("the service failed: try again")]
@@ -148,21 +148,21 @@ impl<E: Into<AccessError>> From<E> for OAuthError {
     }
 }
 
-/// The only scope that clients request. It covers everything an account may do except operator
-/// functions.
+/// The only scope that clients request. It permits everything that an account may do, except
+/// operator functions.
 pub const SCOPE: &str = "openapi";
-/// Name of the scope in the public API documentation.
+/// Name of the scope [`SCOPE`] in the public API documentation.
 const ALIAS: &str = "3";
 
-/// Parses a requested scope: empty, `openapi` or its alias.
+/// Parses a requested scope, which must be empty, `openapi` or its alias. Always returns `openapi`.
 fn parse_scope(text: &str) -> Result<&'static str, OAuthError> {
     let all_known =
         text.split(' ').filter(|word| !word.is_empty()).all(|word| word == SCOPE || word == ALIAS);
     if all_known { Ok(SCOPE) } else { Err(OAuthError::InvalidScope) }
 }
 
-/// Returns the scopes of a token, the union of its words. Unknown words grant nothing, and no word
-/// grants the operator scope.
+/// Returns the scopes granted by a token's scope text: the union of the scopes of its words.
+/// Unknown words grant nothing, and no word grants the operator scope.
 fn granted(scope: &str) -> Scopes {
     scope.split(' ').fold(Scopes::NONE, |all, word| match word {
         SCOPE => all.or(Scopes::PROGRAM),
@@ -175,8 +175,8 @@ fn granted(scope: &str) -> Scopes {
 
 const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
 const STARTS: RateLimit = RateLimit { requests: 60, within: Duration::from_secs(600) };
-/// Limit of token refreshes per account. Each is written to disk and to the audit before the reply;
-/// a client needs one a month.
+/// Limit on token refreshes per account. Each refresh is written to disk and to the audit before
+/// the response, and a client needs only one refresh a month.
 const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(600) };
 
 /// Rate limits of the OAuth endpoints.
@@ -184,7 +184,7 @@ const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_s
 pub(crate) struct Limiters {
     registrations: Pace<IpAddr>,
     devices: Pace<IpAddr>,
-    /// Keyed by account id.
+    /// Token refreshes by account id.
     refreshes: Pace<i64>,
 }
 
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_a_token_are_parsed_as_scopes() {
+    fn scope_text_is_parsed_and_unknown_words_are_ignored() {
         for (scope, wanted) in [
             ("openapi", "quote trade account"),
             ("quote", "quote"),

@@ -1,5 +1,5 @@
-//! Proof Key for Code Exchange (PKCE, RFC 7636): verified if the client sends a challenge, and
-//! required where a code could be intercepted.
+//! Proof Key for Code Exchange (PKCE, RFC 7636). A verifier is checked if the client sent a
+//! challenge, and a challenge is required where a code could be intercepted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,13 +11,13 @@ use subtle::ConstantTimeEq;
 
 use super::redirect;
 
-/// Which public clients (clients without a secret) must use PKCE.
+/// Which public clients must use PKCE. A public client is a client without a secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PkceRule {
     /// All public clients.
     Always,
-    /// Clients whose redirect address is on another machine. The public SDKs do not use PKCE, and
-    /// wait for the code on a local port of the user's machine.
+    /// Public clients whose redirect address is on another machine. The public SDKs do not use
+    /// PKCE, and receive the code on a local port of the user's machine.
     #[default]
     Remote,
     Never,
@@ -68,7 +68,8 @@ fn is_fit(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
 
-/// Returns the stored form of a challenge, `method:challenge`. Without a method it is `plain`.
+/// Returns a challenge in stored form, `method:challenge`, or `None` if there is no challenge. The
+/// default method is `plain`. Fails if the method is unknown or the challenge is malformed.
 pub(super) fn remember(
     challenge: Option<&str>,
     method: Option<&str>,
@@ -90,7 +91,7 @@ pub(super) fn remember(
 }
 
 /// Returns whether a verifier matches the stored challenge. A verifier without a challenge is
-/// refused, and so is a challenge without a verifier.
+/// refused, and so is a challenge without a verifier. Returns `true` if there is neither.
 pub(super) fn is_proved(remembered: Option<&str>, verifier: Option<&str>) -> bool {
     let (remembered, verifier) = match (remembered, verifier) {
         (None, None) => return true,
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_challenge_is_refused_immediately() {
+    fn a_malformed_challenge_is_refused() {
         for (challenge, method) in [
             (Some("short"), Some("S256")),
             (Some(""), None),

@@ -1,14 +1,14 @@
 //! Redirect addresses. A request must send one of the client's registered addresses, compared byte
-//! by byte; only the port of a loopback address may differ (RFC 8252, 7.3), because native
+//! by byte. Only the port of a loopback address may differ (RFC 8252, 7.3), because native
 //! applications listen on any free port.
 
-/// Maximum length of an address in bytes.
+/// Maximum length of a redirect address in bytes.
 pub(super) const ADDRESS_MAX: usize = 1_024;
 const LOOPBACKS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Checks that an address can be registered: `https`, `http` on a loopback host, or a private
-/// scheme of an application. A private scheme must contain a dot (RFC 8252, 7.1), which excludes
-/// schemes such as `javascript:`.
+/// Checks that an address can be registered: an `https` URL, an `http` URL on a loopback host, or a
+/// URL with an application's private scheme. A private scheme must contain a dot (RFC 8252, 7.1),
+/// which excludes schemes such as `javascript:`.
 pub(super) fn check(address: &str) -> Result<(), &'static str> {
     if address.is_empty() || address.len() > ADDRESS_MAX {
         return Err("a redirect address has 1 to 1024 bytes");
@@ -46,12 +46,14 @@ pub(super) fn check(address: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Returns whether an address is on the machine on which the browser runs.
+/// Returns whether an address is an `http` URL on a loopback host, and so on the machine of the
+/// user's browser.
 pub(super) fn is_of_this_machine(address: &str) -> bool {
     Parts::of(address).is_some_and(|parts| parts.scheme == "http" && LOOPBACKS.contains(&parts.host))
 }
 
-/// Returns whether the address of a request matches a registered one.
+/// Returns whether `named`, the address of a request, matches one of the registered addresses,
+/// which are separated by newlines.
 pub(super) fn is_registered(registered: &str, named: &str) -> bool {
     if named.len() > ADDRESS_MAX {
         return false;
@@ -69,7 +71,7 @@ fn is_same_but_for_port(registered: &str, named: &str) -> bool {
         && check(named).is_ok()
 }
 
-/// Parts of an address with an authority.
+/// Parts of a URL that has an authority.
 struct Parts<'a> {
     scheme: &'a str,
     host: &'a str,
@@ -82,7 +84,8 @@ impl<'a> Parts<'a> {
         let (scheme, after) = address.split_once("://")?;
         let end = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, rest) = after.split_at_checked(end)?;
-        // User information stays part of the host, so that such an address is refused.
+        // User information stays part of the host, so that an address with user information is
+        // refused.
         let host_end = match authority.strip_prefix('[') {
             Some(inner) => inner.find(']')? + 2,
             None => authority.find(':').unwrap_or(authority.len()),
@@ -206,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_added_and_escaped() {
+    fn query_parameters_are_appended_and_escaped() {
         let pairs = [("code", "a b&c"), ("state", "1=2")];
         assert_eq!(with("https://e.com/cb", &pairs), "https://e.com/cb?code=a+b%26c&state=1%3D2");
         assert_eq!(with("https://e.com/cb?x=y", &pairs), "https://e.com/cb?x=y&code=a+b%26c&state=1%3D2");
@@ -214,7 +217,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Addresses are built from few parts, so that two of them are often nearly equal.
+        /// Addresses are generated from few parts, so that two addresses are often nearly equal.
         #[test]
         fn a_matching_address_has_the_same_host_and_path(
             one in "https?://(a@)?(localhost|127\\.0\\.0\\.1|\\[::1\\]|b\\.c)(:[18]?0?)?(/d?)?(\\?e)?(#)?",

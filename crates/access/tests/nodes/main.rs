@@ -1,5 +1,6 @@
-//! Two nodes on one PostgreSQL database: limits that a single process holds in memory apply across
-//! both, and each node serves for a limited time while the database is unreachable.
+//! Tests of two nodes on one PostgreSQL database. Limits that a single process holds in memory
+//! apply across both nodes, and each node serves for a limited time while the database is
+//! unreachable.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
@@ -28,7 +29,7 @@ use wire::{Mode, Wire};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Two nodes with the same key, each behind a proxy that can cut its connection.
+/// Two nodes with the same key, each behind a proxy that can interrupt its database connections.
 struct Nodes {
     one: Access,
     two: Access,
@@ -96,11 +97,11 @@ fn passwords_and_sessions_are_valid_across_nodes() {
         assert!(matches!(again, Err(Denial::TokenInvalid(_))), "{again:?}");
         assert_eq!(node.slots(&ann).unwrap(), Slots { online: 1, limit: 1 });
     }
-    // All slots are taken, which does not consume the password.
+    // All slots are taken. The refusal does not consume the password.
     let second = nodes.one.issue_otp(&ann, START).unwrap();
     let full = nodes.one.sign_on(second.expose(), None, MOMENT);
     assert!(matches!(full, Err(Denial::ConnectionsTaken(Slots { online: 1, limit: 1 }))), "{full:?}");
-    // The client resumes at the first node; the second node closes the old connection.
+    // The client resumes at the first node, and the second node closes the old connection.
     let resumed = nodes.one.resume(first.session.id.expose(), None, NOW).unwrap();
     assert_eq!((resumed.lineage, resumed.slots.online), (first.lineage, 1));
     assert!(resumed.superseded.is_empty(), "it was not here");
@@ -128,7 +129,7 @@ fn the_rate_limit_applies_across_nodes() {
         assert!(retry_after > 20 * SECOND && retry_after <= 30 * SECOND, "{retry_after:?}");
         assert_eq!(node.allowance(&ann, START).unwrap().unwrap().remaining, 0);
     }
-    // The node's own clock does not matter: the window uses the database's clock.
+    // The window is by the database's clock, so the node's own clock does not matter.
     assert!(nodes.two.admit_rate(&ann, at(1)).is_err());
 }
 
@@ -187,7 +188,7 @@ fn an_account_revoked_at_one_node_is_refused_at_the_other() {
     assert!(matches!(nodes.two.admit_rate(&ann, START), Err(Refusal::Revoked)));
 }
 
-/// Requests the history of a security and pays for it.
+/// Requests the history of a security, including the charge.
 fn ask(node: &Access, caller: &Caller, of: &str, uptime: Duration) -> Result<(), Refusal> {
     let ticket = node.admit_rate(caller, uptime)?;
     let permit = node.admit(Demand::History { ticket, symbol: &symbol(of) }, NOW)?;
@@ -195,7 +196,7 @@ fn ask(node: &Access, caller: &Caller, of: &str, uptime: Duration) -> Result<(),
 }
 
 #[test]
-fn an_offline_node_serves_paid_securities_at_its_share() {
+fn an_offline_node_serves_paid_securities_within_its_share() {
     let nodes = Nodes::new();
     let created = create(&nodes.one, "ann", Terms::default());
     let token = created.access_token.expose();
@@ -206,7 +207,7 @@ fn an_offline_node_serves_paid_securities_at_its_share() {
     let open = nodes.two.sign_on(otp.expose(), None, MOMENT).unwrap();
 
     nodes.wire.set(Mode::Refuse);
-    // Detected by the first request and by the heartbeat.
+    // The outage is detected by the first request and by the heartbeat.
     ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
     assert!(nodes.two.heartbeat("two", &[], at(1)).is_err());
     assert!(matches!(nodes.two.reached(at(3)), DatabaseState::Away(_)));
@@ -217,8 +218,8 @@ fn an_offline_node_serves_paid_securities_at_its_share() {
     let new = ask(&nodes.two, &ann, "5.HK", at(40));
     assert!(matches!(new, Err(Refusal::Unchargeable)), "{new:?}");
     assert!(new.unwrap_err().to_string().contains("nothing was charged"));
-    // An unknown caller cannot be authenticated. A known caller is authenticated by the cached
-    // token and can resume its session.
+    // A caller that is not in the cache cannot be authenticated. A cached caller is authenticated
+    // by its token and can resume its session.
     assert!(
         matches!(nodes.two.admit_rate(&stranger, at(41)), Err(Refusal::Failed(error)) if error.is_unreachable())
     );
@@ -231,7 +232,7 @@ fn an_offline_node_serves_paid_securities_at_its_share() {
     ask(&nodes.one, &ann, "9988.HK", START).unwrap();
     assert_eq!(nodes.one.reached(START), DatabaseState::Yes);
 
-    // The offline window is over.
+    // From here on the offline window is over.
     nodes.two.heartbeat("two", &[], at(61)).unwrap_err();
     assert!(matches!(nodes.two.reached(at(61)), DatabaseState::Lost(_)));
     let late = ask(&nodes.two, &ann, "700.HK", at(100));
@@ -249,8 +250,8 @@ fn an_offline_node_serves_paid_securities_at_its_share() {
     let mut charged: Vec<String> = charged.iter().map(|(of, _)| of.to_string()).collect();
     charged.sort_unstable();
     assert_eq!(charged, ["5.HK", "700.HK", "9988.HK"], "each once, and none for nothing");
-    // The connection with a local slot is counted in the database again, in addition to the one
-    // that it superseded offline.
+    // The connection with a local slot is now counted in the database, in addition to the
+    // connection that it superseded during the outage.
     assert_eq!(nodes.one.slots(&ann).unwrap().online, 2);
     drop((open, resumed));
     nodes.two.heartbeat("two", &[], at(102)).unwrap();
@@ -268,10 +269,10 @@ fn a_silent_database_delays_cached_answers_by_at_most_a_second() {
     nodes.wire.set(Mode::Silent);
     assert_eq!(nodes.two.keep_pace(&pace, 1, at(1)), Ok(()));
     assert!(matches!(nodes.two.reached(at(1)), DatabaseState::Away(_)), "it was noticed");
-    // Later requests do not wait.
+    // Later requests do not wait for the database.
     ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
 
-    // A failed probe marks the database as unreachable, too.
+    // A failed probe also marks the database as unreachable.
     nodes.wire_of_one.set(Mode::Silent);
     let silent = nodes.one.probe().unwrap_err();
     assert!(silent.is_unreachable() && silent.to_string().contains("no answer within 1 s"), "{silent}");
@@ -285,7 +286,7 @@ fn a_silent_database_delays_cached_answers_by_at_most_a_second() {
 }
 
 #[test]
-fn a_node_enforces_its_share_of_a_pace_that_the_database_fails_to_count() {
+fn a_node_enforces_its_share_if_the_database_fails_to_count() {
     let nodes = Nodes::new();
     let pace = Pace::of_accounts("test", RateLimit { requests: 4, within: 60 * SECOND });
     nodes.place.sql("accounts", "alter table pace rename to no_pace");
@@ -307,8 +308,8 @@ fn a_cached_answer_needs_no_pooled_connection() {
             let held = format!("begin; lock table {schema}.credential; select pg_sleep(60)");
             place.database_sql(&held).unwrap_err()
         });
-        // A statement waits for the lock for at most four seconds, so each thread keeps sending new
-        // ones.
+        // A statement waits for the lock for at most four seconds, so each thread keeps sending
+        // statements.
         for _ in 0..8 {
             scope.spawn(|| {
                 while !is_done.load(Ordering::Acquire) {
@@ -346,8 +347,8 @@ fn revoked_credentials_stay_invalid_while_the_database_is_unreachable() {
         ask(&nodes.two, caller, "700.HK", START).unwrap();
     }
     nodes.one.revoke(revoked.account(), &Actor::Operator, "", NOW).unwrap();
-    // No revoked caller contacts the second node before the database becomes unreachable; only the
-    // heartbeat reports the revocation.
+    // The revoked caller does not contact the second node before the database becomes unreachable,
+    // so only the heartbeat reports the revocation.
     nodes.two.heartbeat("two", &[], at(1)).unwrap();
     nodes.wire.set(Mode::Refuse);
     nodes.two.heartbeat("two", &[], at(2)).unwrap_err();
@@ -357,13 +358,13 @@ fn revoked_credentials_stay_invalid_while_the_database_is_unreachable() {
     assert!(ask(&nodes.two, &revoked, "700.HK", at(3)).is_err());
 }
 
-/// Returns how many of a hundred requests at the same time a node admits.
+/// Returns how many of a hundred simultaneous requests a node admits.
 fn admitted(node: &Access, caller: &Caller, uptime: Duration) -> usize {
     (0..100).filter(|_| node.admit_rate(caller, uptime).is_ok()).count()
 }
 
 #[test]
-fn after_an_outage_all_nodes_together_admit_the_limit() {
+fn after_an_outage_the_nodes_together_admit_only_the_limit() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     for node in [&nodes.one, &nodes.two] {
@@ -372,7 +373,7 @@ fn after_an_outage_all_nodes_together_admit_the_limit() {
     nodes.wires().for_each(|wire| wire.set(Mode::Refuse));
     assert_eq!(admitted(&nodes.one, &ann, START), 29);
     assert_eq!(admitted(&nodes.two, &ann, START), 29);
-    // Unreachable for so long that the rows of both nodes have expired.
+    // Simulates an outage so long that the rows of both nodes have expired.
     nodes.place.sql("accounts", "update node set seen_us = seen_us - 20000000");
     nodes.wires().for_each(|wire| wire.set(Mode::Pass));
     beat_until_it_is_back(&nodes.one, "one", at(1));
@@ -385,7 +386,7 @@ fn after_an_outage_all_nodes_together_admit_the_limit() {
         assert_eq!(admitted(node, &ann, at(4)), 0, "sixty were admitted in this window");
     }
     // One window later these requests have expired locally, and only the database's limit applies.
-    // By its own clock it still counts the two requests before the outage.
+    // By its own clock, the database still counts the two requests from before the outage.
     for (node, name, left) in [(&nodes.one, "one", 58), (&nodes.two, "two", 0)] {
         node.heartbeat(name, &[], at(34)).unwrap();
         assert_eq!(node.reached(at(34)), DatabaseState::Yes);
@@ -403,11 +404,11 @@ fn after_recovery_a_request_must_pass_the_database_limit() {
     assert_eq!(served, 29);
     nodes.wire.set(Mode::Pass);
     nodes.come_back(START);
-    // The node that was cut off has used its share. The other node was unaffected, and the database
-    // has counted one request before the outage.
+    // The node that was disconnected has used its share. The other node was unaffected, and the
+    // database has counted one request from before the outage.
     assert_eq!(admitted(&nodes.two, &ann, at(29)), 0);
     assert_eq!(admitted(&nodes.one, &ann, START), 59);
-    // A request must pass both limits, and the database's is used up.
+    // A request must pass both limits, and the database's limit is used up.
     assert_eq!(admitted(&nodes.two, &ann, at(30)), 0);
 }
 
@@ -416,7 +417,7 @@ fn in_the_window_after_an_outage_both_limits_apply() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     nodes.wires().for_each(|wire| wire.set(Mode::Refuse));
-    // Detected by a heartbeat, so no node admits any request during the outage.
+    // A heartbeat detects the outage, so no node admits a request during it.
     for (node, name) in [(&nodes.one, "one"), (&nodes.two, "two")] {
         node.heartbeat(name, &[], START).unwrap_err();
     }
@@ -426,7 +427,8 @@ fn in_the_window_after_an_outage_both_limits_apply() {
     assert_eq!(admitted(&nodes.one, &ann, at(1)), 30);
     assert_eq!(nodes.one.allowance(&ann, at(1)).unwrap().unwrap().remaining, 0);
     assert_eq!(admitted(&nodes.two, &ann, at(1)), 30);
-    // One window later only the database's limit applies, and it has counted all requests.
+    // One window later only the database's limit applies, and the database has counted all
+    // requests.
     assert_eq!(admitted(&nodes.two, &ann, at(31)), 0);
     nodes.place.sql("accounts", "update rate_window set times = decode('', 'hex')");
     assert_eq!(admitted(&nodes.one, &ann, at(31)), 60);
@@ -440,7 +442,8 @@ fn a_crashed_server_does_not_lift_the_rate_limit() {
         assert!((0..10).all(|_| node.admit_rate(&ann, START).is_ok()));
     }
     assert_eq!(admitted(&nodes.two, &bob, START), 60);
-    // Simulates a killed server process or a failover to a standby: all connections break.
+    // Simulates a killed server process or a failover to a standby, after which all connections are
+    // broken.
     nodes.place.sql("accounts", "update rate_window set times = decode('', 'hex')");
     nodes.wires().for_each(Wire::reset);
     assert!(nodes.two.admit_rate(&bob, at(1)).is_err(), "it has admitted sixty itself");

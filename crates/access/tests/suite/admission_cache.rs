@@ -1,5 +1,5 @@
 //! Requests with an admission cache are admitted exactly as without one, whatever changes between
-//! them.
+//! the requests.
 
 use access::{
     Access, Actor, AdmissionCache, Caller, Demand, Freshness, Permit, RateRule, Refusal, Right, Scope, Terms,
@@ -12,7 +12,7 @@ use crate::fixture::{NOW, PRESENT, START, fresh, symbol};
 const SYMBOLS: [&str; 4] = ["700.HK", "5.HK", "AAPL.US", "600519.SH"];
 const DAY: i64 = 86_400;
 
-/// Formats the result of an admission.
+/// Formats the result of an admission for comparison.
 fn describe(access: &Access, admitted: &Result<Permit, Refusal>) -> String {
     match admitted {
         Ok(permit) => {
@@ -40,8 +40,8 @@ fn forgetful(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Re
     access.admit(Demand::History { ticket, symbol: &symbol(text) }, now)
 }
 
-/// Admits a request as the HTTP server does: a permit for the scope first, whose cache is then
-/// used.
+/// Admits a request as the HTTP server does: first to the scope, then with the admission cache of
+/// that permit.
 fn permitted(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<Permit, Refusal> {
     let permit = access.admit_within(caller, Scope::Quote, Freshness::Recent, now)?;
     remembering(access, caller, text, &mut permit.admission_cache(caller), now)
@@ -82,8 +82,8 @@ fn the_admission_cache_does_not_change_decisions() {
         let mut caches = [AdmissionCache::default(), AdmissionCache::default()];
         let mut now = NOW;
         for turn in 0..120 {
-            // Mostly requests; sometimes a change by an operator, or a jump of a day, a week or a
-            // month.
+            // Most turns only send requests. Some turns also make a change as an operator, or
+            // advance the clock by a day, a week or a month.
             match below(&mut random, 12) {
                 0 | 1 => change(&elsewhere, &callers[below(&mut random, 2)], &mut random),
                 2 => now = Timestamp(now.0 + DAY * [1, 7, 31][below(&mut random, 3)]),
@@ -91,8 +91,8 @@ fn the_admission_cache_does_not_change_decisions() {
             }
             let at = below(&mut random, 2);
             let text = SYMBOLS[below(&mut random, SYMBOLS.len())];
-            // Sometimes another caller signs in on the connection, for whom the cache must not be
-            // used.
+            // Sometimes another caller signs in on the connection. The cache must not be used for
+            // that caller.
             let caller = &callers[if below(&mut random, 10) == 0 { 1 - at } else { at }];
             here.version_check().unwrap();
             let again = remembering(here, caller, text, &mut caches[at], now);
@@ -116,7 +116,7 @@ fn the_admission_cache_does_not_change_decisions() {
 }
 
 #[test]
-fn a_cached_request_counts_against_the_rate_limit() {
+fn requests_with_a_cache_count_against_the_rate_limit() {
     let fresh = fresh();
     let terms = Terms { rate: Some("3/10".parse().unwrap()), ..Terms::default() };
     let (caller, mut cache) = (fresh.caller("alice", terms), AdmissionCache::default());

@@ -18,7 +18,7 @@ fn admit(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result
     access.admit(Demand::History { ticket, symbol: &symbol(text) }, now)
 }
 
-/// Runs a complete request, including the charge.
+/// Admits a request and charges it, as for a complete request.
 fn ask_at(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<(), Refusal> {
     access.spend(admit(access, caller, text, now)?, NOW)
 }
@@ -45,8 +45,8 @@ fn the_rate_limit_is_sixty_requests_in_thirty_seconds() {
         "{refusal:?}"
     );
     assert_eq!(refusal.to_string(), "more than 60 history requests in 30 s: try again in 29.4 s");
-    // The wait is rounded up, so that a client that waits as long as the message says is not too
-    // early.
+    // The wait is rounded up, so that a client that waits for the time in the message does not
+    // retry too early.
     let refusal = fresh.access.admit_rate(&caller, START + Duration::from_millis(29_999)).unwrap_err();
     assert!(refusal.to_string().ends_with("try again in 0.1 s"), "{refusal}");
     drop(fresh.access.admit_rate(&caller, START + Duration::from_secs(30)).unwrap());
@@ -216,7 +216,7 @@ fn one_of_two_racing_requests_gets_the_last_unit_of_quota() {
     access.spend(first, NOW).unwrap();
     let refusal = access.spend(second, NOW).unwrap_err();
     assert!(matches!(refusal, Refusal::QuotaSpent { used: 1, limit: 1, .. }), "{refusal:?}");
-    // Two requests for the same security are charged once.
+    // The second request for the same security is not charged again.
     access.spend(same, NOW).unwrap();
     assert_eq!(used(access, &caller), 1);
 }
@@ -247,12 +247,12 @@ fn concurrent_requests_get_exactly_the_quota() {
 }
 
 #[test]
-fn a_paid_security_needs_no_further_query() {
+fn a_paid_security_is_served_from_the_cache() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", quota(1));
     ask(access, &caller, "700.HK").unwrap();
-    // Delete the usage directly in the database: only the cache still has it.
+    // The usage is deleted directly in the database, so that only the cache still contains it.
     let conn = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();
     conn.execute_batch("delete from usage").unwrap();
     ask(access, &caller, "700.HK").unwrap();

@@ -8,14 +8,14 @@ use market::{Symbol, Timestamp};
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
-/// 2026-08-14 in Hong Kong.
+/// A moment on 2026-08-14 in Hong Kong.
 pub(crate) const NOW: Timestamp = Timestamp(1_786_680_000);
 pub(crate) const START: Duration = Duration::from_secs(5);
 pub(crate) const PRESENT: Present = Present { market: NOW, machine: NOW };
 pub(crate) const MOMENT: Moment = Moment { now: NOW, uptime: START };
 
-/// Decodes the claims of a token with a prefix, as clients do. The third part, its signature, is
-/// random.
+/// Decodes the claims of a token with a prefix, as clients do. The third part of the token, its
+/// signature, is random.
 pub(crate) fn claims(token: &str, prefix: &str) -> String {
     let parts: Vec<&str> = token.strip_prefix(prefix).unwrap().split('.').collect();
     assert_eq!((parts.len(), parts[2].len()), (3, 43), "{token}");
@@ -24,7 +24,7 @@ pub(crate) fn claims(token: &str, prefix: &str) -> String {
     String::from_utf8(URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap()
 }
 
-/// A temporary store directory and its accounts.
+/// A temporary store directory with its accounts opened.
 pub(crate) struct Fresh {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) access: Access,
@@ -37,7 +37,7 @@ pub(crate) fn fresh() -> Fresh {
 }
 
 impl Fresh {
-    /// Opens the same store as another process would.
+    /// Opens the same store again, as another process would.
     pub(crate) fn other(&self) -> Access {
         Access::open(self.dir.path(), NOW).unwrap()
     }
@@ -46,13 +46,13 @@ impl Fresh {
         create(&self.access, name, terms)
     }
 
-    /// Creates an account and authenticates as it.
+    /// Creates an account and returns its authenticated caller.
     pub(crate) fn caller(&self, name: &str, terms: Terms) -> Caller {
         bearer(&self.access, self.create(name, terms).access_token.expose()).unwrap()
     }
 }
 
-/// Creates an account with these rights and authenticates as it.
+/// Creates an account with these rights and returns its authenticated caller.
 pub(crate) fn caller_with(access: &Access, name: &str, rights: Rights, terms: Terms) -> Caller {
     let new = NewAccount { rights, ..NewAccount::named(name, terms) };
     let created = access.create(&new, &Actor::Operator, NOW).unwrap();

@@ -19,13 +19,13 @@ fn a_signed_request_is_authenticated() {
             ("x-api-signature", &sign(token, key, secret, sent_at)),
         ];
         assert_eq!(identify(&fresh.access, &headers, NOW).unwrap().account(), created.account_id);
-        // Another process needs only the files of the store.
+        // Another process can authenticate the request with only the files of the store.
         assert_eq!(identify(&fresh.other(), &headers, NOW).unwrap().account(), created.account_id);
     }
 }
 
 #[test]
-fn each_error_has_its_own_denial() {
+fn each_invalid_credential_has_its_own_denial() {
     let fresh = fresh();
     let (alice, bob) = (fresh.create("alice", Terms::default()), fresh.create("bob", Terms::default()));
     let (key, secret, token) =
@@ -72,7 +72,7 @@ fn an_unsigned_token_is_accepted_only_as_bearer() {
 }
 
 #[test]
-fn a_token_expires() {
+fn an_expired_token_is_refused() {
     let fresh = fresh();
     let ends = Timestamp(NOW.0 + 100);
     let new = NewAccount { token_expires_at: Some(ends), ..NewAccount::named("alice", Terms::default()) };
@@ -109,7 +109,7 @@ fn a_replaced_key_file_is_an_internal_error() {
 }
 
 #[test]
-fn a_token_in_a_url_has_fewer_scopes() {
+fn a_caller_records_that_its_token_was_in_a_url() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     let caller = bearer(&fresh.access, created.access_token.expose()).unwrap();

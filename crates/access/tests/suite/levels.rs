@@ -1,4 +1,4 @@
-//! Golden tables: reports about an account, and its level at times in Hong Kong.
+//! Golden tables of reports about an account and its resulting levels, at times in Hong Kong.
 
 use access::{
     Access, Actor, AuditFilter, Demand, Level, Present, Reason, Refusal, Right, Step, StepChange, Table,
@@ -12,7 +12,7 @@ use crate::fixture::{Fresh, NOW, PRESENT, fresh, symbol};
 /// A time after all reports in these tests.
 pub(crate) const LATER: &str = "2027-12-30 12:00:00";
 
-/// Parses a time in Hong Kong, such as `2026-10-30 09:00:00`; the default time is noon.
+/// Parses a time in Hong Kong, such as `2026-10-30 09:00:00`. The default time of day is noon.
 pub(crate) fn hk(text: &str) -> Timestamp {
     let (date, time) = text.split_once(' ').unwrap_or((text, "12:00:00"));
     let date: Date = date.parse().unwrap();
@@ -59,7 +59,7 @@ pub(crate) fn level(access: &Access, id: AccountId, at: &str) -> u32 {
     access.usage(id, hk(at)).unwrap().unwrap().standing.level.number()
 }
 
-/// Submits the reports, then checks the level at each time in Hong Kong.
+/// Submits the reports, then checks the account's level at each time in Hong Kong.
 fn check(actual: &[&str], expected: &[(&str, u32)]) {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -67,7 +67,7 @@ fn check(actual: &[&str], expected: &[(&str, u32)]) {
     for (at, number) in expected {
         assert_eq!(level(&fresh.access, id, at), *number, "{actual:?} at {at}");
     }
-    // Another process with empty caches must find the same levels, in any order.
+    // Another process with empty caches must determine the same levels, in any order.
     let other = fresh.other();
     for (at, number) in expected.iter().rev() {
         assert_eq!(level(&other, id, at), *number, "{actual:?} at {at}, looked at anew");
@@ -98,18 +98,18 @@ fn asset_thresholds_are_inclusive_and_order_thresholds_exclusive() {
     {
         check(&[&format!("orders 2026-10-29 {count}")], &[(at, number)]);
     }
-    // The higher of the two levels applies.
+    // The higher of the levels earned by assets and by orders applies.
     check(&["2026-10-29 80000 HKD", "orders 2026-10-29 161"], &[(at, 4)]);
     check(&["2026-10-29 4000000 HKD", "orders 2026-10-29 161"], &[(at, 5)]);
 }
 
 #[test]
-fn assets_count_from_midnight_of_the_next_trading_day() {
+fn reported_assets_apply_from_the_next_trading_day() {
     check(
         &["2026-10-29 80000 HKD"],
         &[("2026-10-29 23:59:59", 1), ("2026-10-30 00:00:00", 3), ("2026-10-30 23:59:59", 3)],
     );
-    // Reported on a Friday: nothing changes on the weekend.
+    // For a report of Friday, nothing changes on the weekend.
     check(
         &["2026-10-30 80000 HKD"],
         &[
@@ -119,14 +119,14 @@ fn assets_count_from_midnight_of_the_next_trading_day() {
             ("2026-11-02 00:00:00", 3),
         ],
     );
-    // A report dated Saturday does not count on Monday, whose previous trading day is Friday. It
-    // takes effect on Tuesday.
+    // A report dated Saturday has no effect on Monday, whose previous trading day is Friday. The
+    // report takes effect on Tuesday.
     check(&["2026-10-31 80000 HKD"], &[("2026-11-02 23:59:59", 1), ("2026-11-03 00:00:00", 3)]);
 }
 
 #[test]
-fn holidays_postpone_a_level_to_the_next_trading_day() {
-    // Chinese New Year 2026: the 16th is a half day, and the next trading day is the 20th.
+fn after_holidays_a_level_changes_on_the_next_trading_day() {
+    // At Chinese New Year 2026, the 16th is a half day and the next trading day is the 20th.
     check(
         &["2026-02-16 80000 HKD", "orders 2026-02-16 161"],
         &[
@@ -136,28 +136,29 @@ fn holidays_postpone_a_level_to_the_next_trading_day() {
             ("2026-02-20 00:00:00", 4),
         ],
     );
-    // Easter and Ching Ming: closed from 2026-04-03 to 2026-04-07.
+    // The market is closed for Easter and Ching Ming from 2026-04-03 to 2026-04-07.
     check(&["2026-04-02 10000 HKD"], &[("2026-04-07 23:59:59", 1), ("2026-04-08 00:00:00", 2)]);
 }
 
 #[test]
-fn assets_at_the_end_of_the_previous_month_count_all_month() {
+fn month_end_assets_apply_throughout_the_next_month() {
     check(
         &["2026-10-30 400000 HKD", "2026-11-02 5000 HKD"],
         &[
             ("2026-11-02", 4),
             ("2026-11-03", 4),
             ("2026-11-30 23:59:59", 4),
-            // The last report in November is 5,000 on the 2nd.
+            // The last report in November is 5,000 HKD on the 2nd.
             ("2026-12-01 00:00:00", 1),
         ],
     );
-    // A total in the middle of a month applies only until the next report.
+    // Assets in the middle of a month apply only until the next report.
     check(
         &["2026-10-30 5000 HKD", "2026-11-10 400000 HKD", "2026-11-11 5000 HKD"],
         &[("2026-11-10", 1), ("2026-11-11", 4), ("2026-11-12", 1)],
     );
-    // The last trading day of the month applies, not its last day, Saturday the 31st.
+    // The assets on the last trading day of the month apply, not those on its last calendar day,
+    // Saturday the 31st.
     check(
         &["2026-10-30 5000 HKD", "2026-10-31 400000 HKD", "2026-11-02 5000 HKD"],
         &[("2026-11-02", 1), ("2026-11-03", 1)],
@@ -165,7 +166,7 @@ fn assets_at_the_end_of_the_previous_month_count_all_month() {
 }
 
 #[test]
-fn a_day_without_a_report_has_the_last_reported_total() {
+fn the_last_reported_assets_apply_until_the_next_report() {
     check(
         &["2026-03-02 80000 HKD"],
         &[("2026-03-02", 1), ("2026-03-03", 3), ("2026-11-15", 3), ("2027-06-01", 3)],
@@ -173,12 +174,13 @@ fn a_day_without_a_report_has_the_last_reported_total() {
 }
 
 #[test]
-fn levels_carry_over_at_the_end_of_a_year() {
+fn year_end_assets_and_orders_apply_in_january() {
     check(
         &["2025-12-31 80000 HKD", "2026-01-02 0 HKD"],
         &[
             ("2025-12-31 23:59:59", 1),
-            // New Year's Day is not a trading day, so the level of the old year stays.
+            // New Year's Day is not a trading day, so the level of the last trading day stays in
+            // force.
             ("2026-01-01", 1),
             ("2026-01-02 00:00:00", 3),
             ("2026-01-30", 3),
@@ -192,7 +194,7 @@ fn levels_carry_over_at_the_end_of_a_year() {
 }
 
 #[test]
-fn orders_of_two_months_are_not_added_up() {
+fn orders_from_two_months_are_not_added_up() {
     check(
         &["orders 2026-10-14 161", "orders 2026-11-05 160"],
         &[
@@ -229,7 +231,7 @@ fn a_repeated_order_id_is_counted_once() {
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 1);
     report(&fresh.access, "ann", "order 2026-11-03 B1", present(LATER));
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 4);
-    // A count replaces the count of that day, but not the orders reported by id.
+    // A count replaces the earlier count of that day, but not the orders reported by id.
     report(&fresh.access, "ann", "orders 2026-11-03 79", present(LATER));
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 1);
 }
@@ -239,7 +241,7 @@ fn amounts_without_a_reported_rate_use_the_built_in_rate() {
     check(&["2026-10-28 10256.4102 USD"], &[("2026-10-29", 2)]);
     check(&["2026-10-28 10256.4103 USD"], &[("2026-10-29", 3)]);
     check(&["2026-10-28 72727.28 CNH"], &[("2026-10-29", 3)]);
-    // A reported rate is valid from its day.
+    // A reported rate is valid from its day on.
     check(&["rate 2026-10-29 1 USD", "2026-10-28 10256.4103 USD"], &[("2026-10-29", 3)]);
     check(&["rate 2026-10-28 1 USD", "2026-10-28 10256.4103 USD"], &[("2026-10-29", 2)]);
     // CNH without a rate uses the CNY rate.
@@ -255,12 +257,13 @@ fn currencies_are_converted_exactly_at_the_daily_rate() {
     check(&with("2026-10-28 10256.4103 USD"), &[("2026-10-29", 3)]);
     check(&with("2026-10-29 10000 USD"), &[("2026-10-30", 3)]);
     check(&with("2026-10-29 9999.9999 USD"), &[("2026-10-30", 2)]);
-    // Currencies of a day are added up; 0.0001 below the threshold does not reach it.
+    // Amounts in several currencies on a day are added up. A total that is 0.0001 below the
+    // threshold does not reach the threshold.
     check(&[rates[0], rates[1], "2026-10-29 5000 USD", "2026-10-29 40000 HKD"], &[("2026-10-30", 3)]);
     check(&[rates[0], rates[1], "2026-10-29 5000 USD", "2026-10-29 39999.9999 HKD"], &[("2026-10-30", 2)]);
     check(&with("2026-10-28 10000000000000 XAU"), &[("2026-10-29", 3)]);
     check(&with("2026-10-28 7999999999999.9999 XAU"), &[("2026-10-29", 2)]);
-    // A later rate does not change an earlier day.
+    // A later rate does not change the value of assets on an earlier day.
     check(
         &[rates[0], "2026-10-28 10000 USD", "rate 2026-10-29 80 USD"],
         &[("2026-10-29", 2), ("2026-11-20", 2)],
@@ -268,7 +271,7 @@ fn currencies_are_converted_exactly_at_the_daily_rate() {
 }
 
 #[test]
-fn a_later_report_of_a_day_replaces_the_earlier_one() {
+fn a_later_report_replaces_an_earlier_report_for_the_same_day() {
     check(&["2026-10-29 80000 HKD", "2026-10-29 10000 HKD"], &[("2026-10-30", 2)]);
     check(&["rate 2026-10-01 8 USD", "2026-10-29 10000 USD", "rate 2026-10-01 7 USD"], &[("2026-10-30", 2)]);
 }
@@ -289,7 +292,7 @@ fn daylight_saving_time_does_not_affect_levels() {
 }
 
 #[test]
-fn weekdays_after_the_calendar_are_trading_days() {
+fn weekdays_after_the_end_of_the_calendar_are_trading_days() {
     // 2028-01-03 is a Monday after the end of the calendar.
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -324,7 +327,7 @@ fn reasons_and_the_outlook_are_shown_as_text() {
         tuesday.usage.standing.reason.to_string(),
         "1601 completed orders in 2026-11 are more than the 1600 of level 5"
     );
-    // Assets are still shown, although the level is reached by orders.
+    // The assets are still shown, although the level is earned by orders.
     assert_eq!(tuesday.usage.standing.grounds.assets.unwrap().total.plain(), "80000.00");
 }
 
@@ -338,7 +341,7 @@ fn an_amount_below_a_threshold_is_not_rounded_up_to_it() {
 }
 
 #[test]
-fn an_operator_can_override_level_and_quota() {
+fn an_operator_can_override_the_level_and_the_quota() {
     let fresh = fresh();
     let access = &fresh.access;
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -356,7 +359,7 @@ fn an_operator_can_override_level_and_quota() {
 }
 
 #[test]
-fn the_ladder_can_be_changed_and_stays_valid() {
+fn a_change_that_makes_the_ladder_invalid_is_refused() {
     let fresh = fresh();
     let access = &fresh.access;
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -395,7 +398,7 @@ fn concurrent_changes_leave_a_valid_ladder() {
     };
     for round in 0..20 {
         assert!(change(&one, 3, 600) && change(&one, 2, 400));
-        // Each change is valid, but not both together.
+        // Each of the changes is valid alone, but not both together.
         let start = std::sync::Barrier::new(2);
         let done = std::thread::scope(|scope| {
             let at_once = |access, number, quota| {
@@ -413,7 +416,7 @@ fn concurrent_changes_leave_a_valid_ladder() {
 }
 
 #[test]
-fn changes_of_different_terms_both_take_effect() {
+fn changes_to_different_terms_do_not_overwrite_each_other() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     // A caller with a stale copy of the account must not restore its old terms.
@@ -477,7 +480,7 @@ fn a_level_change_is_recorded_once_by_the_first_request() {
     let id = caller.account();
     history(access, &caller, "1.HK", "2026-10-30").unwrap();
     assert_eq!(level_rows(&fresh, id), []);
-    // Reported on Friday for Friday: it takes effect on Monday without further action.
+    // A report made on Friday for Friday takes effect on Monday without further action.
     report(access, "ann", "2026-10-30 80000 HKD", present("2026-10-30"));
     history(access, &caller, "1.HK", "2026-11-01 23:59:59").unwrap();
     assert_eq!(level_rows(&fresh, id), []);
@@ -539,19 +542,19 @@ fn usage_is_unchanged_when_the_level_falls() {
         history(access, &caller, "4.HK", "2026-11-12"),
         Err(Refusal::QuotaSpent { used: 3, limit: 1, .. })
     ));
-    // In December nothing is used, and no quota carries over.
+    // In December no quota is used, and no quota carries over from November.
     let december = access.usage(caller.account(), hk("2026-12-01 00:00:00")).unwrap().unwrap();
     assert_eq!((december.used, december.remaining()), (0, 1));
 }
 
 #[test]
-fn a_cached_level_is_not_queried_again() {
+fn a_level_is_served_from_the_cache() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
     report(access, "ann", "2026-10-29 80000 HKD", present(LATER));
     history(access, &caller, "1.HK", "2026-10-30").unwrap();
-    // Delete the report directly in the database: only the cache still has it.
+    // The report is deleted directly in the database, so that only the cache still contains it.
     let conn = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();
     conn.execute_batch("delete from asset").unwrap();
     assert_eq!(level(access, caller.account(), "2026-10-30"), 3);
@@ -603,7 +606,7 @@ fn a_preview_shows_the_cost_without_charging() {
     assert_eq!(preview.counted, [symbol("1.HK")]);
     assert_eq!((preview.usage.used, preview.usage.remaining()), (1, 2));
     assert_eq!(access.usage(caller.account(), hk("2026-11-02")).unwrap().unwrap().used, 1);
-    // Charges of November do not count in December.
+    // Securities charged in November are not counted in December.
     let december = access.preview(caller.account(), &symbols, hk("2026-12-01 00:00:00")).unwrap().unwrap();
     assert_eq!((december.new.len(), december.counted.len()), (3, 0));
 }

@@ -1,4 +1,4 @@
-//! Golden tables: assets and orders of a paper account, reports about the account, and the
+//! Golden tables of the assets and orders of a paper account, reports about the account, and the
 //! resulting levels.
 
 use access::{AccountId, LevelsFrom, Terms};
@@ -8,7 +8,7 @@ use store::{Accounts, Addition, PaperAssets, PaperTally};
 use crate::fixture::{NOW, fresh};
 use crate::levels::{LATER, hk, level, present, report};
 
-/// Starts a paper journal for the account; without one it has no paper assets.
+/// Starts a paper journal for the account. An account without a paper journal has no paper assets.
 fn begin(accounts: &Accounts, id: AccountId) -> u64 {
     let entries = [(NOW, "{}".to_owned())];
     let first = Addition {
@@ -68,7 +68,7 @@ fn check(actual: &[&str], paper: &[&str], expected: &[(&str, [u32; 3])]) {
 }
 
 #[test]
-fn paper_accounts_count_like_reports() {
+fn paper_accounts_determine_levels_like_reports() {
     check(
         &[],
         &["2026-10-29 80000 HKD"],
@@ -86,13 +86,14 @@ fn paper_accounts_count_like_reports() {
             ("2026-12-01", [1, 1, 1]),
         ],
     );
-    // The end of the previous month counts for the whole month, however low the assets fall.
+    // Assets at the end of the previous month apply for the whole month, however low the assets
+    // fall.
     check(
         &[],
         &["2026-10-30 400000 HKD", "2026-11-02 5000 HKD"],
         &[("2026-11-02", [4, 1, 4]), ("2026-11-30 23:59:59", [4, 1, 4]), ("2026-12-01 00:00:00", [1, 1, 1])],
     );
-    // Opened on a Saturday: Monday is the first trading day at whose end it has assets.
+    // A paper account opened on a Saturday first has assets at the end of a trading day on Monday.
     check(
         &[],
         &["2026-10-31 400000 HKD"],
@@ -104,13 +105,14 @@ fn paper_accounts_count_like_reports() {
 fn reports_take_precedence_over_the_paper_account() {
     check(&["2026-10-29 40000 HKD"], &["2026-10-29 400000 HKD"], &[("2026-10-30", [2, 2, 4])]);
     check(&["2026-10-29 400000 HKD"], &["2026-10-29 40000 HKD"], &[("2026-10-30", [4, 4, 2])]);
-    // Reports apply from the trading day after the first one; until then the paper account applies.
+    // Reports apply from the trading day after the first report. Until then the paper account
+    // applies.
     check(
         &["2026-10-29 10000 HKD"],
         &["2026-10-27 400000 HKD"],
         &[("2026-10-28", [4, 1, 4]), ("2026-10-29 23:59:59", [4, 1, 4]), ("2026-10-30 00:00:00", [2, 2, 4])],
     );
-    // A report of orders is a report, too, by count or by id, even of zero orders.
+    // Reported orders also count as a report, by count or by id, even if the count is zero.
     check(
         &["orders 2026-10-29 161"],
         &["2026-10-28 80000 HKD"],
@@ -118,27 +120,27 @@ fn reports_take_precedence_over_the_paper_account() {
     );
     check(&["orders 2026-10-29 0"], &["2026-10-28 80000 HKD"], &[("2026-10-30", [1, 1, 3])]);
     check(&["order 2026-10-29 one"], &["2026-10-28 80000 HKD"], &[("2026-10-30", [1, 1, 3])]);
-    // Assets and orders of both sources are not added up.
+    // Reported numbers and numbers of the paper account are not added up.
     check(&["2026-10-29 40000 HKD"], &["2026-10-29 40000 HKD"], &[("2026-10-30", [2, 2, 2])]);
     check(&["orders 2026-10-29 100"], &["orders 2026-10-28 61"], &[("2026-10-30", [1, 1, 1])]);
 }
 
 #[test]
-fn currencies_without_a_rate_count_as_zero() {
+fn amounts_without_an_exchange_rate_are_valued_at_zero() {
     let rate = "rate 2026-10-01 7.8 USD";
     check(&[rate], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [3, 1, 3])]);
     check(&[rate], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [2, 1, 2])]);
     check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 EUR"], &[("2026-10-30", [2, 1, 2])]);
-    // Uses the built-in rate.
+    // USD has a built-in rate, which is used without a reported rate.
     check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [3, 1, 3])]);
     check(&[], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [2, 1, 2])]);
-    // A debt in one currency is subtracted from assets in another.
+    // A negative amount in one currency is subtracted from the assets in another currency.
     check(&[rate], &["2026-10-29 90000 HKD", "2026-10-29 -2000 USD"], &[("2026-10-30", [2, 1, 2])]);
     check(&[rate], &["2026-10-29 -50000 HKD"], &[("2026-10-30", [1, 1, 1])]);
 }
 
 #[test]
-fn the_reason_of_a_level_names_the_paper_account() {
+fn a_level_reason_names_the_paper_account() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     tally(&fresh.access.database(), id, &["2026-10-29 80000 HKD", "orders 2026-10-30 161"]);
@@ -153,7 +155,7 @@ fn the_reason_of_a_level_names_the_paper_account() {
 }
 
 #[test]
-fn dropping_the_tallies_removes_paper_levels() {
+fn dropping_paper_tallies_resets_the_level() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     let accounts = fresh.access.database();
@@ -167,13 +169,13 @@ fn dropping_the_tallies_removes_paper_levels() {
 }
 
 #[test]
-fn tally_days_are_the_month_end_and_the_last_trading_day() {
+fn tally_days_include_the_month_end_and_the_last_trading_day() {
     let access = fresh().access;
     for (now, ends, orders_from) in [
         ("2026-11-03", "2026-10-30 2026-11-02", "2026-10-01"),
-        // Sunday is included for orders: Friday's US session ends on Saturday in Hong Kong.
+        // Sunday is included because of orders: Friday's US session ends on Saturday in Hong Kong.
         ("2026-11-02 00:00:00", "2026-10-30 2026-11-01", "2026-10-01"),
-        // On a Sunday, Friday's level is in force and Monday's comes next.
+        // On a Sunday, the level of Friday is in force, and the next level is that of Monday.
         ("2026-11-01", "2026-09-30 2026-10-29 2026-10-30 2026-10-31", "2026-09-01"),
         ("2026-10-30 23:59:59", "2026-09-30 2026-10-29", "2026-09-01"),
     ] {

@@ -1,4 +1,4 @@
-//! Password links, and concurrent changes by two operators.
+//! Tests of password links and of concurrent changes by two operators.
 
 use std::net::IpAddr;
 
@@ -44,7 +44,7 @@ fn a_link_sets_the_password_once() {
     let id = house.create("ann", Terms::default()).account_id;
     let token = link(&house, "ann");
     assert_eq!(house.access.password_link_until(id, NOW).unwrap(), Some(Timestamp(NOW.0 + 86_400)));
-    // Reading a link does not consume it.
+    // Looking up the account of a link does not consume the link.
     for _ in 0..2 {
         assert_eq!(house.access.linked_account(&token, NOW).unwrap().name, "ann");
     }
@@ -139,7 +139,7 @@ fn a_change_based_on_stale_terms_is_refused() {
 }
 
 #[test]
-fn the_last_operator_cannot_be_removed() {
+fn the_last_operator_cannot_be_revoked() {
     let house = fresh();
     let operator = |name: &str| {
         let new = NewAccount { role: Role::Operator, ..NewAccount::named(name, Terms::default()) };

@@ -1,4 +1,4 @@
-//! Signing in with a password: successes, uniform refusals and audit rows.
+//! Tests of signing in with a password: successes, uniform refusals and audit rows.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -99,7 +99,7 @@ fn every_refused_login_has_the_same_message() {
 }
 
 #[test]
-fn a_new_password_and_revocation_end_all_sessions() {
+fn setting_a_password_or_revoking_an_account_ends_all_sessions() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     let here = |cookie: &Secret| house.access.browser(cookie.expose(), NOW).unwrap().is_some();
@@ -134,7 +134,8 @@ fn guessing_is_delayed_without_locking_out_the_owner() {
     for _ in 0..5 {
         assert!(matches!(from(&house, 1, "ann", "guess"), Err(LoginRefused::Wrong)));
     }
-    // The right password must wait, too, and the answer does not reveal that it was right.
+    // An attempt with the right password must also wait, and the answer does not reveal that the
+    // password was right.
     let waits = from(&house, 1, "ann", PASSWORD);
     assert!(matches!(&waits, Err(LoginRefused::Wait(wait)) if *wait == Duration::from_secs(1)), "{waits:?}");
     for last in 2..18 {
@@ -279,7 +280,7 @@ fn a_session_authenticates_requests_until_it_ends() {
     let caller = house.access.identify_browser(third.expose(), NOW).unwrap();
     house.other().revoke(id, &Actor::Operator, "", NOW).unwrap();
     denied(third.expose(), NOW);
-    // A caller authenticated before is refused at the next request.
+    // A caller that was authenticated before the revocation is refused at the next request.
     assert!(house.access.allowance(&caller, START).unwrap().is_none());
 }
 

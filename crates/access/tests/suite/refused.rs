@@ -1,4 +1,4 @@
-//! Every refused login writes an audit row with the account, if known, and never with a secret.
+//! Every refused login is recorded in an audit row with the account, if known, and without secrets.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::fixture::{Fresh, MOMENT, NOW, START, fresh, identify};
 
 const FROM: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
-/// Returns account, actor and reason of every row, oldest first.
+/// Returns the account, actor and reason of every audit row for a refused login, oldest first.
 fn rows(fresh: &Fresh) -> Vec<(Option<i64>, String, String)> {
     let filter = AuditFilter { event: Some("login.refused"), limit: 1_000, ..AuditFilter::default() };
     let rows = fresh.access.audit(&filter).unwrap();
     rows.into_iter().rev().map(|row| (row.account.map(|id| id.0), row.actor, row.reason)).collect()
 }
 
-/// Does what the HTTP server does with a request that fails to authenticate.
+/// Sends a request that fails to authenticate, and records the refusal as the HTTP server does.
 fn send(fresh: &Fresh, headers: &[(&str, &str)], at: Moment) {
     let denial = identify(&fresh.access, headers, at.now).unwrap_err();
     let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
@@ -120,7 +120,7 @@ fn wrong_client_secrets_and_reused_grants_are_audited() {
 }
 
 #[test]
-fn sixty_rows_a_minute_are_written_and_more_are_counted() {
+fn refused_logins_beyond_sixty_a_minute_are_only_counted() {
     let fresh = fresh();
     for _ in 0..100 {
         send(&fresh, &[("authorization", "Bearer ap_nothing")], MOMENT);

@@ -30,7 +30,7 @@ fn renew(access: &Access, account: &Created, token: &str, now: Timestamp) -> Res
     access.renew(&request, Timestamp(now.0 + 3600), now)
 }
 
-/// Returns whether a token is valid, both in a signed request and as bearer.
+/// Returns whether a token is valid both in a signed request and as a bearer token.
 fn is_good(access: &Access, account: &Created, token: &str, now: Timestamp) -> bool {
     let signed = headers(account, token, now);
     let signed: Vec<_> = signed.iter().map(|(name, value)| (*name, value.as_str())).collect();

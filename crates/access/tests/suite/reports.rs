@@ -1,10 +1,10 @@
-//! Reports are accepted or rejected as a whole; errors name their line.
+//! Reports are accepted or rejected as a whole, and errors name the line.
 
 use access::{AccessError, Actor, AuditFilter, Table, Terms};
 
 use crate::fixture::{Fresh, PRESENT, fresh};
 
-/// Submits a report of assets, orders or rates, depending on its columns.
+/// Submits a report of assets, orders or exchange rates, depending on its columns.
 fn report(fresh: &Fresh, text: &str) -> Result<(usize, usize), AccessError> {
     let table = Table::csv(text.as_bytes())?;
     let header = text.lines().next().unwrap_or_default();
@@ -26,7 +26,7 @@ fn refused(fresh: &Fresh, text: &str) -> String {
 }
 
 #[test]
-fn accounts_and_days_are_accepted_in_either_format() {
+fn accounts_and_days_are_accepted_in_all_formats() {
     let fresh = fresh();
     let ann = fresh.create("ann", Terms::default()).account_id;
     let bob = fresh.create("Bob, Ltd", Terms::default()).account_id;
@@ -70,7 +70,7 @@ fn an_amount_without_a_rate_rejects_the_whole_report() {
 }
 
 #[test]
-fn built_in_rates_are_listed_after_reported_ones() {
+fn built_in_rates_are_listed_after_reported_rates() {
     let fresh = fresh();
     fresh.create("ann", Terms::default());
     assert_eq!(report(&fresh, "account,day,currency,amount\nann,2026-08-11,USD,5\n").unwrap(), (1, 1));

@@ -1,4 +1,4 @@
-//! One-time sign-in links: when they are accepted and when they are refused.
+//! One-time sign-in links: when a link is accepted and when it is refused.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -65,10 +65,10 @@ fn an_expired_forged_or_foreign_link_is_refused() {
     for forged in ["", "x", shorter, longer.as_str(), &text.to_lowercase(), &format!("{text}A")] {
         assert!(matches!(open(&house.access, forged), Err(LinkRefused::Unknown)), "{forged}");
     }
-    // The same store, opened by the next process.
+    // The same store is opened by another process, as after a restart.
     let restarted = open(&house.other(), text);
     assert!(matches!(restarted, Err(LinkRefused::OfAnotherServer)), "{restarted:?}");
-    // None of these attempts has consumed the link.
+    // None of the refused attempts has consumed the link.
     assert!(house.access.redeem_sign_in_link(text, HERE, after(SIGN_IN_LINK_LIFE_S - 1)).is_ok());
     let words = refusals(&house).iter().map(|(_, reason)| reason.clone()).collect::<Vec<_>>().join("\n");
     for words_of in [

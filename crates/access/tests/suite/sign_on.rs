@@ -26,7 +26,8 @@ fn a_password_signs_on_once_and_its_session_resumes() {
     assert_eq!(second.superseded, [first.connection.id()]);
     assert_eq!(second.slots.online, 1);
     assert_ne!(second.session.id.expose(), first.session.id.expose());
-    // Either session id resumes the same client and supersedes its last connection.
+    // Either session id resumes the connection of the same client and supersedes its last
+    // connection.
     let third = access.resume(first.session.id.expose(), None, later).unwrap();
     assert_eq!(third.superseded, [second.connection.id()]);
     drop((first, second));
@@ -36,7 +37,7 @@ fn a_password_signs_on_once_and_its_session_resumes() {
 }
 
 #[test]
-fn a_session_outlives_the_process_and_ends_after_a_day() {
+fn a_session_survives_a_restart_and_expires_after_a_day() {
     let fresh = fresh();
     let caller = fresh.caller("alice", Terms::default());
     let otp = fresh.access.issue_otp(&caller, START).unwrap();
@@ -50,7 +51,7 @@ fn a_session_outlives_the_process_and_ends_after_a_day() {
 }
 
 #[test]
-fn a_sign_on_refused_for_slots_keeps_the_password_valid() {
+fn a_sign_on_without_a_free_slot_does_not_consume_the_password() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", terms(1));
@@ -63,7 +64,7 @@ fn a_sign_on_refused_for_slots_keeps_the_password_valid() {
         taken.to_string(),
         "connections limitation is hit: 1 of 1 connections of this account are open: close one and try again"
     );
-    // Signing on again on an open connection needs no second slot.
+    // Signing on again on an open connection takes no second slot.
     let again = access.sign_on(second.expose(), Some(&open.connection), MOMENT).unwrap();
     assert_eq!(again.slots.online, 1);
     drop(open);
@@ -71,7 +72,7 @@ fn a_sign_on_refused_for_slots_keeps_the_password_valid() {
 }
 
 #[test]
-fn a_password_expires() {
+fn an_expired_one_time_password_is_refused() {
     let fresh = fresh();
     let caller = fresh.caller("alice", Terms::default());
     let otp = fresh.access.issue_otp(&caller, START).unwrap();

@@ -2,7 +2,7 @@ use market::{Candle, Date, Period, Span, Zone};
 
 use super::{Columns, Glyphs};
 
-/// A possible label of the time axis. Higher ranks are placed first.
+/// Candidate label for the time axis. Labels with a higher rank are placed first.
 #[derive(Debug)]
 struct LabelCandidate {
     column: usize,
@@ -51,8 +51,8 @@ fn wishes(shown: &[Candle], zone: &Zone, period: Period, columns: &Columns) -> V
     each.collect()
 }
 
-/// Returns a candle's rank and label. The rank is higher if the candle begins a larger unit of
-/// time.
+/// Returns the rank and text of a candle's label. The rank is higher if the candle begins a larger
+/// unit of time.
 fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8, String) {
     let month = |date: Date| (date.year(), date.month());
     let new_year = previous.is_some_and(|p| p.year() != date.year());
@@ -60,7 +60,7 @@ fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8,
     let year_month = format!("{:04}-{:02}", date.year(), date.month());
     match period {
         Period::Clock(_) => match previous {
-            // The leftmost label shows the date, because the times that follow do not.
+            // The leftmost label shows the date, because time labels do not contain it.
             None => (9, month_day(date)),
             Some(previous) if previous != date => (8, month_day(date)),
             _ => {
@@ -106,8 +106,8 @@ fn place(mut wishes: Vec<LabelCandidate>, width: usize) -> Vec<(LabelCandidate, 
         let start = wish.column.min(width.saturating_sub(wish.text.len()));
         let end = start + wish.text.len();
         let air = if wish.rank >= 6 { 2 } else { 6 };
-        // Rank 0 (an uneven time, or a day other than Monday) is used only if there is no other
-        // label.
+        // A label of rank 0 (a time that is not a multiple of five minutes, or a day other than
+        // Monday) is used only if no other label was placed.
         if wish.rank == 0 && !placed.is_empty() {
             continue;
         }

@@ -1,8 +1,8 @@
 //! Renders candlestick charts as terminal text. This module builds strings and does no output.
 //!
-//! Each candle is one column, with the newest at the right. A character cell is split into two
-//! halves, which doubles the vertical resolution. Start with [`draw`]; `scale.rs` places prices and
-//! price labels, `axis.rs` time labels, and `text.rs` measures character widths.
+//! Each candle is one column, with the newest candle at the right. A character cell is split into
+//! two halves, which doubles the vertical resolution. Start with [`draw`]. `scale.rs` maps prices
+//! to rows, `axis.rs` draws the time axis, and `text.rs` measures character widths.
 
 mod axis;
 mod scale;
@@ -33,13 +33,14 @@ pub(crate) enum Glyphs {
 
 pub(crate) const WIDTH_MIN: u16 = 20;
 pub(crate) const HEIGHT_MIN: u16 = 8;
-/// Minimum width at which the heading shows more than the title.
+/// Minimum width, in columns, at which the heading shows more than the title.
 const FACTS_WIDTH: usize = 40;
-/// Upper limit for each side of the chart. Bounds the memory that a mistyped size allocates.
+/// Maximum width and height of a chart, in columns and lines. Bounds the memory that a mistyped
+/// size allocates.
 const SIDE_MAX: u16 = 1000;
 
-/// Draws the chart as newline-terminated lines. If not all candles fit, the newest are drawn and
-/// the heading shows how many were omitted.
+/// Draws the chart as newline-terminated lines. If not all candles fit, only the newest candles are
+/// drawn and the heading shows how many candles were omitted.
 pub(crate) fn draw(
     title: &str,
     candles: &Candles,
@@ -72,7 +73,7 @@ pub(crate) fn draw(
     // at least four rows and half of the screen.
     footer.truncate(height.saturating_sub(7).min(height / 3));
     let has_volume = shown.iter().any(|candle| candle.volume > 0);
-    // Besides prices and volumes there are the heading, two lines of time axis and the footer.
+    // The heading takes one line and the time axis two.
     let free = height.saturating_sub(3 + footer.len());
     let volume_rows = if has_volume { (free / 6).clamp(1, 6) } else { 0 };
     let price_rows = free.saturating_sub(volume_rows).max(1);
@@ -87,14 +88,14 @@ pub(crate) fn draw(
     chart
 }
 
-/// Minimum width of the column for the price axis and an abbreviated volume.
+/// Minimum width of the price column in characters: room for the axis and an abbreviated volume.
 const GUTTER_MIN: usize = 8;
-// Candles get more than half of the narrowest chart.
+// The candles get more than half of the width even in the narrowest chart.
 const _: () = assert!(GUTTER_MIN * 2 < WIDTH_MIN as usize);
 
-/// Returns the width of the price column: the axis, a blank or a pointer, and the widest price. If
-/// candles would get less than a third of the width, only the axis is drawn; the newest price also
-/// appears below the chart.
+/// Returns the width of the price column: the axis, a blank or a pointer, and the widest price.
+/// Returns 1, for an axis without labels, if the candles would otherwise get less than a third of
+/// the width.
 fn gutter_width(candles: &Candles, width: usize, decimals: u32) -> usize {
     let visible = candles.len().saturating_sub(width);
     let highest = candles.high.iter().skip(visible).max().copied().unwrap_or(0);
@@ -163,7 +164,7 @@ enum Direction {
     Unchanged,
 }
 
-/// One candle. Positions are half rows, counted from the top.
+/// Drawn candle. Positions are in half rows, counted from the top.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     high: usize,

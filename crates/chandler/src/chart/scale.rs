@@ -16,7 +16,7 @@ impl Scale {
         let unit = 10i128.pow(DECIMALS_MAX - decimals.min(DECIMALS_MAX));
         let low = shown.iter().map(|c| i128::from(c.low.0)).min().unwrap_or(0);
         let high = shown.iter().map(|c| i128::from(c.high.0)).max().unwrap_or(0);
-        // Flat prices get a margin, so that their line is in the middle.
+        // Equal prices get a margin, so that they are drawn in the middle of the chart.
         let air = if high == low { (high / 100).max(unit) } else { 0 };
         Scale { low: low - air, high: high + air, halves: rows as i128 * 2, unit }
     }
@@ -27,7 +27,7 @@ impl Scale {
         usize::try_from(half.clamp(0, self.halves - 1)).unwrap_or(0)
     }
 
-    /// Returns round prices that are at least about two rows apart, each with its row.
+    /// Returns round prices for the axis with their rows, about two rows or more apart.
     pub(super) fn labels(&self, rows: usize) -> Vec<(usize, Price)> {
         let wanted = (rows / 2).max(1) as i128;
         let least = ((self.high - self.low) / wanted).max(self.unit);

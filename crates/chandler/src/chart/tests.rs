@@ -97,7 +97,7 @@ fn a_chart_shows_prices_volumes_and_times() {
 }
 
 #[test]
-fn an_ascii_chart_shows_the_same() {
+fn an_ascii_chart_shows_prices_volumes_and_times() {
     check_days(
         "9001.HK Lamplight Harbour",
         &days(40),
@@ -247,7 +247,7 @@ fn huge_prices_are_shown_with_every_digit() {
 }
 
 #[test]
-fn minutes_are_labelled_with_times_and_new_days_with_dates() {
+fn intraday_candles_are_labelled_with_times_and_new_days_with_dates() {
     let options = ChartOptions { width: 80, height: 14, ..PLAIN };
     check(
         &draw("1m", &minutes(70), &zone(), Period::MINUTE, 3, options),
@@ -397,7 +397,7 @@ fn abbreviated_volumes_are_rounded_down() {
 }
 
 #[test]
-fn each_period_labels_larger_units() {
+fn labels_prefer_the_start_of_a_larger_unit() {
     let labels = |period, step: i64| {
         let first = zone().midnight(date(2025, 10, 1)).0;
         let candles: Candles =

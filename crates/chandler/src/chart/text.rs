@@ -1,7 +1,7 @@
 use super::Glyphs;
 
-/// Returns the number of terminal columns of a character: two for East Asian characters, none for
-/// combining ones.
+/// Returns the width of a character in terminal columns: 2 for East Asian characters, 0 for
+/// combining characters, otherwise 1.
 fn char_width(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,

@@ -1,13 +1,13 @@
-//! Shared by `imports --undo` and `remove`: the confirmation, and the command line that imports the
-//! files again with the same options.
+//! Shared by `imports --undo` and `remove`: the confirmation prompt, and the command line that
+//! imports the files again with the same options.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use crate::context::{CommandContext, shell_word};
 use crate::failure::{Failure, usage};
 
-/// Options that take name-value pairs. The ledger writes one pair per option (`map time=when`); on
-/// the command line, pairs are joined into one flag.
+/// Options that take name-value pairs. The ledger repeats the option for each pair (`map
+/// time=when`); on the command line, all pairs are joined into one flag.
 const PAIRS: [&str; 2] = ["map", "scale"];
 const SWITCHES: [&str; 2] = ["estimate-turnover", "build-candles"];
 const NAMES: [&str; 11] = [
@@ -24,8 +24,8 @@ const NAMES: [&str; 11] = [
     "build-candles",
 ];
 
-/// Returns the command line. `flags` is `--again` if the ledger lists the files as imported;
-/// `options` is the option text from the ledger.
+/// Returns the command line that imports `files` again. `flags` is `--again` if the ledger lists
+/// the files as imported, otherwise empty; `options` is the option text from the ledger.
 pub(crate) fn command(flags: &str, options: &str, files: &[&str], context: &CommandContext) -> String {
     let mut words = vec!["import".to_owned()];
     words.extend((!flags.is_empty()).then(|| flags.to_owned()));
@@ -34,8 +34,8 @@ pub(crate) fn command(flags: &str, options: &str, files: &[&str], context: &Comm
     context.hint(&words.join(" "))
 }
 
-/// Converts option text from the ledger back to flags. Column names and patterns may contain
-/// spaces, so a word that does not start an option belongs to the preceding one.
+/// Converts option text from the ledger to command-line flags. Column names and patterns may
+/// contain spaces, so a word that does not start an option belongs to the preceding option.
 fn flags_of(options: &str) -> Vec<String> {
     let mut found: Vec<(&str, String)> = Vec::new();
     for word in options.split(' ') {
@@ -88,7 +88,7 @@ fn with_decimals(pair: String) -> String {
     }
 }
 
-/// Maximum length of an answer, in bytes.
+/// Maximum length of the user's answer, in bytes.
 const ANSWER_MAX: u64 = 100;
 
 /// Returns `Ok` if `yes` is set or the user confirms at the terminal, otherwise an error.

@@ -1,5 +1,5 @@
-//! `chandler audit`: who changed which account, how and why. Reads the store directly, so it works
-//! without a server.
+//! `chandler audit`: lists account changes with their actor and reason. Reads the store directly,
+//! so it works without a server.
 
 use std::collections::HashMap;
 use std::io::Write;

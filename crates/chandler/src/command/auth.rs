@@ -1,4 +1,4 @@
-//! `chandler auth status`: the signed-in account, the expiry of its token, and its rights.
+//! `chandler auth status`: shows the signed-in account, its rights, and when its token expires.
 
 use std::io::Write;
 
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Contents of the login files and the server's answers.
+/// Status for output: the token in use and the server's answers.
 struct Status {
     url: Url,
     token: Token,
@@ -60,14 +60,14 @@ enum Token {
         client_name: String,
         file: TokenFile,
     },
-    /// From an environment variable, which takes precedence over a login in all commands.
+    /// Token from an environment variable, which all commands prefer to a login.
     Environment {
         variable: String,
         token: Secret,
     },
 }
 
-/// The server's answers about the account. Parts that the server does not support are null.
+/// The server's answers about the account. Fields that the server does not support are null.
 struct Answers {
     account: Value,
     packages: Vec<String>,

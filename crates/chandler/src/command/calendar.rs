@@ -1,4 +1,5 @@
-//! `chandler calendar`: the trading calendars in use, their last dates, and the files to edit.
+//! `chandler calendar`: shows the trading calendars in use and their last dates, or writes the
+//! built-in ones to files for editing.
 
 use std::path::PathBuf;
 
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         let venue = context.history.venues().of(market);
         let (first, through) = (venue.calendar().first(), venue.calendar().valid_through());
         let latest = venue.latest_trading_day(now);
-        // Default floors, which a server or an account may override.
+        // These are the default floors, which a server or an account may override.
         let floors = Floors::published(market);
         let [day, minute] = [floors.day, floors.minute].map(|floor| floor.map(|date| date.to_string()));
         let left = venue.zone().date(now).until(through).map_or(0, |span| span.get_days());

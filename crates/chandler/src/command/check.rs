@@ -27,7 +27,8 @@ pub(crate) fn watched(
     venues: &Venues,
     progress: progress::Flags,
 ) -> Result<CheckReport, StoreError> {
-    // Used only for the progress bar: the check itself reports series that cannot be listed.
+    // The block count is used only for the progress bar. The check itself reports series that
+    // cannot be listed.
     let blocks =
         store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
     let bar = progress.count(blocks, "blocks");
@@ -61,10 +62,10 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 /// How the database's pages were verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pages {
-    /// SQLite files, whose pages this program has read.
+    /// This program has read and verified the pages of the SQLite files.
     Checked,
-    /// Pages of a database server, with or without checksums. `None` if the server does not report
-    /// it.
+    /// The pages belong to a database server. `has_checksums` is whether the server uses page
+    /// checksums, or `None` if the server does not report it.
     OfServer { has_checksums: Option<bool> },
 }
 
@@ -107,7 +108,7 @@ impl AccountsReport {
         matches!(self, AccountsReport::Absent | AccountsReport::Whole | AccountsReport::Outdated)
     }
 
-    /// Returns the problems, or `None` if nothing was checked.
+    /// Returns the problems found, or `None` if the accounts were not checked.
     fn problems(&self) -> Option<Vec<String>> {
         match self {
             AccountsReport::Absent | AccountsReport::Outdated => None,
@@ -117,7 +118,8 @@ impl AccountsReport {
         }
     }
 
-    /// Returns a note for a state without problems.
+    /// Returns a note about the accounts, or `None` if there are no accounts or their problems are
+    /// printed instead.
     fn note(&self) -> Option<&'static str> {
         match self {
             AccountsReport::Whole => Some("no damage found"),
@@ -127,8 +129,8 @@ impl AccountsReport {
     }
 }
 
-/// Checks a store's accounts. An error is part of the result, so it does not hide the result for
-/// the candles.
+/// Checks a store's accounts. Errors become part of the report, so that the result for the candles
+/// is still printed.
 fn accounts(place: &StoreUrl) -> AccountsReport {
     let found = Accounts::is_there(place).and_then(|is_there| match is_there {
         true => Accounts::look(place)?.check(Depth::Full).map(Some),
@@ -139,7 +141,7 @@ fn accounts(place: &StoreUrl) -> AccountsReport {
         Ok(Some(findings)) if findings.is_empty() => AccountsReport::Whole,
         Ok(Some(findings)) => AccountsReport::Damaged(findings.iter().map(ToString::to_string).collect()),
         Err(StoreError::Outdated { .. }) => AccountsReport::Outdated,
-        // A database that cannot be opened is reported as damaged.
+        // These errors are evidence of damage. After any other error the state is unknown.
         Err(
             error @ (StoreError::Damaged { .. }
             | StoreError::Emptied { .. }

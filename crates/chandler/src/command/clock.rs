@@ -1,4 +1,5 @@
-//! `chandler clock`: shows and moves a server's market clock. Requires the operator role.
+//! `chandler clock`: shows a server's market clock, or moves a fixed clock forward. Requires the
+//! operator role.
 
 use std::io::Write;
 
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, _: &CommandContext) -> Result<(), Failu
     Ok(out.flush()?)
 }
 
-/// Describes how the clock advances. Empty if the server does not report it.
+/// Describes how the server's clock advances. Empty if the server does not report it.
 fn pace(document: &Value) -> String {
     let speed = field(document, "speed").as_f64().unwrap_or(1.0);
     match text(document, "pace").as_str() {
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_move_is_an_instant_or_a_step() {
+    fn a_clock_move_is_parsed_from_an_instant_or_a_step() {
         for (text, seconds) in [("+15s", 15), ("+5m", 300), ("+1h", 3_600), ("+2d", 172_800)] {
             assert_eq!(Wish::parse(text).unwrap(), Wish::On(seconds));
         }

@@ -61,7 +61,7 @@ struct Setting {
     from: Origin,
 }
 
-/// Source of a value, in order of precedence.
+/// Source of a setting's value, in order of precedence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin {
     Flag(String),
@@ -189,7 +189,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Prints the effective settings as a configuration file, with the source of each in a comment.
+/// Prints the effective settings as a configuration file, with each setting's source in a comment.
 fn toml(settings: &[Setting]) -> Result<(), Failure> {
     let mut out = output::stdout();
     let mut table = "";

@@ -1,5 +1,5 @@
-//! `chandler connections`: lists the account's long connections to a server, or those of all
-//! accounts for an operator.
+//! `chandler connections`: lists or closes long connections to a server. An account sees only its
+//! own connections; an operator can list those of all accounts.
 
 use std::io::Write;
 

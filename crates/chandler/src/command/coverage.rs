@@ -108,7 +108,8 @@ fn one(
     let mut out = output::stdout();
     let mut columns = vec![Column::Left("date"), Column::Left("day"), Column::Left("daily")];
     columns.extend(["minutes", "expected", "extended"].map(Column::Right));
-    // The column is omitted in the common case that all intraday candles are one-minute candles.
+    // The "of" column (candle period) is omitted in the common case that all intraday candles are
+    // one-minute candles.
     let has_coarse = coverage.days.iter().any(|day| day.grain.is_own());
     columns.extend(has_coarse.then_some(Column::Left("of")));
     columns.push(Column::Left("missing"));
@@ -136,8 +137,8 @@ fn one(
 }
 
 fn all(arguments: &Arguments, context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
-    // Only series with a visible candle in regular hours are listed: candles outside regular hours
-    // do not count towards coverage.
+    // Only series with a visible candle in regular hours are listed, because candles outside
+    // regular hours do not count towards coverage.
     let mut series = reader.snapshot()?.all_series()?;
     series.retain(|info| {
         let venue = context.history.venue(&info.series.symbol);
@@ -194,10 +195,11 @@ fn all(arguments: &Arguments, context: &CommandContext, reader: &mut Reader) -> 
     Ok(())
 }
 
-/// Missing minutes by reason.
+/// Totals for one security: missing daily candles, and expected, stored and missing one-minute
+/// candles.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
-    /// Trading days since the last candle.
+    /// Number of trading days since the last candle.
     days_after: usize,
     daily_missing: usize,
     expected: u64,
@@ -330,7 +332,7 @@ fn day_json(day: &DayCoverage, zone: &Zone) -> Value {
     })
 }
 
-/// Maximum number of missing days named per line.
+/// Maximum number of missing dates named per line.
 const NAMED: usize = 5;
 
 /// A security's trades compared with the trading calendar.
@@ -369,8 +371,8 @@ fn list_trades(
     Ok(out.flush()?)
 }
 
-/// Compares a security's trades with the calendar. `None` if it has no trades in the range, or none
-/// that are visible yet.
+/// Compares a security's trades with the trading calendar. `None` if the security has no visible
+/// trades in the range.
 fn trades_of(
     symbol: Symbol,
     (start, end): (Option<Date>, Option<Date>),
@@ -387,7 +389,7 @@ fn trades_of(
     let expected = calendar.days(start.unwrap_or(first).max(first), last).map(|(day, _)| day);
     let missing =
         expected.filter(|day| days.binary_search_by_key(day, |stored| stored.day).is_err()).collect();
-    // The number of trades on a day that has not ended is unknown.
+    // Days that have not ended are not counted, because their final number of trades is unknown.
     let trades = days.iter().filter(|day| day.last <= as_of.now()).map(|day| day.rows).sum();
     Ok(Some(TradeCoverage { symbol, first, last, trades, days: days.len(), missing }))
 }

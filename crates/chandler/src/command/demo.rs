@@ -1,5 +1,5 @@
-//! `chandler demo`: generates a small invented market on first run, imports it like any other
-//! files, and shows it.
+//! `chandler demo`: generates the files of a small fictional market on the first run, imports them
+//! like any other files, and shows the result.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -123,7 +123,7 @@ fn is_faulty(report: &Report) -> bool {
     report.path.ends_with(demo::FAULTY_NAME)
 }
 
-/// Writes the market as the files that a user would have: tables of securities and corporate
+/// Writes the market's data as files like those of a real user: tables of securities and corporate
 /// actions, two Parquet files per security, a table of trades, and a file with deliberate errors.
 fn write_files(
     context: &CommandContext,
@@ -246,8 +246,8 @@ fn show(context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
     let terminal = Terminal::of_stdout();
     let mut out = output::stdout();
     let hour = Minutes::new(60).map_or(Period::DAY, Period::Clock);
-    // Adjusted daily candles of a security with splits and dividends, then hourly candles of
-    // another one, including pre- and post-market.
+    // The first export has adjusted daily candles of a security with splits and dividends. The
+    // second has hourly candles of another security, including pre-market and post-market candles.
     let [first, second] = [("9001.HK", Period::DAY), ("CNDL.US", hour)];
     for (code, period) in [first, second] {
         let symbol = symbol(code)?;
@@ -287,12 +287,12 @@ fn show(context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Folder for the generated files. Only stores filled by the demo have one.
+/// Folder for the generated files. Its existence marks a store as filled by the demo.
 const FILES: &str = "demo";
-/// Default directories of the demo: on the command line, and in the Makefile.
+/// Default directory of the demo on the command line. The Makefile uses `OF_MAKE`.
 pub(crate) const DEFAULT: &str = "chandler-demo";
 const OF_MAKE: &str = "demo";
-/// Folder for the old databases.
+/// Folder for the databases of a replaced demo store.
 const OLDER: &str = "older-store";
 
 /// Replaces a demo store whose schema is too old to migrate. Nothing is deleted: the old databases
@@ -329,7 +329,8 @@ fn is_too_old(place: &StoreUrl) -> bool {
         || matches!(Accounts::look(place), Err(StoreError::TooOld { .. }))
 }
 
-/// Returns the database files with their WAL files, and the files that belong to the accounts.
+/// Returns the paths of the databases, their WAL files, the key file and the demo account's
+/// credentials.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let databases = [Part::Candles, Part::Accounts].map(Part::file_name);
     let with_logs = databases.iter().flat_map(|name| ["", "-wal", "-shm"].map(|log| format!("{name}{log}")));

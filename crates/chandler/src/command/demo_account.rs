@@ -1,6 +1,6 @@
-//! The contents of the demo account for `chandler demo --serve`: a paper account with cash, positions
-//! and a grid, watchlists and topics. Orders are submitted at past instants, in order, so that every
-//! account page has content.
+//! Contents of the demo account for `chandler demo --serve`: a paper account with cash, positions
+//! and a grid, watchlists, and topics. Orders are submitted at past instants in ascending order, so
+//! that every account page has content.
 
 use access::{Access, Account, AccountId, PricedSecurity, WatchlistName};
 use anyhow::anyhow;
@@ -21,15 +21,15 @@ use crate::local::Books;
 
 /// A market order submitted in the past.
 struct PastOrder {
-    /// Trading days before the last one in the demo's market data.
+    /// Number of trading days before the last day of the demo's market data.
     days: u32,
     symbol: &'static str,
     side: Side,
     quantity: i64,
 }
 
-/// Past orders, oldest first. Each is on a different day, so their instants ascend regardless of
-/// market hours.
+/// Past orders, oldest first. Each order is on a different day, so the instants ascend regardless
+/// of market hours.
 const PAST_ORDERS: [PastOrder; 6] = [
     PastOrder { days: 44, symbol: "9001.HK", side: Side::Buy, quantity: 2_000 },
     PastOrder { days: 37, symbol: "CNDL.US", side: Side::Buy, quantity: 120 },
@@ -38,25 +38,26 @@ const PAST_ORDERS: [PastOrder; 6] = [
     PastOrder { days: 16, symbol: "9002.HK", side: Side::Buy, quantity: 10_000 },
     PastOrder { days: 9, symbol: "9001.HK", side: Side::Sell, quantity: 1_000 },
 ];
-/// A grid on one of the positions, started after the past orders and before the resting one.
+/// Grid on one of the positions, started after the past orders and before the resting order.
 /// `quantity` is the quantity per step.
 const GRID: PastOrder = PastOrder { days: 6, symbol: "9003.HK", side: Side::Buy, quantity: 100 };
-/// Size of the grid's steps in percent, and distance of its bounds from the previous close in
-/// percent.
+/// Size of a grid step, in percent. `GRID_REACH` is the distance between the previous close and
+/// each price bound, in percent.
 const GRID_STEP: &str = "4";
 const GRID_REACH: i64 = 20;
-/// Minimum and maximum position, in steps.
+/// Minimum and maximum position of the grid, in multiples of the quantity per step.
 const GRID_POSITION: (i64, i64) = (1, 5);
-/// A good-til-cancelled order below the market price, submitted a few days ago.
+/// Good-til-cancelled order below the market price, submitted a few days ago.
 const RESTING: PastOrder = PastOrder { days: 3, symbol: "CNDL.US", side: Side::Buy, quantity: 50 };
-/// Distance below the previous close, in percent.
+/// Distance of the resting order's limit below the previous close, in percent.
 const RESTING_BELOW: i64 = 10;
-/// Local time at which past orders are submitted, when every market is open: minutes after midnight
-/// plus seconds.
+/// Local time of day at which past orders are submitted, in minutes after midnight plus seconds.
+/// Every market is open at that time.
 const SUBMITTED_MINUTE: i32 = 10 * 60 + 5;
 const SUBMITTED_SECONDS: i64 = 15;
 
-/// Creates the trading history of an account that has not begun. Other accounts are not changed.
+/// Creates the trading history of a demo account whose paper account has no entries yet. Does
+/// nothing for other accounts.
 pub(crate) fn prepare_paper(
     context: &CommandContext,
     access: &Access,
@@ -85,8 +86,8 @@ pub(crate) fn prepare_paper(
     submit(context, &mut books, &account, (&RESTING, terms, &mut reader))
 }
 
-/// Submits an order at its instant. Orders that are rejected, because their security was not traded
-/// yet, are skipped.
+/// Submits an order at its instant. Does nothing if the security has no candles, and ignores a
+/// rejection.
 fn submit(
     context: &CommandContext,
     books: &mut Books,
@@ -100,7 +101,7 @@ fn submit(
     Ok(())
 }
 
-/// Starts the grid if its security was already traded at that time.
+/// Starts the grid. Does nothing if the grid's security has no candles at that time.
 fn begin_grid(
     context: &CommandContext,
     books: &mut Books,
@@ -117,7 +118,7 @@ fn begin_grid(
         submitted_base_price: Some(close),
         lower_limit_price: Some(part_of(close, 100 - GRID_REACH)),
         upper_limit_price: Some(part_of(close, 100 + GRID_REACH)),
-        // The step size is in percent.
+        // 2 selects step sizes in percent.
         trigger_price_type: Some(2),
         trigger_percent_up: Some(step),
         trigger_percent_down: Some(step),
@@ -141,8 +142,8 @@ fn part_of(price: Price, hundredths: i64) -> Price {
     Price(price.0 * hundredths / 100 / cent * cent)
 }
 
-/// Returns the instant of a past order. Days are counted from the last day of the demo data,
-/// because the data may be old.
+/// Returns the instant at which a past order is submitted, or `None` if the security has no
+/// candles. Days are counted from the last day of the demo data, because the data may be old.
 fn instant(
     context: &CommandContext,
     reader: &mut Reader,
@@ -157,13 +158,14 @@ fn instant(
     Ok(day.map(|day| Timestamp(day.at(SUBMITTED_MINUTE).0 + SUBMITTED_SECONDS)))
 }
 
-/// Returns the trading day that is `days` trading days before `date`.
+/// Returns the date that is `days` trading days before `date`, or `None` if it is outside the
+/// calendar.
 fn day_before(venue: &Venue, date: Date, days: u32) -> Option<Date> {
     let before = |date: Date| date.yesterday().ok().and_then(|date| venue.calendar().on_or_before(date));
     (0..days).try_fold(date, |date, _| before(date))
 }
 
-/// Returns the close of the day before an order.
+/// Returns the close of the trading day before an order, or `None` if there is no candle.
 fn close_before(
     context: &CommandContext,
     reader: &mut Reader,
@@ -183,13 +185,13 @@ fn close_before(
     Ok(answer.candles.iter().next().map(|candle| candle.close))
 }
 
-/// Watchlist groups with their securities.
+/// Names of the watchlist groups with their securities.
 const GROUPS: [(&str, &[&str]); 2] = [
     ("Candles", &["CNDL.US", "WICK.US", "WAX.US", ".CHDL.US"]),
     ("烛", &["9001.HK", "609001.SH", "309001.SZ"]),
 ];
 
-/// A topic with its age in hours.
+/// Topic with its age in hours.
 struct PastTopic {
     hours: i64,
     title: &'static str,
@@ -228,7 +230,7 @@ const TOPICS: [PastTopic; 3] = [
     },
 ];
 
-/// Creates watchlists and topics for an account that has none. Existing ones are not changed.
+/// Creates watchlists for an account without watchlists, and topics for an account without topics.
 pub(crate) fn prepare_desk(
     context: &CommandContext,
     access: &Access,
@@ -260,7 +262,7 @@ fn follow(context: &CommandContext, access: &Access, account: AccountId) -> Resu
     Ok(())
 }
 
-/// Creates the topics. Like all user content, they are dated by the machine's clock.
+/// Creates the topics. Topics are dated by the machine's clock, like all user content.
 fn write_topics(community: &Community, account: AccountId) -> Result<(), Failure> {
     let now = Clock::Machine.now();
     for PastTopic { hours, title, body, replies } in TOPICS {

@@ -1,4 +1,4 @@
-//! `chandler demo --serve`: serves the demo market, with an account to sign in with.
+//! `chandler demo --serve`: serves the demo market with a demo account.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -19,15 +19,16 @@ use crate::local::open_accounts;
 use crate::sdk::{self, Credentials, Url};
 use crate::{log, output, progress};
 
-/// File with the demo account's credentials, readable only by its owner. Credentials of other
+/// File with the demo account's credentials, readable only by its owner. The credentials of other
 /// accounts are never stored in a file.
 pub(super) const FILE: &str = "demo-account.json";
 const FILE_MAX: u64 = 4 << 10;
-/// Number of account names to try: a name whose credentials are lost cannot be reused.
+/// Maximum number of account names to try. The name of an account whose credentials are lost cannot
+/// be reused.
 const NAMES_MAX: u32 = 100;
 
 pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::Flags) -> Result<(), Failure> {
-    // Parsed before anything is created, so a mistyped address is reported first.
+    // The addresses are parsed before anything is created, so a mistyped address is reported first.
     let asked_for = ports.read()?;
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
     let access = open_accounts(context)?;
@@ -75,8 +76,8 @@ quotes = QuoteContext(Config.from_apikey_env())
 print(*quotes.history_candlesticks_by_offset(\"CNDL.US\", Period.Day, AdjustType.ForwardAdjust, False, 5), sep=\"\\n\")
 ";
 
-/// Returns the demo account with its credentials, and creates it if necessary. The account is an
-/// operator, so that every page is accessible.
+/// Returns the demo account with its credentials. Creates the account if necessary. The account has
+/// the operator role, so that every page is accessible.
 fn demo_account(access: &Access, directory: &Path) -> Result<(AccountId, Credentials), Failure> {
     let path = directory.join(FILE);
     if let Some(credentials) = read(&path)?
@@ -104,13 +105,14 @@ fn terms() -> Terms {
     Terms { quota: Some(QUOTA_MAX), rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
-/// Returns whether an account has the name, role and terms of a demo account. An account with the
-/// demo's name but other terms is not one.
+/// Returns whether an account has the name, role and terms of a demo account. A demo account's name
+/// is not sufficient, because a user may have created an account with that name.
 fn is_of_demo(account: &Account) -> bool {
     account.role == Role::Operator && account.terms == terms() && names().any(|name| name == account.name)
 }
 
-/// Returns the account that the credentials belong to, if it is an operator and not revoked.
+/// Returns the account that the credentials belong to. `None` if the account is revoked or not an
+/// operator.
 fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>, Failure> {
     let is_valid = |account: &&Account| account.revoked_at.is_none() && account.role == Role::Operator;
     for account in access.list()?.iter().filter(is_valid) {
@@ -121,13 +123,12 @@ fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>
     Ok(None)
 }
 
-/// Reads the credentials of a store's demo account. `None` if it has none.
+/// Reads the credentials of the demo account in a store directory. `None` if there are none.
 pub(crate) fn stored_credentials(directory: &Path) -> Result<Option<Credentials>, Failure> {
     read(&directory.join(FILE))
 }
 
-/// Reads the stored credentials. `None` if the file is missing or cannot be parsed; in that case it
-/// is written again.
+/// Reads the stored credentials. `None` if the file is missing or cannot be parsed.
 fn read(path: &Path) -> Result<Option<Credentials>, Failure> {
     let file = match std::fs::File::open(path) {
         Ok(file) => file,

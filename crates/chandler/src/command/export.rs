@@ -90,14 +90,15 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         None => write(&mut output::stdout()).map(drop),
         Some(path) => {
             let rows = output::file(path, write)?;
-            // A pipe or a device gets only the candles, because it may be this process's stdout.
+            // Only a regular file gets a note about the result. A pipe or a device may be this
+            // process's stdout, which must contain only the exported rows.
             if path.is_file() { arguments.note(rows, symbols.len(), path) } else { Ok(()) }
         }
     }
 }
 
 impl Arguments {
-    /// Returns the noun for the exported rows.
+    /// Returns the noun for the exported rows in messages.
     fn rows(&self) -> &'static str {
         if self.trades { "trades" } else { "candles" }
     }
@@ -143,8 +144,8 @@ fn symbols(arguments: &Arguments, context: &CommandContext, store: &Store) -> Re
         .into_iter()
         .filter(|info| {
             let (venue, as_of) = (context.history.venue(&info.series.symbol), context.as_of());
-            // The first candle of a security may still be forming. Option candles exist only to
-            // fill orders.
+            // Securities whose first candle is still forming have nothing to export. Option candles
+            // are omitted, because they exist only to fill orders.
             history::makes(venue, arguments.period, info, as_of)
                 && !info.series.symbol.is_us_option()
                 && as_of.shows(venue, info)
@@ -195,11 +196,11 @@ fn write(
             period: arguments.period,
             adjust: arguments.adjust.into(),
             sessions: arguments.session.into(),
-            // The command line exports all stored data, without floors.
+            // The command exports all stored data, without floors.
             floors: Floors::NONE,
             select: Select::Dates { start, end },
         };
-        // Always oldest first, unlike the paging order of the API.
+        // Rows are exported oldest first, unlike the paging order of the API.
         let from = start.map_or(Timestamp(i64::MIN), |date| zone.midnight(date));
         let until =
             end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));
@@ -207,7 +208,7 @@ fn write(
         for page in context.history.pages(&mut reader, &query, plan, as_of) {
             let page = match page {
                 Ok(page) => page,
-                // A security whose candles are all in the future has no rows.
+                // A security whose candles are all after the current time has no rows.
                 Err(HistoryError::NoCandles(_)) => break,
                 Err(error) => return Err(error.into()),
             };
@@ -223,7 +224,7 @@ fn write(
     Ok(rows)
 }
 
-/// Candles per read: large enough that each block is read about once.
+/// Candles per read. Large enough that each block is read only about once.
 const PAGE: usize = 32_768;
 
 /// Returns the securities that have trades.

@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(())
 }
 
-/// Returns the local store's ledger in the form that a server returns.
+/// Returns the local store's import ledger in the format of the server's response.
 fn here(count: usize, context: &CommandContext) -> Result<Vec<Value>, Failure> {
     let store = context.open(Access::Read)?;
     let mut reader = store.reader()?;
@@ -73,13 +73,13 @@ fn here(count: usize, context: &CommandContext) -> Result<Vec<Value>, Failure> {
     Ok(records.iter().rev().take(count).map(server::import_document).collect())
 }
 
-/// Maximum number of series listed.
+/// Maximum number of series listed by an undo.
 const SERIES_SHOWN: usize = 20;
 
 fn undo_import(id: i64, yes: bool, format: Format, context: &CommandContext) -> Result<(), Failure> {
     let store = context.open_existing()?;
     let mut reader = store.reader()?;
-    // The snapshot must not stay open during the prompt.
+    // The block closes the snapshot, which must not stay open while the user is prompted.
     let planned = {
         let snapshot = reader.snapshot()?;
         plan_undo(&snapshot, ImportId(id))?
@@ -146,7 +146,8 @@ fn show_undo(planned: &Undo, context: &CommandContext) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Returns the command that repeats the import, if its file is unchanged.
+/// Returns the command that repeats the import, or `None` if the import's file has changed or is
+/// missing.
 fn command(planned: &Undo, context: &CommandContext) -> Option<String> {
     let import = &planned.import;
     let is_same = source_file(import) == SourceFile::Same;

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         actions.retain(|action| action.ex_date <= venue.zone().date(now));
     }
     let trades = TradesKnown::of(&snapshot.trade_days(&symbol)?, as_of);
-    // The end and row count of a file that extends beyond the current time are hidden.
+    // The end and row count of a source file that extends beyond the current time are hidden.
     let ended = |source: &ImportSource| source.last < horizon(source);
     if arguments.format == Format::Json {
         let source = |source: &ImportSource| {
@@ -129,7 +129,7 @@ fn trade_sources(snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Resul
 /// Trades of a security that are visible at the current time.
 struct TradesKnown {
     days: usize,
-    /// Trades on days that have ended.
+    /// Number of trades on days that have ended.
     rows: u64,
     bytes: u64,
     first: Date,
@@ -167,7 +167,8 @@ impl TradesKnown {
     }
 }
 
-/// Returns the series, each limited to the part that is visible at the current time.
+/// Returns the visible series. Each series is limited to the part that is visible at the current
+/// time.
 fn known(
     snapshot: &Snapshot<'_>,
     all: Vec<SeriesInfo>,

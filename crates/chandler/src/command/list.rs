@@ -142,8 +142,8 @@ impl Arguments {
         let mut requested = form_urlencoded::Serializer::new(String::new());
         requested.extend_pairs(&parameters).append_pair("limit", "1");
         let address = format!("{PATH}?{}", requested.finish());
-        // Each request makes the server compare a few more securities with the calendar. The order
-        // is final only when all have been compared.
+        // Each request lets the server compare a few more securities with the calendar. The order
+        // is final only when all securities have been compared.
         let mut uncounted = u64::MAX;
         let (total, store_is_empty) = loop {
             let data = session.get(&address).map_err(|error| session.to_failure(error))?;

@@ -1,4 +1,5 @@
-//! A server for the local user, on the default ports or on free ones if those are in use.
+//! Runs a server for the local user, on the default ports or on free ports if the default ports are
+//! in use.
 
 use std::net::SocketAddr;
 
@@ -33,8 +34,8 @@ impl Ports {
     }
 }
 
-/// Listens on the requested addresses. Without them, it uses the configured addresses, or free
-/// ports if those are in use.
+/// Starts the server on the requested addresses. Addresses that were not requested are taken from
+/// `settings`, or replaced by free ports if they are in use.
 pub(crate) fn start(
     context: &CommandContext,
     settings: Settings,

@@ -1,5 +1,5 @@
-//! `chandler login`: the OAuth device flow. The user approves in a browser, and the token is stored
-//! in the location that the public SDKs read.
+//! `chandler login`: runs the OAuth device flow. The user approves the request in a browser, and
+//! the token is stored in the location that the public SDKs read.
 
 use std::io::Write;
 
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     logins.current = Some(url.as_str().to_owned());
     home.save_logins(&logins)?;
     if let Some(former) = former {
-        // The previous token is no longer used. If revoking it fails, it expires eventually.
+        // The previous token is no longer used. If it cannot be revoked, it eventually expires.
         provider.revoke(&former, &registration.client_id).ok();
     }
     let session = Session::new(url.clone(), Box::new(network), token.access_token.clone());
@@ -88,7 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    /// Requests a user code, for the existing client registration or a new one.
+    /// Requests a user code for the server's existing client registration, or registers a new
+    /// client. Returns the registration and the device code.
     fn begin(
         &self,
         provider: Provider<'_>,
@@ -111,13 +112,14 @@ impl Arguments {
                 // only an unused registration on the server.
                 provider.unregister(known).ok();
             }
-            // The client's tokens are no longer valid. Programs with a built-in client ID receive
-            // the next token under that ID.
+            // The old client's tokens are no longer valid. Programs with a built-in client ID
+            // receive the next token under their ID.
             home.remove_tokens(known)?;
             also.clone_from(&known.also);
         }
         let registration = Registration { also, ..provider.register(name.unwrap_or(&default_name()))? };
-        // Saved even if the user does not approve, so that the next attempt uses the same client.
+        // The registration is saved even if the user does not approve, so that the next attempt
+        // uses the same client.
         logins.servers.insert(server.to_owned(), registration.clone());
         home.save_logins(logins)?;
         match provider.begin(&registration.client_id, now)? {
@@ -175,7 +177,7 @@ fn account_name(session: &Session) -> Option<String> {
     field(&data, "account").as_str().map(output::printable)
 }
 
-/// Returns the login as JSON, without the token.
+/// Returns the result of the login as JSON, without the token.
 fn signed_in_json(
     home: &UserFiles,
     url: &Url,

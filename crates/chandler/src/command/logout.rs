@@ -1,5 +1,5 @@
-//! `chandler logout`: revokes the token, and removes the registration and the token files. The
-//! files are removed even if the server is unreachable.
+//! `chandler logout`: revokes the token, and removes the client registration and the token files.
+//! The files are removed even if the server is unreachable.
 
 use std::io::Write;
 

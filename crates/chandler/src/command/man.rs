@@ -1,4 +1,4 @@
-//! `chandler man` and `chandler completions`: manual pages and shell completions, generated from the
+//! `chandler man` and `chandler completions`: generate manual pages and shell completions from the
 //! command tree.
 
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, command: Command) -> Result<(), Failure> {
-    // The help subcommand duplicates the whole command tree and needs no page.
+    // The `help` subcommand duplicates the whole command tree and needs no manual page.
     let mut command = command.disable_help_subcommand(true);
     command.build();
     if let Some(directory) = &arguments.dir {
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, command: Command) -> Result<(), Failure
     Ok(out.flush()?)
 }
 
-/// Finds a command by its path.
+/// Finds a command by its path of subcommand names. Returns an error if there is no such command.
 fn named<'a>(command: &'a Command, path: &[String]) -> Result<&'a Command, Failure> {
     let mut found = command;
     for name in path {
@@ -78,7 +78,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     Ok((man.get_filename(), page))
 }
 
-/// Environment variables that have no flag.
+/// Environment variables that have no corresponding flag.
 const OF_COLOURS: [(&str, &str); 3] = [
     ("NO_COLOR", "Disables colours, unless it is empty."),
     ("CLICOLOR_FORCE", "Enables colours even in a pipe, unless it is empty or 0."),
@@ -99,8 +99,8 @@ fn environment(command: &Command) -> Roff {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         entry(&variable.to_string_lossy(), format!("{help}. The flag --{long} takes precedence."));
     }
-    // Commands with this flag send a token, except `login` and `logout`, which create and revoke
-    // it.
+    // Commands with this flag send a token. The exceptions are `login`, which creates the token,
+    // and `logout`, which revokes it.
     let asks = arguments.iter().any(|argument| argument.get_long() == Some("insecure-http"));
     if asks && !["login", "logout"].contains(&command.get_name()) {
         entry(OF_SERVERS.0, OF_SERVERS.1.to_owned());
@@ -126,7 +126,8 @@ pub(crate) struct Completions {
 }
 
 pub(crate) fn completions(arguments: &Completions, mut command: clap::Command) -> Result<(), Failure> {
-    // Written to memory first, because the generator panics if a write fails, as on a closed pipe.
+    // The script is written to memory first, because the generator panics if a write fails, for
+    // example on a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "chandler", &mut script);
     let mut out = output::stdout();

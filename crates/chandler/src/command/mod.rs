@@ -1,4 +1,5 @@
-//! One file per command or group of related commands, with its arguments and its implementation.
+//! The commands. Each file has the arguments and the implementation of one command or of a group of
+//! related commands.
 
 pub(crate) mod account;
 mod again;

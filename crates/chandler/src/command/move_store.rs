@@ -106,7 +106,7 @@ fn copy(moving: &Move<'_>, watched: &Interruptible, flags: Flags) -> Result<Copi
     let mut shown: Option<(MoveStage, Bar)> = None;
     moving.run(&mut |progress: MoveProgress<'_>| -> ControlFlow<()> {
         if shown.as_ref().is_none_or(|(stage, _)| *stage != progress.stage) {
-            // Remove the old bar first, or the two would be drawn over each other.
+            // The old bar is removed first, or both bars would be drawn on the same line.
             shown = None;
             shown = Some((progress.stage, flags.count(progress.rows_total, "rows")));
         }
@@ -122,7 +122,7 @@ fn copy(moving: &Move<'_>, watched: &Interruptible, flags: Flags) -> Result<Copi
     })
 }
 
-/// Key files of the source and the destination.
+/// Key files of the source and the destination store.
 struct Keys {
     /// `None` if there is no key to copy.
     files: Option<(PathBuf, PathBuf)>,
@@ -135,7 +135,7 @@ impl Keys {
         }
         let file = |place: &StoreUrl| key_file(place, context.key_file_of(place).as_deref());
         let (key, target) = (file(from)?, file(to)?);
-        // The key is created when accounts are first opened, so it may not exist yet.
+        // The key file may not exist yet, because it is created when the accounts are first opened.
         if Accounts::look(from)?.is_empty()? && !key.exists() {
             return Ok(Keys { files: None });
         }

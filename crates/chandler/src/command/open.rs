@@ -1,5 +1,5 @@
-//! `chandler open`: shows files as a chart in one step. It imports the files, serves the store to
-//! this machine, and opens a browser with a one-time sign-in link.
+//! `chandler open`: shows files as a chart in one step. The command imports the files, serves the
+//! store to this machine, and opens a browser with a one-time sign-in link.
 
 use std::path::Path;
 
@@ -102,7 +102,7 @@ impl Arguments {
         Ok(found.map_or_else(|| "/".to_owned(), |(symbol, grain)| chart_of(&symbol, grain)))
     }
 
-    /// Returns the account to sign in.
+    /// Returns the account that the sign-in link is for. A revoked account is an error.
     fn account(&self, links: &SignInLinks, context: &CommandContext) -> Result<AccountId, Failure> {
         let Some(name) = &self.account else { return Ok(links.local_account()?.id) };
         let account = named(&open_accounts(context)?, name)?;
@@ -129,20 +129,21 @@ impl Arguments {
     }
 }
 
-/// Parses an argument as a symbol. `None` if a file with that name exists.
+/// Parses an argument as a symbol. `None` if the argument is not a symbol, or if a file with that
+/// name exists.
 fn symbol_of(word: &Path) -> Option<Symbol> {
     if word.exists() { None } else { word.to_str()?.to_ascii_uppercase().parse().ok() }
 }
 
-/// Returns suggestions of stored symbols for an argument that is not a file, such as `AAPL.US` for
-/// `AAPL`.
+/// Returns a hint with similar stored symbols for an argument that is not a file, such as `AAPL.US`
+/// for `AAPL`. `None` if there are no suggestions.
 fn meant(word: &Path, context: &CommandContext) -> Option<String> {
     let text = word.to_str().filter(|text| !text.contains(['/', '\\']))?;
     let hint = if word.exists() { String::new() } else { context.word_hint(text) };
     (!hint.is_empty()).then_some(hint)
 }
 
-/// Returns the chart page of a stored symbol.
+/// Returns the path of a stored symbol's chart page. Returns an error if the symbol has no candles.
 fn stored(symbol: &Symbol, context: &CommandContext) -> Result<String, Failure> {
     let mut reader = context.open(Access::Read)?.reader()?;
     let series = reader.snapshot()?.series_of(symbol)?;
@@ -158,7 +159,8 @@ fn stored(symbol: &Symbol, context: &CommandContext) -> Result<String, Failure> 
     }
 }
 
-/// Returns the first security in a table of candles or trades, with the grain of its rows.
+/// Returns the first security in a table of candles or trades, with the grain of its rows. `None`
+/// for other tables.
 fn first_series(table: Table) -> Option<(Symbol, Grain)> {
     match table {
         Table::Candles(mut reader) => {
@@ -173,7 +175,8 @@ fn first_series(table: Table) -> Option<(Symbol, Grain)> {
     }
 }
 
-/// Returns the path of a chart page. Days are the default period.
+/// Returns the path of a chart page. The period parameter is omitted for daily candles, the page's
+/// default.
 fn chart_of(symbol: &Symbol, grain: Grain) -> String {
     match grain {
         Grain::Day => format!("/?symbol={symbol}"),

@@ -1,4 +1,5 @@
-//! `chandler assets`, `positions`, `executions` and `cashflow`: the portfolio of a paper account.
+//! `chandler assets`, `positions`, `executions` and `cashflow`: print the portfolio of a paper
+//! account.
 
 use std::io::Write;
 
@@ -49,7 +50,7 @@ fn print_assets(out: &mut impl Write, funds: &Value) -> Result<(), Failure> {
         ("credit", "max_finance_amount"),
     ];
     let mut line = |word: &str, value: &str| writeln!(out, "{word:<12} {value}");
-    // An account pinned to an older interface date does not receive all fields.
+    // The response for an account with an older API date lacks some fields.
     for (word, name) in lines.into_iter().filter(|(_, name)| funds.get(*name).is_some()) {
         line(word, &format!("{currency} {}", amount(funds, name)))?;
     }
@@ -228,7 +229,7 @@ pub(crate) fn cash_flow(arguments: &CashFlow, context: &CommandContext) -> Resul
 fn flow_row(flow: &Value) -> Vec<String> {
     let (symbol, name) = (text(flow, "symbol"), text(flow, "transaction_flow_name"));
     let description = text(flow, "description");
-    // The API repeats the ticker if there is no description, and uses a code for a charge.
+    // The API repeats the ticker if there is no description, and describes a charge by its code.
     let is_ticker = symbol.rsplit_once('.').is_some_and(|(ticker, _)| ticker == description);
     let description = match name.as_str() {
         "Fee" => shown::charge(&description),

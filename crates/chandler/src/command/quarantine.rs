@@ -1,4 +1,4 @@
-//! `chandler quarantine`: lists rejected rows with the reasons.
+//! `chandler quarantine`: lists the rows that imports rejected, with the reasons.
 
 use std::io::Write;
 
@@ -91,8 +91,8 @@ impl Arguments {
                 .collect();
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         let rows = session.rows("/v1/quarantine", &parameters, "rows", "after", count)?;
-        // A server returns additional fields, which are dropped so that both sources give the same
-        // output.
+        // A server returns additional fields, which are removed so that the output is the same as
+        // for the local store.
         let known = |row: &Value| FIELDS.map(|name| (name.to_owned(), field(row, name).clone()));
         Ok(rows.iter().map(|row| Value::Object(known(row).into_iter().collect())).collect())
     }

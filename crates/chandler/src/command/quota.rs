@@ -61,7 +61,7 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(output::json(document)?);
     }
-    // Text from a server is made safe for the terminal.
+    // Text from a server may contain control characters, which must not reach the terminal.
     let shown = |value: &Value| output::printable(value.as_str().unwrap_or(&value.to_string()));
     let text = |name: &str| shown(field(document, name));
     let level = field(document, "level");
@@ -115,7 +115,7 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     if securities.is_empty() {
         writeln!(out, "             no securities yet")?;
     }
-    // The forecast is based on the reports so far.
+    // The next level is a forecast from the reports received so far.
     if !next.is_null() && field(next, "level") != field(level, "number") {
         writeln!(out, "             level {} because {}", of_next("level"), of_next("reason"))?;
     }

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let symbol = context.symbol(&arguments.symbol)?;
     let store = context.open_existing()?;
     let mut reader = store.reader()?;
-    // The snapshot must not stay open during the prompt.
+    // The block closes the snapshot, which must not stay open while the user is prompted.
     let (planned, sources) = {
         let snapshot = reader.snapshot()?;
         let planned = plan_removal(&snapshot, &symbol, arguments.period)?;
@@ -97,7 +97,7 @@ fn show(planned: &Removal, sources: &[Source], context: &CommandContext) -> Resu
     Ok(out.flush()?)
 }
 
-/// A source file and whether it has changed since its import.
+/// Source file, and whether it has changed since its import.
 struct Source {
     file: String,
     /// Import options, as stored in the ledger.
@@ -105,7 +105,7 @@ struct Source {
     state: SourceFile,
 }
 
-/// Returns the distinct source files, oldest first.
+/// Returns the distinct source files and import options of the removed data, oldest first.
 fn sources(view: &View, planned: &Removal) -> Result<Vec<Source>, StoreError> {
     let mut imports: Vec<ImportRecord> = planned.sources.iter().map(|source| source.import.clone()).collect();
     for source in &planned.trade_sources {
@@ -128,7 +128,8 @@ fn unchanged(sources: &[Source]) -> impl Iterator<Item = &Source> {
     sources.iter().filter(|source| source.state == SourceFile::Same)
 }
 
-/// Returns the commands that import the source files again, one per set of options.
+/// Returns the commands that import the unchanged source files again, one command per set of
+/// options.
 fn commands(sources: &[Source], context: &CommandContext) -> Vec<String> {
     let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
     for source in unchanged(sources) {

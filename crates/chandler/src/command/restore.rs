@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     };
     let prepared = watched.run(|watch| restore.prepare(watch))?;
     if !arguments.no_verify {
-        // Checks the copy that goes live, which has been migrated to the current schema.
+        // Checks the prepared copy, which has been migrated to the current schema.
         watched.check(prepared.dir(), venues, &words)?;
     }
     let restored = watched.run(|watch| prepared.go_live(watch))?;
@@ -118,7 +118,7 @@ fn checked(arguments: &Arguments, manifest: &Manifest, looked: CheckDepth) -> Re
     Ok(out.flush()?)
 }
 
-/// Maximum number of names listed. Further names are only counted.
+/// Maximum number of names listed. If there are more, only their number is shown.
 const NAMES_SHOWN: usize = 20;
 
 fn report(restored: &Restored, directory: &Path) -> Result<(), Failure> {

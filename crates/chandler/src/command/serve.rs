@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::local::open_accounts;
 use crate::{log, machine, output};
 
-/// The line printed to stdout once clients can connect.
+/// Line printed to stdout once clients can connect.
 #[derive(Debug, Serialize)]
 struct Ready {
     event: &'static str,
@@ -54,16 +54,16 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let (internal, tls) = (serving.internal, settings.tls.is_some());
     let ready = Ready { event: "listening", http, tcp, regional, internal, tls };
     output::announce(format!("{}\n", serde_json::to_string(&ready)?))?;
-    // Printed only on a terminal, because a sign-in link must not end up in stored output such as a
-    // service manager's log.
+    // The link is printed only on a terminal, because a sign-in link must not end up in stored
+    // output such as a service manager's log.
     if io::stderr().is_terminal() {
         tell_link(&serving.links);
     }
     serving.run(Hangup::Reload)
 }
 
-/// Prints a one-time sign-in link for the local user if the server supports it. A failure is logged
-/// and does not stop the server.
+/// Prints a one-time sign-in link for the local user if the server offers such links. A failure is
+/// logged and does not stop the server.
 fn tell_link(links: &SignInLinks) {
     if !links.are_offered() {
         return;
@@ -80,10 +80,11 @@ pub(crate) const LINK_LEAD: &str =
     "To sign in, open this link in a browser on this machine. It works once, within ten minutes:";
 const _: () = assert!(access::SIGN_IN_LINK_LIFE_S == 600, "the line above says so");
 
-/// Maximum number of threads that serve connections. With more processors, other components are the
-/// bottleneck.
+/// Maximum number of threads that serve connections. More threads do not help, because other
+/// components become the bottleneck.
 const SERVING_THREADS_MAX: usize = 24;
-/// Blocking threads in addition to those for requests: one per background job, and a few spare.
+/// Number of blocking threads in addition to the threads for requests: one per background job, and
+/// a few spare threads.
 const SPARE_THREADS: usize = 8;
 const _: () = assert!(SERVING_THREADS_MAX + server::THREADS_MAX + SPARE_THREADS < 60);
 
@@ -91,7 +92,7 @@ fn serving_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(SERVING_THREADS_MAX)
 }
 
-/// A server that is bound to its ports, with its runtime.
+/// Server that is bound to its ports, with its runtime.
 #[derive(Debug)]
 pub(crate) struct Serving {
     runtime: Runtime,
@@ -103,8 +104,8 @@ pub(crate) struct Serving {
     internal: Option<SocketAddr>,
 }
 
-/// Reason why a server did not start. A port that is in use is a separate case, because `demo` and
-/// `open` then try another one.
+/// Reason why a server did not start. A port that is in use is a separate variant, because `demo`
+/// and `open` retry with another port.
 #[derive(Debug)]
 pub(crate) enum ServeError {
     Taken(SocketAddr),
@@ -143,8 +144,8 @@ impl Serving {
         };
         let access = open_accounts(context)?;
         let history = History::new(context.history.venues().clone());
-        // Loaded here, so that an operator's invalid table is reported at startup rather than with
-        // the first order.
+        // The tables are loaded at startup, so that an invalid table is reported before the first
+        // order.
         let mut settings = Settings { tables: Some(context.tables()?), ..settings.clone() };
         settings.node.cache = Some(folder);
         settings.node.name = settings.node.name.or_else(machine_name);
@@ -159,7 +160,8 @@ impl Serving {
             .build()
             .context("cannot start threads")
             .map_err(Failure::from)?;
-        // Registered before the ready line is printed, because signals may arrive as soon as it is.
+        // Signal handlers are installed before the ready line is printed, because a signal may
+        // arrive as soon as the line is read.
         let signals = runtime.block_on(async { Signals::listen() })?;
         let bound = runtime.block_on(Server::bind(settings, store, history, access, market, machine));
         let server = bound.map_err(|error| match error {
@@ -179,8 +181,8 @@ impl Serving {
     }
 
     /// Serves until SIGINT or SIGTERM, then waits for running requests. A second Ctrl-C ends the
-    /// process immediately; a second SIGTERM is ignored, because process supervisors may send it
-    /// twice.
+    /// process immediately. A second SIGTERM is ignored, because process supervisors may send
+    /// SIGTERM twice.
     pub(crate) fn run(self, hangup: Hangup) -> Result<(), Failure> {
         let Serving { runtime, mut signals, server, addresses, regional, internal, .. } = self;
         let ended = runtime.block_on(async {
@@ -218,7 +220,7 @@ impl Serving {
                     },
                 }
             }
-            // An error means that the server has already ended.
+            // `send` fails only if the server has already stopped.
             stop.send(()).ok();
             tokio::select! {
                 () = &mut running => tracing::info!("stopped"),
@@ -228,14 +230,14 @@ impl Serving {
             }
             Ok(())
         });
-        // Tasks that still wait for the disk do not delay the shutdown.
+        // Tasks that are blocked on disk I/O do not delay the shutdown.
         runtime.shutdown_background();
         ended
     }
 }
 
-/// Creates the market clock and publishes it to commands in other shells. Without a folder for the
-/// clock file, for example in a service, it is not published.
+/// Creates the market clock and publishes it to commands in other shells. The clock is not
+/// published if there is no folder for the clock file, for example in a service.
 fn served_clock(clock: Clock, context: &CommandContext) -> ServedClock {
     match context.clock_notice() {
         Ok(notice) => ServedClock::noted(clock, &notice),
@@ -243,9 +245,9 @@ fn served_clock(clock: Clock, context: &CommandContext) -> ServedClock {
     }
 }
 
-/// Creates an empty store if there is none, and prints a note. If accounts exist without candles,
-/// the candles were lost and the store is not created. On PostgreSQL, the first upgraded node
-/// migrates the schema.
+/// Creates an empty store if none exists, and prints a note. Returns an error if accounts exist
+/// without candles, because the candles must have been lost. On PostgreSQL, an older schema is
+/// migrated.
 pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> {
     let Err(failure) = context.open(store::Access::Read) else { return Ok(()) };
     let place = context.url()?;
@@ -270,7 +272,8 @@ pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> 
     }
 }
 
-/// Returns the host name, limited to characters that are valid in a metrics label.
+/// Returns the host name, limited to characters that are valid in a metrics label. `None` if no
+/// character is left.
 fn machine_name() -> Option<String> {
     let name = machine::host_name()?;
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
@@ -284,14 +287,14 @@ const HANGUP: &str = "SIGHUP";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangup {
     /// Reloads the certificate. A server without a certificate ends if it was started from a
-    /// terminal.
+    /// terminal and SIGHUP was not ignored.
     Reload,
-    /// Ends when its terminal is closed.
+    /// Ends the server, unless SIGHUP was ignored when the process was started.
     End,
 }
 
-/// How the process was started. Determined before the SIGHUP handler is installed and before the
-/// terminal can be closed, because a closed terminal is no longer detected as one.
+/// How the process was started. This is determined before the SIGHUP handler is installed and while
+/// the terminal is still open, because a closed terminal is not detected as a terminal.
 #[derive(Clone, Copy, Debug)]
 struct StartedFrom {
     has_terminal: bool,
@@ -300,8 +303,8 @@ struct StartedFrom {
 }
 
 impl StartedFrom {
-    /// Determined once per process, because a second server in the same process would see the first
-    /// one's signal handler.
+    /// Determines how the process was started. The result is cached, because a second server in the
+    /// same process would see the first server's signal handler.
     fn here() -> StartedFrom {
         static HERE: OnceLock<StartedFrom> = OnceLock::new();
         *HERE.get_or_init(|| {
@@ -315,7 +318,7 @@ impl StartedFrom {
         match (hangup, self.ignores_hangup) {
             (_, Some(true)) => false,
             (Hangup::End, Some(false)) => true,
-            // `nohup` detaches the terminal as well.
+            // `nohup` also redirects stderr, so with it stderr is not a terminal.
             (Hangup::End, None) | (Hangup::Reload, _) => self.has_terminal,
         }
     }
@@ -383,7 +386,7 @@ impl Signals {
     }
 
     async fn interrupt(&mut self) {
-        // Without a console handler the process can only be killed.
+        // If the console handler cannot be installed, the process can only be killed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -395,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_ends_with_its_terminal_unless_it_ignores_sighup() {
+    fn a_server_stops_on_sighup_unless_sighup_is_ignored() {
         assert_eq!(ignores_hangup("Name:\tx\nSigIgn:\t0000000000001001\n"), Some(true));
         assert_eq!(ignores_hangup("SigIgn:\t0000000000001000\n"), Some(false));
         assert_eq!(ignores_hangup("SigIgn:\tno\n"), None);

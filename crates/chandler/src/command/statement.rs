@@ -1,5 +1,5 @@
-//! `chandler statement`: a paper account's daily and monthly statements, in the local store or on a
-//! server.
+//! `chandler statement`: lists and prints a paper account's daily and monthly statements, from the
+//! local store or a server.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -136,12 +136,12 @@ fn dashed(digits: &str) -> String {
 }
 
 impl Which {
-    /// Returns the content of the selected statement.
+    /// Returns the content of the selected statement. A missing statement is an error.
     fn found(&self, context: &CommandContext) -> Result<Vec<u8>, Failure> {
         let of = self.date.as_deref().map(date).transpose()?;
         let client = self.whose.trader(context)?;
-        // The newest statement is first in the list; one for a given date may follow many newer
-        // ones.
+        // Statements are listed newest first, so the newest statement needs one row. A statement
+        // for a given date may follow many newer statements.
         let limit = if of.is_some() { LIMIT_MAX } else { 1 };
         let question = StatementsQuestion { kind: kind(self.monthly), from: of, limit };
         let missing = || match of {
@@ -193,7 +193,7 @@ impl Download {
     }
 }
 
-/// Prints the non-empty sections as tables.
+/// Prints the non-empty sections of a statement as tables.
 fn print(document: &StatementDocument) -> Result<(), Failure> {
     let mut out = output::stdout();
     let StatementDocument { date, file_type, generated_at, member_info, asset, .. } = document;

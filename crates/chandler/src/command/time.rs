@@ -1,13 +1,13 @@
-//! Parses times as users type them: a date, a date with a time of day in the market's time zone, or
-//! an instant with its offset.
+//! Parses times that users type: a date, a date with a time of day in the market's time zone, or an
+//! instant with a UTC offset.
 
 use history::Anchor;
 use market::{Date, Zone, parse_date, parse_time_of_day_or_second};
 
 use crate::failure::{Failure, usage};
 
-/// Parses `2026-11-13`, `20261113`, `2026-11-13 09:30`, `2026-11-13T09:30` or
-/// `2026-11-13T01:30:00Z`.
+/// Parses a date or a time in one of the forms `2026-11-13`, `20261113`, `2026-11-13 09:30`,
+/// `2026-11-13T09:30` or `2026-11-13T01:30:00Z`. A time without an offset is in `zone`.
 pub(crate) fn anchor(text: &str, zone: &Zone) -> Result<Anchor, Failure> {
     if let Ok(instant) = text.parse::<jiff::Timestamp>() {
         let (date, seconds) = zone.local(market::Timestamp(instant.as_second()));
@@ -27,7 +27,7 @@ pub(crate) fn anchor(text: &str, zone: &Zone) -> Result<Anchor, Failure> {
     }
 }
 
-/// Parses `2026-11-13` or `20261113`.
+/// Parses a date in the form `2026-11-13` or `20261113`.
 pub(crate) fn date(text: &str) -> Result<Date, Failure> {
     let dashed = || {
         let (year, rest) = text.split_once('-')?;

@@ -1,5 +1,5 @@
-//! `chandler topic`: lists and hides posts about securities. It works on the store directly,
-//! whether or not a server is running; changes apply from the next request.
+//! `chandler topic`: lists and hides posts about securities. The command changes the store
+//! directly, whether or not a server is running; a change takes effect with the next request.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ use crate::failure::{Failure, usage};
 use crate::local::open_accounts;
 use crate::output::{self, Column, Format};
 
-/// Maximum length of a text in a table, in characters.
+/// Maximum length of a post's text in a table, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
 #[derive(Debug, Args)]
@@ -115,7 +115,7 @@ impl List {
     }
 }
 
-/// A topic or a reply.
+/// Topic or reply, as shown in a list.
 struct Post {
     id: i64,
     what: &'static str,

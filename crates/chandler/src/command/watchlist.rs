@@ -232,7 +232,7 @@ fn symbols(client: &Client, texts: &[String], context: &CommandContext) -> Resul
     texts.iter().map(|text| client.symbol(text, context)).collect()
 }
 
-/// Returns the ID of a group, given its ID or name.
+/// Returns the ID of a watchlist group, given its ID or name. An unknown group is an error.
 fn id_of(document: &Value, wanted: &str) -> Result<String, Failure> {
     Ok(text(found(document, wanted)?, "id"))
 }
@@ -270,7 +270,7 @@ fn say(words: &str) -> Result<(), Failure> {
 
 const GROUPS: &str = "/v1/watchlist/groups";
 
-/// How the securities in a group are changed.
+/// How a group's securities are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Members {
     Add,
@@ -285,12 +285,12 @@ enum Pinning {
 }
 
 impl Client {
-    /// Returns all groups.
+    /// Returns all watchlist groups.
     fn watchlists(&self) -> Result<Value, Failure> {
         self.read(GROUPS, &[])
     }
 
-    /// Creates a group and returns its ID.
+    /// Creates a watchlist group and returns its ID.
     fn create_watchlist(&self, name: &str, symbols: &[Symbol]) -> Result<String, Failure> {
         self.check_name(name)?;
         let body = json!({"name": name, "securities": texts(symbols)});
@@ -319,7 +319,7 @@ impl Client {
         answer.map(drop).map_err(|error| self.to_failure(error))
     }
 
-    /// Rejects an invalid name as a usage error for the local store. A server validates names
+    /// Returns a usage error for an invalid name if the store is local. A server validates names
     /// itself.
     fn check_name(&self, name: &str) -> Result<(), Failure> {
         match self {

@@ -1,4 +1,5 @@
-//! Server settings from flags and environment variables, generated from the table of keys.
+//! Server settings from flags and environment variables. The flags are generated from the table of
+//! keys.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use serde_json::Value;
 use super::{Config, KEYS, Key};
 use crate::failure::{Failure, usage};
 
-/// Settings from flags and variables, with the configuration file that they override.
+/// Settings from flags and variables, and the path of the configuration file that they override.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     file: Option<PathBuf>,
@@ -27,7 +28,7 @@ struct GivenSetting {
     texts: Vec<String>,
 }
 
-/// Source of a value.
+/// Source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SettingSource {
     /// Flag name, such as `--listen`.
@@ -36,7 +37,8 @@ pub(crate) enum SettingSource {
     Variable(&'static str),
 }
 
-/// Value parser that accepts any text. The possible values are used only for help and completion.
+/// Value parser that accepts any text. The possible values are only shown in the help and in
+/// completions.
 #[derive(Clone, Copy, Debug)]
 struct Text(&'static [&'static str]);
 
@@ -91,7 +93,7 @@ fn argument(key: &Key, default: &Value) -> Arg {
 impl FromArgMatches for Arguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Arguments, clap::Error> {
         let given = KEYS.iter().filter_map(|key| {
-            // Global flags are undefined if only this table is parsed, as in tests.
+            // Global flags are undefined if only the flags from this table are parsed, as in tests.
             let texts = matches.try_get_many(key.flag).ok()??.cloned().collect();
             let by = match matches.value_source(key.flag)? {
                 ValueSource::EnvVariable => SettingSource::Variable(key.variable),
@@ -109,7 +111,7 @@ impl FromArgMatches for Arguments {
 }
 
 impl Arguments {
-    /// Returns the path of the configuration file, if given.
+    /// Returns the path of the configuration file, or `None` if none was given.
     pub(crate) fn config_file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
@@ -119,15 +121,15 @@ impl Arguments {
         self.given.iter().find(|given| given.key.flag == key.flag).map(|given| &given.by)
     }
 
-    /// Returns the validated server settings.
+    /// Returns the validated server settings. Two settings for the same port are an error.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let config = self.laid()?;
         config.server.check_ports().map_err(usage)?;
         Ok(config)
     }
 
-    /// Merges defaults, file, environment and flags, in increasing order of precedence. Does not
-    /// check for two settings that use the same port.
+    /// Merges the defaults, the file, the environment and the flags, in increasing order of
+    /// precedence. Does not check for two settings with the same port.
     pub(crate) fn laid(&self) -> Result<Config, Failure> {
         let mut config = self.config_file().map(Config::read_under).transpose()?.unwrap_or_default();
         for GivenSetting { key, by, texts } in &self.given {

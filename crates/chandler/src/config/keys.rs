@@ -21,41 +21,41 @@ use super::values::{
     address_or_none, text, text_or_none, texts,
 };
 
-/// Upper limit for `connections_max`: more file descriptors than any system allows.
+/// Upper limit for `connections_max`. Higher than the file descriptor limit of any system.
 const CONNECTIONS_MAX: u32 = 1_000_000;
-/// Upper limit for cache sizes, in MiB: one tebibyte.
+/// Upper limit for cache sizes, in MiB. Equals one tebibyte.
 const CACHE_MB_MAX: u32 = 1 << 20;
 /// Upper limit for requests and refusals per second, for concurrent requests, and for
 /// unauthenticated connections.
 const RATE_MAX: u32 = 1_000_000;
-/// Upper limit for audit retention: a hundred years.
+/// Upper limit for audit retention, in days. Equals a hundred years.
 const RETENTION_DAYS_MAX: u32 = 36_500;
-/// Upper limit for the lifetime of a statement link: one week. Longer access should require signing
-/// in.
+/// Upper limit for the lifetime of a statement link, in seconds. Equals one week; longer access
+/// should require signing in.
 const LINK_SECONDS_MAX: u32 = 7 * 86_400;
 const THREADS_MAX: u32 = 24;
 const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
 /// Upper limit for uploads, in MiB.
 const UPLOAD_MB_MAX: u32 = CACHE_MB_MAX;
-/// Upper limit for unsent responses per account, in MiB. A larger value is assumed to be a mistake.
+/// Upper limit for unsent responses per account, in MiB. A larger value is rejected as a mistake.
 const UNSENT_MB_MAX: u32 = 16 << 10;
 
 /// Metadata of one setting, without its value.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Name of the table in the file.
+    /// Name of the TOML table in the configuration file.
     pub(crate) table: &'static str,
     /// Name of the key in that table.
     pub(crate) name: &'static str,
     pub(crate) flag: &'static str,
     pub(crate) variable: &'static str,
-    /// Placeholder for the value in the help text. `help` is the flag's description.
+    /// Placeholder for the value in the help text.
     pub(crate) value: &'static str,
     pub(crate) help: &'static str,
     /// All possible values, if the set is small and fixed.
     pub(crate) choices: &'static [&'static str],
     pub(crate) is_list: bool,
-    /// Whether the flag is global, because commands other than servers also need it.
+    /// Whether all commands accept the flag, not only the commands that start a server.
     pub(crate) is_everywhere: bool,
     /// Documentation lines for the annotated file.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the annotated file"))]
@@ -68,7 +68,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Default values of a row's fields.
+    /// Default field values of a row.
     const PLAIN: Key = Key {
         table: "",
         name: "",
@@ -92,7 +92,7 @@ impl Key {
         (self.check)(config)
     }
 
-    /// Checks the value on its own, without regard to other keys.
+    /// Validates the value on its own, without regard to other keys.
     pub(crate) fn check(&self, config: &Config) -> Result<(), String> {
         (self.check)(config)?;
         match (self.number)(config) {
@@ -163,7 +163,8 @@ macro_rules! keys {
         }
 
         impl Config {
-            /// Returns the server settings that map to a single key, with defaults for the others.
+            /// Returns the server settings that map to a single key. All other settings have their
+            /// defaults.
             pub(super) fn plain_settings(&self) -> Settings {
                 let mut settings = Settings::default();
                 $($($(settings.$($setting).+ = self.$table.$name.to_setting();)?)*)*

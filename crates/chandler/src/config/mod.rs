@@ -1,6 +1,6 @@
 //! The configuration file: TOML with one struct per table. Every key is optional, and unknown keys
-//! are rejected. `keys.rs` contains the table of keys, from which everything else is generated,
-//! including `docs/chandler.toml`.
+//! are rejected. `keys.rs` contains the table of keys, from which the structs, the flags and
+//! `docs/chandler.toml` are generated.
 
 pub(crate) mod arguments;
 mod keys;
@@ -23,23 +23,24 @@ pub(crate) use keys::{Config, KEYS, Key, LogConfig, ServerConfig};
 pub(crate) use values::LogFormat;
 use values::Setting;
 
-/// Maximum size of a configuration file, in bytes. Real ones are a page or two.
+/// Maximum size of a configuration file, in bytes. Real files have a page or two.
 const FILE_MAX: u64 = 1 << 20;
 /// Maximum number of regional listeners.
 const REGIONAL_MAX: usize = 16;
-/// Maximum number of trusted proxies. Each request from a proxy is compared with all of them.
+/// Maximum number of trusted proxies. Bounds the cost per proxied request, which is compared with
+/// every trusted proxy.
 const PROXIES_MAX: usize = 64;
 
 impl Config {
-    /// Reads a file that must be valid without overrides.
+    /// Reads a configuration file and rejects two settings for the same port.
     pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
         let config = Config::read_under(path)?;
         config.server.check_ports().map_err(|error| anyhow!("{}: {error}", path.display()))?;
         Ok(config)
     }
 
-    /// Reads a file whose values may be overridden by environment and flags. Two settings may use
-    /// the same port, because an override can resolve that.
+    /// Reads a configuration file whose values may be overridden by the environment and flags. Two
+    /// settings may use the same port, because an override can resolve the conflict.
     pub(crate) fn read_under(path: &Path) -> Result<Config, Failure> {
         let text = Config::text_of(path)?;
         Config::parse(&text).map_err(|error| anyhow!("{}: {error}", path.display()).into())
@@ -58,7 +59,7 @@ impl Config {
         Ok(tables.iter().flat_map(keys).collect())
     }
 
-    /// Returns every key with its value, as in the file.
+    /// Returns every key with its value, in the form used in the file.
     pub(crate) fn values(&self) -> Vec<(&'static Key, Value)> {
         let mut tables = serde_json::to_value(self).unwrap_or_default();
         let mut take = |key: &Key| tables.get_mut(key.table)?.get_mut(key.name).map(Value::take);
@@ -73,7 +74,7 @@ impl Config {
         if self.limits.threads != 0 {
             settings.limits.threads = self.limits.threads.to_setting();
         }
-        // 0 retains all rows.
+        // 0 retains all audit events.
         settings.audit_retention_days = NonZeroU32::new(self.server.audit_retention_days);
         settings
     }
@@ -97,7 +98,8 @@ impl Config {
                 let number = before.matches('\n').count() + 1;
                 format!("line {number}: ")
             });
-            // The parser's full error quotes the offending line; only the message is used.
+            // Only the message of the parser's error is used. The full error also quotes the
+            // offending line.
             let mut message = error.message().replace('\n', ", ");
             if message.starts_with("unknown field `levels_from_paper`") {
                 // The parser's message lists all keys, but does not name the replacement.
@@ -126,7 +128,8 @@ impl ServerConfig {
         Ok(())
     }
 
-    /// Checks that no two settings use the same port, regardless of other programs.
+    /// Checks that no two settings use the same port. Ports in use by other programs are not
+    /// checked.
     pub(crate) fn check_ports(&self) -> Result<(), String> {
         let mut before = Vec::new();
         for (setting, address) in self.listeners() {
@@ -145,7 +148,8 @@ impl ServerConfig {
         [("listen", self.listen), ("tcp", self.tcp)].into_iter().chain(regional).chain(internal)
     }
 
-    /// Loads the certificate and key as a server does at startup. `None` if they are not set.
+    /// Loads the certificate and key as a server does at startup. `None` if no certificate is
+    /// configured.
     pub(crate) fn check_tls(&self) -> Result<Option<Certificate>, TlsError> {
         self.tls().map(|files| files.check()).transpose()
     }
@@ -156,13 +160,14 @@ impl ServerConfig {
     }
 }
 
-/// Returns an error message if the address conflicts with an earlier one.
+/// Returns an error message if the address conflicts with an address in `before`.
 pub(crate) fn clash(setting: &str, address: SocketAddr, before: &[(&str, SocketAddr)]) -> Option<String> {
     let (other, taken) = before.iter().find(|(_, taken)| is_same_port(address, *taken))?;
     Some(format!("{setting} is {address} and {other} is {taken}: one port cannot be both"))
 }
 
-/// Returns whether two addresses cannot both be bound. Port 0 is a new port each time.
+/// Returns whether binding both addresses fails. Port 0 never conflicts, because the system assigns
+/// a free port.
 fn is_same_port(one: SocketAddr, other: SocketAddr) -> bool {
     let scope = |address: SocketAddr| match address {
         SocketAddr::V4(_) => 0,
@@ -170,8 +175,8 @@ fn is_same_port(one: SocketAddr, other: SocketAddr) -> bool {
     };
     let takes = |all: IpAddr, one: IpAddr| match all {
         IpAddr::V4(four) => four.is_unspecified() && one.is_ipv4(),
-        // A socket on all IPv6 addresses also binds the IPv4 ones, unless the system is configured
-        // otherwise.
+        // A socket bound to all IPv6 addresses also accepts IPv4 connections, unless the system is
+        // configured otherwise.
         IpAddr::V6(six) => six.is_unspecified(),
     };
     let (one_ip, other_ip) = (one.ip().to_canonical(), other.ip().to_canonical());

@@ -19,7 +19,7 @@ const HEAD: &str = "\
 # Unknown keys are refused.
 ";
 
-/// Generates the annotated file from the table of keys.
+/// Generates the annotated configuration file from the table of keys.
 fn annotated() -> String {
     let mut out = HEAD.to_owned();
     let mut table = "";
@@ -31,7 +31,7 @@ fn annotated() -> String {
             table = key.table;
             write!(out, "\n[{table}]\n{}", comment(intro)).unwrap();
         }
-        // A key without documentation belongs to the key above it.
+        // A key without documentation is described by the documentation of the preceding key.
         let is_apart = !key.lines.is_empty() && (!is_first || !intro.is_empty());
         let (flag, variable) = (key.flag, key.variable);
         let names = if key.is_list {
@@ -66,7 +66,7 @@ fn flags_and_variables_are_named_after_their_keys() {
     for key in KEYS {
         let whole = if key.table == "log" { format!("log_{}", key.name) } else { key.name.to_owned() };
         let (flag, variable) = match key.to_string().as_str() {
-            // A repeatable flag has a singular name.
+            // The flag of a list has a singular name, because it can be repeated.
             "server.trusted_proxies" => ("trusted-proxy".to_owned(), whole.to_ascii_uppercase()),
             "log.filter" => ("log".to_owned(), "LOG".to_owned()),
             _ => (whole.replace('_', "-"), whole.to_ascii_uppercase()),
@@ -84,7 +84,7 @@ fn flags_and_variables_are_named_after_their_keys() {
 }
 
 #[test]
-fn a_flag_changes_its_key_and_no_other() {
+fn a_flag_changes_only_its_key() {
     for key in KEYS {
         let text = match key.to_string().as_str() {
             "server.floors" => "none",

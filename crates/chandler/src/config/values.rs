@@ -1,5 +1,5 @@
-//! Value types of the keys: how they are written in the file, in flags and in variables, and the
-//! settings that they map to.
+//! Value types of the keys. Each type defines how a value is written in the file, in flags and in
+//! variables, and which server setting it maps to.
 
 use std::fmt::{self, Display};
 use std::net::SocketAddr;
@@ -16,17 +16,19 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use server::PublicUrl;
 
-/// Minimum and maximum of a number.
+/// Minimum and maximum of a numeric value, both inclusive.
 pub(crate) type Range = RangeInclusive<u32>;
 
-/// Parses a value from a flag or a variable. Error messages do not name the flag or variable.
+/// Parses a value from a flag or a variable. Error messages do not name the flag or variable; the
+/// caller adds the name.
 pub(crate) trait FromFlag: Sized {
     const IS_LIST: bool = false;
 
-    /// Parses one string, or several for a list. `range` applies to numbers.
+    /// Parses a value from one string, or from several strings for a list. `range` applies only to
+    /// numbers.
     fn from_flag(texts: &[String], range: &Range) -> Result<Self, String>;
 
-    /// Returns the number that must be in the range, if the value is a number.
+    /// Returns the value if it is a number, to be checked against the key's range.
     fn number(&self) -> Option<u32> {
         None
     }
@@ -52,7 +54,7 @@ pub(crate) struct DiskSize(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(u64);
 
-/// Name of a node. `None` for the host name.
+/// Name of a node. `None` stands for the host name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeName(Option<String>);
 
@@ -103,7 +105,7 @@ impl Setting<usize> for Mebibytes {
     }
 }
 
-/// An optional path. An empty string means none.
+/// Optional path. An empty string stands for `None`.
 impl Setting<Option<PathBuf>> for String {
     fn of(setting: &Option<PathBuf>) -> String {
         setting.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
@@ -275,8 +277,8 @@ struct RegionalTable {
 }
 
 impl<'de> Deserialize<'de> for RegionalConfig {
-    /// Accepts a string, as in the flag, or a table. This is not an untagged enum, because serde's
-    /// errors for those say neither what is wrong nor where.
+    /// Accepts a string, as in the flag, or a table. An untagged enum is not used, because its
+    /// errors report neither the cause nor the position.
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<RegionalConfig, D::Error> {
         struct LineOrTable;
 
@@ -302,12 +304,12 @@ impl<'de> Deserialize<'de> for RegionalConfig {
     }
 }
 
-/// Size units, each a thousand times the previous one.
+/// Size units. Each unit is a thousand times the previous unit.
 const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-/// Minimum cache size in bytes. A smaller cache could not hold one large security.
+/// Minimum cache size in bytes. A smaller cache could not hold a single large security.
 const CACHE_BYTES_MIN: u64 = 10_000_000;
 
-/// Splits `10GB` into number and unit.
+/// Splits `10GB` into its number and its unit. `None` if there is no number.
 fn number_and_unit(text: &str) -> Option<(u64, &str)> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -343,7 +345,7 @@ impl Display for DiskSize {
     }
 }
 
-/// Maximum offline window in seconds: one day. After that the data would be far out of date.
+/// Maximum offline window in seconds. Equals one day; after that the data would be far out of date.
 const GRACE_S_MAX: u64 = 86_400;
 
 impl FromStr for Span {
@@ -373,14 +375,14 @@ impl Display for Span {
     }
 }
 
-/// Maximum length of a DNS label.
+/// Maximum length of a node name in bytes, the same as for a DNS label.
 const NODE_NAME_MAX: usize = 63;
 
 impl FromStr for NodeName {
     type Err = String;
 
-    /// Validates the name, which is used as a metrics label, in logs, and in a row that other nodes
-    /// read.
+    /// Validates the name. It is used as a metrics label, in logs, and in a database row that other
+    /// nodes read.
     fn from_str(text: &str) -> Result<NodeName, String> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
         if text.len() > NODE_NAME_MAX || !text.chars().all(is_plain) {
@@ -416,7 +418,7 @@ impl FromFlag for NodeName {
     }
 }
 
-/// Serializes a value as a string.
+/// Serializes a value as a string, with its `Display` and `FromStr` implementations.
 pub(super) mod text {
     use super::{Deserialize, Display, Error, FromStr};
 
@@ -433,7 +435,7 @@ pub(super) mod text {
     }
 }
 
-/// Serializes a list of values as strings.
+/// Serializes each value of a list as a string.
 pub(super) mod texts {
     use super::{Deserialize, Display, Error, FromStr};
 
@@ -479,8 +481,8 @@ pub(super) mod text_or_none {
     }
 }
 
-/// Serializes an optional address. The standard library's parse error does not show the expected
-/// format.
+/// Serializes an optional socket address. A separate module is needed because the standard
+/// library's parse error does not show the expected format.
 pub(super) mod address_or_none {
     use std::net::SocketAddr;
 

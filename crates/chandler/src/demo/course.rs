@@ -1,25 +1,25 @@
 use super::walk::DayPlan;
 use super::walk::Random;
 
-/// The price path of a regular session: from the open through both extremes to the close. It
+/// Price path of a regular session, from the open through both extremes to the close. The path
 /// approaches each extreme and then turns away from it, whereas a clamped random walk would stay
 /// flat at the extreme.
 #[derive(Debug)]
 pub(super) struct Course {
-    /// Prices at the start of the first minute and at the end of each minute. They are not rounded
-    /// to ticks, because rounding at every step would keep a quiet stock from moving at all.
+    /// Prices at the start of the first minute and at the end of each minute. The prices are not
+    /// rounded to ticks, because with rounding at every step a quiet stock would never move.
     pub(super) values: Vec<f64>,
-    /// Minutes that touch the day's high and low.
+    /// Index of the minute that touches the day's high. `at_low` is the index for the low.
     pub(super) at_high: usize,
     pub(super) at_low: usize,
-    /// Standard deviation of a one-minute move.
+    /// Standard deviation of a one-minute move, in the unit of the prices.
     pub(super) step: f64,
 }
 
 /// Standard deviation of the path over a whole day, as a share of the day's range.
 const ROUGHNESS: f64 = 0.6;
-/// Maximum average speed of a leg, in standard deviations: the leg gets enough minutes for its
-/// distance, because faster moves look like errors in the data.
+/// Maximum average speed of a leg, in standard deviations. A leg gets enough minutes to stay below
+/// this speed, because faster moves look like errors in the data.
 const DEVIATIONS_MAX: f64 = 4.0;
 
 impl Course {
@@ -31,8 +31,8 @@ impl Course {
         let is_high_first = one < other;
         let (near, far) = if is_high_first { (high, low) } else { (low, high) };
 
-        // The two extremes are in different minutes if there are at least two. The minimum lengths
-        // of the legs add up to about half of the day at most.
+        // If there are at least two minutes, the extremes are in different minutes. The minimum
+        // lengths of the legs add up to at most about half of the day.
         let last = count.saturating_sub(1);
         let gap = minutes_for(high - low, step).max(last.min(1));
         let latest = last.saturating_sub(minutes_for(far - close, step));
@@ -58,9 +58,9 @@ impl Course {
     }
 }
 
-/// A part of the path that stays on one side of an extreme.
+/// Part of the path between two turning points, which stays on one side of an extreme.
 struct Leg {
-    /// Index of the leg's last value.
+    /// Index of the leg's last value in the path.
     until: usize,
     from: f64,
     to: f64,
@@ -69,8 +69,8 @@ struct Leg {
 
 impl Leg {
     /// Appends the leg's values. Their distance from the extreme is the length of a
-    /// three-dimensional random walk (a Bessel bridge), which stays positive on the way and ends at
-    /// the target.
+    /// three-dimensional random walk (a Bessel bridge), which is positive until the last value and
+    /// ends at the target.
     fn append(&self, values: &mut Vec<f64>, random: &mut Random, (low, range, step): (f64, f64, f64)) {
         let side = if self.extreme > low { -1.0 } else { 1.0 };
         let target = (self.to - self.extreme).abs();
@@ -88,13 +88,13 @@ impl Leg {
     }
 }
 
-/// Returns the minimum number of minutes for a distance, or 0 on a day without a range.
+/// Returns the minimum number of minutes for a price distance, or 0 on a day without a price range.
 fn minutes_for(distance: i64, step: f64) -> usize {
     let deviations = distance as f64 / (DEVIATIONS_MAX * step);
     if deviations.is_finite() { (deviations * deviations) as usize } else { 0 }
 }
 
-/// Draws the minute of an extreme. Half of the extremes are near the open or the close.
+/// Returns a random minute for an extreme. Half of the extremes are near the open or the close.
 fn turning_point(random: &mut Random, count: usize) -> usize {
     let near_an_end = random.chance(0.5);
     let place = random.below(if near_an_end { count.div_ceil(5) } else { count }.max(1));

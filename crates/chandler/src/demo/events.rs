@@ -2,23 +2,25 @@ use jiff::ToSpan;
 use market::adjust::Amount;
 use market::{Action, Calendar, Date};
 
-/// A scripted corporate action, once or every few years. Its date depends on the calendar rather
-/// than on the time of generation, so that data generated later continues data generated earlier.
+/// Scripted corporate action that occurs once or every few years. Its date depends on the calendar
+/// rather than on the time of generation, so that data generated later continues data generated
+/// earlier.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
     year: i16,
-    /// Years between two occurrences; 0 for a single one.
+    /// Years between two occurrences, or 0 for an action that occurs once.
     every: i16,
     month: i8,
     day: i8,
     terms: Terms,
 }
 
-/// Terms of a corporate action, per old share. Money is in thousandths, and shares are fractions.
+/// Terms of a corporate action, per old share. Amounts of money are in thousandths; ratios are
+/// pairs of new and old shares.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     cash: i64,
-    /// Yearly increase of the cash dividend.
+    /// Yearly increase of the cash dividend, in thousandths.
     cash_step: i64,
     split: (i64, i64),
     bonus: (i64, i64),
@@ -34,7 +36,7 @@ impl Terms {
         Terms { cash, cash_step, ..NONE }
     }
 
-    /// A split into `new` shares for `old` ones.
+    /// Returns the terms of a split into `new` shares for every `old` shares.
     pub(super) const fn split(new: i64, old: i64) -> Terms {
         Terms { split: (new, old), ..NONE }
     }
@@ -57,8 +59,8 @@ impl Event {
         Event { year, every, month, day, terms }
     }
 
-    /// Returns the ex-dates with `after < ex-date <= through`, moved to trading days, each with the
-    /// terms for that year.
+    /// Returns the ex-dates after `after` and up to `through`, inclusive, with the terms for each
+    /// date. Ex-dates are moved to trading days.
     fn dated<'a>(
         self,
         calendar: &'a Calendar,
@@ -78,7 +80,8 @@ impl Event {
     }
 }
 
-/// Returns all actions of a script in a date range, ascending.
+/// Returns all actions of a script with ex-dates after `after` and up to `through`, inclusive, in
+/// ascending order.
 pub(super) fn dated(events: &[Event], calendar: &Calendar, after: Date, through: Date) -> Vec<(Date, Terms)> {
     let mut all: Vec<_> = events.iter().flat_map(|event| event.dated(calendar, after, through)).collect();
     all.sort_by_key(|(ex_date, _)| *ex_date);
@@ -86,8 +89,8 @@ pub(super) fn dated(events: &[Event], calendar: &Calendar, after: Date, through:
 }
 
 impl Terms {
-    /// Returns the reference price after the action, by the exchange's formula. Both prices are in
-    /// millionths.
+    /// Returns the reference price after the action, calculated with the exchange's formula. Both
+    /// prices are in millionths.
     pub(super) fn reference(&self, close: f64) -> f64 {
         let share = |(new, old): (i64, i64)| new as f64 / old as f64;
         let price = self.rights_price as f64 * 1000.0;
@@ -96,7 +99,7 @@ impl Terms {
         value / (share(self.split) + share(self.bonus) + rights)
     }
 
-    /// Returns the number of shares that one old share becomes without payment. Trading volume
+    /// Returns the number of shares that replace one old share without payment. Trading volume
     /// grows by this factor.
     pub(super) fn shares(&self) -> f64 {
         let share = |(new, old): (i64, i64)| new as f64 / old as f64;
@@ -117,6 +120,6 @@ impl Terms {
 }
 
 fn amount((above, below): (i64, i64)) -> Amount {
-    // All fractions in the script are valid; a test parses every one of them.
+    // All fractions in the script are valid, which a test verifies.
     Amount::parse(&format!("{above}/{below}")).unwrap_or_else(|_| Amount::zero())
 }

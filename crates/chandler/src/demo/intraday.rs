@@ -7,25 +7,26 @@ use super::securities::DemoSecurity;
 use super::walk::Random;
 use super::walk::{DayPlan, day_key};
 
-/// A minute with trades.
+/// One minute in which trades occur.
 #[derive(Clone, Copy, Debug)]
 struct Minute {
     time: i64,
-    /// Time at which the candle is complete. The closing auction takes several minutes but has one
-    /// timestamp.
+    /// Unix time at which the candle is complete. The closing auction takes several minutes but has
+    /// a single timestamp.
     complete: i64,
     session: Session,
     /// Expected share of the day's volume, as a relative weight.
     weight: f64,
 }
 
-/// Share of a regular day's volume that is in minute candles. The remainder stands for opening
+/// Share of a regular day's volume that is in one-minute candles. The remainder stands for opening
 /// auctions and odd lots.
 const SHARE_IN_MINUTES: f64 = 0.985;
 
-/// Appends the candles of one trading day that are complete at `now`, in ascending order. Regular
-/// hours run from the plan's open to its close and touch its extremes. Pre-market runs from the
-/// previous close to the open, and post-market continues from the close.
+/// Appends the one-minute candles of one trading day that are complete at `now`, in ascending
+/// order. In regular hours the prices go from the plan's open to its close and touch its high and
+/// low. Pre-market prices lead from the previous close to the open, and post-market prices continue
+/// from the close.
 pub(super) fn append(
     out: &mut Candles,
     security: &DemoSecurity,
@@ -45,7 +46,7 @@ pub(super) fn append(
     extended(&mut sink, security, plan, after, plan.close, None);
 }
 
-/// Collects candles that are complete at `now`, and drops later ones.
+/// Collects the candles that are complete at `now`, and drops later candles.
 struct Sink<'a> {
     out: &'a mut Candles,
     now: Timestamp,
@@ -71,6 +72,7 @@ impl Sink<'_> {
 }
 
 /// Returns the volume times an average price between low and high, truncated to three decimals.
+/// Never less than the volume times the low.
 pub(super) fn turnover([open, high, low, close]: [i64; 4], volume: i64) -> Turnover {
     let exact = i128::from((open + high + low + close) / 4) * i128::from(volume);
     Turnover((exact / 1000 * 1000).max(i128::from(low) * i128::from(volume)))
@@ -83,8 +85,8 @@ fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Min
     let regular: i32 =
         day.segments.iter().filter(|s| s.session == Session::Intraday).map(|s| s.minutes()).sum();
     let halt = halt(security, plan, &mut random, regular);
-    // On a thin day there are fewer minutes than lots, so that every minute gets a lot. The first
-    // and the last minute always trade.
+    // On a day with low volume there are fewer minutes than lots, so that every minute gets a lot.
+    // The first and the last minute always have trades.
     let room = ((plan.volume / security.lot_size) as f64 / 2.5 - 2.0).max(0.0) / f64::from(regular.max(1));
     let chance = if security.is_index() { 1.0 } else { security.model.minute_chance.min(room) };
 
@@ -101,8 +103,8 @@ fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Min
         if session == Session::Intraday {
             let (first, last) = (elapsed == 0, elapsed == regular - 1);
             let closing = last && tail > 0;
-            // The auctions always have trades, even on a thin day. Otherwise a quiet start would
-            // look like a file that begins late.
+            // The auctions always have trades, even on a day with low volume. Otherwise a quiet
+            // start would look like a file that begins late.
             let traded = first || last || (draw < chance && !halt.contains(&elapsed));
             let weight = profile(elapsed, regular, security.region.market(), closing);
             let complete = time + if closing { i64::from(tail) * 60 } else { 60 };
@@ -120,7 +122,7 @@ fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Min
     minutes
 }
 
-/// Returns the minutes of a trading halt, counted from the open. Empty if there is none.
+/// Returns the minutes of a trading halt, counted from the open. Empty on a day without a halt.
 fn halt(security: &DemoSecurity, plan: &DayPlan, random: &mut Random, regular: i32) -> Range<i32> {
     let (start, length) = (random.unit(), random.unit());
     if !security.model.quirk.halts() || plan.wildness < 2.5 || regular < 200 {
@@ -130,8 +132,8 @@ fn halt(security: &DemoSecurity, plan: &DayPlan, random: &mut Random, regular: i
     start..start + 5 + (length * 70.0) as i32
 }
 
-/// Returns a minute's weight in the day's volume: high at the open, low at noon, rising towards the
-/// close. In Hong Kong the closing auction has a tenth of the volume.
+/// Returns a minute's weight in the day's volume. The weight is high at the open, low at noon, and
+/// rises towards the close. In Hong Kong the closing auction has a tenth of the volume.
 fn profile(elapsed: i32, regular: i32, market: Market, closing: bool) -> f64 {
     let x = 2.0 * f64::from(elapsed) / f64::from(regular) - 1.0;
     let edge = 0.6 + 2.0 * x * x * x * x;
@@ -143,8 +145,8 @@ fn profile(elapsed: i32, regular: i32, market: Market, closing: bool) -> f64 {
     }
 }
 
-/// Returns the probability of a trade in a minute outside regular hours: higher near regular hours,
-/// low overnight.
+/// Returns the probability of a trade in a minute outside regular hours. The probability is higher
+/// near regular hours and low overnight.
 fn extended_chance(security: &DemoSecurity, session: Session, position: f64) -> f64 {
     let liquidity = security.model.minute_chance * security.model.minute_chance;
     match session {
@@ -157,8 +159,8 @@ fn extended_chance(security: &DemoSecurity, session: Session, position: f64) -> 
     }
 }
 
-/// Appends the regular hours: from the open through both extremes to the close, never beyond the
-/// extremes.
+/// Appends the candles of regular hours, from the open through both extremes to the close. No price
+/// is beyond the extremes.
 fn regular(sink: &mut Sink<'_>, security: &DemoSecurity, plan: &DayPlan, minutes: &[Minute]) {
     let DayPlan { open, high, low, close, volume, .. } = *plan;
     let mut random = Random::keyed(security.symbol, 4, day_key(plan.date));
@@ -183,7 +185,7 @@ fn regular(sink: &mut Sink<'_>, security: &DemoSecurity, plan: &DayPlan, minutes
     }
 }
 
-/// Returns a traded price for a share value. Trades bounce between bid and ask.
+/// Returns a traded price near `value`. Trades bounce between bid and ask.
 fn quote(random: &mut Random, security: &DemoSecurity, value: f64) -> i64 {
     let tick = security.tick(value as i64) as f64;
     security.snap(value + (random.unit() - 0.5) * 1.1 * tick)
@@ -198,7 +200,8 @@ fn wicks(random: &mut Random, security: &DemoSecurity, start: i64, end: i64, ste
 }
 
 /// Returns the high and low of a minute within the day's range. Wicks are shortened near the
-/// extremes rather than clamped; clamped wicks would touch the day's high in a dozen minutes.
+/// extremes rather than clamped, because clamped wicks would touch the day's high in a dozen
+/// minutes.
 fn wicks_within(
     random: &mut Random,
     security: &DemoSecurity,
@@ -218,7 +221,8 @@ fn wicks_within(
     (highest.clamp(top, high), lowest.clamp(low, bottom))
 }
 
-/// Appends extended hours as a quiet random walk, which ends at `target` if there is one.
+/// Appends the candles of extended hours as a random walk with small moves, which ends at `target`
+/// if it is given.
 fn extended(
     sink: &mut Sink<'_>,
     security: &DemoSecurity,

@@ -1,12 +1,13 @@
-//! A small invented market for trying out Chandler without data. It has thirteen fictitious
+//! Generates a small fictional market for trying out Chandler without data. The market has thirteen
 //! securities with decades of daily candles, two years of one-minute candles (five-minute candles
-//! for one security), dividends, splits, suspensions, halts, thin days, trades, share counts and
-//! earnings of four companies, an option on one of them, and a file with deliberate errors.
+//! for one security), dividends, splits, suspensions, halts, days with low volume, trades, share
+//! counts and earnings of four companies, an option on one of the companies, and a file with
+//! deliberate errors.
 //!
-//! Everything is computed from the symbol, the date and `now`: the same `now` gives the same bytes
-//! on every machine, and a later `now` continues earlier data. This module does no I/O. Start with
-//! [`daily`]; `walk.rs` generates days, `intraday.rs` the minutes within them, and `course.rs`
-//! their price paths.
+//! All data is computed from the symbol, the date and `now`: the same `now` gives the same bytes on
+//! every machine, and a later `now` continues earlier data. This module does no I/O. Start with
+//! [`daily`]. `walk.rs` generates daily prices, `intraday.rs` the one-minute candles of a day, and
+//! `course.rs` the price path within a day.
 
 mod course;
 mod events;
@@ -31,23 +32,24 @@ pub(crate) use options::{DemoOption, OPTION_DECIMALS, option};
 pub(crate) use securities::DemoSecurity;
 use walk::{DayPlan, Walk};
 
-/// Securities with trades, one per market, and the number of trading days with trades: 20 days
-/// determine which trades are large, and the remaining days can be classified.
+/// Securities with trades, one per market. `TRADE_DAYS` is the number of trading days with trades:
+/// 20 days determine which trades are large, and trades on the remaining days can be classified.
 const TRADED: [&str; 3] = ["9001.HK", "CNDL.US", "609001.SH"];
 const TRADE_DAYS: usize = 23;
-/// The security without one-minute candles, and the length of its candles in minutes, as in freely
-/// available vendor data.
+/// Security without one-minute candles, and the length of its candles in minutes. Some freely
+/// available vendor data is like this.
 const COARSE: (&str, u16) = ("687001.SH", 5);
-/// Maximum number of days to search for the last traded day, longer than any suspension.
+/// Maximum number of trading days to search for the last traded day. Longer than any suspension.
 const DAYS_SOUGHT_MAX: usize = 30;
-/// Years of minute candles.
+/// Number of years of one-minute candles.
 const MINUTE_YEARS: i64 = 2;
 
 pub(crate) fn securities() -> &'static [DemoSecurity] {
     &securities::SECURITIES
 }
 
-/// Returns all corporate actions until `now`, ascending. Prices reflect them on their ex-dates.
+/// Returns all corporate actions until `now` in ascending order. The generated prices reflect each
+/// action on its ex-date.
 pub(crate) fn actions(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Vec<Action> {
     let venue = venue_of(security, venues);
     let today = venue.zone().date(now);
@@ -56,7 +58,8 @@ pub(crate) fn actions(security: &DemoSecurity, venues: &Venues, now: Timestamp) 
 }
 
 /// Returns daily candles until `now`, from the listing date or the beginning of the market's
-/// history. While the market is open, the last candle is folded from the minutes so far.
+/// history. While the market is open, the last candle is folded from the completed one-minute
+/// candles.
 pub(crate) fn daily(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Candles {
     let venue = venue_of(security, venues);
     let today = venue.zone().date(now);
@@ -73,7 +76,7 @@ pub(crate) fn minutes<'a>(
     let venue = venue_of(security, venues);
     let today = venue.zone().date(now);
     let from = today.checked_sub(MINUTE_YEARS.years()).unwrap_or(Date::MIN).max(floors(venue).0);
-    // Minutes of this evening may belong to the next trading day.
+    // One-minute candles of this evening may belong to the next trading day.
     let through = today.tomorrow().unwrap_or(Date::MAX);
     let mut days: Peekable<_> =
         walk(security, venue, through).skip_while(move |plan| plan.date < from).peekable();
@@ -88,13 +91,15 @@ pub(crate) fn minutes<'a>(
     .filter(|batch| !batch.is_empty())
 }
 
-/// Returns the length of a security's intraday candles if it is longer than a minute.
+/// Returns the period of a security's intraday candles if it is longer than a minute, otherwise
+/// `None`.
 pub(crate) fn coarse_period(security: &DemoSecurity) -> Option<Period> {
     let (symbol, minutes) = COARSE;
     (security.symbol == symbol).then(|| Minutes::new(minutes).map(Period::Clock)).flatten()
 }
 
-/// Returns a security's minutes folded into candles of another period, in monthly batches.
+/// Returns a security's one-minute candles folded into candles of another period, in monthly
+/// batches.
 pub(crate) fn coarse(
     security: &DemoSecurity,
     venues: &Venues,
@@ -105,9 +110,9 @@ pub(crate) fn coarse(
     minutes(security, venues, now).map(|batch| fold(venue, period, &batch)).collect()
 }
 
-/// A file as a careless vendor would write it. Of its five rows, four are rejected, each for a
-/// different reason, and one is already stored. The content never changes, so it is imported only
-/// once.
+/// Name of a file with errors that vendors make. Four of its five rows are rejected, each for a
+/// different reason, and the fifth row is already stored. The content never changes, so the file is
+/// imported only once.
 pub(crate) const FAULTY_NAME: &str = "SNUF.US_with_mistakes.csv";
 pub(crate) const FAULTY_ROWS: &str = "\
 symbol,date,open,high,low,close,volume,turnover
@@ -118,11 +123,11 @@ SNUF.US,2013-02-20,1.9100,2.0000,1.8900,1.9700,776919,1509165.157
 SNUF.US,2013-02-26,1.7500,1.7700,1.7400,1.7700,-455464,800477.98
 ";
 
-/// Columns of [`FIGURES`] after the symbol.
+/// CSV columns of [`FIGURES`] after the symbol.
 pub(crate) const FIGURES_COLUMNS: &str =
     "from,total_shares,circulating_shares,hk_shares,eps,eps_ttm,bps,dividend_yield";
-/// Invented share counts and per-share figures, each valid from a date. One company splits its
-/// shares, and one makes a loss and pays no dividend. The other securities have no figures.
+/// Fictional share counts and per-share figures, each valid from a date. One company splits its
+/// shares, and one company makes a loss and pays no dividend. Other securities have no figures.
 pub(crate) const FIGURES: [(&str, &str); 10] = [
     ("9001.HK", "2025-03-12,2400000000,2400000000,2400000000,5.98,5.98,61.2,1.58"),
     ("9001.HK", "2026-03-12,,,,6.24,6.24,63.9,1.623"),
@@ -136,8 +141,8 @@ pub(crate) const FIGURES: [(&str, &str); 10] = [
     ("609001.SH", "2026-04-20,,,,1.86,1.86,19.4,0.38"),
 ];
 
-/// Returns the instant until which data is generated at `now`. During regular hours it is the open,
-/// because data that ends in the middle of a day would show up as a gap in the coverage.
+/// Returns the instant until which data is generated at `now`. During regular hours this is the
+/// open, because data that ends in the middle of a day would show up as a gap in the coverage.
 pub(crate) fn made_until(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Timestamp {
     let venue = venue_of(security, venues);
     let Some(day) = venue.day(venue.zone().date(now)) else { return now };
@@ -148,8 +153,8 @@ pub(crate) fn made_until(security: &DemoSecurity, venues: &Venues, now: Timestam
     }
 }
 
-/// Returns the last day for which data generated at `now` is complete: its regular hours have
-/// ended, and the security was not suspended.
+/// Returns the last trading day for which data generated at `now` is complete: its regular hours
+/// have ended, and the security was not suspended.
 pub(crate) fn last_day(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Option<Date> {
     let venue = venue_of(security, venues);
     let before = |day: &Date| venue.calendar().on_or_before(day.yesterday().ok()?);
@@ -193,8 +198,8 @@ fn first_day(security: &DemoSecurity, venue: &Venue) -> Date {
     security.listing_date.max(floors(venue).1)
 }
 
-/// Returns the first dates of minute and daily candles. Earlier data would not be served to
-/// accounts anyway.
+/// Returns the first dates of one-minute and daily candles. Earlier data would not be served to
+/// accounts.
 fn floors(venue: &Venue) -> (Date, Date) {
     let floors = Floors::published(venue.market());
     (floors.minute.unwrap_or(Date::MIN), floors.day.unwrap_or(Date::MIN))
@@ -204,7 +209,7 @@ fn walk<'a>(security: &'a DemoSecurity, venue: &'a Venue, through: Date) -> Walk
     Walk::new(security, venue.calendar(), first_day(security, venue), through)
 }
 
-/// Returns the candle of a day as of `now`. `None` before its first minute is complete.
+/// Returns the daily candle as of `now`. `None` if the day's first minute is not complete.
 fn day_candle(security: &DemoSecurity, venue: &Venue, plan: &DayPlan, now: Timestamp) -> Option<Candle> {
     let time = venue.zone().midnight(plan.date);
     let DayPlan { open, high, low, close, volume, .. } = *plan;
@@ -237,7 +242,8 @@ fn day_candle(security: &DemoSecurity, venue: &Venue, plan: &DayPlan, now: Times
     })
 }
 
-/// Returns the end of a day's regular hours, including the closing auction.
+/// Returns the end of a day's regular hours, including the closing auction. `None` if the date is
+/// not a trading day.
 fn closing_time(venue: &Venue, date: Date) -> Option<Timestamp> {
     let day = venue.day(date)?;
     let last = day.segments.iter().rfind(|segment| segment.session == Session::Intraday)?;

@@ -1,9 +1,9 @@
-//! A call option on one of the invented US securities, with several weeks of minute candles, for
-//! trading options.
+//! Generates a call option on one of the fictional US securities, with several weeks of one-minute
+//! candles, so that option trading can be tried.
 //!
 //! The option expires on the third Friday of a month, two to seven weeks ahead. Its strike is the
-//! price of the security nine weeks before expiry. Both depend only on the date, so a later `now`
-//! continues the same option until the next one replaces it.
+//! price of the security nine weeks before expiry. Strike and expiry depend only on the date, so a
+//! later `now` continues the same option until the next option replaces it.
 
 use jiff::ToSpan;
 use jiff::civil::Weekday;
@@ -14,18 +14,18 @@ use super::{intraday, made_until, securities, venue_of, walk};
 
 const UNDERLYING: &str = "CNDL.US";
 const WEEKS_LISTED: i64 = 9;
-/// Minimum number of days until expiry.
+/// Minimum number of days until the option expires. An option closer to expiry is replaced.
 const DAYS_LEFT_MIN: i64 = 14;
 /// Time value of an at-the-money option when it is listed, as a share of the strike.
 const TIME_VALUE: f64 = 0.04;
 /// Distance from the strike at which the time value is zero, as a share of the strike.
 const TIME_VALUE_REACH: f64 = 0.25;
-/// Number of shares traded for each traded contract.
+/// Number of underlying shares traded per traded option contract. Determines the option's volume.
 const SHARES_A_CONTRACT: i64 = 500;
 const CENT: f64 = 10_000.0;
 pub(crate) const OPTION_DECIMALS: u32 = 2;
 
-/// An option with its candles in regular hours.
+/// Option with its daily and one-minute candles in regular hours.
 #[derive(Debug)]
 pub(crate) struct DemoOption {
     pub(crate) symbol: Symbol,
@@ -33,8 +33,8 @@ pub(crate) struct DemoOption {
     pub(crate) minutes: Candles,
 }
 
-/// Returns the option that is listed at `now`. `None` if its underlying was not listed early
-/// enough.
+/// Returns the option that is listed at `now`. `None` if the underlying security was not listed
+/// early enough.
 pub(crate) fn option(venues: &Venues, now: Timestamp) -> Result<Option<DemoOption>, Overflow> {
     let Some(security) = securities().iter().find(|security| security.symbol == UNDERLYING) else {
         return Ok(None);
@@ -64,21 +64,21 @@ pub(crate) fn option(venues: &Venues, now: Timestamp) -> Result<Option<DemoOptio
     Ok(symbol.map(|symbol| DemoOption { symbol, days, minutes }))
 }
 
-/// Returns the listing and expiry dates of the option for a day.
+/// Returns the listing and expiry dates of the option that is listed on `today`.
 fn listing(today: Date) -> Option<(Date, Date)> {
     let expiry = third_friday(today.checked_add(DAYS_LEFT_MIN.days()).ok()?)?;
     Some((expiry.checked_sub(WEEKS_LISTED.weeks()).ok()?, expiry))
 }
 
-/// Returns the first third Friday of a month that is not before `from`.
+/// Returns the first third Friday of a month that is on or after `from`.
 fn third_friday(from: Date) -> Option<Date> {
     let of_month = |first: Date| first.nth_weekday_of_month(3, Weekday::Friday).ok();
     let first = of_month(from)?;
     if first >= from { Some(first) } else { of_month(from.first_of_month().checked_add(1.month()).ok()?) }
 }
 
-/// Converts a minute candle of the underlying into one of the option. The premium never falls when
-/// the share price rises, so the high remains the high.
+/// Converts a one-minute candle of the underlying security into a candle of the option. The premium
+/// never falls when the share price rises, so the high remains the high.
 fn contract(minute: &Candle, strike: f64, days_left: i32) -> Candle {
     let price = |price: Price| premium(price.0 as f64 / 1e6, strike, f64::from(days_left));
     let [open, high, low, close] = [minute.open, minute.high, minute.low, minute.close].map(price);

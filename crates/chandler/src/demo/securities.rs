@@ -3,8 +3,8 @@ use market::{Date, Region};
 
 use super::events::{Event, Terms};
 
-/// An invented security: its listing data and its price model. None of them exists; the codes are
-/// in ranges that the exchanges do not assign.
+/// Fictional security with its listing data and its price model. The codes are in ranges that the
+/// exchanges do not assign.
 #[derive(Debug)]
 pub(crate) struct DemoSecurity {
     pub(crate) symbol: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct DemoSecurity {
     pub(crate) lot_size: i64,
     pub(crate) board: &'static str,
     pub(crate) listing_date: Date,
-    /// Number of decimals in its prices.
+    /// Number of decimals in the security's prices.
     pub(crate) decimals: u32,
     pub(super) region: Region,
     pub(super) model: Model,
@@ -25,7 +25,7 @@ pub(crate) struct DemoSecurity {
 /// Price and volume model of a security.
 #[derive(Debug)]
 pub(super) struct Model {
-    /// First reference price, in millionths.
+    /// First reference price, in millionths of the currency.
     pub(super) start: i64,
     /// Yearly growth, in percent, of the value to which the price reverts.
     pub(super) growth: f64,
@@ -48,9 +48,9 @@ pub(super) enum Quirk {
     SuspendedInMay,
     /// Trading is halted for some time on volatile days.
     HaltedWhenWild,
-    /// Also trades overnight.
+    /// Trades in the overnight session as well.
     Overnight,
-    /// Trades overnight, and is halted on volatile days.
+    /// Trades in the overnight session as well, and is halted for some time on volatile days.
     OvernightHaltedWhenWild,
 }
 
@@ -88,15 +88,16 @@ impl DemoSecurity {
         }
     }
 
-    /// Rounds to the nearest tradable price, at least one tick. Each price band ends on a multiple
-    /// of the next band's tick, so rounding up into the next band is valid.
+    /// Rounds a price to the nearest valid price, at least one tick. Each price band ends on a
+    /// multiple of the next band's tick, so rounding up into the next band is valid.
     pub(super) fn snap(&self, price: f64) -> i64 {
         let price = price as i64;
         let tick = self.tick(price);
         ((price + tick / 2) / tick * tick).max(tick)
     }
 
-    /// Returns the maximum daily move from the reference price, if the exchange limits it.
+    /// Returns the maximum daily move as a share of the reference price, or `None` if the exchange
+    /// has no limit.
     pub(super) fn daily_limit(&self) -> Option<f64> {
         match (self.region, self.board) {
             (Region::Hk | Region::Us, _) => None,
@@ -106,7 +107,7 @@ impl DemoSecurity {
     }
 }
 
-/// Price bands in Hong Kong: upper end and tick size.
+/// Price bands in Hong Kong: upper end and tick size, both in millionths.
 const HK_TICKS: [(i64, i64); 10] = [
     (250_000, 1_000),
     (500_000, 5_000),
@@ -444,8 +445,8 @@ pub(super) static SECURITIES: [DemoSecurity; 13] = [
             volume: 2_500_000.0,
             minute_chance: 0.99,
             quirk: Quirk::None,
-            // Three bonus shares for ten and cash every other year, so that the last two years
-            // always include a bonus issue.
+            // A bonus issue of three shares for ten, with cash, occurs every other year, so that
+            // the last two years always include one.
             events: &[Event::yearly(2012, 2, 6, 6, Terms::bonus(3, 10, 150))],
         },
     },

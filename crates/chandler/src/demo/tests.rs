@@ -31,7 +31,8 @@ fn all_minutes(security: &DemoSecurity, now: Timestamp) -> Candles {
     })
 }
 
-/// Returns daily and minute candles at [`NOW`], generated once for all tests.
+/// Returns a security's daily and one-minute candles at [`NOW`]. The candles are generated once for
+/// all tests.
 fn drawn(symbol: &str) -> (&'static Candles, &'static Candles) {
     type Drawn = BTreeMap<&'static str, OnceLock<(Candles, Candles)>>;
     static DRAWN: OnceLock<Drawn> = OnceLock::new();
@@ -42,7 +43,7 @@ fn drawn(symbol: &str) -> (&'static Candles, &'static Candles) {
     (days, minutes)
 }
 
-/// Groups regular minutes by trading day.
+/// Groups the one-minute candles of regular hours by trading day.
 fn by_day(security: &DemoSecurity, minutes: &Candles) -> BTreeMap<Date, Vec<Candle>> {
     let mut days: BTreeMap<Date, Vec<Candle>> = BTreeMap::new();
     for minute in minutes.iter().filter(|m| m.session == Session::Intraday) {
@@ -218,7 +219,7 @@ fn assert_valid(s: &DemoSecurity, c: &Candle) {
 }
 
 #[test]
-fn every_minute_is_a_valid_candle_in_a_session() {
+fn every_one_minute_candle_is_valid_and_in_a_session() {
     for symbol in ["9002.HK", "SNUF.US", "309001.SZ", ".CHDL.US"] {
         let s = security(symbol);
         let (_, minutes) = drawn(symbol);
@@ -240,7 +241,7 @@ fn every_minute_is_a_valid_candle_in_a_session() {
 }
 
 #[test]
-fn minutes_match_their_daily_candle() {
+fn one_minute_candles_match_their_daily_candle() {
     for symbol in ["9002.HK", "9004.HK", "SNUF.US", "309001.SZ", ".CHDL.US"] {
         let s = security(symbol);
         let (days, minutes) = drawn(symbol);
@@ -331,7 +332,7 @@ fn a_suspended_security_has_no_candles_for_two_weeks() {
 }
 
 #[test]
-fn volatile_days_have_halts_and_thin_days_few_minutes() {
+fn volatile_days_have_halts_and_quiet_securities_trade_rarely() {
     let wick = security("WICK.US");
     let from = date(2026, 1, 1);
     let plans =
@@ -408,7 +409,7 @@ fn prices_below_a_dollar_have_four_decimals() {
 }
 
 #[test]
-fn an_open_day_is_folded_from_complete_minutes() {
+fn the_candle_of_an_open_day_is_folded_from_complete_minutes() {
     let s = security("9001.HK");
     let today = date(2026, 11, 13);
     let day_at = |hour, minute| {
@@ -453,7 +454,7 @@ fn overnight_minutes_are_generated_before_midnight() {
 }
 
 #[test]
-fn trades_fold_into_their_minutes() {
+fn trades_fold_into_their_one_minute_candles() {
     for symbol in TRADED {
         let security = security(symbol);
         let (_, minutes) = drawn(symbol);
@@ -476,7 +477,7 @@ fn trades_fold_into_their_minutes() {
                     (built.open, built.volume, built.session),
                     (drawn.open, drawn.volume, drawn.session)
                 );
-                // One or two shares cannot be traded at four prices.
+                // A volume of less than four shares cannot be traded at four prices.
                 if drawn.volume >= 4 {
                     assert_eq!((built.high, built.low, built.close), (drawn.high, drawn.low, drawn.close));
                 }
@@ -486,7 +487,7 @@ fn trades_fold_into_their_minutes() {
 }
 
 #[test]
-fn the_option_is_the_same_until_it_is_replaced() {
+fn an_option_is_listed_until_it_is_replaced() {
     let at = |day: Date| instant(Market::Us, day, 20, 0);
     let made = |day: Date| option(venues(), at(day)).unwrap().unwrap();
     let DemoOption { symbol, days, minutes } = made(date(2026, 11, 13));
@@ -497,7 +498,7 @@ fn the_option_is_the_same_until_it_is_replaced() {
         assert!(minute.volume > 0 && minute.low.0 > 0 && minute.open.0 % 10_000 == 0);
     }
     assert!((3_000..20_000).contains(&minutes.len()), "{}", minutes.len());
-    // Two weeks later it is the same option, with more minutes.
+    // Two weeks later the listed option is the same, and it has more one-minute candles.
     let DemoOption { symbol: later, minutes: more, .. } = made(date(2026, 11, 27));
     assert_eq!((later, days.len() * 390), (symbol, minutes.len()));
     assert!(more.len() > minutes.len() && more.time.starts_with(&minutes.time));
@@ -516,7 +517,8 @@ fn few_minutes_touch_the_extremes_of_a_day() {
             let ticks = (day.high.0 - day.low.0) / s.tick(day.high.0);
             let highs = of_day.iter().filter(|m| m.high == day.high).count();
             let lows = of_day.iter().filter(|m| m.low == day.low).count();
-            // On a day with a narrow range, many minutes touch both extremes.
+            // On a day with a narrow price range, many minutes touch both extremes, so such days
+            // are exempt.
             assert!(ticks < 50 || highs + lows <= 20, "{symbol} {date}: {highs} {lows}");
             touches += highs + lows;
         }

@@ -1,23 +1,24 @@
-//! Trades within minutes. They start at a minute's open, end at its close, touch its extremes, and
-//! add up to its volume.
+//! Generates the trades of a one-minute candle. The trades start at the candle's open, end at its
+//! close, touch its extremes, and add up to its volume.
 
 use market::{Candle, Market, Price, Timestamp, Trade, TradeDirection, TradeType, Trades};
 
 use super::securities::DemoSecurity;
 use super::walk::Random;
 
-/// Maximum number of trades per minute in addition to those that its prices need.
+/// Maximum number of trades per minute in addition to the trades that the candle's prices need.
 const MORE_MAX: usize = 3;
-/// Offset of the closing auction's trades in seconds: the auction is matched in the last two of its
+/// Offset of the closing auction's trades in seconds. The auction is matched in the last two of its
 /// ten minutes.
 const AUCTION_SECONDS: i64 = 480;
 
-/// Appends the trades of one minute in chronological order.
+/// Appends the trades of one minute in chronological order. The trades of the closing auction are
+/// delayed by [`AUCTION_SECONDS`].
 pub(super) fn append(out: &mut Trades, security: &DemoSecurity, minute: &Candle, is_auction: bool) {
     let mut random = Random::keyed(security.symbol, 9, minute.time.0);
     let mut prices = path(minute, &mut random);
     let shares = minute.volume;
-    // Trades are in whole lots if the volume suffices.
+    // Trades are in whole lots if the volume is large enough.
     let lots = shares % security.lot_size == 0 && shares / security.lot_size >= prices.len() as i64;
     let unit = if lots { security.lot_size } else { 1 };
     let units = shares / unit;
@@ -54,7 +55,8 @@ pub(super) fn append(out: &mut Trades, security: &DemoSecurity, minute: &Candle,
     }
 }
 
-/// Returns the open, both extremes in random order, and the close, without equal neighbours.
+/// Returns the open, both extremes in random order, and the close. Equal adjacent prices are
+/// merged.
 fn path(minute: &Candle, random: &mut Random) -> Vec<Price> {
     let Candle { open, high, low, close, .. } = *minute;
     let (first, second) = if random.chance(0.5) { (high, low) } else { (low, high) };

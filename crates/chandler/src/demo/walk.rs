@@ -3,7 +3,7 @@ use market::{Calendar, Date, DayKind, Market};
 use super::events::{self, Terms};
 use super::securities::DemoSecurity;
 
-/// Prices and volume of one trading day. Minutes are generated to match it.
+/// Prices and volume of one trading day, from which the one-minute candles are generated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DayPlan {
     pub(super) date: Date,
@@ -14,11 +14,11 @@ pub(super) struct DayPlan {
     pub(super) low: i64,
     pub(super) close: i64,
     pub(super) volume: i64,
-    /// Size of the day's move, in standard deviations.
+    /// Absolute size of the day's move, in standard deviations.
     pub(super) wildness: f64,
 }
 
-/// Iterator over a security's trading days. Prices are a random walk with market-wide climates,
+/// Iterator over a security's trading days. Prices are a random walk with market-wide regimes,
 /// regimes of the security, clustered volatility, occasional jumps, and slow mean reversion to a
 /// growing value, so that the price after twenty years is plausible.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Walk<'a> {
     calendar: &'a Calendar,
     next: Date,
     through: Date,
-    /// Latest first, so that the next event can be popped.
+    /// Corporate actions, latest first, so that the next action can be popped.
     events: Vec<(Date, Terms)>,
     state: State,
 }
@@ -35,19 +35,19 @@ pub(super) struct Walk<'a> {
 #[derive(Debug)]
 struct State {
     close: i64,
-    /// The value to which the price reverts.
+    /// Value to which the price reverts.
     value: f64,
-    /// Average shares per day. Splits multiply it.
+    /// Average number of shares traded per day. A split multiplies it.
     shares: f64,
-    /// Variance of the security's own moves, around 1.
+    /// Variance of the security's idiosyncratic moves, relative to an average of 1.
     variance: f64,
-    /// Recent trading activity, around 1.
+    /// Recent trading activity, relative to an average of 1.
     activity: f64,
     drift: f64,
     roughness: f64,
 }
 
-/// A market regime: start year and month, yearly drift in percent, and volatility in percent of the
+/// Market regime: start year and month, yearly drift in percent, and volatility in percent of the
 /// average.
 type Climate = (i16, i8, f64, f64);
 
@@ -109,11 +109,11 @@ const CN: &[Climate] = &[
 ];
 
 const TRADING_DAYS_A_YEAR: f64 = 250.0;
-/// Standard deviation of a market's daily move in an average climate.
+/// Standard deviation of a market's daily move in an average regime.
 const MARKET_VOLATILITY: f64 = 0.008;
 
-/// Returns the daily move shared by all securities in a market: the drift of its climate, and the
-/// day's shock.
+/// Returns the daily move shared by all securities in a market: the drift of the current regime,
+/// and the day's shock.
 fn market_move(market: Market, date: Date) -> (f64, f64) {
     let climates = match market {
         Market::Hk => HK,
@@ -126,7 +126,7 @@ fn market_move(market: Market, date: Date) -> (f64, f64) {
     (drift / 100.0 / TRADING_DAYS_A_YEAR, noise * MARKET_VOLATILITY * volatility / 100.0)
 }
 
-/// Returns a number that is unique for each date.
+/// Returns a number that is unique to each date, as a seed.
 pub(super) fn day_key(date: Date) -> i64 {
     i64::from(date.year()) * 372 + i64::from(date.month()) * 31 + i64::from(date.day())
 }
@@ -209,11 +209,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the lowest and highest price allowed on a day.
+/// Returns the lowest and highest price allowed on a day, in millionths.
 fn limits(security: &DemoSecurity, reference: f64) -> (i64, i64) {
     match security.daily_limit() {
         Some(limit) => (security.snap(reference * (1.0 - limit)), security.snap(reference * (1.0 + limit))),
-        // Keeps an extreme walk from approaching zero.
+        // The lower bound prevents an extreme walk from approaching zero.
         None => (20 * security.tick(0), i64::MAX),
     }
 }
@@ -235,15 +235,15 @@ impl Iterator for Walk<'_> {
     }
 }
 
-/// A small seeded random number generator (splitmix64). Its numbers are processed only with
-/// integers and exactly defined floating-point operations (`+ - * /` and square roots), so every
-/// machine generates the same market.
+/// Small seeded random number generator (splitmix64). Its numbers are processed only with integers
+/// and exactly defined floating-point operations (`+ - * /` and square roots), so every machine
+/// generates the same market.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// Returns a separate stream for each key. A day's numbers depend on its date, not on the
-    /// number of previous days.
+    /// Returns a generator with a separate stream for each key. A day's numbers depend on its date,
+    /// not on the number of previous days.
     pub(super) fn keyed(name: &str, stream: u64, day: i64) -> Random {
         // FNV-1a.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {

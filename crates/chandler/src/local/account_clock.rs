@@ -1,4 +1,5 @@
-//! The clock for local accounts: the given one, that of a running server, or the machine's.
+//! Selects the clock for local accounts: the clock that the user has set, the clock of a running
+//! server, or the machine's clock.
 
 use access::Account;
 use market::Timestamp;
@@ -9,11 +10,11 @@ use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::field_flags::to_failure;
 
-/// Minimum age of an account's last activity, by the machine's clock, at which the account is
-/// assumed to follow a replay clock. In seconds.
+/// Minimum age, in seconds, of an account's last activity at which the account is assumed to follow
+/// a replay clock. The age is relative to the machine's clock.
 const LONG_AGO_S: i64 = 40 * 86_400;
 
-/// Clock of a command. The time is read once.
+/// Clock of a command. The time is read once, when the value is created.
 pub(super) struct AccountClock {
     pub(super) moment: Moment,
     clock: Clock,
@@ -23,12 +24,12 @@ pub(super) struct AccountClock {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClockSource {
-    /// Given by a flag or a variable.
+    /// The clock was set by a flag or a variable.
     Named,
-    /// Published by a running server for this store.
+    /// A running server has published the clock for this store.
     Server,
-    /// The machine's clock, by default. `was_set` is true if the accounts were last changed under
-    /// another clock.
+    /// The machine's clock is the default. `was_set` is true if the accounts were last changed
+    /// under another clock.
     Default { was_set: bool },
 }
 
@@ -47,15 +48,16 @@ impl AccountClock {
         AccountClock { moment: Moment { as_of: clock.as_of(), machine }, clock, source, notice }
     }
 
-    /// Moves the market clock to another instant.
+    /// Sets the market clock to a fixed instant.
     pub(super) fn go_to(&mut self, at: Timestamp) {
         self.clock = Clock::Fixed(at);
         self.source = ClockSource::Named;
         self.moment.as_of = self.clock.as_of();
     }
 
-    /// Refuses to advance an account to the machine's time if the account may follow another clock.
-    /// A given clock and that of a running server are always accepted.
+    /// Returns an error if the command would advance an account to the machine's time although the
+    /// account may follow another clock. A clock that the user has set and the clock of a running
+    /// server are always accepted.
     pub(super) fn check(&self, account: &Account, paper: &Paper) -> Result<(), Failure> {
         let ClockSource::Default { was_set } = self.source else { return Ok(()) };
         let (horizon, now) = (paper.standing(account.id).map_err(to_failure)?.horizon, self.moment.machine);
@@ -74,10 +76,11 @@ impl AccountClock {
         )))
     }
 
-    /// Publishes a given clock for later commands, after a change.
+    /// Publishes the clock for later commands if the user has set it. Called after a change.
     pub(super) fn leave(&self) {
         if let (ClockSource::Named, Some(notice)) = (self.source, &self.notice) {
-            // An error is ignored: if the folder is not writable, no server of this user uses it.
+            // An error is ignored, because if the folder is not writable, no server of this user
+            // publishes a clock there.
             notice.leave(&self.clock).ok();
         }
     }

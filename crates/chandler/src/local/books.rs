@@ -16,7 +16,7 @@ use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::field_flags::to_failure;
 
-/// Actor name of the command line in the audit.
+/// Actor name of the command line in the audit log.
 const OPERATOR: &str = "operator";
 
 pub(crate) struct Books {
@@ -30,12 +30,13 @@ impl Books {
         let reader = context.open(store::Access::Read)?.reader()?;
         let access = open_accounts(context)?;
         let history = History::new(context.history.venues().clone());
-        // No listener is needed: a running server reads the journal and notifies its own listeners.
+        // No listener is needed, because a running server reads the journal and notifies its own
+        // listeners.
         let paper = Paper::new(access.database(), history, context.tables()?, Arc::new(NoListener));
         Ok(Books { paper: paper.for_command_line(), reader, clock: AccountClock::of(context) })
     }
 
-    /// Runs an operator's commands atomically, with an audit entry.
+    /// Runs an operator's commands in one transaction and records an audit entry.
     pub(crate) fn operate(
         &mut self,
         account: &Account,
@@ -50,12 +51,12 @@ impl Books {
         Ok(done)
     }
 
-    /// Moves the market clock to another instant.
+    /// Sets the market clock to a fixed instant.
     pub(crate) fn go_to(&mut self, at: Timestamp) {
         self.clock.go_to(at);
     }
 
-    /// Runs a client's command. Returns false if it is rejected.
+    /// Runs a client's command. Returns false if the command is rejected.
     pub(crate) fn offer(&mut self, account: &Account, command: &Command) -> Result<bool, Failure> {
         match self.at(account).command(command, None, None) {
             Ok(_) => Ok(true),
@@ -64,13 +65,14 @@ impl Books {
         }
     }
 
-    /// Checks whether an account could be opened with these settings and this cash, before it is
-    /// created.
+    /// Checks whether a paper account could be opened with this cash and these settings. Called
+    /// before the account is created.
     pub(crate) fn check_opening(&mut self, opening: &Opening) -> Result<(), Failure> {
         self.paper.check_opening(opening, &mut self.reader, &self.clock.moment).map_err(to_failure)
     }
 
-    /// Opens an account with the given settings and cash. Returns false if it is already open.
+    /// Opens a paper account with the given cash and settings. Returns false if the paper account
+    /// is already open.
     pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
         self.at(account).open(opening).map_err(to_failure)
     }

@@ -19,7 +19,7 @@ use crate::remote::session::ApiError;
 /// The kind of requests that a command sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Requests to a paper account, which has a clock.
+    /// Requests to a paper account, which has a market clock.
     Trade,
     Watchlists,
 }
@@ -33,7 +33,7 @@ pub(crate) enum Effect {
     Change,
 }
 
-/// An account in the local store.
+/// Account in the local store, with the in-process endpoints.
 pub(crate) struct LocalAccount {
     pub(crate) account: Account,
     endpoints: InProcess,
@@ -59,7 +59,7 @@ impl LocalAccount {
         Ok(LocalAccount { account, endpoints, clock, purpose })
     }
 
-    /// Sends a request and returns the data in the response.
+    /// Sends a request and returns the `data` field of the response.
     pub(crate) fn send(
         &self,
         method: Method,

@@ -1,6 +1,6 @@
-//! Accounts in the local store, with or without a running server. Operator commands change
-//! [`Books`]; account commands send requests to the server's endpoints in this process
-//! ([`LocalAccount`]).
+//! Accounts in the local store, with or without a running server. Operator commands use [`Books`];
+//! account commands send requests to the server's endpoints in this process through
+//! [`LocalAccount`].
 
 mod account_clock;
 mod books;
@@ -17,7 +17,7 @@ use crate::failure::{Failure, usage};
 pub(crate) use books::Books;
 pub(crate) use endpoints::{Effect, LocalAccount, Purpose};
 
-/// Opens a store's accounts, which use the machine's clock rather than the market clock.
+/// Opens a store's accounts. Accounts use the machine's clock rather than the market clock.
 pub(crate) fn open_accounts(context: &CommandContext) -> Result<Access, Failure> {
     let calendar = context.history.venues().of(Market::Hk).calendar().clone();
     let (place, key) = (context.url()?, context.key_file());
@@ -29,8 +29,9 @@ pub(crate) fn named(access: &Access, name: &str) -> Result<Account, Failure> {
     found.ok_or_else(|| anyhow!("there is no account {name:?}: `chandler account list` shows them").into())
 }
 
-/// Returns the account with this name, or the only account. The local user's account, created for
-/// the web pages, is considered only if there is no other.
+/// Returns the account with this name. Without a name, returns the only account that is not
+/// revoked; the local user's account, which is created for the web pages, is considered only if
+/// there is no other account.
 fn selected(access: &Access, name: Option<&str>) -> Result<Account, Failure> {
     if let Some(name) = name {
         return named(access, name);

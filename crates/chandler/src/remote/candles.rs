@@ -18,27 +18,30 @@ use crate::progress::Bar;
 use crate::suggest;
 
 const PATH: &str = "/v1/quote/history-candlesticks";
-/// Number of candles that the rate limit counts as one call, and the cost in calls of the longest
-/// response ("Cost" in `docs/http.md`).
+/// Number of candles that the rate limit counts as one call. `CALLS_MAX` is the cost of the longest
+/// response in calls ("Cost" in `docs/http.md`).
 const CALL: u64 = COUNT_MAX as u64;
 const CALLS_MAX: u64 = PAGED_MAX.div_ceil(COUNT_MAX) as u64;
-/// Maximum wait for a rate-limited page in seconds, and maximum number of waits per page.
+/// Maximum wait for a rate-limited page, in seconds. `WAITS_MAX` is the maximum number of waits per
+/// page.
 const WAIT_MAX_S: u64 = 60;
 const WAITS_MAX: u32 = 10;
-/// API codes for an unknown symbol and an exhausted quota, and the HTTP status of a rate limit.
+/// API code for an unknown symbol. `QUOTA` is the API code for an exhausted quota, and `TOO_FAST`
+/// is the HTTP status of a rate limit.
 const INVALID: i64 = code::INVALID.cast_signed();
 const QUOTA: i64 = code::TOO_MANY.cast_signed();
 const TOO_FAST: u16 = 429;
 /// Maximum number of securities that one search returns.
 const SEARCH_LIMIT: &str = "50";
 
-/// Pages in the order in which they were read. Candles within a page are in chronological order.
+/// Pages in the order in which they were read. The candles within a page are in chronological
+/// order.
 #[derive(Debug)]
 pub(crate) struct CandlePages {
     pub(crate) pages: Vec<Candles>,
     /// Number of decimals in prices.
     pub(crate) decimals: u32,
-    /// Whether there are no candles beyond the last page.
+    /// Whether there are no more candles after the last page.
     pub(crate) ended: bool,
 }
 
@@ -69,7 +72,7 @@ pub(crate) fn gather(
         let first = next.is_none();
         let (body, headers) = patiently(session, &address, first, bar, time)
             .map_err(|error| failure_of(session, &query.symbol, error))?;
-        // The maximum page size depends on the account's rate limit.
+        // The maximum size of the next page depends on the account's rate limit.
         calls = headers.number("x-ratelimit-limit").unwrap_or(CALLS_MAX).clamp(1, CALLS_MAX);
         let candles = read(&body, &query.symbol, &mut written).ok_or_else(|| strange(session))?;
         let count = candles.len() as u64;
@@ -81,7 +84,7 @@ pub(crate) fn gather(
         bar.set(rows);
         next = headers.get("x-next").map(str::to_owned);
         match next {
-            // A server that returns empty pages must not cause an endless loop.
+            // A server that repeatedly returns empty pages must not cause an endless loop.
             Some(_) if count == 0 => return Err(strange(session)),
             Some(_) if rows < limit => {}
             _ => break,
@@ -95,8 +98,8 @@ pub(crate) fn gather(
     Ok(gathered)
 }
 
-/// Reads one page. A rate-limited request is retried after a wait, except for the first page, where
-/// the error is returned immediately.
+/// Reads one page. A rate-limited request is retried after a wait. For the first page the error is
+/// returned immediately.
 fn patiently(
     session: &Session,
     address: &str,
@@ -210,9 +213,9 @@ fn address(question: &[(&'static str, String)], limit: u64, next: Option<&str>) 
     format!("{PATH}?{}", text.finish())
 }
 
-/// Infers the number of decimals from price texts. Prices are written with the security's decimals,
-/// or with more if a price needs them. A price that ends in a zero therefore has exactly the
-/// security's decimals; without one the number is uncertain.
+/// Infers a security's number of decimals from price texts. Prices are written with the security's
+/// decimals, or with more decimals if a price needs them. A price that ends in a zero therefore has
+/// exactly the security's decimals; without such a price the number is uncertain.
 #[derive(Debug, Default)]
 struct PriceDecimals {
     fewest: Option<u32>,
@@ -231,14 +234,15 @@ impl PriceDecimals {
     /// Returns the number of decimals, or `None` if the prices are not conclusive.
     fn decimals(&self) -> Option<u32> {
         match self.fewest {
-            // Without any price the number does not matter.
+            // Without any price the number of decimals has no effect.
             None => Some(CandlePages::default().decimals),
             fewest => fewest.filter(|_| self.is_certain),
         }
     }
 }
 
-/// Parses the candles in a CSV table. `None` if it is malformed or not in chronological order.
+/// Parses the candles in a CSV table. `None` if the table is malformed or not in chronological
+/// order.
 fn read(body: &[u8], symbol: &Symbol, written: &mut PriceDecimals) -> Option<Candles> {
     let text = std::str::from_utf8(body).ok()?;
     let mut lines = text.lines();
@@ -268,7 +272,8 @@ fn read(body: &[u8], symbol: &Symbol, written: &mut PriceDecimals) -> Option<Can
     Some(candles)
 }
 
-/// Returns the server's record of a security. The request does not count against the quota.
+/// Returns the server's record of a security. `None` if the request fails. The request does not
+/// count against the quota.
 fn details(session: &Session, symbol: &Symbol) -> Option<Value> {
     session.get(&format!("/v1/securities/{symbol}")).ok()
 }
@@ -278,19 +283,20 @@ fn decimals(session: &Session, symbol: &Symbol) -> Option<u32> {
     u32::try_from(decimals).ok().filter(|decimals| *decimals <= market::DECIMALS_MAX)
 }
 
-/// Returns the server's name for a security. `None` on failure, because a chart works without a
-/// name.
+/// Returns the server's name for a security. `None` if the request fails, because a chart does not
+/// need a name.
 pub(crate) fn name(session: &Session, symbol: &Symbol) -> Option<String> {
     let details = details(session, symbol)?;
     let names = ["name_en", "name_hk", "name_cn"].map(|name| text(&details, name));
     names.into_iter().flatten().next()
 }
 
-/// Returns similar symbols from the server. Empty on failure, because they are only a hint.
+/// Returns similar symbols from the server. Empty if the requests fail, because suggestions are
+/// optional.
 pub(crate) fn suggestions(session: &Session, typed: &str) -> Vec<String> {
     let ticker = typed.rsplit_once('.').map_or(typed, |(ticker, _)| ticker);
-    // The server matches substrings of codes and names, and most typing errors are in the second
-    // half.
+    // The server matches substrings of codes and names. Most typing errors are in the second half
+    // of a ticker, so the first half is searched as well.
     let letters = ticker.chars().count();
     let half: String = ticker.chars().take(letters.div_ceil(2)).collect();
     for part in [ticker, &half] {

@@ -11,7 +11,8 @@ use crate::progress::Flags;
 use crate::remote::http::{Answer, Http, Request};
 use crate::sdk::Url;
 
-/// A fake server with `days` daily candles that accepts `lets_in` requests before its rate limit.
+/// Fake server with `days` daily candles. It accepts `lets_in` requests before it applies its rate
+/// limit.
 struct Server {
     days: u64,
     decimals: usize,
@@ -20,7 +21,7 @@ struct Server {
     requests: Mutex<Vec<String>>,
 }
 
-/// Records pauses instead of waiting. Ctrl-C is simulated after a number of checks.
+/// Fake clock that records pauses instead of waiting, and simulates Ctrl-C after `looks` checks.
 struct Pauses {
     taken: RefCell<Vec<u64>>,
     looks: RefCell<u32>,
@@ -57,8 +58,8 @@ impl Http for Arc<Server> {
             Ok(Answer { status, headers: Headers::with(headers), body })
         };
         if request.url.contains("/v1/securities") {
-            // One response serves both a search and a request for one security, which reads
-            // `decimals`.
+            // The same response is used for a search and for a request for one security, which
+            // reads `decimals`.
             let found = if query.starts_with("query=7&") { json!([{"symbol": "700.HK"}]) } else { json!([]) };
             let body = json!({"code": 0, "message": "", "data": {"securities": found, "decimals": 2}});
             return Ok(Answer {
@@ -185,7 +186,7 @@ fn ctrl_c_stops_before_the_next_page() {
 }
 
 #[test]
-fn rejections_include_advice() {
+fn an_error_from_the_server_is_reported_with_advice() {
     let text = ask(server(1), "8.HK", 1).gathered.unwrap_err().to_string();
     for part in ["100 of 100 securities", "2026-12-01", "301607", "chandler quota --server", "--unlimited"] {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
@@ -196,7 +197,7 @@ fn rejections_include_advice() {
 
 #[test]
 fn decimals_are_requested_only_if_prices_are_not_conclusive() {
-    // Every price here ends in a five.
+    // Every price of this server ends in a five.
     let Outcome { gathered, requests: request, .. } = ask(server(2), "700.HK", 2);
     assert_eq!((gathered.unwrap().decimals, request.len()), (2, 2));
     let decimals = |prices: &[&str]| {

@@ -18,7 +18,7 @@ use crate::sdk::exposed;
 
 const FILE_MAX: u64 = 1 << 20;
 const CLIENT_ID_MAX: usize = 128;
-/// Folder where the SDKs look for tokens, relative to the user's home.
+/// Folder where the SDKs look for tokens, relative to the user's home folder.
 const TOKENS: &str = ".longbridge/openapi/tokens";
 
 /// Paths of a user's login files.
@@ -31,7 +31,7 @@ pub(crate) struct UserFiles {
 /// Servers that the user has signed in to.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Logins {
-    /// The server last signed in to.
+    /// URL of the server that the user signed in to last.
     pub(crate) current: Option<String>,
     #[serde(default)]
     pub(crate) servers: BTreeMap<String, Registration>,
@@ -42,7 +42,7 @@ pub(crate) struct Logins {
 pub(crate) struct Registration {
     pub(crate) client_id: String,
     pub(crate) client_name: String,
-    /// Authorizes the removal of the registration.
+    /// Token that authorizes the removal of the registration.
     #[serde(with = "exposed")]
     pub(crate) registration_access_token: Secret,
     pub(crate) registration_client_uri: String,
@@ -59,7 +59,7 @@ impl Registration {
     }
 }
 
-/// A token file. Files written by the Go SDK do not contain a client ID.
+/// Token file in the format of the SDKs. Files written by the Go SDK do not contain a client ID.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct TokenFile {
     #[serde(default)]
@@ -68,7 +68,7 @@ pub(crate) struct TokenFile {
     pub(crate) access_token: Secret,
     #[serde(default, with = "exposed_or_none", skip_serializing_if = "Option::is_none")]
     pub(crate) refresh_token: Option<Secret>,
-    /// Expiry in Unix seconds.
+    /// Expiry of the access token, in Unix seconds.
     pub(crate) expires_at: i64,
 }
 
@@ -120,8 +120,8 @@ impl UserFiles {
         Ok(Some(token))
     }
 
-    /// Returns when a token was stored, which is the start of its lifetime. `None` if the system
-    /// does not report it.
+    /// Returns when a token was stored, which is the start of its lifetime. `None` if the
+    /// modification time is unknown.
     pub(crate) fn filed_at(&self, client_id: &str) -> Result<Option<Timestamp>, Failure> {
         let path = self.token_path(check_client_id(client_id)?);
         let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -138,7 +138,7 @@ impl UserFiles {
         Ok(())
     }
 
-    /// Removes a registration's token files. Returns those that existed.
+    /// Removes a registration's token files. Returns the paths of the files that existed.
     pub(crate) fn remove_tokens(&self, registration: &Registration) -> Result<Vec<PathBuf>, Failure> {
         let mut removed = Vec::new();
         for name in registration.names() {
@@ -151,7 +151,7 @@ impl UserFiles {
     }
 }
 
-/// Validates a client ID. It is used as a file name, so it must not contain path separators.
+/// Validates a client ID. The ID is used as a file name, so it must not contain path separators.
 pub(crate) fn check_client_id(text: &str) -> Result<&str, Failure> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let fine = (1..=CLIENT_ID_MAX).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.');
@@ -174,7 +174,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     Ok(Some(text))
 }
 
-/// Removes a file. Returns whether it existed.
+/// Removes a file. Returns whether the file existed.
 fn remove(path: &Path) -> Result<bool, Failure> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -183,7 +183,7 @@ fn remove(path: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// Replaces a file atomically, readable only by its owner.
+/// Replaces a file atomically. The new file is readable only by its owner.
 fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let written = || -> io::Result<()> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -194,7 +194,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
         beside.push(name);
         beside.push(format!(".{}", std::process::id()));
         let beside = folder.join(beside);
-        // The file may have been left by a killed process with the same process ID.
+        // A process that was killed and had the same process ID may have left the temporary file.
         std::fs::remove_file(&beside).or_else(|error| match error.kind() {
             ErrorKind::NotFound => Ok(()),
             _ => Err(error),
@@ -283,7 +283,7 @@ mod tests {
                 assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
             }
         }
-        // No temporary files are left.
+        // No temporary files remain.
         assert_eq!(std::fs::read_dir(dir.path().join(TOKENS)).unwrap().count(), 2);
         assert_eq!(home.remove_tokens(&registration).unwrap().len(), 2);
         assert!(home.remove_tokens(&registration).unwrap().is_empty());

@@ -14,10 +14,10 @@ use crate::sdk::Url;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// Maximum size of a response in bytes. The list of all connections of a full server has three
+/// Maximum size of a response in bytes. The list of all connections of a full server takes three
 /// megabytes.
 const ANSWER_MAX: u64 = 8 << 20;
-/// Response headers that are read.
+/// Names of the response headers that are read.
 const READ: [&str; 7] =
     ["date", "retry-after", "x-next", "x-ratelimit-limit", "x-quota-limit", "x-quota-used", "x-quota-reset"];
 const HEADER_MAX: usize = 100;
@@ -51,7 +51,7 @@ impl Method {
     }
 }
 
-/// A request. It contains tokens, so it does not implement `Debug`.
+/// HTTP request. `Debug` is not implemented, because the request contains a token.
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: String,
@@ -84,7 +84,7 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// Response headers, limited to those in [`READ`].
+/// Response headers, limited to the names in [`READ`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Headers(Vec<(&'static str, String)>);
 
@@ -120,8 +120,8 @@ impl Answer {
         serde_json::from_slice(&self.body).ok()
     }
 
-    /// Returns whether the response is a TLS port's error for plain HTTP. A proxy may have sent it,
-    /// so the wording of other servers is recognised as well.
+    /// Returns whether the response is a TLS port's error for a plain HTTP request. The port may
+    /// belong to a proxy, so the wording of other servers is recognised as well.
     fn wants_tls(&self) -> bool {
         const WORDS: [&str; 4] = ["write https://", "https port", "https server", "https scheme"];
         let text = String::from_utf8_lossy(&self.body).to_ascii_lowercase();
@@ -135,12 +135,14 @@ pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     value.get(name).unwrap_or(&NULL)
 }
 
-/// Moves a field out of a document, because copying a long response is expensive.
+/// Moves a field out of a document, which avoids a copy of a long response. Null if the field is
+/// absent.
 pub(crate) fn taken(mut body: Value, name: &str) -> Value {
     body.get_mut(name).map(Value::take).unwrap_or_default()
 }
 
-/// Sends requests. An error means that there was no response.
+/// Sends HTTP requests. An error means that there was no response; an error status is returned as a
+/// response.
 pub(crate) trait Http {
     fn send(&self, request: &Request) -> anyhow::Result<Answer>;
 }
@@ -159,18 +161,18 @@ impl Network {
         Network::within(url, ANSWER_WITHIN)
     }
 
-    /// Creates a client with the given response timeout, for example to probe a server.
+    /// Creates a client with the given response timeout. Probes use a short timeout.
     pub(crate) fn within(url: &Url, answer: Duration) -> Network {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-            // A private certificate authority is often known only to the system.
+            // A private certificate authority is often known only to the operating system.
             .root_certs(RootCerts::PlatformVerifier)
             .build();
         let mut config = ureq::Agent::config_builder()
             .tls_config(tls)
             .http_status_as_error(false)
-            // A token is meant for the named server, not for the target of a redirect.
+            // The token must be sent only to the named server, not to the target of a redirect.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT_WITHIN.min(answer)))
@@ -178,7 +180,7 @@ impl Network {
             .user_agent(AGENT);
         let is_here = url.is_loopback();
         if is_here {
-            // Local servers are never reached through a proxy.
+            // Requests to a local server never use a proxy.
             config = config.proxy(None);
         }
         Network { agent: config.build().new_agent(), within: answer, is_here }
@@ -278,7 +280,7 @@ impl Network {
 fn untrusted(error: &rustls::Error) -> String {
     use rustls::{CertificateError, Error};
     let certificate = match error {
-        // Plain HTTP is not suggested, because an attacker could have caused the error.
+        // The advice does not suggest plain HTTP, because an attacker could have caused the error.
         Error::InvalidMessage(_) => return "the port does not use TLS: is it the right port?".to_owned(),
         Error::General(text) if text.contains("No CA certificates") => {
             return "no certificate authority is trusted: install the system's certificates (ca-certificates), or name \
@@ -289,8 +291,8 @@ fn untrusted(error: &rustls::Error) -> String {
         error => return format!("TLS failed: {error}"),
     };
     match certificate {
-        // The last two mean that a trusted authority with the same name has a different key, for
-        // example after a self-signed certificate was renewed.
+        // The last two errors mean that a trusted authority with the same name has a different key,
+        // for example after a self-signed certificate was renewed.
         CertificateError::UnknownIssuer
         | CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
@@ -307,23 +309,23 @@ fn untrusted(error: &rustls::Error) -> String {
             "its certificate is for another name: use a name that the certificate contains"
         }
         CertificateError::Revoked => "its certificate is revoked: it needs a new one",
-        // The verifier has no variant for this case, but the text contains its name.
+        // The verifier has no variant for this error, but the error's text contains the name.
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
             "its certificate is that of an authority (CA:TRUE), not of a server: create one with CA:FALSE, as in docs/tls.md"
         }
-        // Other messages contain bytes rather than sentences.
+        // Other errors contain bytes rather than a readable message.
         _ => "its certificate cannot be verified: `openssl s_client -connect HOST:PORT` shows it",
     }
     .to_owned()
 }
 
-/// Returns whether a text has the form of a token: one word of printable ASCII. Anything else was
-/// not copied completely.
+/// Returns whether a text has the form of a token: one word of printable ASCII characters. Any
+/// other text was probably not copied completely.
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Returns the scheme and authority of a URL for messages. The path may be private.
+/// Returns the scheme and authority of a URL. Used in messages, because the path may be private.
 fn origin(url: &str) -> String {
     let mut parts = url.splitn(4, '/');
     let (scheme, _, authority) = (parts.next(), parts.next(), parts.next());
@@ -355,7 +357,7 @@ mod tests {
         (url, requests)
     }
 
-    /// Returns whether head and body have arrived completely.
+    /// Returns whether the request's head and body have been received completely.
     fn is_whole(request: &str) -> bool {
         let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));

@@ -1,9 +1,8 @@
-//! The command line as a client: signing in to a server, and sending requests as the signed-in
-//! account.
+//! The command line as a client: signs in to a server, and sends requests as the signed-in account.
 //!
 //! Only [`http`] uses the network. All other modules take an implementation of its trait, so their
 //! tests need no network. [`oauth`] runs the device flow, [`files`] stores the tokens, [`session`]
-//! selects the server and sends requests with them, and [`candles`] reads history.
+//! selects the server and sends requests with the tokens, and [`candles`] reads candles.
 
 pub(crate) mod candles;
 pub(crate) mod files;
@@ -23,18 +22,19 @@ use crate::failure::{Failure, STOPPED};
 pub(crate) use http::field;
 pub(crate) use session::{Flags, ServerFlags};
 
-/// A clock with a pause that the user can interrupt.
+/// Clock with a pause that the user can interrupt.
 pub(crate) trait Time {
     fn now(&self) -> Timestamp;
     /// Pauses. Returns false if the user interrupted the pause.
     fn pause(&self, length: Duration) -> bool;
-    /// Returns whether the user wants to stop.
+    /// Returns whether the user has interrupted the command.
     fn is_over(&self) -> bool;
 }
 
-/// The machine's clock. During a pause, Ctrl-C ends the pause, so that the command can print a
-/// message. Otherwise it ends the process immediately, because an unresponsive server would delay
-/// the exit until the timeout. Create only one per command: the signal handler is never removed.
+/// The machine's clock. Ctrl-C during a pause only ends the pause, so that the command can print a
+/// message. At other times Ctrl-C ends the process immediately, because an unresponsive server
+/// would delay the exit until the timeout. Create only one instance per command, because its signal
+/// handlers are never removed.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineTime {
     stop: Arc<AtomicBool>,
@@ -71,8 +71,8 @@ impl Time for MachineTime {
             std::thread::sleep(slice);
             left -= slice;
         }
-        // This order loses no signal: until here a signal sets the flag, and from here on it ends
-        // the process.
+        // No signal is lost: a signal before this atomic store sets the `stop` flag, and a later
+        // signal ends the process.
         self.busy.store(true, Ordering::SeqCst);
         !self.is_over()
     }

@@ -1,5 +1,5 @@
 //! OAuth 2.0 flows for a program without a browser: registration, device authorization, refresh and
-//! revocation. Everything that a server sends is validated before it is used, shown or stored.
+//! revocation. All values from a server are validated before they are used, shown or stored.
 
 use std::time::Duration;
 
@@ -16,12 +16,13 @@ use crate::output::printable;
 use crate::sdk::Url;
 
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// Defaults for values that a server omits (RFC 8628, section 3.2, and common practice).
+/// Defaults, in seconds, for values that a server omits (RFC 8628, section 3.2, and common
+/// practice).
 const INTERVAL_DEFAULT_S: u64 = 5;
 const EXPIRES_DEFAULT_S: u64 = 300;
 const TOKEN_LIFE_DEFAULT_S: i64 = 3_600;
-/// Upper limits for values from a server: a minute between polls, an hour for a code, ten years for
-/// a token.
+/// Upper limits, in seconds, for values from a server: a minute between polls, an hour for a code,
+/// ten years for a token.
 const INTERVAL_MAX_S: u64 = 60;
 const EXPIRES_MAX_S: u64 = 3_600;
 const TOKEN_LIFE_MAX_S: i64 = 10 * 366 * 86_400;
@@ -31,33 +32,33 @@ const SECRET_MAX: usize = 4_096;
 const URL_MAX: usize = 2_048;
 const TEXT_MAX: usize = 200;
 
-/// A server with a client to send requests to it.
+/// OAuth server, and the HTTP client for requests to the server.
 #[derive(Clone, Copy)]
 pub(crate) struct Provider<'a> {
     pub(crate) server: &'a Url,
     pub(crate) http: &'a dyn Http,
 }
 
-/// A pending device authorization: what the user must open and type, and its expiry.
+/// Pending device authorization: the codes and addresses for the user, and the expiry.
 #[derive(Debug)]
 pub(crate) struct Device {
     device_code: Secret,
     pub(crate) user_code: String,
     pub(crate) verification_uri: String,
-    /// Address that already includes the user code.
+    /// Verification address that already includes the user code.
     pub(crate) verification_uri_complete: Option<String>,
     pub(crate) expires_at: Timestamp,
     interval_s: u64,
 }
 
-/// An OAuth error from the server. Only some codes are handled specially.
+/// OAuth error from the server, with its code and description.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OAuthRefusal {
     pub(crate) error: String,
     description: String,
 }
 
-/// How the wait for the user's decision ended.
+/// Result of waiting for the user's decision.
 pub(crate) enum Outcome {
     Approved(TokenFile),
     Denied,
@@ -68,7 +69,7 @@ pub(crate) enum Outcome {
 /// Result of a device authorization request.
 pub(crate) enum DeviceStart {
     Device(Device),
-    /// The server no longer knows this client.
+    /// The server does not know this client, for example because its registration was removed.
     Forgotten,
 }
 
@@ -107,7 +108,8 @@ impl Provider<'_> {
         })
     }
 
-    /// Removes the registration. Returns true if the server has removed it or did not have it.
+    /// Removes the registration from the server. Returns true if the server removed the
+    /// registration or did not know it.
     pub(crate) fn unregister(&self, registration: &Registration) -> anyhow::Result<bool> {
         let mut request = Request::new(Method::Delete, registration.registration_client_uri.clone());
         request.bearer = Some(registration.registration_access_token.clone());
@@ -146,7 +148,8 @@ impl Provider<'_> {
         }))
     }
 
-    /// Polls until the user has decided, the code expires, or the user presses Ctrl-C.
+    /// Polls the server until the user has approved or denied the request, the code expires, or the
+    /// user presses Ctrl-C.
     pub(crate) fn wait(&self, client_id: &str, device: &Device, time: &dyn Time) -> Result<Outcome, Failure> {
         let mut interval_s = device.interval_s;
         loop {
@@ -208,9 +211,9 @@ impl Provider<'_> {
         Ok(Some(renewed))
     }
 
-    /// Revokes a token. Returns whether the server confirmed it.
+    /// Revokes a token. Returns whether the server confirmed the revocation.
     pub(crate) fn revoke(&self, token: &TokenFile, client_id: &str) -> anyhow::Result<bool> {
-        // Revoking the refresh token also revokes its access tokens.
+        // Revoking a refresh token also revokes its access tokens.
         let (secret, hint) = match &token.refresh_token {
             Some(refresh) => (refresh, "refresh_token"),
             None => (&token.access_token, "access_token"),
@@ -257,12 +260,12 @@ impl Provider<'_> {
     }
 }
 
-/// Returns the region from a token's prefix.
+/// Returns the region that a token's prefix indicates.
 pub(crate) fn region(token: &Secret) -> &'static str {
     if token.expose().starts_with("us_") { "us" } else { "ap" }
 }
 
-/// Returns the error in a response, or `None` if it is a success.
+/// Returns the error in a response, or `None` if the request succeeded.
 fn declined(answer: &Answer) -> Option<OAuthRefusal> {
     if answer.is_success() {
         return None;
@@ -271,7 +274,7 @@ fn declined(answer: &Answer) -> Option<OAuthRefusal> {
     let word = |name: &str| shown(field(&body, name).as_str().unwrap_or_default());
     let (error, description) = (word("error"), word("error_description"));
     if error.is_empty() {
-        // The response is not an OAuth error: it is from a proxy or another program.
+        // The response is not an OAuth error, so a proxy or another program has sent it.
         return Some(OAuthRefusal {
             error: format!("status {}", answer.status),
             description: word("message"),
@@ -292,7 +295,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Returns whether a URL may be opened in a browser. Only http and https are accepted, because the
-/// system's opener would also run other handlers.
+/// system's opener runs other programs for other schemes.
 fn is_web_address(url: &str) -> bool {
     url.starts_with("http://") || url.starts_with("https://")
 }

@@ -7,7 +7,7 @@ use crate::remote::session::fresh_token;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
 
-/// A fake server with prepared responses. Requests are recorded as `METHOD path region body`.
+/// Fake server with prepared responses. Requests are recorded as `METHOD path region body`.
 struct Script {
     answers: RefCell<VecDeque<Option<(u16, Value)>>>,
     requests: RefCell<Vec<String>>,
@@ -18,7 +18,7 @@ impl Script {
         Script::with_gaps(answers.into_iter().map(Some))
     }
 
-    /// Like `new`, but `None` simulates an unreachable server.
+    /// Creates a script like `new`, in which `None` simulates an unreachable server.
     fn with_gaps(answers: impl IntoIterator<Item = Option<(u16, Value)>>) -> Script {
         Script { answers: RefCell::new(answers.into_iter().collect()), requests: RefCell::default() }
     }
@@ -47,7 +47,7 @@ impl Http for Script {
     }
 }
 
-/// A clock that advances only in pauses, which it records.
+/// Fake clock that advances only during pauses and records the pauses in seconds.
 struct Patience {
     now: Cell<i64>,
     pauses: RefCell<Vec<u64>>,
@@ -106,8 +106,8 @@ fn begun(script: &Script) -> Device {
     }
 }
 
-/// Runs the device flow with prepared responses. Returns the outcome, and the pauses before each
-/// poll.
+/// Runs the device flow with prepared responses. Returns the outcome, and the pause before each
+/// poll in seconds.
 fn waited(answers: Vec<Option<(u16, Value)>>, until: usize) -> (Result<&'static str, String>, Vec<u64>) {
     let server = url();
     let script = Script::with_gaps([Some((200, device(100, 5)))].into_iter().chain(answers));
@@ -150,12 +150,12 @@ fn polling_continues_after_a_failed_request() {
 }
 
 #[test]
-fn the_flow_ends_with_a_denial_an_expiry_or_ctrl_c() {
+fn a_denial_an_expiry_or_ctrl_c_ends_the_flow() {
     assert_eq!(waited(vec![Some(error("access_denied"))], EVER).0.unwrap(), "denied");
     assert_eq!(waited(vec![Some(error("expired_token"))], EVER).0.unwrap(), "expired");
     assert_eq!(waited(vec![Some(error("authorization_pending"))], 2).0.unwrap(), "interrupted");
-    // The client's clock also ends the flow, and the last pause is no longer than the remaining
-    // time.
+    // The flow also ends when the code expires by the client's clock. The last pause is no longer
+    // than the remaining time.
     let (outcome, pauses) = waited((0..20).map(|_| Some(error("slow_down"))).collect(), EVER);
     assert_eq!((outcome.unwrap(), pauses), ("expired", vec![5, 10, 15, 20, 25, 25]));
 }
@@ -210,7 +210,7 @@ fn values_from_the_server_are_limited_and_sanitized() {
 }
 
 #[test]
-fn an_unknown_client_is_not_a_failure() {
+fn an_unknown_client_is_reported_as_forgotten() {
     let server = url();
     let script = Script::new([(401, json!({"error": "invalid_client"})), error("slow_down")]);
     let provider = Provider { server: &server, http: &script };
@@ -244,7 +244,7 @@ fn a_registration_address_on_another_host_is_ignored() {
     assert!((Provider { server: &server, http: &script }).register("a test").is_err());
 }
 
-/// Creates a home folder with a token that expires in `left` seconds.
+/// Creates a home folder with a token file whose token expires in `left` seconds.
 fn signed_in(left: i64) -> (tempfile::TempDir, UserFiles, Registration) {
     let dir = tempfile::tempdir().unwrap();
     let home = UserFiles::at(dir.path());
@@ -272,7 +272,7 @@ fn filed(home: &UserFiles, at: Timestamp) {
     std::fs::File::options().append(true).open(home.token_path("c1")).unwrap().set_modified(at).unwrap();
 }
 
-/// Returns the token from `fresh_token` and the requests that were sent.
+/// Calls `fresh_token`. Returns the access token and the requests that were sent.
 fn fresh(
     left: i64,
     answers: Vec<Option<(u16, Value)>>,
@@ -286,7 +286,8 @@ fn fresh(
     (token, script.requests(), home, dir)
 }
 
-/// Like `fresh`, for a token that was stored `age` seconds ago. Returns the number of requests.
+/// Calls `fresh_token` with a token that was stored `age` seconds ago. Returns the access token and
+/// the number of requests.
 fn fresh_of_age(age: i64, left: i64, answers: Vec<Option<(u16, Value)>>) -> (Result<String, String>, usize) {
     let server = url();
     let (_dir, home, registration) = signed_in(left);
@@ -305,8 +306,8 @@ fn a_token_is_renewed_after_half_of_its_lifetime() {
     assert_eq!(fresh_of_age(HALF, HALF, vec![]), (old(), 0));
     let renewed = fresh_of_age(HALF + 1, HALF - 1, vec![Some((200, token("us_new")))]);
     assert_eq!(renewed, (Ok("us_new".to_owned()), 1));
-    // If the server is unreachable or rejects the request, the old token is used, because there is
-    // time for another attempt.
+    // If the server is unreachable or rejects the refresh, the old token is used, because it is
+    // still valid and the next command can retry.
     assert_eq!(fresh_of_age(HALF + 1, HALF - 1, vec![None]), (old(), 1));
     assert_eq!(fresh_of_age(HALF + 1, HALF - 1, vec![Some(error("invalid_grant"))]), (old(), 1));
     // A modification time in the future is not used as the token's age.
@@ -340,7 +341,8 @@ fn an_expired_login_keeps_its_token_file() {
     let (outcome, _, home, _dir) = fresh(0, vec![Some(error("invalid_grant"))]);
     assert!(outcome.unwrap_err().contains("chandler login"));
     assert_eq!(home.token("c1").unwrap().unwrap().access_token.expose(), "us_old");
-    // If the refresh is rejected before the token expires, the token may still work.
+    // If the refresh is rejected before the token expires, the token is used, because it may still
+    // be valid.
     assert_eq!(fresh(10, vec![Some(error("invalid_grant"))]).0.unwrap(), "us_old");
     assert!(fresh(0, vec![Some((500, json!({})))]).0.is_err());
     assert!(fresh(0, vec![None]).0.is_err());

@@ -1,4 +1,5 @@
-//! Requests to a server as the signed-in account. A token that is about to expire is renewed first.
+//! Sends requests to a server as the signed-in account. A token that is about to expire is renewed
+//! first.
 
 use std::time::Duration;
 
@@ -17,24 +18,25 @@ use crate::failure::{Failure, usage};
 use crate::output::printable;
 use crate::sdk::Url;
 
-/// Environment variable with a token for use without a login, such as an API key's access token.
+/// Environment variable with a token, such as an API key's access token. The token is used instead
+/// of a login.
 pub(crate) const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
-/// Remaining lifetime in seconds below which a token is always renewed.
+/// Remaining lifetime of a token, in seconds, below which the token is always renewed.
 const RENEW_BEFORE_S: i64 = 300;
-/// Timeout for a probe.
+/// Timeout for checking whether a server is reachable.
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
 const MESSAGE_CHARS_MAX: usize = 300;
-/// The server's message for minutes before an account's floor.
+/// The server's message for a request for one-minute candles before an account's floor.
 const BELOW_FLOOR: &str = "out of minute kline begin date";
 /// Rows per page of a list (`docs/http.md`).
 const ROWS_A_PAGE: usize = 200;
 
-/// A server and the token for it.
+/// Server, and the token for requests to the server.
 pub(crate) struct Session {
     pub(crate) url: Url,
     http: Box<dyn Http + Send>,
     token: Secret,
-    /// Variable that contains the token, if it is not from a login.
+    /// Environment variable that contains the token. `None` if the token is from a login.
     variable: Option<String>,
 }
 
@@ -43,18 +45,18 @@ pub(crate) struct Session {
 pub(crate) enum ApiError {
     #[error("{0:#}")]
     Unreachable(anyhow::Error),
-    /// Rejected by a local check before it was sent.
+    /// The request was rejected by a local check before it was sent.
     #[error("{0}")]
     NotSent(Failure),
-    /// Rejected by the server. `detail` is the full reason, which only in-process endpoints
-    /// provide.
+    /// The server rejected the request. `detail` is the full reason, which only in-process
+    /// endpoints provide.
     #[error("{message} ({code})")]
     Refused { status: u16, code: i64, message: String, detail: Option<String>, headers: Headers },
     #[error("the response is not from a Chandler server: status {status}")]
     Strange { status: u16 },
 }
 
-/// The server and the source of the token.
+/// Server, and the source of the token for it.
 pub(crate) enum Credentials {
     /// The token is from an environment variable.
     Environment {
@@ -70,9 +72,10 @@ pub(crate) enum Credentials {
 }
 
 impl Credentials {
-    /// Returns the token from the environment, or the stored login if the environment has none.
+    /// Finds the server and its token. A token in the environment takes precedence over a stored
+    /// login.
     pub(crate) fn find(flags: &Flags) -> Result<Credentials, Failure> {
-        // If both server and token are given, neither a home folder nor a readable login file is
+        // If the server and its token are given, neither a home folder nor a readable login file is
         // needed.
         if let Some(text) = &flags.server {
             let url = Url::parse(text)?;
@@ -124,7 +127,7 @@ impl Session {
         self.request(Method::Get, path, None)
     }
 
-    /// Requests a CSV table instead of JSON. Returns it with the headers.
+    /// Requests a CSV table instead of JSON. Returns the table and the response headers.
     pub(crate) fn get_table(&self, path: &str) -> Result<(Vec<u8>, Headers), ApiError> {
         let request = Request { accept: "text/csv", ..Request::new(Method::Get, self.address(path)) };
         let answer = self.send(request)?;
@@ -138,8 +141,8 @@ impl Session {
         if answer.is_success() { Ok(answer.body) } else { Err(refused(answer)) }
     }
 
-    /// Reads up to `count` rows of a paged list. `onward` is the parameter for the `next` value of
-    /// the previous page.
+    /// Reads up to `count` rows of a paged list. `onward` is the name of the parameter for the
+    /// previous page's `next` value.
     pub(crate) fn rows(
         &self,
         path: &str,
@@ -191,7 +194,7 @@ impl Session {
         self.http.send(&request).map_err(ApiError::Unreachable)
     }
 
-    /// Sends a request and returns the data in the response.
+    /// Sends a request and returns the `data` field of the response.
     fn ask(&self, request: Request) -> Result<Value, ApiError> {
         let answer = self.send(request)?;
         match answer.json() {
@@ -200,14 +203,14 @@ impl Session {
         }
     }
 
-    /// Converts an error into a message for the user, with the server's name and advice.
+    /// Converts an error into a message for the user, with the server's URL and advice.
     pub(crate) fn to_failure(&self, error: ApiError) -> Failure {
         let server = self.url.as_str();
         match error {
             ApiError::Unreachable(error) => error.into(),
             ApiError::NotSent(failure) => failure,
             ApiError::Refused { status: 401, .. } => match &self.variable {
-                // The variable takes precedence over any login.
+                // A token in a variable takes precedence over any login, so a login would not help.
                 Some(variable) => anyhow!(
                     "{server}: {error}: set {variable} to a valid access token for this server, or unset it and run \
                      `chandler login`"
@@ -229,8 +232,8 @@ impl Session {
         }
     }
 
-    /// Returns advice on limit_hint an account's limits. Empty for remote servers, and if the server's
-    /// message already contains the advice.
+    /// Returns advice on how to remove an account's limits. Empty if the server is on another
+    /// machine, or if its message already contains the advice.
     pub(crate) fn limit_hint(&self, message: &str) -> &'static str {
         if self.url.is_loopback() && !message.contains("--unlimited") {
             "; the server's operator can remove the limits of an account with `chandler account set NAME --unlimited`"
@@ -240,8 +243,8 @@ impl Session {
     }
 }
 
-/// Returns the error for a server without a login. If the server is unreachable, that is reported
-/// instead, because a login would not help.
+/// Returns the error for a server without a login. An unreachable server is reported as
+/// unreachable, because a login would not help.
 fn unknown(url: &Url) -> Failure {
     let request = Request::new(Method::Get, format!("{}/healthz", url.as_str()));
     match Network::within(url, PROBE_WITHIN).send(&request) {
@@ -262,8 +265,8 @@ pub(crate) struct ServerFlags {
 }
 
 impl ServerFlags {
-    /// Opens a session with the given server. `None` if no server is given, or if `--store`
-    /// overrides a server from the environment.
+    /// Opens a session with the server given by a flag or a variable. `None` if no server is given,
+    /// or if `--store` overrides a server from the environment.
     pub(crate) fn session(&self, context: &CommandContext) -> Result<Option<Session>, Failure> {
         let named = context.named;
         match (&self.server, named.store, named.server) {
@@ -277,7 +280,7 @@ impl ServerFlags {
     }
 }
 
-/// Converts an error response.
+/// Converts an error response into an [`ApiError`].
 fn refused(answer: Answer) -> ApiError {
     let Answer { status, headers, .. } = &answer;
     let body = answer.json().unwrap_or_default();
@@ -290,7 +293,7 @@ fn refused(answer: Answer) -> ApiError {
     }
 }
 
-/// Reads a token from a variable. `None` if it is unset or empty.
+/// Reads a token from an environment variable. `None` if the variable is unset or empty.
 fn given(variable: &str) -> Result<Option<Secret>, Failure> {
     let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
     match value.into_string() {
@@ -301,8 +304,9 @@ fn given(variable: &str) -> Result<Option<Secret>, Failure> {
     }
 }
 
-/// Returns the token for this server from the environment, with its variable. Such a token is worth
-/// more than a login, so consent to plain HTTP for a login does not apply to it.
+/// Returns the token for this server from the environment, with the name of its variable. The
+/// user's consent to send a login's tokens over plain HTTP does not apply to a token from the
+/// environment.
 pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(String, Secret)>, Failure> {
     let found = match given(TOKEN_VARIABLE)? {
         Some(token) => Some((TOKEN_VARIABLE.to_owned(), token)),
@@ -314,8 +318,8 @@ pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(Stri
     Ok(found)
 }
 
-/// Returns the SDK access token from the environment, if its variables are for this server. No
-/// other server may receive it.
+/// Returns the SDK access token from the environment, with the name of its variable. `None` unless
+/// the SDK's variables name this server, because no other server may receive the token.
 fn sdk_token(url: &Url) -> Result<Option<(String, Secret)>, Failure> {
     for prefix in ["LONGBRIDGE", "LONGPORT"] {
         let Ok(address) = std::env::var(format!("{prefix}_HTTP_URL")) else { continue };
@@ -337,9 +341,9 @@ pub(crate) fn not_signed_in(url: &Url) -> Failure {
     .into()
 }
 
-/// Returns the token of a login. It is renewed if half of its lifetime has passed or it is about to
-/// expire, so occasional use prolongs the login, and programs that read the file rarely find an
-/// expired token.
+/// Returns the token of a login. The token is renewed if half of its lifetime has passed or if it
+/// is about to expire. Occasional use therefore prolongs the login, and programs that read the
+/// token file rarely find an expired token.
 pub(crate) fn fresh_token(
     home: &UserFiles,
     provider: Provider<'_>,
@@ -359,7 +363,7 @@ pub(crate) fn fresh_token(
             home.save_token(registration, &renewed)?;
             Ok(renewed)
         }
-        // The old token is still valid, so there is time for another attempt.
+        // The old token is still valid, so the next command can retry.
         Ok(None) if left > 0 => Ok(token),
         Err(_) if left >= RENEW_BEFORE_S => Ok(token),
         Err(failure) => Err(failure),
@@ -384,8 +388,8 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// Returns the server to use. A login over plain HTTP implies consent to send that login's
-    /// tokens over plain HTTP.
+    /// Returns the URL of the server to use. A login over plain HTTP implies consent to send that
+    /// login's tokens over plain HTTP.
     pub(crate) fn server(&self, logins: &Logins) -> Result<Url, Failure> {
         let text = self.server.as_deref().or(logins.current.as_deref()).unwrap_or(SERVER_DEFAULT);
         let url = Url::parse(text)?;
@@ -395,8 +399,8 @@ impl Flags {
     }
 }
 
-/// Refuses to send a token over plain HTTP to another machine without the user's consent, because a
-/// token is equivalent to a password.
+/// Returns an error if a token would be sent to another machine over plain HTTP without the user's
+/// consent. A token is equivalent to a password.
 fn check_transport(url: &Url, agreed: bool) -> Result<(), Failure> {
     if url.as_str().starts_with("http://") && !url.is_loopback() && !agreed {
         return Err(usage(format!(

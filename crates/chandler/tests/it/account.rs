@@ -1,4 +1,4 @@
-//! `chandler account`: create, list, show, revoke.
+//! Tests of `chandler account`: creating, listing, showing and revoking accounts.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -33,7 +33,7 @@ fn a_new_account_prints_the_sdk_environment() {
 }
 
 #[test]
-fn secrets_are_shown_once() {
+fn secrets_are_shown_only_at_creation() {
     let world = world();
     let created = world.json(&["account", "create", "alice"]);
     assert_eq!(created["account_id"], 1);
@@ -149,11 +149,11 @@ fn the_first_account_creates_the_store() {
     let world = World::new();
     let ran = world.run(&["account", "create", "me", "--unlimited"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    // The hint names the store, because without `--store` the import would go to the default one.
+    // The hint names the store, because without `--store` the import would use the default store.
     let store = format!("sqlite:{}", world.path("store").display());
     assert!(ran.stderr.contains(&format!("chandler --store {store} import FILES")), "{}", ran.stderr);
     assert_eq!(world.run(&["account", "create", "you"]).stderr, "");
-    // A missing candle database is an error; it is not created again.
+    // A missing candle database is an error. The database is not created again.
     std::fs::remove_file(world.path("store/candles.db")).unwrap();
     let (code, stderr) = world.fails(&["account", "create", "they"]);
     assert!(code == 1 && stderr.contains("there is no store"), "{stderr}");

@@ -1,4 +1,4 @@
-//! `chandler audit`: the audit log of account commands.
+//! Tests of `chandler audit`: listing and pruning the audit log.
 
 use crate::world::{World, days};
 

@@ -1,4 +1,4 @@
-//! `chandler backup` and `chandler restore`.
+//! Tests of `chandler backup` and `chandler restore`.
 
 use std::fs;
 
@@ -52,7 +52,7 @@ fn trades_are_counted_and_restored() {
 }
 
 #[test]
-fn dated_figures_are_restored() {
+fn share_counts_and_earnings_are_restored() {
     let world = world();
     let rows = "symbol,from,total_shares,eps\n700.HK,,9000,\n700.HK,2026-03-18,8900,20.9\n";
     world.write("securities.csv", rows);
@@ -67,7 +67,8 @@ fn dated_figures_are_restored() {
     assert_eq!(counts(world.json(&["import", "other.csv"])), [0, 1, 1]);
     fs::remove_dir_all(world.path("store")).unwrap();
     world.ok(&["restore", "saved"]);
-    // The restored rows are unchanged, and the rows imported after the backup are gone.
+    // The restored rows are unchanged, and the rows that were imported after the backup no longer
+    // exist.
     assert_eq!(counts(world.json(&["import", "--again", "securities.csv"])), [0, 0, 2]);
     assert_eq!(counts(world.json(&["import", "other.csv"])), [0, 1, 1]);
     assert!(world.ok(&["check"]).contains("no damage found"));
@@ -140,7 +141,7 @@ fn a_store_older_than_the_baseline_is_not_backed_up() {
     assert!(!world.path("saved").exists());
 }
 
-/// The files' checksums are correct, because the block was damaged before the backup.
+/// The file checksums in the manifest are correct, because the block was damaged before the backup.
 #[test]
 fn a_backup_with_a_damaged_block_is_not_restored() {
     let world = world();
@@ -170,7 +171,7 @@ fn a_backup_is_not_restored_into_itself() {
 }
 
 #[test]
-fn a_dated_backup_removes_leftovers_of_killed_ones() {
+fn a_dated_backup_removes_partial_folders_of_killed_backups() {
     let world = world();
     world.write("saved/chandler-20200101T000000Z.partial/candles.db", "half");
     world.write("saved/notes.partial/notes.txt", "mine");
@@ -202,8 +203,8 @@ fn a_backup_of_a_damaged_store_removes_no_older_backup() {
     world.ok(&["backup", "first"]);
     fs::create_dir(world.path("saved")).unwrap();
     fs::rename(world.path("first"), world.path("saved/chandler-20200101T000000Z")).unwrap();
-    // Flips a bit inside a block: SQLite's structures remain valid, but the block's checksum does
-    // not.
+    // Flips a bit inside a block. SQLite's structures remain valid, but the block's checksum does
+    // not match.
     let path = world.path("store/candles.db");
     let mut bytes = fs::read(&path).unwrap();
     let block = bytes.windows(4).rposition(|four| four == b"CNDL").unwrap();
@@ -215,7 +216,7 @@ fn a_backup_of_a_damaged_store_removes_no_older_backup() {
 }
 
 #[test]
-fn impossible_backups_and_restores_are_refused() {
+fn invalid_backup_and_restore_commands_are_refused() {
     let world = world();
     fs::create_dir(world.path("there")).unwrap();
     world.ok(&["backup", "bare", "--without-key"]);

@@ -1,4 +1,5 @@
-//! Invalid input: one line on stderr with advice, the right exit code, and no partial writes.
+//! Tests with invalid input. The command must print one line with advice on stderr, return the
+//! right exit code, and write nothing partially.
 
 use std::fs::File;
 use std::io::Write;
@@ -63,7 +64,7 @@ fn a_file_whose_content_does_not_match_its_name_is_refused() {
 #[test]
 fn a_line_of_ten_gigabytes_is_refused_immediately() {
     let world = World::new();
-    // A sparse file: it reads as ten billion zeros and takes no disk space.
+    // The file is sparse: it reads as ten billion zeros and takes no disk space.
     let mut file = File::create(world.path("700.HK.csv")).unwrap();
     file.write_all(b"time,open,high,low,close,volume\n").unwrap();
     file.set_len(10_000_000_000).unwrap();
@@ -130,14 +131,14 @@ fn a_second_concurrent_import_fails_without_waiting() {
     check(&world, &["import", "other.csv"], 1, &["another"]);
     // Reads work during the import.
     assert!(world.ok(&["kline", "700.HK", "-n", "1"]).contains("2026-11-13"));
-    // Unlocked explicitly instead of by closing the file, because a process spawned by another test
+    // The file is unlocked explicitly rather than closed, because a process spawned by another test
     // may have inherited the descriptor.
     lock.unlock().unwrap();
     world.ok(&["import", "other.csv"]);
 }
 
 #[test]
-fn a_full_disk_stops_the_import_and_loses_nothing() {
+fn a_full_disk_stops_the_import_without_data_loss() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     for symbol in 1..400 {
@@ -149,7 +150,7 @@ fn a_full_disk_stops_the_import_and_loses_nothing() {
         }
     }
     world.write("large.csv", text);
-    // No file may grow beyond 256 KiB, which looks like a full disk to the database.
+    // No file may grow beyond 256 KiB. To the database, this limit looks like a full disk.
     let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" import large.csv";
     let mut command = world.command(&[]);
     let mut shell = std::process::Command::new("sh");
@@ -169,7 +170,7 @@ fn a_full_disk_stops_the_import_and_loses_nothing() {
 }
 
 #[test]
-fn meaningless_arguments_are_usage_errors() {
+fn invalid_arguments_are_usage_errors() {
     let world = World::with(&[("days.csv", &days("700.HK")), ("hour.csv", &hour("700.HK"))]);
     check(&world, &["kline", "700"], 2, &["700", "ticker.region"]);
     check(&world, &["kline", "700.XX"], 2, &["700.XX", "region"]);

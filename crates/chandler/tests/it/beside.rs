@@ -1,5 +1,5 @@
-//! Commands on a store while a server with a set clock runs, and after it has stopped. They never
-//! move an account to another time implicitly.
+//! Tests of commands on a store while a server with a replay clock runs, and after it has stopped.
+//! A command must never move an account to another time implicitly.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,8 @@ const BEFORE: &str = "2026-03-18T10:00:15+08:00";
 const ORDER: [&str; 5] = ["order", "buy", "700.HK", "100", "--limit=306"];
 const DEPOSIT: [&str; 5] = ["account", "deposit", "ann", "1000", "HKD"];
 
-/// Returns a world with a morning of one security, and the tokens of an account and an operator.
+/// Creates a store with one security's one-minute candles of a morning. Returns the tokens of an
+/// account and of an operator.
 fn world() -> (World, String, String) {
     let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
     let token = |made: Value| made["access_token"].as_str().unwrap().to_owned();
@@ -34,7 +35,7 @@ fn is_at(world: &World) -> Value {
 }
 
 #[test]
-fn while_a_server_runs_a_command_uses_its_clock() {
+fn a_command_uses_the_clock_of_a_running_server() {
     let (world, ann, operator) = world();
     let mut server = Server::of(&world, &ann, &["--clock", BEFORE]);
     let there = |server: &Server, arguments: &[&str]| {
@@ -55,7 +56,8 @@ fn while_a_server_runs_a_command_uses_its_clock() {
     assert_eq!(is_at(&world), json!("2026-03-18T02:02:00Z"), "where the clock was moved to");
     there(&server, &ORDER);
 
-    // A killed server leaves its clock file behind, which does not make it a running server.
+    // A killed server leaves its clock file behind. The file alone does not count as a running
+    // server.
     server.kill();
     let ran = plainly(&world, &DEPOSIT);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -89,7 +91,7 @@ fn a_command_without_a_clock_is_refused_if_it_would_move_an_account() {
         assert!(ran.code == Some(2) && ran.stderr.contains("--clock 2026-03-18T02:00:15Z"), "{}", ran.stderr);
     }
     assert_eq!(is_at(&world), json!("2026-03-18T02:00:15Z"));
-    // Reads change nothing.
+    // Commands that only read do not move the account.
     assert_eq!(plainly(&world, &["assets", "--account", "ann"]).code, Some(0));
     let now = [&DEPOSIT[..], &["--clock", "now"]].concat();
     assert_eq!(plainly(&world, &now).code, Some(0));
@@ -108,12 +110,13 @@ fn accounts_on_the_machines_clock_need_no_flag() {
     let made = plainly(&world, &["account", "create", "ben", "--format", "json"]);
     let token =
         serde_json::from_str::<Value>(&made.stdout).unwrap()["access_token"].as_str().unwrap().to_owned();
-    // An account in the past is not moved, although other accounts follow the machine's clock.
+    // An account whose time is in the past is not moved, although other accounts follow the
+    // machine's clock.
     world.ok(&[&ORDER[..], &["--account", "op", "--clock", BEFORE]].concat());
     assert_eq!(plainly(&world, &[&DEPOSIT[..], &["--clock", "now"]].concat()).code, Some(0));
     let ran = plainly(&world, &["account", "deposit", "op", "1000", "HKD"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("before it was created"), "{}", ran.stderr);
-    // A server on the machine's clock clears the record of a replay.
+    // A server on the machine's clock overwrites the published replay clock.
     world.ok(&["account", "deposit", "op", "1000", "HKD", "--clock", BEFORE]);
     assert_eq!(plainly(&world, &DEPOSIT).code, Some(2));
     let server = Server::of(&world, &token, &["--clock", "now"]);

@@ -1,4 +1,4 @@
-//! The command line: completions, manual, configuration, hints, doctor.
+//! Tests of the command line: completions, the manual, configuration, hints and `doctor`.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -47,7 +47,7 @@ fn every_shell_has_a_completion_script() {
 }
 
 #[test]
-fn global_flags_are_listed_after_those_of_a_command() {
+fn global_flags_are_listed_after_command_flags() {
     let world = World::new();
     let help = world.ok(&["order", "buy", "--help"]);
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{help}"));
@@ -90,7 +90,7 @@ fn the_manual_has_one_page_per_command() {
     let of = |command: &str, variable: &str| world.ok(&["man", command]).contains(variable);
     assert!(of("serve", "CHANDLER_TLS_KEY") && !of("check", "CHANDLER_TLS_KEY"));
     assert!(of("kline", "CHANDLER_TOKEN") && !of("login", "CHANDLER_TOKEN"));
-    // If groff is installed, it reports no warning.
+    // If groff is installed, it must report no warnings.
     let groff = Command::new("groff")
         .args(["-man", "-Tutf8", "-ww", "-z"])
         .arg(world.path("man/chandler-kline.1"))
@@ -105,7 +105,7 @@ fn the_manual_has_one_page_per_command() {
 }
 
 #[test]
-fn settings_show_their_source() {
+fn config_show_lists_each_setting_with_its_source() {
     let world = World::new();
     world.write("chandler.toml", "[server]\ntcp = \"127.0.0.1:2\"\nlisten = \"127.0.0.1:3\"\ncache_mb = 7\n");
     let arguments = ["config", "show", "--config", "chandler.toml", "--listen", "127.0.0.1:4"];
@@ -129,7 +129,7 @@ fn settings_show_their_source() {
     assert_eq!((&store["source"], &store["from"]), (&"environment".into(), &"CHANDLER_STORE".into()));
     assert!(store["value"].as_str().unwrap().starts_with("sqlite:"), "{store}");
     assert!(run("table").contains("server.tcp"));
-    // The TOML output can be loaded as a configuration file with the same settings.
+    // The TOML output can be loaded as a configuration file and gives the same settings.
     world.write("again.toml", run("toml"));
     let again = world.json(&["config", "show", "--config", "again.toml"]);
     let values = |shown: &Value| -> Vec<(Value, Value)> {
@@ -200,7 +200,7 @@ fn a_mistyped_symbol_or_period_gets_a_suggestion() {
 }
 
 #[test]
-fn the_doctor_accepts_a_good_setup() {
+fn the_doctor_reports_no_problems_for_a_valid_setup() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     let run = |arguments: &[&str]| {
@@ -247,7 +247,7 @@ fn the_doctor_changes_nothing() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     std::fs::remove_file(world.path("store/accounts.lock")).unwrap();
-    // Readers leave these files behind. They are not needed, because the WAL is empty.
+    // These files are left behind by readers. They can be removed, because the WAL is empty.
     for name in ["store/candles.db-wal", "store/candles.db-shm"].map(|name| world.path(name)) {
         assert!(
             !name.ends_with("candles.db-wal") || std::fs::metadata(&name).map_or(0, |file| file.len()) == 0
@@ -346,7 +346,7 @@ fn a_full_screen_chart_restores_the_screen() {
 }
 
 #[test]
-fn changes_to_accounts_are_also_reported_as_json() {
+fn account_changes_are_reported_as_json() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     assert_eq!(world.json(&["account", "set", "ann", "--quota", "5"])["terms"]["quota"], 5);

@@ -1,4 +1,4 @@
-//! Orders for a security with only daily candles.
+//! Tests of orders for a security that has only daily candles.
 
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn an_order_warns_and_is_filled_at_the_end_of_the_day() {
 }
 
 #[test]
-fn times_of_a_us_order_are_in_new_york_time() {
+fn us_order_times_are_in_new_york_time() {
     let world = world();
     world.ok(&at("2026-03-18T10:05:15-04:00", &["order", "buy", "AAPL.US", "10", "--limit", "193"]));
     let why = world.ok(&at("2026-03-18T16:00:00-04:00", &["order", "why", "1000000001"]));

@@ -1,5 +1,5 @@
-//! Files damaged by the disk, by the user or by a kill: a command prints the same as before, or
-//! reports an error.
+//! Tests with files damaged by the disk, by the user or by a killed process. A command must print
+//! the same output as before the damage, or report an error.
 
 use std::fs;
 
@@ -19,7 +19,8 @@ fn export(world: &World) -> String {
     world.ok(&["export", "--format", "csv"])
 }
 
-/// Returns random bits of nonzero bytes, the same in every run unless `SEED` is set.
+/// Returns the positions of random bits in nonzero bytes. The positions are the same in every run
+/// unless `SEED` is set.
 fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let mut state: u64 = seed.unwrap_or(11);
@@ -32,7 +33,7 @@ fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
 }
 
 #[test]
-fn no_flipped_bit_changes_an_export_silently() {
+fn a_flipped_bit_never_changes_an_export_silently() {
     let world = world();
     let (expected, path) = (export(&world), world.path("store/candles.db"));
     let bytes = fs::read(&path).unwrap();
@@ -92,7 +93,7 @@ fn a_tampered_directory_is_refused_and_check_gives_advice() {
 }
 
 #[test]
-fn no_flipped_bit_changes_account_output_silently() {
+fn a_flipped_bit_never_changes_account_output_silently() {
     let world = world();
     for name in ["ann", "bob"] {
         world.ok(&["account", "create", name, "--quota", "7"]);
@@ -129,7 +130,7 @@ fn no_flipped_bit_changes_account_output_silently() {
 }
 
 #[test]
-fn lost_accounts_are_reported() {
+fn an_emptied_accounts_database_is_reported() {
     let world = world();
     world.ok(&["account", "create", "ann"]);
     world.ok(&["backup", "saved"]);
@@ -154,9 +155,9 @@ fn lost_accounts_are_reported() {
     assert!(world.ok(&["check"]).contains("accounts.db: no damage found"));
 }
 
-/// Follows the advice that `check` prints.
+/// The test follows the advice that `check` prints.
 #[test]
-fn the_advice_for_damaged_accounts_works() {
+fn following_the_advice_repairs_damaged_accounts() {
     let world = world();
     world.ok(&["account", "create", "ann"]);
     world.ok(&["backup", "saved"]);
@@ -183,7 +184,7 @@ fn the_advice_for_damaged_accounts_works() {
 }
 
 #[test]
-fn candles_are_checked_although_accounts_are_unreadable() {
+fn unreadable_accounts_do_not_prevent_a_check_of_the_candles() {
     for (change, code, says) in [
         ("delete from migration where version > 12; update migration set version = 8", 1, "commit 6fde5fb4"),
         ("insert into migration values (900, 'later', x'00', 0)", 1, "was written by a newer version"),
@@ -196,7 +197,7 @@ fn candles_are_checked_although_accounts_are_unreadable() {
         let ran = world.run(&["check"]);
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
         assert!(ran.stdout.contains(": no damage found\n") && ran.stdout.contains(says), "{}", ran.stdout);
-        // The accounts are unreadable, but not reported as damaged.
+        // The accounts are reported as unreadable, but not as damaged.
         assert_eq!(ran.stderr, "", "{change}");
         let report: serde_json::Value =
             serde_json::from_str(&world.run(&["check", "--format", "json"]).stdout).unwrap();

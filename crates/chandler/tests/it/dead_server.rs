@@ -1,4 +1,4 @@
-//! Commands against an unreachable server.
+//! Tests of all commands with `--server` against an unreachable server.
 
 use crate::json_times::commands_with;
 use crate::world::{Ran, World};
@@ -36,7 +36,8 @@ const ARGUMENTS: [(&str, &str); 24] = [
     ("clock", ""),
     ("login", "--no-browser"),
 ];
-/// Commands that succeed without the server: a report, and a logout without a login.
+/// Commands that succeed without the server. `doctor` only reports the problem, and `logout` has no
+/// login to remove.
 const WORKS: [&str; 2] = ["doctor", "logout"];
 
 #[test]
@@ -47,7 +48,7 @@ fn every_command_reports_an_unreachable_server() {
         let words: Vec<&str> =
             name.split(' ').chain(more.split_whitespace()).chain(["--server", DEAD]).collect();
         for token in [Some("ap_x"), None] {
-            // Without a login no request is sent.
+            // Without a login, `auth status` sends no request.
             if name == "auth status" && token.is_none() {
                 continue;
             }

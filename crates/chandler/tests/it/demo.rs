@@ -1,4 +1,4 @@
-//! `chandler demo`: the first command of a new user.
+//! Tests of `chandler demo`.
 
 use crate::world::{World, send};
 
@@ -54,7 +54,8 @@ fn only_a_demo_store_with_an_old_schema_is_replaced() {
     assert!(world.ok(&["check", "--store", "sqlite:demo"]).contains("no damage found"));
 }
 
-/// The demo has files of several kinds, including one with errors and one without minutes.
+/// Checks that the demo has imported files of several kinds, including a file with errors and a
+/// security without one-minute candles.
 fn every_page_has_something_to_show(world: &World) {
     let refused = world.json(&["quarantine"]);
     let rows: Vec<(&str, u64)> = refused
@@ -86,7 +87,8 @@ fn every_page_has_something_to_show(world: &World) {
     );
 }
 
-/// Called by the test of the demo market, because creating the market takes most of the time.
+/// Checks that the demo uses the same account when it is served again. Not a separate test, because
+/// creating the demo market takes most of the time.
 fn a_served_demo_keeps_its_account(world: &World) {
     let first = served(world);
     assert!(first.iter().any(|line| line.starts_with("from longbridge.openapi import")), "{first:?}");
@@ -128,7 +130,7 @@ fn a_served_demo_keeps_its_account(world: &World) {
     a_served_demo_listens_where_it_is_told(world);
 }
 
-/// The account has cash, positions, filled orders, and known net assets.
+/// Checks that the account has cash, positions, filled orders and known net assets.
 fn it_has_traded(world: &World) {
     let mine = |arguments: &[&str]| world.json(&[arguments, &["--account", "demo"]].concat());
     let held: Vec<(String, String)> = mine(&["positions"])["list"][0]["stock_info"]
@@ -152,7 +154,7 @@ fn it_has_traded(world: &World) {
     let mut newest = orders["orders"].as_array().unwrap().iter();
     let open = newest.find(|order| order["symbol"] == "CNDL.US").unwrap();
     assert_eq!((&open["status"], &open["time_in_force"]), (&"NewStatus".into(), &"GTC".into()), "{orders}");
-    // The grid has sold as many shares as it bought.
+    // The grid has bought and sold the same number of shares.
     let grid = &mine(&["grid", "list"])["grid_order"][0];
     assert_eq!((&grid["symbol"], &grid["status"]), (&"9003.HK".into(), &"Performing".into()), "{grid}");
     for count in ["total_buy_quantity", "total_sell_quantity"] {
@@ -161,11 +163,12 @@ fn it_has_traded(world: &World) {
     let past = mine(&["order", "list", "--history"]);
     let statuses: Vec<&str> =
         past["orders"].as_array().unwrap().iter().map(|order| order["status"].as_str().unwrap()).collect();
-    // Six orders of the account and two of the grid.
+    // The account has six filled orders, and the grid has two.
     assert_eq!(statuses, ["FilledStatus"; 8]);
 }
 
-/// A requested address that is in use is an error; no other address is used instead.
+/// Checks that a requested address that is in use is an error, and that no other address is used
+/// instead.
 fn a_served_demo_listens_where_it_is_told(world: &World) {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -188,7 +191,7 @@ fn a_served_demo_listens_where_it_is_told(world: &World) {
     assert_eq!(by_variable("CHANDLER_TCP", "here", &["demo", "-q"]).0, Some(0));
 }
 
-/// Serves the demo until it is ready, and returns its output.
+/// Serves the demo until the server is ready, stops it, and returns its output.
 fn served(world: &World) -> Vec<String> {
     use std::io::BufRead;
     let mut command = world.with_default_hangup(&["demo", "--quiet", "--serve"]);

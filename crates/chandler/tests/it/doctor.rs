@@ -1,4 +1,4 @@
-//! Server settings, as checked by `doctor` and `config check`.
+//! Tests of `doctor` and `config check` with various server settings.
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::world::{Ran, World, days, machine_seconds};
 
 const FREE: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
 
-/// Returns the exit code, and the verdict, text and advice of one of the doctor's checks.
+/// Runs `doctor` and returns the exit code, and the verdict, text and advice of one check.
 fn judged(world: &World, arguments: &[&str], env: &[(&str, &str)], check: &str) -> (Option<i32>, String) {
     let mut command = world.command(&[&["doctor", "--format", "json"], arguments].concat());
     let ran = Ran::of(command.envs(env.iter().copied()).output().unwrap());
@@ -74,7 +74,7 @@ fn two_settings_for_one_port_are_an_invalid_configuration() {
         let (code, words) = judged(&world, &["--config", file], &[], "port");
         assert!(code == Some(1) && words.contains(says), "{words}");
     }
-    // A flag can move one of them to another port.
+    // A flag can move one of the two settings to another port.
     world.ok(&["config", "show", "--config", "twice.toml", "--tcp", "127.0.0.1:6"]);
     world.write("free.toml", "[server]\nlisten = \"127.0.0.1:0\"\ntcp = \"127.0.0.1:0\"\n");
     world.ok(&["config", "check", "free.toml"]);

@@ -1,5 +1,5 @@
-//! Grid commands of a paper account, on a past morning, with an explicit clock for each command.
-//! Tested over both transports unless a feature has only one.
+//! Tests of grid commands for a paper account on a past morning, with an explicit clock for each
+//! command. Each test uses both transports unless a feature has only one.
 
 use serde_json::{Value, json};
 
@@ -20,12 +20,13 @@ const ID: &str = "1900000001";
 const FILES: [(&str, &str); 2] = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
 const CASH: [&str; 2] = ["--cash", "HKD=500000"];
 
-/// Creates a local account with HKD 500,000 and 500 shares, and a morning of one security.
+/// Creates a local account with HKD 500,000 and 500 shares, and one security's one-minute candles
+/// of a morning.
 fn world() -> Setup {
     with_shares(Setup::local(&FILES, &CASH))
 }
 
-/// Creates the same account on each transport.
+/// Creates the same account in a local store and on a server.
 fn setups() -> [Setup; 2] {
     Setup::both(&FILES, &CASH, BEFORE).map(with_shares)
 }
@@ -35,13 +36,13 @@ fn with_shares(setup: Setup) -> Setup {
     setup
 }
 
-/// Adds a clock to a command.
+/// Appends `--clock` to the arguments of a command.
 fn at<'a>(clock: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &["--clock", clock]].concat()
 }
 
-/// Returns the command for a grid between 300 and 310 that trades 100 per step and holds 100 to
-/// 1,000. `rest` has the step and further flags.
+/// Returns the command for a grid between prices of 300 and 310 that trades 100 shares per step and
+/// holds 100 to 1,000 shares. `rest` has the step and further flags.
 fn submit<'a>(rest: &[&'a str]) -> Vec<&'a str> {
     let rule = [
         "grid",
@@ -71,7 +72,7 @@ fn has_lines(text: &str, lines: &[&str]) {
 }
 
 #[test]
-fn a_grid_trades_and_is_explained() {
+fn a_grids_trades_are_listed_and_explained() {
     for world in setups() {
         assert_eq!(world.json(&submit(&["--spread", "0.4"])), json!({"order_id": ID}));
         // The grid sold at 305.6, bought at 305.2 and 304.8, and submitted a sell order at 305.2,
@@ -128,7 +129,7 @@ fn a_grid_trades_and_is_explained() {
             table.contains("2026-03-18 10:03:00 HKT") && table.contains("sell") && table.contains("open"),
             "{table}"
         );
-        // Orders of a grid have another explanation than other orders.
+        // The explanation of a grid's order names the grid level.
         let explanation = world.ok(&at(LATER, &["order", "why", "1000000001"]));
         assert!(explanation.contains("the grid's level 305.6"), "{explanation}");
         let explanation = world.ok(&at(LATER, &["grid", "why", ID]));
@@ -144,7 +145,7 @@ fn a_grid_trades_and_is_explained() {
 }
 
 #[test]
-fn grid_inputs_are_shown_and_risks_accepted() {
+fn grid_info_shows_inputs_and_agree_accepts_the_questionnaire() {
     for world in setups() {
         world.ok(&["account", "set", "ann", "--grid-questionnaire", "on"]);
         let (code, said) = world.fails(&submit(&["--spread", "0.4"]));
@@ -159,7 +160,7 @@ fn grid_inputs_are_shown_and_risks_accepted() {
             "             0.200 from 200 to 500",
         ];
         has_lines(&shown, &lines);
-        // Accepting twice is idempotent.
+        // Accepting the questionnaire twice is idempotent.
         for _ in 0..2 {
             assert_eq!(world.ok(&at(BEFORE, &["grid", "agree"])), "accepted: grids can be submitted\n");
         }
@@ -174,7 +175,7 @@ fn grid_inputs_are_shown_and_risks_accepted() {
 }
 
 #[test]
-fn a_grid_is_changed_paused_and_ended() {
+fn a_grid_is_replaced_suspended_and_cancelled() {
     for world in setups() {
         world.ok(&submit(&["--spread", "0.4"]));
         let describe = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
@@ -198,7 +199,7 @@ fn a_grid_is_changed_paused_and_ended() {
         ] {
             assert_eq!(grid[key], value, "{key}");
         }
-        // A date includes its last second in the market's time zone.
+        // An expiry date includes the date's last second in the market's time zone.
         describe(&["grid", "replace", ID, "--tif", "gtd", "--expire", "2026-03-20"]);
         has_lines(&describe(&["grid", "show", ID]), &["ends         2026-03-20 23:59:59 HKT"]);
         assert_eq!(world.json(&at(BEFORE, &["grid", "cancel", ID])), json!({"order_id": ID}));

@@ -1,4 +1,5 @@
-//! Dependencies between our crates, from `cargo metadata`, and between the files of each crate.
+//! Tests of the dependencies between the workspace's crates, from `cargo metadata`, and between the
+//! files of each crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,9 +7,10 @@ use std::process::Command;
 
 use crate::import_circles::{Import, circles, imports};
 
-/// Maximum number of files in an import cycle. Files in a cycle can only be understood together.
+/// Maximum number of files in an import cycle. The files of a cycle can only be understood
+/// together.
 const CIRCLE_MAX: usize = 3;
-/// Maximum number of lines in the server that read the market's clock.
+/// Maximum number of lines in the server's source that read the market clock.
 const CLOCK_READS_MAX: usize = 15;
 
 #[test]
@@ -19,7 +21,7 @@ fn dependencies_point_only_downwards() {
         .output()
         .unwrap();
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    // Packages outside `crates/` are tools: they may depend on everything, and nothing depends on
+    // Packages outside `crates/` are tools. They may depend on any crate, and no crate depends on
     // them.
     let is_drawn = |package: &&serde_json::Value| {
         let manifest = package["manifest_path"].as_str().unwrap();
@@ -89,12 +91,13 @@ fn import_cycles_have_at_most_three_files() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
 
-/// The modules of `store` from the lowest to the highest. `lib.rs` re-exports from all of them.
+/// Modules of `store` from the lowest to the highest layer. `lib.rs` re-exports items from all of
+/// them.
 const STORE: [&str; 10] =
     ["ids", "engine", "candles", "cluster", "accounts", "trading", "social", "backup", "transfer", "survey"];
 
 #[test]
-fn store_modules_import_only_lower_ones() {
+fn store_modules_import_only_lower_modules() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("store/src");
     let imports = imports("lib.rs", &|file| std::fs::read_to_string(source.join(file)).ok());
     let layer = |file: &str| {
@@ -107,7 +110,8 @@ fn store_modules_import_only_lower_ones() {
     assert!(upwards.is_empty(), "{}", upwards.join("\n"));
 }
 
-/// Endpoint groups and pages may depend on the kit, but not on each other, as if they were crates.
+/// Endpoint groups and pages may depend on the kit, but not on each other, as if each group were a
+/// crate.
 #[test]
 fn endpoint_groups_do_not_import_each_other() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("server/src");
@@ -118,8 +122,8 @@ fn endpoint_groups_do_not_import_each_other() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// A request gets the market's time from its caller. Only jobs, pages, monitoring and signed links,
-/// which have no caller, may read the clock.
+/// A request handler gets the market time from its caller. Only jobs, pages, monitoring and signed
+/// links, which have no caller, may read the clock.
 #[test]
 fn the_market_clock_is_read_in_few_places() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("server/src");
@@ -137,7 +141,7 @@ fn the_market_clock_is_read_in_few_places() {
     assert!((1..=CLOCK_READS_MAX).contains(&reads.len()), "{}:\n{}", reads.len(), reads.join("\n"));
 }
 
-/// Returns the source files below a folder, except tests.
+/// Returns the source files below a folder, except test files.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -154,7 +158,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the group of a file: its folder below `http`, or `pages`.
+/// Returns the endpoint group of a file: its folder below `http`, or `pages`. `None` for other
+/// files.
 fn group(file: &str) -> Option<&str> {
     let mut parts = file.split('/');
     match (parts.next()?, parts.next()?, parts.next()) {

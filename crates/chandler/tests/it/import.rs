@@ -1,4 +1,4 @@
-//! `chandler import`, and exports of imported data.
+//! Tests of `chandler import`, and of exports of imported data.
 
 use crate::world::{World, days, hour};
 
@@ -14,7 +14,7 @@ fn the_same_file_twice_changes_nothing() {
 }
 
 #[test]
-fn new_candles_replace_stored_ones_and_the_ledger_records_it() {
+fn changed_candles_replace_stored_candles_and_are_recorded() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.write("fix.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,50,60,40,55,7\n700.HK,2026-10-30,1,1,1,1,1\n");
     let report = world.json(&["import", "fix.csv"]);
@@ -178,7 +178,7 @@ fn a_pay_date_does_not_affect_adjusted_prices() {
 }
 
 #[test]
-fn candles_of_options_are_imported_but_not_shown() {
+fn option_candles_are_imported_but_not_shown() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let option = "AAPL260417C190000.US";
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
@@ -196,7 +196,7 @@ fn candles_of_options_are_imported_but_not_shown() {
         let (code, stderr) = world.fails(command);
         assert!(code == 1 && stderr.contains("history for options is unavailable"), "{code} {stderr}");
     }
-    // An export without symbols skips options.
+    // An export without symbols omits options.
     let all = world.ok(&["export"]);
     assert!(all.contains("700.HK") && !all.contains(option), "{all}");
     let (_, stderr) = world.fails(&["export", "-p", "1m"]);
@@ -236,7 +236,8 @@ fn margin_factors_are_imported_and_recorded_in_the_ledger() {
     world.ok(&["check"]);
 }
 
-/// Writes a damaged Parquet file that makes the reader panic. The damage is the same in every run.
+/// Writes a Parquet file that is damaged so that the reader panics. The damage is the same in every
+/// run.
 fn panicking_parquet(world: &World) {
     world.ok(&["export", "700.HK", "--period", "1m", "--output", "whole.parquet"]);
     let whole = std::fs::read(world.path("whole.parquet")).unwrap();
@@ -334,10 +335,11 @@ fn a_file_with_scaled_prices_is_refused_with_the_factor() {
 }
 
 #[test]
-fn weeks_are_not_mistaken_for_days_because_of_a_holiday() {
+fn weekly_candles_with_holidays_are_not_imported_as_daily_candles() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let before = world.json(&["kline", "700.HK", "-n", "50"]);
-    // Fridays, except for 2026-04-02 and 2026-04-30, the days before holidays.
+    // The dates are Fridays, except for 2026-04-02 and 2026-04-30, which are the days before
+    // holidays.
     let fridays =
         ["2026-03-20", "2026-03-27", "2026-04-02", "2026-04-10", "2026-04-17", "2026-04-24", "2026-04-30"];
     let rows: String = fridays.iter().map(|day| format!("700.HK,{day},1,1,1,1,1\n")).collect();
@@ -382,7 +384,8 @@ fn candles_before_the_floor_are_imported_and_counted() {
     let note = file(0)["notes"].to_string();
     assert!(note.contains("3 rows are older than the history served to accounts"), "{note}");
     assert!(note.contains("HK from 2004-06-01"), "{note}");
-    // The command line shows all candles: as days, weeks, adjusted, minutes, and in a file.
+    // The command line shows all candles, including those before the floor, for every period, with
+    // adjustment, and in an export.
     let first = |arguments: &[&str]| {
         let answer = world.json(&[&["kline", "5.HK"], arguments].concat());
         answer["candlesticks"][0]["time"].as_str().unwrap().get(..10).unwrap().to_owned()
@@ -449,7 +452,7 @@ fn trades_are_imported_shown_and_exported() {
          700.HK,2026-03-16T09:30:00+08:00,612.500000,100,up,\n\
          700.HK,2026-03-16T09:31:00+08:00,612.250000,200,down,D\n"
     );
-    // Importing the export changes nothing.
+    // Importing the exported file changes nothing.
     world.write("again.csv", exported.as_bytes());
     assert_eq!(world.json(&["import", "again.csv"])["files"][0]["unchanged"], 2);
     world.ok(&["export", "--trades", "-o", "trades.parquet"]);
@@ -463,7 +466,7 @@ fn trades_are_imported_shown_and_exported() {
 }
 
 /// Five-minute candles are imported, fifteen-minute candles are derived from them, and one-minute
-/// candles take precedence where they exist.
+/// candles take precedence if they exist.
 #[test]
 fn five_minute_candles_are_stored_and_aggregated() {
     let row = |minute: u32, volume: u32| {
@@ -496,7 +499,8 @@ fn five_minute_candles_are_stored_and_aggregated() {
     assert_eq!((&day["period"], &day["minutes"], &day["expected"]), (&"5m".into(), &330.into(), &331.into()));
     let exported = world.ok(&["export", "--period", "30m"]);
     assert_eq!(exported.lines().count(), 12, "{exported}");
-    // With an explicit period nothing is guessed, and the same rows are unchanged.
+    // With an explicit period the period is not guessed, and the same rows are reported as
+    // unchanged.
     let again = world.json(&["import", "--again", "--period", "5m", "fives.csv"]);
     assert_eq!((&again["files"][0]["unchanged"], &again["files"][0]["added"]), (&66.into(), &0.into()));
     let minutes: String = (570..720).chain(780..960).map(|minute| row(minute, 2)).collect();

@@ -12,19 +12,19 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta, UseTree, Visibility};
 
-/// A module path, empty for the crate root.
+/// Path of a module. Empty for the crate root.
 type ModulePath = Vec<String>;
 
-/// Files in a cycle, and the imports between them.
+/// Files in an import cycle, and the imports between them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Circle {
     pub(crate) files: Vec<String>,
-    /// `importing file: path as written -> defining file`
+    /// Imports in the form `importing file: path as written -> defining file`.
     pub(crate) imports: Vec<String>,
 }
 
-/// Returns the cycles among the modules below `root` (`lib.rs` or `main.rs`), largest first. `read`
-/// returns a file's text.
+/// Returns the import cycles among the modules below `root` (`lib.rs` or `main.rs`), largest first.
+/// `read` returns a file's text, or `None` if the file does not exist.
 pub(crate) fn circles(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec<Circle> {
     let mut sources = Sources { read, modules: BTreeMap::new() };
     sources.add_file(Path::new(root), Vec::new());
@@ -76,12 +76,12 @@ fn reachable<'a>(from: &str, arrows: &BTreeMap<&str, BTreeSet<&'a str>>) -> BTre
     reached
 }
 
-/// A dependency of a file on an item in another file.
+/// Dependency of a file on an item that is defined in another file.
 #[derive(Debug)]
 pub(crate) struct Import {
     pub(crate) from: String,
     written: String,
-    /// The file that defines the item.
+    /// File that defines the item.
     pub(crate) to: String,
 }
 
@@ -91,11 +91,11 @@ impl fmt::Display for Import {
     }
 }
 
-/// A module, in a separate file or inline.
+/// Module in a separate file, or an inline module.
 #[derive(Default)]
 struct Module {
     file: String,
-    /// Names bound by `use` declarations, and their paths.
+    /// Names that are bound by `use` declarations, with their paths.
     names: BTreeMap<String, Vec<String>>,
     /// Names that are imported but not re-exported.
     imported: BTreeSet<String>,
@@ -119,7 +119,8 @@ impl Sources<'_> {
         self.add_items(&tree.items, file, &children, path);
     }
 
-    /// Adds a module's items. `children` is the folder of child modules without a `#[path]`.
+    /// Adds a module's items. `children` is the folder of child modules that have no `#[path]`
+    /// attribute.
     fn add_items(&mut self, items: &[Item], file: &Path, children: &Path, path: ModulePath) {
         let mut module = Module { file: slashed(file), ..Module::default() };
         let mut below = Vec::new();
@@ -166,17 +167,17 @@ impl Sources<'_> {
         imports
     }
 
-    /// Returns whether a path begins with an imported item, which was counted with its `use`:
-    /// `Check::new` after `use Check`.
+    /// Returns whether a path begins with an imported item, such as `Check::new` after `use Check`.
+    /// Such a path was already counted with its `use` declaration.
     fn is_of_import(&self, from: &[String], path: &[String]) -> bool {
         let [first, _, ..] = path else { return false };
         let is_import = self.modules.get(from).is_some_and(|module| module.imported.contains(first));
         is_import && self.resolve(from, std::slice::from_ref(first), 0).is_some()
     }
 
-    /// Returns the file that defines an item, or `None` for modules and items of other crates.
+    /// Returns the file that defines an item. `None` for modules and for items of other crates.
     fn resolve(&self, from: &[String], path: &[String], depth: u32) -> Option<String> {
-        // Re-exports may refer to each other.
+        // The depth is limited, because re-exports may refer to each other.
         if depth > 16 {
             return None;
         }
@@ -286,8 +287,8 @@ impl Paths<'_> {
         self.add(path);
     }
 
-    /// Adds a path. Single names are skipped: they are defined in the module, or were counted with
-    /// their `use`.
+    /// Adds a path. A single name is skipped, because it is defined in the same module or was
+    /// counted with its `use` declaration.
     fn add(&mut self, path: Vec<String>) {
         if path.len() > 1 {
             self.found.push(path);
@@ -315,7 +316,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
         self.found.extend(module.paths);
     }
 
-    /// A path in `pub(in path)` is not a dependency.
+    /// Ignores the path in `pub(in path)`, which is not a dependency.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -369,7 +370,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Returns the path of a `#[path = "…"]` attribute.
+/// Returns the path in a `#[path = "…"]` attribute, or `None` if there is no such attribute.
 fn path_attribute(attributes: &[Attribute]) -> Option<PathBuf> {
     attributes.iter().filter(|attribute| attribute.path().is_ident("path")).find_map(|attribute| {
         let Meta::NameValue(pair) = &attribute.meta else { return None };
@@ -392,7 +393,7 @@ fn slashed(file: &Path) -> String {
     parts.join("/")
 }
 
-/// Returns the cycles of a made-up source tree, given as pairs of file name and text.
+/// Returns the import cycles of a source tree given as pairs of file name and text.
 fn made_up(files: &[(&str, &str)]) -> Vec<Circle> {
     let read = |path: &Path| {
         files.iter().find(|(name, _)| *name == slashed(path)).map(|(_, text)| (*text).to_owned())
@@ -402,8 +403,8 @@ fn made_up(files: &[(&str, &str)]) -> Vec<Circle> {
 
 #[test]
 fn imports_are_attributed_to_the_defining_file() {
-    // `lib.rs` re-exports `A` and `Error`. `error` is used through it, and `b` through a module
-    // that imports it privately.
+    // `lib.rs` re-exports `A` and `Error`. `error` is used through `lib.rs`, and `b` through a
+    // module that imports it privately.
     let found = made_up(&[
         ("lib.rs", "mod a; mod b; mod error; pub use a::A; pub use error::Error;"),
         ("a.rs", "use crate::{Error, b}; pub struct A; fn make() -> Result<b::B, Error> { todo!() }"),

@@ -1,6 +1,6 @@
-//! Checks that times in the JSON output of every command are RFC 3339, from a store and from a
-//! server. The list of commands comes from the generated manual, so that a new command fails here
-//! until it is added below.
+//! Checks that times in the JSON output of every command are in RFC 3339 format, with the local
+//! store and with a server. The list of commands comes from the generated manual, so a new command
+//! fails this test until it is added to one of the lists.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::world::{Ran, World, machine_seconds};
 
 const SECURITIES: &str =
     "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
-/// The last row is at 12:30, outside trading hours, and goes to the quarantine.
+/// The last row is at 12:30, outside trading hours, and is quarantined.
 const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
     700.HK,2026-03-18 10:00,305,305,300,305,50000\n\
     700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n\
@@ -21,12 +21,12 @@ const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
     700.HK,2026-03-18 12:30,305,305.4,304.8,305.2,2000\n";
 
 const JSON: [&str; 2] = ["--format", "json"];
-/// Clocks of the commands: before the market moves, when orders are filled, and on the next day.
+/// Clocks for the commands: before the market moves, when orders are filled, and on the next day.
 const BEFORE: &str = "2026-03-18T10:00:15+08:00";
 const LATER: &str = "2026-03-18T10:04:30+08:00";
 const NEXT: &str = "2026-03-19T10:00:00+08:00";
 
-/// Commands that are run on the store, in this order, each group at its clock.
+/// Commands that are run on the local store in this order. Each group has its own clock.
 const HERE: &[(&str, &[&str])] = &[
     (
         BEFORE,
@@ -130,7 +130,7 @@ const HERE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Commands that are sent to a server, after the first group of `HERE`.
+/// Commands that are sent to a server after the first group of `HERE`.
 const THERE: &[&str] = &[
     "order buy 700.HK 100 --limit 290",
     "order list",
@@ -172,7 +172,7 @@ const THERE: &[&str] = &[
 /// Commands that are sent to the server by an operator.
 const THERE_OPERATOR: &[&str] = &["clock", "clock +15s", "imports", "quarantine"];
 
-/// Commands that are not run on a store or at a server, with the reason.
+/// Commands that this test does not run on the local store, each with the reason.
 const NOT_HERE: [(&str, &str); 8] = [
     ("export", "its --format is that of the candles"),
     ("open", "serves until it is stopped; tests/it/open.rs"),
@@ -192,7 +192,7 @@ const NOT_THERE: [(&str, &str); 5] = [
     ("grid replace", "the rule is that of the store"),
 ];
 
-/// Returns the commands in the manual that have a flag.
+/// Returns the commands whose manual pages list a flag.
 pub(crate) fn commands_with(world: &World, flag: &str) -> BTreeSet<String> {
     world.ok(&["man", "--dir", "manual"]);
     let flag = format!(r"\fB{}\fR", flag.replace('-', r"\-"));
@@ -209,13 +209,14 @@ pub(crate) fn commands_with(world: &World, flag: &str) -> BTreeSet<String> {
     found
 }
 
-/// Collects every field that holds a time in another format.
+/// Appends to `wrong` the path of every field with a time in another format.
 fn check(value: &Value, path: &str, wrong: &mut Vec<String>) {
     match value {
         Value::Array(rows) => rows.iter().for_each(|row| check(row, &format!("{path}[]"), wrong)),
         Value::Object(fields) => fields.iter().for_each(|(name, value)| {
             let path = format!("{path}.{name}");
-            // Numbers next to the same time in RFC 3339 are allowed. `resumed_at` is a row number.
+            // A number is allowed if another field contains the same time in RFC 3339 format.
+            // `resumed_at` is a row number.
             let beside = name.strip_suffix("_unix").or((name == "timestamp").then_some("time"));
             if beside.is_some_and(|beside| fields.contains_key(beside)) || name == "resumed_at" {
                 return;
@@ -241,7 +242,8 @@ fn check(value: &Value, path: &str, wrong: &mut Vec<String>) {
     }
 }
 
-/// Reports numbers that look like Unix seconds, Unix milliseconds or a date in digits.
+/// Appends to `wrong` the path of a number that looks like Unix seconds, Unix milliseconds or a
+/// date in digits.
 fn looks_like_a_time(number: Option<i64>, path: &str, wrong: &mut Vec<String>) {
     let now = jiff::Timestamp::from_second(machine_seconds()).unwrap();
     let years = [2026, i64::from(now.to_zoned(jiff::tz::TimeZone::UTC).year())];
@@ -254,9 +256,9 @@ fn looks_like_a_time(number: Option<i64>, path: &str, wrong: &mut Vec<String>) {
     }
 }
 
-/// Returns whether a number is in the range of Unix times used here: the market's clock, or the
-/// machine's clock from yesterday to 400 days ahead, because of expiry times. No amount is in that
-/// range. Grid ids can be, so they are excluded.
+/// Returns whether a number is in the range of Unix times used in this test: the market clock, or
+/// the machine's clock from yesterday to 400 days ahead, because of expiry times. No amount is in
+/// that range. Grid IDs can be in that range, so they are excluded.
 fn is_instant_of_these_tests(seconds: i64, now: jiff::Timestamp) -> bool {
     const MARKET: std::ops::Range<i64> = 1_760_000_000..1_830_000_000;
     const GRIDS: std::ops::Range<i64> = 1_900_000_000..1_900_001_000;
@@ -276,9 +278,9 @@ fn unix_seconds_are_recognised_in_any_year() {
     }
 }
 
-/// Checks the output of a command and returns its first document.
+/// Checks the output of a command and returns the first JSON document.
 fn checked(line: &str, ran: &Ran, wrong: &mut Vec<String>) -> Value {
-    // `doctor` reports problems on most machines.
+    // `doctor` reports problems on most machines, so it may fail.
     let is_ok = ran.code == Some(0) || line.starts_with("doctor");
     assert!(is_ok, "{line}: {:?} {}{}", ran.code, ran.stdout, ran.stderr);
     let documents: Vec<Value> =
@@ -290,7 +292,7 @@ fn checked(line: &str, ran: &Ran, wrong: &mut Vec<String>) -> Value {
     documents[0].clone()
 }
 
-/// Returns whether a line runs a command, with or without arguments.
+/// Returns whether a command line runs the command, with or without arguments.
 fn is_of(line: &str, command: &str) -> bool {
     line == command || line.strip_prefix(command).is_some_and(|rest| rest.starts_with(' '))
 }
@@ -339,7 +341,7 @@ fn times_in_json_are_rfc_3339() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// Runs the second list at a server of the same store.
+/// Runs the commands for a server on a server of the same store.
 fn at_a_server(world: &World, tokens: &[String], wrong: &mut Vec<String>) {
     let mut server = Server::of(world, &tokens[0], &["--clock", LATER]);
     let mut order = String::new();

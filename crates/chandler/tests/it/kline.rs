@@ -1,4 +1,4 @@
-//! `chandler kline`: formats, paging, and the clock.
+//! Tests of `chandler kline`: output formats, paging and the clock.
 
 use expect_test::expect;
 use serde_json::Value;
@@ -88,7 +88,7 @@ fn more_than_a_thousand_candles_are_paged() {
 }
 
 #[test]
-fn the_clock_hides_the_future() {
+fn candles_after_the_clock_are_hidden() {
     let world = World::with(&[("hour.csv", &hour("700.HK")), ("days.csv", &days("700.HK"))]);
     let at = |clock: &str, period: &str| {
         let answer = world.json(&["kline", "700.HK", "-p", period, "-n", "1", "--clock", clock]);
@@ -103,12 +103,13 @@ fn the_clock_hides_the_future() {
     // Only the open of the current minute is known.
     assert_eq!(at("2026-11-13T01:40:30Z", "1m"), "2026-11-13T09:40:00+08:00 10.000 0");
     assert_eq!(at("2026-11-13T01:41:00Z", "1m"), "2026-11-13T09:41:00+08:00 10.000 0");
-    // The stored 60-minute candle ends at 09:59; at 09:40 ten of its minutes are complete.
+    // The stored one-minute candles end at 09:59. At 09:40, ten minutes of the 60-minute candle are
+    // complete.
     assert_eq!(at("2026-11-13T01:40:30Z", "60m"), "2026-11-13T09:30:00+08:00 10.000 1000");
     assert_eq!(at("2026-11-13T02:10:00Z", "60m"), "2026-11-13T09:30:00+08:00 10.590 3000");
     assert_eq!(at("2026-11-12T15:59:59Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
-    // The day is built from minutes until its closing auction is over; after that the stored candle
-    // is used.
+    // The daily candle is folded from one-minute candles until the closing auction ends. After that
+    // the stored daily candle is used.
     assert_eq!(at("2026-11-13T01:30:30Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
     assert_eq!(at("2026-11-13T01:40:30Z", "day"), "2026-11-13T00:00:00+08:00 10.390 1000");
     assert_eq!(at("2026-11-13T08:09:59Z", "day"), "2026-11-13T00:00:00+08:00 10.590 3000");
@@ -116,7 +117,7 @@ fn the_clock_hides_the_future() {
 }
 
 #[test]
-fn reports_exclude_the_future() {
+fn reports_exclude_data_after_the_clock() {
     let world = World::with(&[("hour.csv", &hour("700.HK")), ("days.csv", &days("700.HK"))]);
     let candles = |clock: &str, series: &str| {
         let all = world.json(&["inspect", "--clock", clock]);
@@ -129,7 +130,7 @@ fn reports_exclude_the_future() {
     assert_eq!(candles(morning, "700.HK/1d").unwrap(), "9 to 2026-11-11T16:00:00Z");
     assert_eq!(candles("2026-11-15T02:00:00Z", "700.HK/1m").unwrap(), "30 to 2026-11-13T01:59:00Z");
     assert_eq!(candles("2026-11-13T01:29:59Z", "700.HK/1m"), None);
-    // If a file's data ends after the clock, neither its end nor its row count is shown.
+    // If a file's data ends after the clock, the file's end and row count are hidden.
     let sources = world.json(&["inspect", "700.HK", "--clock", morning])["sources"].clone();
     let of = |name: &str| {
         sources.as_array().unwrap().iter().find(|s| s["file"] == world.file(name)).cloned().unwrap()

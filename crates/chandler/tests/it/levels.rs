@@ -1,11 +1,11 @@
-//! `chandler quota`, and the inputs of levels and rights: `account reported-assets`,
-//! `reported-orders`, `rates`, `levels`, `grant`.
+//! Tests of `chandler quota`, and of the commands that set levels and rights: `account
+//! reported-assets`, `reported-orders`, `rates`, `levels` and `grant`.
 
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// Returns a store with an account. The clock is Sunday 2026-11-15 in Hong Kong, when Friday's
+/// Creates a store with an account. The clock is on Sunday 2026-11-15 in Hong Kong, when Friday's
 /// level applies.
 fn world() -> World {
     let world =
@@ -15,7 +15,7 @@ fn world() -> World {
 }
 
 #[test]
-fn reports_accept_their_former_names() {
+fn report_commands_accept_their_former_names() {
     let world = world();
     world.ok(&["account", "assets", "ann", "5", "HKD", "--day", "2026-11-12"]);
     world.ok(&["account", "orders", "ann", "3", "--day", "2026-11-12"]);
@@ -66,14 +66,14 @@ fn the_quota_shows_usage_reason_and_forecast() {
     assert!(table.contains("bob") && table.contains("set for this account"), "{table}");
     let all = world.json(&["quota"]);
     assert_eq!(all.as_array().map(Vec::len), Some(2));
-    // A query for another day writes nothing.
+    // A query at the time of another day does not record a level change.
     assert!(world.ok(&["quota", "ann", "--clock", "2026-11-16T00:00:00+08:00"]).contains("level        1:"));
     let changes = world.json(&["audit", "--event", "level.changed"]);
     assert_eq!(changes.as_array().map(Vec::len), Some(1), "{changes}");
 }
 
 #[test]
-fn files_are_imported_completely_or_not_at_all() {
+fn a_report_file_is_imported_completely_or_not_at_all() {
     let world = world();
     world.ok(&["account", "create", "bob"]);
     let assets = world
@@ -110,7 +110,7 @@ fn files_are_imported_completely_or_not_at_all() {
 }
 
 #[test]
-fn rights_are_granted_until_a_day_and_withdrawn() {
+fn rights_are_granted_for_a_period_and_withdrawn() {
     let world = world();
     let rights = |world: &World| world.json(&["account", "show", "ann"])["rights"].clone();
     let packages = |rights: &Value| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! `chandler list`: the stored securities, locally and at a server.
+//! Tests of `chandler list`: lists the stored securities of the local store and of a server.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn a_store_is_listed_with_ranges_prices_and_gaps() {
 }
 
 #[test]
-fn the_end_of_a_security_is_not_a_gap() {
+fn the_end_of_a_securitys_data_is_not_a_gap() {
     let rows = days("700.HK");
     let some = |left_out: &str| -> String {
         rows.lines().filter(|line| !line.contains(left_out)).map(|line| format!("{line}\n")).collect()
@@ -71,7 +71,7 @@ fn the_end_of_a_security_is_not_a_gap() {
     assert_eq!(all["days"].as_array().unwrap().last().unwrap()["date"], "2026-11-13");
     let said = world.ok(&["coverage", "700.HK"]);
     assert!(said.contains("ends on 2026-11-12, 1 trading day before 2026-11-13"), "{said}");
-    // A range that ends within the stored data does not mention the end of the data.
+    // If the requested range ends within the stored data, the end of the data is not mentioned.
     let within = world.ok(&["coverage", "700.HK", "--end", "2026-11-11"]);
     assert!(!within.contains("ends on"), "{within}");
 }
@@ -109,7 +109,7 @@ fn coverage_sorts_by_gaps_and_filters_by_market() {
 }
 
 #[test]
-fn list_polls_until_the_server_has_counted() {
+fn list_polls_until_the_server_has_counted_all_gaps() {
     let answer = |uncounted: u32| json!({"rows": [], "total": 300, "uncounted": uncounted, "next": null});
     let row = json!({
         "symbol": "700.HK", "name_en": "", "name_cn": "灯芯", "name_hk": "", "market": "HK",

@@ -1,4 +1,4 @@
-//! `chandler login` and related commands, against a stub server.
+//! Tests of `chandler login` and related commands against a stub server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::world::{Ran, World, send};
 const CLIENT: &str = "5f0c1c5e-2b51-4f3c-9a43-0a6f5d2c7711";
 const SECRETS: [&str; 4] = ["us_secret", "refresh_secret", "rat_secret", "device_secret"];
 
-/// A stub server that records its requests. Its thread ends with the test process.
+/// Stub server that records its requests. Its thread ends with the test process.
 struct Stub {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -58,7 +58,7 @@ impl Stub {
         Stub { url, requests: request }
     }
 
-    /// Returns the distinct request lines, in order of their first occurrence.
+    /// Returns the distinct request lines in the order of their first occurrence.
     fn requests(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for request in self.requests.lock().unwrap().iter() {
@@ -75,7 +75,7 @@ impl Stub {
     }
 }
 
-/// Starts a server at which the user has decided before the first poll. Tokens are valid for
+/// Starts a stub server on which the user has decided before the first poll. Tokens are valid for
 /// `life_s` seconds.
 fn decided(decision: &'static str, life_s: i64) -> Stub {
     Stub::start(move |what, body| match what {
@@ -216,7 +216,7 @@ fn a_second_login_reuses_the_client_and_revokes_the_previous_token() {
     ok(&world, &["login"]);
     assert_eq!(stub.count("POST /oauth2/register "), 1);
     assert_eq!(stub.count("POST /oauth2/revoke "), 1);
-    // Another name registers another client, and the old client is removed.
+    // A login with another client name registers another client and removes the old client.
     ok(&world, &["login", "--client-name", "workbench"]);
     assert_eq!(stub.count("POST /oauth2/register "), 2);
     assert_eq!(stub.count("DELETE /oauth2/register/"), 1);
@@ -225,7 +225,7 @@ fn a_second_login_reuses_the_client_and_revokes_the_previous_token() {
 #[test]
 fn an_unknown_client_is_registered_again_under_the_same_names() {
     let world = World::new();
-    // The server knows the first client for one login, and afterwards only the second.
+    // The server knows the first client for one login, and afterwards only the second client.
     let registered = std::sync::atomic::AtomicUsize::new(0);
     let begun = std::sync::atomic::AtomicUsize::new(0);
     let count = |counter: &std::sync::atomic::AtomicUsize| {
@@ -292,7 +292,7 @@ fn an_expiring_token_is_renewed() {
 fn a_logout_works_if_the_server_is_unreachable() {
     let (world, stub) = (World::new(), decided("approve", 1000));
     login(&world, &stub, &[]);
-    // The login file is changed to a port on which no process listens.
+    // The URL in the login file is changed to a port on which no process listens.
     let book = world.path("home/.config/chandler/login.json");
     let text = std::fs::read_to_string(&book).unwrap();
     std::fs::write(&book, text.replace(&stub.url, "http://127.0.0.1:1")).unwrap();

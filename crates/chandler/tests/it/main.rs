@@ -1,5 +1,5 @@
-//! Integration tests of the executable: arguments in, text and exit codes out, with a real store in
-//! a temporary folder.
+//! Integration tests of the executable. The tests run commands on a real store in a temporary
+//! folder and check the output and exit codes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod account;

@@ -1,4 +1,4 @@
-//! Commands with a closed pipe, a full disk, or a terminal with few capabilities.
+//! Tests of commands with a closed pipe, a full disk, or a terminal with few capabilities.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -126,7 +126,7 @@ fn a_failed_write_leaves_the_old_file() {
     let world = World::with(&[("many.csv", &many())]);
     for command in ["kline 700.HK --start 2015-01-01 --format csv", "export 700.HK"] {
         world.write("out.csv", "the old one\n");
-        // Simulates a full disk: writes fail beyond a file size limit.
+        // A file size limit simulates a full disk.
         let line = format!("trap '' XFSZ; ulimit -f 100; exec \"$0\" {command} -o out.csv");
         let store = format!("sqlite:{}", world.path("store").display());
         let mut shell = Command::new("/bin/sh");

@@ -1,4 +1,4 @@
-//! `chandler open` as a process, and the one-time links that `open` and `serve` print.
+//! Tests of `chandler open` as a process, and of the one-time links that `open` and `serve` print.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use crate::world::{World, days, hour, send};
 
-/// A generous timeout, so that a bug fails a test instead of hanging it.
+/// Timeout, long enough for slow machines, so that a bug fails a test instead of blocking it.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PORTS: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
 
-/// A process that is killed with its test, and its output up to the link.
+/// Process with its output up to the link. The process is killed when the value is dropped.
 struct Opened {
     child: Child,
     text: String,
-    /// Held open, because the process may exit if its output is closed.
+    /// Held open, because the process may exit when its stdout is closed.
     _output: BufReader<ChildStdout>,
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // On a terminal the child is `script`. Its server survives the end of the terminal, so it
-        // is stopped with Ctrl-C.
+        // On a terminal, the child process is `script`. Its server keeps running after the terminal
+        // is closed, so it is stopped with Ctrl-C.
         match self.child.stdin.take() {
             Some(mut keys) => drop(keys.write_all(b"\x03")),
             None => drop(self.child.kill()),
@@ -48,7 +48,7 @@ impl Opened {
     }
 }
 
-/// Opens a link as a browser does. Returns the response.
+/// Opens a link as a browser does, and returns the response.
 fn open(link: &str, head: &str) -> String {
     let (address, path) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -90,7 +90,7 @@ fn a_file_opens_as_a_chart() {
         (&"local".into(), &"operator".into(), &true.into()),
         "{accounts}"
     );
-    // The local account is not counted, so `assets` needs no `--account`.
+    // The local user's account is not counted, so `assets` needs no `--account`.
     world.ok(&["account", "create", "alice", "--cash", "HKD=1000"]);
     world.ok(&["assets"]);
 }
@@ -110,7 +110,7 @@ fn stored_data_can_be_opened_again() {
         answer.split("location: ").nth(1).unwrap().lines().next().unwrap().to_owned()
     };
     assert_eq!(next(&["minutes.csv"], "local"), "/?symbol=9001.HK&period=1m");
-    // Nothing is imported the second time, and the chart is opened.
+    // The file is not imported a second time, and its chart is opened.
     assert_eq!(next(&["minutes.csv"], "local"), "/?symbol=9001.HK&period=1m");
     assert_eq!(next(&["9001.hk"], "local"), "/?symbol=9001.HK&period=1m");
     world.ok(&["account", "create", "me", "--unlimited"]);

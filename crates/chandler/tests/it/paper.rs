@@ -1,4 +1,4 @@
-//! An operator's changes to paper accounts.
+//! Tests of operator commands that change paper accounts.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn paper(world: &World, name: &str) -> Value {
 }
 
 #[test]
-fn an_account_begins_with_the_given_cash() {
+fn a_paper_account_is_opened_with_the_given_cash() {
     let world = world();
     let made = world.json(&[
         "account",
@@ -47,7 +47,7 @@ fn an_account_begins_with_the_given_cash() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
     }
-    // Without the flag, the account gets the default cash with its first request.
+    // Without `--cash`, the account gets the default cash with its first request.
     world.ok(&["account", "create", "bob"]);
     assert_eq!(paper(&world, "bob"), Value::Null);
     let flows = world.json(&[&["cashflow", "--account", "bob"][..], &CLOCK].concat());
@@ -56,8 +56,8 @@ fn an_account_begins_with_the_given_cash() {
     assert_eq!(amounts, ["100000.00", "1000000.00"]);
 }
 
-/// No rate was reported, so the built-in rates apply: HKD 1,000,000 and USD 100,000 at 7.8, and CNH
-/// at 1.1.
+/// The default cash is HKD 1,000,000 and USD 100,000. No exchange rate was reported, so the
+/// built-in rates apply: HKD 7.8 per USD and HKD 1.1 per CNH.
 #[test]
 fn assets_are_converted_at_built_in_rates() {
     let world = world();
@@ -73,7 +73,7 @@ fn assets_are_converted_at_built_in_rates() {
 }
 
 #[test]
-fn money_and_positions_are_entered_and_audited() {
+fn operator_entries_for_money_and_positions_are_audited() {
     let world = world();
     world.ok(&["account", "create", "ann", "--cash", "HKD=1000"]);
     world.ok(&["account", "rates", "USD", "7.8", "--day", "2026-03-01"]);
@@ -107,7 +107,7 @@ fn money_and_positions_are_entered_and_audited() {
         assert!(events.contains(&event), "{event} is not in {events:?}");
     }
     assert!(audit.to_string().contains("HKD 7800.50 paid in: a gift"), "{audit}");
-    // `account withdraw` also revokes market-data packages.
+    // `account withdraw` with a package name revokes a market-data package.
     assert_eq!(world.ok(&["account", "withdraw", "ann", "US"]), "account \"ann\" no longer has US\n");
 }
 
@@ -326,14 +326,14 @@ fn a_refused_operation_changes_nothing() {
     assert_eq!(paper(&world, "bob"), Value::Null, "and bob's has not begun");
     let audit = world.json(&["audit", "--account", "cyd", "--limit", "50"]);
     assert!(!audit.to_string().contains("paper.rewound"), "{audit}");
-    // A prepared account can be copied before it begins.
+    // A paper account that is prepared but has no market time can be copied.
     world.ok(&["account", "fork", "cyd", "new"]);
     assert_eq!(paper(&world, "new")["cash"], json!({"HKD": "1.00"}));
     assert_eq!(paper(&world, "new")["horizon"], Value::Null);
 }
 
 #[test]
-fn one_command_is_one_audit_entry() {
+fn a_command_writes_one_audit_entry() {
     let world = world();
     world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
     world.ok(&["account", "set", "ann", "--touch", "touch", "--short", "off", "--credit", "HKD=10"]);
@@ -347,7 +347,7 @@ fn one_command_is_one_audit_entry() {
 }
 
 #[test]
-fn a_read_only_account_cannot_change_itself() {
+fn a_read_only_account_cannot_trade() {
     let world = world();
     world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
     let order = world.json(&[&["order", "buy", "700.HK", "200", "--limit", "290"][..], &CLOCK].concat());

@@ -1,4 +1,4 @@
-//! Paper accounts and processes: a server that is killed, and several processes that change one
+//! Tests of paper accounts with a server that is killed, and with several processes that change one
 //! account concurrently.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,10 +16,11 @@ const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
     700.HK,2026-03-18 10:00,305,305,300,305,50000\n\
     700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n";
 const CLOCK: [&str; 2] = ["--clock", "2026-03-18T10:00:15+08:00"];
-/// A generous timeout, so that a bug fails a test instead of hanging it.
+/// Timeout, long enough for slow machines, so that a bug fails a test instead of blocking it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Returns a world with a morning of one security, and the token of an account with HKD 1,000,000.
+/// Creates a store with one security's one-minute candles of a morning, and an account with HKD
+/// 1,000,000. Returns the account's token.
 fn world() -> (World, String) {
     let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
     let made = world.json(&["account", "create", "ann", "--cash", "HKD=1000000", "--rate", "unlimited"]);
@@ -27,7 +28,7 @@ fn world() -> (World, String) {
     (world, token)
 }
 
-/// An HTTP connection on which requests are pipelined.
+/// HTTP connection on which requests are pipelined.
 struct Connection(BufReader<TcpStream>);
 
 impl Connection {
@@ -44,7 +45,7 @@ impl Connection {
         self.0.get_mut().write_all(request.as_bytes()).unwrap();
     }
 
-    /// Submits a limit order far below the market, with `name` as its idempotency key.
+    /// Submits a limit order with a price far below the market and `name` as the idempotency key.
     fn submit(&mut self, server: &Server, name: &str) {
         let order = json!({
             "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "100", "time_in_force": "Day",
@@ -53,7 +54,7 @@ impl Connection {
         self.send(server, "POST", "/v1/trade/order", &order.to_string());
     }
 
-    /// Returns the data of the next response, or `None` if the connection ends first.
+    /// Returns the `data` field of the next response, or `None` if the connection is closed first.
     fn data(&mut self) -> Option<Value> {
         let mut length = 0;
         loop {
@@ -105,7 +106,7 @@ fn orders_survive_a_killed_server_without_duplicates() {
             let id = connections[number].order_id().unwrap();
             answered.push((name(number, place / CONNECTIONS), id));
         }
-        // SIGKILL, while other orders are being validated, written and answered.
+        // The server is killed with SIGKILL while other orders are validated, written and answered.
         server.kill();
         for (number, connection) in connections.iter_mut().enumerate() {
             let read = (0..read_before).filter(|place| place % CONNECTIONS == number).count();
@@ -156,8 +157,8 @@ fn concurrent_processes_lose_and_duplicate_no_orders() {
                 for number in 0..ORDERS {
                     let name = format!("line-{line}-{number}");
                     let order = ["order", "buy", "700.HK", "100", "--limit", "40", "--request-id", &name];
-                    // A command fails if the account was changed on each of its attempts, and is
-                    // retried here.
+                    // A command fails if the account was changed concurrently during each of its
+                    // attempts. The test retries the command.
                     let is_done = (0..20).any(|_| world.run(&[&order[..], &CLOCK].concat()).code == Some(0));
                     assert!(is_done, "{name} was never done");
                 }
@@ -200,7 +201,7 @@ fn a_tick_table_with_a_gap_is_refused_with_its_line() {
         assert_eq!(code, 1, "{command:?}: {said}");
         assert!(said.contains("ticks.csv:3: a gap"), "{command:?}: {said}");
     }
-    // A complete table applies to orders, locally and at a server.
+    // A complete table applies to orders in the local store and on a server.
     world.write(path, table("HK,*,-,0,-,1,upper\n"));
     let (code, said) = world.fails(&[&buy, &CLOCK[..], &flags].concat());
     assert!(code == 1 && said.contains("price must be a multiple of 1"), "{said}");

@@ -1,4 +1,4 @@
-//! `chandler account password` and `chandler account device`.
+//! Tests of `chandler account password` and `chandler account device`.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,7 +19,7 @@ fn world() -> World {
     world
 }
 
-/// Passwords, codes and sessions use the machine's clock, whatever `--clock` is.
+/// Returns the machine's time, which passwords, codes and sessions use regardless of `--clock`.
 fn moment() -> Moment {
     Moment { now: Timestamp(machine_seconds()), uptime: Duration::from_secs(1) }
 }
@@ -32,7 +32,7 @@ fn with_input(world: &World, arguments: &[&str], input: &str) -> Ran {
     let mut command = world.command(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A command that refuses its arguments does not read stdin, so the write may fail.
+    // A command that rejects its arguments does not read stdin, so the write may fail.
     child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
     Ran::of(child.wait_with_output().unwrap())
 }

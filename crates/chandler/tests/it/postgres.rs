@@ -1,4 +1,5 @@
-//! Features that only a PostgreSQL store has. `e2e/` tests that all other commands work with it.
+//! Tests of features that only a store on PostgreSQL has. `e2e/` tests all other commands with such
+//! a store.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::postgres_server::{Place, server};
 use crate::world::{Ran, World, days};
 
-/// A world whose store is in PostgreSQL.
+/// Test folder whose store is on PostgreSQL.
 struct Served {
     world: World,
     place: Place,
@@ -140,7 +141,7 @@ fn a_check_reports_how_pages_are_verified() {
     assert!(ran.code == Some(1) && ran.stdout.contains("problem"), "{}{}", ran.stdout, ran.stderr);
 }
 
-/// Runs a printed command, with the server's programs and our executable in `PATH`.
+/// Runs a printed command with PostgreSQL's programs and the `chandler` executable in `PATH`.
 fn typed(served: &Served, command: &str) -> Ran {
     let bin = served.world.path("bin");
     std::fs::create_dir_all(&bin).unwrap();
@@ -280,7 +281,7 @@ fn a_store_is_moved_to_the_server_with_its_key_and_back() {
     served.ok(&["move", "--from", &there, "--to", "sqlite:back", "--quiet"]);
     assert_eq!(std::fs::read(served.world.path("back/secret.key")).unwrap(), old);
     assert!(served.ok(&["account", "list", "--store", "sqlite:back"]).contains("ann"));
-    // If the destination has an unrelated key, nothing is copied.
+    // If the destination has a key file with another key, nothing is copied.
     served.world.write("taken", [7; 32]);
     std::fs::set_permissions(served.world.path("taken"), Permissions::from_mode(0o600)).unwrap();
     let elsewhere = server().place();

@@ -1,4 +1,5 @@
-//! Obstacles between a command and a server: addresses, home folders, signals and certificates.
+//! Tests of problems between a command and a server: invalid addresses, missing home folders,
+//! signals and certificates.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -51,7 +52,8 @@ fn the_first_ctrl_c_ends_a_command_that_waits_for_a_silent_server() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (sender, request) = mpsc::channel();
-        // Reads the request, and holds the connection open as long as the client does.
+        // The server reads the request, sends no response, and holds the connection open until the
+        // client closes it.
         let silent = std::thread::spawn(move || {
             let mut lines = BufReader::new(listener.accept().unwrap().0).lines();
             while !lines.next().unwrap().unwrap().is_empty() {}
@@ -63,7 +65,7 @@ fn the_first_ctrl_c_ends_a_command_that_waits_for_a_silent_server() {
         let mut child = command.env("HOME", world.path("home")).spawn().unwrap();
         request.recv().unwrap();
         send(&child, "INT");
-        // A timeout would have exited with 1.
+        // A timeout would have ended the command with exit code 1.
         assert_eq!(child.wait().unwrap().code(), Some(130), "{arguments:?}");
         silent.join().unwrap();
     }
@@ -158,7 +160,7 @@ fn tls_errors_are_one_line_with_advice() {
     };
     let trusted = run(&good.url, "good.pem");
     assert_eq!((trusted.code, trusted.stdout), (Some(0), world.ok(&["kline", "700.HK", "-n", "2"])));
-    // A former certificate of the server, with the same name.
+    // This certificate has the same name as the server's current certificate, but another key.
     certify(&world, "former", "good", rcgen::IsCa::ExplicitNoCa);
     world.write("empty.pem", "");
     let numbered = good.url.replace("localhost", "127.0.0.1");

@@ -1,5 +1,5 @@
-//! `--server`: a query has the same answer from a local store and from a server of it, byte for
-//! byte.
+//! Tests of `--server`: a query has the same output, byte for byte, with a local store and with a
+//! server of the same store.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::world::{Ran, World, days, hour};
 
-/// A server of a world's store, with the token of an account. It is killed when it is dropped.
+/// Server of a test store, with the token of an account. The process is killed on drop.
 pub(crate) struct Server {
     child: Child,
     pub(crate) url: String,
@@ -128,7 +128,7 @@ fn thousands_of_candles_are_read_page_by_page() {
 }
 
 #[test]
-fn a_token_is_required_and_may_be_the_sdks() {
+fn a_token_is_required_and_the_sdk_token_is_accepted() {
     let world = world();
     let server = Server::start(&world, &[]);
     let run = |change: &dyn Fn(&mut Command)| {
@@ -145,7 +145,8 @@ fn a_token_is_required_and_may_be_the_sdks() {
         command.env("CHANDLER_TOKEN", "ap_wrong");
     });
     assert_eq!(wrong.code, Some(1));
-    // The variable overrides a login, so logging in would not help while it is set.
+    // The variable takes precedence over a login, so a login would not help while the variable is
+    // set.
     assert!(
         wrong.stderr.contains("CHANDLER_TOKEN")
             && wrong.stderr.contains("unset")
@@ -171,12 +172,12 @@ fn a_token_is_required_and_may_be_the_sdks() {
         })
     };
     assert_eq!(with_sdk(&server.url).code, Some(0));
-    // The SDK's token belongs to another server and must not be sent to this one.
+    // The SDK's variables name another server, so the token must not be sent to this server.
     assert_eq!(with_sdk("http://127.0.0.1:9").code, Some(1));
 }
 
 #[test]
-fn server_refusals_have_advice() {
+fn errors_from_a_server_are_reported_with_advice() {
     let world = world();
     let server = Server::start(&world, &["--quota", "1"]);
     assert_eq!(server.run(&world, &["kline", "700.HK"]).code, Some(0));
@@ -233,7 +234,7 @@ fn a_store_on_the_command_line_overrides_a_server_from_the_environment() {
 }
 
 /// Starts a server that answers the first request for candles, but not the second. The receiver is
-/// notified when the second has arrived.
+/// notified when the second request has arrived.
 fn falls_silent() -> (String, std::sync::mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -291,7 +292,7 @@ fn watching_a_silent_server_ends_immediately_and_restores_the_screen() {
             text.contains("\x1b[?1049h") && text.trim_end().ends_with("\x1b[?25h\x1b[?1049l"),
             "{keys:?}: {text:?}"
         );
-        // Waiting for the server would have ended with a timeout.
+        // If the command had waited for the server, it would have reported a timeout.
         assert!(!text.contains("cannot reach"), "{keys:?}: {text:?}");
     }
 }
@@ -329,7 +330,7 @@ fn a_login_over_plain_http_does_not_permit_other_tokens() {
     };
     let refused = run("ap_x");
     assert!(refused.code == Some(2) && refused.stderr.contains("--insecure-http"), "{}", refused.stderr);
-    // The login's own token may be sent, but there is none.
+    // The login's own token could be sent over plain HTTP, but there is none.
     let own = run("");
     assert!(own.code == Some(1) && own.stderr.contains("not signed in"), "{}", own.stderr);
 }

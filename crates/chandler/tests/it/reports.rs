@@ -1,4 +1,5 @@
-//! Reports: inspect, coverage, check, calendar, export.
+//! Tests of the commands that print reports: `inspect`, `coverage`, `check`, `calendar` and
+//! `export`.
 
 use crate::world::{World, days, hour};
 
@@ -18,8 +19,8 @@ fn inspect_shows_series_sizes_and_sources() {
 
 #[test]
 fn coverage_distinguishes_no_trades_from_not_loaded() {
-    // 09:45 is missing inside the file; minutes after 09:59 are in no file; 11-12 has a daily
-    // candle but no minutes.
+    // 09:45 is missing within the file, and the minutes after 09:59 are not in any file. 2026-11-12
+    // has a daily candle but no one-minute candles.
     let minutes =
         hour("700.HK").lines().filter(|line| !line.contains("09:45")).collect::<Vec<_>>().join("\n");
     let world = World::with(&[("hour.csv", &minutes), ("days.csv", &days("700.HK"))]);
@@ -51,7 +52,7 @@ fn coverage_distinguishes_no_trades_from_not_loaded() {
 fn check_finds_a_flipped_bit_and_its_location() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     assert!(world.ok(&["check"]).contains("no damage found"));
-    // A block begins with a magic number; the flipped bit is in the middle of the first block.
+    // A block begins with a magic number. The flipped bit is in the middle of the first block.
     let path = world.path("store/candles.db");
     let mut bytes = std::fs::read(&path).unwrap();
     let body = world.path("store/candles.db-wal");
@@ -70,7 +71,7 @@ fn check_finds_a_flipped_bit_and_its_location() {
 }
 
 fn block_magic(database: &[u8]) -> usize {
-    // `docs/block-format.md` documents the magic number. A new database contains it once.
+    // `docs/block-format.md` documents the magic number, which occurs once in a new database.
     let magic = b"CNDL";
     let found: Vec<usize> =
         database.windows(magic.len()).enumerate().filter(|(_, w)| *w == magic).map(|(at, _)| at).collect();

@@ -1,5 +1,5 @@
-//! `chandler sdk-env`: the SDKs' environment variables, and the shim folder for Python programs
-//! that set their keys in code.
+//! Tests of `chandler sdk-env`: the SDKs' environment variables, and the shim folder for Python
+//! programs that set their keys in code.
 
 use crate::world::{Ran, World, days};
 

@@ -1,4 +1,4 @@
-//! `chandler serve` as a process: its ready line, its shutdown, and its errors at startup.
+//! Tests of `chandler serve` as a process: its ready line, its shutdown, and its startup errors.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::world::{World, days, send};
 
-/// A generous timeout, so that a bug fails a test instead of hanging it.
+/// Timeout, long enough for slow machines, so that a bug fails a test instead of blocking it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server process that is killed with its test.
+/// Server process that is killed on drop.
 struct Process {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
@@ -67,7 +67,7 @@ impl Process {
 fn many_concurrent_requests_need_few_threads() {
     let world = world();
     let account = world.json(&["account", "create", "ann", "--rate", "unlimited"]);
-    // Requests are not logged, because the test does not read the log until the server stops.
+    // Request logging is disabled, because the test does not read the log until the server stops.
     let mut process = Process::start(&world, &["--log-requests", "false"]);
     let (http, _) = process.ready();
     let token = account["access_token"].as_str().unwrap();
@@ -140,14 +140,14 @@ fn a_server_prints_one_line_and_stops_on_a_signal() {
 }
 
 #[test]
-fn accounts_can_change_while_a_server_runs() {
+fn account_changes_apply_while_a_server_runs() {
     let world = world();
     let mut process = Process::start(&world, &[]);
     let (at, _) = process.ready();
     let account = world.json(&["account", "create", "alice"]);
     let answer = ask(at, &account);
     assert_eq!((&answer["code"], &answer["data"]["symbol"]), (&0.into(), &"700.HK".into()), "{answer}");
-    // The quota's month follows the market's clock.
+    // The quota's month is determined by the market clock.
     let shown = world.json(&["account", "show", "alice"]);
     assert_eq!(
         (&shown["usage"]["month"], &shown["usage"]["used"]),
@@ -162,7 +162,7 @@ fn accounts_can_change_while_a_server_runs() {
 }
 
 #[test]
-fn stored_candles_of_options_are_neither_served_nor_listed() {
+fn option_candles_are_neither_served_nor_listed() {
     let world = world();
     let option = "AAPL260417C190000.US";
     world.write(
@@ -204,7 +204,7 @@ fn logs_can_be_json_and_filtered() {
     let (_, _, err) = process.stop("TERM");
     let first: serde_json::Value = serde_json::from_str(err.lines().next().unwrap()).unwrap();
     assert_eq!((&first["level"], &first["message"]), (&"INFO".into(), &"listening".into()), "{err}");
-    // The filter excludes the warning about a nearly full disk, which depends on the machine.
+    // The filter excludes the warning about a nearly full disk, which occurs only on some machines.
     let mut process = Process::start(&world, &["--log", "error"]);
     process.ready();
     assert_eq!(process.stop("TERM").2, "");
@@ -231,7 +231,7 @@ fn request_logs_contain_no_secrets_or_symbols() {
         get(&format!("/v1/quote/history-candlesticks?symbol=700.HK&access_token={token}")).contains("200 OK")
     );
     assert!(get(&format!("/udf/key/{token}/config")).contains("200 OK"));
-    // Unknown paths are logged as requested, except for parts that may be a token.
+    // Unknown paths are logged, except for path segments that may be a token.
     assert!(get("/nobody/knows/this?symbol=700.HK").contains(" 404 "));
     assert!(get(&format!("/v1/assets/{token}/%0A%1b[1m")).contains(" 404 "));
     assert!(get(&format!("/udf/key/{token}/confg")).contains(" 404 "));
@@ -303,7 +303,7 @@ fn sighup_reloads_the_certificate() {
 }
 
 #[test]
-fn every_listener_answers_with_a_limit_of_one_connection() {
+fn every_listener_serves_with_a_limit_of_one_connection() {
     let world = world();
     let mut process = Process::start(&world, &["--connections-max", "1", "--regional", "us=127.0.0.1:0"]);
     let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
@@ -333,7 +333,7 @@ fn the_image_health_check_works_with_tls_and_any_port() {
     let mut process = Process::start(&world, &tls);
     let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
     assert!(is_healthy(line["internal"].as_str().unwrap()), "{line}");
-    // The client listener uses TLS, which the health check does not speak.
+    // The listener for clients uses TLS, which the health check does not support.
     assert!(!is_healthy(line["http"].as_str().unwrap()), "{line}");
     process.stop("TERM");
     assert!(!is_healthy(line["internal"].as_str().unwrap()), "{line}");
@@ -350,7 +350,7 @@ fn the_image_health_check_works_with_tls_and_any_port() {
 #[test]
 fn flags_override_the_environment_and_the_file() {
     let world = world();
-    // The layers are distinguished by different loopback addresses.
+    // Each configuration layer uses a different loopback address.
     world.write(
         "chandler.toml",
         "[server]\nlisten = \"127.0.0.2:0\"\ntcp = \"127.0.0.2:0\"\n[log]\nfilter = \"off\"\n",
@@ -464,6 +464,6 @@ fn a_server_without_a_store_creates_an_empty_one() {
     let (code, _, err) = process.stop("TERM");
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("created an empty store at"), "{err}");
-    // stderr is not a terminal, so it may be stored and must not contain a sign-in link.
+    // stderr is not a terminal here, so it may be stored and must not contain a sign-in link.
     assert!(!err.contains("/signin/once"), "{err}");
 }

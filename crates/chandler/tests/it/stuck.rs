@@ -1,4 +1,4 @@
-//! Servers whose output is not read, or whose terminal is closed.
+//! Tests of servers whose output is not read, or whose terminal is closed.
 
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,11 +9,11 @@ use wire::{Limits, Packet};
 
 use crate::world::{World, days, executable, send};
 
-/// A generous timeout, so that a bug fails a test instead of hanging it.
+/// Timeout, long enough for slow machines, so that a bug fails a test instead of blocking it.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PORTS: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
 
-/// A process that is killed with its test.
+/// Process that is killed on drop.
 struct Process(Child);
 
 impl Drop for Process {
@@ -64,14 +64,14 @@ fn get(address: SocketAddr, path: &str, head: &str) -> String {
     answer
 }
 
-/// Sends a request on a TCP connection. Returns whether it succeeded.
+/// Sends a request on a TCP connection. Returns whether the response reports success.
 fn is_answered(stream: &mut TcpStream, command: u8, body: &[u8]) -> bool {
     let mut bytes = Vec::new();
     let request = Packet::Request { command, id: 7, timeout_ms: 5_000, body: body.into() };
     request.encode(&mut bytes).unwrap();
     stream.write_all(&bytes).unwrap();
     let mut decoder = wire::Decoder::new(Limits::HIGHEST);
-    // The decoder expects a handshake, which servers do not send.
+    // The decoder expects a handshake first. Servers do not send one, so the test supplies it.
     assert_eq!(decoder.decode(&mut wire::HANDSHAKE.as_slice()), Ok(None));
     loop {
         let mut read = [0; 4096];
@@ -100,7 +100,8 @@ fn a_full_log_pipe_does_not_block_the_server() {
     let address = |name: &str| -> SocketAddr { ready[name].as_str().unwrap().parse().unwrap() };
     let (http, tcp) = (address("http"), address("tcp"));
     let proof = format!("authorization: Bearer {}\r\n", account["access_token"].as_str().unwrap());
-    // Sign in before the log is full; the next request on this connection follows when it is.
+    // The client signs in before the log is full, and sends another request on this connection
+    // afterwards.
     let answer = get(http, "/v1/socket/token", &proof);
     let body: serde_json::Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
     let password = body["data"]["otp"].as_str().unwrap();
@@ -155,7 +156,7 @@ fn sighup_stops_open() {
 }
 
 #[test]
-fn open_survives_an_ignored_sighup() {
+fn open_continues_if_sighup_is_ignored() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let mut shell = Command::new("/bin/sh");
     let line = "trap '' HUP; exec \"$0\" open --no-browser --listen 127.0.0.1:0 --tcp 127.0.0.1:0";
@@ -164,8 +165,8 @@ fn open_survives_an_ignored_sighup() {
     let mut process = Process(shell.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let http = address(&process.line("http://"));
     send(&process.0, "HUP");
-    // The signal is delivered before the requests are sent, and a stopping server would accept no
-    // connections.
+    // The signal has been delivered before the requests are sent. A server that is stopping would
+    // accept no connections.
     for _ in 0..20 {
         assert!(get(http, "/healthz", "").starts_with("HTTP/1.1 200 "));
     }
@@ -185,8 +186,8 @@ fn closing_the_terminal_stops_a_server() {
     // `script` creates the terminal, so killing it closes the terminal.
     process.0.kill().unwrap();
     process.wait();
-    // A stopping server closes its connections, or resets one that it has not accepted yet. A
-    // running server would wait for a handshake until the read times out.
+    // A server that is stopping closes its connections, or resets a connection that it has not
+    // accepted yet. A running server would wait for a handshake until the read times out.
     match link.read_to_end(&mut Vec::new()) {
         Ok(_) => {}
         Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}"),

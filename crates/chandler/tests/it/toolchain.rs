@@ -1,5 +1,5 @@
-//! All builds use the same compiler: `rust-toolchain.toml` defines it, and files of tools that
-//! cannot read that file must contain the same version.
+//! Checks that all builds use the same compiler. `rust-toolchain.toml` defines the version, and
+//! files of tools that cannot read it must contain the same version.
 
 use std::fs;
 use std::path::Path;

@@ -1,11 +1,11 @@
-//! `chandler topic`: hiding and restoring posts.
+//! Tests of `chandler topic`: hiding and restoring posts.
 
 use serde_json::{Value, json};
 use store::{Accounts, NewReply, NewTopic, StoreError, TopicId};
 
 use crate::world::{World, days};
 
-/// Returns a world with a topic and a reply to it.
+/// Creates a store with a topic and a reply to the topic.
 fn world() -> World {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ana"]);

@@ -1,5 +1,5 @@
-//! Order and money commands of a paper account, on a past morning, with an explicit clock for each
-//! command. Tested over both transports unless a feature has only one.
+//! Tests of order and cash commands for a paper account on a past morning, with an explicit clock
+//! for each command. Each test uses both transports unless a feature has only one.
 
 use serde_json::{Value, json};
 
@@ -16,17 +16,17 @@ const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
 
 const FILES: [(&str, &str); 2] = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
 
-/// Creates a local account with HKD 500,000, and a morning of one security.
+/// Creates a local account with HKD 500,000, and one security's one-minute candles of a morning.
 fn world() -> Setup {
     Setup::local(&FILES, &["--cash", "HKD=500000"])
 }
 
-/// Creates the same account on each transport.
+/// Creates the same account in a local store and on a server.
 fn setups() -> [Setup; 2] {
     Setup::both(&FILES, &["--cash", "HKD=500000"], EARLY)
 }
 
-/// Adds a clock to a command.
+/// Appends `--clock` to the arguments of a command.
 fn at<'a>(clock: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &["--clock", clock]].concat()
 }
@@ -124,7 +124,7 @@ fn a_limit_order_is_filled_at_the_open_and_explained() {
 }
 
 #[test]
-fn events_are_shown_as_text() {
+fn order_events_and_cash_flows_are_shown_as_text() {
     for world in setups() {
         let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
         let shown = world.ok(&at(FILLED, &["order", "show", &id]));
@@ -142,7 +142,7 @@ fn events_are_shown_as_text() {
 }
 
 #[test]
-fn a_read_writes_nothing() {
+fn a_read_command_does_not_advance_the_account() {
     let world = world();
     let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
     let entries = || world.json(&["account", "show", "ann"])["paper"]["entries"].clone();
@@ -161,7 +161,7 @@ fn a_read_writes_nothing() {
     }
     world.ok(&at(LATER, &["order", "buy", "700.HK", "100", "--dry-run"]));
     assert_eq!(entries(), before);
-    // The account is still at its earlier time, so it accepts a command before `LATER`.
+    // The account has not been advanced by the reads, so it accepts a command before `LATER`.
     world.ok(&at(RESTING, &["order", "cancel", &id]));
     assert_eq!(world.json(&at(LATER, &["order", "show", &id]))["status"], "CanceledStatus");
 }
@@ -258,7 +258,7 @@ fn a_dry_run_shows_refusals_and_costs() {
         assert_eq!(try_out(&["150"])["reason"]["text"], "quantity must be a multiple of 100");
         let unknown = world.ok(&at(BEFORE, &["order", "buy", "701.HK", "100", "--dry-run"]));
         assert!(unknown.contains("would be refused: symbol not tradable"), "{unknown}");
-        // Suggestions are made only from the local store.
+        // Symbols are suggested only for the local store.
         assert_eq!(unknown.contains("did you mean 700.HK?"), world.is_local(), "{unknown}");
         let none = world.ok(&at(BEFORE, &["order", "list"]));
         assert_eq!(none, "no orders today: `--history` lists those of earlier days\n");
@@ -296,7 +296,7 @@ fn orders_are_replaced_cancelled_and_rejected() {
             assert_eq!(listed["orders"].as_array().unwrap().len(), count, "{status}");
         }
         assert_eq!(world.json(&at(RESTING, &["order", "list", "--side", "sell"]))["orders"], json!([]));
-        // A day later, the orders are in the history.
+        // On the next day, the orders are listed only in the history.
         let next = "2026-03-19T09:00:00+08:00";
         assert_eq!(world.json(&at(next, &["order", "list"]))["orders"], json!([]));
         let past = world.json(&at(next, &["order", "list", "--start", "2026-03-18", "--end", "2026-03-18"]));
@@ -305,7 +305,7 @@ fn orders_are_replaced_cancelled_and_rejected() {
 }
 
 #[test]
-fn conditional_orders_show_when_they_triggered() {
+fn conditional_orders_show_their_trigger_time() {
     for world in setups() {
         let types = |arguments: &[&str]| {
             let arguments = [&["order", "buy", "700.HK", "100"], arguments, &["--dry-run"]].concat();
@@ -358,7 +358,7 @@ fn a_flag_that_does_not_apply_to_the_type_is_refused() {
 }
 
 #[test]
-fn a_retry_with_the_same_idempotency_key_is_one_order() {
+fn a_retry_with_the_same_idempotency_key_creates_no_second_order() {
     let world = world();
     let order = || buy(&world, BEFORE, &["100", "--limit", "290", "--request-id", "mine"]);
     assert_eq!(order(), order());
@@ -372,7 +372,7 @@ fn a_retry_with_the_same_idempotency_key_is_one_order() {
 }
 
 #[test]
-fn with_several_accounts_one_must_be_named() {
+fn several_accounts_require_an_account_name() {
     let world = world();
     world.ok(&["account", "create", "bob"]);
     let (code, said) = world.fails(&at(BEFORE, &["positions"]));
@@ -452,7 +452,7 @@ fn errors_are_one_line() {
             // The server's API supports three currencies.
             let is_foreign = arguments[0] == "assets" && code == 1 && !world.is_local();
             let says = if is_foreign { "HKD, USD and CNH" } else { says };
-            // Suggestions are made only from the local store.
+            // Symbols are suggested only for the local store.
             let says = if world.is_local() {
                 says
             } else {

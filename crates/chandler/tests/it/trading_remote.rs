@@ -1,5 +1,5 @@
-//! Order and money commands at a server: the requests they send to a stub server, the clock of a
-//! real server, and both transports on the same store. `trading.rs` tests the commands on each
+//! Tests of order and cash commands with a server: the requests sent to a stub server, the clock of
+//! a real server, and both transports on the same store. `trading.rs` tests the commands on each
 //! transport.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::remote::Server;
 use crate::world::{Ran, World};
 
-/// Starts a server that answers one request with each of `answers`. The handle returns the
-/// requests: method and path, and the body.
+/// Starts a stub server that answers one request with each of `answers`. The handle returns the
+/// requests as pairs of request line and body.
 fn answering(answers: Vec<Value>) -> (String, JoinHandle<Vec<(String, Value)>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -141,7 +141,7 @@ fn all_pages_of_the_order_history_are_read() {
 }
 
 #[test]
-fn money_and_positions_are_shown_unchanged() {
+fn amounts_from_a_server_are_shown_unchanged() {
     let funds = json!({"list": [{
         "total_cash": "250300.00", "max_finance_amount": "400000.00", "remaining_finance_amount": "650000.00", "risk_level": "0",
         "margin_call": "0", "currency": "HKD", "net_assets": "331300.00", "init_margin": "28350.00",
@@ -265,7 +265,7 @@ fn local_and_remote_answers_are_equal() {
     }
     let held = there(&server, &["positions"])["list"][0]["stock_info"][0].clone();
     assert_eq!((&held["quantity"], &held["cost_price"]), (&json!("200"), &json!("305.200")));
-    // On the next morning there is a statement for the day, which the local store also shows.
+    // On the next morning there is a statement for the day, which the local store also lists.
     let ann = std::mem::replace(&mut server.token, operator);
     there(&server, &["clock", "2026-03-19T01:00:00Z"]);
     server.token = ann;
@@ -278,8 +278,8 @@ fn local_and_remote_answers_are_equal() {
     assert!(none.stderr.contains("there is no daily statement of 2026-03-17"), "{}", none.stderr);
 }
 
-/// Example G1 of the specification: returns a world with an account of HKD 500,000 and an operator,
-/// and their tokens.
+/// Creates a store with the data of example G1 of the specification: an account with HKD 500,000,
+/// and an operator. Returns the tokens of the two accounts.
 fn traded() -> (World, [String; 2]) {
     let securities = "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp,HKEX,HKD,100,3\n";
     let minutes = "symbol,time,open,high,low,close,volume\n\
@@ -376,7 +376,7 @@ fn grid_requests_follow_the_api() {
     let (ran, requests) = run(&arguments, vec![json!({"order_id": "1900000001"})]);
     let output: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(output, json!({"order_id": "1900000001"}));
-    // The expiry is the last second of the date in Hong Kong.
+    // The expiry is the date's last second in Hong Kong.
     let rule = json!({
         "submitted_base_price": "305.2", "lower_limit_price": "300", "upper_limit_price": "310", "trigger_price_type": 2,
         "trigger_percent_up": "2", "trigger_percent_down": "1.5", "trigger_quantity": "100", "lower_limit_quantity": "100",
@@ -393,7 +393,7 @@ fn grid_requests_follow_the_api() {
 }
 
 #[test]
-fn all_pages_of_grids_are_read() {
+fn all_pages_of_the_grid_list_are_read() {
     let grid = |id: &str| {
         json!({
             "order_id": id, "symbol": "700.HK", "status": "Performing", "created_at": "1773799215", "current_base_price": "305.6",

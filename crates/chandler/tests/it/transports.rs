@@ -1,4 +1,5 @@
-//! One account over both transports: the local store, and a server of it.
+//! Test setup with the same account over both transports: the local store, and a server of the
+//! store.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -6,13 +7,13 @@ use std::path::PathBuf;
 use crate::remote::Server;
 use crate::world::{Ran, World};
 
-/// The account `ann`, over one of the transports.
+/// Store with the account `ann`, which is used over one of the transports.
 pub(crate) struct Setup {
     world: World,
     server: Option<RefCell<Served>>,
 }
 
-/// A server with a stopped clock, and the token of an operator, who can move the clock.
+/// Server with a fixed clock, and the token of an operator, who can move the clock.
 struct Served {
     server: Server,
     operator: String,
@@ -33,8 +34,8 @@ impl Setup {
         Setup { world, server: Some(RefCell::new(served)) }
     }
 
-    /// Creates both transports on equal stores. The server's clock is stopped until a command has
-    /// another `--clock`.
+    /// Creates a setup for each transport, on separate stores with the same content. The server's
+    /// clock is fixed at `clock` until a command has another `--clock`.
     pub(crate) fn both(files: &[(&str, &str)], account: &[&str], clock: &str) -> [Setup; 2] {
         [Setup::local(files, account), Setup::remote(files, account, clock)]
     }
@@ -47,8 +48,8 @@ impl Setup {
         self.world.path(name)
     }
 
-    /// Runs one of the account's commands. Operator commands (`account …`) run on the store with
-    /// either transport.
+    /// Runs one of the account's commands. Operator commands (`account …`) always run on the local
+    /// store.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         match &self.server {
             Some(served) if arguments[0] != "account" => served.borrow_mut().run(&self.world, arguments),
@@ -78,7 +79,7 @@ impl Setup {
 }
 
 impl Served {
-    /// Runs a command, after moving the server's clock to the command's `--clock`.
+    /// Moves the server's clock to the command's `--clock`, then runs the command.
     fn run(&mut self, world: &World, arguments: &[&str]) -> Ran {
         let Some(flag) = arguments.iter().position(|argument| *argument == "--clock") else {
             return self.server.run(world, arguments);
@@ -97,7 +98,7 @@ impl Served {
 
 fn prepared(files: &[(&str, &str)], account: &[&str]) -> (World, String) {
     let world = World::with(files);
-    // Rate limits are tested elsewhere.
+    // The rate limit is disabled, because other tests cover it.
     let ann = token(&world, &[&["account", "create", "ann", "--rate", "unlimited"], account].concat());
     (world, ann)
 }

@@ -1,4 +1,4 @@
-//! The report of an import, dry runs, undoing imports, and removing symbols.
+//! Tests of import reports, dry runs, undoing imports, and removing symbols.
 
 use crate::world::{World, days, hour};
 
@@ -42,7 +42,7 @@ fn reports_use_local_dates_and_include_trades() {
     let said = world.ok(&["import", "t.csv"]);
     let next = said.lines().find(|line| line.starts_with("next: ")).unwrap();
     assert!(next.ends_with("coverage 700.HK --trades") && !said.contains("undo: "), "{said}");
-    // Without a readable row, the report contains no interpretation of the file.
+    // If no row can be read, the report contains no interpretation of the file.
     world.write(
         "600519.SH.csv",
         "ts_code,trade_date,open,high,low,close,vol\n600519.SH,20261113,1,1,1,1,1.5\n",
@@ -72,7 +72,7 @@ fn undoing_an_import_needs_confirmation() {
     let before = world.json(&["kline", "700.HK", "-n", "50"]);
     world.write("fix.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,50,60,40,55,7\n700.HK,2026-10-30,1,1,1,1,1\n");
     world.ok(&["import", "fix.csv"]);
-    // Without a terminal there is no prompt, and `--yes` is required.
+    // Without a terminal the user cannot be prompted, so `--yes` is required.
     let ran = world.run(&["imports", "--undo", "2"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stdout.contains("1 candles are removed, 1 are restored"), "{}", ran.stdout);
@@ -93,7 +93,7 @@ fn undoing_an_import_needs_confirmation() {
 }
 
 #[test]
-fn undoing_candles_does_not_affect_figures() {
+fn undoing_an_import_of_candles_does_not_affect_share_counts() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.write("securities.csv", "symbol,from,total_shares\n700.HK,2026-03-18,8900\n");
     let said = world.ok(&["import", "securities.csv"]);
@@ -109,14 +109,14 @@ fn undoing_candles_does_not_affect_figures() {
 }
 
 #[test]
-fn the_command_to_import_again_has_the_original_options() {
+fn the_suggested_import_command_has_the_original_options() {
     let world = World::new();
     let lots = "ts_code,trade_date,open,high,low,close,vol,amount\n\
         600519.SH,20261112,10,11,9,10,20.51,205.1\n600519.SH,20261113,10,11,9,10,30.25,302.5\n";
     world.write("the lots.csv", lots);
     world.ok(&["import", "the lots.csv", "--scale", "volume=100,turnover=1000"]);
     let before = world.json(&["kline", "600519.SH"]);
-    // The command is run from another folder, so that the printed paths must be absolute.
+    // The command is run in another folder, so the printed paths must be absolute.
     let elsewhere = world.path("store");
     let remove = ["remove", "600519.SH", "--yes", "--format", "json"];
     let ran = world.command(&remove).current_dir(elsewhere).output().unwrap();
@@ -158,7 +158,7 @@ fn a_removed_symbol_can_be_imported_again() {
     world.ok(&["import", "--again", "days.csv"]);
     assert_eq!(world.json(&["kline", "700.HK", "-n", "50"]), before);
     world.ok(&["check"]);
-    // The command does not create a store.
+    // `remove` does not create a store.
     let elsewhere = World::new();
     let (code, stderr) = elsewhere.fails(&["remove", "700.HK", "--yes"]);
     assert!(code == 1 && stderr.contains("no store"), "{stderr}");

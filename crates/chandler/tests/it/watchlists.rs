@@ -1,4 +1,4 @@
-//! Watchlist commands, for an account in the local store and at a server.
+//! Tests of watchlist commands for an account in the local store and on a server.
 
 use serde_json::{Value, json};
 

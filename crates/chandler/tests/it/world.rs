@@ -1,4 +1,4 @@
-//! A temporary folder with a store, and functions to run commands in it.
+//! Temporary folder with a store, and functions that run commands on it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -8,14 +8,14 @@ pub(crate) struct World {
     dir: tempfile::TempDir,
 }
 
-/// The result of a command.
+/// Output and exit code of a command. The code is `None` if a signal ended the command.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// The clock of every test unless it sets another. A Sunday.
+/// Default clock of the tests, on a Sunday.
 pub(crate) const NOW: &str = "2026-11-15T02:00:00Z";
 
 impl World {
@@ -23,7 +23,7 @@ impl World {
         World { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// Creates a world and imports these files.
+    /// Creates a temporary folder, writes the files and imports them.
     pub(crate) fn with(files: &[(&str, &str)]) -> World {
         let world = World::new();
         for (name, text) in files {
@@ -39,7 +39,7 @@ impl World {
         self.dir.path().join(name)
     }
 
-    /// Returns a file name as it is recorded in the ledger.
+    /// Returns the absolute path of a file, as recorded in the ledger.
     pub(crate) fn file(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
@@ -57,16 +57,16 @@ impl World {
         command
     }
 
-    /// Like [`command`](Self::command), but with the default action for SIGHUP, because the tests
-    /// may run under `nohup`, whose children ignore the signal.
+    /// Returns a command like [`command`](Self::command), with the default action for SIGHUP. The
+    /// tests may run under `nohup`, whose child processes ignore the signal.
     pub(crate) fn with_default_hangup(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("/usr/bin/env");
         self.surround(command.arg("--default-signal=HUP").arg(executable()).args(arguments));
         command
     }
 
-    /// Like [`command`](Self::command), but on a terminal whose keys and screen are pipes. The
-    /// terminal is created by `script`, which is installed on every Debian system.
+    /// Returns a command like [`command`](Self::command), run on a terminal whose input and output
+    /// are pipes. The terminal is created by `script`, which is installed on every Debian system.
     #[cfg(target_os = "linux")]
     pub(crate) fn on_a_terminal(&self, arguments: &str) -> Command {
         // Without `exec`, `script` would run the command in a shell, which Ctrl-C also stops and
@@ -127,7 +127,7 @@ pub(crate) fn executable() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_chandler"))
 }
 
-/// Returns ten daily candles with distinct prices.
+/// Returns a CSV table of ten daily candles with distinct prices.
 pub(crate) fn days(symbol: &str) -> String {
     let mut text = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
     for day in [2, 3, 4, 5, 6, 9, 10, 11, 12, 13] {
@@ -141,7 +141,7 @@ pub(crate) fn days(symbol: &str) -> String {
     text
 }
 
-/// Returns the 30 minutes from 09:30 on a Hong Kong morning.
+/// Returns a CSV table of the 30 one-minute candles from 09:30 on a Hong Kong morning.
 pub(crate) fn hour(symbol: &str) -> String {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     for minute in 30..60 {
@@ -150,8 +150,8 @@ pub(crate) fn hour(symbol: &str) -> String {
     text
 }
 
-/// Returns the machine's time in Unix seconds. The executable uses it for some times, whatever
-/// `--clock` is.
+/// Returns the machine's time in Unix seconds. The executable uses the machine's time for some
+/// fields regardless of `--clock`.
 #[allow(
     clippy::disallowed_methods,
     reason = "compared with what the executable, which reads the clock, has done"
@@ -160,8 +160,8 @@ pub(crate) fn machine_seconds() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
 }
 
-/// Sends a signal by name. Uses the shell's built-in `kill`, because not every machine has the
-/// program.
+/// Sends a signal by name with the shell's built-in `kill`, because not every machine has the
+/// `kill` program.
 #[cfg(unix)]
 pub(crate) fn send(child: &Child, signal: &str) {
     let line = format!("kill -s {signal} {}", child.id());

@@ -1,12 +1,12 @@
-//! A model of how clients build candles of pushes, written after the specification (3.1 of the live
-//! page, D7 of the candles page), not after the code under test.
+//! Model of how clients build candles from pushes. Written from the specification (live page 3.1,
+//! candles page D7), independently of the code under test.
 
 use std::collections::BTreeMap;
 
 use feed::{Board, Print, PrintPrice, Push, QuotePush, Tag};
 use market::{Candle, Market, Price, Session, Timestamp, TradeEffect, TradeHours, Venue};
 
-/// A candle that the client builds.
+/// A candle built by the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Built {
     pub(crate) open: PrintPrice,
@@ -14,7 +14,7 @@ pub(crate) struct Built {
     pub(crate) low: PrintPrice,
     pub(crate) close: PrintPrice,
     pub(crate) volume: i64,
-    /// In hundred-millionths.
+    /// Turnover in hundred-millionths of the currency.
     pub(crate) turnover: i128,
 }
 
@@ -22,11 +22,12 @@ pub(crate) struct Built {
 pub(crate) struct Client<'a> {
     venue: &'a Venue,
     board: Board,
-    /// Minutes by session and stamp.
+    /// One-minute candles by session and stamp.
     pub(crate) minutes: BTreeMap<(Session, Timestamp), Built>,
-    /// The newest day candle, as its date and figures.
+    /// The newest daily candle, with its date.
     pub(crate) day: Option<(market::Date, Built)>,
-    /// Volume and turnover of the client's last quote, which volume 0 leaves unchanged.
+    /// Volume and turnover of the client's last quote. A zero in a quote leaves the stored value
+    /// unchanged.
     memory: (i64, i128),
 }
 
@@ -126,7 +127,8 @@ impl<'a> Client<'a> {
         self.day = Some((date, Built { open, high, low, close, volume, turnover: turnover * 100 }));
     }
 
-    /// The minute of a second in a session.
+    /// Returns the stamp of the one-minute candle that contains `time`, or `None` if `time` is not
+    /// in `session`.
     fn bucket(&self, time: Timestamp, session: Session) -> Option<Timestamp> {
         let place = TradeHours::new(self.venue).place(time).ok()?;
         place.minute.filter(|_| place.session == session)

@@ -3,27 +3,29 @@ use std::sync::LazyLock;
 use feed::{Clock, Minute, Print, Push, prints};
 use market::{Candle, Candles, Market, Price, Session, Symbol, Timestamp, Turnover, Venue, Venues};
 
-/// The compiled-in rules of a market, parsed once: properties use them thousands of times.
+/// Returns the built-in rules of a market. The rules are parsed only once, because property tests
+/// use them thousands of times.
 pub(crate) fn venue(market: Market) -> &'static Venue {
     static VENUES: LazyLock<Venues> = LazyLock::new(|| Venues::built_in().unwrap());
     VENUES.of(market)
 }
 
-/// An instant of local time: `2026-03-18 10:01` or `2026-03-18 10:01:30`.
+/// Converts a local time such as `2026-03-18 10:01` or `2026-03-18 10:01:30` to an instant.
 pub(crate) fn at(venue: &Venue, time: &str) -> Timestamp {
     let (date, time) = time.split_once(' ').unwrap();
     let seconds = time.split(':').zip([3600, 60, 1]).map(|(part, unit)| part.parse::<i64>().unwrap() * unit);
     venue.zone().instant(date.parse().unwrap(), seconds.sum())
 }
 
-/// A one-minute candle: its local time, and open, high, low, close, volume and turnover.
+/// Returns a one-minute candle at a local time. `values` are open, high, low, close, volume and
+/// turnover.
 pub(crate) fn minute(venue: &Venue, time: &str, values: &str) -> Candle {
     let time = at(venue, time);
     let session = Minute::of(venue, time).unwrap().session;
     candle(time, session, values)
 }
 
-/// A daily candle.
+/// Returns a daily candle. `values` are open, high, low, close, volume and turnover.
 pub(crate) fn day(venue: &Venue, date: &str, values: &str) -> Candle {
     candle(venue.zone().midnight(date.parse().unwrap()), Session::Intraday, values)
 }
@@ -48,7 +50,7 @@ pub(crate) fn symbol(text: &str) -> Symbol {
     text.parse().unwrap()
 }
 
-/// Prints between two states as text, with seconds after the stamp.
+/// Formats the prints between two states of a candle, with times in seconds after the stamp.
 pub(crate) fn prints_text(venue: &Venue, published: Option<&Candle>, known: &Candle, clock: Clock) -> String {
     let minute = Minute::of(venue, known.time).unwrap();
     match prints(&minute, published, known, clock) {
@@ -65,7 +67,7 @@ pub(crate) fn print_text(print: &Print, stamp: Timestamp) -> String {
     format!("{} x {} at +{}{kind}", print.price.text(3), print.volume, print.time.0 - stamp.0)
 }
 
-/// A push as one line.
+/// Formats a push as one line.
 pub(crate) fn push_text(push: &Push) -> String {
     match push {
         Push::Trades(push) => {

@@ -1,5 +1,5 @@
-//! `rules_*.rs` are the worked examples of the specification, `properties_*.rs` hold for random
-//! candles and subscriptions, and `client.rs` is a model of how clients merge pushes.
+//! `rules_*.rs` are the worked examples of the specification, `properties_*.rs` are property tests
+//! with random candles and subscriptions, and `client.rs` models how clients merge pushes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod client;

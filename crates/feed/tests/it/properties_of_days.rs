@@ -1,4 +1,4 @@
-//! Properties of the pushes of two random days, sent to the model of a client.
+//! Property tests that apply the pushes of two random trading days to the client model.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,8 @@ fn boards() -> impl Strategy<Value = Board> {
     prop::sample::select(vec![Board::Security, Board::Index])
 }
 
-/// A security's candles of two consecutive days, some of which have an official day candle.
+/// Stored candles of a security for two consecutive trading days, each with or without an official
+/// daily candle.
 struct Stored {
     venue: &'static Venue,
     symbol: Symbol,
@@ -59,7 +60,7 @@ impl Stored {
         Replay { symbol, board: *board, venue, minutes, days }
     }
 
-    /// An instant of the two days, often one at which something happens.
+    /// Returns a random time within the two days, usually a full minute.
     fn instant(&self, dice: &mut Dice) -> Timestamp {
         let first = self.minutes.time.first().copied().unwrap_or(1_773_797_400);
         let last = self.minutes.time.last().copied().unwrap_or(first) + 700;
@@ -67,8 +68,8 @@ impl Stored {
         Timestamp(if dice.is(7) { any / 60 * 60 } else { any })
     }
 
-    /// What is known of the minutes at an instant: whole candles that have acted, and the open of
-    /// the running one.
+    /// Returns the one-minute candles that are known at an instant. The candle of the current
+    /// minute has only its open.
     fn known(&self, at: Timestamp) -> Vec<Candle> {
         let known = |candle: Candle| {
             let minute = Minute::of(self.venue, candle.time)?;
@@ -86,7 +87,7 @@ fn pushes(dues: Vec<Due>) -> Vec<Push> {
     dues.into_iter().flat_map(|due| due.pushes).collect()
 }
 
-/// Encodes pushes as their place in a list, so that tests can decode them.
+/// Encodes a push as its index in a list, so that tests can decode it.
 #[derive(Default)]
 struct Codec(RefCell<Vec<Push>>);
 
@@ -116,7 +117,8 @@ impl Codec {
     }
 }
 
-/// Turnover as the client computes it: exact, except where candles of prints cannot be.
+/// Returns the expected and the built candle for comparison. Turnover is zeroed if clients cannot
+/// compute it exactly from prints.
 fn comparable(market: Market, board: Board, candle: &Candle, built: &Built) -> (Built, Built) {
     let (expected, built) = (Built::of(candle), *built);
     let growth = Growth { volume: candle.volume, turnover: candle.turnover };
@@ -131,9 +133,9 @@ fn comparable(market: Market, board: Board, candle: &Candle, built: &Built) -> (
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// At any instant a client that got all pushes has the candles that the store shows.
+    /// At any time, a client that has received all pushes has the same candles as the store.
     #[test]
-    fn clients_have_the_candles_of_the_store(market in markets(), board in boards(), seed in any::<u64>()) {
+    fn clients_rebuild_the_stored_candles(market in markets(), board in boards(), seed in any::<u64>()) {
         let stored = Stored::random(market, board, seed);
         let (replay, codec, mut dice) = (stored.replay(), Codec::default(), Dice(seed ^ 1));
         let mut client = Client::new(stored.venue, board);
@@ -158,9 +160,10 @@ proptest! {
         }
     }
 
-    /// The pushes of two windows that meet are those of one window, also behind a slow reader.
+    /// Two adjacent windows produce the same pushes as one window that covers both, also after
+    /// quotes are merged in the queue.
     #[test]
-    fn two_steps_push_the_same_as_one(market in markets(), board in boards(), seed in any::<u64>()) {
+    fn adjacent_windows_push_the_same_as_one_window(market in markets(), board in boards(), seed in any::<u64>()) {
         let stored = Stored::random(market, board, seed);
         let (replay, mut dice) = (stored.replay(), Dice(seed ^ 2));
         let mut instants = [0; 3].map(|_| stored.instant(&mut dice));
@@ -181,9 +184,9 @@ proptest! {
         prop_assert_eq!(drained(&[one]), drained(&[replay.between(a, b), replay.between(b, c)]));
     }
 
-    /// Pushes do not depend on what happens later.
+    /// Candles after an instant do not affect the pushes up to that instant.
     #[test]
-    fn the_future_changes_no_push(market in markets(), board in boards(), seed in any::<u64>()) {
+    fn later_candles_do_not_change_earlier_pushes(market in markets(), board in boards(), seed in any::<u64>()) {
         let mut stored = Stored::random(market, board, seed);
         let mut dice = Dice(seed ^ 3);
         let now = stored.instant(&mut dice);
@@ -194,7 +197,7 @@ proptest! {
             let minute = Minute::of(venue, candle.time)?;
             match minute.opens_at() {
                 _ if minute.acts_at() <= now => Some(candle),
-                // The running minute shows its open alone.
+                // Only the open of the current minute has been published.
                 Some(opens) if opens <= now => Some(dice.grown(&opening(&candle), market)),
                 _ => None,
             }
@@ -213,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn sequences_grow_strictly(market in markets(), board in boards(), seed in any::<u64>()) {
+    fn sequence_numbers_increase_strictly(market in markets(), board in boards(), seed in any::<u64>()) {
         let stored = Stored::random(market, board, seed);
         let (mut quotes, mut trades) = (Vec::new(), Vec::new());
         for push in pushes(stored.replay().between(Timestamp(0), Timestamp(i64::MAX))) {
@@ -225,9 +228,9 @@ proptest! {
         prop_assert!(quotes.is_sorted_by(|a, b| a < b) && trades.is_sorted_by(|a, b| a < b));
     }
 
-    /// Merging in the queue changes neither the client's candles nor the sum of growth.
+    /// Merging quotes in the queue changes neither the client's candles nor the total growth.
     #[test]
-    fn slow_readers_have_the_same_candles_in_the_end(
+    fn slow_readers_build_the_same_candles(
         market in markets(), board in boards(), seed in any::<u64>(), taken in 0u64..10,
     ) {
         let stored = Stored::random(market, board, seed);
@@ -265,8 +268,8 @@ proptest! {
     }
 }
 
-/// The candle of the newest known day in regular hours: official after its end, else the fold of
-/// its minutes.
+/// Returns the newest daily candle of regular hours and its date. After the end of the day this is
+/// the official candle, and before that the fold of the known one-minute candles.
 fn expected_day(stored: &Stored, known: &[Candle], now: Timestamp) -> Option<(Date, Built)> {
     let venue = stored.venue;
     let date = |candle: &Candle| venue.zone().date(candle.time);

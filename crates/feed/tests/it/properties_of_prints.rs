@@ -1,4 +1,5 @@
-//! Properties of the prints of random minutes: exact sums, and the states that clients build.
+//! Property tests of prints for random minutes: sums are exact, and clients build the expected
+//! candles.
 
 use feed::{Board, Clock, Minute, PrintPrice, Sequence, Update, opening, prints};
 use market::{Candle, Market, Price, Session, Timestamp, TradeEffect, Turnover};
@@ -8,7 +9,7 @@ use crate::client::{Built, Client};
 use crate::common::{symbol, venue};
 use crate::random::{Dice, Exact, exact, growth, markets, random_minute};
 
-/// The prints of one step: sums, bounds, and seconds.
+/// Checks the sums, price bounds and times of the prints for one update.
 fn check_prints(minute: &Minute, published: Option<&Candle>, known: &Candle, clock: Clock) {
     let prints = prints(minute, published, known, clock).expect("a continuation");
     let growth = growth(published, known);
@@ -43,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn prints_of_any_values_do_not_panic(
+    fn arbitrary_candles_do_not_panic(
         market in markets(),
         seed in any::<u64>(),
         values in prop::array::uniform2((any::<[i64; 5]>(), any::<i128>())),
@@ -73,7 +74,7 @@ proptest! {
         prop_assert_eq!(Minute::of(venue, Timestamp(now)).filter(|_| now.unsigned_abs() > 1 << 40), None);
     }
 
-    /// The largest values that a store accepts.
+    /// Covers values up to the largest that the store accepts.
     #[test]
     fn prints_of_large_values_add_up(
         market in markets(),
@@ -97,9 +98,9 @@ proptest! {
         }
     }
 
-    /// Partial minutes under the machine clock: each update leaves the client with the new state.
+    /// After each update of an incomplete minute, the client's candle equals the new state.
     #[test]
-    fn partial_updates_leave_exactly_the_new_state(market in markets(), seed in any::<u64>()) {
+    fn partial_updates_bring_clients_to_the_new_state(market in markets(), seed in any::<u64>()) {
         let (venue, name, mut dice) = (venue(market), symbol("700.HK"), Dice(seed));
         let minute = random_minute(venue, &mut dice);
         let mut client = Client::new(venue, Board::Security);

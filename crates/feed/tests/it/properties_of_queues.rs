@@ -1,4 +1,4 @@
-//! The limits of queues under random pushes.
+//! Property tests of the queue limits with random pushes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::random::Dice;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The queue never exceeds its limits, drops no trades, and forgets ended subscriptions.
+    /// The queue never exceeds its limits, drops no trades, and removes the pushes of ended
+    /// subscriptions.
     #[test]
     fn queues_stay_within_their_limits(seed in any::<u64>(), bytes in 1usize..4_000) {
         let mut dice = Dice(seed);

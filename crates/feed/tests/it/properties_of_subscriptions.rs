@@ -1,4 +1,4 @@
-//! The registry against a plain map, under random requests.
+//! Compares the registry with a plain map under random requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::common::symbol;
 use crate::random::Dice;
 
-/// A subscription in a plain map.
+/// A subscription in the plain map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plain {
     types: SubTypes,
@@ -20,7 +20,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_registry_equals_a_plain_map(seed in any::<u64>()) {
+    fn the_registry_matches_a_plain_map(seed in any::<u64>()) {
         let mut dice = Dice(seed);
         let names = ["1.HK", "5.HK", "700.HK", "AAPL.US", "600519.SH"].map(symbol);
         let mut registry = Registry::default();

@@ -1,4 +1,4 @@
-//! Slow readers, ended subscriptions, and the tag of quotes without volume (U15).
+//! Queue tests: slow readers, ended subscriptions, and the tag of quotes without volume (U15).
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn trades(name: &str, sequence: i64) -> Push {
     })
 }
 
-/// A push whose bytes are its symbol, sequence and tag.
+/// Encodes a push as its symbol, type, sequence number and tag.
 fn encoded(push: Push) -> Arc<EncodedPush> {
     Arc::new(EncodedPush::new(push, |push| Bytes::from(name(push))))
 }
@@ -50,7 +50,7 @@ fn name(push: &Push) -> String {
     }
 }
 
-/// Takes all pushes; merged ones are shown with their growth.
+/// Takes all pushes from the queue and formats them. Merged quotes are formatted with their growth.
 fn drain(queue: &mut PushQueue) -> Vec<String> {
     let texts = std::iter::from_fn(|| queue.pop()).map(|push| match push {
         Outgoing::Shared { bytes, .. } => String::from_utf8(bytes.to_vec()).unwrap(),
@@ -63,7 +63,7 @@ fn drain(queue: &mut PushQueue) -> Vec<String> {
 }
 
 #[test]
-fn a_newer_quote_takes_the_place_of_a_waiting_one() {
+fn a_newer_quote_replaces_a_queued_quote() {
     let mut queue = PushQueue::default();
     queue.push(&encoded(Push::Quote(quote("700.HK", 1, 100)))).unwrap();
     queue.push(&encoded(trades("700.HK", 1))).unwrap();
@@ -73,13 +73,13 @@ fn a_newer_quote_takes_the_place_of_a_waiting_one() {
     queue.push(&encoded(Push::Quote(quote("700.HK", 3, 120)))).unwrap();
     let expected = ["700.HK quote 3 grew 30 / 1500", "700.HK trades 1", "5.HK quote 1", "700.HK trades 2"];
     assert_eq!(drain(&mut queue), expected);
-    // What was sent is not merged with.
+    // A newer quote cannot be merged with a quote that was already sent.
     queue.push(&encoded(Push::Quote(quote("700.HK", 4, 130)))).unwrap();
     assert_eq!(drain(&mut queue), ["700.HK quote 4"]);
 }
 
 #[test]
-fn quotes_of_another_day_session_or_tag_are_not_merged() {
+fn quotes_with_a_different_day_session_or_tag_are_not_merged() {
     let mut queue = PushQueue::default();
     let first = quote("700.HK", 1, 100);
     let others = [
@@ -89,7 +89,8 @@ fn quotes_of_another_day_session_or_tag_are_not_merged() {
         QuotePush { sequence: 4, session: Session::Post, tag: Tag::Eod, ..first.clone() },
     ];
     others.into_iter().for_each(|push| queue.push(&encoded(Push::Quote(push))).unwrap());
-    // Equal to the first, but taking its place would let the sequence fall.
+    // The first quote has the same day, session and tag, but replacing it would send sequence
+    // numbers out of order.
     queue.push(&encoded(Push::Quote(QuotePush { sequence: 5, ..first }))).unwrap();
     let sent = drain(&mut queue);
     assert_eq!(
@@ -99,7 +100,7 @@ fn quotes_of_another_day_session_or_tag_are_not_merged() {
 }
 
 #[test]
-fn quotes_of_indices_are_never_merged() {
+fn index_quotes_are_never_merged() {
     let mut queue = PushQueue::default();
     for sequence in 1..=3 {
         let push = QuotePush { board: Board::Index, ..quote("HSI.HK", sequence, 100) };
@@ -125,7 +126,7 @@ fn a_full_queue_refuses_pushes_but_still_merges() {
 }
 
 #[test]
-fn a_queue_is_limited_in_bytes() {
+fn a_queue_refuses_pushes_past_its_byte_limit() {
     let mut queue = PushQueue::default();
     let half = Bytes::from(vec![0; BYTES_MAX / 2]);
     let large = |sequence| Arc::new(EncodedPush::new(trades("700.HK", sequence), |_| half.clone()));
@@ -140,21 +141,21 @@ fn a_queue_is_limited_in_bytes() {
 }
 
 #[test]
-fn waiting_pushes_of_an_ended_subscription_are_removed() {
+fn queued_pushes_of_an_ended_subscription_are_removed() {
     let mut queue = PushQueue::default();
     queue.push(&encoded(Push::Quote(quote("700.HK", 1, 100)))).unwrap();
     queue.push(&encoded(trades("700.HK", 1))).unwrap();
     queue.push(&encoded(Push::Quote(quote("5.HK", 1, 100)))).unwrap();
     queue.retain(|symbol, kind| !(symbol.as_str() == "700.HK" && kind == SubType::Quote));
     assert_eq!(queue.len(), 2);
-    // Places have moved, and merging still finds the right push.
+    // Queue positions have shifted, but merging must still find the right push.
     queue.push(&encoded(Push::Quote(quote("5.HK", 2, 110)))).unwrap();
     queue.push(&encoded(Push::Quote(quote("700.HK", 2, 110)))).unwrap();
     assert_eq!(drain(&mut queue), ["700.HK trades 1", "5.HK quote 2 grew 20 / 1000", "700.HK quote 2"]);
 }
 
 #[test]
-fn u15_a_quote_without_volume_is_tagged_after_one_with_volume() {
+fn u15_zero_volume_is_tagged_eod_after_nonzero_volume() {
     let open = || encoded(Push::Quote(quote("700.HK", 2, 0)));
     let mut fresh = PushQueue::default();
     fresh.push(&open()).unwrap();
@@ -170,7 +171,7 @@ fn u15_a_quote_without_volume_is_tagged_after_one_with_volume() {
 }
 
 #[test]
-fn a_waiting_quote_with_volume_counts_only_if_it_is_sent() {
+fn queued_volume_triggers_the_eod_tag_unless_removed() {
     let mut queue = PushQueue::default();
     let before = QuotePush { day: "2026-03-17".parse().unwrap(), ..quote("700.HK", 1, 100) };
     queue.push(&encoded(Push::Quote(before.clone()))).unwrap();

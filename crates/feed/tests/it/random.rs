@@ -1,10 +1,11 @@
-//! Random candles, and what their prints must add up to.
+//! Random candles, and the turnover that clients compute from their prints.
 
 use feed::{Growth, Minute};
 use market::{Candle, Date, Market, Price, Turnover, Venue};
 use proptest::prelude::*;
 
-/// A small random number generator, so that a whole day of candles shrinks to one number.
+/// A small random number generator. A test needs only its seed, so proptest shrinks a whole day of
+/// candles to one number.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -21,13 +22,14 @@ impl Dice {
         self.roll(10) < of_ten
     }
 
-    /// A price near 100 with 2, 3, 4 or 6 decimals.
+    /// Returns a price near 100 with 2, 3, 4 or 6 decimals.
     pub(crate) fn price(&mut self) -> Price {
         let step = [10_000, 1_000, 100, 1][self.roll(4) as usize];
         Price((99_000_000 + self.number(2_000_000)) / step * step)
     }
 
-    /// A turnover: mostly of an average price in the range, sometimes outside of it.
+    /// Returns a turnover whose average price is usually within the candle's range, and sometimes
+    /// outside the range.
     pub(crate) fn turnover(&mut self, candle: &Candle, market: Market) -> Turnover {
         let spread = candle.high.0 - candle.low.0;
         let average = match self.roll(8) {
@@ -55,7 +57,7 @@ impl Dice {
         candle
     }
 
-    /// A later state of the same minute.
+    /// Returns a later state of the same minute.
     pub(crate) fn grown(&mut self, candle: &Candle, market: Market) -> Candle {
         let mut next = *candle;
         if self.is(5) {
@@ -81,16 +83,16 @@ pub(crate) fn markets() -> impl Strategy<Value = Market> {
     prop::sample::select(Market::ALL.to_vec())
 }
 
-/// Turnover is exact in clients except where the specification says so.
+/// Relation between the printed turnover and the candle's turnover, according to the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exact {
-    /// Prices times volumes, times this unit, are the turnover.
+    /// The sum of price × volume, multiplied by this unit, equals the turnover.
     Unit(i128),
-    /// Without turnover, everything is at the close.
+    /// The candle has no turnover, so the volume is printed at the close.
     AtClose,
     /// Turnover without volume is not printed.
     Unprinted,
-    /// On the mainland an average outside the range is moved into it.
+    /// In mainland China, an average price outside the candle's range is clamped to the range.
     Moved,
 }
 
@@ -114,14 +116,14 @@ pub(crate) fn growth(before: Option<&Candle>, known: &Candle) -> Growth {
     Growth { volume: known.volume - volume, turnover: Turnover(known.turnover.0 - turnover) }
 }
 
-/// A random minute of a trading day that has all sessions of its market.
+/// Returns a random minute of a full or half trading day.
 pub(crate) fn random_minute(venue: &Venue, dice: &mut Dice) -> Minute {
     let days =
         ["2026-03-18", "2026-02-16", "2025-11-28", "2026-07-15"].map(|day| day.parse::<Date>().unwrap());
     let days: Vec<_> = days.into_iter().filter_map(|day| venue.day(day)).collect();
     let day = &days[dice.roll(days.len() as u64) as usize];
     let count = day.minutes().count() as u64;
-    // The tail, where there is one, is the last minute.
+    // If the market has a closing auction, its candle is the last of the day.
     let place = if dice.is(2) { count - 1 } else { dice.roll(count) };
     let (stamp, _) = day.minutes().nth(place as usize).unwrap();
     Minute::of(venue, stamp).unwrap()

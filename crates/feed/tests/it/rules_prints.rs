@@ -1,11 +1,11 @@
-//! The examples U1 to U13, U18, U19 and I1 to I3.
+//! Prints in the worked examples U1 to U13, U18, U19 and I1 to I3 of the specification.
 
 use feed::{Clock, PrintPrice, opening};
 use market::{Candle, Market, Timestamp, Trade, TradeCandles, TradeDirection, TradeType, Trades};
 
 use crate::common::{at, minute, prints_text, venue};
 
-/// The prints at the opening of a minute and when it acts, under a set clock.
+/// Checks the prints when a minute opens and when it completes, under a simulated clock.
 fn check(market: Market, time: &str, values: &str, opens: &str, acts: &str) {
     let venue = venue(market);
     let candle = minute(venue, time, values);
@@ -15,7 +15,7 @@ fn check(market: Market, time: &str, values: &str, opens: &str, acts: &str) {
 }
 
 #[test]
-fn stamps_of_the_examples() {
+fn local_times_convert_to_the_specified_stamps() {
     let (hk, us) = (venue(Market::Hk), venue(Market::Us));
     assert_eq!(at(hk, "2026-03-18 09:30"), Timestamp(1_773_797_400));
     assert_eq!(at(hk, "2026-03-18 10:01"), Timestamp(1_773_799_260));
@@ -23,7 +23,7 @@ fn stamps_of_the_examples() {
 }
 
 #[test]
-fn u1_the_average_is_split_into_two_prices() {
+fn u1_the_volume_is_split_between_two_prices() {
     check(
         Market::Hk,
         "2026-03-18 10:01",
@@ -34,7 +34,7 @@ fn u1_the_average_is_split_into_two_prices() {
 }
 
 #[test]
-fn u2_an_exact_average_is_one_print() {
+fn u2_an_exact_average_needs_one_print() {
     check(
         Market::Hk,
         "2026-03-18 09:30",
@@ -45,7 +45,7 @@ fn u2_an_exact_average_is_one_print() {
 }
 
 #[test]
-fn u3_a_minute_at_one_price_is_one_print() {
+fn u3_a_constant_price_needs_one_print() {
     check(
         Market::Hk,
         "2026-03-18 10:02",
@@ -56,7 +56,7 @@ fn u3_a_minute_at_one_price_is_one_print() {
 }
 
 #[test]
-fn u4_the_close_follows_the_average() {
+fn u4_the_close_is_printed_after_the_average() {
     check(
         Market::Hk,
         "2026-03-18 10:03",
@@ -99,7 +99,7 @@ fn closing_auction_trades_in_mainland_china_have_no_trade_type() {
 }
 
 #[test]
-fn u8_an_average_outside_the_range_is_volume_only() {
+fn u8_an_average_outside_the_range_has_a_volume_only_type() {
     check(
         Market::Us,
         "2026-07-15 09:30",
@@ -117,7 +117,7 @@ fn u8_an_average_outside_the_range_is_volume_only() {
 }
 
 #[test]
-fn each_part_of_the_volume_has_the_type_of_its_own_price() {
+fn each_volume_part_gets_the_trade_type_for_its_price() {
     check(
         Market::Us,
         "2026-07-15 09:30",
@@ -128,7 +128,7 @@ fn each_part_of_the_volume_has_the_type_of_its_own_price() {
 }
 
 #[test]
-fn mainland_averages_are_moved_into_the_range() {
+fn mainland_averages_are_clamped_to_the_range() {
     let opens = "10.000 x 0 at +0";
     let above = "9.900 x 0 at +20, 10.200 x 0 at +40, 10.200 x 500 at +59, 10.000 x 0 at +59";
     check(Market::Cn, "2026-03-18 10:00", "10 10.2 9.9 10 500 10000", opens, above);
@@ -137,7 +137,7 @@ fn mainland_averages_are_moved_into_the_range() {
 }
 
 #[test]
-fn mainland_volumes_in_shares_have_unit_one() {
+fn mainland_volumes_may_be_in_shares() {
     check(
         Market::Cn,
         "2026-03-18 10:00",
@@ -148,7 +148,7 @@ fn mainland_volumes_in_shares_have_unit_one() {
 }
 
 #[test]
-fn u9_pre_market_minutes_print_the_same_way() {
+fn u9_pre_market_minutes_are_printed_like_regular_minutes() {
     check(
         Market::Us,
         "2026-07-15 09:29",
@@ -170,7 +170,7 @@ fn u10_few_shares_are_split_exactly() {
 }
 
 #[test]
-fn u11_mainland_lots_have_two_more_decimals() {
+fn u11_mainland_lots_need_two_more_decimals() {
     check(
         Market::Cn,
         "2026-03-18 10:00",
@@ -215,7 +215,8 @@ fn turnover_without_volume_is_not_printed() {
     check(Market::Us, "2026-07-15 09:40", "190 190 190 190 0 5", "190.000 x 0 at +0", "");
 }
 
-/// The fold of U18's single trades: the published state of their minute.
+/// Returns the candle folded from the trades of example U18, which is the published state of the
+/// minute.
 fn u18_trades() -> Candle {
     let venue = venue(Market::Hk);
     let stamp = at(venue, "2026-03-18 10:01");
@@ -233,7 +234,7 @@ fn u18_trades() -> Candle {
 }
 
 #[test]
-fn u18_a_candle_adds_the_rest_to_its_single_trades() {
+fn u18_only_volume_missing_from_the_trades_is_printed() {
     let venue = venue(Market::Hk);
     let trades = u18_trades();
     assert_eq!(trades, minute(venue, "2026-03-18 10:01", "305.2 305.2 305 305 300 91520"));
@@ -250,7 +251,7 @@ fn u19_a_candle_that_contradicts_its_trades_has_no_prints() {
 }
 
 #[test]
-fn states_that_take_something_back_are_corrections() {
+fn states_that_trades_cannot_produce_are_corrections() {
     let venue = venue(Market::Us);
     let state = |values: &str| minute(venue, "2026-07-15 09:32", values);
     let published = state("190.3 190.6 190.3 190.5 1200 228500");
@@ -271,7 +272,7 @@ fn states_that_take_something_back_are_corrections() {
 }
 
 #[test]
-fn i1_to_i3_partial_minutes_print_what_was_added() {
+fn i1_to_i3_partial_minutes_print_only_the_change() {
     let venue = venue(Market::Us);
     let states = [
         ("09:32:05", "190.3 190.3 190.3 190.3 500 95150", "190.300 x 0 at +5, 190.300 x 500 at +5"),
@@ -305,12 +306,12 @@ fn the_machine_clock_is_clamped_to_the_minute() {
     assert_eq!(second("2026-03-18 10:01", "2026-03-18 10:03:01"), "10.000 x 0 at +59");
     assert_eq!(second("2026-03-18 16:00", "2026-03-18 16:05:01"), "10.000 x 0 at +301 [U]");
     assert_eq!(second("2026-03-18 16:00", "2026-03-18 16:10:00"), "10.000 x 0 at +599 [U]");
-    // A half day ends at noon.
+    // On a half day, the closing auction begins at noon.
     assert_eq!(second("2026-02-16 12:00", "2026-02-16 12:30:00"), "10.000 x 0 at +599 [U]");
 }
 
 #[test]
-fn print_prices_show_the_decimals_that_they_need() {
+fn print_prices_have_as_many_decimals_as_needed() {
     let text = |value: i128, decimals| PrintPrice(value).text(decimals);
     assert_eq!(text(151_849_876_000, 3), "1518.49876");
     assert_eq!(text(30_500_000_000, 3), "305.000");

@@ -1,5 +1,5 @@
-//! The examples U5, U7, U12, U14 to U17, Q7, Q8, I1 to I3 and I8 to I10: which pushes, when, with
-//! which figures and numbers.
+//! Pushes in the worked examples U5, U7, U12, U14 to U17, Q7, Q8, I1 to I3 and I8 to I10 of the
+//! specification: their times, figures and sequence numbers.
 
 use feed::{
     Board, Clock, Growth, Minute, Phase, Push, QuotePush, Replay, Sequence, Tag, Update, corrected,
@@ -10,7 +10,8 @@ use market::{Candle, Candles, Market, Session, Timestamp, Turnover, Venue};
 use crate::client::{Built, Client};
 use crate::common::{at, candles, day, minute, push_text, symbol, venue};
 
-/// What is pushed in a window of local times, as lines `local time phase: push`.
+/// Checks that the pushes in a window of local times equal `expected`. Each line has the local
+/// time, the phase and the push.
 fn check(venue: &Venue, replay: &Replay<'_>, window: (&str, &str), expected: &[&str]) {
     let dues = replay.between(at(venue, window.0), at(venue, window.1));
     let lines = dues.iter().flat_map(|due| {
@@ -29,7 +30,7 @@ fn u14_minutes(venue: &Venue) -> Candles {
 }
 
 #[test]
-fn u14_a_minute_acts_before_the_next_one_opens() {
+fn u14_a_minute_completes_before_the_next_minute_opens() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let (minutes, days) = (u14_minutes(venue), Candles::default());
     let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
@@ -61,7 +62,7 @@ fn u14_a_minute_acts_before_the_next_one_opens() {
 }
 
 #[test]
-fn u16_the_client_has_the_candles_of_the_store() {
+fn u16_the_client_rebuilds_the_stored_candles() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let (minutes, days) = (u14_minutes(venue), Candles::default());
     let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
@@ -82,7 +83,7 @@ fn u16_the_client_has_the_candles_of_the_store() {
 }
 
 #[test]
-fn u5_an_unchanged_minute_pushes_nothing_when_it_acts() {
+fn u5_an_unchanged_minute_pushes_nothing_when_it_completes() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let minutes = candles(&[minute(venue, "2026-03-18 10:04", "305.4 305.4 305.4 305.4 0 0")]);
     let days = Candles::default();
@@ -92,7 +93,7 @@ fn u5_an_unchanged_minute_pushes_nothing_when_it_acts() {
 }
 
 #[test]
-fn u12_an_index_pushes_a_quote_for_every_point_of_its_path() {
+fn u12_an_index_pushes_a_quote_for_every_price_in_its_path() {
     let (venue, symbol) = (venue(Market::Hk), symbol("HSI.HK"));
     let minutes =
         candles(&[minute(venue, "2026-03-18 10:01", "18000.1 18010.5 17995 18005.2 1000000 250000000")]);
@@ -121,7 +122,7 @@ fn u12_an_index_pushes_a_quote_for_every_point_of_its_path() {
 }
 
 #[test]
-fn the_close_of_an_index_is_not_repeated_after_an_equal_extreme() {
+fn an_index_close_is_not_repeated_after_an_equal_extreme() {
     let (venue, symbol) = (venue(Market::Hk), symbol("HSI.HK"));
     let days = Candles::default();
     let lasts = |values: &str| {
@@ -154,7 +155,7 @@ fn an_index_pushes_nothing_outside_regular_hours() {
 }
 
 #[test]
-fn u7_u17_the_tail_acts_before_the_end_of_its_day() {
+fn u7_u17_the_tail_is_pushed_before_the_daily_candle() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let minutes = candles(&[minute(venue, "2026-03-18 16:00", "304.6 304.6 304.6 304.6 900000 274140000")]);
     let days = candles(&[day(venue, "2026-03-18", "300 310 295 308 9000000 2727000000")]);
@@ -181,7 +182,7 @@ fn u7_u17_the_tail_acts_before_the_end_of_its_day() {
 }
 
 #[test]
-fn q7_a_half_day_in_new_york_ends_at_one() {
+fn q7_a_half_day_in_new_york_ends_at_13_00() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let minutes = candles(&[
         minute(venue, "2025-11-28 12:59", "190 190 190 190 10 1900"),
@@ -204,7 +205,7 @@ fn q7_a_half_day_in_new_york_ends_at_one() {
 }
 
 #[test]
-fn q8_a_half_day_in_hong_kong_ends_ten_minutes_after_noon() {
+fn q8_a_half_day_in_hong_kong_ends_at_12_10() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let minutes = candles(&[minute(venue, "2026-02-16 12:00", "300.4 300.4 300.4 300.4 40000 12016000")]);
     let days = candles(&[day(venue, "2026-02-16", "300 301 299 300.4 50000 15020000")]);
@@ -219,7 +220,7 @@ fn q8_a_half_day_in_hong_kong_ends_ten_minutes_after_noon() {
 }
 
 #[test]
-fn a_day_candle_on_a_holiday_is_not_pushed() {
+fn a_daily_candle_on_a_holiday_is_not_pushed() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let (minutes, days) = (Candles::default(), candles(&[day(venue, "2026-03-21", "1 1 1 1 1 1")]));
     let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
@@ -303,7 +304,7 @@ fn i1_to_i3_partial_minutes_push_their_growth() {
 }
 
 #[test]
-fn turnover_without_volume_is_a_quote_at_the_last_price() {
+fn turnover_without_volume_pushes_only_a_quote() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let known = |values: &str| minute(venue, "2026-07-15 09:32", values);
     let first = update(&symbol, venue, known("190.3 190.3 190.3 190.3 500 95150"), "09:32:05");
@@ -318,7 +319,7 @@ fn turnover_without_volume_is_a_quote_at_the_last_price() {
 }
 
 #[test]
-fn a_correction_of_the_running_minute_is_a_quote_without_growth() {
+fn a_corrected_minute_pushes_a_quote_without_growth() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let known = |values: &str| minute(venue, "2026-07-15 09:32", values);
     let first = update(&symbol, venue, known("190.3 190.6 190.3 190.5 500 95150"), "09:32:05");
@@ -333,7 +334,7 @@ fn a_correction_of_the_running_minute_is_a_quote_without_growth() {
 }
 
 #[test]
-fn i8_to_i10_corrections_of_the_day_are_quotes() {
+fn i8_to_i10_corrected_day_figures_push_a_quote() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let candle = day(venue, "2026-07-15", "190 190.6 189.9 190.3 9000 1711000");
     let mut sequence = Sequence { quote: 41, trades: 7 };
@@ -350,7 +351,7 @@ fn i8_to_i10_corrections_of_the_day_are_quotes() {
 }
 
 #[test]
-fn sequence_numbers_of_the_machine_clock_never_fall() {
+fn machine_clock_sequence_numbers_never_decrease() {
     let last = Sequence { quote: 1_000, trades: 5_000 };
     assert_eq!(last.at_machine_clock(3_000), Sequence { quote: 2_999, trades: 5_000 });
     assert_eq!(last.at_machine_clock(1_000), last);

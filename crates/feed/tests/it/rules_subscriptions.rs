@@ -1,4 +1,4 @@
-//! The examples S1, S6, S7 and S9: who gets which push.
+//! Worked examples S1, S6, S7 and S9 of the specification: which connections receive which pushes.
 
 use feed::{Arrival, ConnectionId, FirstPush, Registry, SubType, SubTypes};
 use market::Symbol;
@@ -22,14 +22,14 @@ fn recipients(registry: &Registry, symbol: &Symbol, kind: SubType) -> Vec<Connec
 }
 
 #[test]
-fn s1_types_are_listed_ascending() {
+fn s1_types_are_listed_in_ascending_order() {
     let mut registry = Registry::default();
     registry.subscribe(A, &symbol("00700.hk"), types(&[4, 1]));
     assert_eq!(list(&registry, A), [("700.HK".to_owned(), vec![1, 4])]);
 }
 
 #[test]
-fn s6_types_add_up_and_end_separately() {
+fn s6_types_are_added_and_removed_separately() {
     let (mut registry, tencent) = (Registry::default(), symbol("700.HK"));
     assert_eq!(registry.subscribe(A, &tencent, types(&[1])), types(&[1]));
     assert_eq!(registry.subscribe(A, &tencent, types(&[4])), types(&[1, 4]));
@@ -40,7 +40,7 @@ fn s6_types_add_up_and_end_separately() {
 }
 
 #[test]
-fn s7_everything_ends_together() {
+fn s7_unsubscribe_all_removes_every_subscription() {
     let mut registry = Registry::default();
     for name in ["AAPL.US", "700.HK"] {
         registry.subscribe(A, &symbol(name), types(&[1, 4]));
@@ -56,7 +56,7 @@ fn s7_everything_ends_together() {
 }
 
 #[test]
-fn s9_a_waiting_security_is_subscribed_when_it_arrives() {
+fn s9_a_pending_subscription_starts_when_the_security_arrives() {
     let (mut registry, unknown) = (Registry::default(), symbol("9999.HK"));
     registry.wait(A, &unknown, types(&[1, 4]), FirstPush::Wanted);
     registry.wait(B, &unknown, types(&[1]), FirstPush::Unwanted);
@@ -75,7 +75,7 @@ fn s9_a_waiting_security_is_subscribed_when_it_arrives() {
 }
 
 #[test]
-fn unknown_pairs_and_empty_types_are_ignored() {
+fn unknown_subscriptions_and_empty_types_are_ignored() {
     let (mut registry, tencent) = (Registry::default(), symbol("700.HK"));
     registry.unsubscribe(A, &tencent, types(&[1]));
     assert_eq!(registry.subscribe(A, &tencent, SubTypes::NONE), SubTypes::NONE);

@@ -1,4 +1,4 @@
-//! Classifies the steps between dates.
+//! Classifies the intervals ("steps") between consecutive dates of a symbol.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,17 @@ use market::{Calendar, Date, DateSpan, Period, Span, Venue};
 use super::weigh::{Candidate, Step};
 use crate::time::{DAY, DayCount};
 
-/// Reached by four rows that are weeks apart, or three that are months apart.
+/// Minimum likelihood ratio to accept a period longer than a day. Reached by four rows that are
+/// weeks apart, or three rows that are months apart.
 const ODDS: f64 = 140.0;
 
-/// Number of steps of one trading day that show a joined file: four consecutive trading days are
-/// not stray rows among weeks.
+/// Minimum run of one-day steps that shows that a daily file was joined to a file of a longer
+/// period: four consecutive trading days are not stray rows among weekly candles.
 const JOINED_MIN: usize = 3;
 
-/// Longer periods, with the probability that a row of a thinly traded daily file falls into the
-/// next span, at the usual place in it, by chance.
+/// Periods longer than a day. The number is the probability that a row of a thinly traded daily
+/// file is in the span after the previous row's, and at the usual position within that span, by
+/// chance.
 pub(super) const CANDIDATES: [Candidate; 4] = [
     candidate(Span::Week, 0.1),
     candidate(Span::Month, 0.05),
@@ -93,7 +95,8 @@ fn is_shortest(a: Date, b: Date, calendar: &Calendar) -> bool {
     last_open.is_some_and(|open| open <= a)
 }
 
-/// The distance between two dates, in spans.
+/// Whether two dates are in the same span (week, month, quarter or year), in consecutive spans, or
+/// further apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Apart {
     /// In the same span.
@@ -126,7 +129,7 @@ enum Place {
     FirstTradingDay,
     LastTradingDay,
     LastDay,
-    /// This many days after the first day: a weekday, or a day of the month.
+    /// Number of days after the span's first day, which gives a weekday or a day of the month.
     Day(i32),
 }
 
@@ -155,7 +158,7 @@ fn days_between(from: Date, to: Date) -> i32 {
     from.until(to).map_or(0, |between| between.get_days())
 }
 
-/// Returns the most common place of these dates.
+/// Returns the most common position of `days` within their spans, or `None` if `days` is empty.
 fn usual_place(days: impl Iterator<Item = Date>, span: Span, calendar: &Calendar) -> Option<Place> {
     let mut counts: HashMap<Place, usize> = HashMap::new();
     for day in days {

@@ -1,4 +1,4 @@
-//! Classifies the steps between times of day.
+//! Classifies the intervals ("steps") between consecutive times of a symbol on the same day.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::{JudgeContext, Stamp};
 use crate::Problem;
 use crate::time::DAY;
 
-/// Returns the supported minute periods that are multiples of `base`, shortest first, with the
+/// Returns the supported minute periods that are multiples of `base`, shortest first, each with its
 /// multiple.
 fn longer(base: Minutes) -> impl Iterator<Item = (Period, u16)> {
     Period::all().filter_map(move |period| match period {
@@ -24,8 +24,8 @@ pub(super) fn candidates(base: Minutes) -> Vec<Candidate> {
     longer(base).map(|(period, times)| Candidate::of_minutes(period, f64::from(times))).collect()
 }
 
-/// Classifies steps within a day, in minutes of trading: the lunch break is skipped, and steps over
-/// midnight are ignored. `base` is the shortest possible step.
+/// Classifies the steps between consecutive stamps of the same day, measured in trading time, so
+/// that the lunch break does not count. `base` is the shortest possible step.
 pub(super) fn steps(stamps: &[i64], venue: &Venue, base: Minutes) -> Vec<Step> {
     let shortest = i64::from(base.get()) * 60;
     let lengths: Vec<i64> = longer(base).map(|(_, times)| i64::from(times) * shortest / 60).collect();
@@ -79,7 +79,7 @@ pub(super) fn refuse_odd_lengths(rows: &[Stamp], context: JudgeContext<'_>) -> R
 }
 
 /// Returns whether at least a third of the steps are exactly `length`, and the average step is at
-/// most twice as long.
+/// most twice `length`.
 pub(super) fn are_near(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> bool {
     let length = i64::from(length.get()) * 60;
     let (mut one, mut count, mut sum) = (0i64, 0i64, 0i64);
@@ -103,8 +103,8 @@ struct Hours<'a> {
 }
 
 impl<'a> Hours<'a> {
-    /// Returns the trading seconds between two times of one day. If either is outside all sessions,
-    /// as in a file in another time zone, returns the elapsed seconds.
+    /// Returns the trading seconds between two times of one day. If either time is outside all
+    /// sessions, as in a file in another time zone, returns the elapsed seconds.
     fn between(&mut self, a: i64, b: i64, venue: &'a Venue) -> i64 {
         let day = a.div_euclid(DAY);
         let segments = match self.of {
@@ -131,10 +131,11 @@ fn traded(at: i64, segments: &[Segment]) -> Option<i64> {
     inside.then_some(sum)
 }
 
-/// Returns whether most days have a single row, at the same time of day. That is mostly the close,
-/// which moves on half days and with clock changes.
+/// Returns whether at least three quarters of the days have a single row, and at least three
+/// quarters have the same time of day. That time is mostly the close, which differs on half days
+/// and after clock changes.
 pub(super) fn one_a_day(rows: &[Stamp]) -> bool {
-    // A symbol with fewer dates is no evidence: files with one row per symbol also have one row per
+    // Symbols with fewer dates are skipped: files with one row per symbol also have one row per
     // day.
     const DATES_MIN: usize = 3;
     let day = |row: &Stamp| row.local.div_euclid(DAY);
@@ -153,14 +154,15 @@ pub(super) fn one_a_day(rows: &[Stamp]) -> bool {
         }
     }
     let usual = times.iter().map(|(time, rows)| {
-        // A fixed UTC time has two local times, an hour apart.
+        // A fixed UTC time has two local times, an hour apart, because of daylight saving time.
         rows + times.get(&(time + 3600)).copied().unwrap_or_default()
     });
     count > 0 && alone * 4 >= count * 3 && usual.max().unwrap_or_default() * 4 >= count * 3
 }
 
-/// Refuses minute files with rows of days, which are stamped with midnight. Only the US trades at
-/// midnight, and then there are minutes before or after it.
+/// Returns an error if a minute file contains daily candles, which are stamped with midnight. Only
+/// the US market trades at midnight, and its minute candles at midnight have neighbours shortly
+/// before or after.
 pub(super) fn refuse_day_rows(rows: &[Stamp], context: JudgeContext<'_>) -> Result<(), Problem> {
     let near = 2 * usual_step(rows).max(15 * 60);
     let (mut lonely, mut dates, mut nights) = (0, 0, 0);
@@ -175,7 +177,7 @@ pub(super) fn refuse_day_rows(rows: &[Stamp], context: JudgeContext<'_>) -> Resu
         if time == 0 {
             let is_near =
                 |other: &Stamp| other.symbol == row.symbol && (other.local - row.local).abs() <= near;
-            // A duplicate row is not its own neighbour.
+            // A duplicate of the row is not a neighbour.
             let follows = before.as_ref().is_some_and(|other| other.local != row.local && is_near(other));
             let leads = rows.peek().is_some_and(|other| other.local != row.local && is_near(other));
             lonely += usize::from(!follows && !leads);
@@ -191,8 +193,8 @@ pub(super) fn refuse_day_rows(rows: &[Stamp], context: JudgeContext<'_>) -> Resu
     if are_days { Err(Problem::Mixed) } else { Ok(()) }
 }
 
-/// Returns the most common step between consecutive rows of a day, in seconds. Steps from midnight
-/// are skipped, because rows at midnight may be days.
+/// Returns the most common step between consecutive rows of a day, in seconds, or 0 if there are no
+/// steps. Steps from midnight are skipped, because rows at midnight may be daily candles.
 fn usual_step(rows: &[Stamp]) -> i64 {
     let steps = rows.windows(2).filter_map(|pair| match pair {
         [a, b] => Some((a, b)),
@@ -216,8 +218,8 @@ fn usual_step(rows: &[Stamp]) -> i64 {
     counts.into_iter().max_by_key(|(step, count)| (*count, -step)).map_or(0, |(step, _)| step)
 }
 
-/// Refuses rows that are seconds apart. Of these, the rows on a full minute would look like
-/// minutes.
+/// Returns an error if rows are usually less than a minute apart. Rows on full minutes would
+/// otherwise be imported as one-minute candles.
 pub(super) fn refuse_seconds(rows: &[Stamp]) -> Result<(), Problem> {
     let step = usual_step(rows);
     if (1..60).contains(&step) { Err(Problem::Seconds(step)) } else { Ok(()) }

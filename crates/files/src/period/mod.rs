@@ -1,11 +1,11 @@
-//! Infers the period of a file's candles from the steps between its rows.
+//! Infers the period of a file's candles from the steps (intervals) between its rows.
 //!
 //! The greatest common divisor of all steps would let one unusual stamp decide: a Friday holiday in
 //! a weekly file, or a stray row in a five-minute file. Instead each step between consecutive
-//! candles of a symbol is classified by the periods it fits (`minutes.rs` and `days.rs`, which know
-//! the calendar), and `weigh.rs` tests whether that many steps can be chance. Each symbol is judged
-//! separately, but symbols with few rows together. The result is a [`JudgedPeriod`] or an error;
-//! [`importable`] decides which periods can be stored.
+//! candles of a symbol is classified by the periods that it fits (`minutes.rs` and `days.rs`, which
+//! use the calendar), and `weigh.rs` tests whether the number of fitting steps can be chance. Each
+//! symbol is judged separately, but the steps of symbols with few rows are added up. The result is
+//! a [`JudgedPeriod`] or an error; [`importable`] decides which periods can be stored.
 
 mod days;
 mod minutes;
@@ -32,8 +32,8 @@ pub enum JudgedBy {
     Option,
     /// Inferred from the steps between rows.
     Steps,
-    /// Assumed, because the rows are too few to contradict it. `perhaps` is the period that they
-    /// suggest.
+    /// Assumed, because there are too few rows to infer the period. `perhaps` is the longer period
+    /// that these rows suggest, if any.
     Default { perhaps: Option<Period> },
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn importable(period: Period) -> Result<Grain, Problem> {
     Grain::of_rows(period).ok_or(Problem::OtherPeriod(period))
 }
 
-/// Infers the period of the rows. Sorts them.
+/// Sorts the rows and infers their period.
 pub(crate) fn judge(
     rows: &mut [Stamp],
     stamps: Stamps,
@@ -97,7 +97,7 @@ pub(crate) fn judge(
             let judged = judge_times(rows, context)?;
             if let JudgedBy::Default { .. } = judged.by {
                 minutes::refuse_odd_lengths(rows, context)?;
-                // If no two rows are on the same day, their dates may show the period.
+                // If most days have a single row, the dates may show the period.
                 if minutes::one_a_day(rows) {
                     return one_a_day(rows, context);
                 }
@@ -126,8 +126,8 @@ fn judge_against(rows: &[Stamp], base: Minutes, context: JudgeContext<'_>) -> Re
     judge_as(rows, &minutes::candidates(base), Period::Clock(base), context, steps)
 }
 
-/// Checks that `length` is the actual period of the rows and not a divisor of it: hours are also
-/// multiples of half an hour. Also refuses rows of which a part has a longer period.
+/// Returns an error if the period of the rows is not clearly `length`, because hourly steps are
+/// also multiples of half an hour, or if some of the rows have a longer period.
 fn confirm(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> Result<(), Problem> {
     let period = Period::Clock(length);
     let is_it =
@@ -135,8 +135,8 @@ fn confirm(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> Result
     if is_it { Ok(()) } else { Err(Problem::UnsurePeriod(period)) }
 }
 
-/// Refuses rows that occur once a day at the same time: they are candles of days or longer, stamped
-/// with a time of day.
+/// Returns the error for rows that occur once a day at the same time. These are candles of one day
+/// or longer, stamped with a time of day.
 fn one_a_day(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, Problem> {
     let mut dates: Vec<Stamp> =
         rows.iter().map(|row| Stamp { local: row.local.div_euclid(DAY) * DAY, ..*row }).collect();
@@ -146,7 +146,7 @@ fn one_a_day(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, 
     }
 }
 
-/// The verdict for one symbol.
+/// The verdict for one symbol, with its first and last stamp.
 struct Finding {
     symbol: u32,
     verdict: Verdict,
@@ -174,8 +174,8 @@ fn judge_as(
         let steps = steps_of(&distinct, venue);
         let tally = Tally::of(candidates, &steps);
         let mut verdict = weigh::weigh(candidates, &steps, &tally);
-        // Candles of a longer period in a file of shorter ones have duplicate stamps, or stamps
-        // outside trading days.
+        // If a file of shorter candles also contains candles of a longer period, these have
+        // duplicate stamps, or stamps outside trading days.
         if !matches!(verdict, Verdict::Longer(_)) {
             let steps = steps_of(&odd, venue);
             if let Verdict::Longer(period) = weigh::weigh(candidates, &steps, &Tally::of(candidates, &steps))
@@ -189,7 +189,8 @@ fn judge_as(
     settle(&findings, &all, candidates, base, context)
 }
 
-/// Returns the distinct stamps, and the stamps that are duplicates or on a weekend.
+/// Returns the distinct stamps, and separately the duplicate stamps and, in daily files, the
+/// weekend stamps.
 fn distinct_and_odd(rows: &[Stamp], base: Period) -> (Vec<i64>, Vec<i64>) {
     let mut distinct: Vec<i64> = Vec::with_capacity(rows.len());
     let mut odd: Vec<i64> = Vec::new();
@@ -247,7 +248,8 @@ fn settle(
             };
         }
     }
-    // Thousands of symbols with a few rows each are conclusive together, although no single one is.
+    // Thousands of symbols with a few rows each are conclusive together, although no single symbol
+    // is.
     if !says_base && let Some(period) = weigh::likeliest(candidates, all) {
         return Ok(JudgedPeriod { period, by: JudgedBy::Steps });
     }
@@ -263,7 +265,7 @@ fn date_text(local: i64) -> String {
     Timestamp(local).to_string().chars().take(10).collect()
 }
 
-/// Returns the usual name for candles of a period.
+/// Returns a period as an adjective for messages, such as `5-minute`.
 pub(crate) fn name(period: Period) -> String {
     match period {
         Period::Clock(minutes) => format!("{}-minute", minutes.get()),

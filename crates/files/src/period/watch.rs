@@ -64,8 +64,8 @@ impl Watch {
     }
 }
 
-/// Returns the period of rows in a coarse file: `length`, unless their steps show another. Any
-/// candles may be missing.
+/// Returns the period of a window of rows in a file of `length` candles: `length`, unless the steps
+/// show another period. Any candles may be missing, so multiples of `length` are valid steps.
 fn judge_coarse(rows: &mut [Stamp], length: Minutes, context: JudgeContext<'_>) -> Result<Period, Problem> {
     rows.sort_unstable();
     let judged = judge_times(rows, context)?;

@@ -1,16 +1,18 @@
-//! Tests whether the number of steps that fit a longer period can be chance.
+//! Tests whether the number of steps (intervals between consecutive rows) that fit a longer period
+//! can be chance.
 
 use market::Period;
 
-/// A longer period that steps may indicate. A step has one bit per candidate in a `u16`, so there
-/// are at most sixteen.
+/// A period longer than the file's shortest possible one. [`Step`] has one bit per candidate in a
+/// `u16`, so there are at most 16 candidates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub period: Period,
     /// Probability that a step in a thinly traded file of the shortest period is a multiple of this
     /// period by chance.
     pub chance: f64,
-    /// Probability that such a step is exactly one period long.
+    /// Probability that a step in a thinly traded file of the shortest period is exactly one
+    /// candidate period long.
     pub chance_of_one: f64,
     /// Minimum likelihood ratio to accept the candidate.
     pub odds: f64,
@@ -21,17 +23,19 @@ pub(crate) struct Candidate {
     pub joined_min: usize,
 }
 
-/// Reached by four steps of exactly five minutes, or three of fifteen.
+/// Minimum likelihood ratio to accept a longer minute period. Reached by four steps of exactly five
+/// minutes, or three steps of fifteen minutes.
 const MINUTES_ODDS: f64 = 2_500.0;
 const MINUTES_STEPS_MIN: u64 = 3;
-/// A stray row makes two one-minute steps where candles are two minutes apart, and several strays
-/// may be adjacent.
+/// Minimum run of one-minute steps that shows a joined file. Shorter runs may be stray rows: one
+/// stray row between two-minute candles makes two one-minute steps, and several stray rows may be
+/// adjacent.
 const MINUTES_JOINED_MIN: usize = 12;
 
 impl Candidate {
     pub(crate) fn of_minutes(period: Period, minutes: f64) -> Candidate {
         // The probability of a step of exactly n minutes is highest if there is a trade every n
-        // minutes on average. This assumes that worst case.
+        // minutes on average. The chance is computed for that worst case.
         let chance_of_one = (1.0 / minutes) * (1.0 - 1.0 / minutes).powf(minutes - 1.0);
         Candidate {
             period,
@@ -53,12 +57,13 @@ pub(crate) struct Step {
     pub several: u16,
     /// Whether the step is a gap, which is no evidence for or against the candidate.
     pub silent: u16,
-    /// Whether the step can only be one of the shortest period.
+    /// Whether the step is exactly one shortest period long.
     pub shortest: bool,
 }
 
 impl Step {
-    /// Returns whether the step is not evidence against every candidate.
+    /// Returns whether the step fits a candidate, or is a gap in its candles. A step that does
+    /// neither is evidence against all candidates.
     fn speaks(&self) -> bool {
         self.one | self.several | self.silent != 0
     }
@@ -71,26 +76,28 @@ pub(crate) enum Verdict {
     Unclear,
     Shortest,
     Longer(Period),
-    /// Some rows have the shortest period, and others have this one.
+    /// Some rows have the shortest period, and others have this longer period.
     Mixed(Period),
 }
 
-/// Minimum share of fitting steps, two thirds. Strays and holidays are far rarer than one step in
-/// three.
+/// Minimum share of fitting steps, two thirds. Stray rows and holidays affect far fewer than one
+/// step in three.
 const MOST: (u64, u64) = (2, 3);
-/// Distribution of steps in a file of the candidate's period: one period, several where candles are
-/// missing, and other steps, for strays, half days and the end of a session.
+/// Distribution of steps in a file of the candidate's period: steps of one period, steps of several
+/// periods where candles are missing, and other steps, caused by stray rows, half days and the end
+/// of a session.
 const ONE: f64 = 0.6;
 const SEVERAL: f64 = 0.25;
 const STRAY: f64 = 0.15;
-/// Likelihood ratio for a symbol that contradicts the others. One thinly traded symbol among
-/// thousands may look like five-minute candles by chance, but not with these odds.
+/// Minimum likelihood ratio to accept a longer period for one symbol if other symbols have the
+/// shortest period. One thinly traded symbol among thousands may look like five-minute candles by
+/// chance, but not with these odds.
 const ODDS_BEYOND_DOUBT: f64 = 1e9;
-/// Minimum number of steps of the shortest period for a symbol to have that period. Strays in a
-/// file of a longer period cause a few.
+/// Minimum number of shortest-period steps for a symbol to have that period. Stray rows in a file
+/// of a longer period cause fewer.
 const SHORTEST_MIN: u64 = 3;
-/// A file is mixed if the share of fitting steps exceeds chance by this much, and its probability
-/// is less than one in [`ACCIDENT_ODDS`].
+/// A file is mixed if the share of fitting steps exceeds chance by this much, and the probability
+/// of such a share is less than one in [`ACCIDENT_ODDS`].
 const SHARE_ABOVE_CHANCE: f64 = 0.15;
 const ACCIDENT_ODDS: f64 = 1e9;
 
@@ -100,8 +107,8 @@ pub(crate) struct Tally {
     counts: Vec<Count>,
     steps: u64,
     shortest: u64,
-    /// Steps of the shortest period, except each symbol's last: an unfinished candle may be stamped
-    /// with the current time instead of the end of its period.
+    /// Number of steps of the shortest period, except each symbol's last step: an unfinished candle
+    /// may be stamped with the current time instead of the end of its period.
     shortest_inside: u64,
 }
 
@@ -125,8 +132,9 @@ impl Count {
         self.fits() >= candidate.steps_min && self.fits() * MOST.1 >= self.total() * MOST.0
     }
 
-    /// Returns the logarithm of the likelihood ratio of these steps: a file of the candidate's
-    /// period against a thinly traded file of the shortest period.
+    /// Returns the natural logarithm of the likelihood ratio of the counted steps: the likelihood
+    /// in a file of the candidate's period, divided by that in a thinly traded file of the shortest
+    /// period.
     fn likelihood(self, candidate: &Candidate) -> f64 {
         let chance_of_several = (candidate.chance - candidate.chance_of_one).max(candidate.chance_of_one);
         self.one as f64 * (ONE / candidate.chance_of_one).ln()
@@ -146,8 +154,8 @@ impl Tally {
         tally.shortest = steps.iter().filter(|step| step.shortest).count() as u64;
         let is_last_shortest = steps.last().is_some_and(|step| step.shortest);
         tally.shortest_inside = tally.shortest - u64::from(is_last_shortest);
-        // Nearly all steps in most files have the shortest period and count against every
-        // candidate, so they are counted once.
+        // In most files, nearly all steps have the shortest period and count against every
+        // candidate, so these steps are counted only once.
         let speaking: Vec<&Step> = steps.iter().filter(|step| step.speaks()).collect();
         let against = (steps.len() - speaking.len()) as u64;
         for (bit, count) in tally.counts.iter_mut().enumerate() {
@@ -176,9 +184,9 @@ impl Tally {
         }
     }
 
-    /// Returns whether a symbol has this period even if other symbols in the file do not. Trades
-    /// only at the open and the close are multiples of half an hour apart for months, so a third of
-    /// the fitting steps must be exactly one period.
+    /// Returns whether a symbol has this period even if other symbols in the file do not. A
+    /// security that trades only at the open and the close has steps of multiples of half an hour
+    /// for months, so a third of the fitting steps must be exactly one period.
     pub(crate) fn is_beyond_doubt(&self, candidates: &[Candidate], period: Period) -> bool {
         let own = candidates.iter().zip(&self.counts).find(|(candidate, _)| candidate.period == period);
         own.is_some_and(|(candidate, count)| {
@@ -196,8 +204,8 @@ pub(crate) fn is_chance(minutes: f64, of_length: u64, steps: u64) -> bool {
 }
 
 /// Returns the candidate that most steps fit, or `None` if chance explains the steps. Steps of an
-/// hour also fit half an hour, so among several candidates the one with most exact steps is
-/// returned.
+/// hour also fit half an hour, so of several fitting candidates the one with the most exact steps
+/// is returned.
 pub(crate) fn likeliest(candidates: &[Candidate], tally: &Tally) -> Option<Period> {
     let believed = candidates.iter().zip(&tally.counts).filter_map(|(candidate, count)| {
         let likelihood = count.likelihood(candidate);
@@ -207,14 +215,15 @@ pub(crate) fn likeliest(candidates: &[Candidate], tally: &Tally) -> Option<Perio
     believed.max_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2))).map(|(period, ..)| period)
 }
 
-/// Returns the period that a few steps suggest, or `None` if any of them has the shortest period.
+/// Returns the period that a few steps suggest, or `None` if no candidate fits most steps or a step
+/// other than the last of a symbol has the shortest period.
 pub(crate) fn perhaps(candidates: &[Candidate], tally: &Tally) -> Option<Period> {
     if tally.shortest_inside > 0 {
         return None;
     }
     let most = candidates.iter().zip(&tally.counts).filter(|(_, count)| {
         let Count { one, several, against } = **count;
-        // The steps of unfinished candles do not count against the candidate either.
+        // The steps of unfinished candles do not count against the candidate.
         let against = against - tally.shortest.min(against);
         one * 2 >= one + several && one > 0 && (one + several) * MOST.1 >= (one + several + against) * MOST.0
     });
@@ -265,14 +274,14 @@ fn has_stretch(candidate: &Candidate, mask: u16, steps: &[Step]) -> bool {
     false
 }
 
-/// Returns the logarithm of the odds for a run. It may begin at any of thousands of rows, so it
-/// needs higher odds than a whole file.
+/// Returns the natural logarithm of the minimum likelihood ratio for a run. A run may begin at any
+/// of thousands of rows, so the minimum is higher than for a whole file.
 fn stretch_odds(candidate: &Candidate) -> f64 {
     (candidate.odds * 1e4).ln()
 }
 
-/// Returns whether rows of two periods are interleaved: more steps fit than chance allows, but not
-/// a majority.
+/// Returns whether rows of two periods are interleaved: more steps fit the candidate than chance
+/// allows, but not the majority.
 fn is_no_accident(candidate: &Candidate, count: Count) -> bool {
     let total = count.total() as f64;
     if total < 1.0 {

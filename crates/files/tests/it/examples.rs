@@ -1,4 +1,4 @@
-//! Example files for the formats and vendors that `docs/importing.md` describes.
+//! Tests that read the example files of the formats and vendors in `docs/importing.md`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ fn columns_without_a_header_are_guessed_or_set_by_the_user() {
     let (understood, rows) = read("no_header.csv", &columns("date,open,high,low,close,volume"));
     assert_eq!(rows, format!("{SECOND}{THIRD}"));
     assert!(!understood.are_columns_guessed);
-    // The close is first, so that a guess would be wrong; the file is refused.
+    // The close is the first price column, so guessed names would be wrong and the file is refused.
     let refused = refusal("no_header_wrong_order.csv", &of_apple());
     assert!(matches!(refused, Problem::NoHeader(1)), "{refused}");
     let (_, rows) = read("no_header_wrong_order.csv", &columns("date,close,open,high,low,volume"));

@@ -1,4 +1,4 @@
-//! Formats of times, numbers and encodings.
+//! Tests of time formats, number formats and encodings.
 
 use std::io::Write;
 
@@ -190,7 +190,7 @@ fn numbers_are_exact_or_the_row_is_rejected() {
 }
 
 #[test]
-fn factors_are_exact() {
+fn scale_factors_are_applied_exactly() {
     let scale: Scale = "price=0.001,volume=100,turnover=1000".parse().unwrap();
     check(
         "600519.SH.csv",

@@ -1,4 +1,4 @@
-//! Recognition of headers, as one table.
+//! Tests that the kind and columns of a table are recognised by its header.
 
 use std::fmt::Write;
 

@@ -167,7 +167,7 @@ fn table(rows: Vec<(String, Period, Vec<String>)>, symbol: &str) -> String {
             let found = outcome(&text(symbol, &make_odd(stamps.clone(), &mut Rng(number as u64))));
             let base = if period.is_clock() { "1m" } else { "1d" };
             let is_base = period == Period::MINUTE || period == Period::DAY;
-            // A longer period must never be imported as minutes or days.
+            // A longer period must never be imported as one-minute or daily candles.
             assert!(is_base || !found.starts_with(base), "{symbol} {name}, {oddity}: taken for {base}");
             assert!(!is_base || found == base, "{symbol} {name}, {oddity}: {found}");
             let own = Grain::of_rows(period).filter(|grain| grain.is_own()).map(Grain::as_str);
@@ -388,7 +388,8 @@ fn a_few_rows_are_imported_with_a_note_about_their_period() {
     .assert_eq(&table);
 }
 
-/// The last candle of a file that was downloaded during the week may be stamped with any day of it.
+/// The last candle of a weekly file that was downloaded during the week may be stamped with any day
+/// of that week.
 #[test]
 fn an_unfinished_week_does_not_suppress_the_note() {
     let venues = venues();
@@ -410,9 +411,9 @@ fn an_unfinished_week_does_not_suppress_the_note() {
     }
 }
 
-/// Two files joined end to end are reported as mixed, whatever their sizes.
+/// Two files joined end to end are refused as mixed, whatever their sizes.
 #[test]
-fn days_joined_to_many_weeks_are_detected() {
+fn daily_candles_joined_to_many_weekly_candles_are_refused() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let venue = venues.of(market);
@@ -436,7 +437,7 @@ fn days_joined_to_many_weeks_are_detected() {
 }
 
 #[test]
-fn minutes_joined_to_many_longer_candles_are_detected() {
+fn minute_candles_joined_to_many_longer_candles_are_refused() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let venue = venues.of(market);
@@ -541,7 +542,7 @@ fn rows_that_are_seconds_apart_are_refused() {
 }
 
 #[test]
-fn round_the_clock_hours_and_weeks_with_a_time_are_recognised() {
+fn candles_around_the_clock_or_at_one_time_of_day_are_recognised() {
     let _: &Venues = &venues();
     let mut stamps = Vec::new();
     for day in 2..12 {

@@ -1,4 +1,4 @@
-//! Files that are too large, damaged or not tables.
+//! Tests of files that are too large, damaged or not tables.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn an_endless_line_is_refused() {
     assert_eq!(refusal_of("a.csv", &vec![b'x'; LINE_MAX + 1], &options()), long);
     let second = format!("{HEADER}{}", "1".repeat(LINE_MAX + 1));
     assert_eq!(refusal_of("a.csv", second.as_bytes(), &options()), long.replace('1', "2"));
-    // One line of 200 MB, in a compressed file of a few kilobytes.
+    // A line of 200 MB compresses to a file of a few kilobytes.
     let mut bomb = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
     bomb.write_all(HEADER.as_bytes()).unwrap();
     for _ in 0..200 {
@@ -193,7 +193,7 @@ fn the_compression_ratio_is_limited() {
     for packed in [gzip(&junk(300_000)), zstd(&junk(300_000))] {
         assert_eq!(rows_of("a.csv", &packed, &venues).unwrap(), 300_000);
     }
-    // Minutes without trades are the most compressible real data.
+    // One-minute candles without trades are the most compressible real data.
     let row = |at: u32| format!("700.HK,{},300.2,300.2,300.2,300.2\n", 1_704_159_000 + 60 * i64::from(at));
     let quiet: String = std::iter::once(HEADER.to_owned()).chain((0..60_000).map(row)).collect();
     for packed in [gzip(&quiet), zstd(&quiet)] {

@@ -1,4 +1,4 @@
-//! The column types that Parquet writers use for the same table.
+//! Tests of the column types that different Parquet writers use for the same table.
 
 use std::sync::Arc;
 

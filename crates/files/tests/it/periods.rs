@@ -1,4 +1,5 @@
-//! Distinguishing minutes, days and coarse candles. Other periods are refused.
+//! Tests that minute, coarse and daily candles are distinguished, and that other periods are
+//! refused.
 
 use std::fmt::Write;
 
@@ -8,8 +9,8 @@ use market::{Grain, Symbol};
 
 use crate::common::{candles, options, refusal};
 
-/// Returns a file with `days` days and a row every `step` minutes from 09:30, sorted by time, with
-/// all symbols at each time.
+/// Returns a file with `days` days and a row every `step` minutes from 09:30. Rows are sorted by
+/// time, and each time has a row per symbol.
 fn every(step: usize, until: usize, days: usize, symbols: &[&str]) -> String {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     for day in 0..days {
@@ -24,7 +25,7 @@ fn every(step: usize, until: usize, days: usize, symbols: &[&str]) -> String {
 }
 
 #[test]
-fn longer_periods_are_refused_by_name() {
+fn unsupported_periods_are_named_in_the_error() {
     for step in [2, 3, 10, 20] {
         let expected = format!(
             "a.csv: looks like {step}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days \
@@ -62,7 +63,7 @@ fn coarse_candles_are_recognised_with_a_note() {
 }
 
 #[test]
-fn hours_after_five_minutes_are_refused() {
+fn hourly_candles_after_five_minute_candles_are_refused() {
     let fives = every(5, 960, 20, &["AAPL.US"]);
     let hours = every(60, 960, 6, &["AAPL.US"]).replace("2024-01", "2024-02");
     let message = crate::common::refusal_of(
@@ -73,7 +74,7 @@ fn hours_after_five_minutes_are_refused() {
     assert!(message.contains("5-minute and 60-minute candles are mixed"), "{message}");
 }
 
-/// The last candle before a break may be shorter than an hour.
+/// The last hourly candle before a break may be shorter than an hour.
 #[test]
 fn end_stamps_of_coarse_candles_are_moved_to_the_start() {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
@@ -104,14 +105,14 @@ fn an_explicit_period_overrides_the_inferred_one() {
 }
 
 #[test]
-fn a_few_sparse_minutes_are_imported_as_minutes() {
+fn a_few_sparse_rows_are_imported_as_minute_candles() {
     let text =
         "symbol,time,open,high,low,close\n8.HK,2024-01-02 09:30,1,1,1,1\n8.HK,2024-01-02 09:45,1,1,1,1\n";
     assert_eq!(candles("a.csv", text.as_bytes(), &options()).grain(), Grain::Minute);
 }
 
 #[test]
-fn weeks_and_months_are_refused() {
+fn weekly_and_monthly_candles_are_refused() {
     let mut weekly = "symbol,time,open,high,low,close\n".to_owned();
     let mut monthly = weekly.clone();
     let mut day = market::Date::constant(2023, 1, 2);
@@ -143,7 +144,7 @@ fn days_and_minutes_in_one_file_are_refused() {
 }
 
 #[test]
-fn us_overnight_minutes_may_be_at_midnight() {
+fn us_overnight_candles_may_be_stamped_with_midnight() {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     for minute in -30..30 {
         writeln!(text, "AAPL.US,{},1,1,1,1", 1_704_171_600 + minute * 60).unwrap();
@@ -152,7 +153,7 @@ fn us_overnight_minutes_may_be_at_midnight() {
 }
 
 #[test]
-fn days_stamped_at_the_close_need_an_explicit_period() {
+fn daily_candles_stamped_at_the_close_need_an_explicit_period() {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     for day in 2..12 {
         writeln!(text, "AAPL.US,2024-01-{day:02} 16:00:00,1,1,1,1").unwrap();

@@ -1,4 +1,4 @@
-//! Securities, corporate actions and margin factors.
+//! Tests of tables with securities, corporate actions and margin factors.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn a_bad_security_is_reported_with_its_line() {
 }
 
 #[test]
-fn shares_and_figures_can_be_dated() {
+fn share_counts_and_figures_can_be_dated() {
     let records = securities(
         "symbol,from,total_shares,eps_ttm,dividend_yield\n700.HK,,9000,,\n700.HK,2026-03-01,9100,1.5,0\n\
          700.HK,20260601,,-2,\n700.HK,2026-09-01,,,\n700.HK,soon,1,,\n",
@@ -105,7 +105,7 @@ fn shares_and_figures_can_be_dated() {
 }
 
 #[test]
-fn unknown_kinds_are_refused() {
+fn unknown_security_kinds_are_refused() {
     let records = securities(
         "symbol,kind,listing_date,delisted_on\n700.HK,equity,,\n2800.HK,ETF,,\n823.HK, reit ,,2031-01-02\n12345.HK,warrant,,\n\
          5.HK,,,\n9.HK,stock,,\n9.HK,index,,\n9.HK,etf,2020-01-02,2020-01-01\n9.HK,etf,,soon\n",
@@ -135,7 +135,7 @@ fn unknown_kinds_are_refused() {
             "10: delisted_on is not a date: write YYYY-MM-DD",
         ]
     );
-    // Without the column the kind is `None`.
+    // A security's kind is `None` if the file has no such column.
     assert_eq!(securities("symbol,name_en\n700.HK,a\n").rows[0].kind, None);
 }
 
@@ -247,7 +247,7 @@ fn margin_factors_are_read_from_parquet() {
 }
 
 #[test]
-fn kinds_are_read_from_parquet() {
+fn security_kinds_are_read_from_parquet() {
     let columns: [(&str, ArrayRef); 2] = [
         ("symbol", Arc::new(StringArray::from(vec!["2800.HK", "5.HK"]))),
         ("kind", Arc::new(StringArray::from(vec![Some("etf"), None]))),

@@ -60,7 +60,7 @@ fn flat(parts: &[(&str, Candles)]) -> Vec<(String, Candle)> {
 }
 
 #[test]
-fn minutes_round_trip() {
+fn minute_candles_round_trip() {
     let parts = [("AAPL.US", minutes(40_000)), ("700.HK", minutes(3)), (".VIX.US", minutes(200))];
     for (format, name) in [(Format::Csv, "a.csv"), (Format::Parquet, "a.parquet")] {
         let (grain, rows) = imported(name, &exported(format, &parts), &ReadOptions::default());
@@ -70,7 +70,7 @@ fn minutes_round_trip() {
 }
 
 #[test]
-fn days_round_trip_across_clock_changes() {
+fn daily_candles_round_trip_across_clock_changes() {
     let zone = market::Zone::of(Market::Us);
     let mut date = market::Date::constant(2024, 3, 1);
     let mut days = minutes(30);

@@ -1,4 +1,5 @@
-//! Third-party files: saved from the SDK, written by spreadsheets, or named by other programs.
+//! Tests of third-party files: saved from the SDK, written by spreadsheets, or named by other
+//! programs.
 
 use expect_test::expect;
 use files::{ColumnMap, ReadOptions, Table, TimeFormat};
@@ -7,7 +8,7 @@ use market::Region;
 use crate::common::{check, open, options, refusal, refusal_of};
 
 #[test]
-fn sdk_minutes_are_read_with_their_sessions() {
+fn sdk_minute_candles_are_read_with_their_sessions() {
     check(
         "NVDL_US_Min_1_2024-05-06_2024-05-07.csv",
         "close,open,low,high,volume,turnover,timestamp,trade_session\n\

@@ -1,4 +1,5 @@
-//! Trade tables: how they are recognised, how cells are parsed, and which rows are rejected.
+//! Tests of trade tables: how they are recognised, how cells are parsed, and which rows are
+//! rejected.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ fn check(name: &str, text: &str, expected: Expect) {
 }
 
 #[test]
-fn a_price_and_a_volume_column_make_a_trade_table() {
+fn a_table_with_price_and_volume_columns_is_read_as_trades() {
     check(
         "trades.csv",
         "symbol,time,price,volume,direction,type\n\

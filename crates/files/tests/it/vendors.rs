@@ -1,4 +1,4 @@
-//! One table per vendor: header and rows in, candles out.
+//! Tests of one table per vendor: each header and its rows are read as the expected candles.
 
 use crate::common::{check, options, refusal};
 use expect_test::expect;
@@ -22,7 +22,7 @@ fn plain_columns_are_read() {
 }
 
 #[test]
-fn yahoo_days_take_the_symbol_from_the_file_name() {
+fn yahoo_daily_files_take_the_symbol_from_the_file_name() {
     check(
         "0700.HK.csv",
         "Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,290.2,291,290,290.8,280.1,1200\n",
@@ -37,7 +37,7 @@ fn yahoo_days_take_the_symbol_from_the_file_name() {
 }
 
 #[test]
-fn yahoo_days_with_an_offset_are_local_midnights() {
+fn yahoo_daily_stamps_with_an_offset_are_local_midnights() {
     check(
         "BRK-B.csv",
         "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n\
@@ -55,7 +55,7 @@ fn yahoo_days_with_an_offset_are_local_midnights() {
 }
 
 #[test]
-fn yahoo_header_levels_contain_the_ticker() {
+fn the_ticker_is_read_from_yahoo_header_levels() {
     check(
         "whatever.csv",
         "Price,Close,High,Low,Open,Volume\nTicker,600519.SS,600519.SS,600519.SS,600519.SS,600519.SS\nDatetime,,,,,\n\
@@ -95,7 +95,7 @@ fn yahoo_index_symbols_are_converted() {
 }
 
 #[test]
-fn stooq_bulk_rows_have_ticker_and_period() {
+fn tickers_and_periods_of_stooq_bulk_rows_are_read() {
     let header = "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>\n";
     check(
         "aapl.us.txt",
@@ -136,7 +136,7 @@ fn stooq_bulk_rows_have_ticker_and_period() {
 }
 
 #[test]
-fn stooq_file_names_contain_the_region() {
+fn the_region_is_read_from_a_stooq_file_name() {
     check(
         "brk-b_us_d.csv",
         "Date,Open,High,Low,Close,Volume\n2024-01-02,1,2,1,2,3\n",
@@ -176,7 +176,7 @@ fn alpaca_long_and_short_column_names_are_read() {
 }
 
 #[test]
-fn alpaca_days_are_stamped_with_local_midnight() {
+fn alpaca_daily_candles_are_stamped_with_local_midnight() {
     check(
         "bars.csv",
         "symbol,timestamp,open,high,low,close,volume,trade_count,vwap\n\
@@ -192,7 +192,7 @@ fn alpaca_days_are_stamped_with_local_midnight() {
 }
 
 #[test]
-fn massive_times_are_nanoseconds() {
+fn massive_times_are_read_as_nanoseconds() {
     check(
         "2024-01-02.csv",
         "ticker,volume,open,close,high,low,window_start,transactions\n\
@@ -245,7 +245,7 @@ fn leading_zeros_of_option_strikes_are_removed() {
 }
 
 #[test]
-fn tushare_days_in_lots_are_noted() {
+fn tushare_daily_volumes_in_lots_are_noted() {
     let text = "ts_code,trade_date,open,high,low,close,pre_close,change,pct_chg,vol,amount\n\
                 000001.SZ,20240102,9.39,9.42,9.21,9.21,9.39,-0.18,-1.917,1158366.45,1075742.252\n\
                 000002.SZ,20240102,9.39,9.42,9.21,9.21,9.39,-0.18,-1.917,100.0,1075742.252\n";
@@ -273,7 +273,7 @@ fn tushare_days_in_lots_are_noted() {
 }
 
 #[test]
-fn tushare_minutes_are_moved_to_their_start() {
+fn tushare_minute_stamps_are_moved_to_the_start() {
     check(
         "m.csv",
         "ts_code,trade_time,close,open,high,low,vol,amount\n\
@@ -290,7 +290,7 @@ fn tushare_minutes_are_moved_to_their_start() {
 }
 
 #[test]
-fn futu_symbols_have_prefixes_and_minutes_have_end_stamps() {
+fn futu_prefixes_and_end_stamps_are_converted() {
     let text = "code,time_key,open,close,high,low,pe_ratio,turnover_rate,volume,turnover,change_rate,last_close\n\
                 HK.00700,2024-01-02 09:31:00,290,291,292,289,0,0,1000,291000,0,290\n\
                 US.BRK.B,2024-01-02 09:31:00,290,291,292,289,0,0,1000,291000,0,290\n";
@@ -320,7 +320,7 @@ fn futu_symbols_have_prefixes_and_minutes_have_end_stamps() {
 }
 
 #[test]
-fn futu_days_are_not_moved() {
+fn futu_daily_stamps_are_not_moved() {
     check(
         "f.csv",
         "code,time_key,open,close,high,low,volume,turnover\nSH.600519,2024-01-02 00:00:00,1,2,3,1,10,20\n",

@@ -1,8 +1,9 @@
 //! Coverage: compares stored candles with the trading calendar, day by day.
 //!
-//! A missing minute either had no trades or was not loaded. The stored data often shows which: a
-//! daily candle with volume proves that there was trading, and a source file with minutes before
-//! and after a gap proves that it had no trades within the gap. Otherwise the reason is unknown.
+//! A one-minute candle is missing either because there were no trades or because it was not loaded.
+//! The stored data often shows the reason: a daily candle with volume proves that there was
+//! trading, and a source file with candles before and after a gap proves that there were no trades
+//! within the gap. Otherwise the reason is unknown.
 
 mod states;
 
@@ -24,15 +25,15 @@ pub use states::{DayState, Expected};
 #[derive(Clone, Debug)]
 pub struct Coverage {
     pub symbol: Symbol,
-    /// Trading days, and other days that have candles, in ascending order. They are clipped to the
-    /// stored range, extended to the last day that is over.
+    /// Trading days, and other days that have candles, in ascending order. The list is clipped to
+    /// the stored range, extended to the last day that is over.
     pub days: Vec<DayCoverage>,
     /// Last day with a candle. Later days are missing, but are not gaps within the stored data.
     pub last: Date,
 }
 
 impl Coverage {
-    /// Splits the days into those up to the last day with a candle, and those after it.
+    /// Splits `days` after the last day with a candle.
     pub fn split(&self) -> (&[DayCoverage], &[DayCoverage]) {
         self.days.split_at(self.days.partition_point(|day| day.date <= self.last))
     }
@@ -46,13 +47,14 @@ pub struct DayCoverage {
     pub daily: bool,
     /// Why the daily candle is missing. `None` if it is stored, or if the day is not over.
     pub daily_gap: Option<GapReason>,
-    /// Grain of the day's intraday candles: one minute if minutes are stored, otherwise that of a
-    /// coarse file. A coarse candle is counted as the number of minutes that it covers.
+    /// Grain of the day's intraday candles: one minute if one-minute candles are stored, otherwise
+    /// the grain of a coarse file. A coarse candle is counted as the number of minutes that it
+    /// covers.
     pub grain: Grain,
     /// Number of expected regular minutes; zero on days before the first stored minute.
     pub expected: u32,
     pub stored: u32,
-    /// Number of stored minutes outside regular hours. How many to expect is unknown.
+    /// Number of stored minutes outside regular hours, where the expected number is unknown.
     pub extended: u32,
     pub gaps: Vec<Gap>,
 }
@@ -208,12 +210,12 @@ fn known_sources(
     Ok(known)
 }
 
-/// First and last days with regular candles of a security.
+/// First and last day on which a security has regular candles.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     first: Date,
     last: Date,
-    /// First day with minutes or coarse candles.
+    /// First day with one-minute or coarse candles.
     first_minute: Option<Date>,
 }
 
@@ -245,8 +247,8 @@ impl Extent {
     }
 }
 
-/// Returns the range of stamps that may belong to a range of days. It starts a day early, because
-/// an evening may belong to the next trading day.
+/// Returns the range of stamps that candles of the trading days `from` to `through` may have. The
+/// range starts a day early, because an evening session may belong to the next trading day.
 fn window(venue: &Venue, from: Date, through: Date) -> Range<i64> {
     let from = from.yesterday().unwrap_or(from);
     let until = through.tomorrow().unwrap_or(through);
@@ -284,7 +286,7 @@ fn by_day(venue: &Venue, candles: &Candles) -> BTreeMap<Date, Vec<i64>> {
     days
 }
 
-/// Returns the last trading day whose regular hours are over.
+/// Returns the last trading day whose regular hours are over, or `None` if the calendar has none.
 fn last_complete_day(venue: &Venue, as_of: AsOf) -> Option<Date> {
     let today = venue.zone().date(as_of.now());
     let over = if as_of.is_over(venue, today) { today } else { today.yesterday().ok()? };
@@ -296,7 +298,7 @@ fn regular_minutes_of(venue: &Venue, date: Date) -> Vec<i64> {
     day.minutes().filter(|(_, slot)| slot.segment.session == Session::Intraday).map(|(at, _)| at.0).collect()
 }
 
-/// Returns the regular minutes of a day that have begun.
+/// Returns the stamps of a day's regular minutes that have begun.
 fn regular_minutes(venue: &Venue, date: Date, as_of: AsOf) -> Vec<i64> {
     let until = begun_until(venue, as_of);
     let mut minutes = regular_minutes_of(venue, date);
@@ -363,7 +365,7 @@ fn reason(
         // The day has volume, but none of its minutes is stored.
         Some(_) if whole_day => GapReason::NotLoaded,
         _ if sources.iter().any(|source| spans(&source)) => GapReason::NoTrades,
-        // Without any source file the reason is unknown; otherwise no file spans this gap.
+        // Without source files the reason is unknown. Otherwise no source file spans this gap.
         _ if sources.is_empty() => GapReason::Unknown,
         _ => GapReason::NotLoaded,
     }

@@ -1,4 +1,4 @@
-//! Coverage of many securities, with one letter per day. The calendar's expectations are computed
+//! Coverage of many securities, with one state per day. The calendar's expectations are computed
 //! once per market. Stored minutes are counted by the row numbers of each day's first and last
 //! minute; a whole day is decoded only if its count is inconclusive.
 
@@ -23,8 +23,8 @@ pub enum DayState {
     /// trades.
     Complete,
     Partial,
-    /// Neither the daily candle nor any minute is stored, and the day is not known to have had no
-    /// trades.
+    /// Neither the daily candle nor any minute candle is stored, and the day is not known to have
+    /// had no trades.
     Missing,
     /// The market is closed, even if candles are stored.
     Closed,
@@ -60,7 +60,8 @@ struct Day {
     date: Date,
     is_covered: bool,
     is_open: bool,
-    /// First and last regular minute that have begun; `None` if none has.
+    /// Stamps of the first and last regular minute that have begun; `None` if no regular minute has
+    /// begun.
     minutes: Option<(i64, i64)>,
     count: u32,
 }
@@ -70,7 +71,7 @@ struct Stored {
     extent: Extent,
     volumes: BTreeMap<Date, i64>,
     sources: Vec<ImportSource>,
-    /// Days that have coarse candles but no minutes.
+    /// Days that have coarse candles but no one-minute candles.
     coarse: BTreeMap<Date, LaneDay>,
 }
 
@@ -157,8 +158,8 @@ impl<'a> Expected<'a> {
         Ok(if is_whole { DayState::Complete } else { DayState::Partial })
     }
 
-    /// Returns whether no minute of the day was left unloaded. If one file spans the whole day,
-    /// minutes that it lacks had no trades.
+    /// Returns whether every traded minute of the day is stored. If one source file spans the whole
+    /// day, minutes that are missing from the file had no trades.
     fn is_whole(
         &self,
         snapshot: &Snapshot<'_>,
@@ -186,7 +187,7 @@ impl<'a> Expected<'a> {
         Ok(gaps.iter().all(|gap| gap.reason == GapReason::NoTrades))
     }
 
-    /// Like `is_whole`, for a day with coarse candles.
+    /// Like [`Expected::is_whole`], for a day with coarse candles.
     fn is_whole_of(
         &self,
         day: &Day,
@@ -198,7 +199,7 @@ impl<'a> Expected<'a> {
         gaps.iter().all(|gap| gap.reason == GapReason::NoTrades)
     }
 
-    /// Returns, per day, the number of stored minutes from the first to the last expected one.
+    /// Returns, per day, the number of stored minutes from the first to the last expected minute.
     fn counts(&self, snapshot: &Snapshot<'_>, series: &Series) -> Result<Vec<u32>, HistoryError> {
         let mut counts = vec![0_u32; self.days.len()];
         let first = self.days.iter().find_map(|day| day.minutes);
@@ -249,7 +250,7 @@ impl Day {
 /// Candles of one lane on one day.
 #[derive(Clone, Debug)]
 pub(super) struct LaneDay {
-    /// Finest stored grain.
+    /// Finest stored grain of the day.
     pub(super) grain: Grain,
     /// Stamps of the minutes that the candles cover, ascending.
     pub(super) minutes: Vec<i64>,

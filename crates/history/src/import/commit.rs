@@ -81,8 +81,8 @@ pub(crate) fn commit(
         let mut laid_trades = lay_all_trades(context, &mut readers, trades)?;
         failed.extend(guard.judge(context, &laid));
         failed.extend(unlaid);
-        // A checkpoint covers all rows of a file, so if one part cannot be merged, none of them is
-        // written.
+        // A checkpoint covers all rows of a file, so if one part cannot be merged, no part of that
+        // file is written.
         laid.retain(|part| !failed.contains_key(&part.file));
         laid_trades.retain(|part| !failed.contains_key(&part.file));
         overlap.meet(&laid);
@@ -129,7 +129,7 @@ pub(crate) struct LaidPart {
 }
 
 /// Merges parts in parallel. Returns the merged parts, and the files of which a part failed. Each
-/// worker reads its own snapshot; the store is not written until all have finished.
+/// worker reads its own snapshot; the store is not written until all workers have finished.
 fn lay_all(
     context: &Context<'_>,
     readers: &mut [Reader],
@@ -314,8 +314,8 @@ impl LedgerEntries {
         Ok(())
     }
 
-    /// Writes the trades of a flush. It runs before `write`, and opens the ledger entries of files
-    /// that begin in this flush.
+    /// Writes the trades of a flush, and opens the ledger entries of files that begin in this
+    /// flush. Must be called before `write`.
     fn trades(
         &mut self,
         batch: &mut Batch<'_>,
@@ -349,7 +349,8 @@ impl LedgerEntries {
         Some(QuarantineRow { import_id, line, symbol, text, reason })
     }
 
-    /// Returns a mark that leaves a failed file at its last checkpoint.
+    /// Returns a mark that leaves a failed file at its last checkpoint, or `None` if the file has
+    /// no ledger entry.
     fn failure(&self, file: FileNo, failure: &Failure) -> Option<Mark> {
         let Entry { rows, quarantined, .. } = *self.entries.get(&file)?;
         let state = match failure {

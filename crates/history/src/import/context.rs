@@ -1,4 +1,4 @@
-//! What an import takes and what it returns: options and environment, reports, errors.
+//! Inputs and results of an import: options, environment, reports and errors.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -14,11 +14,11 @@ pub struct Options {
     pub strict: bool,
     /// Import a file even if the ledger shows that it is already imported.
     pub again: bool,
-    /// Allow a file to replace many stored candles by very different ones.
+    /// Allow a file to replace many stored candles with very different ones.
     pub replace: bool,
     /// Build one-minute and daily candles from imported trades.
     pub build_candles: bool,
-    /// Where the history served to accounts begins. Earlier rows are stored as well, and counted in
+    /// Start of the history that accounts are served. Earlier rows are also stored, and counted in
     /// the report.
     pub floors: FloorTable,
 }
@@ -82,9 +82,10 @@ pub struct Report {
     pub import: Option<ImportId>,
     /// How the columns of a candle table were interpreted.
     pub understood: Option<Understood>,
-    /// First symbols of the file; `symbols` is the number of all.
+    /// First symbols of the file. `symbols` is their total number.
     pub names: Vec<Symbol>,
-    /// First and last stored candle or trade; in a dry run, those that would be stored.
+    /// Stamps of the first and last candle or trade that was stored, or that would be stored in a
+    /// dry run.
     pub range: Option<(MarketTime, MarketTime)>,
     /// Only in a dry run: the first candles as they would be stored.
     pub first_rows: Vec<(Symbol, Candle)>,
@@ -98,7 +99,7 @@ pub struct Report {
     pub replaced: u64,
     pub unchanged: u64,
     pub quarantined: u64,
-    /// Number of stored rows before the history that accounts are served.
+    /// Number of stored rows before the start of the history that accounts are served.
     pub unserved: u64,
     pub notes: Vec<String>,
     /// Line numbers and reasons of the first quarantined rows.
@@ -167,7 +168,7 @@ pub enum Outcome {
     /// Stopped by the caller. The same command resumes after the last checkpoint.
     Interrupted,
     Failed(String),
-    /// Refused, because the file would replace many stored candles by very different ones. Nothing
-    /// was imported; the user can allow it with an option.
+    /// Refused, because the file would replace many stored candles with very different ones.
+    /// Nothing was imported; the user can allow the replacement with an option.
     NotReplaced(String),
 }

@@ -75,7 +75,7 @@ pub(crate) struct Mark {
     pub(crate) message: Option<String>,
 }
 
-/// Error: the committer has stopped. Its own result has the reason.
+/// Error: the committer has stopped. The committer returns the reason.
 #[derive(Debug)]
 pub(crate) struct CommitterGone;
 
@@ -123,7 +123,8 @@ impl Failures {
 pub(crate) struct Pending<'a> {
     sender: &'a SyncSender<Flush>,
     gathered: Gathered,
-    /// Incremented by every flush, because buffer indexes from before are invalid.
+    /// Incremented whenever buffer indexes become invalid: by each flush, and when rows are
+    /// dropped.
     pub(crate) number: u64,
 }
 
@@ -152,7 +153,7 @@ impl<'a> Pending<'a> {
     }
 
     /// Sends the flush to the committer and starts an empty one. Blocks until the committer
-    /// receives it.
+    /// receives the flush.
     pub(crate) fn send(&mut self) -> Result<(), CommitterGone> {
         let Gathered { mut buffers, mut flush, trades, .. } = std::mem::take(&mut self.gathered);
         self.number += 1;
@@ -169,9 +170,9 @@ impl<'a> Pending<'a> {
             if self.gathered.buffers.get(at).is_some_and(|(of, _)| *of == file) {
                 return Ok(at);
             }
-            // The buffer belongs to another file. Send it first: later files win, and each count
-            // belongs to one file. This file's rows are carried over, because no checkpoint covers
-            // them yet.
+            // The buffer belongs to another file. It is sent first, because later files win, and
+            // each count belongs to one file. The rows of the current file are carried over,
+            // because no checkpoint covers them yet.
             let own = self.gathered.take(file);
             self.send()?;
             self.gathered = own;
@@ -205,7 +206,8 @@ impl<'a> Pending<'a> {
             if self.gathered.trades.get(at).is_some_and(|(of, _)| *of == file) {
                 return Ok(at);
             }
-            // The buffer belongs to another file: send it first, as for series.
+            // The buffer belongs to another file and is sent first, because a symbol's day occurs
+            // at most once per flush.
             let own = self.gathered.take(file);
             self.send()?;
             self.gathered = own;
@@ -248,7 +250,8 @@ impl<'a> Pending<'a> {
 }
 
 impl Gathered {
-    /// Removes and returns the rows of one file. Invalidates buffer indexes in both values.
+    /// Removes and returns the rows of one file. Invalidates the buffer indexes of `self` and of
+    /// the result.
     fn take(&mut self, file: FileNo) -> Gathered {
         let mut own = Gathered {
             buffers: self.buffers.extract_if(.., |(of, _)| *of == file).collect(),

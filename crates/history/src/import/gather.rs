@@ -97,7 +97,7 @@ pub(super) struct Gatherer<'a> {
 struct Checkpoint {
     file: FileNo,
     rows: u64,
-    /// Total over all runs of the file; a report covers only the current run.
+    /// Number of rows quarantined in all runs of the file. A report covers only the current run.
     quarantined: u64,
     quarantined_before: u64,
 }
@@ -162,7 +162,7 @@ impl Gatherer<'_> {
     }
 
     /// Returns when the file was imported before, by this command or according to the ledger, and
-    /// its number of rows. Returns `None` if it was not.
+    /// its number of rows. Returns `None` if the file was not imported.
     fn known(&self, begin: &Begin, ledger: &mut Reader) -> Result<Option<(Timestamp, u64)>, Trouble> {
         if self.imported.contains(&(begin.digest, begin.options.clone())) {
             return Ok(Some(((self.context.now)(), 0)));
@@ -235,8 +235,8 @@ impl Gatherer<'_> {
         }
     }
 
-    /// Opens the file's ledger entry, or resumes that of an unfinished run. Returns the number of
-    /// rows before its checkpoint.
+    /// Opens a ledger entry for the file, or resumes the entry of an unfinished run. Returns the
+    /// number of rows before its checkpoint.
     fn begin(&mut self, mut begin: Begin, ledger: &mut Reader) -> Result<u64, Trouble> {
         if !self.context.options.again {
             let earlier = ledger.snapshot()?.find_import(&begin.digest, &begin.options)?;
@@ -264,8 +264,8 @@ impl Gatherer<'_> {
         });
     }
 
-    /// Finishes a table of securities, actions or margins. These are small, so each is read whole
-    /// and sent as one flush.
+    /// Finishes a table of securities, actions or margins. These tables are small, so each table is
+    /// read whole and sent as one flush.
     fn small(
         &mut self,
         file: FileNo,
@@ -370,7 +370,7 @@ impl Gatherer<'_> {
         Ok(Outcome::Imported)
     }
 
-    /// Number of rows that earlier runs have quarantined in the current file.
+    /// Returns the number of rows that earlier runs have quarantined in the current file.
     pub(super) fn quarantined_before(&self) -> u64 {
         self.checkpoint.map_or(0, |checkpoint| checkpoint.quarantined_before)
     }

@@ -4,7 +4,7 @@
 //! A file that fits into one flush is judged by the stored candles that its parts overlap. A longer
 //! file is read a second time from its beginning (`Guard::survey`) when its first flush arrives;
 //! its rows wait for the result while the gatherer reads ahead. All earlier files are committed by
-//! then, so later files of a command are compared with earlier ones.
+//! then, so each file of a command is also compared with the files before it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -22,14 +22,15 @@ use super::replacing::Replacing;
 use super::{Context, ImportError};
 use crate::lane_of;
 
-/// Rows of a survey in memory, in addition to the two flushes: about 10 MB.
+/// Maximum number of rows that a survey holds in memory, about 10 MB, in addition to the two
+/// flushes.
 const SURVEY_ROWS: usize = 100_000;
 
 /// Tracks which files may be written.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
     sources: HashMap<FileNo, PathBuf>,
-    /// Files that need no further check: surveyed, or nothing is stored that they could replace.
+    /// Files that a survey has accepted, which need no further check.
     cleared: HashSet<FileNo>,
     notes: HashMap<FileNo, Replacing>,
 }
@@ -42,7 +43,8 @@ impl Guard {
         }
     }
 
-    /// Surveys the files that begin in this flush and do not end in it. Returns those that failed.
+    /// Surveys the files that begin in this flush and do not end in it. Returns the files that
+    /// failed.
     pub(crate) fn survey(
         &mut self,
         context: &Context<'_>,
@@ -69,7 +71,7 @@ impl Guard {
         Ok(failed)
     }
 
-    /// Judges files by the stored candles that their parts overlap. Returns those that are
+    /// Judges files by the stored candles that their parts overlap. Returns the files that are
     /// rejected.
     pub(crate) fn judge(&mut self, context: &Context<'_>, laid: &[LaidPart]) -> BTreeMap<FileNo, Failure> {
         let mut met: BTreeMap<FileNo, Replacing> = BTreeMap::new();
@@ -87,7 +89,7 @@ impl Guard {
         failed
     }
 
-    /// Returns a note for each file that was allowed to replace candles by very different ones.
+    /// Returns a note for each file that was allowed to replace candles with very different ones.
     pub(crate) fn notes(&self, context: &Context<'_>) -> HashMap<FileNo, String> {
         let note = |(file, replacing): (&FileNo, &Replacing)| Some((*file, replacing.note(context.venues)?));
         self.notes.iter().filter_map(note).collect()
@@ -97,7 +99,7 @@ impl Guard {
 /// Candles of a file, by symbol index and lane.
 type Gathered = BTreeMap<(u32, Lane), Candles>;
 
-/// Reads a whole file like the import does, and compares it with the stored candles.
+/// Reads a whole file as the import does, and compares it with the stored candles.
 fn survey(context: &Context<'_>, source: &Path) -> Result<Result<Replacing, Failure>, ImportError> {
     let mut replacing = Replacing::default();
     // The gatherer reports unreadable files and rows.

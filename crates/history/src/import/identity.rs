@@ -43,8 +43,8 @@ fn meaning(options: &ReadOptions) -> String {
 }
 
 /// Returns the options text for the ledger. If the symbol comes from the file name, the text
-/// includes it, so that the same bytes under another name are a different import. `build` is
-/// appended when candles are built from trades.
+/// includes the symbol, so that the same bytes under another name are a different import. `build`
+/// is appended when candles are built from trades.
 pub(super) fn ledger_options(options: &Options, table: &Table, build: Option<&str>) -> String {
     let mut parts = vec![meaning(&options.read)];
     parts.extend(build.map(str::to_owned));
@@ -71,8 +71,8 @@ pub(super) fn options_of_unreadable(options: &Options) -> String {
     meaning(&options.read)
 }
 
-/// Returns the BLAKE3 digest and the size of a file. They identify it if it is renamed or extracted
-/// from an archive.
+/// Returns the BLAKE3 digest and the size in bytes of a file, which identify the file even if it is
+/// renamed or extracted from an archive.
 pub(super) fn fingerprint(path: &Path) -> std::io::Result<([u8; 32], u64)> {
     let mut file = files::read_bytes(path)?;
     let mut hash = blake3::Hasher::new();

@@ -13,7 +13,8 @@ pub(crate) struct Inspector<'a> {
     /// Length of coarse candles, which must start on the grid of their period. `None` for other
     /// grains.
     length: Option<Minutes>,
-    /// Segment of the last row per market: the next row is nearly always in the same one.
+    /// Segment of the last row per market, cached because the next row is nearly always in the same
+    /// segment.
     slots: [Option<Slot>; 3],
     seen: Seen,
 }
@@ -85,7 +86,8 @@ pub(crate) fn candle(row: &CandleRow, session: Session) -> Candle {
 #[derive(Debug, Default)]
 struct Seen {
     pages: HashMap<(u32, i64), [u64; PAGE_WORDS]>,
-    /// Current page, held outside of the map because the next row is nearly always on it.
+    /// Current page, held outside of the map because the next row is nearly always in the same
+    /// page.
     current: Option<((u32, i64), [u64; PAGE_WORDS])>,
 }
 

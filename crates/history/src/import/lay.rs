@@ -23,7 +23,7 @@ pub(crate) struct Part {
     pub(crate) candles: Candles,
 }
 
-/// Pending writes for a part.
+/// Result of merging a part: the pending writes, and the counts for the ledger.
 #[derive(Debug, Default)]
 pub(crate) struct Laid {
     pub(crate) writes: Vec<SeriesWrite>,
@@ -45,7 +45,8 @@ pub(crate) struct SeriesWrite {
 /// Why a part could not be merged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LayError {
-    /// The candles are valid, but their sum overflows, possibly together with stored candles.
+    /// The candles are valid, but their sum in a roll-up overflows, possibly together with stored
+    /// candles.
     #[error("rolling up {series}: {source}")]
     Overflow { series: Series, source: fold::Overflow },
     #[error(transparent)]
@@ -76,8 +77,8 @@ pub(crate) fn lay(
     laid.added = merged.added;
     laid.replaced += merged.replaced;
     laid.unchanged = merged.unchanged;
-    // Set even if nothing changes: unchanged candles also count towards the share of differing
-    // candles that decides whether the file is refused.
+    // Set even if nothing changes, because unchanged candles also count towards the share of
+    // differing candles that decides whether the file is refused.
     laid.differences = merged.differences;
     laid.changes = merged.changes;
     let minutes = match write {
@@ -86,7 +87,7 @@ pub(crate) fn lay(
             merged.candles
         }
         None if on_damage == OnDamage::Stop => return Ok(laid),
-        // The minutes are unchanged, but a damaged roll-up may have to be rebuilt.
+        // The one-minute candles are unchanged, but a damaged roll-up may have to be rebuilt.
         None => stored(snapshot, &part.series, Timestamp(first), Timestamp(last + 1))?,
     };
     if part.series.grain == Grain::Minute {
@@ -136,7 +137,8 @@ fn overlay(
     Ok(Overlay { merged, write: Some(write) })
 }
 
-/// Returns the last stamp of a series. Its candle may have been incomplete when it was stored.
+/// Returns the last stamp of a series, or `None` if the series is empty. The candle at that stamp
+/// may have been incomplete when it was stored.
 fn last_stamp(snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Timestamp>, ImportError> {
     Ok(snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().map(|entry| entry.last))
 }
@@ -183,7 +185,7 @@ pub(crate) fn replace_window(
     Ok(Some(SeriesWrite { series: series.clone(), removed, added }))
 }
 
-/// Compares candles of a file with the stored ones, without merging them.
+/// Compares candles of a file with the stored candles, without merging them.
 pub(crate) fn differences(
     snapshot: &Snapshot<'_>,
     series: &Series,
@@ -281,8 +283,8 @@ fn encode(series: &Series, candles: &Candles, rows: std::ops::Range<usize>) -> R
     Ok(NewBlock { first, last, rows: count, bytes })
 }
 
-/// Returns all minutes of the hours that the new minutes fall in; the roll-ups of these hours are
-/// rebuilt.
+/// Returns all one-minute candles of the hours that contain new candles. The roll-ups of these
+/// hours are rebuilt from them.
 fn touched_minutes(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -291,8 +293,8 @@ fn touched_minutes(
     merged: Candles,
 ) -> Result<Candles, ImportError> {
     let (from, until) = touched_hours(venue, new);
-    // The merged blocks may not cover the first and last hour completely. Read the missing minutes
-    // from the store.
+    // The merged blocks may not cover the first and last hour completely. The missing one-minute
+    // candles are read from the store.
     let first = merged.time.first().copied().unwrap_or(until.0);
     let after = merged.time.last().map_or(until.0, |last| last + 1);
     let mut minutes = merged;

@@ -1,4 +1,4 @@
-//! Merges new candles into stored ones, in memory.
+//! Merges new candles into stored candles, in memory.
 
 use market::{Candle, Candles, Timestamp};
 
@@ -22,9 +22,9 @@ impl Merged {
     }
 }
 
-/// Merges two strictly ascending lists of candles. If both have a stamp, the new candle wins. The
-/// stored candle at `running` may have been incomplete, so a change of it is not counted in
-/// `differences`.
+/// Merges two strictly ascending lists of candles. If both lists have a candle with the same stamp,
+/// the new candle wins. The stored candle at `running` may have been incomplete, so a change to it
+/// is not counted in `differences`.
 pub(crate) fn merge(stored: Candles, new: Candles, running: Option<Timestamp>) -> Merged {
     // Fast path: most imports append, and the first import of a series needs no copy.
     let appends = match (stored.time.last(), new.time.first()) {
@@ -88,7 +88,8 @@ pub(crate) fn cut(rows: usize, block_rows: usize) -> impl Iterator<Item = std::o
 }
 
 /// Sorts candles by time, and keeps the last of any duplicates. Duplicates are normally rejected
-/// while reading; they only get here from files with more symbol-days than `inspect.rs` can track.
+/// while reading; they reach this function only from files with more symbol-days than `inspect.rs`
+/// can track.
 pub(crate) fn sort(candles: Candles) -> Candles {
     if candles.time.is_sorted_by(|a, b| a < b) {
         return candles;
@@ -99,7 +100,9 @@ pub(crate) fn sort(candles: Candles) -> Candles {
     last_of_each.copied().collect()
 }
 
-/// Compares new candles with stored ones of the same stamps. Both must be strictly ascending.
+/// Compares new candles with stored candles of the same stamps. Both lists must be strictly
+/// ascending. A difference at `running` is ignored, because the stored candle may have been
+/// incomplete.
 pub(crate) fn compare(stored: &Candles, new: &Candles, running: Option<Timestamp>) -> Differences {
     let mut differences = Differences::default();
     let mut old = stored.iter().peekable();

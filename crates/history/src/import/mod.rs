@@ -1,4 +1,4 @@
-//! Imports files. One thread reads and validates them, the other cores merge and encode, and a
+//! Imports files. One thread reads and validates rows, the other cores merge and encode them, and a
 //! single writer commits the result together with a ledger entry that records the position in the
 //! file.
 //!
@@ -7,10 +7,10 @@
 //! blocks, and running the same command again resumes after the last checkpoint. Start with
 //! `gather.rs` (files to flushes), which sorts rows into series (`sorting.rs`) of the next flush
 //! (`flush.rs`); then read `commit.rs` (flushes to the store). Before any row of a file is
-//! committed, `guard.rs` checks whether it may replace stored candles; the thresholds are in
-//! `replacing.rs`. Trades take the same path (`trade_gather.rs`, `trade_lay.rs`); candles are built
-//! from them after all are stored (`trade_build.rs`). `preview.rs` computes the effect of an import
-//! without writing, and `undo.rs` reverts an import by its ledger records (`changes.rs`).
+//! committed, `guard.rs` checks whether the file may replace stored candles; the thresholds are in
+//! `replacing.rs`. Trades take the same path (`trade_gather.rs`, `trade_lay.rs`); after all trades
+//! are stored, candles are built from them (`trade_build.rs`). `preview.rs` computes the effect of
+//! an import without writing, and `undo.rs` reverts an import by its ledger records (`changes.rs`).
 
 mod changes;
 mod commit;
@@ -41,10 +41,10 @@ pub use undo::{Undo, UndoError, UndoneSeries, plan_undo, undo};
 
 use crate::adjustment;
 
-/// Rows per flush. Two flushes are in memory, at about 80 bytes per row.
+/// Rows per flush. Two flushes are held in memory, at about 80 bytes per row.
 const FLUSH_ROWS: usize = 400_000;
 
-/// Sizes of flushes and blocks. Tests use small ones to cross many boundaries.
+/// Sizes of flushes and blocks, in rows. Tests use small sizes to cross many boundaries.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
@@ -81,8 +81,8 @@ pub fn import_sized(
     let mut writer = context.store.writer()?;
     let failures = &flush::Failures::default();
     std::thread::scope(|scope| {
-        // A rendezvous channel: the next flush is gathered while this one is committed, and there
-        // is never a third one in memory.
+        // A rendezvous channel: the next flush is gathered while the previous one is committed, and
+        // there are never more than two flushes in memory.
         let (sender, receiver) = mpsc::sync_channel(0);
         let gatherer =
             scope.spawn(move || gather::gather(context, paths, sizes.flush_rows, failures, &sender));

@@ -22,8 +22,8 @@ use crate::lane_of;
 /// Maximum number of rows in memory before they are compared.
 const PORTION_ROWS: usize = 100_000;
 
-/// Computes the effect of importing files into a store, or into a new one if `store` is `None`.
-/// Each file is previewed independently: the changes of one are not visible to the next.
+/// Computes the effect of importing files into a store, or into a new store if `store` is `None`.
+/// Each file is previewed independently: the changes of one file are not visible to the next.
 pub fn preview(
     store: Option<&Store>,
     venues: &Venues,
@@ -91,7 +91,8 @@ impl Preview<'_> {
         Ok(report)
     }
 
-    /// Returns [`Outcome::Known`] if the ledger has a finished import of the same file.
+    /// Returns [`Outcome::Known`] if the ledger has a finished import of the same file, otherwise
+    /// `None`.
     fn known(&mut self, path: &Path, table: &Table) -> Result<Option<Outcome>, ImportError> {
         let Some(reader) = self.reader.as_mut().filter(|_| !self.options.again) else { return Ok(None) };
         let Ok((digest, _)) = fingerprint(path) else { return Ok(None) };
@@ -151,7 +152,8 @@ impl Preview<'_> {
         Ok(())
     }
 
-    /// Counts the candles that would be added, replace a stored one, or are already stored.
+    /// Counts the candles that would be added, would replace a stored candle, or are already
+    /// stored.
     fn compare(
         &mut self,
         rows: &CandleReader,
@@ -223,8 +225,8 @@ impl Preview<'_> {
         Ok(())
     }
 
-    /// Counts the trades that would be added, replace stored ones, or are already stored. If a
-    /// second is split over two portions, each portion is compared separately.
+    /// Counts the trades that would be added, would replace stored trades, or are already stored.
+    /// If a second is split over two portions, each portion is compared separately.
     fn compare_trades(
         &mut self,
         rows: &TradeReader,

@@ -2,21 +2,23 @@
 //!
 //! Corrections are allowed: a few candles, small differences, or a candle that was stored before
 //! its day was over. A file on a different basis (split-adjusted, in lots, or of another period)
-//! replaces many candles by very different ones, and needs an explicit option. The rule is applied
-//! to each symbol and to the whole file.
+//! replaces many candles with very different ones, and needs an explicit option. The rule is
+//! applied to each symbol and to the whole file.
 
 use std::collections::BTreeMap;
 
 use market::{Candle, Grain, PRICE_UNIT, Symbol, Venues};
 
-/// Minimum number of very different candles to refuse a file. Fewer are a correction, such as a bad
-/// print or a late trade.
+/// Minimum number of very different candles to refuse a file. A smaller number is treated as a
+/// correction, such as of a bad print or a late trade.
 const MANY: u64 = 10;
 /// Minimum share, as one in this many, of very different candles among the stamps common to the
-/// file and the store. A long file that is downloaded again has some revised volumes.
+/// file and the store. A long file that is downloaded again may have some revised volumes and is
+/// not refused.
 const SHARE: u64 = 10;
 /// Length of an uninterrupted run of very different candles that refuses a file regardless of
-/// [`SHARE`]: part of a long file is on a different basis, such as the years before a split.
+/// [`SHARE`]. Such a run shows that a part of a long file is on a different basis, such as the
+/// years before a split.
 const RUN: u64 = 20;
 /// Prices that differ by more than one part in this many are very different. Vendors differ by a
 /// tick or two; dividends and splits change prices by more.
@@ -29,14 +31,14 @@ const SIZE_RATIO: (i128, i128) = (3, 2);
 const RATIOS_MAX: usize = 4_096;
 /// Fixed-point unit: ratios are stored in millionths.
 const ONE: i128 = 1_000_000;
-/// Ratios within one part in this many of the median share a common factor. The rounded prices of
-/// penny stocks scatter.
+/// Ratios within one part in this many of the median share a common factor. The tolerance covers
+/// the rounded prices of penny stocks.
 const COMMON_PART: i128 = 50;
 
-/// Differences between the candles of a file and the stored ones of the same stamps.
+/// Differences between the candles of a file and the stored candles with the same stamps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
-    /// Number of stamps common to both.
+    /// Number of stamps common to the file and the store.
     shared: u64,
     /// Number of common stamps whose candles are very different.
     far: u64,
@@ -50,7 +52,7 @@ pub(crate) struct Differences {
     example: Option<(Candle, Candle)>,
 }
 
-/// Ratios of new values to stored ones, where they are very different.
+/// Ratios of new values to stored values that are very different.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Ratios {
     count: u64,
@@ -89,7 +91,7 @@ impl Differences {
         self.run = 0;
     }
 
-    /// Compares the two candles of one stamp.
+    /// Compares the stored and the new candle of one stamp, and adds the result to the counts.
     pub(crate) fn see(&mut self, stored: &Candle, new: &Candle) {
         self.shared += 1;
         let [price, volume, turnover] = [
@@ -155,8 +157,8 @@ fn far_price(stored: &Candle, new: &Candle) -> Option<i128> {
     let is_far = |(old, new): (market::Price, market::Price)| {
         (i128::from(new.0) - i128::from(old.0)).abs() * PRICE_PART > i128::from(old.0).abs()
     };
-    // The most extreme ratio is the most informative one: for a weekly candle, the close equals
-    // that of its last day.
+    // The most extreme ratio is the most informative: if a weekly candle replaces a daily candle,
+    // the closes are equal but other prices differ.
     let ratio =
         |(old, new): (market::Price, market::Price)| i128::from(new.0) * ONE / i128::from(old.0).max(1);
     let ratios = pairs.into_iter().filter(|pair| is_far(*pair)).map(ratio);
@@ -229,7 +231,7 @@ impl Replacing {
         other.symbols.iter().for_each(|((symbol, grain), found)| self.add(symbol, *grain, found));
     }
 
-    /// Returns the error message if the file must be refused.
+    /// Returns the error message if the file must be refused, otherwise `None`.
     pub(crate) fn refusal(&self, venues: &Venues) -> Option<String> {
         let own = self.symbols.iter().find(|(_, differences)| differences.is_another_basis());
         let worst = || self.worst().filter(|_| self.all.is_another_basis());

@@ -1,6 +1,6 @@
 //! Validates the rows of a file, and sorts them into the buffers of their series or into the
-//! quarantine. Counts rows that accounts are not served, because they are before the floors; the
-//! owner of the store can read them, and the import reports their number.
+//! quarantine. Counts rows before the floors, which accounts are not served; the owner of the store
+//! can read these rows, and the import reports their number.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -51,7 +51,8 @@ impl<'a> Sorting<'a> {
         let lines = batch.rows.iter().map(|row| row.line);
         let behind = last_line_behind(lines.chain(batch.rejected.iter().map(|row| row.line)), done);
         let mut rejected = batch.rejected.into_iter().filter(|row| Some(row.line) > behind).peekable();
-        // Cached in a local, because peeking for each row costs more than the rest of this loop.
+        // Cached in a local variable, because peeking for each row costs more than the remaining
+        // loop body.
         let mut next_rejected = rejected.peek().map_or(u64::MAX, |row| row.line);
         for row in &batch.rows {
             while next_rejected < row.line {

@@ -13,7 +13,7 @@ use super::{Context, ImportError};
 use crate::lane_of;
 use crate::sizes::SizeWindow;
 
-/// Days whose trades an import has changed, and the last file that changed each.
+/// Days whose trades an import has changed, each with the last file that changed it.
 pub(crate) type TouchedDays = BTreeMap<(Symbol, Date), FileNo>;
 
 /// Number of candles gathered before they are merged and committed.
@@ -39,7 +39,7 @@ impl BuiltCandles {
     }
 }
 
-/// Builds one-minute and daily candles for every changed day, from all its stored trades.
+/// Builds one-minute and daily candles for every changed day, from all stored trades of the day.
 pub(crate) fn build_candles(
     context: &Context<'_>,
     writer: &mut Writer,
@@ -109,7 +109,8 @@ fn write(
         for write in &laid.writes {
             batch.replace_blocks(&write.series, &write.removed, &write.added)?;
         }
-        // Recorded so that undoing an earlier import of candles cannot overwrite these.
+        // The changes are recorded so that undoing an earlier candle import cannot overwrite the
+        // built candles.
         if let Some(import) = imports.get(&file) {
             for change in laid.changes.records(*import, &series)? {
                 batch.add_import_change(&change)?;
@@ -134,8 +135,9 @@ fn day_of(
     load(snapshot, symbol, &entries, on_damage)
 }
 
-/// Stores the thresholds for large and medium trades, for all days without them from the first
-/// changed day on. If a day cannot be computed now, the query that needs it will do so.
+/// Stores the thresholds for large and medium trades, for all days without thresholds from the
+/// first changed day on. Days whose thresholds cannot be computed are skipped; a query computes
+/// them when needed.
 pub(crate) fn keep_sizes(
     context: &Context<'_>,
     writer: &mut Writer,

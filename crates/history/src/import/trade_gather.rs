@@ -15,8 +15,8 @@ use super::sorting::{Places, Unserved, last_line_behind};
 use super::{Options, Outcome, Report};
 
 impl Options {
-    /// Returns the ledger option for building candles. Returns an error if candles should be built
-    /// from a table without trades.
+    /// Returns the ledger option for building candles, or `None` if no candles are built. Returns
+    /// an error if candles should be built from a table without trades.
     pub(super) fn build_meaning(&self, table: &Table) -> Result<Option<&'static str>, Trouble> {
         match (self.build_candles, table) {
             (false, _) => Ok(None),
@@ -67,7 +67,7 @@ struct TradeSorting<'a> {
     unserved: Unserved,
     quarantined_before: u64,
     /// Per symbol index, the time in seconds of the newest trade sent to the committer, and of the
-    /// newest one read.
+    /// newest trade read.
     handed_over: HashMap<u32, i64>,
     newest: HashMap<u32, i64>,
     places: Places<Date>,
@@ -128,8 +128,8 @@ impl Gatherer<'_> {
         self.end(file, reader.symbols(), Grain::Minute, report)
     }
 
-    /// For `--strict`: reads the whole file before anything is written, and returns an error if it
-    /// has any flaw. Breaks if the import is stopped.
+    /// For `--strict`: reads the whole file before anything is written, and returns an error if a
+    /// row is invalid. Breaks if the import is stopped.
     pub(super) fn refuse_trades(&self, path: &Path, report: &mut Report) -> Result<ControlFlow<()>, Trouble> {
         let Table::Trades(mut reader) = files::open(path, self.context.venues, &self.context.options.read)?
         else {

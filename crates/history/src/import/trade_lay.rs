@@ -1,5 +1,5 @@
-//! Merges the new trades of a day into the stored ones, and encodes the changes. As with candles,
-//! the rows of a file replace stored rows with the same stamp; for trades, the stamp is the second.
+//! Merges a day's new trades into its stored trades, and encodes the changes. As with candles, the
+//! rows of a file replace stored rows with the same stamp; for trades, the stamp is the second.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -22,13 +22,13 @@ const _: () = assert!(BLOCK_ROWS <= TRADE_ROWS_MAX);
 pub(crate) struct TradePart {
     pub(crate) symbol: Symbol,
     pub(crate) day: Date,
-    /// Time of the symbol's last trade in earlier flushes of the same file. New trades in that
-    /// second are appended to it.
+    /// Time in seconds of the symbol's last trade in earlier flushes of the same file. New trades
+    /// in that second are added to the stored ones instead of replacing them.
     pub(crate) continues: Option<i64>,
     pub(crate) trades: Trades,
 }
 
-/// Pending writes for a part.
+/// Result of merging a [`TradePart`]: the pending writes, and the counts for the ledger.
 #[derive(Debug)]
 pub(crate) struct LaidTrades {
     pub(crate) file: FileNo,
@@ -127,10 +127,10 @@ fn encode(symbol: &Symbol, trades: &Trades) -> Result<Vec<NewBlock>, ImportError
     cut(trades.len(), BLOCK_ROWS).map(block).collect()
 }
 
-/// Merges new trades into stored ones. Both must be sorted by time. If both have trades in a
-/// second, the new trades replace the stored ones, with two exceptions: trades in the second
-/// `continues`, at which the previous flush of the same file ended, are appended; and in earlier
-/// seconds, which occur in unsorted files, only trades that are not yet stored are added.
+/// Merges new trades into stored trades. Both lists must be sorted by time. If both lists have
+/// trades in a second, the new trades replace the stored trades, with two exceptions: trades in the
+/// second `continues`, at which the previous flush of the same file ended, are appended; and in
+/// earlier seconds, which occur in unsorted files, only trades that are not yet stored are added.
 pub(crate) fn merge(stored: &Trades, new: Trades, continues: Option<i64>) -> (Trades, TradeCounts) {
     let mut counts = TradeCounts::default();
     if stored.is_empty() {

@@ -1,9 +1,9 @@
-//! Undoes an import: removes the candles that it added, and restores those that it replaced.
+//! Undoes an import: removes the candles that it added, and restores the candles that it replaced.
 //!
-//! The ledger stores the changes of each import (`changes.rs`). They can be reverted exactly unless
-//! a later import has changed candles in the same range of the same series; that import must be
-//! undone first. Roll-ups are rebuilt from the remaining minutes. The candles and the ledger entry
-//! are updated in one transaction.
+//! The ledger stores the changes of each import (`changes.rs`). The changes can be reverted exactly
+//! unless a later import has changed candles in the same range of the same series; that import must
+//! be undone first. Roll-ups are rebuilt from the remaining one-minute candles. The candles and the
+//! ledger entry are updated in one transaction.
 
 use std::collections::BTreeSet;
 
@@ -76,8 +76,8 @@ impl From<StoreError> for UndoError {
     }
 }
 
-/// Computes the effect of undoing an import, without changing anything. Returns an error if it
-/// cannot be undone.
+/// Computes the effect of undoing an import, without changing anything. Returns an error if the
+/// import cannot be undone.
 pub fn plan_undo(view: &View, id: ImportId) -> Result<Undo, UndoError> {
     let (import, changes) = changes_of(view, id)?;
     let mut series: Vec<UndoneSeries> = Vec::new();
@@ -100,7 +100,8 @@ pub fn plan_undo(view: &View, id: ImportId) -> Result<Undo, UndoError> {
     Ok(Undo { import, series })
 }
 
-/// Undoes an import. Returns an error if its effect is no longer the one that was planned.
+/// Undoes an import. Returns an error if the stored data has changed since `planned` was computed,
+/// so that the effect would differ.
 pub fn undo(store: &Store, venues: &Venues, planned: &Undo) -> Result<(), UndoError> {
     let id = planned.import.id;
     let mut writer = store.writer()?;
@@ -147,7 +148,8 @@ impl UndoneSeries {
     }
 }
 
-/// Returns an import and its changes, newest first. Returns an error if it cannot be undone.
+/// Returns an import and its changes, newest first. Returns an error if the import cannot be
+/// undone.
 fn changes_of(view: &View, id: ImportId) -> Result<(ImportRecord, Vec<ImportChange>), UndoError> {
     let import = view.import(id)?.ok_or(UndoError::Unknown { id })?;
     if import.state == ImportState::Undone {

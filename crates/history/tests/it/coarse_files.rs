@@ -1,6 +1,6 @@
-//! Candles of 5, 15, 30 and 60 minutes from files: they are stored unchanged, serve their own
-//! period and its multiples, and are overridden by minutes per session, regardless of the import
-//! order.
+//! Tests candles of 5, 15, 30 and 60 minutes from files: they are stored unchanged, serve their own
+//! period and its multiples, and are replaced by one-minute candles in each session that has any,
+//! regardless of the import order.
 
 use std::sync::atomic::AtomicBool;
 
@@ -17,7 +17,7 @@ use crate::page_cache::Plain;
 /// A Saturday after all data.
 const NOW: &str = "2026-08-01 12:00";
 
-/// Returns minutes with distinct prices and volumes.
+/// Returns one-minute candles with distinct prices and volumes.
 fn priced(market: Market, from: &str, through: &str, seed: i64) -> Vec<Candle> {
     let of = |(n, candle): (usize, Candle)| {
         let n = n as i64 + seed;
@@ -68,7 +68,7 @@ fn query_all(shop: &Shop, question: &str) -> Vec<Candle> {
 }
 
 #[test]
-fn coarse_candles_give_the_same_answers_as_minutes() {
+fn coarse_candles_give_the_same_answers_as_minute_candles() {
     for (market, name) in [(Market::Hk, "5.HK"), (Market::Us, "A.US"), (Market::Cn, "600000.SH")] {
         let (from, through) = ("2026-07-07", "2026-07-08");
         let fine = priced(market, from, through, 0);
@@ -98,8 +98,8 @@ fn coarse_candles_give_the_same_answers_as_minutes() {
     }
 }
 
-/// Monday has hours; Tuesday has 5-minute candles and hours; Wednesday has 5-minute candles and
-/// minutes; Thursday has minutes.
+/// Monday has hourly candles; Tuesday has 5-minute and hourly candles; Wednesday has 5-minute and
+/// one-minute candles; Thursday has one-minute candles.
 #[test]
 fn the_finest_candles_win_regardless_of_import_order() {
     let (market, name) = (Market::Hk, "5.HK");
@@ -133,7 +133,7 @@ fn the_finest_candles_win_regardless_of_import_order() {
             let expected = fold_naively(venue(market), period.parse().unwrap(), sources.into_iter());
             let whole = query_all(&shop, &format!("{name} {period} whole [20260706, 20260710]"));
             assert_eq!(whole, expected, "{period}, {order:?}");
-            // Any count, from either end.
+            // Tests several counts, from both ends of the range.
             for count in [1, 2, 3, 7, 66, 67, 140, 1000] {
                 let last = query_all(&shop, &format!("{name} {period} whole {{0, -, -, {count}}}"));
                 assert_eq!(last, expected[expected.len().saturating_sub(count)..], "{period}, last {count}");
@@ -141,7 +141,7 @@ fn the_finest_candles_win_regardless_of_import_order() {
                 assert_eq!(first, expected[..count.min(expected.len())], "{period}, first {count}");
             }
         }
-        // All candles remain stored, and only minutes are rolled up.
+        // All candles remain stored, and only one-minute candles are rolled up.
         assert_eq!(shop.stored("5.HK/own5m").iter().collect::<Vec<_>>(), fives);
         assert_eq!(shop.stored("5.HK/own60m").iter().collect::<Vec<_>>(), hours);
         let rolled = fold_naively(venue(market), "60m".parse().unwrap(), fine.iter().copied());
@@ -150,7 +150,7 @@ fn the_finest_candles_win_regardless_of_import_order() {
 }
 
 #[test]
-fn one_stored_minute_hides_the_coarse_candles_of_its_session() {
+fn a_minute_candle_hides_the_coarse_candles_of_its_session() {
     let shop = Shop::new();
     let day: Vec<Candle> = minutes(Market::Us, "2026-07-07", "2026-07-07").iter().collect();
     import(&shop, "A.US", Grain::Own5, &folded(Market::Us, Grain::Own5, &day), false);
@@ -267,7 +267,7 @@ fn deleting_future_coarse_candles_changes_no_answer() {
         let fine = priced(market, "2026-07-06", "2026-07-08", seed as i64);
         let layers = [Grain::Own5, Grain::Own60].map(|grain| {
             let mut candles = folded(market, grain, &fine);
-            // The first day has only hours.
+            // The first day has only hourly candles.
             let from = if grain == Grain::Own5 { at(market, "2026-07-07") } else { candles[0].time };
             candles.retain(|candle| candle.time >= from && !rng.one_in(4));
             (grain, candles)

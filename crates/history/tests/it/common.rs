@@ -74,7 +74,7 @@ pub(crate) fn together(parts: &[Candles]) -> Candles {
     all
 }
 
-/// Folds source candles naively: each one looks up its own bucket.
+/// Folds source candles naively: the bucket of each candle is looked up separately.
 pub(crate) fn fold_naively(
     venue: &Venue,
     period: Period,
@@ -103,11 +103,11 @@ pub(crate) fn fold_naively(
     folded
 }
 
-/// R3 and A2, reimplemented: minutes after midnight at which the regular hours of a day are over,
-/// including the closing tail.
+/// R3 and A2, reimplemented: returns the minutes after midnight at which the regular hours of a day
+/// are over, including the closing tail.
 pub(crate) fn day_end(market: Market, kind: DayKind, day: Date) -> i32 {
     match (market, kind) {
-        // A5: before the closing auction became permanent, and with the earlier trading hours.
+        // A5: the earlier trading hours, before the closing auction became permanent.
         (Market::Hk, DayKind::Full) if day < date("2016-07-25") => 16 * 60,
         (Market::Hk, DayKind::Half) if day < date("2011-03-07") => 12 * 60 + 30,
         (Market::Hk, DayKind::Half) if day < date("2016-07-25") => 12 * 60,
@@ -119,14 +119,14 @@ pub(crate) fn day_end(market: Market, kind: DayKind, day: Date) -> i32 {
     }
 }
 
-/// Returns today if it is a trading day that is not over.
+/// Returns today if it is a trading day that is not over, otherwise `None`.
 pub(crate) fn unfinished_day(venue: &Venue, now: Timestamp) -> Option<Date> {
     let (today, seconds) = venue.zone().local(now);
     let end = day_end(venue.market(), venue.calendar().kind(today)?, today);
     (seconds < i64::from(end) * 60).then_some(today)
 }
 
-/// R1 and R2, reimplemented: returns the minutes that are visible in a replay at `now`.
+/// R1 and R2, reimplemented: returns the one-minute candles that are visible in a replay at `now`.
 pub(crate) fn known_minutes(venue: &Venue, minutes: &[Candle], now: Timestamp) -> Vec<Candle> {
     let mut known = Vec::new();
     for minute in minutes.iter().filter(|minute| minute.time <= now) {
@@ -180,7 +180,7 @@ impl Shop {
         Shop { folder, store, history: History::new(venues().clone()) }
     }
 
-    /// Writes days, minutes and the roll-ups of the minutes as blocks, without the import.
+    /// Writes daily candles, one-minute candles and their roll-ups as blocks, without the import.
     pub(crate) fn stock(&self, symbol: &Symbol, minutes: &Candles, days: &Candles, cut: Cut) {
         let mut writer = self.store.writer().unwrap();
         let mut batch = writer.begin().unwrap();
@@ -227,8 +227,8 @@ impl Shop {
     }
 
     /// Runs a query such as `700.HK week forward {0, 20231018, -, 2}` or `AAPL.US 60m +all
-    /// [20250706, -]` at a local time of the market. Returns the stamps, each with its date if that
-    /// has changed.
+    /// [20250706, -]` at a local time of the market. Returns the stamps, each with its date if the
+    /// date has changed.
     pub(crate) fn ask(&self, now: &str, question: &str) -> String {
         self.ask_with(now, question, |_| String::new())
     }
@@ -434,8 +434,8 @@ impl Rng {
 }
 
 /// The store for most tables: 700.HK, AAPL.US and 600519.SH, with all daily candles, and all
-/// minutes around the dates used in the tables. It also has candles below the floors and in the
-/// future, which must never be served.
+/// one-minute candles around the dates used in the tables. The store also has candles below the
+/// floors and in the future, which must never be served.
 pub(crate) fn full_shop() -> &'static Shop {
     static SHOP: OnceLock<Shop> = OnceLock::new();
     SHOP.get_or_init(|| {

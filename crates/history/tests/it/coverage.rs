@@ -35,11 +35,11 @@ fn csv(name: &str, times: impl Iterator<Item = i64>) -> String {
 }
 
 #[test]
-fn a_gap_within_a_file_had_no_trades() {
+fn a_gap_within_a_source_file_means_no_trades() {
     let shop = Shop::new();
     let hk = |local: &str| at(Market::Hk, local).0;
     let whole = minutes(Market::Hk, "2025-12-22", "2025-12-24").time;
-    // No trades for ten minutes on Monday; Tuesday afternoon was never loaded.
+    // Monday has ten minutes without trades, and Tuesday afternoon was never loaded.
     let quiet = hk("2025-12-22 10:00")..hk("2025-12-22 10:10");
     let first = whole.iter().copied().filter(|t| *t < hk("2025-12-23 12:30") && !quiet.contains(t));
     let second = whole.iter().copied().filter(|t| *t >= hk("2025-12-24 00:00"));
@@ -73,7 +73,7 @@ fn a_gap_within_a_file_had_no_trades() {
 }
 
 #[test]
-fn a_day_missing_within_a_daily_file_had_no_trades() {
+fn a_day_missing_from_a_daily_file_means_no_trades() {
     let shop = Shop::new();
     let daily = days(Market::Cn, "2026-05-18", "2026-05-20").time;
     shop.import(&[shop.file("daily.csv", csv("600519.SH", [daily[0], daily[2]].into_iter()))]);
@@ -87,7 +87,7 @@ fn a_day_missing_within_a_daily_file_had_no_trades() {
 }
 
 #[test]
-fn a_gap_without_source_files_is_unknown() {
+fn a_gap_without_source_files_has_an_unknown_reason() {
     let shop = Shop::new();
     let mut daily = days(Market::Hk, "2025-12-22", "2025-12-23");
     daily.volume[1] = 0;
@@ -215,8 +215,8 @@ fn each_day_has_a_letter() {
         (hk("2025-12-17 00:00")..hk("2025-12-18 00:00")).contains(t) && !quiet.contains(t)
     });
     let third = whole.iter().copied().filter(|t| *t >= hk("2025-12-19 00:00"));
-    // The Friday before the first minutes has only a daily candle. The Friday after has none, and
-    // Saturday has one although the market was closed.
+    // The Friday before the first one-minute candles has only a daily candle. The Friday after them
+    // has no daily candle, and Saturday has one although the market was closed.
     let daily = days(Market::Hk, "2025-12-12", "2025-12-22").time.into_iter();
     let daily = daily.filter(|t| *t != hk("2025-12-19 00:00")).chain([hk("2025-12-20 00:00")]);
     let mut daily: Vec<i64> = daily.collect();
@@ -269,7 +269,7 @@ fn a_day_without_volume_is_complete() {
 }
 
 #[test]
-fn minutes_are_counted_across_blocks() {
+fn minute_candles_are_counted_across_blocks() {
     let shop = crate::common::full_shop();
     for (name, range) in [("700.HK", ("2025-12-10", "2026-01-05")), ("AAPL.US", ("2025-06-25", "2025-07-20"))]
     {

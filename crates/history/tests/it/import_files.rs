@@ -33,7 +33,7 @@ fn the_same_file_twice_changes_nothing() {
     let before = shop.directory();
     let second = shop.import(std::slice::from_ref(&file));
     assert!(matches!(second[0].outcome, Outcome::Known { .. }), "{second:?}");
-    // The same applies to a copy under another name, and to an import that ignores the ledger.
+    // A copy under another name and an import that ignores the ledger change nothing either.
     let copy = shop.file("b.csv", std::fs::read(&file).unwrap());
     assert!(matches!(shop.import(&[copy])[0].outcome, Outcome::Known { .. }));
     let again = Options { again: true, ..Options::default() };
@@ -76,7 +76,7 @@ fn replaced_candles_are_counted_in_the_ledger() {
 }
 
 #[test]
-fn later_files_of_one_command_win() {
+fn later_files_of_a_command_replace_earlier_candles() {
     let shop = Shop::new();
     let a = shop.file("a.csv", minutes(&[("09:30", "10"), ("09:31", "11")]));
     let b = shop.file("b.csv", minutes(&[("09:31", "22"), ("09:32", "23")]));
@@ -86,8 +86,8 @@ fn later_files_of_one_command_win() {
     assert_eq!(shop.ledger(), ["done read 2 = +2 ~0 =0 !0", "done read 2 = +1 ~1 =0 !0"]);
 }
 
-/// Imports rows and checks the reason for which each is quarantined; an empty reason means that it
-/// is imported.
+/// Imports rows and checks the reason for which each row is quarantined. An empty reason means that
+/// the row is imported.
 fn check_quarantine(header: &str, rows: &[(&str, &str)]) {
     let shop = Shop::new();
     let content = header.to_owned() + &rows.iter().map(|(row, _)| format!("{row}\n")).collect::<String>();
@@ -106,7 +106,7 @@ fn check_quarantine(header: &str, rows: &[(&str, &str)]) {
 }
 
 #[test]
-fn invalid_minutes_are_quarantined() {
+fn invalid_minute_candles_are_quarantined() {
     const RANGE: &str = "low is above open, close or high, or high below them";
     const NO_SESSION: &str = "no session of the market has this minute";
     const DUPLICATE: &str = "duplicate timestamp in the file";

@@ -8,8 +8,8 @@ use crate::page_cache::Plain;
 
 const OPTION: &str = "AAPL260417C190000.US";
 
-/// Returns a store with ten minutes of an option from the open, one before the open and one after
-/// the close.
+/// Imports one-minute candles of an option: three outside regular hours, ten from the open on, and
+/// the last one before the close.
 fn stocked() -> Shop {
     let shop = Shop::new();
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
@@ -26,7 +26,7 @@ fn stocked() -> Shop {
 }
 
 #[test]
-fn options_trade_only_in_regular_hours() {
+fn option_candles_outside_regular_hours_are_quarantined() {
     let shop = stocked();
     let reason = "options are traded in regular hours only";
     assert_eq!(shop.quarantine(), [2, 3, 4].map(|line| format!("{line}: {reason}")));
@@ -58,7 +58,7 @@ fn stored_options_are_not_served() {
         let found = shop.history.has_candles(&mut reader, &symbol(OPTION), as_of).map(|()| None);
         assert!(is_option(found));
     }
-    // The page cache must not serve it either.
+    // The page cache must not serve options either.
     let page_cache: PageCache<Plain> = PageCache::new(1 << 20);
     let query = question_of(&format!("{OPTION} 1m {{0, -, -, 5}}")).unwrap();
     let plan = history::Plan::of(&query, shop.history.venue(&query.symbol), AsOf::Live(now));

@@ -1,5 +1,5 @@
 //! Property tests: files imported in any order give the same series, and roll-ups equal the fold of
-//! their minutes.
+//! their one-minute candles.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -57,8 +57,8 @@ fn the_import_order_does_not_matter() {
         let shop = Shop::new();
         let sizes =
             Sizes { flush_rows: *rng.pick(&[1, 100, 1_000_000]), block_rows: *rng.pick(&[7, 64, 4096]) };
-        // Random, overlapping, unsorted files. The last one has the rows that none of the others
-        // has.
+        // The files are random, overlapping and unsorted. The last file has the rows that no other
+        // file has.
         let mut missing: BTreeMap<i64, (String, i64, i64)> =
             rows.iter().map(|row| (row.1, row.clone())).collect();
         let mut files = Vec::new();
@@ -79,7 +79,7 @@ fn the_import_order_does_not_matter() {
         }
         shuffle(&mut rng, &mut files);
         let context = format!("seed {seed}, {sizes:?}");
-        // Some files are imported by one command, the others by the next.
+        // Some files are imported by one command, and the remaining files by the next command.
         let (now, later) = files.split_at(rng.below(files.len()));
         let stop = AtomicBool::new(false);
         for files in [now, later] {
@@ -145,7 +145,7 @@ fn the_last_import_of_a_stamp_wins() {
 }
 
 #[test]
-fn reverse_order_leaves_no_short_blocks() {
+fn importing_in_reverse_order_leaves_no_short_blocks() {
     let shop = Shop::new();
     let times = minutes(Market::Hk, "2025-12-01", "2025-12-23").time;
     let files: Vec<_> = times

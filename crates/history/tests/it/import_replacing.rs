@@ -52,8 +52,7 @@ fn times(candle: &Candle, numer: i64, denom: i64) -> Candle {
     Candle { open, high, low, close, ..*candle }
 }
 
-/// Folds each `each` candles into one, stamped like the last of them, as in a file of a longer
-/// period.
+/// Folds every `each` candles into one candle with the last stamp, as in a file of a longer period.
 fn folded(candles: &[Candle], each: usize) -> Vec<Candle> {
     let fold = |part: &[Candle]| Candle {
         open: part[0].open,
@@ -78,7 +77,7 @@ fn import(shop: &Shop, content: String, options: &Options, sizes: Sizes) -> Repo
     shop.import_with(&[file], options, sizes, &AtomicBool::new(false)).remove(0)
 }
 
-/// Sets the period explicitly, as a user would after a file of weeks was refused.
+/// Sets the period explicitly, as a user would after a weekly file was refused.
 fn insisting(grain: Grain) -> Options {
     Options { read: files::ReadOptions { period: Some(grain), ..Default::default() }, ..Options::default() }
 }
@@ -121,7 +120,7 @@ fn a_file_on_another_basis_is_refused() {
         ("no turnover", each(&|c| Candle { turnover: Turnover(0), ..*c })),
         ("thousands", each(&|c| Candle { turnover: Turnover(c.turnover.0 / 1000), ..*c })),
         ("weeks", folded(&year, 5)),
-        // Adjusted for a split in the middle of the year.
+        // The first half of the year is adjusted for a split.
         ("half a year", each(&|c| if c.time < year[120].time { times(c, 1, 2) } else { *c })),
     ];
     let mut table = String::new();
@@ -200,7 +199,7 @@ fn corrections_are_accepted() {
 }
 
 #[test]
-fn minutes_are_not_replaced_by_five_minute_candles() {
+fn one_minute_candles_are_not_replaced_by_five_minute_candles() {
     let minutes = lively(minutes(Market::Hk, "2024-01-02", "2024-01-08"));
     let shop = stocked(&minutes);
     let before = blocks(&shop);
@@ -243,8 +242,8 @@ fn symbols_are_judged_separately_and_together() {
     let report = import(&shop, one, &Options::default(), SMALL);
     let Outcome::NotReplaced(message) = &report.outcome else { panic!("{report:?}") };
     assert!(message.contains("40 of the 40 stored candles of 700.HK (1d)"), "{message}");
-    // One day of every symbol. The last day is exempt, because it may have been incomplete when
-    // stored.
+    // One day of every symbol is on another basis. The last day is exempt, because it may have been
+    // incomplete when it was stored.
     let of_day =
         |at: usize| -> String { names.iter().map(|name| body(name, &[times(&year[at], 1, 2)])).collect() };
     let report = import(&shop, header.clone() + &of_day(100), &Options::default(), SMALL);
@@ -257,7 +256,7 @@ fn symbols_are_judged_separately_and_together() {
 /// The share of replaced candles is relative to all stamps that the file has in common with the
 /// store, including those of unchanged symbols.
 #[test]
-fn the_decision_does_not_depend_on_the_flush_size() {
+fn the_refusal_does_not_depend_on_the_flush_size() {
     let week = &year()[..6];
     let names: Vec<String> = (1..=200).map(|n| format!("{n}.HK")).collect();
     let body = |name: &str, candles: &[Candle]| csv(name, candles).split_once('\n').unwrap().1.to_owned();

@@ -14,14 +14,14 @@ use crate::common::{Shop, minutes, symbol, venues};
 const ROWS: u64 = 110_001;
 const SMALL: Sizes = Sizes { flush_rows: 5_000, block_rows: 500 };
 
-/// Returns minutes of two symbols with invalid rows: bad prices, bad minutes, and a duplicate at
-/// the end.
+/// Returns a file with one-minute candles of two symbols and invalid rows: bad prices, bad stamps,
+/// and a duplicate at the end.
 fn content() -> String {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     let times = minutes(Market::Hk, "2023-01-03", "2024-07-31").time;
     for (row, time) in times.iter().take(ROWS as usize - 1).enumerate() {
-        // Runs of four minutes per symbol: with every third minute, the file would be detected as
-        // 3-minute candles.
+        // Symbols alternate in runs of four minutes. With every third minute, the file would be
+        // detected as 3-minute candles.
         let name = if row / 4 % 3 == 0 { "5.HK" } else { "700.HK" };
         let (time, low) = if row % 7_001 == 7_000 {
             (time + 30, 9)
@@ -88,7 +88,7 @@ fn a_resumed_import_equals_an_uninterrupted_one() {
         assert_eq!(stopped.added + stopped.quarantined, stopped.rows_done);
         let second = shop.import_with(&[file], &Options::default(), SMALL, &AtomicBool::new(false)).remove(0);
         assert_eq!((second.outcome, second.resumed_at), (Outcome::Imported, stopped.rows_done));
-        // A report covers its own run; the ledger covers the whole file.
+        // A report covers one run; the ledger covers all runs of the file.
         assert_eq!(second.added + second.quarantined, second.rows - second.resumed_at);
         check_same(&shop, whole);
     }

@@ -134,7 +134,7 @@ fn margin_factors_are_replaced_by_symbol_and_counted() {
 }
 
 #[test]
-fn strict_refuses_wrong_margin_factors() {
+fn strict_mode_refuses_wrong_margin_factors() {
     let shop = Shop::new();
     let file = shop.file("m.csv", "symbol,im,mm,fm\n700.HK,0.35,0.3,0.25\n5.HK,0.35,0.3,-1\n");
     let options = history::import::Options { strict: true, ..Default::default() };
@@ -145,7 +145,7 @@ fn strict_refuses_wrong_margin_factors() {
 }
 
 #[test]
-fn strict_refuses_small_tables() {
+fn strict_mode_refuses_small_tables_with_bad_rows() {
     let shop = Shop::new();
     let file = shop.file("s.csv", "symbol,ex_date,cash\n700.HK,2026-03-04,0.5\n700.HK,never,0.5\n");
     let options = history::import::Options { strict: true, ..Default::default() };

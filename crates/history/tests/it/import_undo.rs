@@ -50,8 +50,8 @@ fn undone(shop: &Shop, id: ImportId) -> Undo {
 #[test]
 fn undoing_restores_replaced_candles_and_removes_added_ones() {
     let shop = Shop::new();
-    // The first file has every other minute; the second has all minutes, with some of the earlier
-    // ones changed.
+    // The first file has every other minute. The second file has all minutes, and changes some
+    // candles of the first.
     import(&shop, "a.csv", &minutes((0..80).step_by(2).map(|minute| (minute, 100))));
     let before = shop.content();
     let all = (0..100).map(|minute| (minute, if minute % 8 == 0 { 101 } else { 100 }));
@@ -59,7 +59,7 @@ fn undoing_restores_replaced_candles_and_removes_added_ones() {
     assert_ne!(shop.content(), before);
     let plan = undone(&shop, id);
     assert_eq!((plan.removed(), plan.restored()), (60, 10));
-    // Both minutes and roll-ups are restored exactly.
+    // One-minute candles and roll-ups are restored exactly.
     assert_eq!(shop.content(), before);
     let entry = shop.imports().pop().unwrap();
     assert_eq!((entry.state, entry.rows_done), (ImportState::Undone, 0));
@@ -134,7 +134,7 @@ fn removals_are_recorded_in_the_ledger() {
     assert!(matches!(plan("1.HK", None), Err(RemovalError::Unknown(_))));
     let week = Some("week".parse::<Period>().unwrap());
     assert!(matches!(plan("700.HK", week), Err(RemovalError::NoSuchPeriod { .. })));
-    // Minutes with their 15- and 60-minute roll-ups.
+    // The plan has one-minute candles with their 15-minute and 60-minute roll-ups.
     let minutes = plan("700.HK", Some(Period::MINUTE)).unwrap();
     assert_eq!((minutes.candles(), minutes.series.len()), (20, 3));
     remove(&shop.store, venues(), &minutes, Timestamp(5)).unwrap();
@@ -222,7 +222,7 @@ fn a_dry_run_counts_trades_like_an_import() {
     );
 }
 
-/// Imports every example of the documentation, with the options of the commands shown there.
+/// Imports every example of the documentation, with the documented options.
 #[test]
 fn the_documented_examples_are_imported() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../files/tests/examples");

@@ -1,6 +1,5 @@
 //! Tests queries and imports against the specification's chapter on candles, with text as input and
-//! output. All tests are in one binary, because linking the database and the file formats takes
-//! long.
+//! output. All tests are in one binary, because linking the database and the file formats is slow.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod coarse_files;

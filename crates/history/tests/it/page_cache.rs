@@ -55,7 +55,7 @@ fn cached_pages_give_the_same_answers_as_blocks() {
         let days = days(market, "2023-01-02", "2025-06-20");
         let cut = Cut { block_rows: *rng.pick(&[40, 500, 4096]), page_rows: *rng.pick(&[3, 16, 256]) };
         shop.stock(&security, &minutes, &days, cut);
-        // One cache has room for everything, one evicts all the time, and one is disabled.
+        // One cache has room for all pages, one evicts pages constantly, and one is disabled.
         let page_caches: [PageCache<Plain>; 3] =
             [PageCache::new(64 << 20), PageCache::new(40 << 10), PageCache::new(0)];
         let mut reader = shop.store.reader().unwrap();

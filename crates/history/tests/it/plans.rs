@@ -15,7 +15,7 @@ fn check_as_of(clock: impl Fn(Timestamp) -> AsOf, now: &str, question: &str, exp
 }
 
 #[test]
-fn a_day_query_reads_as_many_days_as_it_returns() {
+fn a_daily_query_reads_as_many_candles_as_it_returns() {
     check(
         "2026-11-15 12:00",
         "700.HK day {0}",
@@ -54,7 +54,7 @@ fn a_day_query_reads_as_many_days_as_it_returns() {
 }
 
 #[test]
-fn minutes_are_folded_from_the_coarsest_stored_grain() {
+fn minute_periods_are_folded_from_the_coarsest_stored_grain() {
     check(
         "2026-11-15 12:00",
         "700.HK 1m {0, 20251223, 1158, 5}",
@@ -86,7 +86,7 @@ fn minutes_are_folded_from_the_coarsest_stored_grain() {
 }
 
 #[test]
-fn us_minutes_read_one_lane_per_session_kind() {
+fn us_minute_queries_read_one_lane_per_session_kind() {
     check(
         "2026-11-15 12:00",
         "AAPL.US 60m {0, -, -, 2}",
@@ -111,7 +111,7 @@ fn us_minutes_read_one_lane_per_session_kind() {
 }
 
 #[test]
-fn minutes_replace_incomplete_candles_at_the_edge() {
+fn minute_candles_replace_incomplete_candles_at_the_edge() {
     check_as_of(
         AsOf::Replay,
         "2026-11-12 10:45:30",

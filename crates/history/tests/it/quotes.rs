@@ -1,11 +1,11 @@
 //! Quotes at an instant, with text as input and output: section 4 of the specification's chapter on
 //! live data.
 //!
-//! Most tables use the numbered store of `rules_r_replay.rs`. Minute n of a day opens at 100 + n,
-//! has its high 2 above and its low 1 below the open, closes 1 above it, and has a volume of 10.
-//! Days open at 100, close at 900 and have a volume of 90,000. On a day of A.US, the overnight
-//! session opens at 100, pre-market at 580, regular hours at 910 and, on a full day, post-market at
-//! 1300.
+//! Most tables use the numbered store of `rules_r_replay.rs`. The candle of minute n of a day opens
+//! at 100 + n, has its high 2 above and its low 1 below the open, closes 1 above the open, and has
+//! a volume of 10. Daily candles open at 100, close at 900 and have a volume of 90,000. On a day of
+//! A.US, the overnight session opens at 100, pre-market at 580, regular hours at 910 and, on a full
+//! day, post-market at 1300.
 
 use crate::common::{COARSE, Rng, Shop, at, candle, date, days, minutes, symbol, venue};
 use crate::reference::{STRETCHES, world};
@@ -51,7 +51,7 @@ fn check(name: &str, now: &str, expected: &str) {
 fn no_visible_candle_means_no_quote() {
     check("9.HK", "2025-12-23 12:00", "none");
     check("AAPL251128C200000.US", "2025-11-28 12:00", "none");
-    // All stored candles are later.
+    // All stored candles are later than this instant.
     check("5.HK", "2025-12-22 09:29:59", "none");
     let shop = Shop::new();
     shop.stock(&symbol("5.HK"), &Candles::default(), &Candles::default(), COARSE);
@@ -64,7 +64,7 @@ fn no_visible_candle_means_no_quote() {
 }
 
 #[test]
-fn quotes_during_a_hong_kong_day() {
+fn quotes_change_with_the_sessions_of_a_hong_kong_day() {
     let monday = "2025-12-22 100 902 99 900 ×90000 at 16:00, prev 100";
     check("5.HK", "2025-12-22 16:10:00", monday);
     // Before the open, the previous day is shown.
@@ -84,9 +84,9 @@ fn quotes_during_a_hong_kong_day() {
 }
 
 #[test]
-fn minutes_replace_a_missing_daily_candle() {
+fn minute_candles_replace_a_missing_daily_candle() {
     check("6.HK", "2025-12-23 16:10:00", "2025-12-23 100 432 99 431 ×3310 at 16:00, prev 900");
-    // The previous close is that of the last daily candle, 22 December.
+    // The previous close is the close of the last daily candle, which is of 22 December.
     check("6.HK", "2025-12-24 08:00:00", "2025-12-23 100 432 99 431 ×3310 at 16:00, prev 900");
     check("6.HK", "2025-12-24 18:00:00", "2025-12-24 100 252 99 251 ×1510 at 12:00, prev 900");
     // Without any daily candle, the previous close is the day's open.
@@ -136,7 +136,7 @@ fn a_day_without_candles_shows_the_previous_day() {
 }
 
 #[test]
-fn quotes_during_a_new_york_day() {
+fn quotes_change_with_the_sessions_of_a_new_york_day() {
     let night = "overnight 2025-11-26 100 581 99 580 ×4800 at 03:59";
     let pre = "pre 2025-11-26 580 911 579 910 ×3300 at 09:29";
     let open = "2025-11-26 910 910 910 910 ×0 at 09:30, prev 910";
@@ -151,7 +151,7 @@ fn quotes_during_a_new_york_day() {
              post 2025-11-26 1300 1300 1300 1300 ×0 at 16:00, prev 900"
         ),
     );
-    // The next day is a holiday.
+    // 27 November is a holiday.
     for now in ["2025-11-26 20:00:00", "2025-11-27 19:59:59"] {
         check("A.US", now, &format!("{day}; {night}, prev 100; {pre}, prev 100; {post}"));
     }
@@ -169,7 +169,7 @@ fn quotes_during_a_new_york_day() {
     check("A.US", "2025-11-28 09:30:00", &format!("{open}; {night}; {pre}"));
     let last = "2025-11-28 910 1120 909 1119 ×2090 at 12:59, prev 900";
     check("A.US", "2025-11-28 12:59:59", &format!("{last}; {night}; {pre}"));
-    // A half day.
+    // 28 November is a half day.
     let day = "2025-11-28 100 902 99 900 ×90000 at 12:59, prev 900";
     let post = "post 2025-11-28 1120 1120 1120 1120 ×0 at 13:00, prev 900";
     check("A.US", "2025-11-28 13:00:00", &format!("{day}; {night}; {pre}; {post}"));
@@ -189,10 +189,10 @@ fn only_the_requested_sessions_are_quoted() {
     }
 }
 
-/// Known bug: if the minutes are of an earlier day than the regular figures, other sessions should
-/// have no quote.
+/// Known bug: if the one-minute candles are of an earlier day than the regular figures, other
+/// sessions should have no quote.
 #[test]
-fn other_sessions_come_from_the_last_day_with_minutes() {
+fn other_sessions_are_quoted_from_the_last_day_with_minute_candles() {
     let (shop, security) = (Shop::new(), symbol("A.US"));
     let traded = minutes(Market::Us, "2025-11-26", "2025-11-26");
     shop.stock(&security, &traded, &days(Market::Us, "2025-11-26", "2025-11-28"), COARSE);

@@ -1,6 +1,6 @@
 //! Compares every answer with a second implementation, written directly from the specification over
-//! plain lists: no plans, blocks or roll-ups. The data is sparse and split into tiny blocks and
-//! pages, so that every boundary is crossed often.
+//! plain lists, without plans, blocks or roll-ups. The data is sparse and split into tiny blocks
+//! and pages, so that every boundary is crossed often.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct World {
     pub(crate) actions: Vec<Action>,
 }
 
-/// A6: the local date, or the next one from 20:00 on in New York.
+/// A6: returns the local date, or the next date from 20:00 on in New York.
 fn trading_day(venue: &Venue, time: Timestamp) -> Date {
     let (date, seconds) = venue.zone().local(time);
     if venue.market() == Market::Us && seconds >= 20 * 3600 { date.tomorrow().unwrap() } else { date }
@@ -46,7 +46,7 @@ fn fraction(amount: &Amount) -> Fraction {
     text.split_once('/').map_or_else(|| decimal(&text), |(above, below)| decimal(above) / decimal(below))
 }
 
-/// F3: combines the events of one ex-date in one formula. Returns `None` if they are ignored.
+/// F3: combines the events of one ex-date in one formula. Returns `None` if the events are ignored.
 fn factor(same_day: &[Action], close: Price) -> Option<Fraction> {
     let zero = || Fraction::from_integer(BigInt::ZERO);
     let close = Fraction::new(BigInt::from(close.0), BigInt::from(1_000_000));
@@ -67,7 +67,7 @@ fn factor(same_day: &[Action], close: Price) -> Option<Fraction> {
     (reference > zero()).then(|| reference / close)
 }
 
-/// F4: the product of the factors of all effective events after a trading day.
+/// F4: returns the product of the factors of all effective events after a trading day.
 fn factor_of(world: &World, venue: &Venue, day: Date, today: Date) -> Fraction {
     let one = || Fraction::from_integer(BigInt::from(1));
     let mut dates: Vec<Date> = world.actions.iter().map(|action| action.ex_date).collect();
@@ -92,7 +92,7 @@ fn times(price: Price, by: &Fraction) -> Price {
     Price(i64::try_from(rounded).unwrap() * 1000)
 }
 
-/// R1 to R3: the candles that are visible at an instant.
+/// R1 to R3: returns the candles that are visible at an instant.
 fn known(world: &World, venue: &Venue, query: &Query, as_of: AsOf) -> World {
     let now = as_of.now();
     let minutes = match as_of {
@@ -105,8 +105,8 @@ fn known(world: &World, venue: &Venue, query: &Query, as_of: AsOf) -> World {
         Period::Calendar(span) if venue.calendar().kind(today).is_some() => span.floor(today),
         _ => today,
     };
-    // Today is folded from minutes until it is over. So are earlier days that are not stored, if
-    // they belong to the same candle as today.
+    // Today is folded from one-minute candles until it is over. Earlier days without a stored daily
+    // candle are also folded if they belong to the same candle as today.
     for (date, _) in venue.calendar().days(first, today) {
         let midnight = venue.zone().midnight(date);
         let of_day = |c: &&Candle| {
@@ -226,7 +226,7 @@ pub(crate) fn world(rng: &mut Rng, market: Market, from: Date, through: Date) ->
     let venue = venue(market);
     let minutes_one_in = *rng.pick(&[3, 10, 30, 150]);
     let days_one_in = *rng.pick(&[1, 2, 9]);
-    // Days start before their floor and span years.
+    // In half of the cases, daily candles start before their floor and span years.
     let first_day = if rng.one_in(2) {
         Floors::published(market).day.unwrap().checked_sub(market::DateSpan::new().days(40)).unwrap()
     } else {

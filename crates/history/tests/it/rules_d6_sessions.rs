@@ -1,4 +1,4 @@
-//! D6: which trading hours are returned.
+//! D6: tests which trading hours are returned.
 
 use crate::common::full_shop;
 use market::{Candle, Session};
@@ -15,7 +15,7 @@ fn check(question: &str, expected: &str) {
 }
 
 #[test]
-fn d6_us_minutes_by_session() {
+fn d6_us_minute_candles_are_filtered_by_session() {
     check("AAPL.US 120m [20250708, 20250708]", "2025-07-08 09:30 11:30 13:30 15:30");
     check(
         "AAPL.US 120m +ext [20250708, 20250708]",
@@ -42,7 +42,7 @@ fn d6_the_count_includes_all_returned_sessions() {
 }
 
 #[test]
-fn d6_days_and_other_markets_have_one_session() {
+fn d6_daily_candles_and_other_markets_have_one_session() {
     for question in ["700.HK 60m", "600519.SH 60m", "AAPL.US day", "AAPL.US week", "700.HK day"] {
         let ask = |sessions: &str| {
             full_shop().ask("2026-11-15 12:00", &format!("{question} {sessions} {{0, -, -, 9}}"))

@@ -1,5 +1,5 @@
-//! F4 to F7 through queries: source candles are adjusted before they are folded, and only effective
-//! actions are applied.
+//! F4 to F7: tests through queries that source candles are adjusted before they are folded, and
+//! that only effective actions are applied.
 
 use crate::common::{COARSE, Shop, at, candle, date, minutes, symbol};
 use market::adjust::Amount;
@@ -48,7 +48,7 @@ fn worked_example() -> Shop {
 }
 
 #[test]
-fn f7_the_worked_example() {
+fn f7_the_worked_example_gives_the_specified_prices() {
     let shop = worked_example();
     let check = |now: &str, question: &str, expected: &str| {
         assert_eq!(shop.ask_with(now, question, prices), expected, "{question} at {now}");
@@ -88,14 +88,14 @@ fn f4_an_event_is_effective_from_its_ex_date_on() {
         text.rsplit('=').next().unwrap().to_owned()
     };
     assert_eq!(close("2026-03-03 23:59:59"), "10.000");
-    // 10 × 107/130.
+    // 8.231 is 10 × 107/130, rounded.
     assert_eq!(close("2026-03-04 00:00"), "8.231");
     assert_eq!(close("2026-03-05 23:59:59"), "8.231");
     assert_eq!(close("2026-03-06 00:00"), "4.115");
 }
 
 #[test]
-fn f5_minutes_have_the_factor_of_their_trading_day() {
+fn f5_minute_candles_have_the_factor_of_their_trading_day() {
     let shop = worked_example();
     let close = |candle: &Candle| format!("={}", candle.close.text(3));
     let ask = |question: &str| shop.ask_with("2026-03-09 12:00", question, close);

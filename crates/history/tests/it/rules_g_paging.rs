@@ -1,11 +1,12 @@
-//! G5: paging by the stamps of the last page returns every candle, for any period and direction.
+//! G5: tests that paging by the stamps of the last page returns every candle, for any period and
+//! direction.
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
 use history::{Adjust, Anchor, AsOf, Direction, Paged, Paging, Plan, Query, Select, Sessions};
 use market::{Candles, Floors, Market, Period, Symbol, Timestamp};
 
-/// Collects all stamps page by page, like a client does: the boundary candle occurs in both pages
-/// and is dropped once.
+/// Collects all stamps page by page, as a client does. The boundary candle is in both adjacent
+/// pages and is dropped once.
 fn paged(
     shop: &Shop,
     security: &Symbol,
@@ -152,7 +153,8 @@ fn a_paged_answer_equals_one_long_answer() {
                 .map(|candle| candle.time.0)
                 .filter(|time| plan.stamps.contains(&Timestamp(*time)))
                 .collect();
-            // Less than a page, a whole page, slightly more, and more than exist.
+            // The limits are below, at and slightly above the page size, and above the number of
+            // candles.
             for limit in [1, 300, 1000, 1001, 2500, 10_000] {
                 let (mut found, mut from) = (Vec::new(), None);
                 loop {

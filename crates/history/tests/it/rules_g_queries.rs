@@ -1,4 +1,5 @@
-//! G: which candles a query selects. Unless stated otherwise, the time is Sunday 2026-11-15, 12:00.
+//! G: tests which candles a query selects. Unless stated otherwise, the time is Sunday 2026-11-15,
+//! 12:00.
 
 use crate::common::{Shop, days, full_shop, symbol, volume};
 use market::Market;
@@ -43,7 +44,7 @@ fn g1_an_anchor_does_not_cut_the_candle_it_selects() {
 fn g2_dates_are_the_local_dates_of_the_stamps() {
     // Sunday evening belongs to Monday's trading day, but is selected by Sunday's date.
     check("AAPL.US 60m +all [20250706, 20250706]", "2025-07-06 20:00 21:00 22:00 23:00");
-    // A half day before a holiday: no evening session, and a gap after 17:00.
+    // On the half day before the holiday, there is no evening session and a gap after 17:00.
     check("AAPL.US 60m +all [20250703, 20250703]", "2025-07-03 00:00 … 2025-07-03 16:00 (18)");
     check("AAPL.US 60m +all [20250704, 20250705]", "");
     check("AAPL.US 60m +all {1, 20250704, -, 1}", "2025-07-06 20:00");
@@ -52,7 +53,7 @@ fn g2_dates_are_the_local_dates_of_the_stamps() {
 }
 
 #[test]
-fn g3_formats() {
+fn g3_invalid_dates_and_times_are_refused() {
     let date = |text: &str| format!("bad: {text:?} is not a date: write YYYYMMDD or YYYY-MM-DD");
     for wrong in
         ["2023081", "202308180", "2023-08-18", "20230230", "20231301", "20230800", "2023081a", "+2023081"]
@@ -84,7 +85,7 @@ fn g3_daily_queries_ignore_the_minute() {
 }
 
 #[test]
-fn g4_fields_of_an_offset_query() {
+fn g4_direction_and_count_are_validated() {
     check("700.HK day {2}", "bad: direction 2 is neither 0 (toward the past) nor 1 (toward the present)");
     check("700.HK day {-1}", "bad: direction -1 is neither 0 (toward the past) nor 1 (toward the present)");
     check(
@@ -115,7 +116,8 @@ fn g5_the_default_date_is_the_latest_trading_day() {
     check("700.HK 60m {1}", "2026-11-13 09:30 10:30 11:30 13:00 14:00 15:00 16:00");
     check("700.HK 60m {1, -, 1400, 3}", "2026-11-13 14:00 15:00 16:00");
     check("700.HK 60m {0, -, 1030, 2}", "2026-11-13 09:30 10:30");
-    // The latest trading day changes when the quotes roll; candles stamped today exist before that.
+    // The latest trading day changes when the quotes roll; candles with today's stamp exist before
+    // the roll.
     check_at("2026-11-16 08:49:59", "700.HK day {1}", "2026-11-13 2026-11-16");
     check_at("2026-11-16 08:50", "700.HK day {1}", "2026-11-16");
     check_at("2026-11-16 08:50", "700.HK 60m {1}", "");
@@ -129,13 +131,14 @@ fn g5_the_default_date_is_the_latest_trading_day() {
         "2026-11-15 20:00 2026-11-16 00:00 04:00 08:00",
     );
     check_at("2026-11-16 09:20", "AAPL.US 240m +all {1}", "2026-11-16 00:00 04:00 08:00");
-    // Weeks are selected by their stamp as well: Monday is before the anchor, which is Friday.
+    // Weekly candles are also selected by their stamp: Monday is before the anchor, which is
+    // Friday.
     check("700.HK week {1}", "");
     check("700.HK week {0, -, -, 1}", "2026-11-09");
 }
 
 #[test]
-fn g6_edge_cases() {
+fn g6_anchors_may_be_on_dates_without_candles() {
     check("700.HK day {1, 20230121, -, 1}", "2023-01-26");
     check("700.HK day {0, 20230125, -, 1}", "2023-01-20");
     check("700.HK day {1, 19900101, -, 2}", "2004-06-01 2004-06-02");
@@ -155,7 +158,7 @@ fn g6_edge_cases() {
 }
 
 #[test]
-fn g6_examples_of_the_specification() {
+fn g6_the_examples_of_the_specification_are_answered() {
     check(
         "700.HK day {0}",
         "2026-11-02 2026-11-03 2026-11-04 2026-11-05 2026-11-06 2026-11-09 2026-11-10 2026-11-11 2026-11-12 2026-11-13",
@@ -173,7 +176,7 @@ fn g6_examples_of_the_specification() {
 }
 
 #[test]
-fn g7_which_end_of_a_long_range_is_returned() {
+fn g7_only_a_range_without_an_end_is_read_from_its_start() {
     check("700.HK day [-, -]", &thousand_until("2026-11-13"));
     check("700.HK day [20040601, -]", &thousand_from("2004-06-01"));
     check("700.HK day [-, 20120601]", &thousand_until("2012-06-01"));
@@ -189,7 +192,7 @@ fn g7_which_end_of_a_long_range_is_returned() {
 }
 
 #[test]
-fn g8_edge_cases_of_a_date_query() {
+fn g8_date_ranges_select_candles_by_stamp() {
     check("700.HK day [20230106, 20230105]", "bad: start date 2023-01-06 is after end date 2023-01-05");
     check("700.HK day [20230105, 20230105]", "2023-01-05");
     check("700.HK day [20230121, 20230125]", "");
@@ -204,7 +207,7 @@ fn g8_edge_cases_of_a_date_query() {
 }
 
 #[test]
-fn g8_minutes_before_their_floor_are_refused() {
+fn g8_minute_queries_below_the_floor_are_refused() {
     const REFUSED: &str = "bad: out of minute kline begin date";
     check("700.HK 60m [20220927, 20220929]", REFUSED);
     check("700.HK 60m [20220927, -]", REFUSED);
@@ -216,7 +219,7 @@ fn g8_minutes_before_their_floor_are_refused() {
     check("AAPL.US 240m [20231204, 20231204]", "2023-12-04 09:30 13:30");
     check("600519.SH 240m [20220824, 20220825]", REFUSED);
     check("600519.SH 240m [20220825, 20220825]", "2022-08-25 09:30 13:00");
-    // Days and offset queries are clamped instead.
+    // Daily queries and offset queries are clamped instead.
     check("700.HK day [20000101, 20040602]", "2004-06-01 2004-06-02");
     check("700.HK day [-, 20040531]", "");
     check("700.HK 240m {1, 20200101, 0930, 1}", "2022-09-28 09:30");

@@ -1,4 +1,4 @@
-//! H: how far back answers reach, and which queries are refused.
+//! H: tests how far back answers reach, and which queries are refused.
 
 use crate::common::{COARSE, Shop, at, candle, date, days, full_shop, symbol, volume};
 use market::adjust::Amount;
@@ -45,13 +45,13 @@ fn h1_without_a_floor_all_candles_are_served() {
     check("700.HK day whole {1, 19900101, -, 1}", "2003-01-01×1");
     check("AAPL.US day whole {1, 19900101, -, 1}", "2010-01-04×1");
     check("700.HK 240m whole {1, 20200101, -, 1}", "2022-09-26 09:30×150");
-    // A range of minutes below the floor is refused, unless the caller has no floor.
+    // A date range of minute candles below the floor is refused, unless the caller has no floor.
     check("700.HK 240m [20220926, 20220926]", "bad: out of minute kline begin date");
     check("700.HK 240m whole [20220926, 20220926]", "2022-09-26 09:30×150 13:00×181");
 }
 
 #[test]
-fn h3_unsupported_queries() {
+fn h3_options_and_unknown_or_empty_securities_are_refused() {
     check(
         "AAPL230317P160000.US day {0}",
         "error: AAPL230317P160000.US is an option: history for options is unavailable",
@@ -67,12 +67,12 @@ fn h3_unsupported_queries() {
 }
 
 #[test]
-fn h3_a_security_with_only_days_has_no_minutes() {
+fn h3_a_security_with_only_daily_candles_has_no_minute_candles() {
     let shop = Shop::new();
     shop.stock(&symbol("5.HK"), &Candles::default(), &days(Market::Hk, "2026-11-12", "2026-11-13"), COARSE);
     assert_eq!(shop.ask("2026-11-15 12:00", "5.HK 1m {0}"), "");
     assert_eq!(shop.ask("2026-11-15 12:00", "5.HK day {0}"), "2026-11-12 2026-11-13");
-    // Candles exist, but none is served: they are below the floor or in the future.
+    // Candles exist, but they are not served, because they are below the floor or in the future.
     let old = Shop::new();
     old.stock(&symbol("5.HK"), &Candles::default(), &days(Market::Hk, "2004-05-27", "2004-05-31"), COARSE);
     assert_eq!(old.ask("2026-11-15 12:00", "5.HK day {0}"), "");

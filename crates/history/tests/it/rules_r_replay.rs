@@ -1,6 +1,6 @@
-//! R1 to R3: in a replay, answers contain no data from the future. The first tests are tables of
-//! answers; the last one is a property test: deleting all future data from a copy of the store
-//! changes no answer to any query.
+//! R1 to R3: tests that answers in a replay contain no data from the future. The first tests are
+//! tables of answers. The last test is a property test: deleting all future data from a copy of the
+//! store changes no answer to any query.
 
 use std::sync::OnceLock;
 
@@ -12,16 +12,16 @@ use crate::reference::{STRETCHES, World, random_query, world};
 use history::{Adjust, AsOf, Expected, HistoryError, PageCache, Plan, Sessions, coverage, known_part};
 use market::{Candle, Candles, Floors, Market, Price, Symbol, Timestamp, Turnover, Venue};
 
-/// Returns a store in which each value shows its origin. Minute n of a day opens at 100 + n, has
-/// its high 2 above and its low 1 below the open, closes 1 above it, and has a volume of 10. Days
-/// open at 100, close at 900 and have a volume of 90,000.
+/// Returns a store in which each value shows its origin. The candle of minute n of a day opens at
+/// 100 + n, has its high 2 above and its low 1 below the open, closes 1 above the open, and has a
+/// volume of 10. Daily candles open at 100, close at 900 and have a volume of 90,000.
 pub(crate) fn numbered_shop() -> &'static Shop {
     static SHOP: OnceLock<Shop> = OnceLock::new();
     SHOP.get_or_init(|| {
         let shop = Shop::new();
         for (name, from, through, daily_through) in [
             ("5.HK", "2025-12-22", "2025-12-24", "2025-12-24"),
-            // Its daily candles end two days before its minutes.
+            // The daily candles of 6.HK end two days before its one-minute candles.
             ("6.HK", "2025-12-22", "2025-12-24", "2025-12-22"),
             ("600000.SH", "2026-11-11", "2026-11-12", "2026-11-12"),
             ("A.US", "2025-11-26", "2025-11-28", "2025-11-28"),
@@ -77,7 +77,7 @@ fn check(now: &str, question: &str, expected: &str) {
 
 /// T1 of the engine's worked examples. A test in `trading` covers the mark at the same instant.
 #[test]
-fn t1_the_second_minute_of_a_day() {
+fn t1_candles_in_the_second_minute_of_a_day_contain_no_later_data() {
     let (shop, security) = (Shop::new(), symbol("700.HK"));
     let candles = |rows: &[(&str, [i64; 4], i64)]| -> Candles {
         let one = |(local, [open, high, low, close], volume): &(&str, [i64; 4], i64)| {
@@ -105,8 +105,8 @@ fn r1_a_running_minute_shows_only_its_open() {
     check("2025-12-22 09:30:59", minutes, "2025-12-22 09:30 100 100 100 100 ×0;");
     check("2025-12-22 09:31:00", minutes, "2025-12-22 09:30 100 102 99 101 ×10; 09:31 101 101 101 101 ×0;");
     check("2025-12-22 09:31:20", minutes, "2025-12-22 09:30 100 102 99 101 ×10; 09:31 101 101 101 101 ×0;");
-    // Longer periods include the running minute in the same form, folded from minutes or from a
-    // roll-up.
+    // Longer periods also show only the open of the running minute, whether they are folded from
+    // one-minute candles or from a roll-up.
     for period in ["2m", "5m", "15m", "30m", "60m", "240m"] {
         check(
             "2025-12-22 09:31:20",
@@ -116,7 +116,7 @@ fn r1_a_running_minute_shows_only_its_open() {
     }
     check("2025-12-22 09:34:59", "5.HK 5m {0, -, -, 1}", "2025-12-22 09:30 100 105 99 104 ×40;");
     check("2025-12-22 09:35:00", "5.HK 5m {0, -, -, 1}", "2025-12-22 09:35 105 105 105 105 ×0;");
-    // A query for that minute or that day does not reveal more.
+    // A query for the running minute or for its whole day reveals no more than that.
     check("2025-12-22 09:31:20", "5.HK 1m {1, 20251222, 0931, 9}", "2025-12-22 09:31 101 101 101 101 ×0;");
     check("2025-12-22 09:31:20", "5.HK 60m [20251222, 20251224]", "2025-12-22 09:30 100 102 99 101 ×10;");
     // At lunch no minute is running, and the last minute of the morning is complete.
@@ -124,7 +124,7 @@ fn r1_a_running_minute_shows_only_its_open() {
 }
 
 #[test]
-fn r1_applies_to_every_lane() {
+fn r1_running_minutes_show_only_their_open_in_every_lane() {
     check("2025-11-26 04:00:30", "A.US 1m +ext {0, -, -, 1}", "2025-11-26 04:00 580 580 580 580 ×0;");
     check("2025-11-26 16:00:30", "A.US 1m +ext {0, -, -, 1}", "2025-11-26 16:00 1300 1300 1300 1300 ×0;");
     check("2025-11-26 16:00:30", "A.US 1m {0, -, -, 1}", "2025-11-26 15:59 1299 1301 1298 1300 ×10;");
@@ -168,7 +168,7 @@ fn r3_an_unfinished_day_is_folded_from_complete_minutes() {
     check("2025-12-24 12:10:00", "5.HK day {0, -, -, 1}", "2025-12-24 100 902 99 900 ×90000;");
     check("2026-11-12 15:09:59", "600000.SH day {0, -, -, 1}", "2026-11-12 100 341 99 340 ×2400;");
     check("2026-11-12 15:10:00", "600000.SH day {0, -, -, 1}", "2026-11-12 100 902 99 900 ×90000;");
-    // Days contain only regular hours, without pre-market trades.
+    // Daily candles contain only regular hours, without pre-market trades.
     check("2025-11-28 09:31:20", "A.US day {0, -, -, 1}", "2025-11-28 910 912 909 911 ×10;");
     check("2025-11-28 09:30:20", "A.US day [20251128, -]", "");
     check("2025-11-28 12:59:59", "A.US day {0, -, -, 1}", "2025-11-28 910 1120 909 1119 ×2090;");
@@ -176,7 +176,7 @@ fn r3_an_unfinished_day_is_folded_from_complete_minutes() {
 }
 
 #[test]
-fn r3_longer_spans_combine_stored_days_and_minutes() {
+fn r3_longer_periods_combine_stored_daily_and_minute_candles() {
     for (period, stamp) in
         [("week", "2025-12-22"), ("month", "2025-12-01"), ("quarter", "2025-10-01"), ("year", "2025-01-01")]
     {
@@ -189,7 +189,7 @@ fn r3_longer_spans_combine_stored_days_and_minutes() {
 }
 
 #[test]
-fn r3_minutes_replace_a_missing_daily_candle() {
+fn r3_minute_candles_replace_a_missing_daily_candle() {
     let (monday, tuesday) = ("2025-12-22 100 902 99 900 ×90000;", "2025-12-23 100 432 99 431 ×3310;");
     for clock in [AsOf::Replay, AsOf::Live] {
         let check = |now: &str, question: &str, expected: &str| {
@@ -227,8 +227,8 @@ fn a_live_clock_shows_all_stored_candles() {
     let live = |now: &str, question: &str| numbered_shop().ask_as_of(AsOf::Live, now, question, describe);
     assert_eq!(live("2025-12-22 09:30:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 09:30 100 102 99 101 ×10;");
     assert_eq!(live("2025-12-22 16:00:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 16:00 430 432 429 431 ×10;");
-    // A day that is not over is folded from its minutes. Before the first minute, the stored candle
-    // is served.
+    // A day that is not over is folded from its one-minute candles. Before the first minute, the
+    // stored candle is served.
     let day = "5.HK day {0, -, -, 1}";
     assert_eq!(live("2025-12-22 09:29:59", day), "2025-12-22 100 902 99 900 ×90000;");
     assert_eq!(live("2025-12-22 09:31:20", day), "2025-12-22 100 103 99 102 ×20;");
@@ -364,7 +364,7 @@ fn check_page_cache(
 }
 
 #[test]
-fn a_security_with_only_future_candles_has_none() {
+fn a_security_with_only_future_candles_has_no_candles() {
     let shop = numbered_shop();
     let now = at(Market::Hk, "2025-12-21 12:00");
     let query = question_of("5.HK day {0}").unwrap();
@@ -376,7 +376,7 @@ fn a_security_with_only_future_candles_has_none() {
 }
 
 #[test]
-fn the_last_price_comes_from_minutes_until_the_day_closes() {
+fn the_last_price_comes_from_minute_candles_until_the_close() {
     let shop = numbered_shop();
     let last = |name: &str, local: &str| {
         let as_of = AsOf::Replay(at(Market::Hk, local));

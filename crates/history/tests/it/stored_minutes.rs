@@ -1,4 +1,4 @@
-//! Compares the stored candles for the trading engine with a plain filter over all candles.
+//! Compares the stored candles that the trading engine reads with a plain filter over all candles.
 
 use market::{Candle, Candles, Market, Price, Session, Timestamp};
 
@@ -10,7 +10,7 @@ fn distinct(candles: Candles) -> Candles {
 }
 
 #[test]
-fn minutes_of_all_lanes_are_merged_and_unchanged() {
+fn minute_candles_of_all_lanes_are_merged_unchanged() {
     for (seed, (name, market)) in (0..6u64).zip([("A.US", Market::Us), ("5.HK", Market::Hk)].iter().cycle()) {
         let mut rng = Rng(seed);
         let (shop, security) = (Shop::new(), symbol(name));
@@ -58,7 +58,7 @@ fn missing_candles_are_none() {
 }
 
 #[test]
-fn the_mark_is_the_newest_minute_of_any_lane() {
+fn the_mark_is_the_newest_minute_candle_of_any_lane() {
     let (shop, security) = (Shop::new(), symbol("AAPL.US"));
     let sessions = [
         ("2026-03-17 20:30", Session::Overnight),
@@ -88,7 +88,7 @@ fn the_mark_is_the_newest_minute_of_any_lane() {
         let found = shop.history.last_minute(&snapshot, &security, at(Market::Us, local)).unwrap();
         assert_eq!(close(found), expected, "{local}");
     }
-    // Neither after-hours trades nor those of another day affect the intraday close.
+    // Neither after-hours trades nor trades of another day affect the intraday close.
     let of_day = |day: &str| shop.history.intraday_close(&snapshot, &security, date(day)).unwrap();
     assert_eq!(of_day("2026-03-18"), Some(Price(4_000_000)));
     assert_eq!((of_day("2026-03-17"), of_day("2026-03-19"), of_day("2026-03-21")), (None, None, None));
@@ -151,7 +151,8 @@ fn the_last_regular_minute_replaces_a_missing_daily_close() {
         ])
         .map(|(n, (local, session))| candle(at(Market::Us, local), session, n * 1_000_000, 10))
         .collect();
-    // The daily file ends on the 17th, and its close differs from that of the minutes.
+    // The daily file ends on the 17th, and its close differs from the close of the one-minute
+    // candles.
     let days: Candles =
         [candle(at(Market::Us, "2026-03-17"), Session::Intraday, 9_000_000, 10)].into_iter().collect();
     shop.stock(&security, &minutes, &days, COARSE);

@@ -1,5 +1,5 @@
-//! Single trades: import, queries at an instant, thresholds from earlier days, and candles built
-//! from trades.
+//! Tests single trades: import, queries at an instant, thresholds from earlier days, and candles
+//! built from trades.
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
@@ -196,8 +196,8 @@ fn thresholds_fall_back_to_all_trades_and_then_to_the_day() {
     // Without earlier days, the current day is used: the amount 50 of 80 exceeds both shares.
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "50.000 0.000 30.000");
     assert_eq!(inflow(&shop, "2026-03-18 09:30:00", standard), "50.000 0.000 0.000");
-    // All earlier days are used, even if they are few and long ago: of 100, an amount of 40 is
-    // large and 20 is medium.
+    // All earlier days are used, even if there are few of them and they are old: of 100, an amount
+    // of 40 is large and 20 is medium.
     let old = table(
         "2025-12-01",
         "09:30:00 1 40 up\n09:30:01 1 20 up\n09:30:02 1 20 up\n09:30:03 1 10 up\n09:30:04 1 10 down",
@@ -225,7 +225,8 @@ fn thresholds_fall_back_to_all_trades_and_then_to_the_day() {
 #[test]
 fn sparse_trades_use_all_earlier_days() {
     let shop = Shop::new();
-    // One trade of 500 long ago, then one trade of 1 on each of more than 250 days.
+    // The first trade has an amount of 500 and is old. It is followed by one trade of 1 on each of
+    // more than 250 days.
     let mut text = table("2024-12-02", "10:00:00 1 500 up");
     let (from, through) = ("2024-12-03".parse().unwrap(), "2026-03-17".parse().unwrap());
     let later: Vec<String> =
@@ -275,7 +276,7 @@ fn candles_are_built_from_all_trades_of_changed_days() {
         ["09:30 10.0 12.0 10.0 12.0 200", "09:31 11.0 11.0 11.0 11.0 100", "16:00 10.5 10.5 10.5 10.5 300"]
     );
     assert_eq!(line("700.HK/1d"), ["00:00 10.0 12.0 10.0 10.5 650"]);
-    // The same file with the option is a different import. It builds candles that are already
+    // The same file with the option is a different import, which builds candles that are already
     // stored.
     let report = import(
         &shop,

@@ -1,5 +1,5 @@
-//! Helpers for the tables of `rules_*.rs`, with text as input and output. Local times are converted
-//! by jiff, so that no table is checked with the code under test.
+//! Helpers for the tables in `rules_*.rs`, with text as input and output. Local times are converted
+//! by jiff, so that the expected values do not depend on the code under test.
 #![allow(dead_code, unreachable_pub, reason = "every test file takes its own part of this module")]
 
 use std::sync::OnceLock;
@@ -74,8 +74,9 @@ pub fn clock(market: Market, at: Timestamp) -> String {
     format(market, at, "%H:%M")
 }
 
-/// Returns the slot and the stamp of the one-minute candle of a trade, by rules A3 and A4: its own
-/// minute, or the closing minute if it is in the closing tail.
+/// Returns the slot of a trade and the stamp of its one-minute candle by rules A3 and A4: the
+/// minute of the trade, or the closing minute for a trade in the closing tail. Returns `None` if
+/// the trade has no one-minute candle.
 pub fn print(market: Market, when: Timestamp) -> Option<(Slot, Timestamp)> {
     let venue = venue(market);
     if let Some(slot) = venue.slot(when) {
@@ -92,7 +93,7 @@ pub fn print(market: Market, when: Timestamp) -> Option<(Slot, Timestamp)> {
 }
 
 /// Returns the stamp of the `period` candle that contains a trade (minute periods) or a trading day
-/// (daily and longer periods).
+/// (daily and longer periods), or `None` if there is no such candle.
 pub fn stamp(market: Market, period: Period, when: &str) -> Option<Timestamp> {
     let when = at(market, when);
     match period {
@@ -107,7 +108,7 @@ pub fn stamp(market: Market, period: Period, when: &str) -> Option<Timestamp> {
     }
 }
 
-/// Returns a candle with arbitrary content.
+/// Returns a candle with arbitrary prices and amounts.
 pub fn flat(time: Timestamp, session: Session) -> Candle {
     let price = Price(10_000_000);
     Candle {
@@ -122,8 +123,8 @@ pub fn flat(time: Timestamp, session: Session) -> Candle {
     }
 }
 
-/// Returns all minutes of a trading day in all sessions. A closing minute has turnover but no
-/// volume, so that it can be recognized in a fold.
+/// Returns all one-minute candles of a trading day, for all sessions. A closing minute has turnover
+/// but no volume, so that tests can recognize it in a fold.
 pub fn full_day(market: Market, day: &str) -> Candles {
     let day = venue(market).day(date(day)).expect("a trading day");
     let mut candles = Candles::default();

@@ -1,6 +1,6 @@
-//! One attempt at a request: make every decision under the account's lock, release the lock, then
-//! wait for the commit. The next request builds on this decision before it is durable, and fails if
-//! it fails.
+//! Decides a request while holding the account's lock, releases the lock, then waits for the
+//! commit. The next request builds on the decision before it is durable, and fails if its commit
+//! fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,10 +24,10 @@ use crate::service::Paper;
 /// Minimum number of entries between snapshots. The interval grows with the journal, so the total
 /// cost of all snapshots stays proportional to the journal's length.
 const SNAPSHOT_AFTER: u64 = 2_000;
-/// Number of entries from which a snapshot takes too long for a request and is written by a
-/// separate thread.
+/// Number of entries from which snapshots are written by a separate thread, because writing one
+/// would delay the request for too long.
 const SNAPSHOT_ASIDE: u64 = 10_000;
-/// Retention of idempotency keys, in seconds of the machine's clock.
+/// Retention of idempotency keys, in seconds of machine time.
 pub(crate) const NAMES_KEPT_S: i64 = 600;
 
 /// Options of a request.
@@ -35,10 +35,11 @@ pub(crate) const NAMES_KEPT_S: i64 = 600;
 pub(crate) struct RequestOptions<'a> {
     /// Idempotency key.
     pub(crate) name: Option<&'a str>,
-    /// Terms of the order that the request submits.
+    /// Terms of the order that the request submits, if any.
     pub(crate) terms: Option<&'a Terms>,
     pub(crate) audit: Option<Audited>,
-    /// Whether the request is a read: it writes only what advancing the account produces.
+    /// Whether the request is a read. A read writes only the entries produced by advancing the
+    /// account.
     pub(crate) is_read: bool,
     /// Whether to store the horizon and the next wake-up time even if there are no new entries.
     pub(crate) keeps_head: bool,
@@ -50,15 +51,15 @@ pub(crate) struct Earlier {
     order: Option<OrderId>,
     /// Number of the journal entry that created the order.
     entry: Option<u64>,
-    /// Set if the request may not be durable yet.
+    /// Ticket of the request, if the request may not be durable yet.
     ticket: Option<Ticket>,
 }
 
-/// Result of an attempt.
+/// Result of deciding a request.
 #[derive(Debug)]
 pub(crate) enum Work<T> {
     Done(T),
-    /// The account is still behind after one portion of the catch-up, so the request was not
+    /// The account is still behind after one portion of catch-up work, so the request was not
     /// executed.
     Behind(Behind),
 }
@@ -77,14 +78,14 @@ pub(crate) enum Finished<T> {
     Behind(Behind),
 }
 
-/// A decision. It becomes valid once its entries are durable.
+/// A decision, which becomes valid once its entries are durable.
 #[derive(Debug)]
 pub(crate) enum Attempt<T> {
     Made {
         made: Work<T>,
         refusal: Option<Refusal>,
         ticket: Option<Ticket>,
-        /// The preceding append, possibly not durable yet, that this one builds on.
+        /// The preceding append, on which this append builds. It may not be durable yet.
         before: Option<Ticket>,
         is_void: Arc<AtomicBool>,
         /// Held until the append is durable, so that the slot is not evicted and a reload of the
@@ -97,8 +98,8 @@ pub(crate) enum Attempt<T> {
     Ahead(Moment),
 }
 
-/// Returns when the account must next be advanced without a request. `None` unless the account has
-/// open orders or grids, or positions that may be liquidated: everything else is computed on the
+/// Returns when the account must next be advanced without a request. Returns `None` unless the
+/// account has open orders or grids, or allows liquidation: all other changes are computed on the
 /// next read.
 fn wake(account: &Account, feed: &StoreFeed<'_>, now: Timestamp) -> Option<Timestamp> {
     let has_open = account.has_open_orders() || account.grids().has_open();
@@ -109,8 +110,8 @@ fn wake(account: &Account, feed: &StoreFeed<'_>, now: Timestamp) -> Option<Times
     [next_wake(account, feed, now), feed.next_late(account, now)].into_iter().flatten().min()
 }
 
-/// Encodes the stored result of a request with an idempotency key: the order id and the number of
-/// the entry that created it.
+/// Encodes the stored result of a request with an idempotency key: the order id, and the number of
+/// the entry that created the order.
 fn answer(order: OrderId, entry: Option<u64>) -> String {
     entry.map_or_else(|| order.to_string(), |entry| format!("{order} {entry}"))
 }
@@ -121,7 +122,7 @@ fn parse_answer(answer: &str) -> (Option<OrderId>, Option<u64>) {
     (order.parse().ok(), entry.parse().ok())
 }
 
-/// Returns the order as submitted if this entry submitted it.
+/// Returns the submitted order, or `None` if this entry did not submit it.
 fn accepted_in(
     id: AccountId,
     row: &JournalEntry,
@@ -138,7 +139,8 @@ fn accepted_in(
 }
 
 impl PaperAccount<'_> {
-    /// Decides a request under the account's lock and queues the new entries for the next commit.
+    /// Decides a request while holding the account's lock, and queues the new entries for the next
+    /// commit.
     pub(super) fn attempt<T>(
         &mut self,
         request: &RequestOptions<'_>,
@@ -164,8 +166,8 @@ impl PaperAccount<'_> {
         let feed = paper.feed_at(self.reader, moment, state.version)?;
         feed.notice(&book.account);
         let engine = Engine::new(&feed, paper.tables());
-        // The book has been taken out of its slot. On any error it stays out, and the next request
-        // reloads the journal.
+        // The book has been taken out of its slot. After an error the slot stays empty, and the
+        // next request reloads the journal.
         let portion = paper.portion.advance(&engine, &mut book.account, now);
         let behind = book.account.horizon().filter(|at| *at < now).map(|at| Behind { at, to: now });
         let (mut outcome, made) = match behind {
@@ -196,7 +198,8 @@ impl PaperAccount<'_> {
 }
 
 impl Paper {
-    /// Queues the new entries for the next commit. Returns `None` if there is nothing to write.
+    /// Queues the new entries for the next commit and returns a ticket. Returns `None` if there is
+    /// nothing to write.
     fn enqueue(
         &self,
         id: AccountId,
@@ -228,8 +231,8 @@ impl Paper {
         Ok(Some(ticket))
     }
 
-    /// Waits until an attempt is durable. Returns `None` if another process wrote first, and the
-    /// request must be decided again.
+    /// Waits until an attempt is durable. Returns `None` if another process wrote first, in which
+    /// case the request must be decided again.
     pub(crate) fn finish<T>(
         &self,
         id: AccountId,
@@ -241,7 +244,8 @@ impl Paper {
                 return Ok(Some(Finished::Changed(Changed::Repeated(order))));
             }
             Attempt::Repeated(Earlier { ticket: Some(ticket), .. }) => {
-                // After the wait, the store shows whether the earlier request was written.
+                // The earlier request is now either written or failed, and the retry finds out
+                // which.
                 self.committer.wait_for(&self.accounts, ticket);
                 return Ok(None);
             }
@@ -271,15 +275,14 @@ impl Paper {
     }
 
     /// Returns the book at the current journal head. If another process has appended entries or
-    /// truncated the journal, catches up or reloads, and pushes the new entries to listeners before
-    /// any later ones.
+    /// truncated the journal, first catches up or reloads, and pushes the new entries to listeners.
     pub(crate) fn current(&self, state: &mut AccountState, id: AccountId) -> Result<Book, PaperError> {
         state.version = None;
         for _ in 0..TRIES_MAX {
             let held = state.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
             let followed = match held {
-                // The book is ahead of the journal. If another process writes first, the next
-                // append is void.
+                // The book is ahead of the journal. If another process writes first, the pending
+                // append fails, which also voids the next append.
                 Some(book) if book.last_ticket.is_some_and(|ticket| !self.committer.is_finished(ticket)) => {
                     return Ok(book);
                 }
@@ -305,8 +308,9 @@ impl Paper {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    /// Loads the book from the journal. Waits for this process's pending appends first, so that
-    /// listeners receive them only once.
+    /// Loads the book from the journal, or returns `None` if the journal was truncated
+    /// concurrently. Waits for this process's pending appends first, so that listeners receive them
+    /// only once.
     fn loaded(&self, state: &AccountState, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
         if let Some(ticket) = state.last_ticket {
             self.committer.wait_for(&self.accounts, ticket);
@@ -314,8 +318,8 @@ impl Paper {
         state.load(&self.accounts, id)
     }
 
-    /// Returns the earlier request with the same idempotency key, with its ticket if it is not
-    /// durable yet.
+    /// Returns the earlier request with the same idempotency key, or `None`. The result includes a
+    /// ticket if the earlier request is not durable yet.
     fn repeated(
         &self,
         book: &Book,
@@ -338,7 +342,8 @@ impl Paper {
         }))
     }
 
-    /// Returns a refusal if the idempotency key was used for an order with different terms.
+    /// Returns a refusal if the idempotency key was used for an order with different terms,
+    /// otherwise `None`.
     fn conflict(
         &self,
         book: &Book,
@@ -346,12 +351,13 @@ impl Paper {
         request: &RequestOptions<'_>,
         earlier: &Earlier,
     ) -> Result<Option<Refusal>, PaperError> {
-        // The terms of a pending request are compared on the retry, once it is durable.
+        // The terms of a pending request are compared on the retry, when the earlier request is
+        // durable.
         let Some((name, terms)) = request.name.zip(request.terms) else { return Ok(None) };
         let (Some(order), None) = (earlier.order, earlier.ticket) else { return Ok(None) };
         let Some(known) = book.account.order(order) else { return Ok(None) };
         // The account holds the current terms, which replacements may have changed, so compare with
-        // the submitted ones.
+        // the submitted terms.
         let Some(accepted) = self.accepted(id, known, earlier.entry)? else { return Ok(None) };
         let is_same = has_same_terms(terms, &accepted.terms, accepted.facts.kind);
         let refusal = || {
@@ -363,9 +369,9 @@ impl Paper {
         Ok((!is_same).then(refusal))
     }
 
-    /// Returns an order as submitted. `entry` is the journal entry stored with the idempotency key;
-    /// under a fixed clock one instant may have any number of entries. Without `entry`, scans the
-    /// entries at the instant of submission.
+    /// Returns an order as it was submitted. `entry` is the journal entry number stored with the
+    /// idempotency key. Without `entry`, scans the entries at the instant of submission, which may
+    /// be many under a fixed clock.
     pub(crate) fn accepted(
         &self,
         id: AccountId,
@@ -392,8 +398,8 @@ impl Paper {
         }
     }
 
-    /// Writes a snapshot if enough entries were appended since the last one. Snapshots only make
-    /// loading faster; correctness does not depend on them.
+    /// Writes a snapshot if enough entries were appended since the last snapshot. Snapshots only
+    /// make loading faster; correctness does not depend on them.
     fn keep_snapshot(&self, id: AccountId, place: &AccountSlot) {
         let mut cached = place.lock();
         let Some(book) = cached.book.as_mut() else { return };
@@ -404,7 +410,7 @@ impl Paper {
         if book.is_void.load(Ordering::Acquire) {
             return;
         }
-        // Advanced before the write, so that a failing snapshot is not retried on every request.
+        // Updated before the write, so that a failing snapshot is not retried on every request.
         book.snapshot = number;
         let (accounts, account) = (self.accounts.clone(), book.account.clone());
         let save_snapshot = move || {

@@ -1,4 +1,4 @@
-//! One account in memory: its state at a given journal head, loaded from a snapshot and the
+//! One account in memory: the state at a given journal head, loaded from a snapshot and the
 //! journal.
 
 use std::io::{BufWriter, Read, Write};
@@ -13,18 +13,18 @@ use super::commit::{Audited, KeyedRequest, Pending, Ticket};
 use crate::PaperError;
 use crate::listener::LastPushed;
 
-/// Maximum number of attempts at a decision or a read when another process writes first.
+/// Maximum number of attempts at a decision or a read that conflicts with another process's writes.
 pub(crate) const TRIES_MAX: u32 = 8;
 
-/// Version of the snapshot format: an account as compressed JSON. Orders are similar to each other,
-/// so 50,000 of them shrink from 60 MB to a twentieth of that.
+/// Version of the snapshot format, which is an account as compressed JSON. Orders are similar to
+/// each other, so a snapshot of 50,000 orders shrinks from 60 MB to 3 MB.
 ///
 /// Snapshots in other versions are ignored and rewritten.
 pub(crate) const SNAPSHOT_FORMAT: &str = "5";
-/// The fastest compression level. Higher levels take several times as long and save a tenth of the
-/// size.
+/// The fastest compression level. Higher levels take several times as long and reduce the size by
+/// only a tenth.
 const SNAPSHOT_LEVEL: i32 = 1;
-/// Maximum decompressed size in bytes. A larger snapshot is rejected.
+/// Maximum decompressed size in bytes. Larger snapshots are rejected.
 const SNAPSHOT_TEXT_BYTES_MAX: u64 = 1 << 30;
 const WRITTEN_AT_ONCE: usize = 256 << 10;
 
@@ -33,7 +33,7 @@ const WRITTEN_AT_ONCE: usize = 256 << 10;
 pub(crate) struct AccountSlot {
     state: Mutex<AccountState>,
     pub(crate) last_pushed: Arc<LastPushed>,
-    /// Last use, as a sequence number of the service's requests; for LRU eviction.
+    /// Last use, as a sequence number of the service's requests. Used for LRU eviction.
     pub(crate) used: AtomicU64,
 }
 
@@ -48,7 +48,8 @@ impl Default for AccountSlot {
 
 impl AccountSlot {
     pub(crate) fn lock(&self) -> MutexGuard<'_, AccountState> {
-        // A thread that panicked had taken the book out, so the next request reloads it.
+        // A thread that panicked had taken the book out of its slot, so the next request reloads
+        // the book.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -56,8 +57,8 @@ impl AccountSlot {
 /// Account state protected by the slot's lock.
 #[derive(Debug)]
 pub(crate) struct AccountState {
-    /// `None` while a request works on the book and after a failure, when the journal must be
-    /// reloaded.
+    /// `None` while a request works on the book, and after a failure, when the book must be
+    /// reloaded from the journal.
     pub(crate) book: Option<Book>,
     /// Ticket of the last append, even if its book was dropped.
     pub(crate) last_ticket: Option<Ticket>,
@@ -68,8 +69,8 @@ pub(crate) struct AccountState {
 }
 
 impl AccountState {
-    /// Loads the book from the journal, with the pushes that listeners have not received. Returns
-    /// `None` if the journal was truncated concurrently.
+    /// Loads the book from the journal, and returns it with the pushes that listeners have not
+    /// received. Returns `None` if the journal was truncated concurrently.
     pub(crate) fn load(
         &self,
         accounts: &Accounts,
@@ -99,7 +100,7 @@ impl AccountState {
 #[derive(Debug)]
 pub(crate) struct Book {
     pub(crate) account: Account,
-    /// `None` before the first entry.
+    /// Head of the journal; `None` before the first entry.
     pub(crate) head: Option<JournalHead>,
     /// Number of the last entry covered by a snapshot.
     pub(crate) snapshot: u64,
@@ -137,8 +138,8 @@ impl Book {
         })
     }
 
-    /// Builds the append for an outcome and moves the book to the head that the journal will then
-    /// have.
+    /// Builds the append for an outcome, and advances the book's head to the journal head after
+    /// that append.
     pub(crate) fn pending(
         &mut self,
         account: AccountId,
@@ -162,8 +163,9 @@ impl Book {
         Ok(Pending { account, after, entries, horizon, wake, request, audit, pushes, last_pushed, is_void })
     }
 
-    /// Applies the entries up to `head`, and returns the pushes of entries after number `report`.
-    /// Returns `None` if the journal was truncated concurrently; the state is then unusable.
+    /// Applies the entries up to `head`, and returns the pushes for entries with numbers above
+    /// `report`. Returns `None` if the journal was truncated concurrently; the book is then
+    /// unusable.
     fn follow(
         &mut self,
         accounts: &Accounts,
@@ -208,7 +210,7 @@ impl Book {
         head: JournalHead,
     ) -> Result<Option<Vec<Push>>, PaperError> {
         let entries = self.account.entries();
-        // Listeners that subscribed after these entries do not receive them.
+        // Listeners that subscribed after these entries were written do not receive them.
         let report = self.last_pushed.within(&head).map_or(entries, |report| report.max(entries));
         let Some(pushes) = self.follow(accounts, id, head, report)? else { return Ok(None) };
         self.last_pushed.set(Some(&head));
@@ -227,15 +229,16 @@ pub(crate) fn parsed(id: AccountId, row: &store::JournalEntry) -> Result<Entry, 
         number: row.number,
         source,
     })?;
-    // A copied journal retains its entry numbers, so this check also holds for copies.
+    // A copied journal retains its entry numbers, so the check of the number also passes for
+    // copies.
     if entry.version > trading::VERSION || entry.number != row.number {
         return Err(PaperError::Foreign { account: id.0, number: row.number, version: entry.version });
     }
     Ok(entry)
 }
 
-/// Reads the whole journal at one head. Retries if it is truncated concurrently. Returns `None` if
-/// there is no journal.
+/// Reads the whole journal at one head. Retries if the journal is truncated concurrently. Returns
+/// `None` if there is no journal.
 pub(crate) fn read_all(
     accounts: &Accounts,
     id: AccountId,
@@ -264,8 +267,8 @@ pub(crate) fn read_all(
     Err(PaperError::Contended { account: id.0 })
 }
 
-/// Encodes entries for the store. Entries made before the account's first request have no instant;
-/// they are stored at the zero timestamp and sort first.
+/// Encodes entries for the store. Entries written before the account's first request have no
+/// instant; they are stored at the zero timestamp and sort first.
 pub(crate) fn written(id: AccountId, entries: &[Entry]) -> Result<Vec<(Timestamp, String)>, PaperError> {
     let write = |entry: &Entry| match serde_json::to_string(entry) {
         Ok(text) => Ok((entry.at.unwrap_or_default(), text)),
@@ -274,7 +277,7 @@ pub(crate) fn written(id: AccountId, entries: &[Entry]) -> Result<Vec<(Timestamp
     entries.iter().map(write).collect()
 }
 
-/// Encodes an account. Returns `None` if it is too large for a snapshot.
+/// Encodes an account as a snapshot. Returns `None` if the account is too large.
 pub(crate) fn encode_snapshot(account: &Account) -> Option<Vec<u8>> {
     let encoder = zstd::Encoder::new(Vec::new(), SNAPSHOT_LEVEL).ok()?;
     let mut out = BufWriter::with_capacity(WRITTEN_AT_ONCE, encoder);

@@ -28,8 +28,8 @@
 //!         ANSWERED   with the result, or with a refusal
 //! ```
 //!
-//! A decision without new entries has no ticket, and waits for the ticket of the append it builds
-//! on. A refusal waits, too, because its reason may not be durable yet.
+//! A decision without new entries has no ticket, and waits for the ticket of the append on which it
+//! builds. A refusal also waits, because the state that caused it may not be durable yet.
 
 mod attempt;
 pub(crate) mod book;
@@ -52,7 +52,7 @@ pub(crate) use attempt::{NAMES_KEPT_S, RequestOptions};
 use book::TRIES_MAX;
 use commit::Audited;
 
-/// Actor and reason of an audited command.
+/// Event, actor and reason of an audited command.
 #[derive(Clone, Debug)]
 pub struct Audit {
     /// Kind of change, such as `paper.deposited`.
@@ -64,16 +64,16 @@ pub struct Audit {
 /// Result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Order that the command created or changed.
+    /// Order that the command created or changed, if any.
     pub order: Option<OrderId>,
-    /// Grid that the command created or changed.
+    /// Grid that the command created or changed, if any.
     pub grid: Option<GridId>,
     pub exchanged: Option<Exchanged>,
-    /// Whether this is the result of an earlier request with the same idempotency key.
+    /// Whether an earlier request with the same idempotency key produced this result.
     pub is_repeated: bool,
 }
 
-/// Result of advancing accounts.
+/// Accounts that [`Paper::advance`] did not advance completely.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Advanced {
     /// Accounts that are still behind.
@@ -82,20 +82,20 @@ pub struct Advanced {
     pub failed: Vec<AccountId>,
 }
 
-/// An account and its markets as of one instant.
+/// An account and its market data as of one instant.
 #[derive(Debug)]
 pub struct Reading<'a> {
     pub account: &'a Account,
     pub view: MarketView<'a>,
 }
 
-/// Result of a request.
+/// Result of [`PaperAccount::change`].
 #[derive(Debug)]
 pub(crate) enum Changed<T> {
     Made(T),
     /// An earlier request with the same idempotency key created or changed this order.
     Repeated(Option<OrderId>),
-    /// The account's horizon is later than this moment, so only past state can be returned.
+    /// The account's horizon is later than this moment, so only a past state can be returned.
     Ahead(Moment),
 }
 
@@ -119,16 +119,17 @@ impl Paper {
         PaperAccount { paper: self, id, reader, clock }
     }
 
-    /// Advances each account by at most one portion, and stores when it is due next. All accounts
-    /// share one group commit. A failure is logged and does not affect other accounts.
+    /// Advances each account by at most one portion, and stores when the account must next be
+    /// advanced. All accounts share one group commit. A failure is logged and does not affect other
+    /// accounts.
     pub fn advance(&self, ids: &[AccountId], reader: &mut Reader, clock: &dyn Clock) -> Advanced {
         let request = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
         let mut attempts = Vec::new();
         let mut advanced = Advanced::default();
         for id in ids {
             let attempt = self.at(*id, reader, clock).attempt(&request, |engine, account, now| {
-                // An account begins with its first request. The background runner must not begin
-                // it.
+                // An account begins with its first client request, so the background runner must
+                // not begin it.
                 let has_begun = account.began().is_some();
                 Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
             });
@@ -150,12 +151,12 @@ impl Paper {
 }
 
 impl PaperAccount<'_> {
-    /// Returns the times of the request, given the account's horizon.
+    /// Returns the market time and machine time of the request. `account` provides the horizon.
     pub(crate) fn moment(&self, account: &Account) -> Moment {
         self.clock.moment(self.id, account.horizon()).not_before(account.horizon())
     }
 
-    /// Opens the account with the given balances. Returns `false` if it was already open.
+    /// Opens the account with the given balances. Returns `false` if the account was already open.
     pub fn open(&mut self, opening: &Opening) -> Result<bool, PaperError> {
         let id = self.id;
         let opened = self.change(&RequestOptions::default(), |engine, account, now| {
@@ -178,7 +179,7 @@ impl PaperAccount<'_> {
         self.commands(std::slice::from_ref(command), name, audit)
     }
 
-    /// Executes several commands atomically.
+    /// Executes several commands atomically, with an optional idempotency key.
     pub fn commands(
         &mut self,
         commands: &[Command],
@@ -210,8 +211,8 @@ impl PaperAccount<'_> {
         }
     }
 
-    /// Reads the account as of now. If the clock is before the account's horizon, reads its past
-    /// state.
+    /// Reads the account as of now. If the clock is before the account's horizon, reads the past
+    /// state at the clock's time.
     pub fn read<T>(&mut self, look: impl Fn(&Reading<'_>) -> T) -> Result<T, PaperError> {
         let (paper, id) = (self.paper, self.id);
         if paper.only_looks {
@@ -240,8 +241,8 @@ impl PaperAccount<'_> {
         }
     }
 
-    /// Advances the account to now, in portions, so that the next request has little to do. Does
-    /// nothing before the account's first request.
+    /// Advances the account to now, in portions, so that the next request has little catch-up work.
+    /// Does nothing before the account's first request.
     pub fn catch_up(&mut self) -> Result<(), PaperError> {
         if self.paper.only_looks {
             return Ok(());
@@ -250,7 +251,8 @@ impl PaperAccount<'_> {
         self.change(&request, |_, _, _| Ok((Outcome::default(), ()))).map(drop)
     }
 
-    /// Changes the account under its account lock, and returns once the change is durable.
+    /// Runs `work` on the account while holding the account's lock, and returns once the result is
+    /// durable. Retries if another process writes first.
     pub(crate) fn change<T>(
         &mut self,
         request: &RequestOptions<'_>,
@@ -259,8 +261,8 @@ impl PaperAccount<'_> {
         let (paper, id) = (self.paper, self.id);
         let (mut tries, mut portions) = (0, 0);
         while tries < TRIES_MAX {
-            // Reads rarely write, so they take the cross-process account lock only on a retry. If
-            // the lock cannot be taken, the attempt proceeds without it.
+            // Reads rarely write, so they take the cross-process lock only on a retry. If the lock
+            // cannot be taken, the attempt proceeds without it.
             let lock = (!request.is_read || tries > 0).then(|| paper.accounts.journal_lock(id).ok());
             let attempt = self.attempt(request, &work)?;
             match paper.finish(id, attempt)? {
@@ -278,7 +280,7 @@ impl PaperAccount<'_> {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    /// Returns the market data as of a moment.
+    /// Returns the market data feed as of a moment.
     pub(crate) fn feed(&mut self, moment: Moment) -> Result<StoreFeed<'_>, StoreError> {
         self.paper.feed(self.reader, moment)
     }

@@ -1,4 +1,4 @@
-//! Coarse days, which have only daily candles.
+//! Tests for coarse days, which have only daily candles.
 
 use trading::{Command, OrderType, Quantity, Setting, Side, Submit, Terms, TimeInForce};
 
@@ -25,7 +25,7 @@ fn mark(service: &Service, id: store::AccountId, moment: crate::Moment) -> Strin
 }
 
 #[test]
-fn a_coarse_day_fills_an_order_at_its_end() {
+fn a_coarse_day_fills_orders_at_the_end_of_the_day() {
     let house = house(&DAYS);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("09:00"), limit(Side::Buy, 500, "296"));
@@ -74,7 +74,7 @@ fn an_open_order_is_explained_by_the_last_coarse_day() {
     let (bob, elsewhere) = (other.account("bob"), other.service());
     let same = elsewhere.submit(bob, replay("09:00"), terms.clone());
     assert_eq!(elsewhere.why(bob, replay("16:09:59"), same), service.why(id, replay("16:09:59"), order));
-    // A minute shows that the current day is not coarse.
+    // A one-minute candle shows that the current day is not coarse.
     other.import(&["10:00 300 300 299 300 1000"]);
     assert!(elsewhere.why(bob, replay("10:00:59"), same).last().unwrap().ends_with("against the whole day"));
     assert_eq!(elsewhere.why(bob, replay("10:01"), same).len(), 4);
@@ -106,7 +106,7 @@ fn an_account_with_an_open_order_is_due_at_the_end_of_the_day() {
 }
 
 #[test]
-fn a_clock_jump_fills_on_each_skipped_day() {
+fn a_clock_jump_fills_orders_on_each_skipped_day() {
     let days = [&DAYS[..], &["2026-03-19 294 300 290 296 9000", "2026-03-20 294 310 290 308 9000"]].concat();
     let house = house(&days);
     let (id, service) = (house.account("ann"), house.service());
@@ -121,7 +121,7 @@ fn a_clock_jump_fills_on_each_skipped_day() {
 
 #[test]
 fn the_mark_is_the_newest_daily_or_minute_close() {
-    // A Friday, and a Saturday from an incorrect file.
+    // 13 March is a Friday. 14 March is a Saturday, as in a faulty file.
     let house = house(&["2026-03-13 290 291 289 290.4 1000", "2026-03-14 1 1 1 1 1000"]);
     let (id, service) = (house.account("ann"), house.service());
     assert_eq!(mark(&service, id, replay("09:00")), "290.4");
@@ -129,7 +129,7 @@ fn the_mark_is_the_newest_daily_or_minute_close() {
     assert_eq!(mark(&service, id, replay("09:01")), "298.6");
     house.import(&["10:00 301 302 300 301.6 1000"]);
     assert_eq!(mark(&service, id, replay("10:00:30")), "301");
-    // A daily candle is ignored if its day has minutes.
+    // A daily candle is ignored if its day has one-minute candles.
     house.import_days("700.HK", &["2026-03-18 300 310 295 308 9000000"]);
     assert_eq!(mark(&service, id, replay("16:10")), "301.6");
     assert_eq!(mark(&service, id, replay("33:00")), "301.6");
@@ -147,7 +147,7 @@ fn a_late_daily_candle_takes_effect_on_arrival() {
     house.import_days("700.HK", &DAYS[1..]);
     service.with_reader(|reader| service.paper.advance(&ids[..1], reader, &live("18:30:10")));
     assert!(service.seen(ids[0], live("18:30:20"), orders[0]).starts_with("FilledStatus 100@300.000"));
-    // Minutes of the same day arrive after the daily candle.
+    // One-minute candles of the same day arrive after the daily candle.
     house.import(&["10:00 293 293 292 292 500000", "15:59 293 293 280 291 500000"]);
     service.with_reader(|reader| service.paper.advance(&ids, reader, &live("18:40")));
     assert!(service.seen(ids[0], live("18:41"), low).starts_with("NewStatus"));
@@ -160,12 +160,13 @@ fn a_late_daily_candle_takes_effect_on_arrival() {
 }
 
 #[test]
-fn minutes_arriving_after_a_coarse_day_fill_nothing() {
+fn minute_candles_that_arrive_after_a_coarse_day_fill_nothing() {
     let house = house(&DAYS);
     let (ids, service) = (["ann", "bob"].map(|name| house.account(name)), house.service());
     let orders = ids.map(|id| service.submit(id, live("09:00"), gtc(limit(Side::Buy, 100, "302"))));
     let low = ids.map(|id| service.submit(id, live("09:00"), gtc(limit(Side::Buy, 100, "294"))));
-    // One account is read at the end of the day, the other after the minutes have arrived.
+    // One account is read at the end of the day, and the other after the one-minute candles have
+    // arrived.
     assert!(service.seen(ids[0], live("16:10"), orders[0]).starts_with("FilledStatus 100@300.000"));
     house.import(&["10:00 293 293 292 292 500000"]);
     for (id, (order, low)) in ids.into_iter().zip(orders.into_iter().zip(low)) {
@@ -175,7 +176,7 @@ fn minutes_arriving_after_a_coarse_day_fill_nothing() {
 }
 
 #[test]
-fn a_daily_candle_that_arrives_after_minutes_is_ignored() {
+fn a_daily_candle_that_arrives_after_minute_candles_is_ignored() {
     let house = house(&DAYS[..1]);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, live("09:00"), gtc(limit(Side::Buy, 100, "302")));

@@ -5,8 +5,8 @@ use super::house::{House, Service, at, limit, replay};
 use crate::equity_log::{EquityDates, EquityLog};
 use crate::{Equity, Moment};
 
-/// Candles of two days, the first with a fill. Times of the second day are written with 24 hours
-/// added.
+/// Candles of two days, with a fill on the first day. Times on the second day are written with 24
+/// hours added.
 const TWO_DAYS: [&str; 3] =
     ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000", "39:59 310 310 310 310 1000"];
 
@@ -18,7 +18,7 @@ fn left(service: &Service, id: AccountId, moment: Moment) -> u64 {
     service.with_reader(|reader| service.paper.at(id, reader, &moment).equity_left()).unwrap()
 }
 
-/// Formats each date with its value. A star marks a date that is not over.
+/// Formats each date with its value. An asterisk marks a date that is not over.
 fn describe(equity: &Equity) -> Vec<String> {
     let star = |is_over: bool| if is_over { "" } else { "*" };
     equity
@@ -41,7 +41,7 @@ fn past_days_are_valued_at_closes_and_today_at_market_prices() {
         describe(&curve(&service, id, replay("10:00:30"), 10)),
         ["2026-03-18* 500000.00 = 500000.00 + 0.00"]
     );
-    // At 09:00 Hong Kong time the day is over in the US, too.
+    // At 09:00 Hong Kong time, the day is also over in the US.
     assert_eq!(describe(&curve(&service, id, replay("32:59:59"), 10))[..], [first.replace("18 ", "18* ")]);
     assert_eq!(
         describe(&curve(&service, id, replay("33:00"), 10)),
@@ -54,7 +54,7 @@ fn past_days_are_valued_at_closes_and_today_at_market_prices() {
         [replay("33:00").as_of.now().0.to_string(), replay("40:00").as_of.now().0.to_string()]
     );
     assert_eq!(describe(&curve(&service, id, replay("40:00"), 1)).len(), 1, "as many dates as are asked for");
-    // Markets are closed on Saturday and Sunday; the 23rd is a Monday.
+    // Markets are closed on Saturday and Sunday, and the 23rd is a Monday.
     let dates: Vec<String> =
         curve(&service, id, replay("130:00"), 10).points.into_iter().map(|point| point.date).collect();
     assert_eq!(dates, ["2026-03-18", "2026-03-19", "2026-03-20", "2026-03-23"]);
@@ -75,8 +75,8 @@ fn a_split_does_not_change_the_previous_days_value() {
     );
 }
 
-/// 200 shares close at 305.6. The next morning's dividend of 4.50 per share, HKD 900, is in the
-/// cash and deducted from the price.
+/// 200 shares close at 305.6. The next morning's dividend of 4.50 per share, HKD 900, is added to
+/// the cash and deducted from the price.
 #[test]
 fn a_dividend_is_not_counted_twice() {
     let house = House::new(&TWO_DAYS[..2]);
@@ -90,7 +90,8 @@ fn a_dividend_is_not_counted_twice() {
     );
 }
 
-/// A 2-for-1 split and a dividend of 4.50 per old share: a new share is worth (305.6 − 4.5) / 2.
+/// A split of 2 for 1 and a dividend of 4.50 per old share make a new share's value (305.6 − 4.5) /
+/// 2.
 #[test]
 fn a_dividend_and_a_split_on_one_day_are_not_counted_twice() {
     let house = House::new(&TWO_DAYS[..2]);
@@ -109,7 +110,7 @@ fn a_new_account_is_valued_at_the_built_in_rates() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.bare_account("bob"), house.service());
     let equity = curve(&service, id, replay("40:00"), 10);
-    // HKD 1,000,000, and USD 100,000 at 7.8.
+    // The total is HKD 1,000,000 plus USD 100,000 at 7.8.
     assert_eq!(describe(&equity), ["2026-03-19* 1780000.00 = 1780000.00 + 0.00"]);
     assert_eq!(equity.missing, None);
 }
@@ -127,7 +128,7 @@ fn a_date_without_a_rate_is_skipped_and_reported() {
     assert_eq!((equity.points.len(), equity.missing.as_deref()), (0, Some(missing)));
 }
 
-/// Returns the number of entries read and the number of store reads for closes.
+/// Returns the number of journal entries that were read, and the number of store reads for closes.
 fn work(service: &Service, id: AccountId) -> (u64, u64) {
     let log = service.paper.equity_logs.of_account(id);
     let entries = log.lock().unwrap().read();
@@ -170,11 +171,11 @@ fn a_second_request_reads_only_new_entries() {
 }
 
 #[test]
-fn a_limit_reached_with_the_last_entry_leaves_nothing_to_catch_up() {
+fn reaching_the_limit_at_the_last_entry_completes_the_catch_up() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.account("ann"), house.service());
     service.read(id, replay("09:50"), |_| ());
-    // More entries than a page of the journal holds, and one on the next day.
+    // 5,000 entries need more than one page of the journal. The next day has one more entry.
     let deposit = Command::Deposit { currency: Currency::HKD, amount: Money::whole(1) };
     let deposits = vec![deposit.clone(); 5_000];
     service

@@ -1,4 +1,4 @@
-//! Previews of orders, and explanations of what happened to them.
+//! Tests previews of orders, and explanations of what happened to orders.
 
 use trading::{Command, OrderId, OrderType, OutsideRth, Quantity, Side, Submit, Terms, parse_price};
 
@@ -133,7 +133,7 @@ fn a_fill_states_the_participation_at_that_time() {
     assert!(found.iter().any(|line| line == said), "{found:?}");
 }
 
-/// Formats the verdict; price, amount and charges; and the cash before and after.
+/// Formats the verdict, the price with amount and charges, and the cash before and after.
 fn describe_preview(preview: &Preview) -> String {
     let reason = preview.reason.as_ref().map(|reason| format!(" `{}`", reason.words)).unwrap_or_default();
     let cost = preview.cost.as_ref().map(|cost| {
@@ -154,7 +154,7 @@ fn a_preview_shows_the_outcome_and_writes_nothing() {
             })
             .unwrap()
     };
-    // The reserve in example G1 of the specification.
+    // The reserve is that of example G1 in the specification.
     let plain = preview(&limit(Side::Buy, 200, "306.00"));
     assert_eq!(describe_preview(&plain), "Accepted 306.000 61200.00 + 84.77 500000.00→438715.23");
     assert_eq!(
@@ -175,7 +175,7 @@ fn a_preview_shows_the_outcome_and_writes_nothing() {
         "{}",
         describe_preview(&large)
     );
-    // The reserve price of a market order: 305 × 1.05, rounded up to the tick.
+    // The reserve price of a market order is 305 × 1.05, rounded up to the tick.
     let at_market = Terms { order_type: OrderType::Market, price: None, ..limit(Side::Buy, 100, "306.00") };
     assert_eq!(
         describe_preview(&preview(&at_market)),

@@ -8,7 +8,7 @@ use super::house::{House, MACHINE, Service, at, live, replay};
 use crate::account::book;
 use crate::{GridQuery, GridSort, JournalOperation, grid_explanation, grid_history, grid_orders, grids};
 
-/// Example M14 of the specification, followed by a fall in price.
+/// Candles of example M14 in the specification, followed by a fall in price.
 const M14: [&str; 4] = [
     "09:59 300 300 300 300 50000",
     "10:01 300.4 306.2 300 306 80000",
@@ -83,7 +83,7 @@ fn a_grid_is_triggered_by_stored_candles_and_pushed_in_order() {
 }
 
 #[test]
-fn an_account_is_due_each_minute_until_its_grids_have_ended() {
+fn an_account_is_due_each_minute_until_its_grids_end() {
     let house = House::new(&M14);
     let service = house.service();
     let (id, grid) = start(&house, &service);
@@ -222,7 +222,7 @@ fn lists_are_paged_newest_first() {
 }
 
 #[test]
-fn a_fork_has_separate_grids_and_a_rewind_reverts_triggers() {
+fn a_fork_copies_grids_and_a_rewind_reverts_triggers() {
     let house = House::new(&M14);
     let service = house.service();
     let (ann, grid) = start(&house, &service);

@@ -1,4 +1,4 @@
-//! Test fixture: a data directory with candles and accounts, and services over it.
+//! Test fixture: a data directory with candles and accounts, and services that use it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -70,7 +70,7 @@ impl House {
         self.import_file("days.csv", &format!("symbol,date,open,high,low,close,volume\n{rows}"));
     }
 
-    /// Imports any other file.
+    /// Imports a file with any other content, such as corporate actions.
     pub(super) fn import_file(&self, name: &str, text: &str) {
         let path = self.dir.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -130,7 +130,7 @@ impl House {
         id
     }
 
-    /// Creates a service that shares nothing but the store with others, like a separate process.
+    /// Creates a service that shares only the store with other services, like a separate process.
     pub(super) fn service(&self) -> Service {
         let heard = Arc::<Mutex<Vec<String>>>::default();
         let listener = Arc::new(Log(heard.clone()));

@@ -1,4 +1,4 @@
-//! Tests of the service over a small store: fills from stored candles, persistence, notifications.
+//! Tests the service with a small store: fills from stored candles, persistence and notifications.
 
 mod coarse;
 mod equity;

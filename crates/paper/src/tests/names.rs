@@ -15,7 +15,7 @@ fn a_request_with_an_idempotency_key_is_executed_once() {
     let first = service.named(id, replay("10:00:15"), &command, "one").unwrap();
     let again = service.named(id, replay("10:00:16"), &command, "one").unwrap();
     assert_eq!((again.order, first.is_repeated, again.is_repeated), (first.order, false, true));
-    // Another process also finds the key, for ten minutes of the machine's clock.
+    // Another process also finds the key, for ten minutes of machine time.
     let elsewhere = house.service();
     assert_eq!(elsewhere.named(id, replay("10:00:17"), &command, "one").unwrap().order, first.order);
     let later = Moment { machine: market::Timestamp(MACHINE.0 + 601), ..replay("10:00:18") };
@@ -50,11 +50,11 @@ fn an_idempotency_key_used_for_other_terms_is_refused() {
             assert_eq!(error.to_string(), refused);
         }
     }
-    // The same terms with a different spelling, and a field that is ignored in Hong Kong.
+    // The same terms with a different spelling, and with a field that is ignored in Hong Kong
     let outside_rth = Some(trading::OutsideRth::AnyTime);
     let same = Terms { outside_rth, ..limit(Side::Buy, 200, "300") };
     assert_eq!(submit(&elsewhere, same, "10:00:17").unwrap(), first);
-    // The submitted terms are compared, not those of a later replacement.
+    // The terms are compared with those of the original order, not with a later replacement.
     let changes = Box::new(Changes {
         quantity: Quantity::whole(300),
         price: Some(parse_price("299.00").unwrap()),
@@ -66,7 +66,7 @@ fn an_idempotency_key_used_for_other_terms_is_refused() {
         let error = submit(&elsewhere, limit(Side::Buy, quantity, price), "10:00:19").unwrap_err();
         assert_eq!(error.to_string(), refused);
     }
-    // Neither request created an order.
+    // Neither refused request created an order.
     assert_eq!(service.read(id, replay("10:01"), |reading| reading.account.orders().len()), 1);
     assert!(
         !service
@@ -80,7 +80,7 @@ fn an_idempotency_key_used_for_other_terms_is_refused() {
 fn the_entry_number_is_stored_with_the_idempotency_key() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
-    // Under a fixed clock, everything happens at one instant.
+    // Under a fixed clock, all entries have the same instant.
     let now = replay("10:00:15");
     let command = Command::submit(limit(Side::Buy, 200, "300.00"));
     let orders: Vec<_> = ["one", "two", "three"]
@@ -94,7 +94,7 @@ fn the_entry_number_is_stored_with_the_idempotency_key() {
     };
     let stored = house.accounts().journal_request(id, "two", market::Timestamp(0)).unwrap();
     assert_eq!(stored, Some(format!("{} {}", orders[1], number(orders[1]))));
-    // The order is found without an entry number, or with a wrong one.
+    // The order is also found without an entry number or with a wrong entry number.
     let known = service.read(id, now, |reading| reading.account.order(orders[1]).cloned().unwrap());
     for entry in [Some(number(orders[1])), None, Some(number(orders[0])), Some(99)] {
         let accepted = service.paper.accepted(id, &known, entry).unwrap();
@@ -102,7 +102,7 @@ fn the_entry_number_is_stored_with_the_idempotency_key() {
     }
 }
 
-/// A rejected order also has an order number.
+/// A rejected order also has an order id, to which the key is bound.
 #[test]
 fn a_rejected_orders_key_is_bound_to_its_terms() {
     let house = House::new(&CANDLES);
@@ -116,7 +116,7 @@ fn a_rejected_orders_key_is_bound_to_its_terms() {
 }
 
 #[test]
-fn a_refused_request_may_be_retried_with_its_key() {
+fn a_refused_request_can_be_retried_with_its_key() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let wrong = Command::submit(limit(Side::Buy, 250, "300.00"));

@@ -1,11 +1,12 @@
-//! Fills from stored candles, including late ones, and what remains of an account after a restart.
+//! Tests fills from stored candles, including late candles, and the state of an account after a
+//! restart.
 
 use trading::{Changes, Command, Currency, Money, Quantity, Side, figures, parse_price};
 
 use super::house::{House, Service, at, limit, live, replay};
 use crate::{FlowQuery, PaperError};
 
-/// Example G1 of the specification.
+/// Candles of example G1 in the specification.
 const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
 
 #[test]
@@ -32,12 +33,12 @@ fn a_limit_order_fills_from_stored_candles() {
 }
 
 #[test]
-fn account_prices_have_three_decimals() {
+fn cost_prices_have_three_decimals() {
     let house = House::new(&["10:01 305 305 305 305 1000", "10:02 305.2 305.2 305.2 305.2 50000"]);
     house.import_file("decimals.csv", "symbol,decimals\n700.HK,2\n");
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 300, "306.00"));
-    // 100 at 305 and 200 at 305.2, and charges of 118.62.
+    // The fills are 100 at 305 and 200 at 305.2, with charges of 118.62.
     assert_eq!(service.seen(id, replay("10:03"), order), "FilledStatus 300@305.1333 408341.38");
     let costs: Vec<String> = service.read(id, replay("10:03"), |reading| {
         let method = reading.account.settings().cost;
@@ -75,7 +76,7 @@ fn a_cancel_at_the_instant_of_a_fill_is_refused() {
     let refused = service.command(id, replay("10:02:00"), &Command::Cancel { id: order }).unwrap_err();
     let PaperError::Refused(refusal) = refused else { panic!("{refused:?}") };
     assert!(refusal.text.contains("FilledStatus"), "{refusal}");
-    // Events before the refusal remain.
+    // Events before the refusal remain applied.
     assert_eq!(service.seen(id, replay("10:02:00"), order), "FilledStatus 200@305.200 438875.25");
     let other = service.submit(id, replay("10:02:10"), limit(Side::Buy, 100, "300.00"));
     service.command(id, replay("10:02:20"), &Command::Cancel { id: other }).unwrap();
@@ -99,7 +100,7 @@ fn a_refused_replace_changes_nothing() {
 }
 
 #[test]
-fn a_killed_process_loses_nothing() {
+fn a_killed_process_loses_no_entries() {
     let house = House::new(&G1);
     let id = house.account("ann");
     let service = house.service();
@@ -111,7 +112,7 @@ fn a_killed_process_loses_nothing() {
 }
 
 #[test]
-fn an_account_without_its_snapshot_is_equal() {
+fn an_account_loads_equally_without_its_snapshot() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let filled = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -159,7 +160,7 @@ fn cash_flows_are_read_from_the_journal() {
     assert_eq!(names.last().unwrap(), "Deposit 500000.00");
     assert!(names.contains(&"BuyStock -61040.00".to_owned()), "{names:?}");
     assert_eq!(names.iter().filter(|name| name.starts_with("Fee ")).count(), 6, "{names:?}");
-    // A page contains the newest flows, and no more entries are read than needed.
+    // A page contains the newest flows.
     for most in 0..=flows.len() {
         let page = FlowQuery { most, ..query.clone() };
         assert_eq!(found(&page).flows, flows[..most]);
@@ -217,7 +218,7 @@ fn a_late_candle_fills_all_accounts_at_the_same_instant() {
     let (ids, service) = (["ann", "bob"].map(|name| house.account(name)), house.service());
     let orders = ids.map(|id| service.submit(id, live("10:00:15"), limit(Side::Buy, 400, "306.00")));
     house.import(&["10:01 305.2 305.8 305 305.6 2000"]);
-    // One account is read when the candle arrives, the other much later.
+    // One account is read when the candle arrives, and the other much later.
     for clock in ["10:02:10", "10:02:11", "10:02:12", "10:02:40"] {
         service.seen(ids[0], live(clock), orders[0]);
     }
@@ -227,7 +228,7 @@ fn a_late_candle_fills_all_accounts_at_the_same_instant() {
             fills.iter().map(|fill| (fill.at, fill.quantity.to_string())).collect::<Vec<_>>()
         })
     });
-    // A tenth of the volume is filled, only once.
+    // A tenth of the volume is filled, and only once.
     assert_eq!(fills[0], [(at("10:02:11"), "200".to_owned())]);
     assert_eq!(fills[0], fills[1]);
 }
@@ -259,7 +260,7 @@ fn a_candle_imported_under_a_replay_clock_fills_nothing() {
 }
 
 #[test]
-fn a_late_candle_overtaken_by_a_newer_one_fills_nothing() {
+fn a_late_candle_after_a_newer_candle_fills_nothing() {
     let house = House::new(&FIRST);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, live("10:00:15"), limit(Side::Buy, 200, "305.40"));

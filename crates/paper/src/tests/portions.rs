@@ -1,5 +1,5 @@
-//! Work limits of one account: it is advanced in portions, and a request waits for only a few of
-//! them.
+//! Tests the work limits per account. An account is advanced in portions, and a request waits for
+//! only a few portions.
 
 use market::{Date, Market, Venues};
 use store::AccountId;
@@ -12,7 +12,7 @@ use super::house::{House, Service, at, limit, replay};
 use crate::service::Portion;
 use crate::{Advanced, Moment, PaperError, explained, grid_explanation};
 
-/// Returns twenty minutes that alternately rise and fall.
+/// Returns twenty one-minute candles that alternately rise and fall.
 fn candles() -> Vec<String> {
     let minute = |number: usize| {
         let (open, close) = if number.is_multiple_of(2) { (300, 301) } else { (301, 300) };
@@ -94,8 +94,8 @@ fn a_busy_account_does_not_delay_others() {
     let heard = service.heard();
     assert!(heard.iter().any(|line| line.contains("FilledStatus")), "{heard:?}");
     assert!(service.paper.due(at("10:30"), 9).unwrap().contains(&hog), "it goes on in the next turn");
-    // One instant triggers all five grids, and has their orders and fills, so it may exceed the
-    // limit.
+    // A single instant may exceed the limit, because it triggers all five grids and has their
+    // orders and fills.
     let (mut turns, mut before) = (1, entries(&service, hog));
     loop {
         let advanced = advance(&service, &[hog], now);
@@ -145,7 +145,7 @@ fn a_request_reports_progress_after_a_few_portions() {
         0
     );
     service.command(id, now, &order).unwrap();
-    // A command line waits for the whole catch-up.
+    // A command line waits until the account has caught up completely.
     let mut patient = house.service();
     patient.paper.portion = Portion { each_request: u32::MAX, ..SMALL };
     assert_eq!(state(&patient, other, now).len(), 6);
@@ -158,7 +158,7 @@ fn good_til_canceled(symbol: &str, price: &str) -> Terms {
     Terms { price: Some(parse_price(price).unwrap()), time_in_force, ..terms }
 }
 
-/// Returns 10:00 on the given number of days before the 18th.
+/// Returns 10:00 on the given number of days before 18 March.
 fn days_before(days: i64) -> Moment {
     replay(&format!("{}:00", 10 - 24 * days))
 }
@@ -166,13 +166,13 @@ fn days_before(days: i64) -> Moment {
 #[test]
 fn a_portion_is_limited_by_scanned_candles_even_without_events() {
     let house = house();
-    // An hour of minutes on the next day.
+    // One hour of one-minute candles on the next day.
     let later: Vec<String> = (0..60).map(|minute| format!("34:{minute:02} 300 301 300 300 50000")).collect();
     house.import(&later.iter().map(String::as_str).collect::<Vec<_>>());
     let mut service = house.service();
     let id = house.account("ann");
     service.submit(id, replay("10:00:20"), good_til_canceled("700.HK", "250.00"));
-    // More than the cost of a day without candles, and less than the cost of that hour.
+    // The limit is above the cost of a day without candles, and below the cost of that hour.
     service.paper.portion = Portion {
         limit: AdvanceLimit { entries: 1_000, candles: 150 },
         each_request: 1,
@@ -189,7 +189,7 @@ fn a_portion_is_limited_by_scanned_candles_even_without_events() {
 fn an_account_without_open_orders_crosses_years_in_one_request() {
     let house = house();
     let (id, service) = (house.account("ann"), house.service());
-    // 2022-01-04.
+    // The account begins on 2022-01-04.
     let began = days_before(1_534);
     service.read(id, began, |reading| assert_eq!(reading.account.began(), Some(began.as_of.now())));
     let now = replay("10:30");
@@ -207,7 +207,7 @@ fn an_account_without_open_orders_crosses_years_in_one_request() {
 }
 
 #[test]
-fn days_without_minutes_cost_little() {
+fn days_without_minute_candles_cost_little_work() {
     let house = House::new(&[]);
     let symbols: Vec<String> = (1..=12).map(|number| format!("{number}.HK")).collect();
     let rows: String = symbols.iter().map(|symbol| format!("{symbol},A,HKD,100,HKEquity\n")).collect();
@@ -221,7 +221,7 @@ fn days_without_minutes_cost_little() {
         .flat_map(|date| symbols.iter().map(move |symbol| format!("{symbol},{date},30,31,29,30,9000000\n")));
     let rows: String = rows.collect();
     house.import_file("days.csv", &format!("symbol,date,open,high,low,close,volume\n{rows}"));
-    // 2026-01-06 to 2026-03-20.
+    // The replay runs from 2026-01-06 to 2026-03-20.
     let (first, last) = (days_before(71), days_before(-2));
     let mut service = house.service();
     let accounts = ["ann", "bob"].map(|name| house.account(name));

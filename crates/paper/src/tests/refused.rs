@@ -51,7 +51,7 @@ fn a_changed_security_affects_the_next_command() {
     house.import_file("securities.csv", &row(250));
     submit(250).unwrap();
     assert_eq!(words(submit(200)), "quantity must be a multiple of 250");
-    // An unrelated import also creates a new version of the store.
+    // An unrelated import also increments the store version.
     house.import(&["10:02 305.6 305.8 305 305.6 50000"]);
     submit(250).unwrap();
 }
@@ -102,7 +102,7 @@ fn several_commands_are_atomic() {
     assert!(refused.starts_with("participation must be above 0"), "{refused}");
     let capped = |clock| service.read(id, replay(clock), |reading| reading.account.settings().participation);
     assert_eq!(capped("10:02").map(|share| share.to_string()).as_deref(), Some("0.1"));
-    // Market events up to that instant remain.
+    // Market events up to the refused request remain applied.
     assert!(service.seen(id, replay("10:02"), order).starts_with("FilledStatus"));
     let audited = || {
         let filter = store::AuditFilter { limit: 100, ..store::AuditFilter::default() };
@@ -158,7 +158,7 @@ fn amounts_above_their_limits_are_refused() {
             break;
         }
     }
-    // The maximum is 10^15; sums stay far below the capacity of the type.
+    // The maximum is 10^15, so sums stay far below the capacity of the type.
     assert_eq!(deposit("10000000000000").unwrap_err(), "amount is too large");
     let usd = service.read(id, replay("10:00:15"), |reading| reading.account.cash(Currency::USD).to_string());
     assert_eq!(usd, "990000000000000.01");

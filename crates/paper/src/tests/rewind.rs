@@ -59,7 +59,7 @@ fn a_reset_preserves_the_opening_balances() {
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     let standing = service.paper.reset(id, &operation("reset")).unwrap();
     assert_eq!((standing.entries, standing.horizon), (2, None));
-    // The account begins again, possibly at an earlier time.
+    // The account begins again, and may begin at an earlier time.
     let orders = service.read(id, replay("09:00"), |reading| {
         assert_eq!(reading.account.began(), Some(at("09:00")));
         reading.account.orders().len()
@@ -77,7 +77,8 @@ fn order_numbers_are_not_reused_after_a_rewind_or_a_reset() {
     assert_eq!(["10:00:15", "10:00:20", "10:00:25"].map(|clock| submit(&service, clock)), [1, 2, 3]);
     let elsewhere = house.service();
     service.paper.rewind(id, at("10:00:20"), &operation("one")).unwrap();
-    // The first two orders still exist and are found by number, as are those after the gap.
+    // The first two orders still exist and are found by number. Orders after the gap are also
+    // found.
     assert_eq!(submit(&elsewhere, "10:00:21"), 4);
     assert_eq!(submit(&service, "10:00:22"), 5);
     let found = |number: u64| {
@@ -93,7 +94,7 @@ fn order_numbers_are_not_reused_after_a_rewind_or_a_reset() {
     assert_eq!(submit(&elsewhere, "10:00:15"), 6);
     service.paper.reset(id, &operation("three")).unwrap();
     service.paper.reset(id, &operation("four")).unwrap();
-    // A new process continues with the same numbers.
+    // A new process continues the same number sequence.
     assert_eq!(submit(&house.service(), "10:00:15"), 7);
 }
 
@@ -175,7 +176,7 @@ fn listeners_of_a_fork_receive_only_its_new_events() {
 }
 
 #[test]
-fn concurrent_reads_and_rewinds_see_only_valid_states() {
+fn reads_during_a_rewind_see_only_valid_states() {
     let house = House::new(&G1);
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
     here.read(id, replay("10:00"), |_| ());
@@ -246,7 +247,7 @@ fn entries_after_a_rewind_by_another_process_are_pushed() {
         service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
     }
     service.heard();
-    // Both the truncation and the new entries precede the next follow.
+    // Another process truncates the journal and adds entries before the next follow.
     elsewhere.paper.rewind(id, at("10:00:05"), &operation("x")).unwrap();
     for _ in 0..3 {
         elsewhere.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));

@@ -15,7 +15,7 @@ fn changes_by_one_process_are_pushed_by_another() {
     let house = House::new(&CANDLES);
     let id = house.account("ann");
     let (here, there) = (house.service(), house.service());
-    // The other process has the account in memory.
+    // The read loads the account into the other process's memory.
     assert_eq!(there.read(id, replay("10:00"), |reading| reading.account.orders().len()), 0);
     let order = here.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(there.heard(), Vec::<String>::new());
@@ -114,8 +114,8 @@ fn only_accounts_with_possible_events_are_due() {
     let service = house.service();
     let order = service.submit(ids[0], replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.read(ids[1], replay("10:00:15"), |_| ());
-    // The first account is due at the first minute that could fill its order. No event can occur on
-    // the other two; one of them has had no request.
+    // The first account is due at the first minute that could fill its order. The other two
+    // accounts have no orders, and the third has had no request.
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:01")));
     assert_eq!(service.paper.due(at("10:00:59"), 10).unwrap(), []);
     assert_eq!(service.paper.due(at("10:01"), 10).unwrap(), [ids[0]]);
@@ -130,14 +130,15 @@ fn only_accounts_with_possible_events_are_due() {
 }
 
 #[test]
-fn the_horizon_with_open_orders_is_persistent() {
+fn the_horizon_of_an_account_with_open_orders_is_stored() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "200.00"));
     service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("10:05")));
     let elsewhere = house.service();
     assert_eq!(elsewhere.paper.standing(id).unwrap().horizon, Some(at("10:05")));
-    // Advancing the horizon appended no entry, and other processes continue from it.
+    // Advancing the horizon appended no entry, and other processes continue from the stored
+    // horizon.
     let entries = elsewhere.paper.journal(id).unwrap().len();
     elsewhere.submit(id, replay("10:06"), limit(Side::Buy, 100, "200.00"));
     service.submit(id, replay("10:07"), limit(Side::Buy, 100, "200.00"));
@@ -177,14 +178,14 @@ fn watching_an_unloaded_account_pushes_later_changes() {
 fn the_first_listener_receives_no_earlier_entries() {
     let house = House::new(&CANDLES);
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
-    // The read loads the account in the second process.
+    // The read loads the account into the second process's memory.
     there.read(id, replay("10:00"), |_| ());
     here.submit(id, replay("10:00:10"), limit(Side::Buy, 100, "300.00"));
     let actual = ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0));
     let first = there.paper.watch(id).unwrap();
     there.paper.follow(id).unwrap();
     assert_eq!(there.heard(), Vec::<String>::new());
-    // A second listener does not affect the first.
+    // Adding a second listener does not affect the first listener.
     here.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
     let second = there.paper.watch(id).unwrap();
     there.paper.follow(id).unwrap();

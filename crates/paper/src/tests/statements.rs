@@ -6,8 +6,8 @@ use trading::{Currency, Side};
 use super::house::{House, MACHINE, Service, at, limit, replay};
 use crate::{FlowQuery, JournalOperation, Moment, StatementDocument, StatementId, StatementList};
 
-/// Candles with a fill on Wednesday the 18th. Hours count on from that day: 16:00 on Thursday is
-/// 40:00, and 09:00 on Sunday is 105:00.
+/// Candles with a fill on Wednesday the 18th. Hours continue to count from that day: 16:00 on
+/// Thursday is 40:00, and 09:00 on Sunday is 105:00.
 const TWO_DAYS: [&str; 3] =
     ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000", "39:59 310 310 310 310 1000"];
 
@@ -80,7 +80,7 @@ fn a_stored_statement_never_changes() {
     list(&service, id, replay("57:00"));
     let before = text(&service, id, 19);
     house.import(&["39:59 320 320 320 320 1000"]);
-    // Another process lists the same statements, and continues with current data.
+    // Another process lists the same statements, and creates the next statements from current data.
     let elsewhere = house.service();
     assert_eq!(list(&elsewhere, id, replay("105:00")), "20 19 18");
     assert_eq!(text(&elsewhere, id, 19), before);
@@ -97,7 +97,7 @@ fn a_rewind_removes_later_statements() {
     service.paper.rewind(id, at("33:00"), &operation("first try")).unwrap();
     assert_eq!(list(&service, id, replay("33:00")), "18");
     assert_eq!(text(&service, id, 19), None);
-    // New events appear in the next statement; the remaining one is unchanged.
+    // New events appear in the next statement, and the earlier statement is unchanged.
     service.submit(id, replay("33:30"), limit(Side::Sell, 100, "300.00"));
     assert_eq!(list(&service, id, replay("57:00")), "19 18");
     assert_eq!(text(&service, id, 18), first);
@@ -142,7 +142,7 @@ fn looking_at_statements_writes_nothing() {
     assert_eq!(list(&service, id, moment), "20 19 18");
     let stored = [20, 19, 18].map(|day| text(&service, id, day).map(String::into_bytes));
     assert_eq!(shown, stored);
-    // A stored statement is returned verbatim.
+    // A stored statement is returned unchanged.
     let seen =
         service.with_reader(|reader| service.paper.at(id, reader, &moment).look_at_statements(&ALL)).unwrap();
     assert_eq!(days(&seen.listed), "20 19 18");

@@ -12,20 +12,22 @@ fn date(text: &str) -> Date {
     text.parse().unwrap()
 }
 
-/// Returns the days to tally on the given day in March. The day before must be a trading day.
+/// Returns the days to tally on the given day in March. The preceding day must be a trading day.
 fn days(today: &str) -> TallyDays {
     let today = date(today);
     let ends = vec![date("2026-02-27"), today.yesterday().unwrap()];
     TallyDays { today, ends, orders_from: date("2026-02-01") }
 }
 
-/// Tallies accounts at a time on the 18th or later: `34:00` is 10:00 on the 19th.
+/// Tallies accounts at a time on 18 March or later. Hours continue to count from that day: `34:00`
+/// is 10:00 on the 19th.
 fn tally(service: &Service, ids: &[AccountId], clock: &str, today: &str) {
     let moment = replay(clock);
     service.with_reader(|reader| service.paper.tally(ids, &days(today), reader, &moment)).unwrap();
 }
 
-/// Formats the stored assets of an account as of a day, and the month's order count up to that day.
+/// Formats an account's stored assets as of a day, and the number of orders in that month up to the
+/// day.
 fn known(house: &House, id: AccountId, day: &str) -> String {
     let (accounts, day) = (house.accounts(), date(day));
     let assets = accounts.paper_assets_as_of(id, day).unwrap();
@@ -42,11 +44,11 @@ fn a_tally_values_cash_and_positions_at_the_end_of_the_day() {
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
     tally(&service, &[id], "24:00", "2026-03-19");
-    // Cash of 438,875.25, and 200 shares at the last price, 305.6. The account was empty at the end
-    // of February.
+    // The account has 438,875.25 in cash and 200 shares at the last price, 305.6. It was empty at
+    // the end of February.
     assert_eq!(known(&house, id, "2026-03-18"), "2026-03-18 HKD 4999952500; 1");
     assert_eq!(known(&house, id, "2026-03-17"), "; 0");
-    // Events of the 19th do not affect the 18th, no matter how late the tally runs.
+    // Events on the 19th do not affect the value on the 18th, no matter how late the tally runs.
     let deposit = Command::Deposit { currency: Currency::USD, amount: Money::whole(7) };
     service.command(id, replay("33:00"), &deposit).unwrap();
     tally(&service, &[id], "34:00", "2026-03-19");
@@ -65,7 +67,8 @@ fn an_idle_account_is_tallied_without_advancing_it() {
     let before = heads();
     tally(&service, &[ann, bob, stranger], "34:00", "2026-03-19");
     assert_eq!(heads(), before, "nothing is written to a journal");
-    // The order was filled in the meantime; bob has money but has had no request.
+    // The order was filled before the end of the day. The second account has money but has had no
+    // request.
     assert_eq!(known(&house, ann, "2026-03-18"), "2026-03-18 HKD 4999952500; 1");
     assert_eq!(known(&house, bob, "2026-03-18"), "; 0");
     assert_eq!(known(&house, stranger, "2026-03-18"), "; 0");
@@ -111,7 +114,7 @@ fn a_fill_after_midnight_is_counted_on_its_booking_day() {
     assert_eq!(orders(), [0, 0], "the level of the 19th does not change in the course of the day");
     tally(&service, &[id], "58:00", "2026-03-20");
     assert_eq!(orders(), [1, 0]);
-    // The purchase was paid in USD: 1,900 and 1.03 of charges. The shares are worth 1,900.
+    // The purchase cost USD 1,900 plus charges of 1.03. The shares are valued at 1,900.
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 10000000000, 2026-03-19 USD 999989700; 1");
 }
 
@@ -129,8 +132,8 @@ fn a_rewind_removes_later_tallies() {
     let operation = |name| JournalOperation { name, actor: "operator", reason: "a test", machine: MACHINE };
     service.paper.rewind(id, at("30:00"), &operation("a day")).unwrap();
     assert!(house.accounts().version().unwrap() > version);
-    // The 18th was over by then. Its order count is recomputed, because an order in New York may
-    // have been filled after midnight.
+    // The rewind is to a time after the 18th, so that day's value remains. Its order count is
+    // recomputed, because an order in New York may have been filled after midnight.
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-18 HKD 4999952500; 0");
     assert!(!service.paper.is_tallied(id, date("2026-03-20")).unwrap());
     tally(&service, &[id], "58:00", "2026-03-20");
@@ -144,7 +147,7 @@ fn a_rewind_removes_later_tallies() {
 }
 
 #[test]
-fn a_tally_over_the_request_limit_is_left_to_the_job() {
+fn a_tally_over_the_request_limit_is_not_stored() {
     let house = House::new(&G1);
     let (ann, bob) = (house.account("ann"), house.account("bob"));
     let mut service = house.service();
@@ -154,7 +157,7 @@ fn a_tally_over_the_request_limit_is_left_to_the_job() {
         let days = days("2026-03-19");
         service.with_reader(|reader| service.paper.at(id, reader, &at).tally_within_request(&days)).unwrap()
     };
-    // The fill is in ann's journal, but not in bob's yet.
+    // The fill is in the first account's journal, but not in the second account's journal yet.
     for id in [ann, bob] {
         service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     }

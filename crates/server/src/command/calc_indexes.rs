@@ -1,6 +1,6 @@
 //! Command 26: calculated indexes that can be derived from stored prices, trades, shares and
-//! earnings. All other indexes are left empty, as the protocol does for an index that does not
-//! apply. Nothing is estimated.
+//! earnings. All other indexes are left empty, which in the protocol means that an index does not
+//! apply. No value is estimated.
 
 use std::ops::RangeInclusive;
 
@@ -21,12 +21,13 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// Number of daily candles read. A year has fewer.
+/// Number of daily candles read for comparisons with earlier closes. More than a year has, so a
+/// year-to-date change is covered.
 const DAYS_BACK: usize = 270;
 /// Number of decimals in percentages and other ratios.
 const RATIO_DECIMALS: u32 = 2;
 const SCALE: u32 = market::DECIMALS_MAX;
-/// Five minutes in seconds.
+/// Length of the five-minute change, in seconds.
 const FIVE_MINUTES: i64 = 300;
 /// Indexes that do not apply to warrants.
 const OF_NO_WARRANT: RangeInclusive<i32> = 6..=18;
@@ -87,11 +88,14 @@ struct Facts {
     security: Option<Security>,
     /// Trading day of the quote.
     day: Date,
-    /// Adjusted closes of earlier days, oldest first. Empty if no requested index needs them.
+    /// Adjusted closes of earlier trading days, oldest first. Empty if no requested index needs
+    /// earlier closes.
     closes: Vec<(Date, Price)>,
-    /// Net inflow of the day. `None` if its trades are not stored or no requested index needs it.
+    /// Net inflow of the trading day. `None` if the day's trades are not stored or no requested
+    /// index needs the inflow.
     flow: Option<Turnover>,
-    /// Price five minutes before the last price of the day. `None` if no requested index needs it.
+    /// Price five minutes before the day's newest price. `None` if no requested index needs that
+    /// price.
     earlier: Option<Price>,
     is_warrant: bool,
 }
@@ -193,8 +197,8 @@ impl Facts {
                     row.dividend_ratio_ttm =
                         dividend.map(|dividend| percent(dividend, self.last.0)).unwrap_or_default();
                 }
-                // Warrant and option indexes need contract terms; the others need data that is not
-                // stored.
+                // Warrant and option indexes need contract terms, and the remaining indexes need
+                // data that is not stored.
                 _ => {}
             }
         }
@@ -207,19 +211,20 @@ impl Facts {
         price.map(|price| percent(self.last.0 - price.0, price.0)).unwrap_or_default()
     }
 
-    /// Returns the close `days` trading days ago.
+    /// Returns the close `days` trading days ago, or `None` if fewer closes are known.
     fn days_before(&self, days: usize) -> Option<Price> {
         let at = self.closes.len().checked_sub(days)?;
         self.closes.get(at).map(|(_, close)| *close)
     }
 
-    /// Returns the last close of the previous year.
+    /// Returns the last close of the previous calendar year, or `None` if that year has no closes.
     fn year_end(&self) -> Option<Price> {
         let (date, close) = self.closes.iter().rfind(|(date, _)| date.year() < self.day.year())?;
         (date.year() == self.day.year() - 1).then_some(*close)
     }
 
-    /// Returns the last close on or before the day six months ago.
+    /// Returns the last close on or before the date six months ago, or `None` if the closes begin
+    /// later.
     fn half_year(&self) -> Option<Price> {
         let then = self.day.checked_sub(DateSpan::new().months(6)).ok()?;
         self.closes.iter().rfind(|(date, _)| *date <= then).map(|(_, close)| *close)
@@ -234,7 +239,8 @@ impl Facts {
             .unwrap_or_default()
     }
 
-    /// Returns a numeric field of the imported security, in millionths.
+    /// Returns a numeric field of the imported security, in millionths, or `None` if the field is
+    /// missing or not a number.
     fn stored(&self, field: impl Fn(&Security) -> &Option<String>) -> Option<i64> {
         let text = field(self.security.as_ref()?).as_deref()?;
         let (value, _) = parse_scaled(text.as_bytes(), SCALE).ok()?;
@@ -263,8 +269,8 @@ fn day_flow(
     }
 }
 
-/// Returns the price five minutes before the newest regular-hours minute of `day`. `None` if `day`
-/// has no such minutes.
+/// Returns the price five minutes before the newest regular-hours candle of `day`, or `None` if no
+/// such price is known.
 fn five_minutes_before(
     symbol: &Symbol,
     (day, floors): (Date, Floors),

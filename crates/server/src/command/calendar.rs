@@ -13,11 +13,11 @@ use crate::refusal::Refusal;
 
 /// Markets in the order of the published example.
 const MARKETS: [Market; 3] = [Market::Us, Market::Hk, Market::Cn];
-/// Published trading hours of Singapore. There is no calendar for it, but clients expect all four
-/// markets.
+/// Published trading hours of Singapore. Chandler has no Singapore calendar, but clients expect all
+/// four markets.
 const SINGAPORE: [(i32, i32); 2] = [(900, 1200), (1300, 1700)];
-/// Mainland close as in our calendar, and as published: the published hours exclude the closing
-/// auction.
+/// Close of the mainland session, first in our calendar and then as published. The published hours
+/// exclude the closing auction.
 const MAINLAND_CLOSE: (i32, i32) = (1500, 1457);
 const MINUTES_A_DAY: i32 = 1440;
 
@@ -86,14 +86,14 @@ fn span(beg_time: i32, end_time: i32, session: Session) -> SessionHours {
     SessionHours { beg_time, end_time, trade_session: session.code().into() }
 }
 
-/// Converts minutes after midnight to hhmm. Negative minutes are on the previous evening.
+/// Converts minutes after midnight to hhmm. Negative values are on the previous evening.
 fn clock(minutes: i32) -> i32 {
     let minutes = minutes.rem_euclid(MINUTES_A_DAY);
     minutes / 60 * 100 + minutes % 60
 }
 
-/// Like `clock`, for the end of a session. Midnight is sent as 2359: clients reject 2400, and 0
-/// would precede the start.
+/// Converts the end of a session to hhmm. Midnight is sent as 2359, because clients reject 2400,
+/// and 0 would precede the session's start.
 fn closing_clock(minutes: i32) -> i32 {
     match clock(minutes) {
         0 => 2359,
@@ -101,9 +101,10 @@ fn closing_clock(minutes: i32) -> i32 {
     }
 }
 
-/// Maximum length of the requested range in days. Clients request 30 days, published examples 31.
+/// Maximum length of the requested range, in days. Clients request 30 days, and published examples
+/// request 31.
 const DAYS_MAX: i32 = 31;
-/// Number of days in the past for which trading days are served.
+/// How far into the past trading days are served, in days.
 const PAST_DAYS_MAX: i64 = 366;
 
 /// A request for a market's trading days, both dates inclusive. The market is `None` for Singapore,

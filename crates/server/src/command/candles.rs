@@ -1,6 +1,6 @@
-//! Commands 19 and 27: the latest candles, including the one still forming, and historical candles.
-//! They share the query, answers from the store or the page cache, and the wire numbers of periods,
-//! adjustments and trading sessions.
+//! Commands 19 and 27: the latest candles, including the candle still forming, and historical
+//! candles. Both commands share the query, the answer from the store or the page cache, and the
+//! wire numbers of periods, adjustments and trading sessions.
 
 use access::Permit;
 use bytes::Bytes;
@@ -18,18 +18,19 @@ use crate::core::Core;
 use crate::encoded_page::rows;
 use crate::refusal::Refusal;
 
-/// Maximum number of candles per HTTP request. A protocol response has at most [`COUNT_MAX`].
+/// Maximum number of candles per HTTP request. A response on a long connection has at most
+/// [`COUNT_MAX`].
 pub const PAGED_MAX: usize = 10_000;
 
 /// Wire values of the session selector.
 const INTRADAY: i32 = 0;
 const ALL: i32 = 100;
 
-/// A candle query, with its plan once one was made.
+/// A candle query and, once computed, its plan.
 #[derive(Debug)]
 struct CandleQuestion {
     query: Query,
-    /// The plan, if it was made before the request moved to a worker thread.
+    /// Plan of the query, if it was computed before the request moved to a worker thread.
     plan: Option<Plan>,
 }
 
@@ -38,8 +39,8 @@ impl CandleQuestion {
         CandleQuestion { query, plan: None }
     }
 
-    /// Removes candles before the account's floors, and overnight candles if the account lacks the
-    /// right.
+    /// Restricts the query to candles after the account's history floor, and drops overnight
+    /// candles if the account lacks the overnight right.
     fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
         let Query { symbol, sessions, .. } = &self.query;
         let (sessions, floors) = (seen(*sessions, caller), floors.of(symbol.market()));
@@ -47,8 +48,8 @@ impl CandleQuestion {
         self.query.floors = floors;
     }
 
-    /// Answers from the page cache, or with the one short read that unfolded stored candles need.
-    /// Returns `None` for slower queries, which need a worker thread.
+    /// Answers from the page cache, or with the single short read that unfolded stored candles
+    /// need. Returns `None` for slower queries, which need a worker thread.
     fn reply_at_once(&mut self, as_of: AsOf, core: &Core, version: i64) -> Option<Result<Reply, Refusal>> {
         let query = &self.query;
         if query.adjust != Adjust::None {
@@ -56,12 +57,13 @@ impl CandleQuestion {
         }
         let plan = plan(query, as_of, core);
         let is_plain = plan.stored().is_some();
-        // A cache error is ignored here: the read below returns it.
+        // Cache errors are ignored here, because the read below returns the same error.
         if is_plain && let Ok(Some(slices)) = core.page_cache.slices_in_memory(version, &plan) {
             core.metrics.cache_hit();
             return Some(Ok(put_together(&query.symbol, slices)));
         }
-        // Candles that are folded or built from minutes are slower to read and never cached.
+        // Candles that are folded or built from one-minute candles are slower to read and are never
+        // cached.
         if !is_plain || plan.edge.is_some() {
             self.plan = Some(plan);
             return None;
@@ -70,8 +72,8 @@ impl CandleQuestion {
         Some(reply(query, &plan, as_of, core))
     }
 
-    /// Returns the encoded response: from cached encoded pages if the candles are stored in this
-    /// form, otherwise encoded from columns.
+    /// Returns the encoded response. The candles come from cached encoded pages if they are stored
+    /// in the requested form, and are encoded from columns otherwise.
     fn reply(self, as_of: AsOf, core: &Core) -> Result<Reply, Refusal> {
         let plan = self.plan.unwrap_or_else(|| plan(&self.query, as_of, core));
         reply(&self.query, &plan, as_of, core)
@@ -83,8 +85,8 @@ impl CandleQuestion {
         answer.map(CandleResponse).map_err(|error: HistoryError| Refusal::from(error))
     }
 
-    /// Like [`columns`](Self::columns), but may exceed the protocol's limit, and includes the start
-    /// of the next page.
+    /// Like [`columns`](Self::columns), but may exceed the protocol's candle limit, and also
+    /// returns the start of the next page.
     fn pages(&self, paging: Paging, as_of: AsOf, core: &Core) -> Result<Paged, Refusal> {
         core.with_reader(|reader| core.history.paged(reader, &self.query, paging, as_of))
             .map_err(|error: HistoryError| Refusal::from(error))
@@ -164,8 +166,8 @@ pub(crate) fn calls(candles: usize) -> u32 {
     u32::try_from(candles.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX)
 }
 
-/// Maps a session selector to trading sessions. Overnight hours are included only if the caller
-/// requested them at sign-in.
+/// Maps a wire session selector to trading sessions. Overnight hours are included only if the
+/// caller requested them at sign-in.
 pub(super) fn sessions(selector: i32, caller: &Caller) -> Result<Sessions, Refusal> {
     match selector {
         INTRADAY => Ok(Sessions::Intraday),
@@ -174,7 +176,7 @@ pub(super) fn sessions(selector: i32, caller: &Caller) -> Result<Sessions, Refus
     }
 }
 
-/// Returns the part of `sessions` that the caller may see.
+/// Returns `sessions` without the overnight session if the caller may not see it.
 pub(super) fn seen(sessions: Sessions, caller: &Caller) -> Sessions {
     match sessions {
         Sessions::All if !caller.overnight => Sessions::Extended,
@@ -182,14 +184,14 @@ pub(super) fn seen(sessions: Sessions, caller: &Caller) -> Sessions {
     }
 }
 
-/// Returns the period with this wire number.
+/// Returns the period with this wire number, or an error if the number is unknown.
 pub(crate) fn period(number: i32) -> Result<Period, Refusal> {
     let of_number = |period: &Period| period_number(*period) == number;
     Period::all().find(of_number).ok_or_else(|| bad(format!("period {number} is unknown")))
 }
 
-/// Returns a period's wire number: the length in minutes for minute periods, an assigned number for
-/// the others.
+/// Returns a period's wire number, which is the length in minutes for minute periods and an
+/// assigned number for longer periods.
 fn period_number(period: Period) -> i32 {
     match period {
         Period::Clock(minutes) => i32::from(minutes.get()),
@@ -337,8 +339,8 @@ impl HistoryCandles {
         HistoryCandles(CandleQuestion::new(query))
     }
 
-    /// Returns candles in columns, possibly more than one protocol response may hold, and the start
-    /// of the next page.
+    /// Returns candles in columns, possibly more than one protocol response may hold, together with
+    /// the start of the next page.
     pub(crate) fn pages(&self, paging: Paging, caller: &Caller, core: &Core) -> Result<Paged, Refusal> {
         self.0.pages(paging, caller.as_of, core)
     }

@@ -1,5 +1,5 @@
-//! Commands 24 and 25: net inflow since the open by minute, and the day's capital inflow and outflow by
-//! trade size.
+//! Commands 24 and 25: net inflow since the open by minute, and the day's capital inflow and
+//! outflow by trade size.
 
 use access::Permit;
 use history::HistoryError;

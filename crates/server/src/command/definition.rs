@@ -1,5 +1,5 @@
-//! The parts of a command: its request message, the typed query, and its response. They are linked
-//! by associated types, so a query can only be answered with the response of the same command.
+//! The parts of a command: its request message, the typed query, and its response. Associated types
+//! link the three, so a query can only be answered with the response of its own command.
 
 use std::fmt;
 
@@ -17,12 +17,12 @@ use crate::refusal::Refusal;
 /// A quote gateway command. The implementing type is the parsed query, whose values need no further
 /// validation.
 pub(crate) trait Command: Sized + Send + 'static {
-    /// Wire number.
+    /// Command number in the protocol.
     const NUMBER: u8;
     /// Name in metrics and logs.
     const LABEL: &'static str;
     const PACE: Pace = Pace::Calls;
-    /// Request message.
+    /// Protobuf message of the request.
     type Request: Request;
     /// Response, before it is encoded as protobuf or JSON.
     type Response: Response;
@@ -30,17 +30,19 @@ pub(crate) trait Command: Sized + Send + 'static {
     /// Parses a message. Queries from HTTP query strings are built directly, without a message.
     fn parse(request: Self::Request, context: &Context<'_>) -> Result<Self, Refusal>;
 
-    /// Returns the subject, which determines the rights that the command needs.
+    /// Returns the subject of the query, which determines the rights that the caller needs.
     fn subject(&self) -> Subject<'_>;
 
-    /// Removes data that the account may not see from the query, instead of refusing the request.
-    /// `caller.overnight` is set only if the account has the right.
+    /// Removes data that the account may not see from the query, so that the request is answered
+    /// with less data instead of being refused. `caller.overnight` is set only if the account has
+    /// the overnight right.
     fn narrow(&mut self, _caller: &Caller, _floors: FloorTable) {}
 
     /// Executes the query. May block on disk I/O.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<Self::Response, Refusal>;
 
-    /// Like `answer`, but encoded for the wire. Commands with a faster encoding override it.
+    /// Returns the answer encoded for the wire. Commands with a faster encoding override this
+    /// method.
     fn reply(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<Reply, Refusal> {
         self.answer(caller, permit, core).map(Response::encode)
     }
@@ -106,7 +108,7 @@ pub(crate) trait Response {
     fn encode(self) -> Reply;
     fn json(&self) -> Value;
 
-    /// Returns the number of candles in the response.
+    /// Returns the number of candles in the response, or 0 if the response has none.
     fn candles(&self) -> usize {
         0
     }
@@ -140,7 +142,7 @@ pub(crate) fn undecodable(error: &dyn fmt::Display) -> Refusal {
 /// Maximum number of symbols per request.
 pub(crate) const SYMBOLS_MAX: usize = 500;
 
-/// Parses one symbol as typed by a user.
+/// Parses one symbol as typed by a user. An empty or invalid symbol is an error.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
     if text.is_empty() {
         return Err(Refusal::BadQuery("symbol is missing".to_owned()));

@@ -1,5 +1,5 @@
-//! Commands 17 and 18: the latest individual trades in a security, and the intraday price line by
-//! minute, with the running average price.
+//! Commands 17 and 18: a security's latest individual trades, and its intraday prices by minute
+//! with the running average price.
 
 use access::Permit;
 use history::{DayMinutes, HistoryError, LatestTrades, LinePoint, Sessions, TRADES_MAX};

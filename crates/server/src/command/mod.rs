@@ -1,5 +1,5 @@
-//! The quote gateway commands, in files by subject: request message, typed query, answer. They
-//! implement [`Command`]; `dispatch.rs` looks them up by number.
+//! The quote gateway commands, in files by subject. Each command has a request message, a typed
+//! query and a response, and implements [`Command`]; `dispatch.rs` looks commands up by number.
 
 mod calc_indexes;
 mod calendar;

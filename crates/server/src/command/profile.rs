@@ -1,5 +1,5 @@
-//! Command 4: the account's rights and limits. Clients send it right after sign-in, take their rate
-//! limits from it, and print its packages.
+//! Command 4: the account's rights and limits. Clients send the command right after sign-in, take
+//! their rate limits from the response, and print the packages in it.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const MARKETS: [(&str, Right, &[Right]); 4] = [
     ("CN", Right::Cn, &[]),
     ("USOption", Right::UsOptions, &[]),
 ];
-/// Expiry sent for rights that do not expire. Clients require a year before 10000.
+/// Expiry sent for rights that do not expire (2100-01-01). Clients require a year before 10000.
 const WITHOUT_END: Timestamp = Timestamp(4_102_444_800);
 const _: () = assert!(WITHOUT_END.0 <= TIME_MAX.0);
 
@@ -84,10 +84,10 @@ fn markets(permit: &Permit) -> String {
 
 /// Returns the rate limit of each command: requests per second, and the burst.
 fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
-    // Clients wait forever if the announced limit is zero, so it is omitted.
+    // Clients wait forever if the announced limit is zero, so a zero limit is omitted.
     let general = Some((calls.per_second, calls.per_second)).filter(|(limit, _)| *limit > 0);
-    // Keeps a client within its window: half of the requests may be sent as a burst, and the refill
-    // spreads the other half over the window.
+    // These values keep a client within its window: half of the requests may be sent as a burst,
+    // and the refill spreads the other half over the window.
     let history = match rule {
         RateRule::Unlimited => None,
         RateRule::Window { requests, seconds } => {
@@ -103,7 +103,7 @@ fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
         }?;
         Some(RateLimit { command: command.into(), limit: number(limit), burst: number(burst) })
     };
-    // Omitted because clients send this command before they know any limit.
+    // The profile command has no limit here, because clients send it before they know any limit.
     CommandRow::paces().filter(|(command, _)| *command != Profile::NUMBER).filter_map(limit_of).collect()
 }
 
@@ -127,7 +127,8 @@ fn packages(permit: &Permit, month: &Month, language: Language) -> QuoteLevelDet
     QuoteLevelDetail { by_package_key, by_market_code }
 }
 
-/// Clients print package names but not descriptions, so the name includes the monthly quota.
+/// Returns the description of one package. Clients print package names but not descriptions, so the
+/// name includes the monthly quota.
 fn package(permit: &Permit, right: Right, month: &Month, language: Language) -> PackageDetail {
     let Month { used, limit, level } = month;
     let (level, description) = match language {
@@ -138,7 +139,7 @@ fn package(permit: &Permit, right: Right, month: &Month, language: Language) -> 
         Language::ZhHk => (format!("，{level} 級"), format!("本月歷史 K 線已用 {used}/{limit} 隻")),
     };
     let name = match right {
-        // These two packages have no separate history quota.
+        // Overnight and option packages have no history quota of their own.
         Right::UsOvernight | Right::UsOptions => title(right, language),
         _ => format!("{} ({used}/{limit}{})", title(right, language), level),
     };

@@ -100,7 +100,7 @@ impl Command for StaticInfo {
         Subject::Open
     }
 
-    /// Omits unknown securities and keeps request order.
+    /// Omits unknown securities and preserves the request order.
     fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<StaticInfoResponse, Refusal> {
         let found = core.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
             let view = reader.view();
@@ -125,7 +125,7 @@ impl Command for StaticInfo {
 
 fn info(security: Security) -> quote::StaticInfo {
     let region = security.symbol.region();
-    // An option known only from its candles is named by its terms.
+    // An option without imported static data is named by its contract terms.
     let terms = security.symbol.option().map(|terms| terms.to_string()).unwrap_or_default();
     let board = if security.symbol.is_us_option() { OPTION_BOARD } else { board(region) };
     quote::StaticInfo {
@@ -154,7 +154,8 @@ fn info(security: Security) -> quote::StaticInfo {
 
 const OPTION_BOARD: &str = "USOption";
 
-/// Returns a region's main board. Clients repeat the request if they receive no board.
+/// Returns a region's main board. The board is never empty, because clients repeat the request if
+/// it is.
 fn board(region: Region) -> &'static str {
     match region {
         Region::Hk => "HKEquity",

@@ -1,9 +1,9 @@
 //! Reads request bodies: in full if the credentials were used recently, up to a small limit before
-//! authentication, and not at all if no endpoint reads the body. Memory for bodies is limited
+//! authentication, and not at all if no endpoint reads the body. The memory for bodies is limited
 //! (`unsent.rs`).
 //!
-//! A file upload is streamed to disk after the caller is authenticated, so it is never completely in
-//! memory. Also the refusals for files that cannot be uploaded or imported.
+//! A file upload is streamed to disk after the caller is authenticated, so the file is never
+//! completely in memory. This file also defines the refusals for uploads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,10 +30,11 @@ use crate::workers::Share;
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 const BODY_MAX: usize = 256 << 10;
 /// Maximum body size before authentication, in bytes. Slightly above the limits for forms and
-/// client registrations, so that those endpoints can refuse an oversized body with their own error.
+/// client registrations, so that those endpoints can refuse an oversized body with a specific
+/// error.
 const STRANGERS_BODY_MAX: usize = 72 << 10;
-/// Maximum number of bytes of an oversized body to read and discard. If the connection closes while
-/// the client is still writing, the client may never see the refusal.
+/// Maximum number of bytes of an oversized body to read and discard. The body is read because a
+/// client that is still writing when the connection closes may never see the refusal.
 const DROPPED_MAX: usize = 4 << 20;
 
 /// A request whose body has been read completely.
@@ -45,7 +46,7 @@ pub(super) struct WholeRequest {
     pub(super) share: Share,
     /// Reservations against the body memory limits, released on drop.
     pub(super) held: Vec<Held>,
-    /// The uploaded file, on endpoints that accept one.
+    /// The uploaded file, on endpoints that accept a file.
     pub(super) arriving: Option<Arriving>,
 }
 
@@ -101,9 +102,9 @@ pub(super) async fn read(
     Ok(WholeRequest { parts, body, share, held, arriving: None })
 }
 
-/// Reads and discards the body of a refused request, unless it is long or the client waits for `100
-/// Continue`. If the connection closes while the client is still writing, the client may never see
-/// the refusal.
+/// Reads and discards the body of a refused request, because a client that is still writing when
+/// the connection closes may never see the refusal. Bodies that are long, or that the client sends
+/// only after `100 Continue`, are not read.
 pub(super) async fn drop_short(parts: &Parts, body: Incoming) {
     if body.size_hint().lower() > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT) {
         return;
@@ -136,9 +137,9 @@ async fn gather(mut body: Incoming, stored: BodyLimit, held: &mut [Held]) -> Res
     }
 }
 
-/// Returns how much to read from a caller whose credentials were not used recently. Without
-/// credentials the request will be refused, so nothing is read. With a valid token the full body is
-/// read. An app key is not secret, and its signature can only be verified with the body, so the
+/// Returns how much to read from a caller whose credentials were not used recently. A request
+/// without credentials will be refused, so its body is not read. With a valid token the full body
+/// is read. An app key is not secret, and its signature can only be verified with the body, so the
 /// limit for unauthenticated callers applies.
 async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<BodyLimit, Problem> {
     let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -210,8 +211,8 @@ pub(super) async fn read_file(
     Ok(WholeRequest { parts, body, share, held, arriving: Some(arriving) })
 }
 
-/// Authenticates the caller and reserves space for the file. The complete request is authenticated
-/// again, like every request.
+/// Authenticates the caller and reserves space for the file. The request is authenticated again
+/// once it is complete.
 fn begin(
     parts: &Parts,
     found: &Destination,

@@ -1,5 +1,5 @@
-//! Requests of accounts that are pinned to an older API date. Newer endpoints and fields are
-//! refused or ignored, and the response is converted to the older format.
+//! Requests of accounts that are pinned to an older API date. Endpoints newer than that date are
+//! refused, newer fields are ignored, and the response is converted to the older format.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

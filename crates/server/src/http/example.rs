@@ -24,7 +24,7 @@ const DOC: Doc = Doc::new(Tag::Candles, "example", "The market of a symbol")
 #[derive(Serialize, JsonSchema)]
 struct Example {
     symbol: String,
-    /// HK, US or CN.
+    /// Market of the symbol: HK, US or CN.
     market: &'static str,
     /// Number of the requesting account.
     asked_by: i64,

@@ -12,7 +12,7 @@ use crate::unsent::Held;
 
 /// Number of bytes of each header line to inspect; enough for the few headers that affect framing.
 const LINE_KEPT: usize = 64;
-/// Byte that replaces an invalid line ending. The parser rejects it anywhere in a head.
+/// Byte that replaces an invalid line ending. The parser rejects this byte anywhere in a head.
 const SPOILT: u8 = 0;
 
 #[derive(Debug)]
@@ -29,8 +29,8 @@ enum State {
     /// In a body, with the number of bytes left.
     Body(u64),
     Chunked(Chunk),
-    /// After an upgrade, or after bytes that cannot be tracked: no further checks, the parser
-    /// decides.
+    /// After an upgrade, or after bytes that cannot be tracked. Nothing is checked in this state;
+    /// the parser decides.
     Free,
 }
 
@@ -52,8 +52,9 @@ enum Chunk {
 enum Line {
     Another,
     Last,
-    /// Gives the body length in an unsupported form. If the parser accepted the line, the start of
-    /// the next head would be unknown, so the line is invalidated and the request is refused.
+    /// A line that gives the body length in an unsupported form. If the parser accepted the line,
+    /// the start of the next head would be unknown, so the line is overwritten and the parser
+    /// refuses the request.
     Unreadable,
 }
 
@@ -64,7 +65,7 @@ struct Head {
     /// The first bytes of the current line, in lower case.
     line: [u8; LINE_KEPT],
     line_length: usize,
-    /// Number of non-empty lines.
+    /// Number of non-empty lines read so far.
     lines: usize,
     last: u8,
     body: State,
@@ -80,7 +81,7 @@ impl Framing {
         Framing { head_max, state: State::Head, head: Head::NEW }
     }
 
-    /// Returns whether a head has begun and is incomplete. The first head begins with the
+    /// Returns whether a head has begun but is incomplete. The first head begins with the
     /// connection.
     pub(super) fn is_in_head(&self) -> bool {
         self.state == State::Head && !self.is_between()
@@ -91,12 +92,12 @@ impl Framing {
         self.state == State::Head && self.head.length == 0 && self.head.last == b'\n'
     }
 
-    /// Returns the maximum number of bytes to read next. A head is read only up to its size limit;
-    /// the parser then rejects it.
+    /// Returns the maximum number of bytes to read next. A head is read only up to its size limit,
+    /// where the parser rejects it.
     pub(super) fn room(&self) -> usize {
         match self.state {
-            // At least one byte, because an empty read would look like the end of the stream. The
-            // parser rejects a head that reaches the limit.
+            // At least one byte, because an empty read would look like the end of the stream. A
+            // head that reaches the limit is rejected by the parser.
             State::Head => self.head_max.saturating_sub(self.head.length).max(1),
             _ => usize::MAX,
         }
@@ -128,7 +129,8 @@ impl Framing {
         State::Head
     }
 
-    /// Processes bytes of a head. Returns their number up to the end of the head, or all of them.
+    /// Processes bytes of a head. Returns the number of bytes that belong to the head, which is all
+    /// of them if the head is incomplete.
     fn in_head(&mut self, bytes: &mut [u8]) -> usize {
         for (at, byte) in bytes.iter_mut().enumerate() {
             let last = std::mem::replace(&mut self.head.last, *byte);
@@ -158,7 +160,7 @@ impl Framing {
     }
 
     fn line_ended(&mut self) -> Line {
-        // Exclude the carriage return.
+        // The carriage return is not part of the line.
         let length = std::mem::take(&mut self.head.line_length).saturating_sub(1);
         if length == 0 {
             // Empty lines before a request are ignored, as the parser does.
@@ -221,8 +223,8 @@ fn after_length(length: u64) -> Chunk {
     if length == 0 { Chunk::Trailer(0) } else { Chunk::Data(length) }
 }
 
-/// Size of a body frame in bytes, and so the maximum that a slow client can leave buffered without
-/// it being counted.
+/// Size of a body frame in bytes. A slow client can leave at most this much buffered without it
+/// being counted.
 const PIECE: usize = 64 << 10;
 
 #[derive(Debug, Default)]
@@ -268,7 +270,7 @@ mod tests {
     use super::*;
 
     const MAX: usize = 1 << 10;
-    /// A length after so many spaces that the line exceeds [`LINE_KEPT`].
+    /// A request whose length follows so many spaces that the line exceeds [`LINE_KEPT`].
     const LONG_LENGTH: &str = "POST / HTTP/1.1\r\ncontent-length:                                                              0\r\n\r\nGET / HTTP/1.1\n";
 
     /// Feeds `text` in chunks of `size` bytes. Returns the resulting text and the framing state.

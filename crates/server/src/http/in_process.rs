@@ -1,5 +1,6 @@
-//! Calls an account's endpoints in this process, for the command line on a local store. There are
-//! no listeners, background jobs, rate limits or quotas, and reads write nothing to the store.
+//! Calls an account's endpoints in this process, for the command line on a local store. This
+//! process has no listeners, background jobs, rate limits or quotas, and reads write nothing to the
+//! store.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::kit::{Admitted, Auth, Call, ListenerKind, Permitted, Problem, Request
 use crate::links::Links;
 use crate::market_clock::MarketClock;
 
-/// Placeholder address: in-process requests have no network peer.
+/// Placeholder peer address, because in-process requests have no network peer.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// The account endpoints over a store that this process has opened.
@@ -40,7 +41,7 @@ pub struct InProcessRequest<'a> {
     pub body: &'a [u8],
 }
 
-/// A successful response.
+/// The response to a successful in-process request.
 #[derive(Clone, Debug)]
 pub struct InProcessAnswer {
     /// The JSON response envelope.
@@ -50,7 +51,7 @@ pub struct InProcessAnswer {
     pub is_repeated: bool,
 }
 
-/// A refused request.
+/// A refused in-process request.
 #[derive(Clone, Debug)]
 pub struct InProcessRefusal {
     pub status: u16,
@@ -79,8 +80,8 @@ impl InProcess {
         &self.site.core.paper
     }
 
-    /// Answers a request as the endpoint would, always in the newest format, even if the account is
-    /// pinned to an API date. Only endpoints that require a permit are available.
+    /// Answers a request as the endpoint would. The response is always in the newest format, even
+    /// if the account is pinned to an API date. Only endpoints that require a permit are available.
     pub fn call(&self, request: &InProcessRequest<'_>) -> Result<InProcessAnswer, InProcessRefusal> {
         self.answer(request).map_err(InProcessRefusal::of)
     }

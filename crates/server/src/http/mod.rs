@@ -1,7 +1,7 @@
 //! The HTTP transport: connections, and request handling from head to response. Each group of
 //! endpoints is a folder with a table of rows, `ROUTES`, and one file per task. Groups do not
 //! depend on each other; they share the [`kit`](crate::kit). `routes.rs` joins the tables and
-//! matches paths to rows; `document/` builds the OpenAPI document from them.
+//! matches paths to rows, and `document/` builds the OpenAPI document from the rows.
 
 mod account;
 mod admin;
@@ -67,9 +67,10 @@ use routes::{Destination, RouteMatch, Target};
 use strict::{ConnectionState, Strict};
 pub use trade::charge_name;
 
-/// Keep-alive timeout between requests. A head that has begun has a shorter one (`strict.rs`).
+/// Keep-alive timeout between requests. An incomplete request head has a shorter timeout
+/// (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// Keep-alive timeout on the monitoring listener, whose few clients are on a nearby network.
+/// Keep-alive timeout on the monitoring listener, which has few clients on a nearby network.
 const WATCHERS_HEAD_WITHIN: Duration = Duration::from_secs(5);
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
@@ -113,15 +114,15 @@ where
     }
 }
 
-/// Answers a request, counts it, and delays the response if the caller has many refusals. The
-/// response and its log lines share a trace id.
+/// Answers a request, records it in the metrics, and delays the response if the caller has many
+/// refusals. The response and its log lines share a trace id.
 async fn answer<S>(request: Request<Incoming>, accepted: Accepted, state: ConnectionState) -> Response<Sent>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let _answering = state.answering();
     let trace = envelope::trace_id();
-    // A trusted proxy carries connections of many accounts and enforces its own connection limit.
+    // A trusted proxy carries connections of many accounts and enforces a connection limit itself.
     let is_proxy = proxies::is_trusted(&accepted.trusted, accepted.peer.ip());
     let (site, peer, unauthenticated) =
         (accepted.site.clone(), accepted.peer, accepted.unauthenticated.clone());
@@ -143,8 +144,8 @@ where
         } else if state.prove(place) {
             unauthenticated.leave();
         } else {
-            // The account has too many open connections: answer this request, then close the
-            // connection.
+            // The account has too many open connections, so the connection is closed after this
+            // response.
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
@@ -195,8 +196,8 @@ async fn back_off(site: &Site, who: Who) {
     }
 }
 
-/// Returns the response, and the time when the request was complete: request metrics exclude the
-/// time that the client needed to send it.
+/// Returns the response, and the time at which the request was complete. Request metrics exclude
+/// the time that the client needed to send the request.
 async fn answer_way<S>(
     request: Request<Incoming>,
     way: &RouteMatch,
@@ -229,7 +230,7 @@ where
             Err(problem) => problem.answer(),
         }
     };
-    // Browser users get errors as HTML pages.
+    // Browsers receive errors as HTML pages.
     if let Some((language, site)) = person
         && answer.headers().get(CONTENT_TYPE) == Some(&envelope::JSON)
     {
@@ -240,8 +241,8 @@ where
     (answer, since, noted)
 }
 
-/// Returns the `Accept-Language` header if the request is for a page, or for an unknown path from a
-/// browser. `None` for programs.
+/// Returns the `Accept-Language` header if a browser requests a page or an unknown path. Returns
+/// `None` for programs.
 fn person(request: &Request<Incoming>, way: &RouteMatch, listener_kind: ListenerKind) -> Option<HeaderValue> {
     let none = HeaderValue::from_static("");
     let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
@@ -271,7 +272,8 @@ async fn respond(
     let workers = site.core.workers.clone();
     let reply = workers.submit(share, move || {
         let note = RequestNotes::default();
-        // There was room before the request was queued, but other responses may have used it since.
+        // There was room before the request was queued, but other responses may have used the room
+        // since then.
         if site.core.unsent.of(share.who).is_full() {
             return (Problem::from(Refusal::Busy).answer(), note.noted());
         }

@@ -1,21 +1,21 @@
 //! Endpoints that the public SDKs call but Chandler does not implement. The refusal names the
-//! missing feature instead of returning 404: a program that tests its login by requesting the
-//! account balance would treat a 404 as a failed login.
+//! missing feature instead of returning 404, because a program that tests its login by requesting
+//! the account balance would treat a 404 as a failed login.
 
 use access::Scope;
 
 use crate::kit::{Admitted, Problem};
 use crate::refusal::Refusal;
 
-/// A feature that is not implemented, and the paths that the SDKs use for it. When it is
-/// implemented, remove its row from [`MISSING_FEATURES`] and add its endpoints to the `ROUTES` of a
+/// A feature that is not implemented, and the paths that the SDKs use for it. When implementing the
+/// feature, remove its row from [`MISSING_FEATURES`] and add its endpoints to the `ROUTES` of a
 /// group; no path may be in both.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MissingFeature {
     /// Plural noun that completes the refusal "… are not offered here".
     pub(super) what: &'static str,
     kind: Kind,
-    /// Methods, separated by spaces, and path.
+    /// Methods, separated by spaces, and the path.
     paths: &'static [(&'static str, &'static str)],
 }
 
@@ -49,7 +49,8 @@ const fn feature(what: &'static str, paths: &'static [(&'static str, &'static st
     MissingFeature { what, kind: Kind::Other, paths }
 }
 
-/// Collected from the sources and binaries of the Rust, Python, Node and Go SDKs.
+/// All missing features, collected from the sources and binaries of the Rust, Python, Node and Go
+/// SDKs.
 pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     trading(
         "US account overviews",
@@ -291,9 +292,9 @@ pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'sta
     })
 }
 
-/// Returns the refusal for a feature. Requires an admitted caller: unauthenticated callers learn
-/// nothing about the server, and a program that tests its login with one of these paths learns
-/// whether it is valid.
+/// Returns the refusal for a feature. The caller must be admitted, so that unauthenticated callers
+/// learn nothing about the server, and a program that tests its login with one of these paths
+/// learns whether the login is valid.
 pub(super) fn refusal(feature: &MissingFeature, _: &Admitted) -> Problem {
     match feature.kind {
         Kind::Trading => Problem::not_offered(feature.what),

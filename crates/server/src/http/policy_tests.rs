@@ -1,8 +1,8 @@
 //! Tests the access policy. Sends a request to every row with every kind of credentials and every
 //! role over a real connection, and compares the outcomes with `policy.txt`, which documents the
-//! policy. Set `UPDATE_EXPECT=1` to rewrite that file.
+//! policy. Set `UPDATE_EXPECT=1` to rewrite `policy.txt`.
 //!
-//! Tests that a request reads the market clock only once, so that all its parts see the same
+//! Also tests that a request reads the market clock only once, so that all its parts see the same
 //! instant. The test clock advances on every read.
 
 use std::fmt::Write;
@@ -36,10 +36,10 @@ plain, operator: accounts of the listener's region. other region: a plain accoun
 Forms are sent without the token of the form.
 ";
 
-/// Scopes in the order of the tables in `policy.txt`.
+/// Scopes, in the order of the tables in `policy.txt`.
 const SCOPES: [&str; 6] = ["none", "quote", "quote or trade", "trade", "account", "operator"];
 
-/// Columns of the tables.
+/// Columns of the tables in `policy.txt`.
 const ROLES: [(&str, Role, Region); 3] = [
     ("plain", Role::User, Region::Ap),
     ("operator", Role::Operator, Region::Ap),
@@ -51,7 +51,7 @@ enum Credentials {
     Nothing,
     Signature,
     Bearer,
-    /// A token with this scope.
+    /// An OAuth token with this scope.
     OAuth(&'static str),
     Session,
     /// A browser session without a CSRF token.
@@ -74,7 +74,7 @@ enum Origin {
     Internal,
 }
 
-/// Rows of the tables.
+/// Rows of the tables in `policy.txt`.
 const PROOFS: [(&str, Credentials, Age, Origin); 18] = [
     ("signature", Credentials::Signature, Age::Good, Origin::Outside),
     ("bearer", Credentials::Bearer, Age::Good, Origin::Outside),
@@ -160,7 +160,7 @@ impl PolicyRequest {
         }
     }
 
-    /// Returns the content type of the body, which is a form for some endpoints.
+    /// Returns the content type of the body. Some endpoints expect a form.
     fn content_type(&self) -> &'static str {
         let is_form = self.scope == "none" && !self.pattern.ends_with("/register");
         if is_form { "application/x-www-form-urlencoded" } else { "application/json" }
@@ -183,7 +183,7 @@ impl Person {
         site: &Site,
     ) -> Person {
         let (access, now) = (&site.core.access, site.core.machine_now());
-        // Expired credentials were issued early enough that they expired one second ago.
+        // Expired credentials are issued so early that they expired one second ago.
         let begun = |life: i64| match age {
             Age::Good => now,
             Age::Expired => Timestamp(now.0 - life - 1),
@@ -251,7 +251,7 @@ impl Person {
 /// Issues an OAuth token with a scope, including scopes that clients cannot request yet.
 fn oauth(created: &Created, scope: &str, at: Timestamp, site: &Site) -> String {
     let (access, moment) = (&site.core.access, Moment { now: at, uptime: site.core.uptime() });
-    // Registrations are rate-limited by address, so each account uses its own.
+    // Registrations are rate-limited by address, so each account uses a different address.
     let from = IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + u32::try_from(created.account_id.0).unwrap()));
     let new = NewClient {
         name: Some("policy".to_owned()),
@@ -292,7 +292,8 @@ async fn outcome_of(
         Origin::ThisMachine => (ListenerKind::Public, "localhost"),
         Origin::Internal => (ListenerKind::Internal, "chandler.example"),
     };
-    // Each outside request uses its own address, so that refusals of one do not delay the others.
+    // Each outside request uses a different address, so that its refusals do not delay other
+    // requests.
     let peer = if from == Origin::ThisMachine {
         Ipv4Addr::LOCALHOST
     } else {
@@ -313,8 +314,8 @@ async fn outcome_of(
     let answer = String::from_utf8_lossy(&answer);
     let status = answer.split(' ').nth(1).unwrap();
     let is_refused = ["401", "403"].contains(&status)
-        // The internal listener serves few paths, and a request with two kinds of credentials is
-        // refused.
+        // The internal listener serves few paths. A request with two kinds of credentials is
+        // refused with 400.
         || (status == "404" && from == Origin::Internal)
         || (status == "400" && answer.contains("send one"));
     // Datafeeds report refusals in the body.
@@ -327,7 +328,8 @@ async fn outcome_of(
     }
 }
 
-/// Formats the table of one request. Equal lines are merged, and the most frequent line comes last.
+/// Formats the table of one request. Equal lines are merged, and the line that occurs most often
+/// comes last.
 fn matrix(outcomes: &[[String; ROLES.len()]]) -> String {
     let mut lines: Vec<(&[String; ROLES.len()], Vec<&str>)> = Vec::new();
     for (cells, (name, ..)) in outcomes.iter().zip(PROOFS) {
@@ -383,7 +385,7 @@ async fn every_row_admits_exactly_the_callers_in_the_policy() {
     expect_test::expect_file!["policy.txt"].assert_eq(&policy);
 }
 
-/// The one endpoint that reads the clock twice: it also returns the server's current time.
+/// The only endpoint that reads the clock twice, because it also returns the server's current time.
 const CLOCK: (&str, &str) = ("GET", "/v1/admin/clock");
 
 /// Sends a request as a new operator account from a new IP address.

@@ -38,12 +38,12 @@ pub(super) const GROUPS: [&[Row]; 16] = [
 
 /// Methods that a row may have, in the order of the `Allow` header.
 const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
-/// Maximum length of a decoded path parameter in bytes. The longest account name and a token both
-/// fit.
+/// Maximum length of a decoded path parameter in bytes. Long enough for the longest account name
+/// and for a token.
 const PARAMETER_MAX: usize = 512;
 const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 
-/// What serves a request.
+/// The handler of a request: a row, or a refusal.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     Row(&'static Row),
@@ -88,7 +88,7 @@ pub(super) enum Destination {
     /// An `OPTIONS` request, with the allowed methods.
     Options(HeaderValue),
     OtherMethod(HeaderValue),
-    /// A path that was renamed to this one.
+    /// A path that was renamed to the given path.
     Moved(&'static str),
     /// A WebSocket upgrade request.
     Upgrade,
@@ -127,7 +127,7 @@ pub(super) struct RouteMatch {
     pub(super) found: Destination,
     pub(super) task: Task,
     /// Path pattern of the matched row. Unknown paths are not recorded, because a client could
-    /// invent any number of them.
+    /// invent any number of paths.
     pub(super) route: &'static str,
 }
 
@@ -193,7 +193,7 @@ impl Router {
 
     fn place(&'static self, path: &str) -> Option<(&'static PathTargets, Vec<PathValue>)> {
         // A client whose base URL ends with a slash sends two leading slashes. Only the lookup
-        // ignores them, because the signature covers the path as sent.
+        // ignores the extra slash, because the signature covers the path as sent.
         let path = format!("/{}", path.trim_start_matches('/'));
         let found = self.numbers.at(&path).ok()?;
         let values = found.params.iter().map(|(name, value)| Some((name, decoded(value)?)));
@@ -258,7 +258,7 @@ fn decoded(value: &str) -> Option<String> {
 }
 
 /// Returns whether the path has a GET endpoint that accepts a token in its URL. Browsers may call
-/// such endpoints from other origins.
+/// such an endpoint from other origins.
 pub(super) fn is_open_to_other_sites(path: &str) -> bool {
     way(&Method::GET, path).row().is_some_and(|row| row.takes_token_in_address())
 }
@@ -269,8 +269,8 @@ pub(super) fn is_of_programs(path: &str) -> bool {
     path.trim_start_matches('/').split('/').next().is_some_and(|root| PROGRAM_ROOTS.contains(root))
 }
 
-/// First segments of all API paths, including those not offered. Single-segment paths are excluded,
-/// because nothing is below them.
+/// First segments of all API paths, including paths that are not offered. Single-segment paths are
+/// excluded, because no path is below them.
 static PROGRAM_ROOTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
     let rows = GROUPS.into_iter().flatten().filter(|row| row.task != Task::Page).map(|row| row.path);
     let paths = rows.chain(not_offered::paths().map(|(_, path, _)| path));
@@ -278,19 +278,20 @@ static PROGRAM_ROOTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
 });
 
 /// Returns the method for metrics and logs. Unusual methods become `other`, because a client may
-/// send any token.
+/// send any text as the method.
 pub(super) fn known_method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| method == *known).unwrap_or("other")
 }
 
-/// Renamed paths, old and new. For one release, the old path responds with 410 and the new path. No
-/// authentication is needed, because the paths are publicly documented. Each row is removed in the
-/// following release.
+/// Renamed paths, as pairs of old and new path. For one release, the old path responds with 410 and
+/// the new path; the pair is removed in the following release. No authentication is needed, because
+/// the paths are publicly documented.
 pub(super) const MOVED: &[(&str, &str)] =
     &[("/v1/admin/assets", "/v1/admin/reported-assets"), ("/v1/admin/orders", "/v1/admin/reported-orders")];
 
-/// Finds the row for a path, which may begin with several slashes.
+/// Returns the pair of old and new path for a renamed path, or `None`. The path may begin with
+/// several slashes.
 pub(super) fn find_moved(path: &str) -> Option<(&'static str, &'static str)> {
     let path = path.trim_start_matches('/');
     MOVED.iter().copied().find(|(old, _)| old.strip_prefix('/') == Some(path))
@@ -461,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_candle_parameters_match_the_parser() {
+    fn documented_candle_parameters_match_the_parser() {
         let document: serde_json::Value = serde_json::from_slice(document::openapi()).unwrap();
         let parameters = &document["paths"]["/v1/quote/history-candlesticks"]["get"]["parameters"];
         let described: BTreeSet<&str> =

@@ -1,10 +1,10 @@
-//! The stream under an HTTP connection, with checks that hyper does not do: a head must be complete
-//! within a few seconds and within its size limit, its lines must end in CR LF, and a write times
-//! out if the client does not read.
+//! The stream under an HTTP connection, with checks that hyper does not do. A request head must be
+//! complete within a few seconds and within its size limit, its lines must end in CR LF, and a
+//! write times out if the client does not read.
 //!
 //! The stream tracks the framing only to know which bytes belong to a head, and never sends
-//! responses of its own. An invalid line ending is overwritten so that hyper's parser rejects it,
-//! and a head is not read beyond its limit.
+//! responses itself. An invalid line ending is overwritten so that hyper's parser rejects it, and a
+//! head is not read beyond its limit.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -21,8 +21,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::framing::Framing;
 use crate::connection_limits::ConnectionSlot;
 
-/// Timeout for a request head, from its first byte. For the first head, from the start of the
-/// connection.
+/// Timeout for a request head, measured from its first byte, or from the start of the connection
+/// for the first head.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
 /// Idle timeout between requests on an unauthenticated connection.
 const UNPROVEN_IDLE_MAX: Duration = Duration::from_secs(10);
@@ -40,11 +40,11 @@ struct SharedState {
     /// Connection slot of the account that authenticated on this connection.
     place: Mutex<Option<ConnectionSlot>>,
     is_proved: AtomicBool,
-    /// Whether a request is being answered; the connection is not idle then.
+    /// Whether a request is being answered, during which the connection is not idle.
     is_answering: AtomicBool,
 }
 
-/// Marks the connection as answering a request until the guard is dropped.
+/// Guard that marks the connection as answering a request until dropped.
 #[derive(Debug)]
 pub(super) struct AnsweringGuard(ConnectionState);
 
@@ -60,8 +60,8 @@ impl ConnectionState {
         taken.is_some()
     }
 
-    /// Marks the connection as authenticated without taking a slot, for connections such as a
-    /// proxy's that belong to no account.
+    /// Marks the connection as authenticated without taking a slot, for connections that belong to
+    /// no account, such as a proxy's.
     pub(super) fn prove_without_place(&self) {
         self.0.is_proved.store(true, Ordering::Relaxed);
     }
@@ -165,7 +165,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
                 return match this.patience() {
                     Some(within) if this.reading.is_over(within, cx) => Poll::Ready(Err(timed_out())),
                     Some(_) => Poll::Pending,
-                    // No timeout applies now, so the next one starts from zero.
+                    // No timeout applies now, so the next timeout starts from zero.
                     None => {
                         this.reading.clear();
                         Poll::Pending
@@ -231,14 +231,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn slow_heads_and_idle_unauthenticated_connections_time_out() {
         for (sent, proved, closed_after) in [
-            // No bytes or an incomplete head: five seconds from the start of the connection.
+            // Without a complete head, the timeout is five seconds from the start of the
+            // connection.
             ("", false, Some(5)),
             ("GET / HT", false, Some(5)),
             ("GET / HT", true, Some(5)),
-            // A complete request, then silence.
+            // A complete request is followed by silence.
             ("GET / HTTP/1.1\r\n\r\n", false, Some(10)),
             ("GET / HTTP/1.1\r\n\r\n", true, None),
-            // An incomplete second head.
+            // The second head is incomplete.
             ("GET / HTTP/1.1\r\n\r\nGE", true, Some(5)),
             // Body timeouts are enforced in `body.rs`.
             ("POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n12345", false, None),

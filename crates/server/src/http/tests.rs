@@ -56,8 +56,8 @@ fn connect(site: &Arc<Site>, listener_kind: ListenerKind) -> DuplexStream {
     connect_from("127.0.0.1:50000".parse().unwrap(), None, listener_kind, site)
 }
 
-/// Like [`connect`], from a given address and through a listener for one region, or for all with
-/// `None`.
+/// Like [`connect`], from a given address and through a listener for `region`, or for all regions
+/// if `region` is `None`.
 pub(super) fn connect_from(
     peer: SocketAddr,
     region: Option<access::Region>,
@@ -143,13 +143,13 @@ async fn a_stalled_upload_times_out_and_leaves_no_file() {
     assert_eq!(std::fs::read_dir(dir.path().join("uploads")).unwrap().count(), 0);
 }
 
-/// Each row declares its required credentials; this test checks that every handler enforces them.
+/// Each row declares its required credentials. This test checks that every handler enforces them.
 #[tokio::test]
 async fn unauthenticated_requests_are_refused_on_every_row() {
     let (site, _dir) = site();
     let mut tried = 0;
     for row in routes::GROUPS.into_iter().flatten().filter(|row| row.needs_proof()) {
-        // For a path with a token, this is a token that does not exist.
+        // For a path with a token, this is an unknown token.
         let path: Vec<&str> = row
             .path
             .split('/')

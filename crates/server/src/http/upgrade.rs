@@ -1,5 +1,5 @@
-//! Upgrades HTTP to WebSocket, on any path. The path may name a gateway, and the query the client's
-//! protocol dialect.
+//! Upgrades HTTP to WebSocket, on any path. The path may name a gateway, and the query may name the
+//! client's protocol dialect.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -76,15 +76,15 @@ where
     response
 }
 
-/// Detects the client program. SDKs on the Rust core send `Accept-Language` but, unlike browsers,
-/// neither `User-Agent` nor `Origin`.
+/// Detects the client program. SDKs built on the Rust core send `Accept-Language` but, unlike
+/// browsers, neither `User-Agent` nor `Origin`.
 fn program(headers: &HeaderMap) -> Program {
     let has = |name: HeaderName| headers.contains_key(name);
     if has(ACCEPT_LANGUAGE) && !has(USER_AGENT) && !has(ORIGIN) { Program::CoreSdk } else { Program::Other }
 }
 
-/// Returns an error message if the query requests an unsupported dialect. The error is sent over
-/// the WebSocket, where the client expects it.
+/// Returns an error message if the query requests an unsupported dialect, or `None` otherwise. The
+/// caller sends the message over the WebSocket, where the client expects it.
 fn wrong_dialect(query: &str) -> Option<String> {
     let wrong = DIALECT.iter().find(|(name, only)| fields::values(query, name).any(|value| value != *only));
     wrong.map(|(name, only)| format!("{name} is not {only}"))

@@ -18,7 +18,7 @@ const ROWS_SHOWN: usize = 10;
 
 pub(super) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Everything an import needs besides its file.
+/// State that an import needs besides its file.
 #[derive(Clone)]
 pub(super) struct Ground {
     pub(super) store: Store,
@@ -35,8 +35,8 @@ pub(crate) enum FinishedAs {
     /// Stopped before the end. Importing the file again resumes after the last checkpoint.
     Stopped,
     Failed,
-    /// Refused because it would replace many stored candles with very different ones. The request
-    /// must allow that explicitly.
+    /// Refused because the import would replace many stored candles with very different candles.
+    /// The request must allow that explicitly.
     NotReplaced,
 }
 
@@ -51,8 +51,8 @@ impl FinishedAs {
         }
     }
 
-    /// Returns the outcome's priority in an archive. The highest one is reported for the whole
-    /// archive.
+    /// Returns the outcome's priority. The outcome with the highest priority in an archive is
+    /// reported for the whole archive.
     fn weight(self) -> u8 {
         match self {
             FinishedAs::Known => 0,
@@ -68,9 +68,10 @@ impl FinishedAs {
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
     pub(crate) how: FinishedAs,
-    /// Why the import could not start. If a single file failed, its report has the reason.
+    /// Why the import could not start. If a single file failed, the report of that file has the
+    /// reason.
     pub(crate) message: Option<&'static str>,
-    /// One report, or one per file in an archive.
+    /// One report, or one report per file in an archive.
     pub(crate) reports: Vec<Report>,
 }
 
@@ -79,7 +80,7 @@ impl Finished {
         Finished { how: FinishedAs::Failed, message: Some(message), reports: Vec::new() }
     }
 
-    /// Result of an import whose thread ended without one.
+    /// Returns the result of an import whose thread ended without a result.
     pub(super) fn unexpectedly() -> Finished {
         Finished::failed("the import ended unexpectedly: see the server log")
     }
@@ -133,7 +134,7 @@ impl Ground {
         plan_undo(&view, id)
     }
 
-    /// Undoes an import. Fails if the result would no longer match the plan.
+    /// Undoes an import. Returns an error if the result would no longer match the plan.
     pub(super) fn undo(&self, planned: &Undo) -> Result<(), UndoError> {
         undo(&self.store, &self.venues, planned)
     }

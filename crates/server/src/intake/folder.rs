@@ -1,7 +1,8 @@
-//! The directory of uploaded files, next to the store's databases. A file is `uploads/ID/NAME`, and
-//! `uploads/ID.part/NAME` during the upload. The name is preserved, since it may be the only
-//! indication of the security. No other state is stored, so uploads survive a restart and are
-//! visible to every server of the store. Also the reasons why a file is refused or not imported.
+//! The directory of uploaded files, next to the store's databases. A file is stored as
+//! `uploads/ID/NAME`, or as `uploads/ID.part/NAME` during the upload. The name is preserved,
+//! because it may be the only indication of the security. Uploads have no state elsewhere, so they
+//! survive a restart and are visible to every server of the store. This file also defines the
+//! reasons why a file is refused or not imported.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -18,8 +19,8 @@ use store::StoreError;
 const FOLDER: &str = "uploads";
 /// Directory suffix of an incomplete upload.
 const PART: &str = ".part";
-/// Lifetime of an upload in seconds. With one day, a file checked in the evening can be imported in
-/// the morning.
+/// Lifetime of an upload in seconds. One day allows a file that was checked in the evening to be
+/// imported in the morning.
 const LIFE_S: i64 = 86_400;
 const NAME_BYTES_MAX: usize = 200;
 const RANDOM_DIGITS: usize = 16;
@@ -33,7 +34,7 @@ pub(crate) struct UploadId {
 
 impl UploadId {
     fn new(now: Timestamp) -> UploadId {
-        // Each `RandomState` is created with random keys.
+        // `RandomState::new` has random keys, so its hasher yields a random number.
         UploadId { arrived_at: now.0.max(0), random: RandomState::new().build_hasher().finish() }
     }
 
@@ -105,15 +106,15 @@ impl Folder {
         fs::remove_dir_all(self.path.join(id.to_string()))
     }
 
-    /// Removes expired uploads, complete or not, except the one in `stored`. Returns how many were
-    /// removed.
+    /// Removes expired uploads, complete or not, except the upload in `stored`. Returns the number
+    /// of uploads removed.
     pub(super) fn expire(&self, now: Timestamp, stored: Option<&UploadId>) -> io::Result<usize> {
         let mut old = self.entries("")?;
         old.extend(self.entries(PART)?);
         old.retain(|(id, _)| id.expires_at() <= now && Some(id) != stored);
         for (_, path) in &old {
             match fs::remove_dir_all(path) {
-                // Another server removed it first.
+                // Another server removed the upload first.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed?,
             }
@@ -121,7 +122,8 @@ impl Folder {
         Ok(old.len())
     }
 
-    /// Creates the directory for a new upload. Returns the id, this directory, and the final one.
+    /// Creates the directory for a new upload. Returns the id, the temporary directory, and the
+    /// final directory.
     pub(super) fn place(&self, now: Timestamp) -> io::Result<(UploadId, PathBuf, PathBuf)> {
         let id = UploadId::new(now);
         let (arriving, arrived) = (self.path.join(format!("{id}{PART}")), self.path.join(id.to_string()));
@@ -146,7 +148,7 @@ impl Folder {
     }
 }
 
-/// Returns the single file in an upload directory.
+/// Returns the single file in an upload directory, or `None` if the directory does not exist.
 fn inside(id: UploadId, folder: &Path) -> io::Result<Option<Upload>> {
     let mut entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -157,8 +159,8 @@ fn inside(id: UploadId, folder: &Path) -> io::Result<Option<Upload>> {
     Ok(Some(Upload { id, name, path: entry.path(), bytes: entry.metadata()?.len() }))
 }
 
-/// Returns the last path component, because browsers and shells may send a whole path. `None` if it
-/// is not a valid file name.
+/// Returns the last path component, because browsers and shells may send a whole path. Returns
+/// `None` if the component is not a valid file name.
 pub(super) fn file_name(text: &str) -> Option<&str> {
     let name = text.rsplit(['/', '\\']).next()?.trim();
     let is_good = !name.is_empty()
@@ -188,7 +190,8 @@ pub(super) struct ArrivingPlace(Arc<AtomicUsize>);
 
 impl ArrivingPlace {
     pub(super) fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<ArrivingPlace> {
-        // Constructed first, so that its drop undoes the increment if no slot was free.
+        // The guard is constructed first, so that dropping it undoes the increment if no slot is
+        // free.
         let place = ArrivingPlace(taken.clone());
         (taken.fetch_add(1, Ordering::AcqRel) < most).then_some(place)
     }
@@ -212,7 +215,8 @@ impl Arriving {
         Ok(Arriving { id, name, folder, kept_in, file, limit, bytes: 0, is_kept, _place: place })
     }
 
-    /// Counts received bytes before they are buffered. Fails if the file exceeds the size limit.
+    /// Adds to the number of received bytes, before these bytes are buffered. Returns an error if
+    /// the file exceeds the size limit.
     pub(crate) fn count(&mut self, bytes: usize) -> Result<(), IntakeError> {
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         if self.bytes > self.limit { Err(IntakeError::TooLarge { limit: self.limit }) } else { Ok(()) }
@@ -242,13 +246,13 @@ impl Drop for Arriving {
         if !self.is_kept.load(Ordering::Acquire)
             && let Err(error) = fs::remove_dir_all(&self.folder)
         {
-            // The expiry job retries.
+            // The expiry job removes the directory later.
             tracing::warn!(%error, "cannot remove an incomplete upload");
         }
     }
 }
 
-/// Maximum number of concurrent uploads; each has a buffer in memory.
+/// Maximum number of concurrent uploads. Each upload has a buffer in memory.
 pub(super) const ARRIVING_MAX: usize = 4;
 
 /// Reason why a file is refused or not imported.

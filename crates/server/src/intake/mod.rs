@@ -1,6 +1,6 @@
 //! Files uploaded for import. They are stored in a directory next to the store (`folder.rs`), can
 //! be checked with a dry run, and are imported one at a time (`runs.rs`). Only `engine.rs` calls
-//! the importer. Independent of transports.
+//! the importer. This module does not depend on a transport.
 
 mod engine;
 mod folder;
@@ -25,8 +25,8 @@ use runs::Runs;
 
 /// Default maximum file size in bytes.
 pub(crate) const FILE_BYTES_MAX: usize = 2 << 30;
-/// Maximum number of files waiting for import. Their total size is limited to `LARGEST_MAX` times
-/// the maximum file size.
+/// Maximum number of files waiting for import. The total size of these files is limited to
+/// `LARGEST_MAX` times the maximum file size.
 const FILES_MAX: usize = 32;
 const LARGEST_MAX: u64 = 4;
 
@@ -101,14 +101,14 @@ impl Intake {
         self.folder.remove(&upload.id).map_err(IntakeError::from_io)
     }
 
-    /// Removes files that were not imported within a day. Returns how many were removed.
+    /// Removes uploads older than a day. Returns the number of uploads removed.
     pub(crate) fn expire(&self) -> io::Result<usize> {
         let running = self.runs.running();
         self.folder.expire(self.now(), running.as_deref().map(|run| &run.upload))
     }
 
-    /// Performs a dry run and returns one report per file in an archive. Reads the whole file, so
-    /// only one check runs at a time.
+    /// Performs a dry run and returns one report per file in an archive. A check reads the whole
+    /// file, so only one check runs at a time; a concurrent check is refused.
     pub(crate) fn check(&self, upload: &Upload, options: &Options) -> Result<Vec<Report>, IntakeError> {
         let _looking = match self.looking.try_lock() {
             Ok(looking) => looking,
@@ -128,7 +128,8 @@ impl Intake {
         if let Some(run) = self.runs.running() {
             return Err(running(run));
         }
-        // Fails if another process is importing. The import itself acquires the lock again.
+        // Returns an error if another process is importing. The import itself acquires the lock
+        // again.
         self.ground.store.writer().map(drop).map_err(IntakeError::of_store)?;
         let ending = self.runs.begin(upload).map_err(running)?;
         let (run, ground, path) = (ending.run.clone(), self.ground.clone(), upload.path.clone());
@@ -144,13 +145,14 @@ impl Intake {
         self.ground.plan_undo(id)
     }
 
-    /// Undoes an import. Fails if the result would no longer match the plan, or while an import
-    /// holds the store's write lock.
+    /// Undoes an import. Returns an error if the result would no longer match the plan, or while an
+    /// import holds the store's write lock.
     pub(crate) fn undo(&self, planned: &Undo) -> Result<(), UndoError> {
         self.ground.undo(planned)
     }
 
-    /// Returns this server's last import of a file.
+    /// Returns this server's last import of a file, or `None` if this server has not imported the
+    /// file.
     pub(crate) fn run_of(&self, upload: &Upload) -> Option<Arc<ImportRun>> {
         self.runs.of(&upload.id)
     }
@@ -160,7 +162,7 @@ impl Intake {
         &self.ground.venues
     }
 
-    /// Stops a running import at its next flush, and refuses new ones.
+    /// Stops a running import at its next flush, and refuses new imports.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         if let Some(run) = self.runs.running() {

@@ -1,4 +1,4 @@
-//! Imports run by this server, one at a time, and the results of the most recent ones.
+//! Imports run by this server, one at a time, and the results of recent imports.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ impl ImportRun {
 
 #[derive(Debug)]
 pub(super) struct Runs {
-    /// Oldest first. Only the last one can be running.
+    /// Imports, oldest first. Only the last import can be running.
     all: Mutex<VecDeque<Arc<ImportRun>>>,
     is_busy: watch::Sender<bool>,
 }
@@ -58,7 +58,7 @@ impl Runs {
         self.lock().iter().rev().find(|run| run.upload == *id).cloned()
     }
 
-    /// Registers a new import, or returns the running one as the error.
+    /// Registers a new import, or returns the running import as the error.
     pub(super) fn begin(self: &Arc<Runs>, upload: &Upload) -> Result<Ending, Arc<ImportRun>> {
         let mut all = self.lock();
         if let Some(run) = all.back().filter(|run| run.finished().is_none()) {
@@ -93,7 +93,7 @@ impl Runs {
     }
 }
 
-/// Marks the import as finished when dropped, even if its thread panics.
+/// Guard that marks the import as finished when dropped, even if its thread panics.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) run: Arc<ImportRun>,

@@ -1,5 +1,4 @@
-//! Jobs that detect changes from outside the server: to the databases and to the certificate's
-//! files.
+//! Jobs that detect changes made outside the server, to the databases and to the certificate files.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +11,8 @@ use crate::core::Core;
 use crate::metrics::JobName;
 use crate::tls::Tls;
 
-/// Interval between checks. A check without changes costs two SQL statements that read no page.
+/// Interval between checks of the databases. A check without changes costs two SQL statements that
+/// read no page.
 const EVERY: Duration = Duration::from_secs(1);
 
 struct Readers {
@@ -31,7 +31,7 @@ struct Versions {
 
 /// Detects imports and account changes by other processes, and wakes the paper account job early,
 /// because orders may be waiting for the new candles. The job has its own database connections.
-/// Requests check versions themselves and never wait for it.
+/// Requests check versions themselves and never wait for the job.
 pub(super) fn of_store(core: &Arc<Core>) -> Job {
     let (core, state) = (core.clone(), Mutex::new((None, None)));
     Job {
@@ -53,8 +53,8 @@ pub(super) fn of_store(core: &Arc<Core>) -> Job {
 }
 
 fn look(core: &Core, readers: &mut Option<Readers>) -> Result<Versions, JobError> {
-    // Taken out of the option, so that failed connections are dropped and the next check opens new
-    // ones.
+    // The connections are taken out of the option, so that failed connections are dropped and the
+    // next check opens new connections.
     let mut open = match readers.take() {
         Some(open) => open,
         None => Readers { store: core.store.version_reader()?, accounts: core.access.version_reader()? },
@@ -64,7 +64,7 @@ fn look(core: &Core, readers: &mut Option<Readers>) -> Result<Versions, JobError
     Ok(versions)
 }
 
-/// Interval between checks of the files.
+/// Interval between checks of the certificate files.
 const CERTIFICATE_EVERY: Duration = Duration::from_secs(30);
 
 /// Reloads the certificate when its files have changed, or immediately on request (SIGHUP).

@@ -1,5 +1,5 @@
-//! Background jobs that run at intervals, in files by subject. `runner.rs` runs them, counts the
-//! runs and stops them with the server. To add a job, write its function, name it in
+//! Background jobs that run at intervals, in files by subject. `runner.rs` runs the jobs, counts
+//! the runs, and stops the jobs with the server. To add a job, write its function, name it in
 //! `metrics/labels.rs` and list it in [`of_server`].
 
 mod changes;

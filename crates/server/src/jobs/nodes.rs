@@ -1,5 +1,6 @@
-//! Heartbeat of this server when several share a database. It closes connections that other nodes
-//! have ended, and detects when the database becomes unreachable or reachable again.
+//! Heartbeat of this server when several servers share a database. The heartbeat closes connections
+//! that other nodes have ended, and detects when the database becomes unreachable or reachable
+//! again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -17,7 +18,8 @@ use crate::metrics::JobName;
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// Maximum clock difference that paper accounts tolerate, in seconds.
 const CLOCKS_APART_S: i64 = 2;
-/// Interval between removals of expired shared rows. They only cost space, so it is long.
+/// Interval between removals of expired shared rows. The interval is long, because expired rows
+/// only cost space.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
 pub(super) fn heartbeat(core: &Arc<Core>, links: &Links) -> Job {
@@ -45,8 +47,8 @@ pub(super) fn heartbeat(core: &Arc<Core>, links: &Links) -> Job {
     }
 }
 
-/// Logs a warning when this machine's clock starts to differ from the database's, because nodes
-/// would then disagree about the time.
+/// Logs a warning when this machine's clock starts to differ from the database's clock, because
+/// nodes would then disagree about the time.
 fn tell_clock(core: &Core, is_apart: &AtomicBool) {
     let Some(there) = core.access.database_clock(core.uptime()) else { return };
     let ahead_s = core.machine_now().0.saturating_sub(there.0);
@@ -60,7 +62,7 @@ fn tell_clock(core: &Core, is_apart: &AtomicBool) {
     is_apart.store(now, Ordering::Release);
 }
 
-/// Logs when the database becomes unreachable, and when it is back.
+/// Logs when the database becomes unreachable, and when it is reachable again.
 fn log_change(before: DatabaseState, now: DatabaseState) {
     let is_unreachable = |reached| matches!(reached, DatabaseState::Away(_) | DatabaseState::Lost(_));
     match (before, now) {

@@ -1,10 +1,10 @@
-//! Advances paper accounts in the background: those with open orders, when a candle may fill one or
+//! Advances paper accounts with open orders in the background, when a candle may fill an order or
 //! the clock expires it. Only one server of a store does this. Every server follows the changes
-//! made by others, to notify its listeners.
+//! made by other servers, to notify its listeners.
 //!
-//! Accounts are served round robin: each gets a portion of work per round. All due accounts come
-//! first. Accounts that need more than one portion follow in rotation, with a bounded number of
-//! portions per round.
+//! Accounts are served round robin, with one portion of work per account and round. All due
+//! accounts come first. Accounts that need more than one portion follow in rotation, with a bounded
+//! number of portions per round.
 //!
 //! Two more jobs tally the accounts for levels and create their statements.
 
@@ -25,7 +25,7 @@ use super::runner::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// Maximum delay until orders placed by another process are noticed, in machine time.
+/// Maximum delay, in machine time, until orders placed by another process are noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Maximum delay until listeners receive changes made by another process.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum number of accounts advanced together and written in one transaction.
 const TOGETHER_MAX: usize = 1_024;
 /// Maximum number of portions per round for accounts that are behind. A portion is about a thousand
-/// journal entries, so another account's fill is delayed by at most a few thousand.
+/// journal entries, so another account's fill is delayed by at most a few thousand entries.
 const PORTIONS_MAX: usize = 4;
 
 pub(super) fn advance(core: &Arc<Core>) -> Job {
@@ -66,7 +66,8 @@ struct Rotation {
 }
 
 impl Rotation {
-    /// Runs one round: a portion for each due account, then for some that are behind.
+    /// Runs one round: one portion for each due account, then one for some of the accounts that are
+    /// behind.
     fn turn(
         &mut self,
         due: &[AccountId],
@@ -94,14 +95,14 @@ impl Rotation {
 }
 
 /// Runs one round over the due accounts. `seen` is the store version with which accounts were last
-/// advanced, `past` the instant of the last statements that they passed.
+/// advanced, and `past` is the time of the last statements that accounts passed.
 fn look(
     core: &Core,
     rotation: &mut Rotation,
     seen: &AtomicI64,
     past: &AtomicI64,
 ) -> Result<Progress, JobError> {
-    // Cleared during the run, so that an order placed meanwhile triggers another run.
+    // The plan is cleared during the run, so that an order placed meanwhile triggers another run.
     core.listeners.plan(None);
     let as_of = core.market_now();
     let now = as_of.now();
@@ -112,7 +113,7 @@ fn look(
     rotation
         .turn(&due, |together| core.with_reader(|reader| Ok(core.paper.advance(together, reader, core))))?;
     if has_come {
-        // Stored only after success, so that a failed run is retried.
+        // The version is stored only after success, so that a failed run is retried.
         seen.store(version, Ordering::Release);
     }
     let next = core.paper.next_wake()?;
@@ -121,8 +122,8 @@ fn look(
         return Ok(Progress::More);
     }
     rotation.failed.clear();
-    // Accounts may have passed a statement's instant. The statement job may have run just before,
-    // so wake it again.
+    // Accounts may have passed a statement time. The statement job may have run just before, so
+    // wake it again.
     let made_at = last_made_at(core.history.venues().of(Market::Hk).zone(), now);
     if !due.is_empty() && past.swap(made_at.0, Ordering::AcqRel) != made_at.0 {
         core.statements_due.notify_one();
@@ -151,15 +152,15 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
     }
 }
 
-/// Maximum delay until accounts opened or rewound by another process are noticed, in machine time.
+/// Maximum delay, in machine time, until accounts opened or rewound by another process are noticed.
 const LEVELS_EVERY: Duration = Duration::from_secs(60);
 /// Minimum pause between two market days, so that a fast replay leaves time for requests.
 const LEVELS_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of accounts tallied in one portion and written in one transaction.
 const LEVELS_TOGETHER_MAX: u32 = 128;
 
-/// Tallies paper accounts after each market day, if they count toward levels. Otherwise removes
-/// earlier tallies, so that no level depends on them.
+/// Tallies paper accounts after each market day, if paper accounts count toward levels. Otherwise
+/// removes earlier tallies, so that no level depends on them.
 pub(super) fn levels(core: &Arc<Core>) -> Job {
     let (core, after) = (core.clone(), AtomicI64::new(i64::MIN));
     Job {
@@ -194,15 +195,15 @@ fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LEVELS_PAUSE))))
 }
 
-/// Maximum delay until progress made by other processes is noticed, in machine time.
+/// Maximum delay, in machine time, until progress made by other processes is noticed.
 const STATEMENTS_EVERY: Duration = Duration::from_secs(60);
 /// Minimum pause between two market dates, so that a fast replay leaves time for requests.
 const STATEMENTS_PAUSE: Duration = Duration::from_millis(250);
-/// Maximum number of accounts per portion. Each is a separate transaction.
+/// Maximum number of accounts per portion. Each account is written in a separate transaction.
 const STATEMENTS_TOGETHER_MAX: u32 = 16;
 
-/// Creates due statements for paper accounts that were advanced past a statement's instant. Idle
-/// accounts are not advanced for this; their statements are created on request.
+/// Creates due statements for paper accounts that were advanced past a statement time. Idle
+/// accounts are not advanced by this job; their statements are created on request.
 pub(super) fn statements(core: &Arc<Core>) -> Job {
     let (core, after) = (core.clone(), AtomicI64::new(i64::MIN));
     Job {
@@ -240,7 +241,7 @@ fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
 mod tests {
     use super::*;
 
-    /// Accounts with their number of remaining portions, and the order in which they were advanced.
+    /// Accounts with their number of remaining portions, and the accounts advanced in each round.
     struct Work {
         left: Vec<(AccountId, usize)>,
         turns: Vec<Vec<i64>>,

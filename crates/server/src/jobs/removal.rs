@@ -1,4 +1,4 @@
-//! Jobs that remove what has expired: grants, uploads and audit rows.
+//! Jobs that remove expired grants, uploads and audit rows.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,8 +17,9 @@ const EVERY: Duration = Duration::from_secs(600);
 const AUDIT_EVERY: Duration = Duration::from_secs(3_600);
 const DAY_S: i64 = 86_400;
 
-/// Removes expired tokens, codes, devices, browser sessions and idempotency keys. Issuing new ones
-/// also removes some; this job covers stores in which many were issued once and few are issued now.
+/// Removes expired tokens, codes, devices, browser sessions and idempotency keys. Issuing a new
+/// grant also removes some expired grants, so this job matters for stores in which many grants were
+/// issued once and few are issued now.
 pub(super) fn expired_grants(core: &Arc<Core>) -> Job {
     let core = core.clone();
     Job {
@@ -70,8 +71,8 @@ pub(super) fn audit_retention(core: &Arc<Core>, days: NonZeroU32) -> Job {
     }
 }
 
-/// Returns the retention cutoff: older rows are removed. It is the start of a UTC day, so that the
-/// audit is pruned at most once a day, because each pruning adds a row.
+/// Returns the retention cutoff, before which rows are removed. The cutoff is the start of a UTC
+/// day, so that the audit log is pruned at most once a day, because each pruning adds a row.
 pub(super) fn kept_from(now: Timestamp, days: NonZeroU32) -> Timestamp {
     let today = now.0.saturating_sub(now.0.rem_euclid(DAY_S));
     Timestamp(today.saturating_sub(i64::from(days.get()).saturating_mul(DAY_S)))

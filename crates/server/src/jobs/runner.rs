@@ -1,7 +1,8 @@
 //! Definition of a job (its name, interval and work, and the servers it runs on), and the runner.
-//! Each job has a task that waits for its time, runs the work on a blocking thread, and counts the
-//! result. A failure or panic affects only that run. Stopping the runner aborts the tasks
-//! immediately. A portion already running on a thread finishes, but the runner does not wait for it.
+//! Each job has a task that waits until the job is due, runs the work on a blocking thread, and
+//! counts the result. A failure or panic affects only that run. Stopping the runner aborts the
+//! tasks immediately. A portion already running on a thread finishes, but the runner does not wait
+//! for it.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -25,7 +26,7 @@ const PORTION_PAUSE: Duration = Duration::from_millis(50);
 /// Jitter divisor: a run may start early by up to this fraction of its interval.
 const JITTER_PART: u32 = 10;
 
-/// Which servers of a store run the job.
+/// Whether the job runs on every server of a store or on one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsOn {
     /// Every server. The job does not change the store.
@@ -49,8 +50,8 @@ pub(crate) enum Progress {
     Done,
     /// There may be more to do in this run, which continues after a pause.
     More,
-    /// Nothing to do for this duration. The next run starts after it or after the interval,
-    /// whichever is sooner.
+    /// There is nothing to do for this duration. The next run starts after this duration or after
+    /// the interval, whichever is shorter.
     DoneFor(Duration),
 }
 
@@ -80,7 +81,7 @@ pub(crate) struct Job {
     pub(crate) place: RunsOn,
     /// Maximum delay from server start to the first run.
     pub(crate) first_after: Duration,
-    /// Maximum delay from the end of one run to the start of the next.
+    /// Maximum delay from the end of a run to the start of the next run.
     pub(crate) every: Duration,
     /// Starts a run immediately when notified.
     pub(crate) demand: Arc<Notify>,
@@ -110,20 +111,20 @@ impl Runner {
         Runner { tasks }
     }
 
-    /// Stops every job. A portion queued for a thread may still run; each portion is one
-    /// transaction.
+    /// Stops every job. A portion queued for a thread may still run, which is safe because each
+    /// portion is one transaction.
     pub(crate) async fn stop(mut self) {
         self.tasks.shutdown().await;
     }
 }
 
-/// The store's job lock, once this server holds it. A running portion shares it, so it is released
-/// only after the last one has ended.
+/// The store's job lock, once this server holds it. Running portions share the lock, so it is
+/// released only after the last portion has ended.
 #[derive(Debug, Default)]
 struct HeldLock(Mutex<Option<JobLock>>);
 
 impl HeldLock {
-    /// Acquires the lock if it is free. Returns whether this server holds it.
+    /// Acquires the lock if it is free. Returns whether this server holds the lock.
     fn take(&self, store: &Store) -> Result<bool, StoreError> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A lost lock must be dropped before it can be acquired again.
@@ -170,7 +171,8 @@ async fn repeat(job: Job, core: Arc<Core>, lock: Arc<HeldLock>) {
     }
 }
 
-/// Runs all portions of one run. Returns how long there is nothing to do, if the work reports it.
+/// Runs all portions of one run. Returns how long there is nothing to do, or `None` if the work
+/// does not report it.
 async fn run(
     job: &Job,
     trigger: Trigger,
@@ -204,8 +206,8 @@ async fn on_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(JobError::Panicked))
 }
 
-/// Shortens a wait by up to a tenth, so that servers started together do not run their jobs at the
-/// same time.
+/// Shortens a wait by up to a tenth at random, so that servers started together do not run their
+/// jobs at the same time.
 pub(super) fn jittered(wait: Duration, random: u64) -> Duration {
     let most = u64::try_from((wait / JITTER_PART).as_nanos()).unwrap_or(u64::MAX);
     let sooner = random.checked_rem(most.saturating_add(1)).unwrap_or_default();
@@ -213,6 +215,6 @@ pub(super) fn jittered(wait: Duration, random: u64) -> Duration {
 }
 
 fn random() -> u64 {
-    // Each `RandomState` is created with random keys.
+    // `RandomState::new` has random keys, so its hasher yields a random number.
     RandomState::new().build_hasher().finish()
 }

@@ -36,7 +36,7 @@ fn core(dir: &Path) -> Arc<Core> {
     Arc::new(Core::new(store, history, access, 0, Arc::new(|| AsOf::Live(NOW)), Arc::new(|| NOW)))
 }
 
-/// Returns a job that runs after one second and then every ten.
+/// Returns a job that runs after one second and then every ten seconds.
 fn job(work: impl Fn(Trigger) -> Result<Progress, JobError> + Send + Sync + 'static) -> Job {
     Job {
         name: NAME,
@@ -61,8 +61,8 @@ async fn a_job_runs_at_intervals_until_the_runner_stops() {
     let runner = Runner::start(&core, vec![job(|_| Ok(Progress::Done))]);
     sleep(Duration::from_millis(850)).await;
     assert_eq!(runs(&core, NAME), [0, 0, 0], "not at once");
-    // With jitter, runs start no later than 1, 11, 21 and 31 s, and the fifth no earlier than 36.9
-    // s.
+    // With jitter, runs start no later than 1, 11, 21 and 31 s, and the fifth run starts no earlier
+    // than 36.9 s.
     sleep(35 * SECOND).await;
     assert_eq!(runs(&core, NAME), [4, 0, 0]);
     runner.stop().await;
@@ -87,7 +87,7 @@ async fn a_job_runs_again_after_a_failure_or_panic() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn portions_are_one_run_with_pauses_between_them() {
+async fn portions_count_as_one_run_with_pauses_between_them() {
     let dir = store();
     let core = core(dir.path());
     let count = Arc::new(AtomicUsize::new(0));
@@ -178,7 +178,7 @@ async fn one_of_two_servers_runs_a_job_and_the_other_takes_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_audit_is_pruned_by_the_setting() {
+async fn audit_rows_past_the_retention_period_are_removed() {
     const DAY_S: i64 = 86_400;
     let dir = store();
     let core = core(dir.path());
@@ -243,7 +243,7 @@ async fn expired_sessions_are_removed_without_a_request() {
     sleep(62 * SECOND).await;
     assert_eq!(runs(&core, JobName::ExpiredGrants), [1, 0, 0]);
     runner.stop().await;
-    // Read at an instant before both expired, to see which rows are stored.
+    // Read at an instant before both sessions expired, to see which rows are stored.
     let is_there = |hash| accounts.browser(&hash, begun).unwrap().is_some();
     assert_eq!((is_there([1; 32]), is_there([2; 32])), (false, true));
 }

@@ -1,5 +1,5 @@
 //! Rate limit and quota headers, which report the account's remaining allowance in every history
-//! response; and visibility checks for endpoints that cost no quota.
+//! response, and visibility checks for endpoints that cost no quota.
 
 use access::Demand;
 use history::Sessions;
@@ -47,7 +47,7 @@ pub(crate) const HEADERS: [HeaderDoc; 6] = [
 ];
 
 /// Sets the headers to the state after the request. An account without a rate limit gets no rate
-/// headers. If the state cannot be read, the response is sent without the headers.
+/// limit headers. If the state cannot be read, the response is sent without these headers.
 pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
     let headers = answer.headers_mut();
     match site.core.access.allowance(&caller.who, site.core.uptime()) {
@@ -88,7 +88,8 @@ pub(crate) struct Visible {
     pub(crate) floors: Floors,
 }
 
-/// Checks that the caller may see a security, without counting it against the quota.
+/// Checks that the caller may see a security, without charging the quota. Returns the visible part
+/// of its data.
 pub(crate) fn may_see(symbol: &Symbol, caller: &Caller, site: &Site) -> Result<Visible, Refusal> {
     site.core.known(symbol, site.core.version_check()?, caller.as_of)?;
     site.core.own_region_only(caller)?;

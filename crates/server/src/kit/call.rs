@@ -1,5 +1,5 @@
-//! One complete HTTP request, as passed to endpoints and pages: with the part of its row that
-//! authentication needs, and the listener that accepted it.
+//! A complete HTTP request, as passed to endpoints and pages, with the part of its route table row
+//! that authentication needs and the listener that accepted it.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -44,9 +44,9 @@ pub(crate) struct Call<'a> {
     pub(crate) peer: SocketAddr,
     /// Local address of the connection.
     pub(crate) reached: SocketAddr,
-    /// Region of the listener, or `None` if it serves every region.
+    /// Region of the listener, or `None` if the listener serves every region.
     pub(crate) region: Option<Region>,
-    /// Token from the URL, for endpoints that accept one there.
+    /// Token from the URL, for endpoints that accept a token there.
     pub(crate) address_token: Option<&'a access::Secret>,
     pub(crate) listener_kind: ListenerKind,
     /// Whether the request comes from this machine. Determined only for rows that need it.
@@ -56,13 +56,13 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Returns the value of a path parameter, or an empty string if the route has none with this
-    /// name.
+    /// Returns the value of a path parameter, or an empty string if the route has no parameter with
+    /// this name.
     pub(crate) fn path_value(&self, name: &str) -> &str {
         self.path_values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value.as_str())
     }
 
-    /// Returns the first value of a query parameter.
+    /// Returns the first value of a query parameter, or `None` if the parameter is absent.
     pub(crate) fn parameter_of(&self, name: &str) -> Option<String> {
         fields::values(self.query, name).next().map(Cow::into_owned)
     }
@@ -74,8 +74,8 @@ impl Call<'_> {
         Ok(self.object().map_err(refused)?)
     }
 
-    /// Parses the body as a JSON object. Arrays are refused explicitly, because serde accepts them
-    /// as structs, by position.
+    /// Parses the body as a JSON object. Arrays are refused explicitly, because serde would
+    /// deserialize an array into a struct by position.
     pub(crate) fn object<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         if self.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(serde::de::Error::custom("expected an object, not a list"));
@@ -89,8 +89,8 @@ impl Call<'_> {
         serde_json::from_value(Value::Object(fields))
     }
 
-    /// Returns a header as text. `None` if it is repeated, because it would be ambiguous which
-    /// value was signed.
+    /// Returns a header as text, or `None` if the header is absent or repeated. For a repeated
+    /// header, it would be ambiguous which value was signed.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.get_all(name).iter();
         match (values.next(), values.next()) {
@@ -105,7 +105,7 @@ impl Call<'_> {
 pub(crate) struct RequestFacts {
     pub(crate) account: Option<access::AccountId>,
     pub(crate) candles: usize,
-    /// Client address, which a trusted proxy may have reported.
+    /// Client address, which a trusted proxy may have reported. `None` until it is known.
     pub(crate) client: Option<IpAddr>,
 }
 
@@ -142,8 +142,9 @@ impl RequestNotes {
     }
 }
 
-/// The part of a row that authentication needs. It is not in `row.rs`, to avoid a dependency cycle:
-/// rows refer to handlers, handlers take a request, and requests refer to these terms.
+/// The part of a row that authentication needs. This type is not in `row.rs` because that would
+/// create a dependency cycle: rows refer to handlers, handlers take a request, and requests refer
+/// to these terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CredentialTerms {
     pub(crate) home: Home,
@@ -155,11 +156,11 @@ pub(crate) struct CredentialTerms {
 /// Which accounts a regional listener serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// All accounts: the endpoint is public, or for signing in, or it returns market data, for
+    /// All accounts. The endpoint is public, or for signing in, or it returns market data, for
     /// which the route itself checks the region.
     Anywhere,
-    /// Only accounts of its region, because the endpoint concerns the account itself. Tokens of
-    /// other accounts are invalid here.
+    /// Only accounts of the listener's region, because the endpoint concerns the account itself.
+    /// Tokens of other accounts are invalid here.
     OwnRegion,
 }
 
@@ -169,11 +170,11 @@ pub(crate) enum Effect {
     /// Changes state unless the method is GET, HEAD or OPTIONS.
     ByMethod,
     /// Never changes state, whatever the method. SDKs sign with a timestamp in seconds, so two
-    /// equal requests within a second have the same signature. Both are answered, whereas a change
-    /// with a repeated signature is refused.
+    /// equal requests within a second have the same signature. Both requests are answered, whereas
+    /// a change with a repeated signature is refused.
     Question,
     /// Changes state unless the method is GET, HEAD or OPTIONS, and a client may intend the same
-    /// change twice: two equal orders within a second are both executed.
+    /// change twice. For example, two equal orders within a second are both executed.
     Orders,
 }
 
@@ -212,7 +213,7 @@ pub(crate) struct Listening {
 pub(crate) struct ListenerDocument {
     kind: &'static str,
     address: String,
-    /// Region of the accounts that it serves; null for all regions.
+    /// Region of the accounts that the listener serves; null for all regions.
     region: Option<&'static str>,
     tls: bool,
 }

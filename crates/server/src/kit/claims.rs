@@ -1,7 +1,7 @@
-//! Predicts the account of a request before it is authenticated, to select its queue and the limit
-//! on its body. A claim is a keyed hash of a secret that was valid recently, so a client cannot
-//! forge one for another account. A claim does not authenticate: every request still needs valid
-//! credentials.
+//! Predicts the account of a request before the request is authenticated, to select its queue and
+//! the limit on its body. A claim is a keyed hash of a secret that was valid recently, so a client
+//! cannot forge a claim for another account. A claim does not authenticate: every request still
+//! needs valid credentials.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use crate::workers::Share;
 
-/// Maximum number of claims. At this size expired claims are evicted, or all of them if none has
+/// Maximum number of claims. At this size expired claims are evicted, or all claims if none has
 /// expired. Only valid credentials add a claim.
 const KEPT_MAX: usize = 16_384;
-/// Time until a claim is renewed, because the account's share can change.
+/// Age at which a claim is renewed, because the account's share can change.
 const FRESH_FOR: Duration = Duration::from_secs(5);
-/// Time until a claim expires.
+/// Age at which a claim expires.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
 /// Keyed hash of the secret in a request's credentials.
@@ -42,7 +42,7 @@ impl Claims {
         known.get(&claim).filter(|(_, since)| uptime < *since + KEPT_FOR).map(|(share, _)| *share)
     }
 
-    /// Returns whether the claim is recent enough not to be renewed.
+    /// Returns whether the claim is too recent to need renewal.
     pub(super) fn is_fresh(&self, claim: Claim, uptime: Duration) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&claim).is_some_and(|(_, since)| uptime < *since + FRESH_FOR)

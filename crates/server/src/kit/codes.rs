@@ -1,5 +1,5 @@
-//! HTTP statuses and codes of refusals. The OpenAPI document includes this table and describes the
-//! endpoints' refusals with it.
+//! HTTP statuses and codes of refusals. The OpenAPI document includes this table and uses it to
+//! describe the endpoints' refusals.
 
 use wire::code;
 
@@ -11,7 +11,7 @@ pub(crate) const NOT_AUTHORISED: u64 = 403_008;
 pub(crate) const SCOPE_MISSING: u64 = 403_008;
 pub(crate) const TOO_OFTEN: u64 = 429_002;
 pub(crate) const INTERNAL: u64 = 500_000;
-/// A change was sent to the database, and its response was lost.
+/// A change was sent to the database, but the database's response was lost.
 pub(crate) const OUTCOME_UNKNOWN: u64 = 503_001;
 /// A parameter of a trading request is invalid, or the account cannot fulfil the request.
 pub(crate) const TRADE_PARAMETER: u64 = 602_001;

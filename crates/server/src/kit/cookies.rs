@@ -1,4 +1,4 @@
-//! The three cookies that the pages use: the browser session, a visitor's CSRF secret before
+//! The three cookies that the pages use: the browser session, the CSRF secret of a visitor before
 //! sign-in, and the marker of a known browser.
 
 use access::{BROWSER_LIFE_S, Secret};
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     Device,
 }
 
-/// Lifetime of the device cookie in seconds: half a year.
+/// Lifetime of the device cookie in seconds (half a year).
 const DEVICE_LIFE_S: i64 = 180 * 86_400;
 
 impl Kind {
@@ -33,13 +33,14 @@ impl Kind {
     fn life_s(self) -> Option<i64> {
         match self {
             Kind::Session => Some(BROWSER_LIFE_S),
-            // A session cookie, deleted when the browser is closed.
+            // No lifetime, so the browser deletes the cookie when it is closed.
             Kind::Visitor => None,
             Kind::Device => Some(DEVICE_LIFE_S),
         }
     }
 
-    /// Returns the value of this cookie in a `Cookie` header.
+    /// Returns the value of this cookie in a `Cookie` header, or `None` if the header does not
+    /// contain it.
     pub(crate) fn read(self, cookies: &str, secure: bool) -> Option<&str> {
         let name = self.name(secure);
         let mut pairs = cookies.split(';').filter_map(|pair| pair.split_once('='));
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cookie_is_found_among_others() {
+    fn a_cookie_is_found_among_other_cookies() {
         let all = "a=b; chandler_session=one;chandler_visitor = two ; __Host-chandler_session=three; chandler_session=x";
         assert_eq!(Kind::Session.read(all, false), Some("one"));
         assert_eq!(Kind::Visitor.read(all, false), Some("two"));

@@ -1,6 +1,6 @@
-//! Counter ids: the form in which newer SDKs and the official CLI identify a security over HTTP,
-//! such as `ST/HK/700`, `ETF/US/SPY` or `IX/US/.DJI` (kind, market, code). A `counter_id` in a
-//! request replaces its `symbol`.
+//! Counter ids, with which newer SDKs and the official CLI identify a security over HTTP, such as
+//! `ST/HK/700`, `ETF/US/SPY` or `IX/US/.DJI` (kind, market, code). A `counter_id` in a request
+//! replaces its `symbol`.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,8 @@ fn are_same<'a>(some: impl IntoIterator<Item = &'a str>, others: impl IntoIterat
     some.into_iter().map(canonical).eq(others.into_iter().map(canonical))
 }
 
-/// Replaces the counter ids in a query string with symbols. Returns `None` if there are none.
+/// Replaces the counter ids in a query string with symbols. Returns `None` if the query has no
+/// counter ids.
 pub(crate) fn query(query: &str) -> Result<Option<String>, CounterError> {
     let pairs = || form_urlencoded::parse(query.as_bytes());
     let ids: Vec<String> = pairs()
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_id_is_kind_market_and_code() {
+    fn a_counter_id_is_parsed_as_kind_market_and_code() {
         for (id, symbol) in [
             ("ST/HK/9001", "9001.HK"),
             ("ST/HK/00700", "00700.HK"),

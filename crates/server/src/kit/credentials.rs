@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Who;
 
-/// Headers that contain credentials. Repeated ones are refused, because they would be ambiguous.
+/// Headers that contain credentials. A repeated header is refused, because it would be ambiguous.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
 /// Query parameter with a token (RFC 6750, section 2.3).
 const IN_QUERY: &str = "access_token";
@@ -34,7 +34,7 @@ const IN_PATH: &str = "/udf/key/";
 const CSRF: &str = "x-csrf";
 const CSRF_PURPOSE: &str = "ask";
 /// Maximum length of an unknown path in the log, and the segment length above which a segment is
-/// truncated. All SDK paths fit, and no token does.
+/// truncated. No SDK path exceeds these limits, and every token exceeds the segment limit.
 const PATH_CHARS_MAX: usize = 256;
 const SEGMENT_CHARS_MAX: usize = 32;
 const SEGMENT_CHARS_KEPT: usize = 8;
@@ -57,7 +57,8 @@ impl Admitted {
         self.permit.account()
     }
 
-    /// Returns the API date that the caller is pinned to, or `None` for the newest.
+    /// Returns the API date that the caller is pinned to, or `None` if the caller uses the newest
+    /// date.
     pub(crate) fn dated(&self) -> Option<Dated> {
         Dated::of(&self.caller.who, self.account())
     }
@@ -77,14 +78,14 @@ impl Admitted {
     }
 }
 
-/// Checks the scope. Authentication has just read the account, so the cached state is recent
-/// enough.
+/// Checks the scope. Cached account state is recent enough, because authentication has just read
+/// the account.
 fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
     Ok(site.core.access.admit_within(&caller.who, scope, Freshness::Recent, caller.now())?)
 }
 
-/// A token from the URL, and the query string without it, so that the token does not appear in
-/// links or refusals.
+/// A token from the URL, and the query string without the token, so that the token does not appear
+/// in links or refusals.
 #[derive(Debug)]
 pub(crate) struct Addressed<'a> {
     pub(crate) token: Option<Secret>,
@@ -92,7 +93,7 @@ pub(crate) struct Addressed<'a> {
 }
 
 impl<'a> Addressed<'a> {
-    /// Extracts the token, for rows that accept one in the URL.
+    /// Extracts the token, for rows that accept a token in the URL.
     pub(crate) fn of(call: &Call<'a>) -> Result<Addressed<'a>, Problem> {
         let mut token = is_keyed(call.path).then(|| Secret::new(call.path_value("token").to_owned()));
         let is_token = |pair: &&str| {
@@ -119,8 +120,8 @@ fn is_keyed(path: &str) -> bool {
     IN_PATH.strip_prefix('/').is_some_and(|prefix| path.starts_with(prefix))
 }
 
-/// Returns the claim of a request with credentials. The same secret yields the same claim
-/// regardless of its position in the request and its escaping.
+/// Returns the claim of a request, or `None` if the request has no credentials. A secret yields the
+/// same claim regardless of its position in the request and its escaping.
 pub(crate) fn claim(parts: &Parts, site: &Site) -> Option<Claim> {
     let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let in_header = || text(AUTHORIZATION).map(|value| token(value).into());
@@ -151,7 +152,7 @@ fn token(header: &str) -> &str {
     }
 }
 
-/// Returns the decoded token in a URL.
+/// Returns the decoded token in a URL, or `None` if the URL has no token.
 fn in_address<'a>(path: &'a str, query: &'a str) -> Option<Cow<'a, str>> {
     let in_path = || {
         let segment = path.trim_start_matches('/').split('/').nth(2).filter(|_| is_keyed(path))?;
@@ -230,12 +231,13 @@ impl Call<'_> {
         };
         let who = authenticated.map_err(refused)?;
         self.note.account(who.account());
-        // The account was only a prediction before authentication, so its limit on unsent answers
+        // The account was only a prediction before authentication, so its limit on unsent responses
         // is checked here.
         if site.core.unsent.of(Who::Account(who.account())).is_full() {
             return Err(Refusal::Busy.into());
         }
-        // Checked last, so that a request refused as busy can be retried with the same signature.
+        // The signature is consumed last, so that a request refused as busy can be retried with the
+        // same signature.
         if self.terms.is_change(self.method) && bearer.is_none() && session.is_none() {
             let repetition = self.terms.repetition();
             site.core.access.use_once(&request, repetition, site.core.machine_now()).map_err(refused)?;
@@ -245,8 +247,8 @@ impl Call<'_> {
             self.is_of_our_pages(cookie, site)?;
         }
         let language = Language::preferred(self.header("accept-language").unwrap_or_default());
-        // HTTP has no parameter for overnight hours, so accounts with the right always get them.
-        // SDKs filter them out for users who do not want them.
+        // HTTP has no parameter for overnight hours, so accounts with the overnight right always
+        // get overnight data. SDKs filter it out for users who do not want it.
         let client = Client { who, language, overnight: true, listener_region: self.region };
         let caller = site.core.caller(client);
         if self.terms.home == Home::OwnRegion {
@@ -258,8 +260,8 @@ impl Call<'_> {
     }
 
     /// Performs the CSRF check for a browser session. Requests triggered by other sites are refused
-    /// by `Sec-Fetch-Site`, if the browser sends it. Changes also need the CSRF token, which only
-    /// our pages can read.
+    /// by `Sec-Fetch-Site`, if the browser sends that header. Changes also need the CSRF token,
+    /// which only our pages can read.
     fn is_of_our_pages(&self, cookie: &str, site: &Site) -> Result<(), Problem> {
         let mut sites = self.headers.get_all("sec-fetch-site").iter();
         if !sites.all(|site| site == "same-origin" || site == "none") {
@@ -278,14 +280,14 @@ impl Call<'_> {
         cookies::session(self.header("cookie").unwrap_or_default(), site.is_https())
     }
 
-    /// Returns the CSRF token that scripts on our pages send with every change. It is constant for
-    /// a session.
+    /// Returns the CSRF token that scripts on our pages send with every change, or `None` without a
+    /// session cookie. The token is constant for a session.
     pub(crate) fn session_csrf_token(&self, site: &Site) -> Option<String> {
         self.session(site).map(|cookie| site.core.access.csrf_token(cookie, CSRF_PURPOSE))
     }
 
-    /// Records a failed authentication in the audit. A failure to record it does not change the
-    /// refusal.
+    /// Records a failed authentication in the audit log. If recording fails, the refusal stays the
+    /// same.
     fn note_denied(&self, offered: Offered<'_>, denial: &Denial, site: &Site) {
         if let Err(error) = site.core.access.note_denied(offered, denial, self.peer.ip(), site.core.moment())
         {
@@ -309,7 +311,7 @@ impl Call<'_> {
         self.admit_either(scope, None, site)
     }
 
-    /// Like [`admit`](Self::admit), but accepts credentials for either of two scopes.
+    /// Like [`admit`](Self::admit), but accepts credentials with either of two scopes.
     pub(crate) fn admit_either(
         &self,
         scope: Scope,
@@ -322,8 +324,8 @@ impl Call<'_> {
         Ok(Admitted { caller, permit })
     }
 
-    /// Permits monitoring: always on the internal listener and from this machine, otherwise only
-    /// for operators.
+    /// Permits monitoring. Requests on the internal listener and from this machine are always
+    /// permitted; other requests need an operator.
     pub(crate) fn watcher(&self, site: &Site) -> Result<Watcher, Problem> {
         if self.listener_kind != ListenerKind::Internal && !self.is_local {
             self.admit(Scope::Operator, site)?;
@@ -370,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_has_one_claim_in_every_encoding() {
+    fn a_token_has_the_same_claim_in_every_encoding() {
         let (site, _dir) = crate::http::tests::site();
         let of = |path: &str, authorization: Option<&str>| {
             let request = hyper::Request::get(path);

@@ -25,13 +25,13 @@ use crate::metrics::Outcome;
 use crate::refusal::{Refusal, WrongRegion};
 
 /// Appended to the refusal of features that live accounts have. Programs test their login with such
-/// requests, and must not conclude that it failed.
+/// requests, and must not conclude that the login failed.
 const NO_TRADING: &str = "paper accounts do not support this; your login is valid";
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// Log messages.
+/// Log messages for failed store operations.
 const PAPER_FAILED: &str = "cannot query a paper account";
 const ACCESS_FAILED: &str = "cannot check an account";
 
@@ -55,14 +55,14 @@ pub(crate) struct Success<T> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
 pub(crate) struct ProblemBody {
-    /// Error code; the description of this document lists all of them.
+    /// Error code; the description of this document lists all codes.
     code: u64,
     /// Error message.
     message: String,
     data: (),
 }
 
-/// A response without data.
+/// Response data without fields.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Empty {}
 
@@ -75,7 +75,7 @@ pub(crate) struct Problem {
     /// Full reason, for callers in this process. Never sent to a client.
     detail: Option<String>,
     header: Option<Box<(HeaderName, HeaderValue)>>,
-    /// Outcome in the metrics, unless derived from the status.
+    /// Outcome in the metrics. `None` derives the outcome from the status.
     outcome: Option<Outcome>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct ProblemParts {
     pub(crate) text: String,
     pub(crate) detail: Option<String>,
     pub(crate) header: Option<(HeaderName, HeaderValue)>,
-    /// Outcome in the metrics.
+    /// Outcome that the metrics count.
     pub(crate) outcome: Outcome,
 }
 
@@ -110,7 +110,7 @@ impl Problem {
         Problem { text: format!("{}: {why}", self.text), ..self }
     }
 
-    /// Refuses a feature that SDKs can request and a paper account does not have.
+    /// Refuses a feature that SDKs can request but a paper account does not have.
     pub(crate) fn not_offered(what: &'static str) -> Problem {
         Problem::from(Refusal::NotOffered(what)).because(NO_TRADING)
     }
@@ -268,7 +268,8 @@ impl Problem {
             | PaperError::NotBefore { .. }
             | PaperError::NameTaken(_)
             | PaperError::NotEmpty) => Problem::trade_parameter(error.to_string()),
-            // The writer thread ended before the result was known.
+            // The writer thread ended before the result was known, so the change may have been
+            // made.
             error @ PaperError::Lost => Problem::outcome_unknown(&error, PAPER_FAILED),
             error => match error.store() {
                 Some(error) => Problem::from_store(error, PAPER_FAILED),
@@ -281,7 +282,7 @@ impl Problem {
         problem.detailed(detail)
     }
 
-    /// Converts a store error of a read or change. `what` is the log message.
+    /// Converts a store error of a read or change to a refusal. `what` is the log message.
     pub(crate) fn from_store(error: &StoreError, what: &'static str) -> Problem {
         match error {
             StoreError::Unknown { .. } => Problem::outcome_unknown(error, what),
@@ -293,7 +294,7 @@ impl Problem {
         }
     }
 
-    /// Reports that a change may or may not have been made. The client has to check.
+    /// Reports that a change may or may not have been made, so that the client checks.
     fn outcome_unknown(error: &dyn fmt::Display, what: &'static str) -> Problem {
         tracing::error!(%error, "{what}");
         Problem::new(503, code::OUTCOME_UNKNOWN, OUTCOME_UNKNOWN)
@@ -303,8 +304,8 @@ impl Problem {
         Problem::new(406, 406, text)
     }
 
-    /// Refuses a body above `max` bytes. The unread part makes the connection unusable, so it is
-    /// closed.
+    /// Refuses a body above `max` bytes. The unread part makes the connection unusable, so the
+    /// connection is closed.
     pub(crate) fn too_large(max: usize) -> Problem {
         Problem::new(413, 413, format!("the body is larger than {max} bytes"))
             .with(CONNECTION, HeaderValue::from_static("close"))
@@ -320,16 +321,16 @@ impl Problem {
         Problem::new(507, 507, text)
     }
 
-    /// Refuses a file upload with a signature: the signature would cover the body, but files are
-    /// not read before the sender is authenticated.
+    /// Refuses a signed file upload. The signature would cover the body, but files are not read
+    /// before the sender is authenticated.
     pub(crate) fn signed_file() -> Problem {
         let text = "uploads cannot be signed, because a signature would cover the file: send the token as \
          Authorization: Bearer";
         Problem::new(403, code::SIGNATURE_INVALID, text)
     }
 
-    /// Refuses a request because the memory limit for request bodies is reached: the account's, or
-    /// that of unauthenticated requests.
+    /// Refuses a request because the memory limit for request bodies is reached, either for the
+    /// account or for all unauthenticated requests.
     pub(crate) fn too_many_bodies() -> Problem {
         Problem::new(429, code::TOO_OFTEN, "too many concurrent requests: try again")
             .with(CONNECTION, HeaderValue::from_static("close"))
@@ -358,7 +359,7 @@ impl Problem {
         problem.detailed(detail)
     }
 
-    /// Reports that authentication failed with an error, so the request was not executed.
+    /// Reports that authentication failed with an internal error, so the request was not executed.
     fn unchecked(error: AccessError) -> Problem {
         if error.is_unreachable() || error.is_full() {
             return Refusal::of_access(&error).into();
@@ -396,7 +397,7 @@ impl Problem {
     }
 }
 
-/// Formats an error and its causes on one line, skipping causes whose text it already contains.
+/// Formats an error and its causes on one line, skipping causes whose text is already included.
 pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     for cause in std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string) {
@@ -468,14 +469,14 @@ pub(crate) fn success(data: impl Serialize) -> Answer {
 }
 
 /// Encodes the body of a successful response that is built once and sent often. Returns `None` if
-/// it cannot be encoded.
+/// `data` cannot be serialized.
 pub(crate) fn success_body(data: impl Serialize) -> Option<Bytes> {
     let value = serde_json::to_value(Success { code: 0, message: "success", data }).ok()?;
     Some(value.to_string().into())
 }
 
 /// Returns a JSON document without the envelope. Serializing through a tree sorts the field names,
-/// so the output does not depend on their order in the struct.
+/// so the output does not depend on the field order in the struct.
 pub(crate) fn document(status: u16, document: &impl Serialize) -> Answer {
     match serde_json::to_value(document) {
         Ok(value) => json(status, value.to_string().into()),
@@ -508,10 +509,10 @@ pub(crate) fn respond(status: u16, content_type: HeaderValue, body: Bytes) -> An
     answer
 }
 
-/// Returns a new trace id for a response and its log lines: a random number per process, followed
-/// by a counter, so that ids do not repeat after a restart.
+/// Returns a new trace id for a response and its log lines. The id is a random number per process
+/// followed by a counter, so that ids do not repeat after a restart.
 pub(crate) fn trace_id() -> String {
-    // Each `RandomState` is created with random keys.
+    // `RandomState::new` has random keys, so its hasher yields a random number.
     static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{:016x}{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
@@ -525,7 +526,7 @@ pub(crate) fn mark(answer: &mut Answer, trace: &str) {
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// Rounds up to whole seconds, so that a client that waits this long is not too early.
+/// Rounds up to whole seconds, so that a client that waits this long does not retry too early.
 pub(crate) fn seconds_up(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0))
 }
@@ -563,7 +564,8 @@ mod tests {
             assert!(text.contains("may or may not have been made"), "{text}");
             assert!(text.contains("same client_request_id"), "{text}");
         }
-        // A failure to record a signature is certain: the request was not executed.
+        // If recording a signature fails, the outcome is certain, because the request was not
+        // executed.
         let unchecked = Problem::from(Denial::Failed(AccessError::Store(lost())));
         assert_eq!((unchecked.status, unchecked.code), (500, 500_000));
     }

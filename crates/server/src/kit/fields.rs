@@ -1,6 +1,5 @@
-//! Parser for query strings and forms (`name=value&name=value`). Callers convert its errors to
-//! their own refusals. [`QueryParameters`] are query strings in which every name must be known and
-//! unique.
+//! Parser for query strings and forms (`name=value&name=value`). Callers convert parse errors to
+//! refusals. In [`QueryParameters`], every name must be known and unique.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,7 +21,7 @@ pub(crate) struct Fields(Vec<(String, String)>);
 /// Accepted field names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Names<'a> {
-    /// Only these names.
+    /// Only these names are accepted.
     Known(&'a [&'a str]),
     /// Any names, but at most `most` fields.
     Any { most: usize },
@@ -68,7 +67,8 @@ impl Fields {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Moves a field's value out, so that no copy of a secret remains.
+    /// Moves a field's value out, so that no copy of a secret remains. Returns an empty string if
+    /// the field is absent.
     pub(crate) fn take(&mut self, name: &str) -> String {
         let found = self.0.iter_mut().find(|(known, _)| known == name);
         found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
@@ -87,7 +87,7 @@ impl fmt::Debug for Fields {
     }
 }
 
-/// Returns all values of a name, in order. Other names are ignored, and repetitions are allowed.
+/// Returns all values of a name, in order. Other names are ignored, and the name may be repeated.
 pub(crate) fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
     let pairs = form_urlencoded::parse(query.as_bytes()).filter(move |(known, _)| known == name);
     pairs.map(|(_, value)| value)
@@ -112,7 +112,7 @@ impl QueryParameters {
         self.0.get(name)
     }
 
-    /// Parses an integer within `range`, or returns `otherwise` if it is absent.
+    /// Parses an integer within `range`, or returns `otherwise` if the parameter is absent.
     pub(crate) fn number(
         &self,
         name: &str,
@@ -128,7 +128,7 @@ impl QueryParameters {
         })
     }
 
-    /// Parses a record id.
+    /// Parses a record id. Returns `None` if the parameter is absent.
     pub(crate) fn id(&self, name: &str) -> Result<Option<i64>, Refusal> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,5 +1,5 @@
 //! Values in order request bodies. Depending on the SDK, decimals are strings or numbers, numbers
-//! may be strings, and empty values mean absent.
+//! may be strings, and an empty value means that the field is absent.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,9 +16,9 @@ use super::query::{echo, missing, unknown};
 
 /// Maximum length of a string other than a remark, in bytes.
 const TEXT_MAX: usize = 128;
-/// Maximum length of a remark in bytes. The engine limits its characters.
+/// Maximum length of a remark in bytes. The engine limits the number of characters.
 const REMARK_MAX: usize = 2_048;
-/// The last second of the year 9999.
+/// The last second of the year 9999, in Unix seconds.
 const TIME_MAX: i64 = 253_402_300_799;
 
 /// Parses the body as a JSON object. Unknown fields are ignored.
@@ -26,7 +26,8 @@ pub(crate) fn body<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Result<T,
     call.object().map_err(|error| Problem::trade_parameter(format!("the body cannot be read: {error}")))
 }
 
-/// A field as text, whether it was a string or a number. `None` if it is empty, null or absent.
+/// A field as text, whether it was sent as a string or a number. `None` if the field is empty, null
+/// or absent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Field(Option<String>);
 
@@ -108,7 +109,7 @@ impl Field {
         text.parse().map(Some).map_err(|_| wrong())
     }
 
-    /// Parses Unix seconds. Returns `None` for 0.
+    /// Parses Unix seconds. Returns `None` if the field is absent or 0.
     pub(crate) fn time(&self, name: &str) -> Result<Option<Timestamp>, Problem> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         match text.parse::<i64>() {
@@ -121,7 +122,7 @@ impl Field {
         }
     }
 
-    /// Returns this field, or `other` if it is absent. Used for alternative spellings.
+    /// Returns this field, or `other` if this field is absent. Used for alternative spellings.
     pub(crate) fn or(self, other: Field) -> Field {
         if self.0.is_some() { self } else { other }
     }

@@ -1,4 +1,4 @@
-//! JSON bodies as clients write them: integers with a zero fraction, such as 1000.0, and duplicate
+//! Handles quirks of client JSON: integers with a zero fraction, such as 1000.0, and duplicate
 //! fields.
 
 use std::borrow::Cow;
@@ -7,8 +7,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Rewrites `1000.0` as `1000`, so that it parses as an integer. Works on the text rather than a
-/// parsed tree, which would hide duplicate fields.
+/// Rewrites numbers such as `1000.0` as `1000`, so that they parse as integers. The function works
+/// on the text, because a parsed tree would hide duplicate fields.
 pub(crate) fn without_zero_fractions(json: &[u8]) -> Cow<'_, [u8]> {
     if !json.windows(2).any(|pair| pair == b".0") {
         return Cow::Borrowed(json);
@@ -46,7 +46,8 @@ fn ends_in_integer(json: &[u8]) -> bool {
     json.last().is_some_and(u8::is_ascii_digit) && !before.is_some_and(|byte| b".eE+".contains(byte))
 }
 
-/// Returns the length of the zero fraction at the start, if the number ends after it.
+/// Returns the length of the zero fraction at the start, or `None` if there is no such fraction or
+/// the number does not end after it.
 fn zero_fraction(json: &[u8]) -> Option<usize> {
     let zeros = json.strip_prefix(b".")?.iter().take_while(|byte| **byte == b'0').count();
     let next = json.get(1 + zeros);
@@ -55,8 +56,8 @@ fn zero_fraction(json: &[u8]) -> Option<usize> {
 }
 
 /// Parses an object into a tree, for bodies that are modified before they are decoded. Duplicate
-/// field names are rejected at every depth: `serde_json::Value` would silently use the last of two
-/// fields with the same name.
+/// field names are rejected at every depth, because `serde_json::Value` would silently use the last
+/// of two fields with the same name.
 pub(crate) fn parse_unique(json: &[u8]) -> Result<Map<String, Value>, serde_json::Error> {
     match serde_json::from_slice(json)? {
         Unique(Value::Object(fields)) => Ok(fields),

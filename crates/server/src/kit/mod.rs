@@ -1,6 +1,6 @@
 //! Building blocks for HTTP endpoints and pages: a request ([`Call`]), authentication
 //! ([`credentials`]), a refusal ([`Problem`]), JSON, gzip and range responses, cookies, and the
-//! shared HTTP state ([`Site`]). A route table row also has its part of the OpenAPI document
+//! shared HTTP state ([`Site`]). A route table row includes its part of the OpenAPI document
 //! ([`doc`]). This module does not depend on any endpoint or page.
 
 pub(crate) mod allowance;

@@ -16,11 +16,11 @@ pub(crate) enum RowPace {
     Unlimited,
     /// Limit on searches, inventory and coverage. Accounts without a rate limit are exempt.
     Search,
-    /// Limit on watchlists and security lists. Accounts without a rate limit are exempt, and so are
-    /// browser sessions, in which one click sends several requests.
+    /// Limit on watchlists and security lists. Accounts without a rate limit are exempt. Browser
+    /// sessions are exempt too, because one click sends several requests.
     Lists,
-    /// Limit on requests for orders and assets. Accounts without a rate limit are exempt, and so
-    /// are browser sessions, in which a page sends several requests concurrently.
+    /// Limit on requests for orders and assets. Accounts without a rate limit are exempt. Browser
+    /// sessions are exempt too, because a page sends several requests concurrently.
     Trade,
     /// Like `Trade`, for requests that read an account's whole journal. Browser sessions have a
     /// separate limit.
@@ -29,7 +29,7 @@ pub(crate) enum RowPace {
     Community,
     /// The general limit on quote commands, shared with long connections and counted in `route.rs`.
     Calls,
-    /// The account's history request window, counted in `route.rs`. One request may count as
+    /// The account's history request window, counted in `route.rs`. A request may be charged as
     /// several. Every response has headers with the remaining allowance.
     History,
 }
@@ -43,7 +43,7 @@ impl RowPace {
     }
 
     /// Counts a request, or refuses it with the time to wait. For an operator, the refusal also
-    /// shows how to lift the limit, if possible.
+    /// shows how to lift the limit, if that is possible.
     pub(crate) fn pass(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
         self.count(admitted, site).map_err(|problem| {
             let words =

@@ -1,5 +1,6 @@
-//! Compresses long texts with gzip if the client accepts it. A thousand candles as JSON shrink to a
-//! quarter. Binary formats are already compressed, and ranges refer to uncompressed bytes.
+//! Compresses long texts with gzip if the client accepts gzip. A thousand candles as JSON shrink to
+//! a quarter. Binary formats are already compressed, and byte ranges refer to uncompressed bytes,
+//! so neither is compressed.
 
 use std::io::{self, Write};
 
@@ -36,7 +37,7 @@ pub(crate) fn packed(answer: Answer, text: &Bytes) -> Answer {
 }
 
 fn pack(text: &[u8]) -> io::Result<Bytes> {
-    // The fastest level: higher levels save another tenth and take three times as long.
+    // Higher compression levels save another tenth but take three times as long.
     let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 3), Compression::fast());
     encoder.write_all(text)?;
     encoder.finish().map(Bytes::from)

@@ -1,4 +1,4 @@
-//! Paths of the pages. Endpoints refer to some of them, too.
+//! Paths of the pages. Endpoints refer to some of these paths, too.
 
 /// Page for entering a device code.
 pub(crate) const CONFIRM: &str = "/oauth2/device/authorize/confirm";
@@ -25,7 +25,7 @@ pub(crate) const ADMIN: &str = "/admin";
 pub(crate) const ADMIN_AUDIT: &str = "/admin/audit";
 pub(crate) const ADMIN_STATUS: &str = "/admin/status";
 /// All pages that can be opened, and to which a user may be redirected. The rows contain the same
-/// paths, but their handlers need this list; a test compares the two.
+/// paths, but their handlers need this list. A test compares the rows with the list.
 pub(crate) const PAGES: [&str; 17] = [
     CONFIRM,
     AUTHORIZE,

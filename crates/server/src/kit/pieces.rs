@@ -1,6 +1,6 @@
 //! Range requests. Parquet readers request a file's length, then its end, then the needed columns,
 //! and all of these must come from the same response. A response that is read in ranges is
-//! therefore cached for a short time, and counted once.
+//! therefore cached for a short time, and charged only once.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,13 +18,13 @@ use super::envelope::{self, Problem};
 
 /// Time until a cached response expires. Programs that read in ranges finish sooner.
 const KEPT_FOR: Duration = Duration::from_secs(30);
-/// Maximum number of cached responses, and their maximum total bytes. The longest response has
-/// about two megabytes.
+/// Maximum number of cached responses, and their maximum total size in bytes. The largest response
+/// has about two megabytes.
 const KEPT_MAX: usize = 32;
 const BYTES_MAX: usize = 32 << 20;
-/// Budget of a cached response: its whole length `TIMES_MAX` times, plus `SMALL_MAX` pieces of
-/// `PIECE_MIN` bytes. A smaller piece is charged as `PIECE_MIN`. After that, the response is
-/// counted again.
+/// Factors of a cached response's budget, which is `TIMES_MAX` times its length plus `SMALL_MAX`
+/// pieces of `PIECE_MIN` bytes. A smaller piece is charged as `PIECE_MIN`. Once the budget is
+/// spent, the next request is charged again.
 const TIMES_MAX: usize = 3;
 const PIECE_MIN: usize = 64 << 10;
 const SMALL_MAX: usize = 64;
@@ -40,8 +40,8 @@ pub(crate) struct WholeAnswer {
     pub(crate) scope: AnswerScope,
 }
 
-/// Data visible to the account when the response was created. If it has changed, the cached
-/// response is not used.
+/// Data visible to the account when the response was created. If the visible data has changed, the
+/// cached response is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AnswerScope {
     /// Whether the response may contain overnight candles.
@@ -68,7 +68,7 @@ struct CachedAnswer {
 enum Part {
     All,
     Some(Range<usize>),
-    /// The range begins after the end.
+    /// The range begins after the end of the response.
     Nothing,
 }
 
@@ -100,7 +100,7 @@ impl Pieces {
 
 impl Pieces {
     /// Charges a piece to the cached response's budget. A response with no budget left is evicted,
-    /// so the next request for it counts again.
+    /// so the next request for it is charged again.
     pub(crate) fn spend(&self, whose: AccountId, question: &str, bytes: usize) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.retain_mut(|one| {
@@ -118,7 +118,8 @@ pub(crate) fn is_piecewise(call: &Call<'_>) -> bool {
     *call.method == Method::HEAD || call.headers.contains_key(RANGE)
 }
 
-/// Returns the requested range, and the number of candles that it counts for.
+/// Returns the response to the request, which may be a range of `whole`, and the number of candles
+/// that it counts as.
 pub(crate) fn cut(
     whole: &WholeAnswer,
     method: &Method,
@@ -155,8 +156,8 @@ pub(crate) fn cut(
     Ok((answer, candles))
 }
 
-/// Returns a part's number of candles, proportional to its bytes. Contiguous parts of a response
-/// add up to its total.
+/// Returns a part's number of candles, proportional to its bytes. The numbers of contiguous parts
+/// add up to the total of the response.
 fn share(candles: usize, part: &Part, length: usize) -> usize {
     let until = |end: usize| candles.saturating_mul(end).checked_div(length).unwrap_or_default();
     match part {
@@ -175,8 +176,8 @@ fn mark(body: &Bytes) -> String {
     format!("\"{:x}-{:08x}\"", body.len(), crc32fast::hash(body))
 }
 
-/// Parses a `Range` header. Invalid ranges are ignored, and so are multiple ranges, which a server
-/// may answer with the whole body.
+/// Parses a `Range` header. Invalid ranges are ignored. Multiple ranges are ignored too, because a
+/// server may answer them with the whole body.
 fn part(range: &str, length: usize) -> Part {
     let Some((first, last)) = range.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-'))
     else {
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_cached_per_account_and_query() {
+    fn a_response_is_cached_per_account_and_query() {
         let (pieces, second) = (Pieces::default(), Duration::from_secs(1));
         pieces.store(AccountId(1), "a".to_owned(), second, whole(7));
         let found = |whose: i64, question: &str, now: Duration| {
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_counts_again_once_its_budget_is_spent() {
+    fn a_response_is_charged_again_once_its_budget_is_spent() {
         let large = 1 << 20;
         for (piece, times) in [(large, 7), (2 * PIECE_MIN, 56), (0, 112)] {
             let pieces = Pieces::default();

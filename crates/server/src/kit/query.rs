@@ -1,4 +1,4 @@
-//! Query strings sent by SDKs: names may repeat, and unknown names are ignored.
+//! Query strings sent by SDKs, in which names may repeat and unknown names are ignored.
 
 use std::str::FromStr;
 
@@ -7,12 +7,12 @@ use trading::{Currency, GridId, OrderId};
 
 use super::envelope::Problem;
 
-/// Maximum number of pairs, and maximum length of a value in bytes.
+/// Maximum number of pairs, and the maximum length of a value in bytes.
 const PAIRS_MAX: usize = 1_024;
 const TEXT_MAX: usize = 256;
 /// Maximum number of characters of an invalid value quoted in a refusal.
 const ECHO_CHARS_MAX: usize = 40;
-/// The last second of the year 9999.
+/// The last second of the year 9999, in Unix seconds.
 const TIME_MAX: i64 = 253_402_300_799;
 
 const CURRENCIES: [Currency; 3] = [Currency::HKD, Currency::USD, Currency::CNH];
@@ -66,7 +66,8 @@ impl Query {
         self.words("symbol")
     }
 
-    /// Returns the requested account currency.
+    /// Returns the requested account currency, or `None` if the parameter is absent. Unsupported
+    /// currencies are refused.
     pub(crate) fn currency(&self) -> Result<Option<Currency>, Problem> {
         let requested: Option<Currency> = self.word("currency")?;
         match requested {
@@ -77,18 +78,20 @@ impl Query {
         }
     }
 
-    /// Parses an order id. An invalid id is reported as not found.
+    /// Parses an order id. Returns `None` if the parameter is absent. An invalid id is reported as
+    /// not found.
     pub(crate) fn order(&self) -> Result<Option<OrderId>, Problem> {
         self.get("order_id").map(|text| text.parse().map_err(|_| not_found())).transpose()
     }
 
-    /// Parses a grid id from the named parameter. An invalid id is reported as not found.
+    /// Parses a grid id from the named parameter. Returns `None` if the parameter is absent. An
+    /// invalid id is reported as not found.
     pub(crate) fn grid(&self, name: &str) -> Result<Option<GridId>, Problem> {
         self.get(name).map(|text| text.parse().map_err(|_| grid_not_found())).transpose()
     }
 
-    /// Parses Unix seconds from the first of several parameter names. Returns `None` for 0, which
-    /// one SDK sends if there is no time.
+    /// Parses Unix seconds from the first of several parameter names that is present. Returns
+    /// `None` if all are absent, or for 0, which one SDK sends if there is no time.
     pub(crate) fn time(&self, names: &[&'static str]) -> Result<Option<Timestamp>, Problem> {
         let found = names.iter().find_map(|name| self.get(name).map(|text| (*name, text)));
         let Some((name, text)) = found else { return Ok(None) };
@@ -102,7 +105,7 @@ impl Query {
         }
     }
 
-    /// Parses an integer within bounds, or returns the default if it is absent.
+    /// Parses an integer within bounds, or returns the default if the parameter is absent.
     pub(crate) fn number(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! A route table row: method, path, authentication and scope, handler, region rule, rate limit,
+//! A route table row: the method, path, authentication and scope, handler, region rule, rate limit,
 //! metrics label, and documentation of one endpoint.
 
 use access::Scope;
@@ -22,29 +22,30 @@ pub(crate) struct Row {
     pub(crate) body: RowBody,
     pub(crate) pace: RowPace,
     pub(crate) task: Task,
-    /// Endpoint description in the OpenAPI document. A test fails for rows without one.
+    /// Endpoint description in the OpenAPI document. A test fails for rows without a description.
     pub(crate) doc: Option<&'static Doc>,
 }
 
 /// How a request body is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowBody {
-    /// Into memory.
+    /// The body is read into memory.
     Whole,
-    /// Into a file, after authentication. The handler finds it in [`Call::arriving`].
+    /// The body is read into a file, after authentication. The handler finds the file in
+    /// [`Call::arriving`].
     File,
 }
 
 /// Who may call the endpoint, and its handler. Handlers that need authentication take a permit as
-/// an argument, so a row that does not check for one does not compile.
+/// an argument, so a row that does not check for a permit does not compile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Auth {
-    /// Answered without a worker thread, so that a liveness check does not fail when all of them
-    /// are busy.
+    /// Answered without a worker thread, so that a liveness check does not fail when all worker
+    /// threads are busy.
     AtOnce(Audience, fn() -> Answer),
     /// No authentication, or authentication by the handler.
     Open(Audience, OpenHandler),
-    /// Monitoring ([`Call::watcher`]).
+    /// Monitoring endpoint, which requires a [`Call::watcher`].
     Watched(WatchedHandler),
     /// Requires an account with credentials for a scope.
     Permitted(Permitted),
@@ -59,7 +60,7 @@ pub(crate) struct Permitted {
     pub(crate) accepts: Accepts,
     /// Scope that the credentials must have.
     pub(crate) scope: Scope,
-    /// Alternative scope.
+    /// Scope that is accepted instead of `scope`.
     pub(crate) or: Option<Scope>,
     pub(crate) answer: PermittedHandler,
     /// Builds the response if authentication, authorization or the rate limit refuses the request.
@@ -79,14 +80,14 @@ pub(crate) enum Audience {
 /// The credentials that an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accepts {
-    /// A signature or bearer token in the headers. For endpoints that only SDKs call, and for
+    /// A signature or bearer token in the headers. Used for endpoints that only SDKs call, and for
     /// issuing credentials that outlive a browser session.
     Program,
     /// Credentials as for `Program`, or a browser session.
     Account,
     /// Credentials as for `Account`, or a token in the URL, for tools that can only be configured
     /// with a URL. URLs end up in histories and logs, so only candles can be requested this way.
-    /// Pages on other sites may use it too (CORS).
+    /// Pages on other sites may use such an endpoint too (CORS).
     Address,
 }
 
@@ -185,7 +186,7 @@ impl Row {
         Row { effect: Effect::Question, ..self }
     }
 
-    /// Marks the endpoint as one to which clients may deliberately send the same change twice.
+    /// Marks the endpoint as one that may receive the same change twice on purpose.
     pub(crate) const fn orders(self) -> Row {
         Row { effect: Effect::Orders, ..self }
     }
@@ -229,7 +230,7 @@ impl Row {
         CredentialTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
     }
 
-    /// Returns the accepted credentials, or `None` if the endpoint needs none.
+    /// Returns the accepted credentials, or `None` if the endpoint needs no credentials.
     fn accepts(&self) -> Option<Accepts> {
         match self.auth {
             Auth::Permitted(Permitted { accepts, .. }) => Some(accepts),
@@ -242,7 +243,7 @@ impl Row {
         self.accepts().is_some()
     }
 
-    /// Returns whether the row is a page or a form on one.
+    /// Returns whether the row is a page or a form on a page.
     pub(crate) fn is_for_people(&self) -> bool {
         matches!(self.auth, Auth::Open(Audience::Person, _))
     }

@@ -23,24 +23,29 @@ use crate::settings::Settings;
 use crate::tls::Tls;
 use crate::unsent::Bodies;
 
-/// Maximum keep-alive connections per account. Further ones are closed after their response.
+/// Maximum number of keep-alive connections per account. Further connections are closed after their
+/// response.
 pub(crate) const CONNECTIONS_EACH: usize = 256;
-/// Searches per account within [`SEARCHES_EACH`]: twice as many as a person types.
+/// Maximum number of searches per account within [`SEARCHES_EACH`], which is twice as many as a
+/// person types.
 const SEARCHES_MAX: u32 = 20;
 const SEARCHES_EACH: Duration = Duration::from_secs(1);
-/// Requests per account for watchlists and security lists within [`LISTS_EACH`]: the protocol's
-/// limit on quote calls.
+/// Maximum number of requests per account for watchlists and security lists within [`LISTS_EACH`].
+/// Equal to the protocol's limit on quote calls.
 const LISTS_MAX: u32 = 10;
 const LISTS_EACH: Duration = Duration::from_secs(1);
-/// Requests per account for orders and assets within [`TRADES_EACH`]: the protocol's limit.
+/// Maximum number of requests per account for orders and assets within [`TRADES_EACH`], as in the
+/// protocol.
 const TRADES_MAX: u32 = 30;
 const TRADES_EACH: Duration = Duration::from_secs(30);
-/// Requests from an account's browser sessions that read a whole journal, within [`TRADES_EACH`].
+/// Maximum number of requests that read a whole journal, from an account's browser sessions, within
+/// [`TRADES_EACH`].
 const JOURNAL_READS_MAX: u32 = 60;
-/// Community requests per account within [`COMMUNITY_EACH`].
+/// Maximum number of community requests per account within [`COMMUNITY_EACH`].
 const COMMUNITY_MAX: u32 = 100;
 const COMMUNITY_EACH: Duration = Duration::from_secs(10);
-/// Guest sessions that may start within [`GUESTS_EACH`]: more than one person needs.
+/// Maximum number of guest sessions that may start within [`GUESTS_EACH`], which is more than one
+/// person needs.
 const GUESTS_MAX: u32 = 60;
 const GUESTS_EACH: Duration = Duration::from_secs(60);
 
@@ -74,19 +79,20 @@ pub(crate) struct Site {
     pub(crate) claims: Claims,
     /// Warning about a listener that is reachable from other machines without TLS.
     pub(crate) exposure: Option<String>,
-    /// Whether no request is treated as local: clients may come through a proxy on this machine
-    /// that is indistinguishable from other local programs, or local programs have a separate
-    /// listener.
+    /// Whether no request is treated as local. This is the case if clients may come through a proxy
+    /// on this machine that is indistinguishable from other local programs, or if local programs
+    /// have a separate listener.
     pub(crate) nobody_is_local: bool,
     /// Whether one-time links can sign in the user of this machine.
     pub(crate) has_sign_in_links: bool,
-    /// In demo mode, the account of local callers without a sign-in.
+    /// In demo mode, the account of local callers that have not signed in.
     pub(crate) guest: Option<AccountId>,
     guests: Pace<i64>,
     /// Validity of a statement's download URL in seconds.
     pub(crate) statement_link_s: u32,
     pub(crate) statement_font: Option<PathBuf>,
-    /// Keyed by account id, like the limiters below, and shared by all nodes.
+    /// Limiter of searches. Like the limiters below, it is keyed by account id and shared by all
+    /// nodes.
     searches: Pace<i64>,
     lists: Pace<i64>,
     trades: Pace<i64>,
@@ -94,7 +100,7 @@ pub(crate) struct Site {
     community: Pace<i64>,
     /// Responses that are read in ranges.
     pub(crate) pieces: Pieces,
-    /// Coverage letters.
+    /// Cached coverage letters.
     pub(crate) coverage: CoverageCache,
     directory: DirectoryCache,
     totals: StoreTotalsCache,
@@ -145,8 +151,8 @@ impl Site {
         self.public_url.as_ref().map_or(self.tls.is_some(), PublicUrl::is_https)
     }
 
-    /// Returns the number of an account's open connections, and its limit. If all slots are taken,
-    /// connections that do not answer pings are closed first.
+    /// Returns the number of an account's open connections, and its connection limit. If all slots
+    /// are taken, connections that do not answer pings are closed first.
     pub(crate) fn slots(&self, caller: &access::Caller) -> Result<access::Slots, access::Denial> {
         let slots = self.core.access.slots(caller)?;
         if slots.online < slots.limit || !self.links.give_up_overdue(self.core.uptime()) {
@@ -155,33 +161,34 @@ impl Site {
         self.core.access.slots(caller)
     }
 
-    /// Counts a search. The error is the time to wait.
+    /// Counts a search. The error is the time to wait before the next search.
     pub(crate) fn may_search(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.searches, account.0, self.core.uptime())
     }
 
-    /// Counts a request for watchlists or security lists. The error is the time to wait.
+    /// Counts a request for watchlists or security lists. The error is the time to wait before a
+    /// retry.
     pub(crate) fn may_list(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.lists, account.0, self.core.uptime())
     }
 
-    /// Counts a request for orders or assets. The error is the time to wait.
+    /// Counts a request for orders or assets. The error is the time to wait before a retry.
     pub(crate) fn may_trade(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.trades, account.0, self.core.uptime())
     }
 
     /// Counts a request from a page that reads an account's whole journal. The error is the time to
-    /// wait.
+    /// wait before a retry.
     pub(crate) fn may_read_journal(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.journal_reads, account.0, self.core.uptime())
     }
 
-    /// Counts a community request. The error is the time to wait.
+    /// Counts a community request. The error is the time to wait before a retry.
     pub(crate) fn may_converse(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.community, account.0, self.core.uptime())
     }
 
-    /// Counts a new guest session. The error is the time to wait.
+    /// Counts a new guest session. The error is the time to wait before a retry.
     pub(crate) fn may_enter_as_guest(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.guests, account.0, self.core.uptime())
     }
@@ -197,7 +204,7 @@ impl Site {
     }
 }
 
-/// Returns the configured public URL, or else one with a host that is known to belong to this
+/// Returns the configured public URL, or else a URL with a host that is known to belong to this
 /// service.
 pub(crate) fn base_url(call: &Call<'_>, site: &Site) -> String {
     if let Some(url) = &site.public_url {
@@ -216,7 +223,8 @@ pub(crate) struct StoreTotals {
     pub(crate) totals: Totals,
 }
 
-/// Cached totals of the most recently requested version. Computing them scans all series.
+/// Cached totals of the most recently requested store version. Computing the totals scans all
+/// series.
 #[derive(Debug, Default)]
 pub(crate) struct StoreTotalsCache(Mutex<Option<StoreTotals>>);
 

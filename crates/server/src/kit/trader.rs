@@ -29,7 +29,7 @@ impl<'a> Trader<'a> {
     }
 
     /// Runs `ask` on the caller's paper account. Refused while the database is unreachable, because
-    /// the journal is stored there and a request must not wait for it.
+    /// the journal is stored in the database and a request must not wait for it.
     pub(crate) fn ask<T>(
         &self,
         ask: impl FnOnce(&mut PaperAccount<'_>) -> Result<T, PaperError>,
@@ -52,7 +52,7 @@ impl<'a> Trader<'a> {
         seen?.map_err(|refusal| Problem::trade_refused(&refusal))
     }
 
-    /// Executes a command. `name` is the idempotency key. Read-only accounts are refused.
+    /// Executes a command with the idempotency key `name`. Read-only accounts are refused.
     pub(crate) fn command(&self, command: &Command, name: Option<&str>) -> Result<Done, Problem> {
         if self.is_read_only() {
             return Err(Problem::read_only());
@@ -60,7 +60,8 @@ impl<'a> Trader<'a> {
         self.ask(|account| account.command(command, name, None))
     }
 
-    /// Returns whether the account has been opened for trading. The check does not open it.
+    /// Returns whether the account has been opened for trading. The check does not open the
+    /// account.
     pub(crate) fn has_begun(&self) -> Result<bool, Problem> {
         let id = self.admitted.account().id;
         Ok(self.ask(|_| self.site.core.paper.standing(id))?.horizon.is_some())

@@ -1,6 +1,6 @@
-//! Blocking tasks that a connection waits for before it reads on, on a worker thread: quote
-//! subscriptions and, if the database is a server, sign-ins and order subscriptions. Without a
-//! database server the latter take microseconds and run inline.
+//! Blocking tasks of a connection: sign-in and subscriptions. If the database is a server, these
+//! tasks run on a worker thread, and the connection reads no further until the task is done.
+//! Otherwise they take microseconds and run inline.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -42,8 +42,8 @@ pub(super) enum BlockingTask {
     Subscription { asked: LinkRequest, answer: oneshot::Receiver<Result<Reply, Refusal>> },
 }
 
-/// A slot that no connection has claimed yet. If the connection ends first, dropping this releases
-/// the slot.
+/// A connection slot that no connection has claimed yet. If the connection ends first, dropping
+/// this guard releases the slot.
 pub(super) struct Unclaimed(Option<(Links, ConnectionId)>);
 
 impl Unclaimed {
@@ -87,8 +87,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     }
                 })?;
             let unclaimed = Unclaimed(Some((hub.links.clone(), signed.id)));
-            // A client that was connected to another node continues with the gateway recorded
-            // there. Otherwise the body decides.
+            // A client that was connected to another node continues with the gateway recorded by
+            // that node. Otherwise the body decides.
             if matches!(credentials, Credentials::Session(_))
                 && let Ok(Some(word)) = access.recall_client(signed.lineage)
             {
@@ -173,7 +173,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                         });
                         self.signed_in(&requested, by, moment, signed);
                     }
-                    // The task panicked, which was logged.
+                    // The task panicked, which has been logged.
                     Err(_) => self.answer(requested.answered(Err(Refusal::Internal))),
                 }
             }

@@ -1,5 +1,5 @@
-//! The end of a request, in metrics and the log, and the end of a connection: a close push tells the
-//! client the reason, if it still reads.
+//! Records the end of a request in metrics and the log, and ends a connection. A close push reports
+//! the reason to the client, if the client still reads.
 
 use std::future::poll_fn;
 use std::io;
@@ -28,7 +28,7 @@ impl<S> Link<S> {
         );
     }
 
-    /// Counts and logs a request of which only the outcome is known.
+    /// Counts and logs a request of which only the outcome and the size are known.
     pub(super) fn count(&self, command: u8, since: Instant, outcome: Outcome, bytes: usize) {
         let ended = RequestEnd { bytes, account: self.account(), ..RequestEnd::at(since, outcome) };
         self.end(command, task(command), &ended);
@@ -45,7 +45,7 @@ impl<S> Drop for Link<S> {
     }
 }
 
-/// Returns the metrics task of a command, unless it is for the trade gateway.
+/// Returns the metrics task of a command of the quote gateway or the control protocol.
 pub(super) fn task(command: u8) -> Task {
     match command {
         HEARTBEAT => Task::Heartbeat,
@@ -58,7 +58,7 @@ pub(super) fn task(command: u8) -> Task {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     pub(super) async fn finish(&mut self, end: End) {
-        // Running requests are dropped and the connection slot is released, whether or not the
+        // Running requests are dropped and the connection slot is released now, whether or not the
         // client reads the remaining bytes.
         self.pending = None;
         self.unsent = None;
@@ -82,7 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         poll_fn(|cx| self.outbox.poll_write(&mut self.stream, cx)).await?;
         self.stream.shutdown().await?;
         // Closing a socket with unread bytes sends a reset, and the client might never see the
-        // close push. Read and discard them first.
+        // close push, so the bytes are read and discarded first.
         poll_fn(|cx| {
             loop {
                 let mut room = [MaybeUninit::uninit(); READ_SIZE];

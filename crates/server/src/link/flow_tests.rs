@@ -26,7 +26,7 @@ fn days() -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// Returns the next response, ignoring pings: its request id, and the code if it is a refusal.
+/// Returns the next response, ignoring pings, as its request id and, for a refusal, the code.
 async fn answer(far: &mut Far) -> (u32, Option<u64>) {
     loop {
         match far.see().await {
@@ -44,7 +44,7 @@ async fn answer(far: &mut Far) -> (u32, Option<u64>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sequential_calls_are_delayed_and_not_refused() {
+async fn sequential_calls_are_delayed_instead_of_refused() {
     let house = House::new();
     let ann = account(&house, "ann", "60/30");
     for kind in BOTH {
@@ -173,7 +173,7 @@ async fn unauthenticated_clients_are_slowed_down_after_many_refusals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unread_answers_stop_reading_for_the_whole_account() {
+async fn unread_responses_pause_reading_for_the_whole_account() {
     let limits = Limits { unsent_bytes: 40_000, ..Limits::default() };
     let house = House::new().with_limits(limits);
     let ann = house.account("ann", 10);
@@ -186,16 +186,16 @@ async fn unread_answers_stop_reading_for_the_whole_account() {
         let body = vec![1; 1000].into();
         Packet::Request { command: 1, id: 1, timeout_ms: 0, body }.encode(&mut heartbeat).unwrap();
         let mut sent = 0;
-        // Write until the server stops reading. It does not close the connection within five
-        // seconds.
+        // Write until the server stops reading. The server must not close the connection within
+        // five seconds.
         while tokio::time::timeout(5 * SECOND, far.stream.write_all(&heartbeat)).await.is_ok() {
             sent += heartbeat.len();
         }
         taken.push((far, sent));
     }
     let all: usize = taken.iter().map(|(_, sent)| sent).sum();
-    // Per connection, the bytes in flight in both directions and in one read; in total, the unsent
-    // limit.
+    // Per connection, the bound covers the bytes in flight in both directions and in one read. In
+    // total, it covers the unsent limit.
     let bound = limits.unsent_bytes + 3 * (2 * narrow + 2 * 8192 + 2048);
     assert!(all < bound, "{all} bytes were taken, at most {bound} expected");
     // A connection whose client reads its responses is not affected.
@@ -222,8 +222,8 @@ async fn a_flood_of_refused_sign_ins_is_slowed_down() {
             assert_eq!(answered, id);
             assert!(refused.is_some());
         }
-        // The first four hundred are not delayed. Each counts twice: as a second sign-in and as a
-        // refusal.
+        // The first four hundred refusals are not delayed. Each request counts twice, as a second
+        // sign-in and as a refusal.
         let seconds = begun.elapsed().as_secs();
         assert!((11..=13).contains(&seconds), "{kind:?}: {seconds} s");
         tokio::time::advance(60 * SECOND).await;

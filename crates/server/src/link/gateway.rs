@@ -1,9 +1,11 @@
 //! The gateway that a connection uses. Commands 16 and 17 mean different things on the quote
 //! gateway (participants, trades) and on the trade gateway (subscribe, unsubscribe). The upgrade
-//! path may name the gateway. Otherwise the connection serves both: the client's earlier commands
-//! decide and, without any, the command's body.
+//! path may name the gateway. Otherwise the connection serves both gateways: the client's earlier
+//! commands decide which gateway a command is for, and without earlier commands, the body of the
+//! command decides.
 //!
-//! Also the shared state of all long connections, which contains the gateways of known clients.
+//! This file also defines the shared state of all long connections, which contains the gateways of
+//! known clients.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -25,8 +27,8 @@ pub(super) const UNSUBSCRIBE: u8 = trade::Command::Unsubscribe as u8;
 /// Field number of the count in a request for trades. A list of topics has only field 1.
 const TRADES_COUNT_FIELD: u32 = 2;
 
-/// Maximum number of clients remembered after their connection has ended. For a forgotten client
-/// only the command's body decides.
+/// Maximum number of clients remembered after their connection has ended. For a client that is no
+/// longer remembered, only the body of a command decides.
 const REMEMBERED_MAX: usize = 4096;
 
 /// The gateway that a connection was opened for, determined by the upgrade path. TCP connections
@@ -55,9 +57,9 @@ impl GatewayKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     /// An SDK built on the Rust core. It sends a language in the upgrade request on either gateway;
-    /// all but the oldest send it again when they sign in to the quote gateway. On the trade
-    /// gateway it subscribes first after a reconnect, even to an empty list, and retries forever if
-    /// that is refused.
+    /// all but the oldest versions send the language again when they sign in to the quote gateway.
+    /// On the trade gateway it subscribes first after a reconnect, even to an empty list, and
+    /// retries forever if the subscription is refused.
     CoreSdk,
     Other,
 }
@@ -66,8 +68,8 @@ pub(crate) enum Program {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UsedGateway {
     Unknown,
-    /// The client has sent a command that only the quote gateway has. A list of topics is still for
-    /// the trade gateway.
+    /// The client has sent a command that only the quote gateway has. A list of topics is still
+    /// handled by the trade gateway.
     QuoteCommand,
     /// The client sent its language or requested overnight quotes at sign-in, or requested its
     /// profile.
@@ -80,7 +82,7 @@ impl UsedGateway {
     const ALL: [UsedGateway; 4] =
         [UsedGateway::Unknown, UsedGateway::QuoteCommand, UsedGateway::Quote, UsedGateway::Trade];
 
-    /// Returns the value stored for other nodes.
+    /// Returns the name under which the state is stored for other nodes.
     const fn as_str(self) -> &'static str {
         match self {
             UsedGateway::Unknown => "unknown",
@@ -116,7 +118,7 @@ pub(super) enum SignedInBy {
     Session,
 }
 
-/// Whether the sign-in metadata identify a quote client.
+/// Whether the sign-in metadata identify the client as a quote client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metadata {
     OfQuotes,
@@ -141,8 +143,8 @@ impl Gateway {
         }
     }
 
-    /// Updates the client's gateway from a command on a mixed connection. Returns the new state if
-    /// it changed.
+    /// Updates the client's gateway from a command on a mixed connection. Returns the lineage and
+    /// the new state if the state changed, or `None` otherwise.
     pub(super) fn learn(
         &mut self,
         command: u8,
@@ -155,7 +157,7 @@ impl Gateway {
         }
     }
 
-    /// Returns the state of a mixed connection, or `None` for others.
+    /// Returns the state of a mixed connection, or `None` for a connection with a fixed gateway.
     pub(super) fn mixed(&self) -> Option<Mixed> {
         match self {
             Gateway::Mixed(mixed) => Some(*mixed),
@@ -176,21 +178,22 @@ impl Mixed {
     ) -> Mixed {
         let known = before.map(|before| before.used).unwrap_or(clients.recall(lineage));
         let used = match (metadata, known) {
-            // A client that has subscribed to a topic is a trade client, whatever else it sends.
+            // A client that has subscribed to a topic is a trade client, regardless of its other
+            // requests.
             (_, UsedGateway::Trade) => UsedGateway::Trade,
             (Metadata::OfQuotes, _) => UsedGateway::Quote,
             (Metadata::Plain, known) => known,
         };
         // A second sign-in on the same connection has a new lineage, so the state is stored under
-        // it.
+        // the new lineage.
         if metadata == Metadata::Plain && before.is_some() && used != UsedGateway::Unknown {
             clients.remember(lineage, used);
         }
         Mixed { used, program, by, lineage }
     }
 
-    /// Returns whether a command is for the trade gateway. The body is inspected only if nothing
-    /// else decides.
+    /// Returns whether a command is for the trade gateway. The body is inspected only if the
+    /// earlier commands do not decide.
     fn is_trade(&self, command: u8, body: &[u8]) -> bool {
         match (command, self.used) {
             (SUBSCRIBE, UsedGateway::Trade) => true,
@@ -232,7 +235,7 @@ impl Mixed {
     }
 }
 
-/// Returns the number of topics in a body, or an error if it is not a list of topics.
+/// Returns the number of topics in a body, or an error if the body is not a list of topics.
 fn topics(body: &[u8]) -> Result<usize, DecodeError> {
     trade::SubscribeRequest::decode(body).map(|request| request.topics.len())
 }
@@ -241,26 +244,27 @@ fn names_topics(body: &[u8]) -> bool {
     topics(body).is_ok_and(|count| count > 0)
 }
 
-/// Returns whether a body has the count field of a request for trades, even if it is zero.
+/// Returns whether a body has the count field of a request for trades, even if the count is zero.
 fn has_count(body: &[u8]) -> bool {
     has_field(body, |field, kind| (field, kind) == (TRADES_COUNT_FIELD, WireType::Varint))
 }
 
-/// Gateways used by earlier connections, for clients that do not name one at sign-in. A client
-/// reveals its gateway only on its first connection and resumes the session on later ones.
+/// Gateways used by earlier connections, for clients that do not name a gateway at sign-in. Such a
+/// client reveals its gateway only on its first connection and resumes the session on later
+/// connections.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clients(Arc<Mutex<Remembered>>);
 
 #[derive(Debug, Default)]
 struct Remembered {
     used: HashMap<Lineage, UsedGateway>,
-    /// Oldest first.
+    /// Lineages of the known clients, oldest first.
     order: VecDeque<Lineage>,
 }
 
 impl Clients {
-    /// Stores a gateway that another node recorded. A value from a newer version may be unknown and
-    /// is ignored.
+    /// Stores a gateway that another node recorded. An unknown value, which a newer version may
+    /// have written, is ignored.
     pub(super) fn take_in(&self, lineage: Lineage, word: &str) {
         let used = UsedGateway::ALL.into_iter().find(|used| used.as_str() == word);
         if let Some(used) = used {
@@ -306,7 +310,7 @@ impl Hub {
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) address: SocketAddr,
-    /// Region of the listener, or `None` if it serves every region.
+    /// Region of the listener, or `None` if the listener serves every region.
     pub(crate) region: Option<Region>,
     pub(crate) program: Program,
     /// Slot in the limit on unauthenticated connections.
@@ -365,11 +369,11 @@ mod tests {
             (&[0x10, 0], true),
             (&[0x10, 5, 0x0a, 1, b'x'], true),
             (&[0x18, 9, 0x10, 5], true),
-            // Bytes in field 2, a number in field 1, a number in field 3.
+            // These messages have bytes in field 2, a number in field 1, or a number in field 3.
             (&[0x12, 1, 5], false),
             (&[0x08, 5], false),
             (&[0x18, 5], false),
-            // Truncated messages.
+            // These messages are truncated.
             (&[0x0a, 9, 0x10, 5], false),
             (&[0xff], false),
         ] {

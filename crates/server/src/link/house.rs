@@ -34,7 +34,7 @@ impl House {
         House::with("")
     }
 
-    /// Creates a fixture with daily candles of one security. A response with a thousand candles is
+    /// Creates a fixture with daily candles of one security. A response with a thousand candles has
     /// about sixty kilobytes.
     pub(super) fn with_days() -> House {
         let venues = Venues::built_in().unwrap();

@@ -1,9 +1,10 @@
-//! One long connection over either transport: decodes packets, runs a limited number of concurrent
+//! A long connection over either transport: decodes packets, runs a limited number of concurrent
 //! requests, and writes responses.
 //!
-//! A connection is one task. It reads only as fast as it can write: when the client does not read
-//! its responses, reading stops, and after a timeout the connection is closed. A query that memory
-//! can answer is answered inline; all others go to a worker thread.
+//! Each connection is one task, which reads only as fast as it can write. When the client does not
+//! read its responses, the task stops reading, and after a timeout it closes the connection.
+//! Queries that can be answered from memory are answered inline; all other queries run on a worker
+//! thread.
 
 mod blocking_task;
 mod end;
@@ -55,26 +56,27 @@ use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
 /// Ping interval. Clients drop a connection that receives no ping for 120 s.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// A peer that is silent for this long is considered dead.
+/// Time without data from the client after which the connection is considered dead.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
 /// Time limit for signing in. A reconnecting client opens the socket first and then fetches a
 /// one-time password.
 const AUTH_WITHIN: Duration = Duration::from_secs(10);
 /// Delay before the server closes a connection after a refused sign-in. The client normally closes
-/// it first; if the server closed it immediately, the client would treat it as a network error.
+/// the connection first. If the server closed it immediately, the client would treat that as a
+/// network error.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time after which a client that reads nothing while responses are unsent is closed as too slow.
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// Time limit for sending the close push.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
-/// Unsent bytes at which no more requests are read: a few large responses.
+/// Number of unsent bytes at which no more requests are read. Enough for a few large responses.
 const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
 /// Number of requests and pushes handled before the task yields, so that a pipelining client does
 /// not delay other connections.
 const TURN_MAX: u32 = 32;
-/// Maximum heartbeat size in bytes. Heartbeats are echoed, and a compressed one could expand a
-/// thousandfold.
+/// Maximum heartbeat size in bytes. Heartbeats are echoed, and a compressed heartbeat could expand
+/// a thousandfold.
 const HEARTBEAT_MAX: usize = 1024;
 /// Close reason for a revoked account.
 const REVOKED: &str = "this account has been revoked";
@@ -83,7 +85,7 @@ const _: () = assert!(PING_EVERY.as_secs() * 3 <= SILENCE_MAX.as_secs());
 /// Why the connection loop ended.
 #[derive(Debug)]
 enum End {
-    /// The client is gone, so nothing can be sent.
+    /// The client has disconnected, so nothing can be sent.
     Gone,
     /// The client closed the connection.
     Left,
@@ -108,25 +110,25 @@ pub(crate) struct Link<S> {
     hub: Arc<Hub>,
     outbox: Outbox,
     session: Option<Session>,
-    /// Unanswered requests. `None` most of the time.
+    /// Unanswered requests. `None` most of the time, to save memory.
     pending: Option<Box<Pending>>,
-    /// A sign-in or subscription that runs on a worker thread before anything more is read. Only
+    /// A sign-in or subscription that runs on a worker thread before further packets are read. Only
     /// used if the database is a server.
     blocking_task: Option<Box<BlockingTask>>,
-    /// Bytes that were read but not parsed, because responses piled up.
+    /// Bytes that were read but not yet parsed, because too many responses are unsent.
     held: Vec<u8>,
     heard: Instant,
     pinged: Instant,
     pings: u32,
-    /// When the client last accepted bytes, while some are unsent.
+    /// Time at which the client last accepted bytes. Only meaningful while bytes are unsent.
     taken: Instant,
-    /// Reading is paused until then, after too many refusals.
+    /// Time until which reading is paused, after too many refusals.
     paused_until: Option<Instant>,
     /// Requests and pushes handled since the task last yielded.
     turn: u32,
     /// Bytes of pushes queued in the mailbox, as of the last check.
     mail_bytes: usize,
-    /// Whether pushes come before responses next time, because responses used all the space.
+    /// Whether pushes are sent before responses next time, because responses used all the space.
     pushes_are_next: bool,
     /// Unsent bytes charged to the account.
     unsent: Option<Held>,
@@ -135,20 +137,21 @@ pub(crate) struct Link<S> {
     draining: bool,
 }
 
-/// How a connection starts.
+/// How a connection was opened.
 #[derive(Clone, Debug)]
 pub(crate) enum Opening {
-    /// A TCP connection, which performs its own handshake.
+    /// A TCP connection, whose handshake is part of the protocol.
     Tcp,
     /// A WebSocket upgrade whose path may name a gateway. `early` holds bytes that followed the
     /// upgrade request immediately.
     Upgraded { gateway: GatewayKind, early: Bytes },
-    /// An upgrade to an unsupported dialect. The client is notified and disconnected.
+    /// An upgrade to an unsupported dialect. The client is sent this error message and
+    /// disconnected.
     Refused(String),
 }
 
 /// Serves one connection until it ends. The connection is built outside the future, so that the
-/// future, of which there are thousands, holds it only once.
+/// future holds only one copy of it. There are thousands of these futures.
 pub(crate) fn serve<S>(
     stream: S,
     transport: Transport,
@@ -212,15 +215,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     async fn work(&mut self, shutdown: &mut watch::Receiver<bool>) -> End {
-        // Shows without a lock whether polling the shutdown future is worthwhile.
+        // Shows without a lock whether the shutdown future needs to be polled.
         let report = shutdown.clone();
         let mut stopping = pin!(shutdown.changed());
         let mut wake = Box::pin(sleep_until(self.next_deadline()));
         let mut registered: Option<Waker> = None;
         poll_fn(|cx| {
             loop {
-                // Do everything that does not block, including writing responses, before polling
-                // for more.
+                // Do all non-blocking work, including writing responses, before polling for more
+                // input.
                 while let Poll::Ready(done) = self.poll_wire(cx) {
                     if let Err(end) = done {
                         return Poll::Ready(end);
@@ -237,7 +240,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     return Poll::Ready(end);
                 }
                 // The shutdown signal is shared by all connections, and the timer by all
-                // connections on a thread, so the waker is registered once, not with every request.
+                // connections on a thread, so the waker is registered once instead of with every
+                // request.
                 let mut is_known = registered.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
                 let is_told = !is_known || !matches!(report.has_changed(), Ok(false));
                 if !self.draining && is_told && stopping.as_mut().poll(cx).is_ready() {
@@ -256,8 +260,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                             Err(end) => return Poll::Ready(end),
                         }
                     }
-                    // Without coop budget neither future was polled, so the next turn polls them
-                    // again.
+                    // Without coop budget neither future was polled, so the next iteration polls
+                    // both again.
                     registered = coop::has_budget_remaining().then(|| cx.waker().clone());
                 }
                 return Poll::Pending;
@@ -276,6 +280,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// Returns why the connection ends, once a draining connection has nothing left to send.
+    /// Returns `None` before that.
     fn drained(&mut self) -> Option<End> {
         if self.pending.as_ref().is_some_and(|pending| pending.is_idle()) {
             self.pending = None;
@@ -286,7 +291,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         is_done.then(|| End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()))
     }
 
-    /// Parses and handles input packet by packet, until responses pile up.
+    /// Parses and handles input packet by packet, until too many responses are unsent.
     fn read(&mut self, mut input: &[u8]) -> Result<(), End> {
         while !input.is_empty() {
             if self.turn >= TURN_MAX || !self.may_read() {
@@ -308,7 +313,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         match incoming {
             Incoming::Packet(Packet::Request { command, id, timeout_ms, body }) => {
                 let limit = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms.into()));
-                // All packets of one read share its timestamp, so the clock is read once.
+                // All packets of one read share the timestamp of the read, so the clock is read
+                // once.
                 let since = self.heard;
                 let by = limit.map(|limit| since + limit);
                 self.request(LinkRequest { command, id, by, since, body: body.into_owned() });
@@ -362,7 +368,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return self.answer(request.answered(Err(Refusal::Unauthenticated)));
         };
         let is_trade = session.is_trade(request.command, &request.body);
-        // The market time is read once per request, not per connection.
+        // The market time is read once per request, because it advances while the connection is
+        // open.
         let caller = self.hub.core.caller(session.client);
         if live::is_subscription(request.command) {
             return self.begin_subscription(request, caller);
@@ -373,7 +380,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if is_trade && self.hub.core.access.is_shared() {
             return self.begin_trade(request, caller);
         }
-        // Must not block, because this thread also serves other connections.
+        // This code must not block, because the thread also serves other connections.
         let admitted = store::without_waiting(|| {
             if is_trade {
                 admit_trade(&caller, &self.hub.core).map(Admitted::Trade)
@@ -382,7 +389,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         });
         let work = match admitted {
-            // A short read costs less than a thread handoff.
+            // Answering a short read inline costs less than a thread handoff.
             Ok(Admitted::Quote(Step::Answered(reply))) => return self.answer(request.answered(Ok(reply))),
             Ok(Admitted::Quote(Step::Waits(work))) => work,
             Ok(Admitted::Trade(permit)) => {
@@ -421,7 +428,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Answers a finished request, unless it slightly exceeded the rate and can be retried.
+    /// Sends the response of a finished request, or holds the request back if it slightly exceeded
+    /// the rate limit and can be retried.
     fn ended(&mut self, EndedRequest { response, again }: EndedRequest) {
         match (response.answer, again) {
             (Err(Refusal::TooManyCalls { text, retry_after }), Some(asked)) => {
@@ -444,7 +452,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Err(refusal) => (refusal.outcome(), 0),
         };
         if let Err(Refusal::Revoked) = answer {
-            // The client gets this refusal once before the connection is closed.
+            // The client receives this refusal once before the connection is closed.
             self.session = None;
             self.shut(CloseCode::Auth, REVOKED);
         }

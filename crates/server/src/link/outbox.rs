@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use tokio::io::AsyncWrite;
 
-/// Maximum number of slices per write call. A response with a thousand candles has a dozen.
+/// Maximum number of slices per write call. A response with a thousand candles has about a dozen
+/// slices.
 const SLICES_MAX: usize = 32;
 
 /// Chunks in sending order. Chunks of cached responses are shared, never copied.
@@ -65,7 +66,7 @@ impl Outbox {
                 Poll::Pending => return Poll::Pending,
             }
         }
-        // Releases the buffer, so that an idle connection holds no memory.
+        // Release the buffer, so that an idle connection holds no memory.
         self.pieces = VecDeque::new();
         if self.is_unflushed {
             std::task::ready!(Pin::new(stream).poll_flush(cx))?;

@@ -1,5 +1,5 @@
-//! Unanswered requests of one connection: a few running, some queued, and one or two above the rate
-//! limit that are held back. Each may have a deadline.
+//! Unanswered requests of one connection. A few are running, some are queued, and one or two that
+//! exceed the rate limit are held back. Each request may have a deadline.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::workers::Full;
 
 /// Maximum number of concurrent requests per connection.
 pub(super) const RUNNING_MAX: usize = 5;
-/// Maximum number of queued requests, and their maximum total bytes.
+/// Maximum number of queued requests, and the maximum total size of their bodies in bytes.
 pub(super) const WAITING_MAX: usize = 64;
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
@@ -34,9 +34,10 @@ const EARLY_WAIT_MAX: Duration = Duration::from_secs(1);
 pub(super) struct LinkRequest {
     pub(super) command: u8,
     pub(super) id: u32,
-    /// Client deadline, which includes the time in the queue.
+    /// Deadline set by the client, which includes the time in the queue. `None` if the client set
+    /// no deadline.
     pub(super) by: Option<Instant>,
-    /// Time of arrival.
+    /// Time at which the request arrived.
     pub(super) since: Instant,
     pub(super) body: Vec<u8>,
 }
@@ -50,7 +51,7 @@ pub(super) struct LinkResponse {
     pub(super) answer: Result<Reply, Refusal>,
 }
 
-/// A finished request, with its body if it may be retried.
+/// A finished request, and the request itself if it may be retried.
 #[derive(Debug)]
 pub(super) struct EndedRequest {
     pub(super) response: LinkResponse,
@@ -69,12 +70,12 @@ pub(super) struct Pending {
     started: Vec<RunningRequest>,
     waiting: VecDeque<LinkRequest>,
     waiting_bytes: usize,
-    /// Requests above the rate limit, with the time to retry them.
+    /// Requests above the rate limit, with the time at which to retry them.
     early: Vec<(Instant, LinkRequest)>,
 }
 
-/// A running request. It occupies its slot until it has ended, even after a timeout was reported.
-/// Otherwise requests with short timeouts would pile up on the worker threads.
+/// A running request. It occupies its slot until the work has ended, even after a timeout was
+/// reported, because requests with short timeouts would otherwise pile up on the worker threads.
 #[derive(Debug)]
 struct RunningRequest {
     task: task::Id,
@@ -85,13 +86,13 @@ struct RunningRequest {
     decided: OnceFlag,
     /// Whether the timeout was reported to the client.
     given_up: bool,
-    /// Stored if the request was not admitted when it started, because it may exceed the rate limit
-    /// and be retried.
+    /// Body of the request. Stored if the request was not admitted when it started, because it may
+    /// exceed the rate limit and be retried.
     body: Option<Vec<u8>>,
 }
 
-/// Whether the outcome is decided: either the response, which is then charged, or a timeout, which
-/// costs nothing. The worker and the connection race to set it.
+/// Whether the outcome of a request is decided: either the response, which is then charged, or a
+/// timeout, which costs nothing. The worker and the connection race to set the flag.
 #[derive(Clone, Debug, Default)]
 struct OnceFlag(Arc<AtomicBool>);
 
@@ -118,7 +119,7 @@ impl Pending {
         self.running.len() < RUNNING_MAX
     }
 
-    /// Queues a request, or returns it if the queue is full.
+    /// Queues a request, or returns the request as the error if the queue is full.
     pub(super) fn wait(&mut self, request: LinkRequest) -> Result<(), LinkRequest> {
         let bytes = self.waiting_bytes + request.body.len();
         if self.waiting.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
@@ -129,7 +130,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Returns the next queued request, if one may start now.
+    /// Returns the next queued request if it may start now, or `None` otherwise.
     pub(super) fn next(&mut self) -> Option<LinkRequest> {
         if !self.may_start() {
             return None;
@@ -139,8 +140,8 @@ impl Pending {
         Some(requested)
     }
 
-    /// Holds back a request above the rate limit until it may be retried. Returns it if the wait is
-    /// too long or too many are held back.
+    /// Holds back a request above the rate limit until it may be retried. Returns the request as
+    /// the error if the wait is too long or too many requests are held back.
     pub(super) fn keep_early(&mut self, request: LinkRequest, again_at: Instant) -> Result<(), LinkRequest> {
         if self.early.len() >= EARLY_MAX || again_at > request.since + EARLY_WAIT_MAX {
             return Err(request);
@@ -149,13 +150,13 @@ impl Pending {
         Ok(())
     }
 
-    /// Removes a held-back request that may be retried now.
+    /// Removes and returns a held-back request that may be retried now, or returns `None`.
     pub(super) fn next_early(&mut self, now: Instant) -> Option<LinkRequest> {
         let at = self.early.iter().position(|(again_at, _)| *again_at <= now)?;
         Some(self.early.remove(at).1)
     }
 
-    /// Runs admitted work on a worker thread, when the account is scheduled.
+    /// Runs admitted work on a worker thread, once the account is scheduled.
     pub(super) fn start(
         &mut self,
         request: &LinkRequest,
@@ -167,19 +168,20 @@ impl Pending {
         let by_worker = decided.clone();
         let (workers, share) = (core.workers.clone(), work.share(&core));
         let answer = workers.submit(share, move || work.run_if(&core, &|| by_worker.set_first()))?;
-        // A panic affects only its request and has been logged.
+        // A panic affects only its own request and has already been logged.
         let task = self.running.spawn(async { answer.await.unwrap_or(Err(Refusal::Internal)) }).id();
         let LinkRequest { command, id, by, since, .. } = *request;
         self.started.push(RunningRequest { task, command, id, by, since, decided, given_up: false, body });
         Ok(())
     }
 
-    /// Polls for a finished request. Its response is skipped if a timeout was reported.
+    /// Polls for a finished request. The response is skipped if a timeout was already reported for
+    /// the request.
     pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<EndedRequest>> {
         let (task, answer) = match self.running.poll_join_next_with_id(cx) {
             Poll::Ready(Some(Ok((task, answer)))) => (task, answer),
             Poll::Ready(Some(Err(error))) => {
-                // A panic affects only its request.
+                // A panic affects only its own request.
                 tracing::error!(%error, "a request ended unexpectedly");
                 (error.id(), Err(Refusal::Internal))
             }

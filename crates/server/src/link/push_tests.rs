@@ -1,4 +1,5 @@
-//! Pushes between responses, and to a client that does not read, with tokio's paused clock.
+//! Pushes sent between responses, and pushes to a client that does not read, with tokio's paused
+//! clock.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -20,9 +21,9 @@ use crate::mailbox::{ClosedBy, Mailbox, Push, PushError};
 const SECOND: Duration = Duration::from_secs(1);
 /// A push command that has no other meaning for clients.
 const NOTIFICATION: u8 = 18;
-/// Body size of a push in bytes: its number, and padding.
+/// Body size of a push in bytes. The body is the push's number followed by padding.
 const LENGTH: usize = 1000;
-/// Size of a push with packet header and frame.
+/// Size of a push with packet header and frame, in bytes.
 const SENT: usize = LENGTH + 16;
 /// Capacity of a mailbox in bytes.
 const MAILBOX_BYTES: usize = 1 << 20;
@@ -55,7 +56,7 @@ async fn pushed(far: &mut Far) -> u32 {
     }
 }
 
-/// Returns the numbers of all pushes up to the close push, and its code.
+/// Returns the numbers of all pushes before the close push, and the close push's code.
 async fn pushed_until_closed(far: &mut Far) -> (Vec<u32>, i32) {
     let mut numbers = Vec::new();
     loop {
@@ -197,7 +198,7 @@ async fn a_push_to_a_closed_connection_fails() {
             "left" => drop(far),
             "closed" => {
                 assert!(house.hub.links.close(id, ClosedBy::Operator));
-                // Reported before the connection's task has noticed.
+                // The push fails before the connection's task has noticed that it is closed.
                 assert_eq!(mailbox.put(push(2)), Err(PushError::Gone));
                 assert_eq!(far.closed().await.0, 5);
             }
@@ -228,7 +229,7 @@ fn sign_in(house: &House, account: &Created, id: u32) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pushes_follow_the_sign_in_answer_and_precede_the_next_sign_in() {
+async fn pushes_follow_the_sign_in_response_and_precede_the_next_sign_in() {
     let house = House::new();
     let (ann, bob) = (house.account("ann", 10), house.account("bob", 10));
     let (near, far) = tokio::io::duplex(1 << 20);
@@ -265,18 +266,18 @@ async fn pushes_follow_the_sign_in_answer_and_precede_the_next_sign_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_pushes_blocks_neither_answers_nor_shutdown() {
+async fn a_flood_of_pushes_blocks_neither_responses_nor_shutdown() {
     let house = House::new();
     let length = 2 * NARROW;
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (mut far, mailbox) = narrow(&house, kind, &account).await;
-        // One new push for each that the client has read, so that the mailbox is never empty and
-        // never overflows.
+        // One push is added for each push that the client has read, so that the mailbox is never
+        // empty and never overflows.
         let room = Arc::new(Semaphore::new(MAILBOX_BYTES / length - 1));
         let read = room.clone();
         let flood = tokio::spawn(async move {
-            // Each push is longer than one client read, and there is always another.
+            // Each push is longer than one client read, and another push always follows.
             let body = Bytes::from(vec![7; length]);
             loop {
                 room.acquire().await.unwrap().forget();
@@ -289,7 +290,8 @@ async fn a_flood_of_pushes_blocks_neither_answers_nor_shutdown() {
         for id in 0..50 {
             far.request(1, id, b"still there?".to_vec()).await;
             let mut before = 0;
-            // Pushes queued before the request, and those that arrived while it was read.
+            // The bound covers pushes queued before the request, and pushes that arrived while it
+            // was read.
             let bound = 2 * (UNSENT_MAX + NARROW) / length + 10;
             loop {
                 match far.see().await {
@@ -369,7 +371,7 @@ async fn a_flood_of_requests_does_not_block_pushes() {
 
 #[tokio::test(start_paused = true)]
 async fn queued_pushes_are_sent_before_shutdown() {
-    // A client that reads everything immediately, and a slow one.
+    // One client reads everything immediately, and the other is slow.
     for bytes in [2 << 20, NARROW] {
         let house = House::new();
         let account = house.account("ann", 10);

@@ -31,7 +31,7 @@ use crate::versions::Dated;
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) client: Client,
-    /// Results of earlier requests on this connection, reused to make later ones cheaper.
+    /// Results of earlier requests on this connection, reused to make later requests cheaper.
     pub(super) memory: Memory,
     pub(super) gateway: Gateway,
     pub(super) id: ConnectionId,
@@ -43,7 +43,7 @@ pub(super) struct Session {
     pub(super) subscribing: Subscribing,
 }
 
-/// An admitted request.
+/// An admitted request, by gateway.
 pub(super) enum Admitted {
     Quote(Step),
     Trade(Permit),
@@ -61,7 +61,8 @@ impl Session {
         CommandRow::of_packet(command, body)?.start(core, caller, body, &mut self.memory)
     }
 
-    /// Returns whether the account is still valid. If the lookup fails, it is assumed to be valid.
+    /// Returns whether the account is still valid. If the lookup fails, the account is assumed to
+    /// be valid.
     pub(super) fn is_valid(&self, core: &Core) -> bool {
         let is_valid = store::without_waiting(|| {
             core.version_check()?;
@@ -71,7 +72,8 @@ impl Session {
         });
         match is_valid {
             Ok(is_valid) => is_valid,
-            // Looked up on a worker thread, so that the result is known at the next check.
+            // The account is looked up on a worker thread, so that the result is known at the next
+            // check.
             Err(Refusal::Waits) => {
                 self.look_aside();
                 true
@@ -84,7 +86,7 @@ impl Session {
         let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
         let looked = workers.submit(share, move || core.access.is_valid(&who, Freshness::Recent).is_ok());
-        // Work without a receiver is skipped, so spawn a task that waits for the result.
+        // Work without a receiver is skipped, so a task is spawned that waits for the result.
         if let Ok(looked) = looked {
             drop(tokio::spawn(looked));
         }
@@ -116,8 +118,8 @@ impl Session {
         self.gateway.is_trade(command, body)
     }
 
-    /// Stores the client's gateway for other nodes, because the client may reconnect to one of
-    /// them.
+    /// Stores the client's gateway for other nodes, because the client may reconnect to another
+    /// node.
     fn remember_aside(&self, lineage: Lineage, used: &'static str) {
         let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
@@ -146,7 +148,7 @@ pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
     let (code, reason) = match kick {
         Kick::Superseded => (CloseCode::Duplicate, "the session was resumed on another connection"),
         Kick::Silent => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
-        // A client that understands the code signs in again instead of resuming its session.
+        // A client that knows this code signs in again instead of resuming its session.
         Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
         Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
         // The protocol has no code for slow clients; with this one every client reconnects.
@@ -240,7 +242,7 @@ impl Topics {
 
 impl Session {
     /// Subscribes or unsubscribes, and returns the resulting subscriptions. `watched` is the
-    /// account, if it is already loaded.
+    /// account's watch if it was already loaded on a worker thread.
     pub(super) fn answer_trade(
         &mut self,
         command: u8,

@@ -24,7 +24,8 @@ use crate::request_log::OncePerMinute;
 use crate::route::Memory;
 use crate::workers::{Full, Who};
 
-/// Counts refused sign-ins that were not recorded in the audit, because the queue was full.
+/// Counts refused sign-ins that were not recorded in the audit log, because the worker queue was
+/// full.
 static UNWRITTEN: OncePerMinute = OncePerMinute::new();
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
@@ -37,7 +38,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let (access, moment) = (&hub.core.access, hub.core.moment());
         let present = self.session.as_ref().map(|session| session.id);
         if present.is_some() {
-            // Clients sign in once per connection. Repeated sign-ins count as refusals.
+            // Clients sign in once per connection, so a repeated sign-in counts as a refusal.
             self.back_off();
         }
         let place = (self.transport.transport_kind(), self.from.address);
@@ -108,8 +109,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.count(request.command, request.since, Outcome::Ok, length);
     }
 
-    /// Refuses a sign-in immediately. The client normally closes the connection; the server closes
-    /// it after a timeout.
+    /// Refuses a sign-in immediately. The client normally closes the connection; otherwise the
+    /// server closes it after a timeout.
     fn denied(&mut self, request: &LinkRequest, denial: &Denial) {
         let refused = if request.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
         let text = denial.to_string();
@@ -148,7 +149,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.transport.transport_kind().into()
     }
 
-    /// Records a refused sign-in in the audit, on a worker thread.
+    /// Records a refused sign-in in the audit log, on a worker thread.
     fn note_denied(&self, credentials: Credentials, denial: Denial, moment: Moment) {
         let (core, from) = (self.hub.core.clone(), self.from.address.ip());
         let (workers, share) = (core.workers.clone(), core.share_of_address(from));
@@ -162,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         });
         match answer {
-            // Work without a receiver is skipped, so spawn a task that waits for the result.
+            // Work without a receiver is skipped, so a task is spawned that waits for the result.
             Ok(answer) => drop(tokio::spawn(answer)),
             Err(Full) => {
                 if let Some(times) = UNWRITTEN.pass(self.hub.core.uptime()) {

@@ -189,7 +189,8 @@ async fn a_client_that_reads_nothing_is_closed_after_thirty_seconds() {
             heartbeat = frame;
         }
         let mut sent = 0;
-        // Writes until the server stops reading; fails once it closes the connection.
+        // Writes until the server stops reading. The write fails once the server closes the
+        // connection.
         while far.stream.write_all(&heartbeat).await.is_ok() {
             sent += heartbeat.len();
         }
@@ -214,7 +215,7 @@ async fn a_slow_client_that_reads_a_little_gets_everything() {
             Packet::Request { command: 1, id, timeout_ms: 0, body }.encode(&mut bytes).unwrap();
             writes.write_all(&bytes).await.unwrap();
         }
-        // Client traffic, like the answer to a ping.
+        // Send client traffic, like the answer to a ping.
         while writes.write_all(&[3, 9, 0, 0, 0]).await.is_ok() {
             tokio::time::sleep(30 * SECOND).await;
         }
@@ -229,7 +230,7 @@ async fn a_slow_client_that_reads_a_little_gets_everything() {
         assert!(read > 0, "closed after {answers} answers");
         let mut input = &room[..read];
         while let Some(packet) = decoder.decode(&mut input).unwrap() {
-            // Packets that are requests from the server are skipped.
+            // Skip requests from the server.
             if let Packet::Response { id, .. } = packet {
                 assert_eq!(id, answers);
                 answers += 1;
@@ -269,7 +270,7 @@ async fn pipelined_requests_stop_at_the_unsent_limit() {
         panic!()
     };
     assert!(body.len() > 50_000, "{} bytes", body.len());
-    // From here on everything is cached and could be answered inline.
+    // From here on all candles are cached and could be answered inline.
     let (near, _far) = tokio::io::duplex(64);
     let address = ([127, 0, 0, 1], 53_124).into();
     let from =
@@ -290,7 +291,7 @@ async fn pipelined_requests_stop_at_the_unsent_limit() {
     assert!(flood.ends_with(&link.held) && link.held.len() > flood.len() / 2);
 }
 
-/// Upper bound on the size of a response with a thousand candles.
+/// Upper bound on the size of a response with a thousand candles, in bytes.
 fn body_max() -> usize {
     100_000
 }
@@ -304,8 +305,8 @@ async fn a_client_that_only_reads_stays_connected() {
     let (mut reads, mut writes) = tokio::io::split(far.stream);
     let sending = tokio::spawn(async move { writes.write_all(&thousands(100)).await });
     let mut room = [0; 1024];
-    // The client is silent and the server does not read, because more responses are queued than the
-    // client reads here.
+    // The client is silent, and the server does not read, because more responses are queued than
+    // the client reads here.
     for number in 0..20 {
         let read = reads.read(&mut room).await.unwrap();
         assert!(read > 0, "closed after {number} kilobytes");
@@ -414,7 +415,7 @@ async fn each_request_of_a_connection_reads_the_market_clock_once() {
         (wire::command::INTRADAY, IntradayRequest { symbol, ..IntradayRequest::default() }.encode_to_vec()),
         (wire::command::CANDLESTICKS, latest.encode_to_vec()),
         (wire::command::CALC_INDEXES, indexes.encode_to_vec()),
-        // Charged on a worker thread, then answered by the connection.
+        // These requests are charged on a worker thread and then answered by the connection.
         (wire::command::HISTORY, history.encode_to_vec()),
         (wire::command::HISTORY, history.encode_to_vec()),
     ];

@@ -9,16 +9,17 @@ use wire::{
 use super::outbox::Outbox;
 use crate::links::TransportKind;
 
-/// Maximum size of a WebSocket message from a client: the largest request and its header.
+/// Maximum size of a WebSocket message from a client, in bytes: the largest request and its header.
 const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
-/// Maximum message size before sign-in.
+/// Maximum message size before sign-in, in bytes.
 const SIGN_IN_MAX: usize = Limits::SIGN_IN.body + PACKET_HEADER_MAX;
 const PACKET_HEADER_MAX: usize = 64;
 
-/// Maximum size of a first chunk that is copied, such as the symbol in a response from memory.
+/// Maximum size of a first chunk that is copied, in bytes. Such a chunk holds the symbol of a
+/// response from memory.
 const SHORT: usize = 64;
 
-/// One received item.
+/// An item received from a client.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Packet(Packet<'static>),
@@ -45,7 +46,7 @@ pub(crate) enum Transport {
     Tcp(Decoder),
 }
 
-/// Returns the packet limits of this decoder.
+/// Returns the packet limits that apply to this decoder, before or after sign-in.
 fn limits(decoder: &FrameDecoder) -> Limits {
     if decoder.message_max() < MESSAGE_MAX { Limits::SIGN_IN } else { Limits::REQUEST }
 }
@@ -99,7 +100,7 @@ impl Transport {
         }
     }
 
-    /// Decodes the next item from the front of `input`.
+    /// Decodes the next item from the front of `input`. Returns `None` if the input is incomplete.
     pub(crate) fn decode(&mut self, input: &mut &[u8]) -> Option<Incoming> {
         match self {
             Transport::Tcp(decoder) => match decoder.decode(input) {
@@ -125,8 +126,8 @@ impl Transport {
         }
     }
 
-    /// Queues a response. If a response were too long for a packet, the client would get an error,
-    /// because it waits half a minute for a missing response.
+    /// Queues a response. A response that is too long for a packet is replaced by an error, because
+    /// the client would wait half a minute for a missing response.
     pub(crate) fn response(
         &self,
         command: u8,

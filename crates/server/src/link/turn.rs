@@ -1,5 +1,5 @@
-//! One turn of a connection: takes responses and pushes, writes unsent bytes, and reads, each as
-//! far as possible without blocking. Pushes are sent between responses.
+//! One turn of a connection: takes responses and pushes, writes unsent bytes, and reads input. Each
+//! step goes as far as possible without blocking. Pushes are sent between responses.
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -18,13 +18,13 @@ use crate::refusal::Refusal;
 use crate::unsent::Held;
 use crate::workers::Who;
 
-/// Number of pushes sent before requests are read again. Half of what one SDK queues before it
-/// drops packets, responses included.
+/// Number of pushes sent before requests are read again. This is half the number of packets,
+/// including responses, that one SDK queues before it drops packets.
 const PUSHES_AT_ONCE: u32 = 8;
 const _: () = assert!(PUSHES_AT_ONCE < TURN_MAX);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    /// Writes, takes responses and pushes, and reads. `Ready` means that something was done.
+    /// Writes, takes responses and pushes, and reads. Returns `Ready` if any work was done.
     pub(super) fn poll_wire(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         let has_mail = self.look_into_mailbox(cx)?;
         let mut moved = self.poll_blocking_task(cx);
@@ -49,8 +49,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.write(cx)?;
             moved = true;
         }
-        // Responses go before pushes: one SDK drops every packet that arrives while sixteen are
-        // queued, and then waits for its responses.
+        // Responses go before pushes, because one SDK drops every packet that arrives while sixteen
+        // packets are queued, and then waits for its responses.
         if pushes && !pushes_first && self.take_pushes() {
             self.write(cx)?;
             moved = true;
@@ -58,7 +58,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Writes as many unsent bytes as the client accepts. Returns whether it accepted any.
+    /// Writes as many unsent bytes as the client accepts. Returns whether the client accepted any.
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         if self.outbox.is_empty() {
             return Ok(false);
@@ -71,7 +71,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let is_taken = self.outbox.bytes() < before;
         if is_taken && !(reads && self.outbox.is_empty()) {
             self.taken = Instant::now();
-            // Nothing is read at the moment, so accepting bytes proves that the client is alive.
+            // The connection is not being read now, so accepting bytes is the proof that the client
+            // is alive.
             if !reads {
                 self.heard = self.taken;
             }
@@ -80,8 +81,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Ok(is_taken || before == 0 && self.outbox.is_empty())
     }
 
-    /// Sends responses of finished requests, and starts queued ones. Returns whether there were
-    /// any.
+    /// Sends responses of finished requests, and starts queued requests. Returns whether any work
+    /// was done.
     fn poll_pending(&mut self, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
         while let Some(pending) = &mut self.pending
@@ -103,7 +104,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             let held = std::mem::take(&mut self.held);
             return Poll::Ready(self.read(&held));
         }
-        // On the stack, so that an idle connection holds no buffer.
+        // The buffer is on the stack, so that an idle connection holds no buffer.
         let mut room = [MaybeUninit::uninit(); READ_SIZE];
         let mut buffer = ReadBuf::uninit(&mut room);
         match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
@@ -166,9 +167,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
 }
 
 impl<S> Link<S> {
-    /// Returns whether requests are read. They are not read while responses pile up on the
-    /// connection or for the account, during a pause after many refusals, or during a blocking task
-    /// that later requests depend on.
+    /// Returns whether requests are read. Reading stops while too many responses are unsent on the
+    /// connection or for the account, during a pause after many refusals, and during a blocking
+    /// task that later requests depend on.
     pub(super) fn may_read(&self) -> bool {
         !self.is_behind() && !self.draining && self.paused_until.is_none() && self.blocking_task.is_none()
     }
@@ -180,13 +181,14 @@ impl<S> Link<S> {
     }
 
     /// Returns whether unsent responses reached their limit on this connection, or for the account
-    /// while some of them are queued here. Sending those wakes the connection again.
+    /// while some of its unsent responses are queued here. Sending the queued responses wakes the
+    /// connection again.
     pub(super) fn is_behind(&self) -> bool {
         self.outbox.bytes() >= UNSENT_MAX || self.unsent.as_ref().is_some_and(Held::is_full)
     }
 
-    /// Charges unsent bytes to the account, including pushes queued behind responses. There are
-    /// none while the client reads its responses.
+    /// Charges unsent bytes to the account, including pushes queued behind responses. Pushes are
+    /// not charged while the client reads its responses.
     pub(super) fn tell_unsent(&mut self) {
         let unsent = self.outbox.bytes();
         let bytes = if unsent > 0 { unsent + self.mail_bytes } else { 0 };
@@ -198,14 +200,15 @@ impl<S> Link<S> {
         }
     }
 
-    /// Returns the next queued request, if its response can be sent.
+    /// Returns the next queued request, or `None` if the queue is empty or the response could not
+    /// be sent yet.
     pub(super) fn next_waiting(&mut self) -> Option<LinkRequest> {
         let is_behind = self.is_behind();
         self.pending.as_mut().filter(|_| !is_behind).and_then(|pending| pending.next())
     }
 
-    /// Holds back a call slightly above the account's rate limit. Refuses it if too many are held
-    /// back already.
+    /// Holds back a call slightly above the account's rate limit. Returns the call and the refusal
+    /// if too many calls are held back already.
     pub(super) fn keep_early(
         &mut self,
         request: LinkRequest,
@@ -233,7 +236,7 @@ impl<S> Link<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    /// Returns whether there are pushes. Fails if the connection should be closed.
+    /// Returns whether there are pushes. Returns an error if the connection should be closed.
     pub(super) fn look_into_mailbox(&mut self, cx: &Context<'_>) -> Result<bool, End> {
         let mail = self.session.as_ref().map_or(Mail::Nothing, |session| session.mailbox.look(cx));
         self.mail_bytes = match mail {
@@ -247,9 +250,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Ok(mail != Mail::Nothing)
     }
 
-    /// Takes a few pushes from the mailbox, if they can be sent. Returns whether there were any. If
-    /// responses used all the space, pushes come first next time, so that neither starves the
-    /// other.
+    /// Takes a few pushes from the mailbox, if they can be sent. Returns whether any were taken. If
+    /// responses used all the space, pushes come first on the next turn, so that neither starves
+    /// the other.
     pub(super) fn take_pushes(&mut self) -> bool {
         let mut taken = 0;
         while taken < PUSHES_AT_ONCE && self.turn < TURN_MAX && self.may_push() && self.take_push() {
@@ -260,7 +263,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         taken > 0
     }
 
-    /// Takes all pushes before another account signs in, because they are not for that account.
+    /// Takes all remaining pushes before another account signs in, because these pushes are not for
+    /// that account.
     pub(super) fn take_last_pushes(&mut self) {
         if let Some(session) = &self.session {
             session.mailbox.shut();

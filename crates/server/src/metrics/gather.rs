@@ -59,8 +59,8 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         for (outcome, refused) in Outcome::ALL.iter().zip(&mut refused) {
             let count = requests.outcomes.get(outcome.index());
             *refused = refused.saturating_add(count);
-            // Samples for successful requests exist from the start, those for refusals once they
-            // occur.
+            // Samples for successful requests are written from the start; samples for refusals are
+            // written once a refusal occurs.
             if count > 0 || *outcome == Outcome::Ok {
                 let labels =
                     [("door", transport.as_str()), ("command", task.as_str()), ("outcome", outcome.as_str())];
@@ -141,7 +141,7 @@ fn connections(site: &Site, text: &mut Text) {
     text.one(Kind::Gauge, name, "Authenticated long connections.", Some(site.links.count()));
 }
 
-/// Returns how far the database's clock is ahead of this machine's, in seconds.
+/// Returns how far the database's clock is ahead of this machine's clock, in seconds.
 fn seconds_ahead(database: Timestamp, machine: Timestamp) -> i64 {
     database.0.saturating_sub(machine.0)
 }
@@ -225,8 +225,8 @@ fn people(site: &Site, text: &mut Text) {
     let spends = metrics.quota_spends.load(Ordering::Relaxed);
     let name = "chandler_quota_spends_total";
     text.one(Kind::Counter, name, "Securities charged to account quotas.", Some(spends));
-    // Rows are numbered from 1, so the last number is the number of rows written. Skipped while the
-    // database is known to be unreachable.
+    // Rows are numbered from 1, so the last number is the number of rows written. The audit log is
+    // not read while the database is known to be unreachable.
     let last = (!site.core.is_degraded())
         .then(|| site.core.access.audit(&AuditFilter { limit: 1, ..AuditFilter::default() }));
     let last = last.and_then(|last| match last {
@@ -257,7 +257,7 @@ fn cache(site: &Site, text: &mut Text) {
     text.one(Kind::Counter, "chandler_cache_misses_total", help, Some(misses));
 }
 
-/// Writes metrics of a node's local copy. A server with a local store has none.
+/// Writes metrics of a node's local copy, or nothing if the server has a local store.
 fn copy(site: &Site, text: &mut Text) {
     let Some(load) = site.core.store.copy_load() else { return };
     let mut gauge = |name, help, value: u64| text.one(Kind::Gauge, name, help, Some(value));
@@ -288,7 +288,7 @@ fn copy(site: &Site, text: &mut Text) {
     count("chandler_copy_begun_anew_total", help, load.begun_anew);
 }
 
-/// Writes store metrics. If the store cannot be read, the other metrics are still returned.
+/// Writes store metrics. If the store cannot be read, the other metrics are still written.
 fn store(site: &Site, text: &mut Text) {
     let store = site.totals().inspect_err(|error| tracing::error!(%error, "cannot read the store")).ok();
     let totals = store.as_ref().map(|store| store.totals);
@@ -348,7 +348,7 @@ fn certificate(site: &Site, text: &mut Text) {
     by_label(text, "outcome", Reload::ALL.iter().map(|reload| reload.as_str()), &site.core.metrics.reloads);
 }
 
-/// Writes job metrics. The label is not called `job`, which Prometheus reserves.
+/// Writes job metrics. The label is not called `job`, because Prometheus reserves that name.
 fn jobs(metrics: &Metrics, text: &mut Text) {
     let each = || JobName::ALL.iter().map(|name| name.as_str()).zip(&metrics.jobs);
     text.family(Kind::Counter, "chandler_job_runs_total", "Background job runs, by name and outcome.");

@@ -1,5 +1,5 @@
-//! Metric labels. All are closed sets: a label for accounts or symbols would be unbounded, and
-//! would reveal user activity.
+//! Metric labels. All labels are closed sets, because a label for accounts or symbols would be
+//! unbounded and would reveal user activity.
 
 /// Defines an enum whose variants have a text each and are numbered from 0.
 macro_rules! label {
@@ -34,7 +34,7 @@ label! {
 }
 
 label! {
-    /// Where credentials are presented. On a page they are a password.
+    /// The transport on which credentials are presented. On a page, the credentials are a password.
     Entry { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP, Page => "page" }
 }
 
@@ -65,8 +65,8 @@ macro_rules! label_with_commands {
     };
 }
 
-/// Maximum number of commands that can be counted. It is a fixed number with spare room, because
-/// the command table depends on this module.
+/// Maximum number of commands that can be counted. A fixed number with spare room, because the
+/// command table depends on this module.
 pub(crate) const COMMANDS_MAX: usize = 12;
 
 /// A command's index in the command table, and its label.
@@ -85,7 +85,7 @@ impl CommandLabel {
 
 label_with_commands! {
     /// The requested operation: a quote gateway command on any transport, an operation specific to
-    /// long connections, or one specific to HTTP.
+    /// long connections, or an operation specific to HTTP.
     Task {
         Heartbeat => "heartbeat",
         SignIn => "sign_in",
@@ -135,8 +135,8 @@ label! {
 }
 
 label! {
-    /// The command run by a command-line client, by the first word of its `x-cli-cmd`. Only our own
-    /// commands that use a server.
+    /// The command run by a command-line client, by the first word of its `x-cli-cmd`. Covers only
+    /// our own commands that use a server.
     CliCommand {
         Account => "account",
         Assets => "assets",
@@ -184,7 +184,8 @@ label! {
 }
 
 label! {
-    /// Result of an OAuth token request. A pending device authorization is not a refusal.
+    /// Result of an OAuth token request. A pending device authorization is not counted as a
+    /// refusal.
     Granted { Issued => "issued", Pending => "pending", Refused => "refused" }
 }
 
@@ -197,7 +198,7 @@ label! {
 }
 
 label! {
-    /// Background jobs (`jobs/`).
+    /// A background job (`jobs/`).
     JobName {
         StoreChanges => "store_changes",
         ExpiredGrants => "expired_grants",
@@ -215,7 +216,7 @@ label! {
 }
 
 label! {
-    /// Outcome of a job run. `elsewhere` if another server of the store runs it.
+    /// Outcome of a job run: `elsewhere` if another server of the store runs the job.
     JobOutcome { Ok => "ok", Failed => "failed", Elsewhere => "elsewhere" }
 }
 

@@ -1,6 +1,6 @@
-//! Metrics. A request increments a few counters of its thread, which are found by index: no lock,
-//! no allocation, no lookup by name, no contention with other processors. Everything else is
-//! gathered when `/metrics` is read ([`gather`]).
+//! Metrics. A request increments a few counters of its thread, which are found by index, without a
+//! lock, an allocation, a lookup by name, or contention with other processors. All other metrics
+//! are gathered when `/metrics` is read ([`gather`]).
 
 mod gather;
 mod labels;
@@ -20,8 +20,8 @@ pub(crate) use labels::{
 pub use process::count_lost_log_lines;
 pub(crate) use process::disk;
 
-/// Upper bounds of the duration buckets in nanoseconds, from an answer from memory to a client
-/// timeout.
+/// Upper bounds of the duration buckets in nanoseconds. They range from an answer from memory to a
+/// client timeout.
 pub(super) const BOUNDS_NS: [u64; 14] = [
     25_000,
     100_000,
@@ -40,7 +40,7 @@ pub(super) const BOUNDS_NS: [u64; 14] = [
 ];
 const BUCKETS: usize = BOUNDS_NS.len() + 1;
 
-/// A histogram of durations. The buckets are not cumulative; they are summed when read.
+/// A histogram of durations. The buckets are stored non-cumulatively and summed when read.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BUCKETS],
@@ -116,8 +116,8 @@ impl Requests {
 
 /// Counters of some of the threads. Two processors that increment one counter pass its cache line
 /// back and forth, which takes longer than all other counting work. Each thread therefore has a
-/// stripe, and stripes are summed when read. Aligned to two cache lines, which are fetched
-/// together.
+/// stripe, and stripes are summed when read. A stripe is aligned to two cache lines, because
+/// processors fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Stripe {
@@ -135,7 +135,8 @@ struct Stripe {
 const STRIPES: usize = 8;
 
 thread_local! {
-    /// Threads are assigned to stripes in the order in which they first count.
+    /// Index of this thread's stripe. Threads are assigned to stripes in the order in which they
+    /// first count.
     static STRIPE: usize = {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES
@@ -188,7 +189,8 @@ impl Default for Metrics {
     }
 }
 
-/// Returns the resident memory of this process, if the operating system reports it.
+/// Returns the resident memory of this process in bytes, or `None` if the operating system does not
+/// report it.
 pub(crate) fn resident_bytes() -> Option<u64> {
     process::process().resident_bytes
 }
@@ -242,21 +244,21 @@ impl Metrics {
         }
     }
 
-    /// Counts a query that was answered from memory alone.
+    /// Counts a query that was answered from the cache alone.
     pub(crate) fn cache_hit(&self) {
         if let Some(stripe) = self.stripe() {
             stripe.cache_hits.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Counts a query that could have been answered from memory and was not.
+    /// Counts a query that could have been answered from the cache but was not.
     pub(crate) fn cache_miss(&self) {
         if let Some(stripe) = self.stripe() {
             stripe.cache_misses.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Counts a pause after too many refusals.
+    /// Counts a pause in reading after too many refusals.
     pub(crate) fn paused(&self) {
         self.pauses.fetch_add(1, Ordering::Relaxed);
     }
@@ -373,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_task_has_its_own_counters() {
+    fn every_task_has_separate_counters() {
         let metrics = Metrics::default();
         for task in Task::all() {
             metrics.request(TransportLabel::Http, task, Outcome::Ok, Duration::ZERO, 0);

@@ -19,14 +19,14 @@ pub(super) struct Process {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Disk {
     pub(crate) bytes: u64,
-    /// Space that this process may still use.
+    /// Space that this process may still use, in bytes.
     pub(crate) free_bytes: u64,
 }
 
-/// Global, because the process has a single log.
+/// Number of dropped log lines. The counter is global, because the process has a single log.
 static LOG_LINES_LOST: AtomicU64 = AtomicU64::new(0);
 
-/// Counts log lines that were dropped, for the metrics.
+/// Adds to the number of dropped log lines in the metrics.
 pub fn count_lost_log_lines(lines: u64) {
     LOG_LINES_LOST.fetch_add(lines, Ordering::Relaxed);
 }
@@ -47,7 +47,7 @@ pub(super) fn process() -> Process {
     Process {
         resident_bytes: kilobytes("VmRSS:"),
         virtual_bytes: kilobytes("VmSize:"),
-        // Reading the directory opens one descriptor itself.
+        // Reading the directory itself opens one descriptor, which is subtracted.
         open_files: open.and_then(|open| u64::try_from(open.saturating_sub(1)).ok()),
         files_max: read("limits").as_deref().and_then(|limits| field(limits, "Max open files")),
         threads: field(&status, "Threads:"),
@@ -55,14 +55,14 @@ pub(super) fn process() -> Process {
     }
 }
 
-/// Returns the number on the line that begins with `name`.
+/// Returns the number on the line that begins with `name`, or `None` if there is no such line.
 fn field(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Returns the user and system ticks in `/proc/self/stat`. A program's name may contain spaces and
-/// parentheses, so parsing starts after the last one.
+/// Returns the sum of user and system ticks in `/proc/self/stat`. The program name may contain
+/// spaces and parentheses, so parsing starts after the last closing parenthesis.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_after_their_names() {
+    fn fields_are_read_from_proc_files() {
         let text = "Name:\tVmRSS: 7\nVmSize:\t  2048 kB\nVmRSS:\t1024 kB\nMax open files            1024                 4096\n";
         assert_eq!(field(text, "VmRSS:"), Some(1024));
         assert_eq!(field(text, "Max open files"), Some(1024));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_name_may_contain_spaces_and_brackets() {
+    fn a_program_name_may_contain_spaces_and_parentheses() {
         let stat = "7 (a b) c) R 1 2 3 4 5 6 7 8 9 10 31 11 13 14 15";
         assert_eq!(ticks(stat), Some(42));
         assert_eq!(ticks("7 (x) R 1 2"), None);
@@ -104,7 +104,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn this_process_has_memory_files_and_a_disk() {
+    fn process_and_disk_statistics_are_read() {
         let process = process();
         assert!(process.resident_bytes.unwrap() > 1 << 20, "{process:?}");
         assert!(process.open_files.unwrap() >= 3 && process.threads.unwrap() >= 1, "{process:?}");

@@ -35,7 +35,7 @@ impl Text {
         self.text
     }
 
-    /// Starts a family. The following samples belong to it.
+    /// Starts a family, to which the following samples belong.
     pub(super) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> &mut Text {
         self.name = name;
         let kind = kind.as_str();
@@ -48,7 +48,7 @@ impl Text {
         self
     }
 
-    /// Writes a family with one sample, or none if the value is unknown.
+    /// Writes a family with one sample, or without a sample if the value is unknown.
     pub(super) fn one(&mut self, kind: Kind, name: &'static str, help: &str, value: Option<impl Display>) {
         self.family(kind, name, help);
         if let Some(value) = value {
@@ -83,7 +83,7 @@ impl Text {
     }
 }
 
-/// Formats nanoseconds as seconds, exactly.
+/// Formats nanoseconds as seconds, exactly and without trailing zeros.
 pub(super) fn seconds(nanoseconds: u64) -> String {
     let (whole, part) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
     let text = format!("{whole}.{part:09}");
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_exact_and_short() {
+    fn seconds_are_exact_without_trailing_zeros() {
         for (nanoseconds, text) in
             [(0, "0"), (1, "0.000000001"), (25_000, "0.000025"), (2_500_000_000, "2.5"), (1_000_000_000, "1")]
         {

@@ -30,21 +30,23 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 pub(super) const CHART: &str = "/index.html";
 pub(super) const DASHBOARD: &str = "/dashboard.html";
-/// Content security policy: only our own scripts and styles, nothing from other sites, no framing.
+/// Content security policy that allows only our own scripts and styles, nothing from other sites,
+/// and no framing.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
      form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 );
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
 /// Browsers may cache a file but must revalidate it, because the next release has other content
-/// under the same names.
+/// under the same file names.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 
 fn find(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.path == path)
 }
 
-/// Returns the file at a path. Documents have separate paths.
+/// Returns the file at a path. Documents are not found, because they are served under separate
+/// paths.
 fn addressed(path: &str) -> Option<&'static Asset> {
     find(&format!("/{}", path.trim_start_matches('/'))).filter(|asset| !asset.is_document())
 }
@@ -64,20 +66,20 @@ pub(crate) fn file(call: &Call<'_>) -> Option<Answer> {
     Some(serve(call.headers, asset, ""))
 }
 
-/// Returns one of the two documents in the given language, with links for a proxy that serves us
-/// under the path `base`.
+/// Returns one of the two documents in the given language. Links are adjusted for a proxy that
+/// serves this server under the path `base`.
 pub(super) fn document(headers: &HeaderMap, name: &str, language: &str, base: &str) -> Option<Answer> {
     translated(name, language).map(|asset| serve(headers, asset, base))
 }
 
-/// Returns a document in a language. English has no folder, and an executable without the front end
-/// has a single page.
+/// Returns a document in a language. English has no folder, and an executable built without the
+/// front end has a single page.
 fn translated(name: &str, language: &str) -> Option<&'static Asset> {
     find(&format!("/{language}{name}")).or_else(|| find(name))
 }
 
 fn serve(headers: &HeaderMap, asset: &Asset, base: &str) -> Answer {
-    // A document served under another base path has another ETag.
+    // A document served under another base path has different links, and so another ETag.
     let tag = if base.is_empty() {
         format!("\"{}\"", asset.tag)
     } else {
@@ -114,7 +116,8 @@ impl Asset {
 
     fn text(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.length);
-        // Compressed at build time, so decompression fails only if the executable is damaged.
+        // Files are compressed at build time, so decompression fails only if the executable is
+        // damaged.
         let read = GzDecoder::new(self.gzip).take(self.length as u64).read_to_end(&mut bytes);
         if let Err(error) = read {
             tracing::error!(%error, path = self.path, "cannot unpack a file of the executable");
@@ -124,7 +127,7 @@ impl Asset {
 }
 
 /// Prefixes a document's links with a base path. Links are written as `="/…`, and a `meta` tag
-/// passes the path to the scripts. The path needs no HTML escaping.
+/// passes the path to the scripts. The path contains no characters that need HTML escaping.
 fn based(bytes: Vec<u8>, base: &str) -> Cow<'static, [u8]> {
     if base.is_empty() {
         return bytes.into();
@@ -143,7 +146,7 @@ fn based(bytes: Vec<u8>, base: &str) -> Cow<'static, [u8]> {
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let lines = headers.get_all(IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim).any(|known| {
-        // A proxy that compresses the body itself turns the ETag into a weak one.
+        // A proxy that compresses the body turns the ETag into a weak ETag.
         known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
     })
 }
@@ -181,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn a_document_exists_in_every_language_and_is_not_a_file() {
+    fn a_document_exists_in_every_language() {
         for name in [CHART, DASHBOARD] {
             for language in ["en", "zh-CN", "zh-HK", "tlh"] {
                 let asset = translated(name, language).expect("a document");
                 assert!(asset.is_document(), "{}", asset.path);
                 let text = String::from_utf8(asset.text()).expect("text");
-                // An executable without the front end has one page, in English.
+                // An executable built without the front end has one page, in English.
                 let is_own = asset.path == format!("/{language}{name}");
                 assert!(!is_own || text.contains(&format!("<html lang=\"{language}\">")), "{}", asset.path);
             }

@@ -1,6 +1,6 @@
-//! Consent page of the authorization-code flow: a client sends a user here, and the user returns to
-//! it with a code or a refusal. The request stays in the query string and is validated again when
-//! the form is submitted. The pages of a device code use the same parts.
+//! Consent page of the authorization-code flow. A client sends a user to this page, and the user
+//! returns to the client with a code or a refusal. The request stays in the query string and is
+//! validated again when the form is submitted. The pages for device codes use parts of this page.
 
 use access::{AuthorizationError, AuthorizationRequest, BadRequest, ClientInfo, Permit, Role};
 use hyper::StatusCode;
@@ -78,8 +78,8 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
 }
 
 /// Returns the page for an invalid request. The user decides whether to continue to the client's
-/// URL with the error: anyone can register any URL, so this server must not redirect there
-/// automatically.
+/// URL with the error. This server must not redirect there automatically, because anyone can
+/// register any URL.
 fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
     let words = visit.words;
     let place = place(&bad.redirect_uri);
@@ -118,7 +118,7 @@ fn question(
     choices(words, &mut html);
     html.raw("</form>\n");
     another(visit, cookie, permit, &mut html);
-    // Browsers also apply the policy to the redirect after the form is submitted.
+    // Browsers apply the content security policy to the redirect after the form is submitted, too.
     let leads_to = forms::policy_source(&request.redirect_uri);
     Ok(Sheet { leads_to, ..Sheet::new(words.decide_title, html) }.answer(visit.frame))
 }
@@ -147,8 +147,8 @@ fn place(redirect: &str) -> String {
     format!("{head}{}", rest.split(['/', '?']).next().unwrap_or_default())
 }
 
-/// Lists a client's permissions. Clients can only request `openapi`, so there is one list; it must
-/// include everything that `Scopes::PROGRAM` allows.
+/// Lists a client's permissions. There is only one list, because clients can only request
+/// `openapi`. The list must include everything that `Scopes::PROGRAM` allows.
 pub(super) fn may(words: &Words, html: &mut Html) {
     html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
     for line in words.may {
@@ -183,8 +183,8 @@ pub(super) fn another(visit: &Visit<'_>, cookie: &str, permit: &Permit, html: &m
     html.raw("</div>");
 }
 
-/// Returns the page for an account of another region. It cannot consent here, because the client
-/// that uses this listener would never receive the decision.
+/// Returns the page for an account of another region. The account cannot consent here, because the
+/// client that uses this listener would never receive the decision.
 pub(super) fn elsewhere(
     visit: &Visit<'_>,
     cookie: &str,

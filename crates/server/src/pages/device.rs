@@ -1,7 +1,7 @@
-//! Pages of the device flow: a user enters the code shown by a device, signs in, compares the
+//! Pages of the device flow. A user enters the code shown by a device, signs in, compares the
 //! request, and approves or denies it.
 //!
-//! Codes are looked up only for signed-in users, so that others cannot guess them.
+//! Codes are looked up only for signed-in users, so that other visitors cannot guess codes.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     if let Some(page) = authorize::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
-    // Any site can link here with wrong codes, which would use up the user's attempts.
+    // Any site can link to this page with wrong codes, which would use up the user's attempts.
     if visit.is_from_elsewhere() {
         return Ok(ask(visit, typed, CodeNotice::Linked));
     }
@@ -76,7 +76,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     }
 }
 
-/// An entered code and, from a link or a form, its client.
+/// An entered code and, if it came from a link or a form, its client id.
 #[derive(Clone, Copy)]
 struct EnteredCode<'a> {
     code: &'a str,
@@ -99,7 +99,7 @@ enum CodeNotice {
     Wait(Duration),
 }
 
-/// Returns the device request for a code, or a page that explains why there is none.
+/// Returns the device request for a code, or a page that explains why there is no request.
 fn look(
     visit: &Visit<'_>,
     permit: &Permit,
@@ -109,7 +109,7 @@ fn look(
     let access = &visit.site.core.access;
     let find = || {
         let found = access.pending_device(code, visit.site.core.machine_now())?;
-        // A link contains the client of its code. A mismatch means that it was tampered with.
+        // A link contains the client of its code. A mismatch means that the link was tampered with.
         Ok(found.filter(|request| client_id.is_empty() || request.client.id == client_id))
     };
     let uptime = visit.site.core.uptime();

@@ -1,9 +1,10 @@
-//! Fields of forms and query strings, and the allowed redirects.
+//! Fields of forms and query strings, and validation of redirects.
 
 use super::path;
 use crate::kit::fields::{self, Names};
 
-/// Limits on forms. Ours have a handful of fields, the longest of which is the return URL.
+/// Limits on the size of a form in bytes, on its number of fields, and on the return URL in bytes.
+/// Our forms have a handful of fields, the longest of which is the return URL.
 const BYTES_MAX: usize = 32 << 10;
 const FIELDS_MAX: usize = 20;
 const NEXT_MAX: usize = 8 << 10;
@@ -25,18 +26,20 @@ impl Fields {
         fields.map(Fields).map_err(|_| Malformed)
     }
 
-    /// Returns a field's value, or an empty string if it is absent.
+    /// Returns a field's value, or an empty string if the field is absent.
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.get(name).unwrap_or_default()
     }
 
-    /// Moves a field's value out, so that no copy of a secret remains.
+    /// Moves a field's value out, so that no copy of a secret remains. Returns an empty string if
+    /// the field is absent.
     pub(super) fn take(&mut self, name: &str) -> String {
         self.0.take(name)
     }
 }
 
-/// Returns `text` if it is a page of this service and thus a safe redirect after signing in or out.
+/// Returns `text` if it is a page of this service and thus a safe redirect after signing in or out,
+/// otherwise `None`.
 pub(super) fn safe_next(text: &str) -> Option<&str> {
     let path = text.split_once('?').map_or(text, |(path, _)| path);
     let ours = path::PAGES.iter().any(|page| path::is_at(page, path));
@@ -45,7 +48,7 @@ pub(super) fn safe_next(text: &str) -> Option<&str> {
 }
 
 /// Converts a client's URL to a source for the content security policy, so that a form may redirect
-/// there.
+/// to that URL. Returns `None` if the URL cannot be expressed as a source.
 pub(super) fn policy_source(redirect: &str) -> Option<String> {
     let (scheme, rest) = redirect.split_once(':')?;
     let scheme = scheme.to_ascii_lowercase();

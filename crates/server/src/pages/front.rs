@@ -1,6 +1,6 @@
-//! The chart page and the dashboard: two documents that are the same for all users, and the OpenAPI
-//! descriptions of their paths. Their scripts request data with the browser session. In demo mode, a
-//! user on the same machine is signed in when opening one.
+//! The chart page and the dashboard, with the OpenAPI descriptions of their paths. Both documents
+//! are the same for all users; their scripts request data with the browser session. In demo mode, a
+//! user on the same machine is signed in when opening a document.
 
 use hyper::Method;
 use hyper::header::{CACHE_CONTROL, HeaderValue, SET_COOKIE};
@@ -54,8 +54,8 @@ pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, PageEr
     Ok(answer)
 }
 
-/// Starts a guest session and returns its cookies. Empty if guests are disabled or too many
-/// sessions were started.
+/// Starts a guest session and returns its cookies. Returns no cookies if guests are disabled or too
+/// many sessions were started.
 pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     let (call, site) = (visit.call, visit.site);
     let Some(account) = site.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
@@ -69,8 +69,8 @@ pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
 }
 
 /// Returns whether a user on this machine opened a page, from the address bar or from one of our
-/// pages. Links, images and frames on other sites are excluded, and so are health checks: only
-/// browsers send the `Sec-Fetch` headers.
+/// pages. Links, images and frames on other sites are excluded. Health checks are excluded too,
+/// because only browsers send the `Sec-Fetch` headers.
 pub(super) fn is_for_guests(visit: &Visit<'_>) -> bool {
     let (call, site) = (visit.call, visit.site);
     let is_opened = call.header("sec-fetch-dest") == Some("document")

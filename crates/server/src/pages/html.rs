@@ -1,4 +1,5 @@
-//! HTML builder with escaping. All pages are written through it, so nothing is output unescaped.
+//! HTML builder with escaping. All pages are written through this builder, so nothing is output
+//! unescaped.
 
 /// An HTML fragment.
 #[derive(Debug, Default)]
@@ -20,8 +21,8 @@ impl Html {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
-                // Replaces bidi control characters, with which a name could reorder the sentence
-                // around it.
+                // Replaces bidi control characters, with which a name could reorder the surrounding
+                // sentence.
                 '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => self.0.push('\u{fffd}'),
                 letter => self.0.push(letter),
             }

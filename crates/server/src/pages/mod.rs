@@ -1,7 +1,7 @@
-//! The web pages. Those for device codes, sign-in and consent are plain HTML without scripts; the
-//! chart and the dashboard are documents with our own scripts (`front.rs`). Stylesheets and scripts
-//! are embedded in the executable. Opening a page changes nothing: changes need a form that this
-//! server created for this browser.
+//! The web pages. The pages for device codes, sign-in and consent are plain HTML without scripts;
+//! the chart and the dashboard are documents with our own scripts (`front.rs`). Stylesheets and
+//! scripts are embedded in the executable. Opening a page changes nothing, because changes need a
+//! form that this server created for this browser.
 
 mod assets;
 mod authorize;
@@ -31,7 +31,7 @@ use visit::{Frame, PageError, Sheet, Visit, redirect};
 pub(crate) use assets::{file, is_file};
 
 const STYLE: &str = include_str!("pages.css");
-/// The stylesheet changes only with a new executable.
+/// Caching of the stylesheet, which changes only with a new executable.
 const STYLE_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 pub(crate) const ROUTES: &[Row] = &[
@@ -77,7 +77,7 @@ fn dashboard(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     show(call, site, |visit| front::answer(visit, assets::DASHBOARD))
 }
 
-/// Returns a page, or its error page.
+/// Returns a page, or an error page if the page cannot be built.
 fn show(
     call: &Call<'_>,
     site: &Site,
@@ -88,15 +88,15 @@ fn show(
     Ok(shown.unwrap_or_else(|trouble| trouble.answer(frame)))
 }
 
-/// Returns whether a path is a page's path. Such requests come from browsers and are answered with
-/// HTML.
+/// Returns whether a path is a page's path. Requests for such a path come from browsers and are
+/// answered with HTML.
 pub(crate) fn is_page(path: &str) -> bool {
     let found = path.trim_start_matches('/');
     let is_at = |row: &Row| row.path.strip_prefix('/').is_some_and(|page| path::is_at(page, found));
     ROUTES.iter().any(|row| row.is_for_people() && is_at(row))
 }
 
-/// Redirects a page's path with a trailing slash to the page.
+/// Redirects a page's path with a trailing slash to the page. Returns `None` for other requests.
 pub(crate) fn without_slash(call: &Call<'_>, site: &Site) -> Option<Answer> {
     let is_look = [Method::GET, Method::HEAD].contains(call.method);
     let page = call.path.strip_suffix('/').filter(|page| is_look && is_page(page))?;

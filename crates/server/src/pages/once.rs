@@ -2,9 +2,9 @@
 //! the link's page.
 //!
 //! A link that the user opens, in the address bar or through a program that starts a browser, is
-//! consumed immediately. Other requests for it (a link preview, a browser prefetch, a link on
-//! another site) get a page with a button, which does not consume the link. Requests from another
-//! machine, through a proxy or by another user of the machine do not even look up the link.
+//! consumed immediately. Other requests for the link (a link preview, a browser prefetch, a link on
+//! another site) get a page with a button and do not consume the link. For requests from another
+//! machine, through a proxy or by another user of the machine, the link is not even looked up.
 
 use access::{LinkRefused, Secret};
 use hyper::{Method, StatusCode};
@@ -62,8 +62,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     if is_opened(visit) { sign_in(visit, &token) } else { offer(visit, &token) }
 }
 
-/// Returns the message for visitors for whom no link is looked up, or `None` for the user of this
-/// machine.
+/// Returns the message for visitors that may not use links, or `None` for the user of this machine.
 fn not_for(visit: &Visit<'_>) -> Option<&'static str> {
     let (call, words) = (visit.call, visit.words);
     if !visit.site.has_sign_in_links || !call.peer.ip().to_canonical().is_loopback() {
@@ -77,7 +76,8 @@ fn not_for(visit: &Visit<'_>) -> Option<&'static str> {
     }
 }
 
-/// Returns whether the user opened the URL, as opposed to a link on another site or a prefetch.
+/// Returns whether the user opened the URL directly, rather than through a link on another site or
+/// a prefetch.
 fn is_opened(visit: &Visit<'_>) -> bool {
     let call = visit.call;
     call.method == Method::GET
@@ -96,7 +96,7 @@ fn sign_in(visit: &Visit<'_>, token: &Secret) -> Result<Answer, PageError> {
             let session = Kind::Session.set(&signed_in.session, visit.secure);
             return go_on(visit, &signed_in.next, session);
         }
-        // Opening the link again in the same browser redirects to its page.
+        // Opening the link again in the same browser redirects to the link's page.
         Err(LinkRefused::Used { account, next }) if is_signed_in(visit, account) => {
             return go_on(visit, &next, None);
         }

@@ -96,7 +96,8 @@ fn form(
     html.raw("<form method=\"post\" action=\"").text(&visit.frame.at(path::PASSWORD)).raw("\">\n");
     html.hidden("csrf", &visit.site.core.access.csrf_token(cookie.expose(), PURPOSE));
     html.hidden("link", link).raw("\n");
-    // Password managers store the name together with the password.
+    // The name field is included because password managers store the name together with the
+    // password.
     html.raw("<label for=\"name\">").text(words.account).raw("</label>\n");
     html.raw("<input id=\"name\" name=\"name\" type=\"text\" autocomplete=\"username\" readonly value=\"");
     html.text(&account.name).raw("\">\n<label for=\"password\">").text(words.password_new).raw("</label>\n");

@@ -1,5 +1,5 @@
-//! Sign-in and sign-out, and the page of the signed-in user. Every page that needs a signed-in user shows the sign-in form, which is
-//! submitted here with the URL to return to.
+//! Sign-in and sign-out, and the page of the signed-in user. Every page that needs a signed-in user
+//! shows the sign-in form, which is submitted here with the URL to return to.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ described_only! {
     }
 }
 
-/// Maximum length of a name that is echoed in the form.
+/// Maximum length in characters of a name that is echoed in the form.
 const NAME_SHOWN_MAX: usize = 64;
 
 pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
@@ -142,13 +142,13 @@ pub(super) const PURPOSE: &str = "sign in";
 /// Form field that marks a guest sign-in.
 pub(super) const GUEST: &str = "guest";
 pub(super) const PURPOSE_OUT: &str = "sign out";
-/// Maximum length of a displayed code, including spaces typed by the user.
+/// Maximum length in characters of a displayed code, including spaces typed by the user.
 const CODE_SHOWN_MAX: usize = 16;
 
 /// Contents of a sign-in form.
 #[derive(Default)]
 pub(super) struct Form<'a> {
-    /// URL to return to.
+    /// URL to return to after the sign-in.
     pub(super) next: &'a str,
     /// Error message of the last attempt.
     pub(super) alert: Option<String>,
@@ -201,7 +201,8 @@ pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, PageErr
     Ok(sheet.answer(visit.frame))
 }
 
-/// Returns a sentence on why a sign-in is needed, depending on the URL to return to.
+/// Returns a sentence that explains why a sign-in is needed, depending on the URL to return to.
+/// Returns `None` if that URL needs no explanation.
 fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
     let (page, query) = next.split_once('?')?;
     let (sentence, words) = match page {
@@ -218,7 +219,7 @@ fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
     Some(sentence.replacen("{}", &words, 1))
 }
 
-/// Returns the visitor cookie and, if it is new, the header that sets it.
+/// Returns the visitor cookie and, if the cookie is new, the header that sets it.
 pub(super) fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), PageError> {
     if let Some(cookie) = visit.cookie(Kind::Visitor) {
         return Ok((Secret::new(cookie.to_owned()), None));
@@ -237,7 +238,7 @@ pub(super) fn sign_out_form(visit: &Visit<'_>, cookie: &str, next: &str, text: &
     html.raw("<button class=\"quiet\" type=\"submit\">").text(text).raw("</button></form>\n");
 }
 
-/// Returns a code as typed, if its form is plausible.
+/// Returns a code as typed, in upper case, or `None` if its form is not plausible.
 pub(super) fn shown(code: &str) -> Option<String> {
     let code = code.trim().to_uppercase();
     let fits = code.chars().count() <= CODE_SHOWN_MAX
@@ -259,7 +260,8 @@ described_only! {
 
 const END_PURPOSE: &str = "end ";
 
-/// Lists the OAuth clients with access to the signed-in user's account, with a button to revoke each.
+/// Lists the OAuth clients with access to the signed-in user's account, each with a button to
+/// revoke its access.
 fn programs(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<Answer, PageError> {
     let (words, access) = (visit.words, &visit.site.core.access);
     let mut html = Html::default();
@@ -307,7 +309,7 @@ pub(super) fn end_program(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let id = fields.get("id");
     visit.check(&fields, cookie, &format!("{END_PURPOSE}{id}"))?;
     let (by, now) = (Actor::Account(permit.account().id), visit.site.core.machine_now());
-    // Access that has ended meanwhile is not an error.
+    // Access that has ended in the meantime is not an error.
     visit.site.core.access.end_sign_in(permit.account().id, id, &by, now)?;
     redirect(&visit.frame.at(path::SIGN_IN), Vec::new())
 }

@@ -1,5 +1,5 @@
-//! One request for a page: the user, the language, the shared parts of all pages and of their
-//! OpenAPI descriptions, and the errors.
+//! A request for a page: the user, the language, the shared parts of all pages and of their OpenAPI
+//! descriptions, and the errors.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(super) const fn page(id: &'static str, summary: &'static str) -> Doc {
     Doc::new(Tag::Pages, id, summary)
 }
 
-/// State shared by all pages: the language, and the base path under which a proxy serves them.
+/// State shared by all pages: the language, and the base path under which a proxy serves the pages.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) words: &'static Words,
@@ -47,7 +47,7 @@ impl<'a> Frame<'a> {
         Frame { words: Words::of(Language::preferred(accept_language)), base: site.base() }
     }
 
-    /// Strips the base path from one of our URLs, as scripts read it from the browser.
+    /// Strips the base path from one of our URLs, which scripts read from the browser.
     pub(super) fn within<'b>(&self, address: &'b str) -> &'b str {
         match address.strip_prefix(self.base) {
             Some("") if !self.base.is_empty() => path::CHART,
@@ -72,7 +72,7 @@ pub(super) enum PageError {
     Malformed,
     /// A message for the user.
     Said(&'static str),
-    /// The account does this more often than a person would.
+    /// The account repeats the action more often than a person would.
     TooOften(Duration),
     Failed,
 }
@@ -133,7 +133,7 @@ pub(super) fn sentence(text: &str) -> String {
     format!("{first}{}.", letters.as_str())
 }
 
-/// One request for a page: the user, their cookies and language.
+/// A request for a page, with the user, their cookies and language.
 pub(super) struct Visit<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) site: &'a Site,
@@ -141,7 +141,7 @@ pub(super) struct Visit<'a> {
     pub(super) words: &'static Words,
     /// Whether cookies are restricted to HTTPS.
     pub(super) secure: bool,
-    /// Session cookie and the account's permit, if signed in.
+    /// Session cookie and the account's permit; `None` if the user is not signed in.
     pub(super) session: Option<(&'a str, Permit)>,
 }
 
@@ -172,7 +172,8 @@ impl<'a> Visit<'a> {
         Ok(Fields::parse(self.call.query.as_bytes())?)
     }
 
-    /// Returns the fields of a form, if it was submitted from a page of this server.
+    /// Returns the fields of a form, or an error if the form was not submitted from a page of this
+    /// server.
     pub(super) fn form(&self) -> Result<Fields, PageError> {
         let content_type = self.call.header("content-type").unwrap_or_default();
         let kind = content_type.split(';').next().unwrap_or_default().trim();
@@ -186,7 +187,7 @@ impl<'a> Visit<'a> {
         Ok(fields)
     }
 
-    /// Checks that a form was created for this cookie and purpose.
+    /// Returns an error unless the form was created for this cookie and purpose.
     pub(super) fn check(&self, fields: &Fields, cookie: &str, purpose: &str) -> Result<(), PageError> {
         if self.site.core.access.is_csrf_token(fields.get("csrf"), cookie, purpose) {
             return Ok(());
@@ -227,7 +228,7 @@ impl<'a> Visit<'a> {
         host.into_iter().chain(public).any(|ours| ours.eq_ignore_ascii_case(theirs))
     }
 
-    /// Returns the URL of this request, to return to.
+    /// Returns the URL of this request, for returning to it after sign-in.
     pub(super) fn here(&self) -> String {
         let Call { path, query, .. } = self.call;
         let path = format!("/{}", path.trim_start_matches('/'));
@@ -302,7 +303,7 @@ pub(super) fn redirect(to: &str, cookies: Vec<HeaderValue>) -> Result<Answer, Pa
     Ok(answer)
 }
 
-/// Sets the headers of every page: no caching, no framing, no content sniffing.
+/// Sets the headers of every page, which prevent caching, framing and content sniffing.
 pub(super) fn guard(answer: &mut Answer, cookies: Vec<HeaderValue>) {
     let headers = answer.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -1,4 +1,5 @@
-//! Page texts in the supported languages. Sentences have `{}` in place of a name or a number.
+//! Page texts in the supported languages. In a sentence, `{}` is a placeholder for a name or a
+//! number.
 
 use crate::caller::Language;
 

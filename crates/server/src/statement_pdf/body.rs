@@ -1,4 +1,4 @@
-//! Content of a statement: its header, and a table for each non-empty section.
+//! Content of a statement: the header, and a table for each non-empty section.
 
 use paper::{EquityHolding, StatementDocument, TradeSum};
 
@@ -54,7 +54,7 @@ impl Body {
         Body { title: format!("{} {}", words.of(kind), document.date), notes, sections }
     }
 
-    /// Returns whether the text needs no embedded font.
+    /// Returns whether the text is all Latin, so that no font needs to be embedded.
     pub(super) fn is_latin(&self) -> bool {
         let headings = self
             .sections
@@ -98,7 +98,7 @@ impl Words {
         movement(name, self.0).to_owned()
     }
 
-    /// Returns a holding's name in the language, or else in any other language.
+    /// Returns the name of the holding's security in the language, or else in any other language.
     fn name(self, holding: &EquityHolding) -> String {
         let EquityHolding { name, name_cn, name_hk, .. } = holding;
         let order = match self.0 {

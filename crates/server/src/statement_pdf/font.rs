@@ -1,5 +1,5 @@
-//! Fonts with Chinese glyphs: finds a file, and embeds the used glyphs in a PDF. Also the errors
-//! of a PDF, which are all about fonts.
+//! Fonts with Chinese glyphs: finds a font file, and embeds the used glyphs in a PDF. This file
+//! also defines the errors of a PDF, which all concern fonts.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,13 +24,13 @@ const PLACES: [&str; 6] = [
     "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",
     "/usr/share/fonts/truetype/arphic/uming.ttc",
 ];
-/// Maximum size of a font file. The largest collections have twenty megabytes.
+/// Maximum size of a font file in bytes. The largest collections have twenty megabytes.
 const FILE_BYTES_MAX: u64 = 128 << 20;
 /// Maximum number of faces inspected in a collection.
 const FACES_MAX: u32 = 32;
 const INFO: SystemInfo<'static> =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
-/// The prefix before the plus sign marks a font subset.
+/// Name of the embedded font. The prefix before the plus sign marks a font subset.
 const NAME: Name<'static> = Name(b"CHANDL+Statement");
 
 /// A font file loaded into memory.
@@ -40,7 +40,8 @@ pub(super) struct FontFile {
 }
 
 impl FontFile {
-    /// Loads the operator's file, or the first of the usual files that exists.
+    /// Loads the operator's font file or, if none is named, the first of the usual files that
+    /// exists.
     pub(super) fn find(named: Option<&Path>) -> Result<FontFile, PdfError> {
         let path = match named {
             Some(path) => path.to_owned(),
@@ -58,7 +59,8 @@ impl FontFile {
         &self.path
     }
 
-    /// Returns the collection's face with the glyph forms of a language, or else its first face.
+    /// Returns the face with the glyph forms of a language, or the first face of the collection if
+    /// there is none.
     pub(super) fn face(&self, language: Language) -> Result<EmbeddedFace<'_>, PdfError> {
         let unfit = || PdfError::Unfit { path: self.path.clone() };
         let count = ttf_parser::fonts_in_collection(&self.data).unwrap_or(1).clamp(1, FACES_MAX);
@@ -84,7 +86,7 @@ fn family(face: &Face<'_>) -> Option<String> {
     face.names().into_iter().find(is_family).and_then(|name| name.to_string())
 }
 
-/// A face and its used glyphs.
+/// A font face and its used glyphs.
 pub(super) struct EmbeddedFace<'a> {
     file: &'a FontFile,
     face: Face<'a>,
@@ -96,7 +98,7 @@ pub(super) struct EmbeddedFace<'a> {
 
 impl EmbeddedFace<'_> {
     /// Adds a character to the subset. Returns its glyph number and its width in thousandths of the
-    /// font size, or `None` if the font lacks it.
+    /// font size, or `None` if the font lacks the character.
     pub(super) fn glyph(&mut self, letter: char) -> Option<(u16, f32)> {
         let id = self.face.glyph_index(letter)?;
         let width = self.scaled(self.face.glyph_hor_advance(id).unwrap_or_default().into());
@@ -105,7 +107,8 @@ impl EmbeddedFace<'_> {
         Some((new, width))
     }
 
-    /// Returns a character's width without adding it to the subset.
+    /// Returns a character's width in thousandths of the font size, without adding the character to
+    /// the subset. Returns `None` if the font lacks the character.
     pub(super) fn width(&self, letter: char) -> Option<f32> {
         let id = self.face.glyph_index(letter)?;
         Some(self.scaled(self.face.glyph_hor_advance(id).unwrap_or_default().into()))
@@ -120,7 +123,7 @@ impl EmbeddedFace<'_> {
         let unfit = || PdfError::Unfit { path: self.file.path.clone() };
         let part = subsetter::subset(&self.file.data, self.index, &self.glyphs).map_err(|_| unfit())?;
         let raw = RawFace::parse(&part, 0).map_err(|_| unfit())?;
-        // Only the CFF table is embedded, without the rest of the file.
+        // Only the CFF table is embedded, without the other tables of the file.
         let outlines = raw.table(Tag::from_bytes(b"CFF "));
         let [cid, descriptor, file, map] = [0, 1, 2, 3].map(|offset| Ref::new(first + offset));
         pdf.type0_font(id)
@@ -208,7 +211,7 @@ const BOLD_WIDTHS: [u16; 95] = [
     611, 611, 389, 556, 333, 611, 556, 778, 556, 556, 500, 389, 280, 389, 584, // through '~'
 ];
 
-/// Returns whether a character is set in Helvetica.
+/// Returns whether a character can be set in Helvetica, which covers printable ASCII.
 pub(super) fn is_latin(letter: char) -> bool {
     (' '..='~').contains(&letter)
 }

@@ -130,7 +130,7 @@ pub(super) fn grouped(text: &str) -> String {
     format!("{sign}{}{rest}", groups.join(","))
 }
 
-/// Formats an amount with its currency. Empty if the amount is empty.
+/// Formats an amount with its currency. Returns an empty string if the amount is empty.
 pub(super) fn with_currency(amount: &str, currency: &str) -> String {
     if amount.is_empty() { String::new() } else { format!("{} {currency}", grouped(amount)) }
 }

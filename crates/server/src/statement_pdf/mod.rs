@@ -2,8 +2,8 @@
 //! every page.
 //!
 //! Latin letters and digits are set in Helvetica, which every PDF reader has. Chinese needs a font
-//! file: the operator's, or one from a Debian package. Only the used glyphs are embedded ([decision
-//! 9](../../../../docs/decisions/0009-statements-as-pdf.md)).
+//! file, which is named by the operator or comes from a Debian package. Only the used glyphs are
+//! embedded ([decision 9](../../../../docs/decisions/0009-statements-as-pdf.md)).
 
 mod body;
 mod font;
@@ -20,7 +20,7 @@ use font::FontFile;
 pub use font::PdfError;
 use sheet::Sheet;
 
-/// Renders the document as a PDF. `language` has the syntax of `accept-language`; `font` is the
+/// Renders the document as a PDF. `language` has the syntax of `accept-language`, and `font` is the
 /// operator's font file, if any.
 pub fn statement_pdf(
     document: &StatementDocument,
@@ -31,7 +31,7 @@ pub fn statement_pdf(
 }
 
 /// Returns the path of the font for Chinese: the operator's file if named, otherwise one of the
-/// usual files.
+/// usual files. Returns an error if the font is missing or unsuitable.
 pub fn statement_font(named: Option<&Path>) -> Result<PathBuf, PdfError> {
     let file = FontFile::find(named)?;
     file.face(Language::ZhCn)?;
@@ -61,7 +61,7 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    /// Returns the PDF's streams, inflated if compressed.
+    /// Returns the PDF's streams, decompressed if necessary.
     fn inflated(pdf: &[u8]) -> String {
         let mut all = String::new();
         let mut rest = pdf;
@@ -96,19 +96,19 @@ mod tests {
 
     #[test]
     fn chinese_text_is_embedded_and_searchable() {
-        // `setup.sh` installs a font.
+        // `setup.sh` installs a font with Chinese glyphs.
         for language in [Language::ZhCn, Language::ZhHk] {
             let pdf = typeset(&document(), language, None).unwrap();
             let all = String::from_utf8_lossy(&pdf);
             assert!(all.contains("/CIDFontType") && all.contains("/Identity-H"), "a font is embedded");
-            // The map from glyphs back to characters contains U+65E5.
+            // The map from glyphs to characters contains U+65E5.
             assert!(inflated(&pdf).to_uppercase().contains("<65E5>"), "日 can be copied");
             assert!(pdf.len() < 400_000, "not the whole font: {} bytes", pdf.len());
         }
     }
 
     #[test]
-    fn an_invalid_font_file_is_named() {
+    fn the_error_names_an_invalid_font_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("font.ttf");
         let describe = || typeset(&document(), Language::ZhCn, Some(&path)).unwrap_err().to_string();

@@ -13,19 +13,19 @@ const BOTTOM: f32 = MARGIN + 20.0;
 const LINE: f32 = 12.0;
 /// Line spacing within a cell, in points.
 const CELL_LINE: f32 = 9.5;
-/// Maximum number of lines in a cell, so that a row always fits on a page.
+/// Maximum number of lines in a cell, so that a row never exceeds a page.
 const CELL_LINES_MAX: usize = 40;
 const SIZE: f32 = 8.0;
-/// Minimum font size. A word that is too wide is first set smaller, and broken only below this
-/// size.
+/// Minimum font size in points. A word that is too wide is first set smaller, and is broken only if
+/// it is still too wide at this size.
 const SIZE_MIN: f32 = 6.0;
-/// Tolerance for line widths in points, so that rounding does not break text that was made to fit.
+/// Tolerance for line widths in points, so that rounding does not break text that was sized to fit.
 const SLACK: f32 = 0.01;
 const PADDING: f32 = 3.5;
 const REGULAR: Name<'static> = Name(b"F1");
 const BOLD: Name<'static> = Name(b"F2");
 const CHINESE: Name<'static> = Name(b"F3");
-/// First object id of the font's four further objects. Pages follow with two ids each.
+/// First object id of the font's four further objects. Page objects follow, with two ids per page.
 const FONT_PARTS: i32 = 7;
 const PAGES: i32 = 11;
 /// Replaces characters that no font has.
@@ -56,7 +56,7 @@ pub(super) struct Sheet<'a> {
     /// Finished pages.
     full: Vec<Content>,
     page: Content,
-    /// Vertical position of the next line.
+    /// Vertical position of the next line, in points from the bottom of the page.
     y: f32,
 }
 
@@ -79,9 +79,10 @@ impl<'a> Sheet<'a> {
         self.y -= height;
     }
 
-    /// Writes a section: a heading and a table. Both headings are repeated on every page.
+    /// Writes a section, which is a heading and a table. The section heading and the column
+    /// headings are repeated on every page.
     pub(super) fn table(&mut self, heading: &str, columns: &[Column], rows: &[Vec<String>]) {
-        // Leaves room for a few rows below the heading.
+        // Leave room for a few rows below the heading.
         self.make_room(8.0 * LINE);
         self.gap(LINE);
         self.table_head(heading, columns);
@@ -129,8 +130,8 @@ impl<'a> Sheet<'a> {
         Cell { lines, size }
     }
 
-    /// Sets a number smaller if it is too wide. It is never broken or truncated, because it would
-    /// be wrong without its last digits.
+    /// Sets a number in a smaller size if it is too wide. A number is never broken or truncated,
+    /// because it would be wrong without its last digits.
     fn shrunk_cell(&self, text: &str, room: f32) -> Cell {
         let needed = self.measured(text, (SIZE, Weight::Regular));
         let size = if needed > room { SIZE * room / needed } else { SIZE };
@@ -192,8 +193,8 @@ impl<'a> Sheet<'a> {
         draw(&mut self.page, place, &runs, (size, weight));
     }
 
-    /// Splits a text into runs of one font each. Control characters do not occur, and would be
-    /// shown as unknown.
+    /// Splits a text into runs of one font each. Control characters do not occur in statements, and
+    /// would be shown as unknown characters.
     fn runs(&mut self, text: &str) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         for letter in text.chars() {
@@ -265,7 +266,7 @@ struct Cell {
     size: f32,
 }
 
-/// Returns the height of a row, which is that of its tallest cell.
+/// Returns the height of a row in points, which is that of its tallest cell.
 fn height(cells: &[Cell]) -> f32 {
     let of_cell = |cell: &Cell| LINE + cell.lines.iter().skip(1).map(|_| CELL_LINE).sum::<f32>();
     cells.iter().map(of_cell).fold(LINE, f32::max)
@@ -276,7 +277,7 @@ fn width(columns: &[Column], column: Column) -> f32 {
     (WIDTH - 2.0 * MARGIN) * column.part / parts.max(1.0)
 }
 
-/// Returns the width available to the text in a column.
+/// Returns the width available to the text in a column, in points.
 fn room(columns: &[Column], column: Column) -> f32 {
     width(columns, column) - 2.0 * PADDING
 }
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_are_measured_in_bold() {
+    fn bold_text_is_measured_with_bold_widths() {
         let sheet = Sheet::new(None);
         let [regular, bold] = [Weight::Regular, Weight::Bold]
             .map(|weight| sheet.measured("Maintenance margin", (SIZE, weight)));

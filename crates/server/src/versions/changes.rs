@@ -1,11 +1,11 @@
-//! Changes to the interface, and their effects on requests and responses.
+//! Changes to the API, and their effects on requests and responses.
 
 use std::fmt;
 
 use market::Date;
 use wire::command;
 
-/// A change to the interface.
+/// A change to the API.
 #[derive(Debug)]
 pub(super) struct Change {
     /// Date from which the change is in effect.
@@ -23,7 +23,7 @@ pub(super) enum Effect {
     Commands(&'static [u8]),
     /// New push events.
     Events(&'static [&'static str]),
-    /// A new parameter, which was ignored before.
+    /// A new parameter, which older API dates ignore.
     Parameter { of: Endpoint, name: &'static str },
     /// A newly accepted value in a body field.
     Word { of: &'static [Endpoint], field: &'static str, word: &'static str },
@@ -33,14 +33,14 @@ pub(super) enum Effect {
     Fractions { of: &'static [Endpoint], field: &'static str },
     /// Option orders are no longer limited to the order types in `only`.
     OptionOrders { of: &'static [Endpoint], only: &'static [&'static str] },
-    /// Fields that had another format before. A path consists of list names, each followed by
-    /// `[].`, and the field name.
+    /// Fields that had another format before the change. A path consists of list names, each
+    /// followed by `[].`, and the field name.
     Fields { of: &'static [Source], names: &'static [&'static str], before: Before },
     /// A new field in the response to a command. The path consists of field numbers.
     MessageField { command: u8, path: &'static [u32], name: &'static str },
     /// Security lists have names only in the language of the request.
     OneName,
-    /// No effect on this service; the text explains why.
+    /// No effect on this service. The text explains why.
     Nothing(&'static str),
 }
 
@@ -48,7 +48,7 @@ pub(super) enum Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     Absent,
-    /// An integer.
+    /// An integer instead of a decimal.
     Whole,
     /// Another value with the same meaning.
     Word {
@@ -59,7 +59,7 @@ pub(super) enum Before {
     NoOptions,
 }
 
-/// Location of fields.
+/// The response or push that contains a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// In the `data` of a response.
@@ -68,8 +68,8 @@ pub(super) enum Source {
     Event(&'static str),
 }
 
-/// A row's method and path. `*` stands for every method; at the end of a path it matches any
-/// suffix.
+/// A row's method and path. The method `*` stands for every method. A `*` at the end of the path
+/// matches any suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub(super) method: &'static str,
@@ -124,17 +124,18 @@ const fn on(year: i16, month: i8, day: i8, what: &'static str, effects: &'static
     Change { date: Date::constant(year, month, day), what, effects }
 }
 
-/// Fields that were added to a response.
+/// Returns the effect of fields that were added to a response.
 const fn added(of: &'static [Source], names: &'static [&'static str]) -> Effect {
     Effect::Fields { of, names, before: Before::Absent }
 }
 
-/// Quantities that were integers.
+/// Returns the effect of quantities that were integers before the change.
 const fn whole(of: &'static [Source], names: &'static [&'static str]) -> Effect {
     Effect::Fields { of, names, before: Before::Whole }
 }
 
-/// Order fields that contained `ANY_TIME` where they now contain `OVERNIGHT`.
+/// Returns the effect of order fields that contained `ANY_TIME` before, where they now contain
+/// `OVERNIGHT`.
 const fn any_time(of: &'static [Source], names: &'static [&'static str]) -> Effect {
     Effect::Fields { of, names, before: Before::Word { newer: OVERNIGHT, older: "ANY_TIME" } }
 }

@@ -1,4 +1,4 @@
-//! Documentation of interface changes: `GET /v1/versions`, and the table in `docs/versions.md`.
+//! Documentation of API changes: `GET /v1/versions`, and the table in `docs/versions.md`.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::changes::{Before, CHANGES, Change, Effect};
 
-/// API versions.
+/// All API versions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct InterfaceVersions {
     /// Newest API date, which applies to accounts that are not pinned to another date.
@@ -39,7 +39,7 @@ pub(crate) fn versions() -> InterfaceVersions {
     }
 }
 
-/// Describes the difference as of an earlier date, in a sentence.
+/// Describes, in a sentence, how the API behaves for an earlier date.
 fn before(effect: &Effect) -> String {
     match effect {
         Effect::Endpoints(endpoints) => format!("{}: not found.", quoted(*endpoints)),

@@ -22,7 +22,8 @@ fn undo_field(fields: &mut Map<String, Value>, name: &str, before: Before) {
     }
     match (before, fields.get_mut(name)) {
         (Before::Whole, Some(Value::String(number))) => {
-            // Text stays text. Older clients also parse it as a number, and accept no fraction.
+            // Text stays text, because older clients also parse text as a number. They accept no
+            // fraction.
             if let Some((whole, _)) = number.split_once('.') {
                 *number = if matches!(whole, "" | "-" | "-0") { "0".to_owned() } else { whole.to_owned() };
             }

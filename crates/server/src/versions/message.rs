@@ -6,8 +6,8 @@ const FIXED_64: u64 = 1;
 const BYTES: u64 = 2;
 const FIXED_32: u64 = 5;
 
-/// Returns the message without one field, which may be in nested messages. The path consists of
-/// field numbers. Bytes that are not a message are returned unchanged.
+/// Returns the message without the field at `path`, which consists of the field numbers of nested
+/// messages. Bytes that are not a message are returned unchanged.
 pub(super) fn without(message: &[u8], path: &[u32]) -> Vec<u8> {
     let mut stored = Vec::with_capacity(message.len());
     match copy(message, path, &mut stored) {

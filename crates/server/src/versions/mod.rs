@@ -1,8 +1,8 @@
-//! Dated versions of the interface. Every change that clients can notice is a row in [`CHANGES`].
-//! An account pinned to a date gets the newest response with the later rows undone. This happens in
-//! three places, and no other code depends on dates: `http/dated.rs` for HTTP requests,
-//! `dispatch.rs` for long-connection commands, `trade_listeners.rs` for pushes. An account without
-//! a date only costs one read of its terms.
+//! Dated versions of the API. Every change that clients can notice is a row in [`CHANGES`]. An
+//! account pinned to a date gets the newest response with the later rows undone. Only three files
+//! depend on API dates: `http/dated.rs` for HTTP requests, `dispatch.rs` for long-connection
+//! commands, and `trade_listeners.rs` for pushes. For an account without a date, the only cost is
+//! one read of its terms.
 
 mod changes;
 mod document;
@@ -34,8 +34,9 @@ pub(crate) struct NotYet {
 }
 
 impl Dated {
-    /// Returns the caller's API date, or `None` for the newest: for accounts without a date, and
-    /// for this server's pages and the in-process command line, which support no other.
+    /// Returns the caller's API date, or `None` for the newest date. It is `None` for accounts
+    /// without a date, and for this server's pages and the in-process command line, which support
+    /// only the newest date.
     pub(crate) fn of(who: &Caller, account: &Account) -> Option<Dated> {
         let is_ours = who.is_browser() || who.is_in_process();
         account.terms.api_date.filter(|_| !is_ours).map(|as_of| Dated { as_of })
@@ -45,7 +46,7 @@ impl Dated {
         self.as_of
     }
 
-    /// Refuses an endpoint that did not exist yet. `path` is the row's path.
+    /// Refuses an endpoint that did not exist at the API date. `path` is the row's path.
     pub(crate) fn endpoint(self, method: &str, path: &str) -> Result<(), NotYet> {
         self.refuse(|effect| match effect {
             Effect::Endpoints(endpoints) => endpoints.iter().any(|endpoint| endpoint.is(method, path)),
@@ -53,7 +54,7 @@ impl Dated {
         })
     }
 
-    /// Refuses a quote gateway command that did not exist yet.
+    /// Refuses a quote gateway command that did not exist at the API date.
     pub(crate) fn command(self, number: u8) -> Result<(), NotYet> {
         self.refuse(|effect| matches!(effect, Effect::Commands(commands) if commands.contains(&number)))
     }
@@ -71,8 +72,8 @@ impl Dated {
         })
     }
 
-    /// Removes query parameters that did not exist yet. Returns `None` if the endpoint has no newer
-    /// parameters.
+    /// Removes query parameters that did not exist at the API date. Returns `None` if the endpoint
+    /// has no newer parameters.
     pub(crate) fn query(self, method: &str, path: &str, query: &str) -> Option<String> {
         let mut rest: Option<String> = None;
         for effect in self.effects() {
@@ -90,7 +91,7 @@ impl Dated {
     }
 
     /// Checks that a request body uses only features that existed at the API date. Otherwise
-    /// returns the name of the newer one.
+    /// returns the name of the newer feature as the error.
     pub(crate) fn body(self, method: &str, path: &str, body: &[u8]) -> Result<(), (String, NotYet)> {
         let concerns = |effect: &&Effect| match effect {
             Effect::Word { of, .. } | Effect::Fractions { of, .. } | Effect::OptionOrders { of, .. } => {
@@ -123,7 +124,7 @@ impl Dated {
         Ok(())
     }
 
-    /// Converts a response body to its older format. Returns `None` if it is unchanged.
+    /// Converts a response body to its older format. Returns `None` if the body is unchanged.
     pub(crate) fn answer(self, method: &str, path: &str, body: &[u8]) -> Option<Bytes> {
         let is_it = |source: &Source| matches!(source, Source::Answer(of) if of.is(method, path));
         self.forms(is_it).next()?;
@@ -145,7 +146,7 @@ impl Dated {
     }
 
     /// Converts a trade gateway notification to its older format. Returns `None` if the event did
-    /// not exist yet.
+    /// not exist at the API date.
     pub(crate) fn notification(self, body: &Bytes) -> Option<Bytes> {
         let Ok(mut notification) = trade::Notification::decode(&**body) else { return Some(body.clone()) };
         let Ok(mut event) = serde_json::from_slice::<Value>(&notification.data) else {
@@ -190,7 +191,7 @@ impl Dated {
         }
     }
 
-    /// Returns the changes after the date, newest first.
+    /// Returns the changes after the API date, newest first.
     fn later(self) -> impl Iterator<Item = &'static Change> {
         CHANGES.iter().filter(move |change| change.date > self.as_of)
     }
@@ -226,12 +227,12 @@ mod tests {
             refused.to_string(),
             "it was added on 2026-03-30, and this account is pinned to 2026-03-29"
         );
-        // Cancelling an order is older than requesting its details.
+        // Cancelling an order is an older endpoint than reading an order's details.
         let early = dated("2023-04-10");
         assert!(early.endpoint("GET", "/v1/trade/order").is_err());
         assert_eq!(early.endpoint("DELETE", "/v1/trade/order"), Ok(()));
         assert_eq!(early.endpoint("GET", "/v1/trade/order/today"), Ok(()));
-        // An endpoint exists from its date on, and not on the day before.
+        // An endpoint exists from its date on, but not on the day before.
         for (date, path) in [
             ("2022-06-15", "/v1/quote/capital-flow"),
             ("2022-06-15", "/v1/quote/capital-distribution"),
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_lists_depend_on_the_date() {
+    fn names_in_security_lists_depend_on_the_api_date() {
         assert!(dated("2024-09-10").has_names_in_all_languages());
         assert!(!dated("2024-09-11").has_names_in_all_languages());
     }

@@ -1,10 +1,10 @@
-//! Validates every JSON response in these tests against the server's OpenAPI document: the endpoint
-//! must be documented, and the response must have all documented fields and no others. The body of
-//! every accepted request is validated too.
+//! Validates every JSON response in these tests against the server's OpenAPI document. The endpoint
+//! must be documented, and the response must have all documented fields and no other fields. The
+//! body of every accepted request is validated too.
 //!
 //! Only the few keywords that the document uses are implemented here, because a complete validator
 //! takes a minute to build (`docs/decisions/0008-openapi-from-the-code.md`). `e2e/python` uses a
-//! complete one.
+//! complete validator.
 
 use std::sync::LazyLock;
 
@@ -32,7 +32,7 @@ pub(crate) fn check(request: &[u8], response: &Response) {
         return;
     }
     let is_json = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
-    // A byte range of a JSON body is not valid JSON, and compressed bodies have their own tests.
+    // A byte range of a JSON body is not valid JSON, and compressed bodies have separate tests.
     let is_whole = response.status != 206 && response.header("content-encoding").is_none();
     let length = response.header("content-length").and_then(|length| length.parse::<usize>().ok());
     let body = length.and_then(|length| response.body.get(..length)).unwrap_or(&response.body);
@@ -50,7 +50,7 @@ pub(crate) fn check(request: &[u8], response: &Response) {
 
 fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), String> {
     fits(described(method, path, status)?, answer, "", Unknown::Fault)?;
-    // A refusal in the usual format has a code, and every code is in the table.
+    // A refusal in the usual format has a code, and the table must list every code.
     let table = DOCUMENT["info"]["description"].as_str().unwrap_or_default();
     match answer["code"].as_u64().filter(|_| status >= 400) {
         Some(code) if !table.contains(&format!("\n| {status} | {code} |")) => {
@@ -60,8 +60,8 @@ fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), Str
     }
 }
 
-/// Converts numbers such as 1000.0, which JSON Schema accepts as integers. Responses must not
-/// contain them, because SDKs do not parse them as integers.
+/// Converts numbers such as 1000.0 to integers, because JSON Schema accepts them as integers.
+/// Responses must not contain such numbers, because SDKs do not parse them as integers.
 fn with_integers(value: Value) -> Value {
     match value {
         Value::Number(number) => match number.to_string().strip_suffix(".0").map(str::parse::<i64>) {
@@ -137,9 +137,10 @@ fn named(reference: &str) -> &'static Value {
 /// How to treat a field that is not in the schema.
 #[derive(Clone, Copy)]
 enum Unknown {
-    /// Always an error; used for responses.
+    /// An unknown field is always an error. Used for responses.
     Fault,
-    /// An error only if the schema forbids it, because some requests ignore unknown fields.
+    /// An unknown field is an error only if the schema forbids it, because some requests ignore
+    /// unknown fields.
     AsDescribed,
 }
 
@@ -267,7 +268,7 @@ fn an_undocumented_request_body_is_detected() {
 }
 
 #[test]
-fn an_undocumented_answer_is_detected() {
+fn an_undocumented_response_is_detected() {
     let me = json!({"account": "ann", "role": "user", "csrf": null, "store": null});
     let ask =
         |data: &Value| held("GET", "/v1/me", 200, &json!({"code": 0, "message": "success", "data": data}));
@@ -288,7 +289,7 @@ fn an_undocumented_answer_is_detected() {
     };
     assert_eq!(token("2026-11-15T02:00:00Z"), Ok(()));
     assert!(token("tomorrow").is_err());
-    // A refusal may have an undocumented status; a success may not.
+    // A refusal may have an undocumented status, but a success may not.
     let refusal = json!({"code": 404, "message": "not found", "data": null});
     assert_eq!(held("GET", "/v1/me", 404, &refusal), Ok(()));
     assert_eq!(held("GET", "/nowhere", 404, &refusal), Ok(()));

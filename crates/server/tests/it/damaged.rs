@@ -29,7 +29,7 @@ fn question(symbol: &str, period: i32, count: i32) -> quote::SecurityHistoryCand
     }
 }
 
-/// Sends several requests. A refused request is returned as its error code.
+/// Sends several requests. A refused request is returned as an error with its code.
 async fn ask_all(client: &mut Client) -> Vec<Result<SecurityCandlestickResponse, u64>> {
     let mut answers = Vec::new();
     for symbol in ["700.HK", "AAPL.US", "600519.SH"] {
@@ -49,8 +49,8 @@ async fn reasons(server: &Running) -> (u16, Vec<String>) {
     (answer.status, reasons.iter().map(|reason| reason.as_str().unwrap().to_owned()).collect())
 }
 
-/// Overwrites the file with the first `length` bytes of `bytes`, in place because readers have it
-/// open.
+/// Overwrites the file with the first `length` bytes of `bytes`. The file is overwritten in place,
+/// because readers have it open.
 fn cut(path: &Path, bytes: &[u8], length: usize) {
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(0).unwrap();

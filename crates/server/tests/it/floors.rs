@@ -1,4 +1,4 @@
-//! History floors, set by the server or per account. They must be the same on every transport.
+//! History floors, set by the server or per account, which must be the same on every transport.
 
 use std::fmt::Write;
 
@@ -14,8 +14,8 @@ use crate::support::{Running, import_files};
 
 const PUBLISHED: &str = "2004-06-01";
 
-/// Serves a store with daily and minute candles in Hong Kong before and after the published floors.
-/// 9.HK has none after them.
+/// Serves a store with daily and one-minute candles in Hong Kong before and after the published
+/// floors. 9.HK has no candles after the floors.
 async fn serve(floors: &str) -> Running {
     let dir = tempfile::tempdir().unwrap();
     let venues = Venues::built_in().unwrap();
@@ -82,7 +82,7 @@ async fn every_transport_starts_at_the_account_floor() {
             assert_eq!(found, first, "{transport} of {name}");
         }
     }
-    // The server's setting applies to accounts without floors of their own.
+    // The server's setting applies to accounts without individual floors.
     let open = serve("none").await;
     let (erin, frank) = (open.account("erin", Terms::default()), open.account("frank", own("published")));
     for (transport, found) in firsts(&open, &erin).await {
@@ -112,8 +112,8 @@ async fn minute_ranges_below_the_floor_are_refused() {
     assert_eq!(server.get(path, &account).await.status, 400);
 }
 
-/// A response that is read in byte ranges is cached briefly, but not beyond a change of the
-/// account's floors.
+/// A response that is read in byte ranges is cached briefly. The cached response must not be used
+/// after a change of the account's floors.
 #[tokio::test]
 async fn a_floor_change_invalidates_cached_ranges() {
     let server = serve("published").await;
@@ -127,13 +127,13 @@ async fn a_floor_change_invalidates_cached_ranges() {
         let piece = server.http("GET", path, &head, b"").await;
         assert_eq!(piece.status, 206);
         let text = String::from_utf8(piece.body).unwrap();
-        // One extra line for the header.
+        // The header is one extra line.
         assert_eq!(text.lines().count(), days + 1, "{floors}: {text}");
     }
 }
 
 #[tokio::test]
-async fn quotes_and_lines_respect_the_floors() {
+async fn quotes_and_intraday_prices_respect_the_floors() {
     let server = serve("published").await;
     let symbols = SymbolsRequest { symbol: vec!["9.HK".to_owned(), "700.HK".to_owned()] };
     let line = IntradayRequest { symbol: "700.HK".to_owned(), trade_session: 0 };

@@ -1,5 +1,5 @@
-//! The store location for test servers: the test's temporary directory. The `nodes` tests have a
-//! file of the same name with the same items for PostgreSQL.
+//! The store location for test servers, which is the test's temporary directory. The `nodes` tests
+//! have a file of the same name with the same items for PostgreSQL.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Constants of the service that the pages contain. The page build needs no Rust and this build
-//! needs no Node, so each list is a checked-in file that these tests write.
+//! needs no Node, so each constant is in a checked-in file that these tests write.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use expect_test::expect_file;
 use jiff::ToSpan;
 use market::{Date, Period, Region, Session, Venues};
 
-/// The labels and the period switch of the chart page are derived from this list.
+/// The labels and the period switch of the chart page are derived from this list of periods.
 #[test]
-fn the_page_has_the_supported_periods() {
+fn the_page_lists_the_supported_periods() {
     let (minutes, spans): (Vec<Period>, Vec<Period>) = Period::all().partition(|period| period.is_clock());
     let minutes: Vec<String> =
         minutes.iter().map(|period| period.to_string().trim_end_matches('m').to_owned()).collect();
@@ -24,9 +24,10 @@ fn the_page_has_the_supported_periods() {
     expect_file!["../../page/src/served-periods.js"].assert_eq(&text);
 }
 
-/// The symbols that can be entered, and the markets whose chart has a session switch.
+/// The page uses these regions to validate entered symbols and to show the session switch of a
+/// chart.
 #[test]
-fn the_page_has_the_symbol_regions() {
+fn the_page_lists_the_symbol_regions() {
     let venues = Venues::built_in().unwrap();
     let mut text = String::new();
     text.push_str(
@@ -44,9 +45,9 @@ fn the_page_has_the_symbol_regions() {
     expect_file!["../../page/src/served-markets.js"].assert_eq(&text);
 }
 
-/// A page of chart candles counts as one call of the rate limit.
+/// A page of chart candles is charged as one call in the rate limit.
 #[test]
-fn the_page_has_the_candles_per_call() {
+fn the_page_contains_the_candles_per_call() {
     let text = format!(
         "// Candles that count as one call of the rate limit (\"Cost\" in docs/http.md). Written by crates/server/tests/it/page.rs from the crate\n\
          // `history`: UPDATE_EXPECT=1 cargo test -p server --test it page\nexport const CANDLES_A_CALL = {};\n",
@@ -55,9 +56,9 @@ fn the_page_has_the_candles_per_call() {
     expect_file!["../../page/src/served-limits.js"].assert_eq(&text);
 }
 
-/// The operator forms accept no more than the server does.
+/// The operator forms accept no longer names and no larger limits than the server does.
 #[test]
-fn the_page_has_the_account_limits() {
+fn the_page_contains_the_account_limits() {
     let names = |rights: &[access::Right]| -> String {
         let names: Vec<String> = rights.iter().map(|right| format!("'{right}'")).collect();
         names.join(", ")
@@ -79,7 +80,7 @@ fn the_page_has_the_account_limits() {
 
 /// The page shows the length limits before the form is submitted.
 #[test]
-fn the_page_has_the_topic_length_limits() {
+fn the_page_contains_the_topic_length_limits() {
     let limits = [
         ("title", social::TITLE_CHARS_MAX),
         ("post", social::POST_CHARS_MAX),
@@ -100,9 +101,9 @@ fn the_page_has_the_topic_length_limits() {
 }
 
 /// The page computes the bounds of weeks, months, quarters and years itself. Its tests use these
-/// values around new years, leap days and month ends.
+/// values around New Year, leap days and month ends.
 #[test]
-fn the_page_has_the_expected_period_bounds() {
+fn the_page_tests_contain_the_period_bounds() {
     let around = [(2023, 12, 31), (2024, 2, 29), (2024, 12, 31), (2026, 3, 31), (2026, 11, 15)];
     let mut rows = Vec::new();
     for (year, month, day) in around {

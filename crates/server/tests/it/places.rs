@@ -1,4 +1,4 @@
-//! The connection limit, which counts open connections and not idle listeners.
+//! The connection limit, which counts open connections but not idle listeners.
 
 use access::Region;
 use server::Settings;
@@ -23,10 +23,11 @@ async fn idle_listeners_take_no_slot() {
 }
 
 #[tokio::test]
-async fn a_connection_without_a_slot_is_served_once_one_is_free() {
+async fn a_waiting_connection_is_served_once_a_slot_is_free() {
     let server = Running::start_with(Settings { connections_max: 1, ..Settings::default() }).await;
     let mut link = server.websocket().await;
-    // One connection is accepted and waits for a slot, the other is in the kernel's backlog.
+    // One connection is accepted and waits for a slot. The other connection is in the kernel's
+    // backlog.
     let waiting = async || server.http("GET", "/healthz", "", b"").await.status;
     let answers = async { tokio::join!(waiting(), waiting()) };
     tokio::pin!(answers);

@@ -1,5 +1,5 @@
 //! Replay: with a set clock, no transport may return future data. For every request, a server with
-//! the whole store must answer like one with a copy that ends at the current time.
+//! the whole store must answer like a server with a copy that ends at the current time.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,19 +15,20 @@ use wire::quote::{
 
 use crate::support::{Client, OVERNIGHT, Running, TransportLabel, import_files};
 
-/// Securities with minute and daily candles of three days. The last one starts on the third day.
+/// Securities with one-minute and daily candles of three days. The last security starts on the
+/// third day.
 const SECURITIES: [(&str, &str); 4] =
     [("9.HK", "2026-11-11"), ("Q.US", "2026-11-11"), ("600001.SH", "2026-11-11"), ("LATE.US", "2026-11-13")];
 const LAST: &str = "2026-11-13";
 /// End of regular hours on a full day in minutes after midnight, and whether a closing candle
-/// exists ten minutes before it.
+/// exists ten minutes before the end.
 const ENDS: [(market::Market, i64, bool); 3] = [
     (market::Market::Hk, 16 * 60 + 10, true),
     (market::Market::Us, 16 * 60, false),
     (market::Market::Cn, 15 * 60 + 10, true),
 ];
 
-/// Fills a store in `dir`: completely, or only with the data visible at `now`.
+/// Fills a store in `dir`, either completely or only with the data visible at `now`.
 fn store(dir: &Path, now: Option<Timestamp>) {
     let venues = Venues::built_in().unwrap();
     let mut minutes = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
@@ -124,9 +125,9 @@ fn addresses(name: &str, now: Timestamp) -> Vec<String> {
 async fn no_transport_returns_future_data() {
     let (whole, ann) = serve(None).await;
     let mut client = whole.enter(TransportLabel::Tcp, &ann, &[("need_over_night_quote", "true")]).await;
-    // In Hong Kong: before the open, in the first minute, in the second, during lunch, at the
-    // close, in the closing auction, and after it, where the close is ten minutes after the
-    // mainland's. The same in New York, and the night before the last day.
+    // In Hong Kong, the times are before the open, in the first and second minute, during lunch,
+    // after the mainland close, in the closing auction, and after the auction. In New York, they
+    // are before, during and after regular hours, and in the night before the last day.
     for now in [
         "2026-11-11T12:00:00-05:00",
         "2026-11-12T09:29:59+08:00",
@@ -169,8 +170,8 @@ async fn no_transport_returns_future_data() {
     }
 }
 
-/// Compares latest and history candles, from columns and from pages. The second request finds the
-/// pages in the cache.
+/// Compares latest and historical candles, from columns and from pages. The second request finds
+/// the pages in the cache.
 async fn same_candles(client: &mut Client, other: &mut Client, name: &str, now: &str) {
     for (period, adjust_type, trade_session) in [1, 15, 60, 1000, 2000]
         .into_iter()
@@ -196,11 +197,11 @@ async fn same_candles(client: &mut Client, other: &mut Client, name: &str, now: 
 }
 
 #[tokio::test]
-async fn quotes_and_days_include_the_open_of_the_current_minute() {
+async fn quotes_and_daily_candles_include_the_open_of_the_current_minute() {
     let (server, ann) = serve(None).await;
     server.set_now("2026-11-12T09:31:20+08:00".parse::<jiff::Timestamp>().unwrap().as_second());
-    // The first minute opened at 100, reached 103 and 98, and has a volume of 7. The second opened
-    // at 101.
+    // The first candle opened at 100, reached 103 and 98, and has a volume of 7. The second candle
+    // opened at 101.
     let prices = ["101.000", "100.000", "103.000", "98.000", "700.000"].map(str::to_owned);
     assert_eq!(quote(&server, &ann, "9.HK").await, (prices, 7));
     let day = server.get("/v1/quote/history-candlesticks?symbol=9.HK&period=day&count=1", &ann).await.json();
@@ -215,7 +216,8 @@ async fn quotes_and_days_include_the_open_of_the_current_minute() {
 async fn a_live_clock_shows_all_stored_data() {
     let dir = tempfile::tempdir().unwrap();
     store(dir.path(), None);
-    // Only daily candles, including an unfinished one of the 12th, as a live feed would send it.
+    // The security has only daily candles, including an unfinished candle of the 12th, as a live
+    // feed would send it.
     let days = "symbol,time,open,high,low,close,volume,turnover\n\
                 8.HK,2026-11-11,50,60,40,55,1000,5.5\n8.HK,2026-11-12,55,65,45,58,2000,6.5\n";
     let path = dir.path().join("only-days.csv");
@@ -225,8 +227,8 @@ async fn a_live_clock_shows_all_stored_data() {
     server.go_live();
     server.set_now("2026-11-12T09:31:20+08:00".parse::<jiff::Timestamp>().unwrap().as_second());
     let ann = server.account("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
-    // The second minute is stored completely, so it is visible: it reached 104, closed at 102 and
-    // has a volume of 8.
+    // The second one-minute candle is stored completely, so it is visible. It reached 104, closed
+    // at 102 and has a volume of 8.
     let made = ["102.000", "100.000", "104.000", "98.000", "700.000"].map(str::to_owned);
     assert_eq!(quote(&server, &ann, "9.HK").await, (made, 15));
     let stored = ["58.000", "55.000", "65.000", "45.000", "55.000"].map(str::to_owned);

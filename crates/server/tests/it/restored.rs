@@ -1,4 +1,4 @@
-//! Restoring a backup: the server must be stopped, and serves the restored store after it restarts.
+//! Restoring a backup. The server must be stopped, and serves the restored store after a restart.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

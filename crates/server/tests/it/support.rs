@@ -1,4 +1,4 @@
-//! Test support: a server with a small market, and clients that send raw bytes to it.
+//! Test support: a server with a small market, and clients that send raw bytes to the server.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -24,12 +24,12 @@ use crate::{conformance, home};
 
 /// The default rights and the overnight right.
 pub(crate) const OVERNIGHT: &str = "HK,US,US_OVERNIGHT,CN,SG";
-/// A Sunday; the last trading day is Friday the 13th.
+/// Market time of the tests, on a Sunday. The last trading day is Friday the 13th.
 pub(crate) const NOW: Timestamp = Timestamp(1_794_708_000);
-/// A generous timeout, so that a bug fails a test instead of hanging it.
+/// Timeout that makes a test with a bug fail instead of hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running server. Dropping it kills it; [`Running::stop`] shuts it down.
+/// A running server. Dropping it aborts the server; [`Running::stop`] shuts it down gracefully.
 pub(crate) struct Running {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) addresses: Addresses,
@@ -49,12 +49,12 @@ impl Running {
         Running::start_with(Settings::default()).await
     }
 
-    /// Starts a server on the test market. The system always chooses the ports.
+    /// Starts a server on the test market. The system chooses the ports, whatever the settings say.
     pub(crate) async fn start_with(settings: Settings) -> Running {
         Running::start_in(filled(), settings).await
     }
 
-    /// Starts a server on an existing directory, as after a restart.
+    /// Starts a server on an existing directory, like a restart.
     pub(crate) async fn start_in(dir: tempfile::TempDir, settings: Settings) -> Running {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let settings = Settings { listen: any, tcp: any, ..settings };
@@ -235,8 +235,8 @@ impl Running {
         client
     }
 
-    /// Changes an account's terms and waits until the server has noticed. The server caches a
-    /// version check of the databases for half a millisecond.
+    /// Changes an account's terms and waits until the server has noticed the change. The server
+    /// caches a version check of the databases for half a millisecond.
     pub(crate) async fn change_terms(&self, account: &Created, terms: &Terms) {
         assert!(
             self.access.change_terms(account.account_id, terms, &Actor::Operator, self.present()).unwrap()
@@ -254,18 +254,19 @@ impl Running {
         self.market_now.store(now, Ordering::Relaxed);
     }
 
-    /// Returns the number of open connections and the limit, as reported to clients before they
-    /// connect.
+    /// Returns the number of open connections and the connection limit, as reported to clients
+    /// before they connect.
     pub(crate) async fn slots(&self, account: &Created) -> (u64, u64) {
         let answer = self.get("/v1/socket/token", account).await.json();
         let number = |name: &str| answer["data"][name].as_u64().unwrap_or_else(|| panic!("{answer}"));
         (number("online"), number("limit"))
     }
 
-    /// Waits until `online` connections are open. The server notices a disconnect with a delay.
+    /// Waits until `online` connections of the account are open. The server notices a disconnect
+    /// with a delay.
     pub(crate) async fn until_online(&self, account: &Created, online: u64) {
-        // Not `slots`, because it creates a one-time password on each call, and their number per
-        // account is limited.
+        // `slots` is not used, because it creates a one-time password on each call, and the number
+        // of passwords per account is limited.
         let is = async || self.get("/v1/connections", account).await.json()["data"]["online"] == online;
         let until = async { while !is().await {} };
         timeout(PATIENCE, until).await.expect("the number of connections within the time allowed");
@@ -319,9 +320,9 @@ pub(crate) const TRANSPORTS: [TransportLabel; 2] = [TransportLabel::WebSocket, T
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
-    /// Values of `set-cookie`, verbatim. `head` is in lower case.
+    /// Values of `set-cookie`, verbatim, because `head` is in lower case.
     pub(crate) cookies: Vec<String>,
-    /// The value of `location`, verbatim.
+    /// Value of `location`, verbatim; `None` if the header is absent.
     pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
 }
@@ -422,7 +423,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         if self.websocket { self.frame(0x82, packet).await } else { self.raw(packet).await }
     }
 
-    /// Sends a request without waiting for the response. Returns its id.
+    /// Sends a request without waiting for the response. Returns the request id.
     pub(crate) async fn request(&mut self, command: u8, body: &impl prost::Message) -> u32 {
         let id = self.next_id;
         self.next_id += 1;
@@ -430,8 +431,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         id
     }
 
-    /// Reads the next packet, which must be a response. Returns its id and its body, or status,
-    /// code and message of a refusal.
+    /// Reads the next packet, which must be a response. Returns the request id and the body, or the
+    /// status, code and message of a refusal.
     pub(crate) async fn response(&mut self) -> (u32, Result<Vec<u8>, (u8, u64, String)>) {
         let packet = self.packet().await;
         let Packet::Response { id, status, body, .. } = packet else { panic!("{packet:?}") };
@@ -482,7 +483,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.ask(2, &wire::control::AuthRequest { token: otp.to_owned(), metadata }).await
     }
 
-    /// Reads the next packet. Heartbeats of the server are skipped.
+    /// Reads the next packet, skipping heartbeats from the server.
     pub(crate) async fn packet(&mut self) -> Packet<'static> {
         loop {
             match self.read().await {
@@ -537,7 +538,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     /// Reads a close push and everything up to the end of the connection. Returns the code and the
-    /// reason.
+    /// reason of the close push.
     pub(crate) async fn closed(&mut self) -> (i32, String) {
         let Packet::Push { command: 0, body } = self.packet().await else { panic!("no close push") };
         let close = <wire::control::Close as prost::Message>::decode(&*body).unwrap();
@@ -586,9 +587,9 @@ fn filled() -> tempfile::TempDir {
     dir
 }
 
-/// Fills the test market with a few weeks of three securities: 700.HK with minutes and days,
-/// AAPL.US with minutes of every session and days, and 600519.SH with only days. 5.HK is known but
-/// has no candles.
+/// Fills the test market with a few weeks of three securities: 700.HK with one-minute and daily
+/// candles, AAPL.US with one-minute candles of every session and daily candles, and 600519.SH with
+/// only daily candles. 5.HK is known but has no candles.
 fn fill(dir: &Path) {
     let mut minutes = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
     let mut days = minutes.clone();
@@ -631,7 +632,7 @@ fn fill(dir: &Path) {
 
 /// Imports files of any kind into a store, even while a server is running.
 pub(crate) fn import_files(dir: &Path, paths: &[PathBuf]) {
-    // Test files may correct each other.
+    // Test files may overwrite each other's candles.
     import_with(dir, paths, Options { replace: true, ..Options::default() });
 }
 

@@ -117,7 +117,7 @@ async fn http_is_served_over_tls_1_2_and_1_3_only() {
 }
 
 #[tokio::test]
-async fn regional_listeners_use_tls_and_the_internal_one_does_not() {
+async fn regional_listeners_use_tls_but_the_internal_listener_does_not() {
     let pair = Pair::new();
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let settings =
@@ -133,7 +133,7 @@ async fn regional_listeners_use_tls_and_the_internal_one_does_not() {
 }
 
 #[tokio::test]
-async fn a_connection_in_the_handshake_is_counted() {
+async fn a_connection_is_counted_during_the_handshake() {
     let pair = Pair::new();
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..pair.settings() }).await;
@@ -156,7 +156,7 @@ async fn a_connection_in_the_handshake_is_counted() {
 }
 
 #[tokio::test]
-async fn a_websocket_carries_long_answers_over_tls() {
+async fn long_responses_are_sent_over_a_tls_websocket() {
     let pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
     let ann = server.account("ann", Terms { rate: Some(access::RateRule::Unlimited), ..Terms::default() });
@@ -181,7 +181,8 @@ async fn a_websocket_carries_long_answers_over_tls() {
         count: 1000,
         ..Default::default()
     };
-    // Many concurrent responses that are read late, so that the connection has to buffer them.
+    // The client sends many concurrent requests and reads late, so that the connection has to
+    // buffer the responses.
     for _ in 0..40 {
         client.request(19, &minutes).await;
     }
@@ -213,10 +214,10 @@ async fn a_renewed_certificate_applies_to_new_connections() {
 async fn changed_certificate_files_are_reloaded() {
     let mut pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
-    // Once the server accepts connections, it also watches the files.
+    // Once the server accepts connections, it also watches the certificate files.
     connect(server.addresses.http, &pair.certificate).await.unwrap();
     pair.renew();
-    // A different length counts as a change, whatever the modification time.
+    // A different length is detected as a change, whatever the modification time.
     let mut text = std::fs::read_to_string(&pair.files.certificate).unwrap();
     text.push_str("\n\n");
     std::fs::write(&pair.files.certificate, text).unwrap();
@@ -302,7 +303,7 @@ async fn clients_without_a_tls_handshake_are_closed() {
     // The server closes or resets the connection.
     timeout(PATIENCE, noise.read_to_end(&mut rest)).await.unwrap().ok();
     assert!(rest.is_empty(), "{rest:?}");
-    // One client is silent from the start, the other stops in the middle of a ClientHello.
+    // One client is silent from the start, and the other stops in the middle of a ClientHello.
     let (mut silent, mut slow) =
         (TcpStream::connect(at).await.unwrap(), TcpStream::connect(at).await.unwrap());
     slow.write_all(&[0x16, 0x03, 0x01, 0x02]).await.unwrap();

@@ -1,6 +1,6 @@
-//! The store location for test servers: a database on this binary's PostgreSQL server, filled with
-//! the candles of the test's directory. Each directory maps to a database, so two servers on one
-//! database are two nodes.
+//! The store location for test servers, which is a database on this binary's PostgreSQL server,
+//! filled with the candles of the test's directory. Each directory maps to a database, and two
+//! servers on one database are two nodes.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ const NOW: Timestamp = Timestamp(1_794_708_000);
 
 static PLACES: OnceLock<Mutex<HashMap<PathBuf, String>>> = OnceLock::new();
 
-/// Maps a directory to the database of another one and copies its key, for a second node.
+/// Maps a directory to the database of another directory and copies its key, for a second node.
 pub(crate) fn join(dir: &Path, other: &Path) {
     std::fs::copy(other.join(KEY), dir.join(KEY)).unwrap();
     let mut places = PLACES.get_or_init(Mutex::default).lock().unwrap();
@@ -30,7 +30,7 @@ pub(crate) fn join(dir: &Path, other: &Path) {
 pub(crate) fn place(dir: &Path) -> StoreUrl {
     let mut places = PLACES.get_or_init(Mutex::default).lock().unwrap();
     let url = places.entry(dir.to_owned()).or_insert_with(|| {
-        // Never dropped, so the database exists until the process exits.
+        // The database is never dropped, so it exists until the process exits.
         let place = std::mem::ManuallyDrop::new(harness::server().place());
         let (from, to): (StoreUrl, StoreUrl) = (dir.into(), place.url().parse().unwrap());
         let copied = Move { from: &from, to: &to, now: NOW }.run(&mut |_| ControlFlow::Continue(())).unwrap();
@@ -40,7 +40,7 @@ pub(crate) fn place(dir: &Path) -> StoreUrl {
     url.parse().unwrap()
 }
 
-/// Opens the store with a local copy of its own.
+/// Opens the store with a separate local copy.
 pub(crate) fn store(dir: &Path) -> Store {
     let store = Store::open(place(dir), store::Access::Read).unwrap();
     let copy = tempfile::tempdir().unwrap().keep();

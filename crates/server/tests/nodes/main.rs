@@ -12,7 +12,7 @@ mod home;
 mod support;
 
 // Tests shared with `it`. Tests that modify store files directly, or that need another process's
-// change immediately, are excluded.
+// change to be visible immediately, are excluded.
 #[path = "../it/link/broken.rs"]
 mod broken;
 #[path = "../it/http/connections.rs"]
@@ -22,5 +22,5 @@ mod gateway;
 #[path = "../it/http/signed.rs"]
 mod signed;
 
-// Tests with several nodes.
+// Tests with two nodes.
 mod several;

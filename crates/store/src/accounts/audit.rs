@@ -1,5 +1,5 @@
-//! The audit log: actor, account, event, time and reason of each change. A row is written in the
-//! same transaction as the change that it describes, so neither exists without the other.
+//! The audit log. A row has the actor, account, event, time and reason of a change, and is written
+//! in the same transaction as the change, so neither exists without the other.
 
 use market::Timestamp;
 
@@ -10,16 +10,16 @@ use crate::engine::{Db, Fault, Row, Sql};
 /// Maximum length of a text column, in characters; longer text is truncated. Callers must not pass
 /// secrets, and must limit text that comes from clients.
 const TEXT_MAX: usize = 300;
-/// Maximum rows per read.
+/// Maximum number of rows per read.
 const ROWS_MAX: u32 = 10_000;
-/// Rows pruned per transaction. Limits how long other writers wait.
+/// Number of rows pruned per transaction. Limits how long other writers wait.
 const PRUNED_AT_ONCE: u32 = 20_000;
-/// Rows pruned per transaction by a running server. Each transaction adds an audit row, so the
-/// batch must not be too small.
+/// Number of rows pruned per transaction by a running server. Each transaction adds an audit row,
+/// so the batch must not be too small.
 const PRUNED_BESIDE: u32 = 2_000;
-/// Events that a script can cause without limit once an account is signed in. The statement
+/// Events that a signed-in account can cause without limit from a script. The statement
 /// `sql::AT_WILL` must list the same events. Sign-out is not listed: it is always allowed, and each
-/// one requires a sign-in first.
+/// sign-out requires a sign-in, which is listed.
 const AT_WILL: [&str; 6] = [
     "login.accepted",
     "code.approved",
@@ -61,7 +61,8 @@ pub struct AuditFilter<'a> {
     pub account: Option<AccountId>,
     pub event: Option<&'a str>,
     pub since: Option<Timestamp>,
-    /// Exclusive upper bound: pass the last id of the previous page.
+    /// Exclusive upper bound of the row id. To read the next page, pass the last id of the current
+    /// page.
     pub before: Option<AuditId>,
     /// Maximum number of rows; capped at 10,000.
     pub limit: u32,
@@ -81,7 +82,7 @@ impl Accounts {
     /// Removes all rows older than `before`, in batches that each write an audit row. Returns the
     /// number of removed rows.
     pub fn prune_audit(&self, before: Timestamp, (at, actor): (Timestamp, &str)) -> Result<u64, StoreError> {
-        // Keeps the rows that record this pruning.
+        // Rows that record this pruning must not be pruned.
         let (before, mut pruned) = (before.min(at), 0_u64);
         loop {
             match self.prune_part((sql::PRUNE, PRUNED_AT_ONCE), before, (at, actor))? {
@@ -91,9 +92,9 @@ impl Accounts {
         }
     }
 
-    /// Removes one batch of rows older than `before`, and records it in the audit. Returns the
-    /// number of removed rows; 0 means that none are left. Usually cheap, because rows are in time
-    /// order and only the oldest are examined.
+    /// Removes one batch of rows older than `before`, and records the removal in the audit log.
+    /// Returns the number of removed rows, or 0 if no older rows are left. Usually cheap, because
+    /// rows are in time order and only the oldest rows are examined.
     pub fn prune_oldest_audit(
         &self,
         before: Timestamp,
@@ -104,8 +105,8 @@ impl Accounts {
         if part > 0 {
             return Ok(part);
         }
-        // Rows written while the clock was ahead precede older rows and hide them from the query
-        // above. The full scan is acceptable because this runs once a day.
+        // Rows written while the clock was ahead precede older rows and hide them from
+        // `PRUNE_OLDEST`. The full scan is acceptable because this runs once a day.
         let has_older = self.read().all(sql::HAS_OLDER, [before.0], |row| row.get::<bool>(0))?;
         if has_older != [true] {
             return Ok(0);
@@ -159,8 +160,8 @@ pub(crate) fn write(
     db.run(sql::WRITE, (id, note.at.0, actor, account.map(|id| id.0), event, reason)).map(drop)
 }
 
-/// Enforces the rate limit on `AT_WILL` events. Counts only events whose actor is the account
-/// itself.
+/// Returns an error if the account has reached the rate limit on `AT_WILL` events. Counts only
+/// events whose actor is the account itself.
 fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreError> {
     let read = |row: &Row<'_>| row.get::<i64>(0);
     let Some(first) = db.first(sql::AT_WILL, (id.0, note.actor, AT_WILL_MAX - 1), read)? else {

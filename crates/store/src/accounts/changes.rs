@@ -5,9 +5,9 @@
 //! commits. With PostgreSQL, a change first locks rows of the table `gate`, and waits only for
 //! changes that could conflict.
 //!
-//! Every request reads the version and must not wait for a network round trip, so servers track the
-//! version of a PostgreSQL database. It arrives by notification if the server supports it, and is
-//! also polled every second.
+//! Servers read the version on every request and must not wait for a network round trip, so they
+//! track the version of a PostgreSQL database in memory. It arrives by notification if the database
+//! server supports notifications, and is also polled every second.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -30,8 +30,8 @@ const NOTE: Sql = Sql::new(
     ),
 );
 
-/// Increments the version, so that servers reload. `taken_from` lists the accounts that lost
-/// rights.
+/// Increments the version, so that servers reload accounts. `taken_from` lists the accounts that
+/// lost rights.
 pub(crate) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), StoreError> {
     let version: i64 = db.one(common_sql::COUNT_UP, (1, "version"), |row| row.get(0))?;
     if db.has_one_writer() {
@@ -80,11 +80,11 @@ impl WriteLock<'_> {
 }
 
 const ASKED_EVERY: Duration = Duration::from_secs(1);
-/// Maximum age of a tracked version. Beyond this the database is queried directly, which also
-/// yields the error if it is unreachable.
+/// Maximum age of a tracked version. An older version is ignored and the database is queried
+/// directly, which returns an error if the database is unreachable.
 const GOOD_FOR: Duration = Duration::from_secs(3);
 
-/// The tracked version; unset until tracking starts.
+/// The tracked version, which is unset until tracking starts.
 #[derive(Debug, Default)]
 pub(super) struct Following(OnceLock<Followed>);
 
@@ -102,7 +102,7 @@ impl Following {
         is_recent.then(|| followed.version.load(Ordering::Acquire))
     }
 
-    /// Records a version that this process has read.
+    /// Raises the tracked version to one that this process has read from the database.
     pub(super) fn saw(&self, version: i64) {
         if let Some(followed) = self.0.get() {
             followed.version.fetch_max(version, Ordering::AcqRel);
@@ -140,7 +140,7 @@ impl Accounts {
             place: self.home.url(),
             source,
         })?;
-        // If two threads race here, the first one wins.
+        // If two threads start tracking concurrently, the first thread's watch is kept.
         self.following.0.set(Followed { version, watch }).ok();
         Ok(())
     }

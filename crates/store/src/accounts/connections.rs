@@ -45,7 +45,7 @@ impl Connections {
         Connections::File(Box::new(OfFile { reader: Mutex::new(reader), writer: Mutex::new(writer) }))
     }
 
-    // A panic leaves no partial state in the connection, so mutex poisoning is ignored.
+    // A panic leaves no partial state in a connection, so mutex poisoning is ignored.
     pub(super) fn read(&self) -> Held<'_> {
         match self {
             Connections::File(file) => {

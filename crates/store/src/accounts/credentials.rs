@@ -1,8 +1,9 @@
-//! Credentials of the API: the renewal of access tokens, the fingerprint of the key that encrypts
-//! app secrets, and the removal of expired credentials of every kind.
+//! API credentials: renewal of access tokens, the fingerprint of the key that encrypts app secrets,
+//! and removal of expired rows of every kind.
 //!
 //! A replaced token remains valid for a short time, so that a client whose response was lost can
-//! retry. All nodes must use the same key; the key itself is not stored.
+//! retry. All nodes must use the same encryption key. The database stores only the key's
+//! fingerprint.
 
 use market::Timestamp;
 
@@ -13,15 +14,16 @@ use super::{AccountId, Accounts, AuditNote, audit, links, oauth, people, sql as 
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row, Sql, small};
 
-/// Maximum number of replaced tokens per key that are still valid. A client that renews more often
-/// is broken.
+/// Maximum number of replaced tokens per app key that are still valid. A client that renews more
+/// often is assumed to be faulty.
 const REPLACED_MAX: u32 = 5;
-/// Rows of each kind removed per transaction. Another writer waits only a few milliseconds.
+/// Number of rows of each kind removed per transaction. Keeps the wait of other writers to a few
+/// milliseconds.
 const PORTION: u32 = 500;
 
 const NOTED_KEY: Sql =
     Sql::new("read the sealing key fingerprint", "select fingerprint from sealing_key where number = 1");
-/// Keeps an existing fingerprint.
+/// Does not overwrite an existing fingerprint.
 const NOTE_KEY: Sql = Sql::new(
     "record the sealing key fingerprint",
     "insert into sealing_key (number, fingerprint) values (1, $1) on conflict (number) do nothing",
@@ -52,23 +54,23 @@ impl Credential {
     }
 }
 
-/// A request to replace a key's token.
+/// A request to replace the token of an app key.
 #[derive(Clone, Copy, Debug)]
 pub struct Renewal<'a> {
     pub app_key: &'a str,
     pub token_hash: [u8; 32],
     pub token_expires_at: Timestamp,
-    /// Expiry of the old token, unless it expires earlier.
+    /// Expiry of the old token, unless the token already expires earlier.
     pub former_until: Timestamp,
 }
 
-/// Result of a renewal.
+/// Result of a token renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewalOutcome {
     Done,
-    /// The key was renewed too often; nothing was changed.
+    /// The app key was renewed too often. Nothing was changed.
     TooOften,
-    /// The key does not exist.
+    /// The app key does not exist.
     Unknown,
 }
 
@@ -105,7 +107,8 @@ impl Accounts {
         })
     }
 
-    /// Returns the credential whose token was `hash` before a recent renewal.
+    /// Returns the credential that had a token with this hash before its renewal, or `None` if
+    /// there is no such credential or the old token is no longer valid at `now`.
     pub fn credential_by_replaced(
         &self,
         hash: &[u8; 32],
@@ -114,26 +117,30 @@ impl Accounts {
         self.read().first(sql::CREDENTIAL, (hash.as_slice(), now.0), Credential::read)
     }
 
-    /// Returns the recorded fingerprint, or `None` if there is none. Always `None` on SQLite, where
-    /// the key file is next to the database.
+    /// Returns the recorded fingerprint of the encryption key, or `None` if no fingerprint is
+    /// recorded. Always `None` on SQLite, where the key file is next to the database.
     pub fn sealing_key(&self) -> Result<Option<Vec<u8>>, StoreError> {
         noted_sealing_key(&self.read())
     }
 
-    /// Records a fingerprint unless one exists. Returns the recorded one.
+    /// Records the fingerprint of the encryption key unless a fingerprint exists. Returns the
+    /// recorded fingerprint, which may differ from the argument. On SQLite nothing is recorded and
+    /// the argument is returned.
     pub fn note_sealing_key(&self, fingerprint: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.change(|db| note_sealing_key(db, fingerprint))
     }
 
-    /// Returns an arbitrary credential, for testing whether a key decrypts it.
+    /// Returns an arbitrary credential, or `None` if there are no credentials. Used to test whether
+    /// an encryption key decrypts app secrets.
     pub fn any_credential(&self) -> Result<Option<Credential>, StoreError> {
         self.read().first(accounts_sql::ANY_CREDENTIAL, [], Credential::read)
     }
 
     /// Removes one batch of expired rows, not necessarily the oldest: OAuth tokens and codes,
-    /// pending devices, browser sessions, one-time links, replaced API tokens. Inserts also remove
-    /// some expired rows; this job covers tables that get no inserts. Both use the same retention
-    /// times, so the difference is not visible to clients. Returns the number of removed rows.
+    /// pending devices, browser sessions, one-time links, and replaced API tokens. Inserts also
+    /// remove some expired rows; this job covers tables that get no inserts. Inserts and this job
+    /// use the same retention times, so clients cannot observe which of them removed a row. Returns
+    /// the number of removed rows.
     pub fn remove_expired(&self, now: Timestamp) -> Result<u64, StoreError> {
         let before = |kept_s: i64| now.0.saturating_sub(kept_s);
         self.change(|db| {

@@ -1,7 +1,8 @@
 //! Data that account levels are computed from, as reported by an operator: daily assets, completed
-//! orders and exchange rates; the table of levels; and the last recorded level of each account.
-//! `access` computes the level. Reported orders are not paper orders: `asset`, `order_count` and
-//! `completed_order` only hold reports. The contribution of paper accounts is in `tallies.rs`.
+//! orders and exchange rates. Also stores the table of levels and the last recorded level of each
+//! account. `access` computes the level. Reported orders are not paper orders: `asset`,
+//! `order_count` and `completed_order` only hold reports. The contribution of paper accounts is in
+//! `tallies.rs`.
 
 use market::{Date, Timestamp, builtin_rate};
 
@@ -19,9 +20,10 @@ pub struct LevelRow {
     pub number: u32,
     /// Monthly quota, in securities.
     pub quota: u32,
-    /// Minimum assets in HKD; `None` if assets alone cannot reach this level.
+    /// Minimum assets in HKD; `None` if assets alone do not qualify for this level.
     pub assets: Option<u64>,
-    /// Monthly orders that must be exceeded; `None` if orders alone cannot reach this level.
+    /// Number of monthly orders that must be exceeded; `None` if orders alone do not qualify for
+    /// this level.
     pub orders: Option<u32>,
 }
 
@@ -60,7 +62,7 @@ pub enum OrderReport {
     Order(String),
 }
 
-/// An asset amount with the exchange rate of its day, which is reported or built in.
+/// An asset amount with the exchange rate of its day. The rate is reported or built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedHolding {
     pub day: Date,
@@ -90,7 +92,7 @@ pub enum AssetReportOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelChange {
     pub account: AccountId,
-    /// The recorded level that this change was computed from; `None` if there was none.
+    /// The recorded level that this change was computed from; `None` if no level was recorded.
     pub from: Option<RecordedLevel>,
     pub to: RecordedLevel,
     pub reason: String,
@@ -109,9 +111,9 @@ impl Accounts {
         levels(&self.read())
     }
 
-    /// Adds or replaces the level that `decide` computes from the current ones. They are read in
-    /// the write transaction, so concurrent changes are not lost. The text that `decide` returns is
-    /// the reason in the audit.
+    /// Adds or replaces the level that `decide` computes from the current levels. The current
+    /// levels are read in the write transaction, so concurrent changes are not lost. The text that
+    /// `decide` returns is recorded as the reason in the audit log.
     pub fn change_level<E: From<StoreError>>(
         &self,
         (at, actor): (Timestamp, &str),
@@ -127,8 +129,8 @@ impl Accounts {
         })
     }
 
-    /// Returns the reported assets of the latest day up to `day` (inclusive) that has any; empty if
-    /// no day has.
+    /// Returns the reported assets of the latest day up to `day` (inclusive) that has a report, or
+    /// an empty list if no day has one.
     pub fn reported_assets_as_of(
         &self,
         id: AccountId,
@@ -165,14 +167,15 @@ impl Accounts {
         })
     }
 
-    /// Returns an account's reported orders per day, latest day first. Counts and single orders are
-    /// added.
+    /// Returns an account's number of reported orders per day, latest day first: the sum of
+    /// reported counts and single orders.
     pub fn reported_orders_of(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, StoreError> {
         let read = |row: &Row<'_>| Ok((date(row, 0)?, natural(row, 1)?));
         self.read().all(sql::REPORTED_ORDERS_OF, (id.0, limit.min(ROWS_MAX)), read)
     }
 
-    /// Returns exchange rates by currency, latest day first.
+    /// Returns the exchange rates of one currency, or of all currencies if `currency` is `None`,
+    /// latest day first.
     pub fn rates(&self, currency: Option<&str>, limit: u32) -> Result<Vec<RateRow>, StoreError> {
         self.read().all(sql::RATES, (currency, limit.min(ROWS_MAX)), |row| {
             Ok(RateRow { currency: row.get(0)?, day: date(row, 1)?, rate: row.get(2)? })
@@ -186,8 +189,8 @@ impl Accounts {
         })
     }
 
-    /// Stores all rows, or none if a currency has no rate. `base` is the currency that needs no
-    /// rate.
+    /// Stores all rows, or none if a row's currency has no exchange rate. `base` is the currency
+    /// that needs no rate.
     pub fn put_reported_assets(
         &self,
         rows: &[ReportedAssetsRow],
@@ -250,8 +253,8 @@ impl Accounts {
         recorded_level(&self.read(), id)
     }
 
-    /// Records level changes. Skips accounts whose recorded level has changed since, for example by
-    /// another process. Returns the number of recorded changes.
+    /// Records level changes. Skips an account if its recorded level is no longer `from`, for
+    /// example because another process has changed it. Returns the number of recorded changes.
     pub fn record_levels(
         &self,
         changes: &[LevelChange],
@@ -295,7 +298,8 @@ fn has_rate(db: &Db, row: &ReportedAssetsRow) -> Result<bool, StoreError> {
     db.one(sql::HAS_RATE, (&row.currency, row.day.to_string()), |row| row.get(0))
 }
 
-/// Returns the account that all rows refer to, or `None` if they refer to several.
+/// Returns the account that all rows refer to, or `None` if there are no rows or they refer to
+/// several accounts.
 fn only(mut accounts: impl Iterator<Item = AccountId>) -> Option<AccountId> {
     let first = accounts.next()?;
     accounts.all(|other| other == first).then_some(first)

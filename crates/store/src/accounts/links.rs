@@ -1,9 +1,9 @@
 //! Links for setting a password, and one-time sign-in links for the local user.
 //!
-//! A password link has no row of its own: it refers to the audit row that was written when it was
-//! issued, and is valid while that is the newest row about the account's password. Setting the
-//! password by any means, or issuing another link, invalidates it. A sign-in link works once, and
-//! only on the server process that issued it.
+//! A password link has no table. It refers to the audit row that was written when the link was
+//! issued, and is valid while that row is the newest audit row about the account's password.
+//! Setting the password by any means, or issuing another link, invalidates the link. A sign-in link
+//! works once, and only on the server process that issued it.
 
 use market::Timestamp;
 
@@ -13,7 +13,7 @@ use super::{AccountId, AccountRow, Accounts, check_texts, sql as accounts_sql};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row};
 
-/// Audit events for issuing and withdrawing a link; `sql::NEWEST` must list both.
+/// Audit event for issuing a password link. `sql::NEWEST` must list this event and `WITHDRAWN`.
 const ISSUED: &str = "password.link.issued";
 const WITHDRAWN: &str = "password.link.withdrawn";
 
@@ -21,7 +21,7 @@ const WITHDRAWN: &str = "password.link.withdrawn";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PasswordLinkRow {
     pub id: AuditId,
-    /// Compared in addition to the id, because the link's expiry is computed from it.
+    /// Compared in addition to the id, because the link's expiry is computed from this time.
     pub issued_at: Timestamp,
 }
 
@@ -42,13 +42,14 @@ impl Accounts {
         })
     }
 
-    /// Returns the account's current link. Does not check its expiry.
+    /// Returns the account's current link, or `None` if it has none or is revoked. Does not check
+    /// the link's expiry.
     pub fn password_link(&self, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError> {
         let db = self.read();
         if is_active(&db, id)? { newest(&db, id) } else { Ok(None) }
     }
 
-    /// Invalidates the account's link. Returns whether there was one.
+    /// Invalidates the account's link. Returns whether the account had a link.
     pub fn withdraw_password_link(&self, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| end_password_link(db, id, note))
     }
@@ -75,7 +76,8 @@ impl Accounts {
     }
 }
 
-/// Invalidates the account's link inside the caller's transaction. Returns whether there was one.
+/// Invalidates the account's link inside the caller's transaction. Returns whether the account had
+/// a link.
 pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
     if newest(db, id)?.is_none() {
         return Ok(false);
@@ -90,7 +92,8 @@ fn is_active(db: &Db, id: AccountId) -> Result<bool, StoreError> {
     Ok(account.is_some_and(|account| account.revoked_at.is_none()))
 }
 
-/// Returns the newest audit row about an account's password, if it issued a link.
+/// Returns the newest audit row about an account's password, or `None` unless that row issued a
+/// link.
 fn newest(db: &Db, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError> {
     let read = |row: &Row<'_>| -> Result<(PasswordLinkRow, String), Fault> {
         let link = PasswordLinkRow { id: AuditId(row.get(0)?), issued_at: Timestamp(row.get(1)?) };
@@ -100,9 +103,9 @@ fn newest(db: &Db, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError>
     Ok(found.filter(|(_, event)| event == ISSUED).map(|(link, _)| link))
 }
 
-/// Retention of expired links, so that the user sees why a link fails.
+/// Time for which expired links are retained, in seconds, so that the user sees why a link fails.
 pub(crate) const LINK_KEPT_S: i64 = 86_400;
-/// Maximum number of expired links removed when a new one is issued.
+/// Maximum number of expired links removed when a link is issued.
 const FORGOTTEN_AT_ONCE: u32 = 100;
 
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +135,7 @@ pub enum LinkOutcome {
     Expired {
         account: AccountId,
     },
-    /// Issued by another server process, which may have ended.
+    /// The link was issued by another server process, which may have ended.
     OfAnotherServer {
         account: AccountId,
     },
@@ -157,7 +160,7 @@ impl LinkRow {
         })
     }
 
-    /// Returns the row if the link is valid, or the reason why it is not.
+    /// Returns the row if the link is valid, or an error with the reason why the link is invalid.
     fn refusal(self, server: &str, now: Timestamp) -> Result<LinkRow, LinkOutcome> {
         let LinkRow { account, .. } = self;
         match self {
@@ -170,7 +173,7 @@ impl LinkRow {
 }
 
 impl Accounts {
-    /// Stores a link. Call this before handing it out.
+    /// Stores a link. Must be called before the link is given to the user.
     pub fn add_link(&self, link: &NewLink<'_>, note: &AuditNote<'_>) -> Result<(), StoreError> {
         let NewLink { hash, account, server, next, expires_at } = *link;
         check_texts("a one-time link", &[server, next])?;
@@ -190,7 +193,7 @@ impl Accounts {
         session: (&[u8; 32], Timestamp),
         note: &AuditNote<'_>,
     ) -> Result<LinkOutcome, StoreError> {
-        // Checked first without the write lock, so that guessing cannot block writers.
+        // This check does not take the write lock, so that guessing cannot block writers.
         if self.read().first(sql::LINK, [hash.as_slice()], LinkRow::read)?.is_none() {
             return Ok(LinkOutcome::Unknown);
         }

@@ -1,9 +1,9 @@
-//! The accounts database: accounts, credentials, monthly usage, level reports, and the audit log.
-//! It also has the tables of `trading`, `social` and `cluster`.
+//! The accounts database: accounts, credentials, monthly usage, level reports and the audit log. It
+//! also contains the tables of `trading`, `social` and `cluster`.
 //!
-//! Unlike `candles.db` it has many writers: servers charge quotas, and account commands run in
-//! other processes, also during an import. The only lock is SQLite's own; every change is a short
-//! `begin immediate` transaction that is durable before it is acknowledged.
+//! Unlike `candles.db`, this database has many writers: servers charge quotas, and account commands
+//! run in other processes, even during an import. The only lock is SQLite's own; every change is a
+//! short `begin immediate` transaction that is durable before it is acknowledged.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ mod sql;
 pub(crate) use crate::engine::ACCOUNTS_FILE as FILE;
 
 /// Maximum length of an account's text columns, in bytes. A safety limit: `access` validates each
-/// column with its own error message.
+/// column first, with a specific error message.
 const TEXT_MAX: usize = 1_024;
 
 /// Limits and permissions of an account. `rate` and `floors` are unparsed text; `access` parses
@@ -73,7 +73,7 @@ pub struct AccountTerms {
     pub floors: Option<String>,
     /// If set, the account may read its trading data but not change it.
     pub read_only: bool,
-    /// Pinned API date; `None` for the newest.
+    /// Pinned API date; `None` for the newest API.
     pub api_date: Option<String>,
 }
 
@@ -132,13 +132,13 @@ pub enum Spend {
     },
 }
 
-/// Result of a revocation.
+/// Result of revoking an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
     Revoked,
     /// The account does not exist or was already revoked.
     Unchanged,
-    /// The account is the last one with the role; nothing was changed.
+    /// The account is the last active account with the role. Nothing was changed.
     LastOfRole,
 }
 
@@ -167,9 +167,9 @@ impl Accounts {
         self.shared.as_ref()
     }
 
-    /// Returns a number that increases with every change of an account or credential, by any
-    /// process. Usage does not increase it. The call takes a few microseconds, so servers make it
-    /// before each request.
+    /// Returns a number that increases with every change of an account or credential by any
+    /// process. Charging a quota does not increase it. The call takes a few microseconds, so
+    /// servers make it before each request.
     pub fn version(&self) -> Result<i64, StoreError> {
         if let Some(version) = self.following.version() {
             return Ok(version);
@@ -210,7 +210,7 @@ impl Accounts {
         Ok(Some(account))
     }
 
-    /// Returns the number of accounts, including revoked ones.
+    /// Returns the number of accounts, including revoked accounts.
     pub fn count(&self) -> Result<u64, StoreError> {
         self.read()
             .one(sql::ACCOUNT_COUNT, [], |row| Ok(u64::try_from(row.get::<i64>(0)?).unwrap_or_default()))
@@ -281,9 +281,10 @@ impl Accounts {
         })
     }
 
-    /// Replaces an account's terms by those that `decide` computes from the current ones. They are
-    /// read in the write transaction, so concurrent changes are not lost. The text that `decide`
-    /// returns is the reason in the audit. Returns whether the account exists.
+    /// Replaces an account's terms with those that `decide` computes from the current terms. The
+    /// current terms are read in the write transaction, so concurrent changes are not lost. The
+    /// text that `decide` returns is recorded as the reason in the audit log. Returns whether the
+    /// account exists.
     pub fn change_terms<E: From<StoreError>>(
         &self,
         id: AccountId,
@@ -331,8 +332,8 @@ impl Accounts {
         })
     }
 
-    /// Revokes an account. Returns `false` if it does not exist or was already revoked; the time of
-    /// the first revocation is kept.
+    /// Revokes an account. Returns `false` if the account does not exist or was already revoked, in
+    /// which case the original revocation time does not change.
     pub fn revoke(&self, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
             let changed = db.run(sql::REVOKE, (note.at.0, id.0))? > 0;
@@ -344,9 +345,9 @@ impl Accounts {
         })
     }
 
-    /// Revokes an account unless it is the last active one with `role`, because no one could
-    /// administer the service. Checked in the write transaction: if two accounts revoke each other
-    /// concurrently, one remains.
+    /// Revokes an account unless it is the last active account with `role`, because no account
+    /// could then administer the service. Checked in the write transaction: if two accounts revoke
+    /// each other concurrently, one of them remains.
     pub fn revoke_unless_last(
         &self,
         id: AccountId,
@@ -375,9 +376,9 @@ impl Accounts {
         used(&self.read(), id, month, symbol)
     }
 
-    /// Counts a security in a month, unless it is already counted or `limit` is reached. Exact
-    /// under concurrency, and durable on return. `at` is market time, which determines the month;
-    /// `now` is wall-clock time for the audit.
+    /// Counts a security in a month, unless it is already counted or `limit` is reached. The limit
+    /// holds under concurrency, and the count is durable on return. `at` is market time, which
+    /// determines the month; `now` is wall-clock time for the audit log.
     pub fn spend(
         &self,
         id: AccountId,
@@ -413,7 +414,8 @@ impl Accounts {
         self.read().one(sql::USED_TOTAL, (id.0, month), |row| small(row, 0))
     }
 
-    /// Returns the securities counted in a month, with the time of each, in time order.
+    /// Returns the securities counted in a month, with the time at which each was first counted, in
+    /// time order.
     pub fn usage(&self, id: AccountId, month: &str) -> Result<Vec<(Symbol, Timestamp)>, StoreError> {
         self.read().all(sql::USAGE, (id.0, month), |row| {
             let symbol: String = row.get(0)?;
@@ -469,19 +471,22 @@ impl Accounts {
         let news = version.filter(|version| self.following.version().is_none_or(|known| known < *version));
         if let (Some(channel), Some(version)) = (db.channel(), news) {
             self.following.saw(version);
-            // Not every server supports notifications. Nodes that receive none poll.
+            // Not every database server supports notifications. Nodes that receive no notifications
+            // rely on polling.
             db.first(NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(result)
     }
 }
 
-/// Blocks all other writers until the current transaction ends. Must be the first call in it.
+/// Blocks all other writers until the current transaction ends. Must be the first call in the
+/// transaction.
 pub(crate) fn lock_out_writers(db: &Db) -> Result<(), StoreError> {
     WriteLock::Everything.take(db)
 }
 
-/// Rolls the transaction back when dropped, also during a panic. Forgotten after a commit.
+/// Rolls the transaction back when dropped, including during a panic. After a commit the guard is
+/// passed to `mem::forget`.
 struct Open<'a> {
     db: &'a Db,
 }
@@ -529,7 +534,8 @@ impl AccountRow {
     }
 }
 
-/// Returns all accounts with their rights. Fails if the row counts show that a row is missing.
+/// Returns all accounts with their rights. Fails if a row is missing according to the recorded row
+/// counts.
 fn all_accounts(db: &Db) -> Result<Vec<AccountRow>, StoreError> {
     let mut accounts = db.all(sql::ACCOUNTS, [], AccountRow::read)?;
     accounts.iter_mut().try_for_each(|account| account.read_rights(db))?;

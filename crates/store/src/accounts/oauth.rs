@@ -1,9 +1,9 @@
-//! OAuth clients, pending devices, authorization codes and tokens. Secrets are stored as hashes;
-//! the caller decides what they grant. Single use of codes and refresh tokens is enforced here, in
-//! the write transaction.
+//! OAuth clients, pending devices, authorization codes and tokens. Secrets are stored as hashes,
+//! and the caller decides what access they grant. Single use of codes and refresh tokens is
+//! enforced here, in the write transaction.
 //!
-//! All tokens that descend from one approval form a *family*. Ending a family deletes its tokens: a
-//! token without a row is invalid. Expired rows are removed a few at a time by inserts, and by
+//! All tokens that descend from one approval form a *family*. Ending a family deletes its tokens; a
+//! token without a row is invalid. Expired rows are removed in small batches by inserts, and by
 //! [`Accounts::remove_expired`].
 
 use market::Timestamp;
@@ -29,17 +29,17 @@ pub const DEVICES_MAX: u32 = 10_000;
 /// Maximum number of pending devices per client. When it is reached, a new device evicts the
 /// oldest.
 pub const DEVICES_OF_CLIENT_MAX: u32 = 100;
-/// Time for which a new device is not evicted: a user may be typing its code.
+/// Time for which a new device is not evicted, because a user may be typing its code.
 const DEVICE_NEW_S: i64 = 60;
-/// Retention of expired devices, so that polling returns `expired_token`.
+/// Time for which an expired device is retained, so that polling returns `expired_token`.
 pub(super) const DEVICE_KEPT_S: i64 = 600;
-/// Retention of used codes, to detect reuse.
+/// Time for which a used code is retained, to detect reuse.
 pub(super) const CODE_KEPT_S: i64 = 86_400;
-/// Retention of expired tokens, to distinguish them from unknown ones.
+/// Time for which an expired token is retained, to distinguish it from an unknown token.
 pub(super) const TOKEN_KEPT_S: i64 = 7 * 86_400;
-/// Maximum number of sign-ins per account; one more ends the oldest.
+/// Maximum number of sign-ins per account. A sign-in beyond the limit ends the oldest.
 pub const FAMILIES_MAX: usize = 100;
-/// Limits per family: valid access tokens, and retained refresh tokens that were replaced.
+/// Maximum number of valid access tokens per family.
 const ACCESS_OF_FAMILY_MAX: u32 = 20;
 const REPLACED_OF_FAMILY_MAX: u32 = 100;
 /// Maximum number of expired rows that one change removes as a side effect.
@@ -166,7 +166,8 @@ impl Accounts {
         })
     }
 
-    /// Issues the tokens for an approved device, once. Returns whether this call issued them.
+    /// Issues the tokens for an approved device. Only the first call issues tokens and returns
+    /// `true`.
     pub fn redeem_device(
         &self,
         hash: &Hash,
@@ -212,8 +213,8 @@ impl Accounts {
         self.read().first(sql::CODE, [hash.as_slice()], CodeRow::read)
     }
 
-    /// Issues the tokens for an authorization code, once. A second use ends the family that the
-    /// first one created.
+    /// Issues the tokens for an authorization code. A second use of the code ends the family that
+    /// the first use created.
     pub fn redeem_code(
         &self,
         hash: &Hash,
@@ -246,9 +247,9 @@ impl Accounts {
         self.read().first(sql::TOKEN, [hash.as_slice()], TokenRow::read)
     }
 
-    /// Issues new tokens for a refresh token and marks it replaced. A replaced token is accepted
-    /// for another `grace_s` seconds, because the response may have been lost. Later use means that
-    /// the token has leaked, and ends the family.
+    /// Issues new tokens for a refresh token and marks the refresh token as replaced. A replaced
+    /// token is accepted for another `grace_s` seconds, because the response may have been lost. A
+    /// later use means that the token has leaked, and ends the family.
     pub fn refresh(
         &self,
         hash: &Hash,
@@ -292,8 +293,8 @@ impl Accounts {
         self.read().one(sql::FAMILY_STANDS, (family, now.0), |row| row.get(0))
     }
 
-    /// Returns whether a family exists, even if all of its tokens have expired. `false` once it was
-    /// ended or its expired tokens were removed.
+    /// Returns whether a family exists, even if all of its tokens have expired. Returns `false`
+    /// after the family was ended or its expired tokens were removed.
     pub fn family_is_there(&self, family: &str) -> Result<bool, StoreError> {
         self.read().one(sql::FAMILY_IS_THERE, [family], |row| row.get(0))
     }

@@ -17,7 +17,7 @@ pub struct ClientRow {
     pub secret_hash: Option<Hash>,
     pub registration_hash: Hash,
     pub created_at: Timestamp,
-    /// Time of the last approval by a user; `None` if never approved.
+    /// Time of the last approval by a user; `None` if no user has approved the client.
     pub used_at: Option<Timestamp>,
 }
 
@@ -44,9 +44,10 @@ pub struct DeviceRow {
     pub client_id: String,
     pub scope: String,
     pub state: DeviceState,
-    /// The account that approved or denied the device.
+    /// The account that approved or denied the device; `None` while the device is pending.
     pub account: Option<AccountId>,
-    /// Name under which the client polled when the tokens were issued.
+    /// Name under which the client polled when the tokens were issued; `None` if they were not
+    /// issued yet.
     pub redeemed_by: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -69,7 +70,7 @@ pub struct CodeRow {
     pub redirect_uri: String,
     pub scope: String,
     pub challenge: Option<String>,
-    /// The family that the first use of the code created.
+    /// The family that the first use of the code created; `None` if the code is unused.
     pub family: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -92,7 +93,7 @@ pub struct TokenRow {
     pub begun_at: Timestamp,
     pub issued_at: Timestamp,
     pub expires_at: Timestamp,
-    /// When a refresh token was exchanged for its successor.
+    /// When this refresh token was exchanged for its successor; `None` if it was not exchanged.
     pub replaced_at: Option<Timestamp>,
 }
 
@@ -119,7 +120,7 @@ pub enum Redemption {
     No,
 }
 
-/// A sign-in of an account: a family of tokens.
+/// A sign-in of an account, which is a family of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilyRow {
     pub family: String,

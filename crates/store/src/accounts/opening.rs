@@ -1,5 +1,4 @@
-//! Opens the accounts database: creates, migrates, or opens it read-only; and checks its
-//! consistency.
+//! Opening of the accounts database: creation, migration, read-only access and consistency checks.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,20 +19,21 @@ use crate::engine::sqlite::{is_emptied, refuse_half_restored};
 use crate::engine::{Db, FINDINGS_MAX, Fault, KEY_FILE, Owner, Role, StoreUrl, migrate, migrations};
 use crate::{Depth, StoreError};
 
-/// Held while the database is created or migrated: SQLite does not wait when two connections switch
-/// a new file to WAL mode.
+/// Locked while the database is created or migrated, because SQLite does not wait when two
+/// connections switch a new file to WAL mode.
 const LOCK_FILE: &str = "accounts.lock";
 
-/// Maximum file size up to which all rows are verified on open. This takes a few milliseconds and
-/// also detects missing rows. In larger files rows are verified when they are read, and only
-/// `COUNTED` tables are checked for missing rows.
+/// Maximum file size, in bytes, for which all rows are verified on open. Verification takes a few
+/// milliseconds and also detects missing rows. In larger files, rows are verified when they are
+/// read, and only `COUNTED` tables are checked for missing rows.
 const WHOLE_BYTES_MAX: u64 = 4 << 20;
 /// Tables whose row counts are checked on every open. A missing row would change results, and these
 /// tables do not grow with use.
 const COUNTED: [&str; 5] = ["account", "credential", "quote_right", "level", "exchange_rate"];
 
 impl Accounts {
-    /// Opens a store's accounts; creates or migrates the database if needed. Refuses a damaged one.
+    /// Opens a store's accounts, and creates or migrates the database if needed. Returns an error
+    /// if the database is damaged.
     pub fn open(place: impl Into<StoreUrl>, now: Timestamp) -> Result<Accounts, StoreError> {
         let place = place.into();
         let Some(dir) = place.path() else { return Accounts::open_on_server(&place, now) };
@@ -50,13 +50,13 @@ impl Accounts {
         Ok(accounts)
     }
 
-    /// Like `open`, but also opens a database that has lost all of its rows. For a restore, which
-    /// fills it.
+    /// Like `open`, but also opens a database that has lost all of its rows. Used by a restore,
+    /// which fills the database.
     pub(crate) fn open_to_fill(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
         Accounts::open_or(dir, now, |_| Ok(()))
     }
 
-    /// Locks the accounts against being opened for writing by any process, until the file is
+    /// Prevents all processes from opening the accounts for writing until the returned file is
     /// closed.
     pub(crate) fn lock_opening(dir: &Path) -> Result<File, StoreError> {
         lock(&dir.join(LOCK_FILE))
@@ -105,8 +105,8 @@ impl Accounts {
         };
         let fleeting = Server::open(address, Schema::Accounts, Pace::Fleeting)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
-        // A separate pool, because the holder of an account lock needs a second connection for its
-        // work.
+        // Account locks use a separate pool, because the holder of a lock needs a second connection
+        // for its work.
         let locks = Server::open(address, Schema::Accounts, Pace::Lock)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
         let (durable, counted) = (server.clone(), fleeting.clone());
@@ -176,8 +176,8 @@ impl Accounts {
         Ok(Accounts::of_file(path, connections))
     }
 
-    /// Checks through a new connection that the database exists, is not truncated, and is ours.
-    /// Bypasses the page cache.
+    /// Checks through a new connection, which bypasses the page cache, that the database exists, is
+    /// not truncated, and has the expected schema.
     pub fn probe(&self) -> Result<(), StoreError> {
         let db = self.home.open(Role::Reader)?;
         let (found, known) =
@@ -190,7 +190,7 @@ impl Accounts {
 }
 
 impl Accounts {
-    /// Checks the pages of `accounts.db`, foreign keys and row seals. Returns what is wrong.
+    /// Checks the pages of `accounts.db`, foreign keys and row seals. Returns the problems found.
     pub fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let mut findings = Findings::default();
         let db = self.read();
@@ -215,8 +215,8 @@ impl Accounts {
     }
 }
 
-/// Fails if an empty database has lost its accounts: the key file exists only after the accounts
-/// were durable.
+/// Returns an error if an empty database has lost its accounts. The key file is created only after
+/// the accounts are durable, so its presence proves that there were accounts.
 fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
     match dir.join(KEY_FILE).exists() {
         true => Err(StoreError::Emptied { place: dir.join(FILE).into() }),
@@ -284,7 +284,7 @@ mod tests {
         assert!(matches!(looked.take_id(), Err(StoreError::Denied { .. })));
         drop(looked);
         assert_eq!(files(&dir), before);
-        // Pages that are still in the server's WAL are visible, too.
+        // Pages that are only in the server's WAL are also visible.
         let serving = Accounts::open(&dir, Timestamp(0)).unwrap();
         serving.take_id().unwrap();
         let version = serving.version().unwrap();

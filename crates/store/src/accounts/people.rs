@@ -1,4 +1,4 @@
-//! Users of the web pages: password hashes (slow hash) and browser sessions.
+//! Users of the web pages: password hashes and browser sessions.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use super::{AccountId, Accounts, check_texts};
 use crate::StoreError;
 use crate::engine::Db;
 
-/// Maximum number of browser sessions per account; one more ends the oldest.
+/// Maximum number of browser sessions per account. A session beyond the limit ends the oldest.
 const SESSIONS_MAX: u32 = 20;
-/// Maximum number of expired sessions removed when a new one begins.
+/// Maximum number of expired sessions removed when a session begins.
 const FORGOTTEN_AT_ONCE: u32 = 100;
 
-/// The data that a sign-in is checked against.
+/// The account data that a sign-in is checked against.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Person {
     pub account: AccountId,
     pub revoked: bool,
-    /// Password hash; `None` if the account cannot sign in to the pages.
+    /// Password hash; `None` if the account cannot sign in to the web pages.
     pub password: Option<String>,
 }
 
@@ -72,8 +72,8 @@ impl Accounts {
         })
     }
 
-    /// Begins a session until `expires_at` if the account still has the verified password hash.
-    /// Returns whether the session began.
+    /// Begins a session until `expires_at` if `password`, the verified hash, is still the account's
+    /// password hash. Returns whether the session began.
     pub fn begin_browser(
         &self,
         (id, password): (AccountId, &str),

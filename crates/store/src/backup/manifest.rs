@@ -1,5 +1,5 @@
-//! The manifest of a backup. Parsing is strict: a manifest that does not serialize to the same
-//! bytes is rejected.
+//! The manifest of a backup. Parsing is strict: a manifest is rejected if serializing it again does
+//! not give the same bytes.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,10 +14,11 @@ use crate::StoreError;
 pub(super) const FILE: &str = "MANIFEST.json";
 /// Manifest format version. Incremented when older programs could misread a backup.
 const FORMAT: u32 = 1;
-/// Maximum size of a manifest, in bytes. Real ones are far smaller.
+/// Maximum size of a manifest, in bytes. Actual manifests are far smaller.
 const BYTES_MAX: u64 = 65_536;
 
-/// A file of a backup. A closed set, so that a name in a manifest cannot refer to another path.
+/// A file of a backup. The set is closed, so that a name in a manifest cannot refer to another
+/// path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Part {
     #[serde(rename = "candles.db")]
@@ -46,7 +47,8 @@ pub struct Counts {
     pub blocks: u64,
     pub candles: u64,
     pub accounts: u64,
-    /// Omitted if zero, so that manifests of versions without trades still match.
+    /// Omitted if zero, so that manifests written before trades existed still serialize to the same
+    /// bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trades: u64,
 }
@@ -68,11 +70,11 @@ pub struct Manifest {
     /// random, so the digest reveals nothing.
     pub key_blake3: Option<String>,
     pub counts: Counts,
-    /// Digest of all other fields.
+    /// BLAKE3 digest of all other fields, in hexadecimal.
     pub manifest_blake3: String,
 }
 
-/// The only field that all formats share.
+/// The only field that all manifest formats share.
 #[derive(Deserialize)]
 struct Probe {
     format: u32,
@@ -151,14 +153,14 @@ impl Manifest {
         self.files.iter().find(|file| file.name == part)
     }
 
-    /// Returns the total size of all files.
+    /// Returns the total size of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 }
 
 impl PartEntry {
-    /// Returns whether size and digest match this entry.
+    /// Returns whether the size and digest match this entry.
     pub(super) fn is(&self, bytes: u64, digest: Hash) -> bool {
         self.bytes == bytes && Hash::from_hex(&self.blake3).is_ok_and(|known| known == digest)
     }

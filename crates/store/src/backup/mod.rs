@@ -2,8 +2,8 @@
 //!
 //! A backup is a directory with the databases, the key that encrypts app secrets, and
 //! `MANIFEST.json` with a digest of each file. Both databases are read in transactions that begin
-//! together, so each copy is a consistent snapshot while an import or a server continues: in WAL
-//! mode readers and writers do not block each other. The WAL cannot be checkpointed past the
+//! together, so each copy is a consistent snapshot while imports and servers continue to write: in
+//! WAL mode readers and writers do not block each other. The WAL cannot be checkpointed past the
 //! snapshot, so it grows by the writes made during the copy. `VACUUM INTO` would give the same
 //! guarantee and a compact file, but it reports no progress, cannot be cancelled, and rewrites
 //! every row: 1.6 s for a store of 400 MB, compared to 1.1 s for this copy with digest and fsync.
@@ -95,7 +95,7 @@ pub enum BackupError {
     Stopped,
 }
 
-/// The current stage, for progress display.
+/// The current stage of a backup or restore, for progress display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Copy,
@@ -113,10 +113,10 @@ pub struct Progress {
     pub bytes_total: u64,
 }
 
-/// Receives progress; returns `Break` to cancel.
+/// Callback that receives progress and returns `Break` to cancel the operation.
 pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
-/// Whether the backup includes the key.
+/// Whether the backup includes the key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFile {
     Include,
@@ -128,7 +128,7 @@ pub enum KeyFile {
 pub struct Backup<'a> {
     /// Directory of the store.
     pub store: &'a Path,
-    /// Directory to create. It must not exist; its parent must.
+    /// Directory to create. The directory must not exist, but its parent must exist.
     pub to: &'a Path,
     pub key: KeyFile,
     /// Program version, recorded in the manifest.
@@ -136,19 +136,19 @@ pub struct Backup<'a> {
     pub now: Timestamp,
 }
 
-/// Bytes per read, and between progress reports.
+/// Number of bytes per read, and between progress reports.
 const CHUNK: usize = 1 << 20;
-/// Maximum size of a key file. A real one has 32 bytes.
+/// Maximum size of a key file, in bytes. A valid key has 32 bytes.
 const KEY_BYTES_MAX: u64 = 4_096;
 const PAGE_BYTES: u64 = 4_096;
-/// Suffix of the directory until the backup is complete.
+/// Suffix of the directory's name until the backup is complete.
 const PARTIAL: &str = ".partial";
-/// Names in a store directory that a backup must not use, in addition to those that begin with the
-/// name of a part.
+/// File names in a store directory that a backup must not use, in addition to names that begin with
+/// the name of a part.
 const RESERVED: [&str; 6] =
     ["writer.lock", "accounts.lock", "jobs.lock", "server.lock", RESTORE_FILE, restore::STAGING];
 
-// SQLite only.
+// These statements run only on SQLite.
 const PLAIN: Sql = Sql::new("take over the database", "pragma journal_mode = delete");
 const INTEGRITY: Sql = Sql::new("check the pages", "pragma integrity_check(100)");
 const REFERENCES: Sql = Sql::new("check the references", "select count(*) from pragma_foreign_key_check");
@@ -157,8 +157,8 @@ impl Backup<'_> {
     /// Makes the backup. On an error the partial directory is removed.
     pub fn make(&self, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
         refuse_half_restored(self.store)?;
-        // A restore can repair a store that lost its accounts, but a backup of it would look
-        // complete.
+        // A backup of a store that lost its accounts would look complete. Only a restore can repair
+        // it.
         let accounts = self.store.join(Part::Accounts.file_name());
         if is_emptied(&accounts) && is_there(&self.store.join(Part::Key.file_name()))? {
             return Err(StoreError::Emptied { place: accounts.into() }.into());
@@ -166,7 +166,7 @@ impl Backup<'_> {
         self.make_with(self.store, watch)
     }
 
-    /// Makes the backup with the candles of another directory.
+    /// Makes the backup, reading the candles from the directory `candles`.
     fn make_with(&self, candles: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
         let to = self.goal()?;
         let partial = beside(&to, PARTIAL);
@@ -181,7 +181,7 @@ impl Backup<'_> {
             Ok(manifest)
         });
         if made.is_err() {
-            // The first error is returned, not one from the cleanup.
+            // The error of the backup is returned, not one from the cleanup.
             fs::remove_dir_all(&partial).ok();
         }
         made
@@ -189,7 +189,8 @@ impl Backup<'_> {
 
     /// Validates the target path. Returns it without a trailing separator.
     fn goal(&self) -> Result<PathBuf, BackupError> {
-        // A path without a file name ends in `..` or is a root, so it exists.
+        // A path without a file name ends in `..` or is a root, so it refers to an existing
+        // directory.
         let taken = || BackupError::Taken { path: self.to.to_owned() };
         let name = self.to.file_name().ok_or_else(taken)?;
         let to = self.to.with_file_name(name);
@@ -231,8 +232,8 @@ impl Backup<'_> {
         Manifest::read(partial)
     }
 
-    /// Copies the key if included. Returns its digest in both cases, or `None` if the store has no
-    /// key.
+    /// Copies the key file if it is included in the backup. Returns the key's digest in both cases,
+    /// or `None` if the store has no key.
     fn key(&self, partial: &Path, files: &mut Vec<PartEntry>) -> Result<Option<Hash>, BackupError> {
         let (name, mut watch) = (Part::Key.file_name(), |_: Progress| ControlFlow::Continue(()));
         let (from, to) = (self.store.join(name), partial.join(name));
@@ -350,7 +351,7 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
     }
 }
 
-/// The first candle schema with trades.
+/// The first candle schema version that has trades.
 const TRADES_SCHEMA: i64 = 5;
 
 fn count(dir: &Path, files: &[PartEntry]) -> Result<Counts, BackupError> {
@@ -411,8 +412,9 @@ fn create_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the owner for a file that root creates in another user's directory: that user, who could
-/// not read the file otherwise.
+/// Returns the user and group that must own a new file: the owner of the directory if root creates
+/// the file in another user's directory, who could not read the file otherwise. Returns `None` if
+/// the owner need not change.
 #[cfg(unix)]
 fn owner_to_be(path: &Path, made: &fs::Metadata) -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt;
@@ -426,7 +428,7 @@ fn create_file(path: &Path) -> Result<File, StoreError> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path).map_err(|source| StoreError::io("create", path, source))?;
-    // By file descriptor, so that a file swapped in at this path is not affected.
+    // The owner is set by file descriptor, so that a file swapped in at this path is not affected.
     #[cfg(unix)]
     if let Some((user, group)) = file.metadata().ok().and_then(|made| owner_to_be(path, &made)) {
         std::os::unix::fs::fchown(&file, Some(user), Some(group))

@@ -1,8 +1,8 @@
 //! Restores a backup into a new store, or replaces a store that no server has open.
 //!
 //! All files are first copied to a staging directory, verified against the manifest, and migrated.
-//! The databases are then renamed into place. A crash between two renames leaves [`RESTORE_FILE`],
-//! and the store cannot be opened until a restore has finished.
+//! The databases are then renamed into place. A crash between two renames leaves [`RESTORE_FILE`]
+//! in the directory, and the store cannot be opened until a restore has finished.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,13 +44,13 @@ pub struct Restore<'a> {
     /// Directory of the store.
     pub store: &'a Path,
     pub scope: Scope,
-    /// Path of the key file, for a backup made without it.
+    /// Path of the key file, for a backup that does not include the key.
     pub key: Option<&'a Path>,
     pub existing: Existing,
     pub chandler: &'a str,
-    /// Wall-clock time.
+    /// Wall-clock time of the restore.
     pub now: Timestamp,
-    /// The actor recorded in the audit.
+    /// The actor recorded in the audit log.
     pub actor: &'a str,
 }
 
@@ -61,14 +61,15 @@ pub struct Restored {
     pub parts: Vec<Part>,
     /// Path of the backup of the replaced store, if one was made.
     pub previous: Option<PathBuf>,
-    /// Accounts that were revoked after the backup was made, and stay revoked.
+    /// Names of the accounts that were revoked after the backup was made, and stay revoked.
     pub still_revoked: Vec<String>,
-    /// Accounts of the replaced store that are not in the backup.
+    /// Names of the accounts of the replaced store that are not in the backup.
     pub gone: Vec<String>,
 }
 
-/// A staged backup: copied, verified against its manifest, and migrated to the current schema. Not
-/// live yet; dropping this removes it. No import and no server can start while it exists.
+/// A staged backup: copied, verified against its manifest, and migrated to the current schema. The
+/// store is not changed yet. Dropping this value removes the staging directory. No import and no
+/// server can start while it exists.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     restore: Restore<'a>,
@@ -80,7 +81,7 @@ pub struct Prepared<'a> {
 }
 
 pub(super) const STAGING: &str = "restore.partial";
-/// Name prefix of backups of replaced stores; a time follows.
+/// Name prefix of the backup of a replaced store. The time of the restore follows the prefix.
 const PREVIOUS_PREFIX: &str = "before-restore-";
 /// Maximum number of backups of replaced stores that begin within the same second.
 const KEPT_MAX: u32 = 1_000;
@@ -92,7 +93,8 @@ const SHAPE: Sql = Sql::new(
 );
 
 impl<'a> Restore<'a> {
-    /// Prepares and replaces in one call, without a chance to examine the staged databases.
+    /// Prepares the backup and replaces the store in one call. The caller cannot examine the staged
+    /// databases.
     pub fn run(&self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
         self.prepare(watch)?.go_live(watch)
     }
@@ -102,7 +104,7 @@ impl<'a> Restore<'a> {
     pub fn prepare(&self, watch: &mut Watch<'_>) -> Result<Prepared<'a>, BackupError> {
         let manifest = Manifest::read(self.from)?;
         let parts = self.parts(&manifest)?;
-        // Also rejects restoring a backup onto itself, through any path.
+        // This check also rejects restoring a backup onto itself, through any path.
         if is_there(&self.store.join(manifest::FILE))? {
             return Err(BackupError::IsBackup { path: self.store.to_owned() });
         }
@@ -149,7 +151,7 @@ impl<'a> Restore<'a> {
         Ok(())
     }
 
-    /// Removes the partial backup of a restore that was killed. No other restore is running,
+    /// Removes the partial backup that a killed restore has left. No other restore is running,
     /// because this process holds the lock.
     fn clear(&self) -> Result<(), StoreError> {
         let fail = |source| StoreError::io("list", self.store, source);
@@ -166,8 +168,8 @@ impl<'a> Restore<'a> {
         Ok(())
     }
 
-    /// Fails if a WAL or journal exists without its database: SQLite would apply it to the restored
-    /// file.
+    /// Fails if a WAL or journal exists without its database, because SQLite would apply it to the
+    /// restored file.
     fn no_leftovers(&self, parts: &[Part]) -> Result<(), BackupError> {
         for part in parts {
             let live = self.live(*part);
@@ -220,7 +222,7 @@ impl<'a> Restore<'a> {
         let migrations = if part == Part::Accounts { migrations::ACCOUNTS } else { migrations::ALL };
         let db = Db::open(&to, Role::Writer)?;
         let found = migrate::schema(&db, migrations).map_err(|error| match error {
-            // Names the backup in the error, because the staging directory will be removed.
+            // The error names the backup, because the staging directory will be removed.
             StoreError::TooOld { found, oldest, .. } => {
                 StoreError::TooOld { place: from.as_path().into(), found, oldest }
             }
@@ -271,7 +273,7 @@ impl<'a> Restore<'a> {
     }
 
     /// Backs up the store that is about to be replaced, so that the restore can be undone. Returns
-    /// the path of the backup, or `None` if none is needed.
+    /// the path of the backup, or `None` if no backup is wanted or there is nothing to back up.
     fn set_aside(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
         let is_live = |part| is_there(&self.live(part));
         if self.existing != Existing::Replace || !(is_live(Part::Candles)? || is_live(Part::Accounts)?) {
@@ -291,7 +293,8 @@ impl<'a> Restore<'a> {
         Ok(Some(to))
     }
 
-    /// Returns an unused path for the backup, even if two restores start in the same second.
+    /// Returns an unused path for the backup of the replaced store, even if two restores start in
+    /// the same second.
     fn name_to_keep(&self) -> Result<PathBuf, BackupError> {
         let time: String = self.now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
         let mut path = self.store.join(format!("{PREVIOUS_PREFIX}{time}"));
@@ -315,7 +318,8 @@ impl<'a> Restore<'a> {
     }
 
     /// Opens a live database and removes its WAL, which would otherwise be applied to the restored
-    /// file. Fails if another process has it open. Returns `None` if the database does not exist.
+    /// file. Fails if another process has the database open. Returns `None` if the database does
+    /// not exist.
     fn take_over(&self, part: Part) -> Result<Option<Db>, BackupError> {
         let live = self.live(part);
         if !is_there(&live)? {
@@ -330,19 +334,21 @@ impl<'a> Restore<'a> {
     fn give_back(&self, parts: &[Part]) {
         for live in parts.iter().map(|part| self.live(*part)) {
             if is_there(&live).unwrap_or(false) {
-                // On failure, the next writer does the same.
+                // If opening fails here, the next writer switches the mode.
                 drop(Db::open(&live, Role::Writer));
             }
         }
     }
 
-    /// Restores the key, if one was staged. Only the accounts need it.
+    /// Moves the staged key into the store, if a key was staged. Called only when accounts are
+    /// restored, because only accounts use the key.
     fn put_key(&self, staging: &Staging) -> Result<(), BackupError> {
         let staged = staging.path(Part::Key);
         if is_there(&staged)? { place(&staged, &self.live(Part::Key)) } else { Ok(()) }
     }
 
-    /// Converts errors of a file that may not be a database at all: such a file is not replaced.
+    /// Converts errors that mean that a file may not be a database at all. Such a file is not
+    /// replaced.
     fn unreadable(&self, error: BackupError) -> BackupError {
         match error {
             BackupError::Store(
@@ -366,7 +372,7 @@ impl<'a> Restore<'a> {
 
 impl Prepared<'_> {
     /// Returns the staging directory, where `candles.db` and `accounts.db` can be examined before
-    /// they go live.
+    /// they replace the live databases.
     pub fn dir(&self) -> &Path {
         &self.staging.dir
     }
@@ -412,12 +418,12 @@ impl Prepared<'_> {
         if watch(Progress { stage: Stage::Replace, part, bytes: 0, bytes_total }).is_break() {
             return Err(BackupError::Stopped);
         }
-        // The accounts need this lock; the candles are covered by the writer lock.
+        // The accounts need a separate lock. The writer lock covers the candles.
         let opening = accounts.then(|| restore.lock_accounts()).transpose()?;
         for part in &self.parts {
             let live = restore.take_over(*part)?;
-            // If the last connection to the staged file was a reader, it left a WAL. A writer
-            // removes it.
+            // A reader that was the last connection to the staged file has left a WAL. Opening a
+            // writer removes it.
             let staged = Db::open(&staging.path(*part), Role::Writer)?;
             if *part == Part::Accounts {
                 let before = live.as_ref().map(settle::Before::read).transpose()?.unwrap_or_default();
@@ -436,7 +442,7 @@ impl Prepared<'_> {
             marked?;
         }
         *is_changed = true;
-        // Candles last: a store exists once it has `candles.db`.
+        // The candles are replaced last, because a store exists once it has `candles.db`.
         for part in self.parts.iter().rev() {
             if *part == Part::Accounts {
                 restore.put_key(staging)?;
@@ -459,7 +465,7 @@ fn shape(db: &Db) -> Result<Vec<String>, StoreError> {
     db.all(SHAPE, [], |row| row.get(0))
 }
 
-/// Returns the tables and indexes that the migrations create.
+/// Returns the types and names of the tables and indexes that the migrations create.
 fn made(migrations: &[Migration], now: Timestamp) -> Result<Vec<String>, StoreError> {
     let db = Db::open(Path::new(":memory:"), Role::Draft)?;
     migrate::migrate(&db, migrations, now)?;
@@ -481,8 +487,8 @@ fn place(from: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(to.parent().map_or(Ok(()), sync)?)
 }
 
-/// The staging directory; removed on drop. One left by a crash is harmless, because only the holder
-/// of the store lock uses it.
+/// The staging directory, which is removed on drop. A directory left by a crash is harmless,
+/// because only the holder of the store lock uses it.
 #[derive(Debug)]
 struct Staging {
     dir: PathBuf,
@@ -502,7 +508,8 @@ impl Staging {
         self.dir.join(part.file_name())
     }
 
-    /// Creates a directory with an empty candle database, for a store that has only accounts.
+    /// Creates a directory with an empty candle database, used to back up a store that has only
+    /// accounts.
     fn no_candles(&self, now: Timestamp) -> Result<PathBuf, StoreError> {
         let dir = self.dir.join("empty");
         create_folder(&dir).map_err(|source| StoreError::io("create the folder", &dir, source))?;

@@ -15,7 +15,7 @@ statements! {
     for crate::engine::migrations::ACCOUNTS;
     COUNT_ACCOUNTS: "count the accounts", "select count(*) from account";
     ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from sealed_account order by id";
-    // Does not check seals: the accounts may be replaced because they are damaged.
+    // This statement does not check seals, because the accounts may be replaced due to damage.
     RAW_ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from account order by id";
     CARRY: "restore an account", "update account set epoch = $1, revoked_at = $2 where id = $3";
     SET_COUNTER: "set a counter",
@@ -29,14 +29,14 @@ statements! {
     RAW_HEADS: "read the journal heads", "select account_id, revision, last_number from journal_head";
 }
 
-/// Accounts that differ between the backup and the replaced store.
+/// Names of the accounts that differ between the backup and the replaced store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settled {
     pub(super) still_revoked: Vec<String>,
     pub(super) gone: Vec<String>,
 }
 
-/// The accounts that are about to be replaced.
+/// State of the accounts database that is about to be replaced.
 #[derive(Debug, Default)]
 pub(super) struct Before {
     counters: Vec<(String, i64)>,
@@ -44,7 +44,7 @@ pub(super) struct Before {
     heads: Vec<Head>,
 }
 
-/// Head of a journal.
+/// Head of an account's journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     account: AccountId,
@@ -78,14 +78,15 @@ impl Standing {
         })
     }
 
-    /// Returns whether both rows are the same account. After an earlier restore, the same id may
-    /// have been assigned to two accounts.
+    /// Returns whether both rows describe the same account. Ids are not sufficient: after an
+    /// earlier restore, two accounts may have been assigned the same id.
     fn is(&self, other: &Standing) -> bool {
         (self.id, &self.name, self.created_at) == (other.id, &other.name, other.created_at)
     }
 }
 
-/// Returns the higher value of each counter, so that no number of either state is reused.
+/// Returns the higher value of each counter, so that a number used in either database is not
+/// reused.
 fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(String, i64)> {
     let mut all: HashMap<String, i64> = one.into_iter().collect();
     for (name, next) in other {
@@ -109,8 +110,9 @@ fn heads(db: &Db) -> Result<Vec<Head>, StoreError> {
 }
 
 impl Before {
-    /// Returns counters for the numbers used by journals that differ from the restored ones. Each
-    /// number is used by an entry, so the number of entries is an upper bound.
+    /// Returns counters that exceed the order and grid numbers used by replaced journals that
+    /// differ from the restored journals. Each number is used by a journal entry, so the number of
+    /// entries is an upper bound.
     fn numbers_used(&self, restored: &[Head]) -> Vec<(String, i64)> {
         let known: HashMap<&str, i64> =
             self.counters.iter().map(|(name, next)| (name.as_str(), *next)).collect();
@@ -128,7 +130,7 @@ impl Before {
         let standings = db.all(RAW_ACCOUNTS, [], |row| Ok(Standing::read(row).ok()))?;
         let accounts: Vec<Standing> = standings.into_iter().flatten().collect();
         let mut before = Before { counters: counters(db)?, accounts, heads: heads(db)? };
-        // The counter may be lost while its accounts still exist.
+        // In a damaged database the counter may be lost while accounts still exist.
         if !before.counters.iter().any(|(name, _)| name == "account") {
             let next = before.accounts.iter().map(|account| account.id.0.saturating_add(1)).max();
             before.counters.extend(next.map(|next| ("account".to_owned(), next)));
@@ -137,7 +139,7 @@ impl Before {
     }
 }
 
-/// Adapts the restored accounts before they go live. Tokens that were used and logins that were
+/// Updates the restored accounts before they go live. Tokens that were used and logins that were
 /// ended after the backup would become valid again, so all logins are ended. API keys stay valid,
 /// because programs cannot sign in again without a user.
 pub(super) fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
@@ -158,7 +160,7 @@ fn change(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
     let restored = db.all(ACCOUNTS, [], Standing::read)?;
     let by_id: HashMap<AccountId, &Standing> = before.accounts.iter().map(|one| (one.id, one)).collect();
     for account in &restored {
-        // The link may have been used since the backup was made.
+        // The password link may have been used since the backup was made.
         end_password_link(db, account.id, note)?;
         let Some(known) = by_id.get(&account.id) else { continue };
         let same = account.is(known);

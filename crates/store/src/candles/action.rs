@@ -7,7 +7,7 @@ use crate::candles::sql;
 use crate::engine::{Fault, Row, signed};
 use crate::{Batch, StoreError, View};
 
-/// Number of rows changed by replacing corporate actions.
+/// Numbers of actions changed by [`Batch::replace_actions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActionChanges {
     pub added: u64,
@@ -17,7 +17,7 @@ pub struct ActionChanges {
     pub removed: u64,
 }
 
-/// A corporate action, with fields that adjustment does not use.
+/// A corporate action with the stored fields that adjustment does not use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredAction {
     pub action: Action,
@@ -31,8 +31,8 @@ impl From<Action> for StoredAction {
     }
 }
 
-/// The stored amounts of an action. Fractions are in lowest terms, so equal amounts have equal
-/// text.
+/// The stored amounts of an action, as text. Fractions are in lowest terms, so equal amounts have
+/// equal text.
 type Terms = [String; 5];
 
 /// A stored action of an ex-date, identified by its terms.
@@ -91,8 +91,8 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Replaces the stored actions on every ex-date in `actions` by the given ones. Other dates are
-    /// unchanged. Actions with equal terms are deduplicated; the first one is stored.
+    /// Replaces the stored actions on every ex-date in `actions` with the given actions. Other
+    /// dates are unchanged. Of several given actions with equal terms, only the first is stored.
     pub fn replace_actions(
         &mut self,
         symbol: &Symbol,
@@ -129,8 +129,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Stores a symbol's adjustment factors, computed from its actions and daily closes. The bytes
-    /// are opaque.
+    /// Stores a symbol's adjustment factors, computed from its actions and daily closes. The store
+    /// does not interpret the bytes.
     pub fn put_factors(&mut self, symbol: &Symbol, factors: &[u8]) -> Result<(), StoreError> {
         self.write(|batch| {
             batch.db().run(sql::PUT_FACTORS, (symbol.as_str(), factors))?;

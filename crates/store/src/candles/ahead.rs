@@ -1,5 +1,5 @@
-//! Prefetching of block bodies over a network: each statement fetches the requested body and those
-//! likely to be requested next.
+//! Prefetching of block bodies over a network. Each statement fetches the requested body and the
+//! bodies likely to be requested next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,16 +10,17 @@ use crate::{BlockEntry, StoreError};
 /// Maximum number of bytes prefetched in addition to the requested body.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Block ids and body sizes in bytes.
+/// The kind of the expected bodies (`None` before the first directory is read), and the blocks' ids
+/// and body sizes in bytes.
 type Expected = (Option<BodyOf>, Vec<(i64, u32)>);
 
 /// The blocks that a view is expected to request, and the bodies already fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// The blocks of the last directory that was read, if all of them are needed.
+    /// The blocks of the last directory that was read, if all of their bodies are needed.
     expected: RefCell<Expected>,
     fetched: RefCell<HashMap<i64, Box<[u8]>>>,
-    /// Position of the last fetched body, and the number of bodies fetched with it when reading
+    /// Index of the last fetched body, and the number of bodies fetched with it when reading
     /// backwards.
     last: Cell<(usize, usize)>,
 }
@@ -33,7 +34,7 @@ impl Ahead {
         self.last.set((usize::MAX, 0));
     }
 
-    /// Removes and returns a prefetched body.
+    /// Removes and returns a prefetched body, or `None` if the body was not prefetched.
     pub(crate) fn take(&self, of: BodyOf, id: i64) -> Option<Box<[u8]>> {
         if self.expected.borrow().0 != Some(of) {
             return None;
@@ -41,8 +42,8 @@ impl Ahead {
         self.fetched.borrow_mut().remove(&id)
     }
 
-    /// Fetches a body and the likely next ones, except those for which `is_there` returns `true`.
-    /// Returns `None` if the body no longer exists.
+    /// Fetches a body and the bodies likely to be requested next, except bodies for which
+    /// `is_there` returns `true`. Returns `None` if the requested body no longer exists.
     pub(crate) fn fetch(
         &self,
         of: BodyOf,
@@ -68,8 +69,8 @@ impl Ahead {
         Ok(found)
     }
 
-    /// Returns the blocks likely to be requested next: the following ones, or, when the directory
-    /// is read backwards, a number of preceding ones that doubles each time.
+    /// Returns the blocks likely to be requested next: the following blocks or, when the directory
+    /// is read backwards, preceding blocks, whose number doubles with each call.
     fn next(&self, of: BodyOf, id: i64) -> Vec<i64> {
         let expected = self.expected.borrow();
         let place = expected.1.iter().position(|(expected, _)| *expected == id);

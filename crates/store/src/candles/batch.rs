@@ -10,8 +10,8 @@ use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value, signed};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
 
-/// Counters that a batch takes many ids from; over a network it reserves `RESERVE` ids per
-/// statement.
+/// Counters from which a batch allocates many ids. Over a network, the batch reserves `RESERVE` ids
+/// per statement.
 const RESERVED: [&str; 3] = ["block", "series", "trade"];
 const RESERVE: i64 = 128;
 
@@ -23,20 +23,20 @@ pub enum Change {
     Unchanged,
 }
 
-/// A write transaction. Provides all changes of the store, and queries that see them. Rolled back
-/// if dropped without a commit.
+/// A write transaction. Has methods for all changes of the store, and queries that see the changes.
+/// Rolled back if dropped without a commit.
 #[derive(Debug)]
 pub struct Batch<'a> {
     view: &'a View,
     lock: &'a WriterLock,
     version: Option<i64>,
-    /// The changed symbols; `None` if no nodes need them.
+    /// The changed symbols; `None` if the store has no nodes.
     touched: Option<BTreeSet<Symbol>>,
-    /// Whether statements go over a network, so that many are sent in one round trip.
+    /// Whether statements are sent together in one round trip, because the database is remote.
     all_at_once: bool,
-    /// Securities known to exist, which saves a round trip.
+    /// Securities known to exist, which need no further query.
     pub(super) ensured: BTreeSet<Symbol>,
-    /// Unused reserved ids per counter: the next id, and how many remain.
+    /// Unused reserved ids per counter: the next id, and the number of ids left.
     reserved: BTreeMap<&'static str, (i64, i64)>,
     state: State,
 }
@@ -44,7 +44,8 @@ pub struct Batch<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// A change failed halfway. The batch cannot be committed, because it would not be atomic.
+    /// A change failed halfway. The batch cannot be committed, because the commit would not be
+    /// atomic.
     Broken,
     Committed,
 }
@@ -60,7 +61,7 @@ impl Deref for Batch<'_> {
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         if self.state != State::Committed {
-            // After some errors SQLite has already rolled back, and this fails.
+            // After some errors SQLite has already rolled back, and this rollback fails.
             self.view.db().rollback().ok();
         }
     }
@@ -88,7 +89,8 @@ impl<'a> Batch<'a> {
         self.view.db().commit()?;
         self.state = State::Committed;
         if let (Some(channel), Some(version)) = (self.view.db().channel(), self.version) {
-            // Not every server supports notifications. Nodes that receive none poll.
+            // Not every database server supports notifications. Nodes that receive no notifications
+            // rely on polling.
             self.view.db().first(copy_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(())
@@ -167,7 +169,7 @@ impl<'a> Batch<'a> {
         Ok((entries, change))
     }
 
-    /// Returns the id of a series, and whether it was just added.
+    /// Returns the id of a series, and whether this call added the series.
     fn series_id(&mut self, series: &Series) -> Result<(i64, bool), StoreError> {
         let key = (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str());
         if let Some(id) = self.db().first(sql::SERIES_ID, key, |row| row.get(0))? {
@@ -206,8 +208,8 @@ impl<'a> Batch<'a> {
         id: i64,
         block: &NewBlock,
     ) -> Result<BlockEntry, StoreError> {
-        // Stored blocks do not overlap, so the last one that starts at or before our end also ends
-        // last.
+        // Stored blocks do not overlap, so of those that start at or before the end of the new
+        // block, the last also has the latest end.
         let neighbour = self.db().first(sql::LAST_STARTING_BY, (series_id, block.last.0), |row| {
             Ok((Timestamp(row.get(0)?), Timestamp(row.get(1)?)))
         })?;
@@ -249,15 +251,15 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Allocates `count` consecutive ids and returns the first.
+    /// Allocates `count` consecutive ids and returns the first id.
     pub(crate) fn take_ids(&mut self, name: &'static str, count: usize) -> Result<i64, StoreError> {
         let count = signed(count as u64);
         let next = match self.reserved.get(name) {
             Some((next, left)) if *left >= count => (*next, *left),
             known => {
-                // Over a network, reserve more ids for the remaining changes of this batch. They
-                // are contiguous with the reserved ones, because the batch holds the counter's row
-                // lock.
+                // Over a network, more ids are reserved for the remaining changes of this batch.
+                // They are contiguous with the ids reserved before, because the batch holds the
+                // counter's row lock.
                 let is_slow = self.db().is_remote() && RESERVED.contains(&name);
                 let taken = if is_slow { RESERVE.max(count) } else { count };
                 let end: i64 = self.db().one(sql::COUNT_UP, (taken, name), |row| row.get(0))?;
@@ -291,7 +293,7 @@ impl<'a> Batch<'a> {
         self.next_version()
     }
 
-    /// Like `touch`, for derived data: increments the version only if there are nodes.
+    /// Like `touch`, but for derived data: increments the version only if the store has nodes.
     pub(crate) fn touch_for_nodes(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         if self.touched.is_some() { self.touch(symbol).map(drop) } else { Ok(()) }
     }
@@ -305,7 +307,7 @@ impl<'a> Batch<'a> {
         self.db().run(copy_sql::ADD_STAMP, [version]).map(drop)
     }
 
-    /// Returns the version of this batch; allocated by its first change.
+    /// Returns the version of this batch. The first call allocates the version.
     fn next_version(&mut self) -> Result<i64, StoreError> {
         if let Some(version) = self.version {
             return Ok(version);
@@ -315,8 +317,8 @@ impl<'a> Batch<'a> {
         Ok(version)
     }
 
-    /// Fails after an error. SQLite ends the transaction when the disk is full, and later changes
-    /// would be committed separately.
+    /// Returns an error if a change of this batch has failed. SQLite ends the transaction when the
+    /// disk is full, and later changes would be committed separately.
     fn refuse_if_broken(&self) -> Result<(), StoreError> {
         match self.state {
             State::Broken => Err(StoreError::unfit("a batch", "one of its changes failed")),
@@ -324,8 +326,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Runs a change, and marks the batch as broken if it fails. All public changes go through
-    /// here, so that an incomplete one is never committed.
+    /// Runs a change, and marks the batch as broken if the change fails. All public changes go
+    /// through this method, so that an incomplete change is never committed.
     pub(crate) fn write<T>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -339,8 +341,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Rejects an invalid or overlapping block. `neighbour` spans the last other block that starts at
-/// or before the end of this one. Returns the block's length in bytes.
+/// Rejects an invalid or overlapping block. `neighbour` is the span of the last other block that
+/// starts at or before the end of `block`. Returns the block's length in bytes.
 pub(super) fn refuse_unfit(
     series: &Series,
     block: &NewBlock,

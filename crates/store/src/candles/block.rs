@@ -1,16 +1,16 @@
 //! Blocks: directory entries, and the links between the blocks of a series. Each block stores where
-//! the next one begins, and the series stores its first and last timestamp. Reading a few blocks
+//! the next block begins, and the series stores its first and last timestamp. Reading a few blocks
 //! therefore detects a missing block between them.
 
 use market::Timestamp;
 
 use crate::engine::{BLOB_BYTES_MAX, Fault, Row, small};
 
-/// Maximum size of a block in bytes; far more than four thousand candles need.
+/// Maximum size of a block, in bytes. Far larger than a block of 4,000 candles.
 pub const BLOCK_BYTES_MAX: usize = BLOB_BYTES_MAX;
 
-/// A block to be stored. The bytes are opaque; `first` and `last` are the timestamps of its first
-/// and last candle.
+/// A block to be stored. The store does not interpret the bytes. `first` and `last` are the
+/// timestamps of the first and last candle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewBlock {
     pub first: Timestamp,
@@ -19,7 +19,8 @@ pub struct NewBlock {
     pub bytes: Vec<u8>,
 }
 
-/// Directory entry of a block. `last` is the timestamp of its last candle, so it is inclusive.
+/// Directory entry of a block. `last` is the timestamp of the block's last candle, so the range is
+/// inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEntry {
     pub id: i64,
@@ -31,8 +32,8 @@ pub struct BlockEntry {
     pub tail: Tail,
 }
 
-/// The last eight bytes of a block's body; shorter bodies are padded with leading zeros. A block
-/// ends with its checksum: once the checksum is verified, the tail alone identifies the body.
+/// The last eight bytes of a block's body. Shorter bodies are padded with leading zeros. A block
+/// ends with its checksum, so once the checksum is verified, the tail alone identifies the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail([u8; 8]);
 
@@ -67,7 +68,7 @@ impl BlockEntry {
     }
 }
 
-/// A directory entry with its links.
+/// A directory entry with the links to its neighbours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkedEntry {
     pub(crate) entry: BlockEntry,
@@ -86,7 +87,7 @@ impl LinkedEntry {
         })
     }
 
-    /// Returns whether no block begins between this one and `until`.
+    /// Returns whether no block of the series begins after this block and before `until`.
     fn is_last_before(&self, until: Option<Timestamp>) -> bool {
         match self.next {
             None => self.entry.last == self.ends.1,
@@ -116,8 +117,8 @@ impl Forward {
         Forward { from, until, before: None }
     }
 
-    /// Verifies the link to the previous block. The first block must start at or before `from`, or
-    /// be the first of the series.
+    /// Verifies the link from the previous block. The first block must start at or before `from`,
+    /// or be the first of the series.
     pub(crate) fn step(&mut self, linked: LinkedEntry) -> Result<(), Fault> {
         let fits = match &self.before {
             Some(before) => before.is_followed_by(&linked),
@@ -127,8 +128,8 @@ impl Forward {
         if fits { Ok(()) } else { Err(Fault::Missing) }
     }
 
-    /// Verifies that the last block is the end. Call this after the last row. Returns whether there
-    /// were any rows.
+    /// Verifies that no block is missing between the last block and `until`. Must be called after
+    /// the last row. Returns whether there were any rows.
     pub(crate) fn end(&self) -> Result<bool, Fault> {
         match &self.before {
             Some(last) if !last.is_last_before(self.until) => Err(Fault::Missing),
@@ -158,8 +159,8 @@ impl Back {
         if fits { Ok(()) } else { Err(Fault::Missing) }
     }
 
-    /// Verifies that the oldest block is the first of the series. Call this after the last row.
-    /// Returns whether there were any rows.
+    /// Verifies that the oldest block is the first of the series. Must be called after the last
+    /// row. Returns whether there were any rows.
     pub(crate) fn end(&self) -> Result<bool, Fault> {
         match &self.after {
             Some(oldest) if !oldest.is_first() => Err(Fault::Missing),

@@ -13,9 +13,9 @@ use crate::candles::{sql, trade_sql};
 use crate::engine::{Db, Fault, Sql, small};
 use crate::{BlockEntry, Series, StoreError, View};
 
-/// Number of candles that the first fetch covers; the maximum per response.
+/// Number of candles that the first fetch covers: the maximum number of candles per response.
 const ROWS_FIRST: i64 = 1_000;
-/// Number of directory entries fetched by the first statement, and by each later one.
+/// Number of directory entries fetched by the first statement.
 const PAGE_FIRST: usize = 16;
 const PAGE: usize = 512;
 /// Maximum number of body bytes per statement, after the first body.
@@ -33,9 +33,9 @@ pub struct Body<'a> {
 type Take<'t> = dyn FnMut(Body<'_>) -> ControlFlow<()> + 't;
 
 impl View {
-    /// Passes the blocks that start before `until` to `each`, newest first, until it returns
-    /// `Break`. Bytes are borrowed from the database. Uses a single statement, because the number
-    /// of statements makes up half of the cost of a small query.
+    /// Passes the blocks that start before `until` to `each`, newest first, until `each` returns
+    /// `Break`. Bytes are borrowed from the database. Uses a single statement, because statements
+    /// account for half of the cost of a small query.
     pub fn bodies_back(
         &self,
         series: &Series,
@@ -108,7 +108,7 @@ impl View {
         self.went_back(series, until, &chain, flow)
     }
 
-    /// Verifies at the end of a backward read that no block is missing.
+    /// Verifies after a backward read that no block is missing.
     fn went_back(
         &self,
         series: &Series,
@@ -116,13 +116,13 @@ impl View {
         chain: &Back,
         flow: ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        // Outside a transaction, statements to a remote database may see different states. The
-        // caller repeats an empty or `Replaced` result in a transaction.
+        // Outside a transaction, statements to a remote database may see different states. If the
+        // result is empty or `Replaced`, the caller repeats the read in a transaction.
         let is_steady = !self.db().is_remote() || self.db().in_transaction();
         let ended = match (flow.is_continue(), chain.end()) {
             (false, _) => false,
             (true, Ok(has_blocks)) => !has_blocks,
-            // The block was removed between two pages.
+            // A block was removed between two pages.
             (true, Err(Fault::Missing)) if !is_steady => return Err(self.replaced(sql::BODIES_BACK)),
             (true, Err(fault)) => return Err(self.db().fail(sql::BODIES_BACK.what)(fault)),
         };
@@ -130,9 +130,9 @@ impl View {
     }
 
     /// Reads blocks backwards in pages, for a database that sends all rows of a statement even if
-    /// fewer are needed. Returns the version that was read. One page is nearly always enough, and a
-    /// transaction would add a third of its time. With several pages, the version of the series
-    /// shows whether they read the same state.
+    /// fewer are needed. Returns the version that was read. One page is nearly always enough, so no
+    /// transaction is begun, which would add a third to the time of a page. If several pages are
+    /// read, the version of the series shows whether all of them read the same state.
     fn paged_back(&self, series: &Series, until: Timestamp, each: &mut Take<'_>) -> Result<i64, StoreError> {
         let (symbol, grain, lane) = key(series);
         let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
@@ -181,7 +181,7 @@ impl View {
     }
 
     /// Fetches missing bodies of a page, starting at its first block. Each call fetches twice as
-    /// many as the previous one.
+    /// many bodies as the previous call.
     fn fill(
         &self,
         page: &mut [(LinkedEntry, u32, Option<Vec<u8>>)],
@@ -206,7 +206,8 @@ impl View {
     }
 
     /// Reads blocks backwards from the local copy and fetches missing bodies. Returns `false`,
-    /// without calling `each`, if `is_same` was false when the first row fixed the snapshot.
+    /// without calling `each`, if `is_same` returned `false` after the first row fixed the
+    /// snapshot.
     fn copied_back(
         &self,
         series: &Series,
@@ -253,7 +254,7 @@ impl View {
             return Err(error);
         }
         if decided.is_none() && !db.in_transaction() {
-            // An empty result is verified here, because no later check does.
+            // An empty result has no links to verify, so the row of the series is checked instead.
             self.steady(|| self.no_blocks(series, Some(until)))?;
         }
         if !decided.unwrap_or_else(is_same) {
@@ -262,8 +263,8 @@ impl View {
         self.went_back(series, until, &chain, flow).map(|()| true)
     }
 
-    /// Fetches a body that the local copy lacks, together with earlier ones that the backward read
-    /// will need.
+    /// Fetches a body that the local copy lacks, together with earlier missing bodies that the
+    /// backward read will need.
     fn fetch_missing(
         &self,
         near: &Db,
@@ -288,11 +289,11 @@ impl View {
         Ok(self.fetch(BodyOf::Candles, &ids)?.into_iter().collect())
     }
 
-    /// Fetches bodies from the shared database and stores them in the local copy, if there is one.
+    /// Fetches bodies from the shared database and stores them in the local copy if one exists.
     fn fetch(&self, of: BodyOf, ids: &[i64]) -> Result<Vec<FoundBody>, StoreError> {
         let Some(near) = self.near() else {
-            // Inside a transaction bodies cannot disappear; outside, they may have been replaced
-            // since the id was read.
+            // Inside a transaction bodies cannot disappear. Outside a transaction, a body may have
+            // been replaced since its id was read.
             let wanted = if self.far().in_transaction() { Wanted::Stored } else { Wanted::Replaced };
             return fetch_bodies(self.far(), (of, wanted), ids);
         };
@@ -301,7 +302,8 @@ impl View {
         Ok(bodies)
     }
 
-    /// Returns the error for a missing body. On a node, this happens when the copy is outdated.
+    /// Returns the error for a missing body. On a node, a body is missing when the local copy is
+    /// outdated.
     fn gone(&self, sql: Sql) -> StoreError {
         match self.near() {
             Some(_) => self.replaced(sql),
@@ -320,7 +322,7 @@ impl View {
         }
     }
 
-    /// Reads a block into `bytes`, replacing the previous contents.
+    /// Reads a block into `bytes`. Overwrites the previous contents of `bytes`.
     pub fn block(&self, entry: &BlockEntry, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
         bytes.clear();
         self.with_block(entry, |body| bytes.extend_from_slice(body))
@@ -357,7 +359,8 @@ impl View {
         read.ok_or_else(|| self.gone(of.sql()))
     }
 
-    /// Passes a block's body to `read` without checking it. Returns `None` if it does not exist.
+    /// Passes a block's body to `read` without checking the body. Returns `None` if the block does
+    /// not exist.
     pub(crate) fn with_body<T>(
         &self,
         id: i64,
@@ -368,8 +371,8 @@ impl View {
         self.look_at(BodyOf::Candles, id, &mut |body| read.take().map(|read| read(body)))
     }
 
-    /// Passes a trade block's body to `read` without checking it. Returns `None` if it does not
-    /// exist.
+    /// Passes a trade block's body to `read` without checking the body. Returns `None` if the block
+    /// does not exist.
     pub(crate) fn with_trade_body<T>(
         &self,
         id: i64,
@@ -379,8 +382,9 @@ impl View {
         self.look_at(BodyOf::Trades, id, &mut |body| read.take().map(|read| read(body)))
     }
 
-    /// Passes a body to `look`, which returns `None` if the body does not match. A body never
-    /// changes, so it may come from the copy, the prefetched bodies, or the shared database.
+    /// Passes a body to `look`, which returns `None` if the body does not match. A body is
+    /// immutable, so it may come from the local copy, the prefetched bodies, or the shared
+    /// database.
     fn look_at<T>(
         &self,
         of: BodyOf,

@@ -1,4 +1,4 @@
-//! Replaces blocks over a network. Equivalent to
+//! Replacement of blocks over a network. Equivalent to
 //! [`Batch::replace_blocks`](crate::Batch::replace_blocks), but sends each statement once for all
 //! blocks, because a round trip costs more than the statement.
 
@@ -15,8 +15,8 @@ use crate::{Batch, BlockEntry, NewBlock, Series, StoreError, Tail};
 type Span = (Timestamp, Timestamp);
 
 impl Batch<'_> {
-    /// Removes blocks from a series and adds others. Returns the new entries in the order of
-    /// `added`, and the change of the series' totals.
+    /// Removes the blocks with the ids `removed` from a series and adds `added`. Returns the new
+    /// entries in the order of `added`, and the change of the series' totals.
     pub(super) fn replace_all_at_once(
         &mut self,
         series: &Series,
@@ -25,7 +25,7 @@ impl Batch<'_> {
         added: &[NewBlock],
     ) -> Result<(Vec<BlockEntry>, Totals), StoreError> {
         let mut change = Totals::default();
-        // The predecessors of these blocks need new links.
+        // The predecessors of the removed blocks need new links.
         let mut points = self.remove_entries(series, series_id, removed, &mut change)?;
         self.refuse_overlaps(series, (series_id, is_new), added)?;
         let first_id = if added.is_empty() { 0 } else { self.take_ids("block", added.len())? };
@@ -36,7 +36,7 @@ impl Batch<'_> {
                 first: block.first,
                 last: block.last,
                 rows: block.rows,
-                // Longer blocks were rejected above.
+                // `refuse_overlaps` has rejected longer blocks.
                 bytes: u32::try_from(block.bytes.len()).unwrap_or(u32::MAX),
                 tail: Tail::of(&block.bytes),
             })
@@ -47,12 +47,13 @@ impl Batch<'_> {
             .map(|(entry, block)| [Value::Int(entry.id), Value::Blob(&block.bytes)])
             .collect();
         self.db().run_all(sql::ADD_BODY, bodies.iter().map(<[Value<'_>; 2]>::as_slice))?;
-        // Newest first: an entry looks up its successor when it is written.
+        // Entries are written newest first, because each entry looks up its successor when it is
+        // written.
         let mut sorted: Vec<&BlockEntry> = entries.iter().collect();
         sorted.sort_by_key(|entry| std::cmp::Reverse(entry.first));
         let rows: Vec<[Value<'_>; 7]> = sorted.iter().map(|entry| row(series_id, entry)).collect();
         self.db().run_all(sql::ADD_ENTRY, rows.iter().map(<[Value<'_>; 7]>::as_slice))?;
-        // In a new series the blocks have no stored predecessors, and they already found their
+        // In a new series the blocks have no stored predecessors, and have already found their
         // successors.
         points.extend(entries.iter().map(|entry| entry.first.0).filter(|_| !is_new));
         points.sort_unstable();
@@ -64,7 +65,8 @@ impl Batch<'_> {
         Ok((entries, change))
     }
 
-    /// Removes entries. Returns the timestamps at which the removed blocks began.
+    /// Removes entries from the directory. Returns the timestamps at which the removed blocks
+    /// began.
     fn remove_entries(
         &mut self,
         series: &Series,
@@ -113,7 +115,8 @@ impl Batch<'_> {
         let mut given: BTreeMap<Timestamp, Timestamp> = BTreeMap::new();
         for (block, stored) in added.iter().zip(stored) {
             let before = given.range(..=block.last).next_back().map(|(first, last)| (*first, *last));
-            // The two do not overlap, so the one that begins last also ends last.
+            // The given block and the stored block do not overlap, so the later start also has the
+            // later end.
             refuse_unfit(series, block, before.max(stored))?;
             given.insert(block.first, block.last);
         }
@@ -195,15 +198,15 @@ mod tests {
         let steps: [(&[i64], &[NewBlock]); 13] = [
             (&[], &[block(10, 19), block(30, 39), block(20, 29)]),
             (&[], &[block(0, 9), block(100, 109)]),
-            // Overlaps with stored blocks, with each other, and with both.
+            // These blocks overlap stored blocks, each other, or both.
             (&[], &[block(105, 120)]),
             (&[], &[block(50, 60), block(55, 70)]),
             (&[], &[block(40, 200)]),
             (&[2], &[block(25, 32)]),
-            // Not a block of this series.
+            // 99 is not the id of a block of this series.
             (&[99], &[block(300, 309)]),
             (&[1, 99], &[]),
-            // Replaced by fewer blocks, and by more.
+            // The blocks are replaced by fewer blocks, and by more blocks.
             (&[1, 3], &[block(10, 15)]),
             (&[5], &[block(90, 95), block(96, 99), block(100, 100), block(400, 409)]),
             (&[], &[NewBlock { rows: 0, ..block(500, 509) }]),

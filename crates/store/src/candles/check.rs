@@ -11,7 +11,7 @@ use crate::engine::{Db, Depth, FINDINGS_MAX, StoreError};
 
 impl Reader {
     /// Checks the whole store and returns the inconsistencies. `inspect` receives each block's
-    /// bytes and returns a problem, if any.
+    /// bytes and returns a description of the problem, if any.
     pub fn check(
         &mut self,
         depth: Depth,
@@ -21,7 +21,8 @@ impl Reader {
         Ok(self.check_until(depth, go_on, &mut inspect)?.unwrap_or_default())
     }
 
-    /// Like `check`, but calls `go_on` before each series and returns `None` if it breaks.
+    /// Like `check`, but calls `go_on` before each series and returns `None` if `go_on` returns
+    /// `Break`.
     pub fn check_until(
         &mut self,
         depth: Depth,
@@ -51,8 +52,8 @@ impl Reader {
         Ok(Some(findings.list))
     }
 
-    /// Like [`Reader::check`], but does not read blocks: runs the engine's page check, and checks
-    /// consistency between tables.
+    /// Like [`Reader::check`], but without reading blocks. Runs the database's page check, and
+    /// checks consistency between tables.
     pub fn check_tables(&mut self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();
@@ -96,15 +97,15 @@ impl Findings {
     }
 }
 
-/// Returns the error if it is damage of the stored data, and fails with any other error: a broken
-/// connection is not damage. After an error PostgreSQL rejects all statements until the transaction
-/// ends, so engine errors after a finding are treated as damage, too.
+/// Returns `Ok` with the error if it means that stored data is damaged, and `Err` with any other
+/// error, such as a broken connection. After an error PostgreSQL rejects all statements until the
+/// transaction ends, so engine errors that follow a finding are treated as damage.
 fn damage(error: StoreError, found: &[Finding]) -> Result<StoreError, StoreError> {
     let follows = matches!(error, StoreError::Engine { .. }) && !found.is_empty();
     if error.is_of_data() || follows { Ok(error) } else { Err(error) }
 }
 
-/// Runs the engine's own check.
+/// Runs the engine's own check, which finds nothing on PostgreSQL.
 pub(crate) fn engine(db: &Db, depth: Depth) -> Part {
     Ok((db.check(depth)?.into_iter().map(Finding::from).collect(), ()))
 }
@@ -204,8 +205,8 @@ fn body(
 
 impl Reader {
     /// Checks all trades and returns the inconsistencies. Calls `go_on` before each day, and
-    /// returns `None` if it breaks. `inspect` receives each block's bytes and returns a problem, if
-    /// any.
+    /// returns `None` if `go_on` returns `Break`. `inspect` receives each block's bytes and returns
+    /// a description of the problem, if any.
     pub fn check_trades(
         &mut self,
         mut go_on: impl FnMut() -> ControlFlow<()>,

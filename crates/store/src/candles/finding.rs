@@ -5,9 +5,9 @@ use crate::engine::{Flaw, StoreError};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// Message of the engine's own check.
+    /// Message of SQLite's own check.
     Engine(String),
-    /// Rows that reference missing rows.
+    /// Rows of `table` that refer to missing rows of `parent`.
     Dangling {
         table: String,
         parent: String,
@@ -17,7 +17,7 @@ pub enum Finding {
         series: Series,
         entry: BlockEntry,
     },
-    /// The length in the directory differs from the length of the body.
+    /// The length recorded in the directory differs from the length of the body.
     BodyLength {
         series: Series,
         entry: BlockEntry,
@@ -57,7 +57,7 @@ pub enum Finding {
         table: String,
         key: String,
     },
-    /// A table whose row count differs from the recorded one.
+    /// A table whose row count differs from the recorded count.
     Rows {
         table: String,
         written: i64,
@@ -73,13 +73,13 @@ pub enum Finding {
         series: (i64, i64),
         actions: (i64, i64),
     },
-    /// A series whose recorded totals differ from those of its blocks.
+    /// A series whose recorded totals differ from the sums over its blocks.
     Totals {
         recorded: SeriesInfo,
         found: SeriesInfo,
     },
-    /// A problem with a day's trades. If it is inside a block, importing the files again repairs
-    /// it.
+    /// A problem with a day's trades. If `in_block` is true, importing the files again repairs the
+    /// problem.
     Trades {
         symbol: String,
         day: String,
@@ -104,7 +104,7 @@ pub enum Finding {
     Unreadable(String),
 }
 
-/// The findings of one part of a check, or the error that stopped it.
+/// The findings of one part of a check, or the error that stopped that part.
 pub(crate) type Part = Result<(Vec<Finding>, ()), StoreError>;
 
 impl From<Flaw> for Finding {
@@ -121,14 +121,14 @@ impl From<Flaw> for Finding {
 }
 
 impl Finding {
-    /// A problem of a trade day outside its blocks.
+    /// Creates a finding for a problem of a trade day outside its blocks.
     pub(crate) fn trades(day: &TradeDay, problem: &str) -> Finding {
         let (symbol, day) = (day.symbol.to_string(), day.day.to_string());
         Finding::Trades { symbol, day, problem: problem.to_owned(), in_block: false }
     }
 
-    /// Returns whether importing the series' files again repairs the problem. Other problems
-    /// require a backup or a new store.
+    /// Returns whether importing the source files again repairs the problem. Other problems require
+    /// a backup or a new store.
     pub fn is_in_a_block(&self) -> bool {
         match self {
             Finding::Body { .. }
@@ -136,7 +136,7 @@ impl Finding {
             | Finding::BodyLength { .. }
             | Finding::BodyForeign { .. }
             | Finding::Trades { in_block: true, .. } => true,
-            // Missing bodies are also reported with their series or day.
+            // A missing body is also reported with its series or day.
             Finding::Dangling { table, parent, .. } => {
                 matches!(
                     (table.as_str(), parent.as_str()),

@@ -8,7 +8,7 @@ use crate::candles::sql;
 use crate::engine::{Fault, Row, Value, natural, signed};
 use crate::{Batch, Series, StoreError, View};
 
-/// Maximum number of characters stored of a quarantined row's text, reason and symbol.
+/// Maximum number of characters that are stored of a quarantined row's text, reason and symbol.
 pub const QUARANTINE_TEXT_MAX: usize = 500;
 const MESSAGE_MAX: usize = 2_000;
 
@@ -20,7 +20,7 @@ pub enum ImportState {
     Running,
     Done,
     Failed,
-    /// Stopped, or its process died. Rows of completed checkpoints are in the store.
+    /// The import was stopped, or its process died. Rows of completed checkpoints are in the store.
     Interrupted,
     /// The changes of the import were reverted.
     Undone,
@@ -52,7 +52,7 @@ pub struct NewImport {
     pub digest: [u8; 32],
     pub bytes: u64,
     pub kind: String,
-    /// Fingerprint of all options that change the meaning of the rows.
+    /// Fingerprint of all import options that change the meaning of the rows.
     pub options: String,
     pub started_at: Timestamp,
 }
@@ -81,7 +81,7 @@ pub struct ImportRecord {
     pub options: String,
     pub state: ImportState,
     pub started_at: Timestamp,
-    /// `None` while the import runs, and if its process died.
+    /// `None` while the import is running, and if its process died.
     pub finished_at: Option<Timestamp>,
     pub rows_read: u64,
     pub rows_done: u64,
@@ -102,12 +102,12 @@ pub struct ImportSource {
     pub last: Timestamp,
 }
 
-/// A rejected row and the reason.
+/// A rejected row and the reason for its rejection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineRow {
     pub import_id: ImportId,
     pub line: u64,
-    /// The symbol as written in the file; `None` if the row has none.
+    /// The symbol as written in the file; `None` if the row has no symbol.
     pub symbol: Option<String>,
     pub text: String,
     pub reason: String,
@@ -119,7 +119,7 @@ pub struct QuarantineEntry {
     pub row: QuarantineRow,
 }
 
-/// Selects quarantined rows.
+/// Selects quarantined rows of all imports, of one import, or of one symbol.
 #[derive(Clone, Copy, Debug)]
 pub enum QuarantineOf<'a> {
     All,
@@ -133,7 +133,8 @@ impl View {
         self.db().all(sql::IMPORTS, [], ImportRecord::read)
     }
 
-    /// Returns imports before `before`, newest first; the latest ones if `before` is `None`.
+    /// Returns imports with ids below `before`, newest first. If `before` is `None`, starts with
+    /// the newest import.
     pub fn imports_before(
         &self,
         before: Option<ImportId>,
@@ -147,12 +148,13 @@ impl View {
         self.db().first(sql::IMPORT, [id.0], ImportRecord::read)
     }
 
-    /// Returns the import that was started last.
+    /// Returns the import that was started last, or `None` if there are no imports.
     pub fn last_import(&self) -> Result<Option<ImportRecord>, StoreError> {
         self.db().first(sql::LAST_IMPORT, [], ImportRecord::read)
     }
 
-    /// Returns the last import of exactly this content with these options.
+    /// Returns the last import with this content digest and these options, or `None` if there is
+    /// none.
     pub fn find_import(&self, digest: &[u8; 32], options: &str) -> Result<Option<ImportRecord>, StoreError> {
         self.db().first(sql::FIND_IMPORT, (digest.as_slice(), options), ImportRecord::read)
     }
@@ -183,8 +185,8 @@ impl View {
         }
     }
 
-    /// Returns quarantined rows after a position, in the order of rejection, each with its own
-    /// position. Start with 0.
+    /// Returns quarantined rows after a position in the order of rejection, each with its own
+    /// position. Pass 0 to start with the first row.
     pub fn quarantine_after(
         &self,
         of: QuarantineOf<'_>,
@@ -234,8 +236,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Records the progress of an import. For every state except `Running`, `now` becomes its end
-    /// time.
+    /// Records the progress of an import. For every state except `Running`, `now` becomes the end
+    /// time of the import.
     pub fn checkpoint_import(
         &mut self,
         id: ImportId,
@@ -264,7 +266,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Adds to an import's contribution to a series. Called once per part of the import.
+    /// Adds the counts of one part of an import to the import's contribution to a series. Called
+    /// once per part.
     pub fn add_import_series(
         &mut self,
         id: ImportId,
@@ -330,8 +333,8 @@ fn known(id: ImportId, changed: usize) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Truncates text from a file to `max` characters. Replaces NUL, which PostgreSQL text cannot hold,
-/// by U+FFFD.
+/// Truncates text from a file to `max` characters. Replaces NUL with U+FFFD, because PostgreSQL
+/// text cannot contain NUL.
 fn clip(text: &str, max: usize) -> Cow<'_, str> {
     let text = text.char_indices().nth(max).and_then(|(at, _)| text.get(..at)).unwrap_or(text);
     match text.contains('\0') {

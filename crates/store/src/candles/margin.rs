@@ -4,7 +4,7 @@ use crate::candles::sql;
 use crate::engine::{Db, Fault, Row};
 use crate::{Batch, Change, StoreError, View};
 
-/// Margin factors of a symbol: initial, maintenance, and forced liquidation.
+/// Margin factors of a symbol: initial margin, maintenance margin, and forced liquidation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Margin {
     pub symbol: Symbol,
@@ -27,7 +27,7 @@ fn factor(row: &Row<'_>, column: usize) -> Result<MarginFactor, Fault> {
 }
 
 impl View {
-    /// Returns a symbol's margin factors, or `None` if it has none.
+    /// Returns a symbol's margin factors, or `None` if none are stored.
     pub fn margin(&self, symbol: &Symbol) -> Result<Option<Margin>, StoreError> {
         let find = |db: &Db| db.first(sql::MARGIN, [symbol.as_str()], Margin::read);
         self.about(symbol, || self.found_in(&self.margins_complete, find))
@@ -46,7 +46,7 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Writes a symbol's margin factors, replacing existing ones.
+    /// Adds or replaces a symbol's margin factors.
     pub fn put_margin(&mut self, margin: &Margin) -> Result<Change, StoreError> {
         self.write(|batch| {
             let change = match batch.margin(&margin.symbol)? {

@@ -1,5 +1,5 @@
-//! Selects the database for a query on a node: the local copy if it has the symbol, otherwise the
-//! shared database.
+//! Selection of the database for a query on a node: the local copy if it has the symbol, otherwise
+//! the shared database.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -26,14 +26,14 @@ pub(crate) enum Side {
 #[derive(Debug)]
 pub(crate) struct Nearby {
     copy: Arc<LocalCopy>,
-    /// Connection to the file `number`; `None` if it cannot be opened.
+    /// Connection to the file with the number `number`; `None` if the file cannot be opened.
     db: Option<Db>,
     number: u64,
     /// Time of the last attempt to open the file.
     opened: Instant,
-    /// The side that the current query uses.
+    /// The database that the current query uses; `None` between queries.
     active_side: Cell<Option<Side>>,
-    /// The side of the open snapshot.
+    /// The database of the open snapshot; `None` if no snapshot is open.
     snapshot: Cell<Option<Side>>,
     /// The symbol for which the snapshot of the local copy was begun.
     pinned: RefCell<Option<Symbol>>,
@@ -54,10 +54,10 @@ impl Nearby {
         }
     }
 
-    /// Switches to the current file, if the copy was recreated. Called between queries.
+    /// Switches to the current file if the copy was recreated. Must be called between queries.
     pub(crate) fn refresh(&mut self) {
         let number = self.copy.number();
-        // The cause, such as too many open files, may be gone.
+        // The cause of the failure, such as too many open files, may have been resolved.
         let tries_again = self.db.is_none() && self.opened.elapsed() >= TRY_AGAIN;
         if number != self.number || tries_again {
             (self.number, self.db) = (number, self.copy.reader(number).ok());
@@ -69,17 +69,19 @@ impl Nearby {
         &self.copy
     }
 
-    /// Returns the connection to the local copy, for data that never changes.
+    /// Returns the connection to the local copy, or `None` if it could not be opened. Only for
+    /// immutable data, because the copy may be outdated.
     pub(crate) fn db(&self) -> Option<&Db> {
         self.db.as_ref()
     }
 
-    /// Returns the connection to the local copy, if the current query uses it.
+    /// Returns the connection to the local copy, or `None` if the current query uses the shared
+    /// database.
     pub(crate) fn active_db(&self) -> Option<&Db> {
         self.db.as_ref().filter(|_| self.active_side.get() == Some(Side::Near))
     }
 
-    /// Returns the side that the enclosing query has chosen.
+    /// Returns the database that the enclosing query has chosen, or `None` outside a query.
     pub(crate) fn active_side(&self) -> Option<Side> {
         self.active_side.get()
     }
@@ -88,7 +90,7 @@ impl Nearby {
         self.snapshot.get()
     }
 
-    /// Runs a query on one side, including nested queries.
+    /// Runs `ask` with `side` as the active database. Nested queries use the same database.
     pub(crate) fn ask<T>(&self, side: Side, ask: impl FnOnce() -> T) -> T {
         let before = self.active_side.replace(Some(side));
         let answer = ask();
@@ -96,7 +98,8 @@ impl Nearby {
         answer
     }
 
-    /// Returns a symbol's mark, if the copy has it and it is current.
+    /// Returns a symbol's mark, or `None` if the copy does not have the symbol or the symbol is
+    /// outdated.
     pub(crate) fn mark(&self, symbol: &Symbol) -> Option<Mark> {
         self.copy.mark(symbol, self.number).filter(|_| self.db.is_some())
     }
@@ -128,12 +131,12 @@ impl Nearby {
         is_ours
     }
 
-    /// Reports damage to the copy, when the query cannot be repeated on the shared database.
+    /// Reports damage to the copy. Called when the query cannot be repeated on the shared database.
     pub(crate) fn note(&self, error: &StoreError) {
         self.is_to_blame(error);
     }
 
-    /// Selects the side for a symbol in the open snapshot.
+    /// Selects the database for a symbol in the open snapshot.
     pub(crate) fn side_in_snapshot(&self, symbol: &Symbol, snapshot: Side) -> Result<Side, StoreError> {
         if snapshot == Side::Far || self.pinned.borrow().as_ref() == Some(symbol) {
             return Ok(snapshot);
@@ -145,14 +148,15 @@ impl Nearby {
         Ok(Side::Far)
     }
 
-    /// Returns whether the copy has a current symbol in the open snapshot.
+    /// Returns whether the open snapshot of the copy has the symbol in a current state.
     fn has(&self, symbol: &Symbol) -> Result<bool, StoreError> {
         let Some(db) = &self.db else { return Ok(false) };
         let is_current = db.first(copy_sql::IS_CURRENT, [symbol.as_str()], |row| row.get(0))?;
         Ok(is_current.unwrap_or(false))
     }
 
-    /// Begins a snapshot of the copy. Returns whether the copy has the symbol.
+    /// Begins a snapshot of the copy if the copy has the symbol. Returns whether the snapshot was
+    /// begun.
     pub(crate) fn begin(&self, symbol: &Symbol) -> Result<bool, StoreError> {
         let (Some(db), Some(_)) = (&self.db, self.mark(symbol)) else { return Ok(false) };
         // The first query fixes the snapshot.
@@ -174,12 +178,13 @@ impl Nearby {
         self.snapshot.set(Some(Side::Far));
     }
 
-    /// Ends the snapshot. Returns whether it was one of the copy.
+    /// Ends the snapshot. Returns whether it was a snapshot of the local copy.
     pub(crate) fn end(&self) -> bool {
         self.pinned.replace(None);
         let was_near = self.snapshot.replace(None) == Some(Side::Near);
         if let Some(db) = self.db.as_ref().filter(|_| was_near) {
-            // Nothing was written, so an error can be ignored; the next `begin` reports it.
+            // The snapshot wrote nothing, so an error can be ignored. The next `begin` reports a
+            // broken connection.
             db.commit().ok();
         }
         was_near

@@ -1,21 +1,21 @@
-//! Bodies of replaced blocks. A database with several servers retains them for a while, because a
-//! server that reads an older state from its local copy fetches bodies by id. SQLite removes them
-//! immediately; its snapshots still see them.
+//! Bodies of replaced blocks. A database with several servers retains them for ten minutes, because
+//! a server that reads an older state from its local copy fetches bodies by id. SQLite removes
+//! replaced bodies immediately, and its open snapshots still see them.
 
 use crate::StoreError;
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value};
 
-/// Retention in microseconds; longer than any request.
+/// Time for which replaced bodies are retained, in microseconds. Longer than any request.
 const KEPT_US: i64 = 600_000_000;
 /// Maximum number of bodies of each kind removed per transaction.
 const AT_ONCE: i64 = 1_000;
 
-/// The kinds of bodies, with the statement that removes one.
+/// The kinds of bodies, with the statement that removes a body of that kind.
 const KINDS: [(i64, crate::engine::Sql); 2] = [(0, sql::DROP_BODY), (1, sql::DROP_TRADE_BODY)];
 
 /// Removes one batch of bodies whose retention has ended, in the open transaction. Returns whether
-/// there may be more.
+/// more such bodies may remain.
 pub(crate) fn sweep(db: &Db) -> Result<bool, StoreError> {
     sweep_older(db, KEPT_US)
 }
@@ -26,7 +26,7 @@ pub(crate) fn sweep_all(db: &Db, lock: &WriterLock) -> Result<(), StoreError> {
     loop {
         db.begin_write()?;
         let swept = lock.fence(db).and_then(|()| {
-            // The negative age includes bodies that were just replaced.
+            // With a negative age, bodies that were just replaced are included.
             let has_more = sweep_older(db, -KEPT_US)?;
             lock.extend(db)?;
             Ok(has_more)
@@ -51,11 +51,13 @@ fn sweep_older(db: &Db, age_us: i64) -> Result<bool, StoreError> {
     Ok(has_more)
 }
 
-/// Not used with SQLite; its texts are for tests without a PostgreSQL server.
+/// These statements are not used with SQLite. The SQLite texts are for tests that run without a
+/// PostgreSQL server.
 mod sql {
     use crate::engine::statements::statements;
 
-    /// Current time of the database in microseconds since 1970. Server clocks may differ.
+    /// Current time of the database in microseconds since 1970. The database's clock is used
+    /// because the clocks of servers may differ.
     macro_rules! now {
         () => {
             "cast(unixepoch('subsec') * 1000000 as bigint)"

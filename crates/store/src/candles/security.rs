@@ -1,4 +1,4 @@
-//! Securities: their static data, and figures with the day from which they are effective.
+//! Static data of securities, and figures with the day from which they are effective.
 
 use market::{Date, SecurityKind, Symbol, parse_date};
 
@@ -25,7 +25,7 @@ pub struct Security {
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
     pub dividend_yield: Option<String>,
-    /// `None` if no import has set it; [`SecurityKind::presumed`] is used instead.
+    /// `None` if no import has set the kind; [`SecurityKind::presumed`] is used instead.
     pub kind: Option<SecurityKind>,
     /// The first day on which the security is no longer traded.
     pub delisted_on: Option<Date>,
@@ -63,7 +63,8 @@ impl Security {
         }
     }
 
-    /// Returns the security with the figures effective on `day`. Later figures are dropped.
+    /// Returns the security with the figures effective on `day`. Figures with a later day are
+    /// dropped.
     pub fn on(mut self, day: Date) -> Security {
         for dated in std::mem::take(&mut self.dated).into_iter().take_while(|dated| dated.from <= day) {
             let DatedFigures {
@@ -87,8 +88,8 @@ impl Security {
         self
     }
 
-    /// Adds figures effective from a day on. Fields that are `None` keep the stored values of that
-    /// day.
+    /// Adds figures effective from a day on. A `None` field does not overwrite a value that is
+    /// already stored for that day.
     pub fn add_figures(&mut self, new: DatedFigures) {
         match self.dated.binary_search_by_key(&new.from, |dated| dated.from) {
             Ok(at) => {
@@ -137,19 +138,20 @@ fn kind(row: &Row<'_>, column: usize) -> Result<Option<SecurityKind>, Fault> {
     text.map(|text| SecurityKind::parse(text).ok_or_else(|| Fault::value("kind", text))).transpose()
 }
 
-/// Maximum number of days per security; enough for quarterly figures over two centuries.
+/// Maximum number of days with figures per security. Enough for quarterly figures over two
+/// centuries.
 pub const FIGURES_MAX: usize = 1_000;
 
-/// Shares and per-share figures effective from a day on. `None` means unchanged. They are stored in
-/// a text column of the security, one line per day: a security has few of them, and they are always
-/// read, sealed, copied and removed together with it.
+/// Shares and per-share figures effective from a day on. `None` means unchanged. Figures are stored
+/// in a text column of the security, one line per day, because a security has few figures and they
+/// are always read, sealed, copied and removed together with the security.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatedFigures {
     pub from: Date,
     pub total_shares: Option<i64>,
     pub circulating_shares: Option<i64>,
     pub hk_shares: Option<i64>,
-    /// Decimal text as imported.
+    /// Earnings per share, as decimal text in the form in which it was imported.
     pub eps: Option<String>,
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
@@ -172,8 +174,8 @@ impl DatedFigures {
     }
 }
 
-/// Serializes figures, one line per day, such as `20260301,9000,,,1.5,,,`. Returns `None` if there
-/// are none.
+/// Serializes figures, one line per day, such as `20260301,9000,,,1.5,,,`. Returns `None` if
+/// `dated` is empty.
 pub(super) fn written_figures(dated: &[DatedFigures]) -> Option<String> {
     let whole = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
     let line = |one: &DatedFigures| {

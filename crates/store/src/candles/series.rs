@@ -5,8 +5,8 @@ use market::{Grain, Symbol, Timestamp};
 
 use crate::engine::{Fault, Row, natural};
 
-/// The trading sessions of a series. Each lane is a separate series, so that queries for regular
-/// hours, the common case, read nothing else.
+/// The trading sessions of a series. Each lane is a separate series, so that a query for regular
+/// hours, which is the common case, does not read candles of other sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
     /// Intraday candles of regular hours, and all daily candles.

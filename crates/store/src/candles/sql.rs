@@ -2,9 +2,9 @@
 //! numbered by first use, ids and times assigned by this program, `on conflict`, `returning`.
 //! Statements for only one engine do not belong in this file.
 //!
-//! PostgreSQL must infer all types at prepare time: a parameter that is only compared with null is
-//! cast, and so is a sum of bigints, which is a numeric. No order is guaranteed without `order by`,
-//! even if an index is used.
+//! PostgreSQL must infer all types at prepare time, so a parameter that is only compared with null
+//! is cast. A sum of bigints is also cast, because its type is numeric. Without `order by` no order
+//! is guaranteed, even if an index is used.
 
 use crate::engine::Sql;
 use crate::engine::statements::statements;
@@ -51,7 +51,8 @@ macro_rules! quarantine_from {
     };
 }
 
-/// SQLite only; PostgreSQL does not count the rows of sealed tables.
+/// Returns the recorded row count of a sealed table. SQLite only; PostgreSQL does not record row
+/// counts.
 pub(crate) const ROWS_WRITTEN: Sql =
     Sql::new("count the rows of a table", "select row_count from sealed_table where name = $1");
 
@@ -109,7 +110,7 @@ statements! {
     SERIES_OF: "list the series of a symbol",
         concat!("select ", series_columns!(), " from sealed_series where symbol = $1 order by grain, lane");
     ALL_SERIES: "list the series", concat!("select ", series_columns!(), " from sealed_series order by symbol, grain, lane");
-    // In PostgreSQL the sum of bigints is a numeric, hence the casts.
+    // In PostgreSQL the type of a sum of bigints is numeric, so the sums are cast.
     TOTALS: "sum the series",
         "select count(*), cast(coalesce(sum(row_count), 0) as bigint), cast(coalesce(sum(block_count), 0) as bigint), \
          cast(coalesce(sum(byte_count), 0) as bigint) from sealed_series";
@@ -126,9 +127,9 @@ statements! {
     SERIES_IS_EMPTY: "find the blocks of a series",
         "select not exists (select 1 from block_index where series_id = $1)";
 
-    // The block that contains `from` is the last one that starts at or before it, and the scan
-    // begins there. It is returned even if it ends before `from`, because it links to the next
-    // block.
+    // The block that contains `from` is the last block that starts at or before `from`, and the
+    // scan begins there. This block is returned even if it ends before `from`, because it links to
+    // the next block.
     BLOCKS: "list the blocks of a series", concat!(blocks_of_series!(),
         "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
          where h.series_id = s.id and h.first_at <= $4), $4) \
@@ -139,13 +140,14 @@ statements! {
     BLOCKS_FORWARD: "list the blocks of a series", concat!(blocks_of_series!(),
         "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
          where h.series_id = s.id and h.first_at <= $4), $4) order by b.first_at");
-    // All data for a simple query in a single statement, which is a consistent snapshot by itself.
+    // Reads all data for a simple query in a single statement, which sees a consistent snapshot
+    // without a transaction.
     BODIES_BACK: "read the blocks of a series", concat!("select ", block_columns!(), ", s.first_at, s.last_at, \
          z.decimals, y.body \
          from sealed_security z join sealed_series s on s.symbol = z.symbol \
          join sealed_block_index b on b.series_id = s.id left join block_body y on y.id = b.body_id \
          where z.symbol = $1 and s.grain = $2 and s.lane = $3 and b.first_at < $4 order by b.first_at desc");
-    // For an engine that sends all rows of a statement even if fewer are needed: one page of
+    // For a database that sends all rows of a statement even if fewer are needed. Reads one page of
     // blocks, with only as many bodies as needed to reach `$6` rows. Rows of a block that extends
     // beyond `$1` are not counted.
     BODIES_BACK_PAGE: "read the blocks of a series", "select p.body_id, p.first_at, p.last_at, p.row_count, p.byte_count, \
@@ -167,7 +169,8 @@ statements! {
     REMOVE_ENTRY: "remove a block",
         "delete from block_index where body_id = $1 and series_id = $2 \
          returning row_count, byte_count, first_at, next_at";
-    // On PostgreSQL other servers may still read the previous state; see `retired.rs`.
+    // On PostgreSQL other servers may still read the previous state, so the body is retained (see
+    // `retired.rs`).
     REMOVE_BODY: "remove a block", "delete from block_body where id = $1"
         => "insert into retired_body (kind, id, at_us) \
          values (0, $1, cast(extract(epoch from clock_timestamp()) * 1000000 as bigint))";
@@ -242,7 +245,7 @@ statements! {
     ORPHAN_ENTRIES: "find entries without a series",
         "select i.body_id from block_index i left join series s on s.id = i.series_id where s.id is null \
          order by i.body_id limit $1";
-    // The directory without verified seals, for the consistency check.
+    // Reads the directory without verifying seals, for the consistency check.
     RAW_BLOCKS: "list the blocks of a series", concat!("select ", block_columns!(), ", s.first_at, s.last_at \
          from series s join block_index b on b.series_id = s.id \
          where s.symbol = $1 and s.grain = $2 and s.lane = $3 order by b.first_at");
@@ -270,8 +273,8 @@ statements! {
 mod tests {
     use super::*;
 
-    /// The cost of a directory scan without an index grows with the whole store, and no other test
-    /// would detect it.
+    /// Without an index, the cost of a directory scan would grow with the size of the store, which
+    /// no other test would detect.
     #[test]
     fn directory_scans_use_the_indexes() {
         let conn = crate::engine::statements::schema_of(crate::engine::migrations::ALL);

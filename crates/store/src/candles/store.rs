@@ -31,7 +31,7 @@ const NOT_FOR_READERS: usize = 3;
 /// The purpose of opening a store.
 #[derive(Clone, Copy, Debug)]
 pub enum Access {
-    /// Creates and changes nothing.
+    /// Opens an existing store. Creates and changes nothing.
     Read,
     /// Like `Read`, but leaves no shared-memory file behind. For checks that must not change the
     /// store.
@@ -67,7 +67,7 @@ struct Node {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSizes {
     pub candles: u64,
-    /// Size of the WAL: written, but not checkpointed yet.
+    /// Size of the WAL, which holds writes that are not checkpointed yet.
     pub candles_log: u64,
     pub accounts: u64,
     pub accounts_log: u64,
@@ -106,8 +106,8 @@ impl Store {
         self.home.file()
     }
 
-    /// Returns whether the PostgreSQL server detects damaged pages. `None` if the server does not
-    /// report it, and for SQLite, where rows have their own checksums.
+    /// Returns whether the PostgreSQL server detects damaged pages. Returns `None` if the server
+    /// does not report this, and for SQLite, where rows have their own checksums.
     pub fn has_page_checksums(&self) -> Result<Option<bool>, StoreError> {
         match self.home.server() {
             Some(server) => Ok(home::check(server, Need::Read)?.checks_pages),
@@ -125,7 +125,8 @@ impl Store {
         self.blocks_read.load(Ordering::Relaxed)
     }
 
-    /// Returns the sizes of the files. Missing files have 0 bytes.
+    /// Returns the sizes of the store's files. The size of a missing file is 0. On PostgreSQL all
+    /// sizes are 0.
     pub fn file_sizes(&self) -> FileSizes {
         let Some(dir) = self.dir() else { return FileSizes::default() };
         let bytes = |name: &str| std::fs::metadata(dir.join(name)).map_or(0, |file| file.len());
@@ -138,8 +139,8 @@ impl Store {
         }
     }
 
-    /// Returns the same store with a local copy, which readers use for the symbols it has. See
-    /// [`View`].
+    /// Returns the same store with a local copy. Readers use the copy for symbols that are in it;
+    /// see [`View`].
     pub fn with_copy(self, settings: &CopySettings) -> Result<Store, StoreError> {
         self.connect()?;
         let home = Home::of(&self.place, Part::Candles, Pace::Quick)?;
@@ -153,7 +154,7 @@ impl Store {
         Store { node: None, ..self.clone() }
     }
 
-    /// Returns the state and counters of the local copy, or `None` if there is none.
+    /// Returns the state and counters of the local copy, or `None` if the store has no local copy.
     pub fn copy_load(&self) -> Option<CopyLoad> {
         self.node.as_ref().map(|node| node.copy.load())
     }
@@ -163,18 +164,20 @@ impl Store {
         self.node.iter().for_each(|node| node.copy.settle());
     }
 
-    /// Opens a connection for one thread at a time. Takes no lock and never waits for a writer.
+    /// Opens a reader, which can be used by one thread at a time. Takes no lock and never waits for
+    /// a writer.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         let Some(Node { copy, home }) = &self.node else {
             let view = View::new(self.connect()?, self.blocks_read.clone());
             return Ok(Reader { view, seen: SeenVersion::default() });
         };
-        // Does not connect yet: the shared database may be unreachable, and may not be needed.
+        // This does not connect yet, because the shared database may be unreachable and may not be
+        // needed.
         let view = View::new(home.open(self.role)?, self.blocks_read.clone()).with_copy(copy.clone());
         Ok(Reader { view, seen: SeenVersion::default() })
     }
 
-    /// Opens a reader for consistency checks: without the local copy, and without a statement
+    /// Opens a reader for consistency checks, without the local copy and without a statement
     /// timeout.
     pub fn checker(&self) -> Result<Reader, StoreError> {
         let home = Home::of(&self.place, Part::Candles, Pace::Long)?;
@@ -191,7 +194,7 @@ impl Store {
         }?;
         match migrate::schema(&db, migrations::ALL)? {
             found if found == migrations::known(migrations::ALL) => Ok(db),
-            // Creation was interrupted before the first migration.
+            // The creation of the store was interrupted before the first migration.
             0 => Err(StoreError::Absent { place: self.place.clone() }),
             found => Err(StoreError::Outdated {
                 place: self.home.url(),
@@ -201,9 +204,10 @@ impl Store {
         }
     }
 
-    /// Checks through a new connection that the database exists, is not truncated, and is ours.
-    /// Bypasses the page cache. On a node it is enough that the local copy is serving: the shared
-    /// database has just responded, or the offline window has not ended.
+    /// Checks through a new connection, which bypasses the page cache, that the database exists, is
+    /// not truncated, and has the expected schema. On a node it is sufficient that the local copy
+    /// is serving, because the shared database has just responded or the offline window has not
+    /// ended.
     pub fn probe(&self) -> Result<(), StoreError> {
         if self.node.as_ref().is_some_and(|node| node.copy.is_serving()) {
             return Ok(());
@@ -211,8 +215,8 @@ impl Store {
         self.connect()?.one(sql::VERSION, [], |row| row.get::<i64>(0)).map(drop)
     }
 
-    /// Opens the only writer. Imports that the ledger lists as running are marked as interrupted:
-    /// the writer lock shows that none is running.
+    /// Opens the only writer. Imports that the ledger lists as running are marked as interrupted,
+    /// because holding the writer lock proves that no import is running.
     pub fn writer(&self) -> Result<Writer, StoreError> {
         self.must_exist()?;
         let lock = self.lock()?;
@@ -234,14 +238,15 @@ impl Store {
         Ok(writer)
     }
 
-    /// Returns the maximum number of concurrent snapshots in this process, in addition to a writer:
-    /// each uses a pool connection, and further ones wait. `None` for SQLite, which has no pool.
+    /// Returns the maximum number of concurrent snapshots in this process, in addition to a writer.
+    /// Each snapshot uses a pool connection, and snapshots beyond the maximum wait. Returns `None`
+    /// for SQLite, which has no pool.
     pub fn readers_max(&self) -> Option<usize> {
         self.home.server().map(|server| server.address().pool().saturating_sub(NOT_FOR_READERS).max(1))
     }
 
     /// Takes the lock for background jobs that change this store. Returns `None` if another process
-    /// holds it.
+    /// holds the lock.
     pub fn job_lock(&self) -> Result<Option<JobLock>, StoreError> {
         match &self.home {
             Home::File(_) => self.dir().map_or(Ok(None), JobLock::of_directory),
@@ -317,7 +322,7 @@ impl Reader {
         &self.view
     }
 
-    /// Like [`View::version`], but cheaper while nothing has changed.
+    /// Like [`View::version`], but cheaper while the version has not changed.
     pub fn version(&mut self) -> Result<i64, StoreError> {
         match self.view.near() {
             Some(near) => Ok(near.copy().version()),
@@ -325,9 +330,9 @@ impl Reader {
         }
     }
 
-    /// Begins a snapshot of the whole store. Hold it only for the duration of a request, because
-    /// the WAL cannot be checkpointed past the oldest snapshot. On a node all queries of the
-    /// snapshot go to the shared database; use [`Reader::snapshot_of`] for a single symbol.
+    /// Begins a snapshot of the whole store. Must be held only for the duration of a request,
+    /// because the WAL cannot be checkpointed past the oldest snapshot. On a node all queries of
+    /// the snapshot go to the shared database; use [`Reader::snapshot_of`] for a single symbol.
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
         self.refresh();
         let snapshot = self.begin()?;
@@ -337,9 +342,9 @@ impl Reader {
         Ok(snapshot)
     }
 
-    /// Begins a snapshot of one symbol, with its version. On a node it comes from the local copy if
-    /// that has the symbol. Other symbols can be read, too; each is consistent by itself, but their
-    /// versions may differ.
+    /// Begins a snapshot of one symbol, with its version. On a node the snapshot is read from the
+    /// local copy if the copy has the symbol. Other symbols can also be read: each of them is
+    /// consistent, but their versions may differ.
     pub fn snapshot_of(&mut self, symbol: &Symbol) -> Result<Snapshot<'_>, StoreError> {
         self.refresh();
         let Some(near) = self.view.near() else { return self.begin() };
@@ -386,7 +391,8 @@ impl Deref for Snapshot<'_> {
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
         if !self.view.near().is_some_and(Nearby::end) {
-            // Nothing was written, so an error can be ignored; the next `begin` reports it.
+            // The snapshot wrote nothing, so an error can be ignored. The next `begin` reports a
+            // broken connection.
             self.view.db().commit().ok();
         }
     }
@@ -404,8 +410,8 @@ pub struct Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Checkpoints the WAL, so that an idle store is a single file. Readers with an open
-        // snapshot prevent it; the next writer tries again.
+        // The WAL is checkpointed, so that an idle store is a single file. Readers with an open
+        // snapshot prevent the checkpoint, and the next writer retries it.
         self.view.db().fold_log();
     }
 }
@@ -427,7 +433,7 @@ impl Writer {
         Ok(Batch::new(&self.view, &self.lock, self.has_nodes))
     }
 
-    /// Removes data whose retention for other servers has ended.
+    /// Removes data whose retention period for other servers has ended.
     fn tidy(&self) -> Result<(), StoreError> {
         let db = self.view.db();
         for _ in 0..TIDIED_MAX {
@@ -485,7 +491,7 @@ mod tests {
         let mut batch = writer.begin().unwrap();
         let full = batch.replace_blocks(&series, &[], &[block(2, 100), block(3, 1 << 20)]).unwrap_err();
         assert!(matches!(full, StoreError::Full { what: "write a block", .. }), "{full:?}");
-        // SQLite may have ended the transaction. No later change may be committed in either case.
+        // SQLite may have ended the transaction. In either case no later change may be committed.
         batch.ensure_security(&"5.HK".parse().unwrap()).unwrap_err();
         batch.commit().unwrap_err();
 

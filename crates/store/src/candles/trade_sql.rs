@@ -68,7 +68,7 @@ statements! {
         "select i.file, i.started_at, t.row_count, t.first_at, t.last_at, i.id from import_trade t \
          join import i on i.id = t.import_id where t.symbol = $1 order by i.id";
 
-    // Without verified seals, for the consistency check.
+    // These statements read without verifying seals, for the consistency check.
     RAW_DAYS: "list the days with trades",
         concat!("select ", day_columns!(), " from trade_day order by symbol, day");
     RAW_ENTRIES: "list the blocks of a day", concat!("select ", entry_columns!(),
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reading_a_day_uses_the_indexes() {
+    fn reading_trades_of_a_day_uses_the_indexes() {
         let conn = crate::engine::statements::schema_of(crate::engine::migrations::ALL);
         for sql in [DAYS_BACK, DAYS, DAY_COUNT, ENTRIES, BODY] {
             let plan = crate::engine::statements::plan(&conn, &sql);

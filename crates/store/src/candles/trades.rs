@@ -19,13 +19,14 @@ pub struct TradeDay {
     pub last: Timestamp,
     /// Increases with each commit that changes the day.
     pub version: i64,
-    /// Size thresholds of the day's trades, if computed.
+    /// Size thresholds of the day's trades; `None` if not computed.
     pub sizes: Option<TradeSizes>,
     next: Option<Date>,
 }
 
-/// Size thresholds of trades, as amounts in millionths: a trade is large from `large_from`, and
-/// medium from `medium_from`. They were computed for the given percentages of the turnover.
+/// Size thresholds of trades, as amounts in millionths. A trade of at least `large_from` is large,
+/// and a trade of at least `medium_from` is medium. The thresholds were computed for the given
+/// percentages of the turnover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradeSizes {
     pub large_percent: u8,
@@ -80,7 +81,7 @@ impl TradeDay {
         self.next.is_none()
     }
 
-    /// Returns whether the totals match the blocks.
+    /// Returns whether the day's totals match the blocks.
     pub(crate) fn is_made_of(&self, entries: &[BlockEntry]) -> bool {
         let rows: u64 = entries.iter().map(|entry| u64::from(entry.rows)).sum();
         let bytes: u64 = entries.iter().map(|entry| u64::from(entry.bytes)).sum();
@@ -117,7 +118,7 @@ fn sizes(row: &Row<'_>) -> Result<Option<TradeSizes>, Fault> {
 
 impl View {
     /// Returns a symbol's newest days with trades, up to and including `through`, newest first.
-    /// Empty if there are none.
+    /// Empty if there is no such day.
     pub fn trade_days_back(
         &self,
         symbol: &Symbol,
@@ -148,7 +149,7 @@ impl View {
         })
     }
 
-    /// Returns the number of days with trades, as recorded in the security's row.
+    /// Returns the number of a symbol's days with trades, as recorded in the security's row.
     pub fn trade_day_count(&self, symbol: &Symbol) -> Result<u64, StoreError> {
         let find = |db: &Db| db.first(trade_sql::DAY_COUNT, [symbol.as_str()], |row| natural(row, 0));
         let count = self.about(symbol, || self.known(find))?;
@@ -161,7 +162,7 @@ impl View {
         self.agree(trade_sql::COUNT_DAYS, found == counted)
     }
 
-    /// Returns all symbols with trades, sorted.
+    /// Returns all symbols that have trades, in ascending order.
     pub fn traded_symbols(&self) -> Result<Vec<TradedSymbol>, StoreError> {
         self.db().all(trade_sql::SYMBOLS, [], |row| {
             Ok(TradedSymbol {
@@ -210,8 +211,8 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Keeps the first `retained` blocks of a day and replaces the others by `added`. At least one
-    /// block must remain, because a day without blocks does not exist. Removes the stored size
+    /// Keeps the first `retained` blocks of a day and replaces the others with `added`. At least
+    /// one block must remain, because a day without blocks does not exist. Removes the stored size
     /// thresholds of later days.
     pub fn replace_trades(
         &mut self,
@@ -340,7 +341,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Adds to an import's contribution to a symbol's trades. Called once per part of the import.
+    /// Adds the counts of one part of an import to the import's contribution to a symbol's trades.
+    /// Called once per part.
     pub fn add_import_trades(
         &mut self,
         id: ImportId,

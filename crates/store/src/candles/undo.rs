@@ -6,7 +6,8 @@ use crate::candles::trade_sql;
 use crate::engine::{Fault, Row};
 use crate::{Batch, ImportId, ImportRecord, ImportState, Security, Series, StoreError, View};
 
-/// The change that one commit of an import made to a series. The bytes are opaque.
+/// The change that one commit of an import made to a series. The store does not interpret the
+/// bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportChange {
     pub import: ImportId,
@@ -14,9 +15,9 @@ pub struct ImportChange {
     /// First and last timestamp of the added or replaced candles, both inclusive.
     pub first: Timestamp,
     pub last: Timestamp,
-    /// The added candles; empty if there are none.
+    /// The encoded added candles; empty if no candles were added.
     pub added: Vec<u8>,
-    /// The previous values of replaced candles; empty if there are none.
+    /// The encoded previous values of replaced candles; empty if no candles were replaced.
     pub replaced: Vec<u8>,
 }
 
@@ -34,14 +35,14 @@ impl ImportChange {
 }
 
 impl View {
-    /// Returns the changes of an import, newest first. Empty for imports by versions that did not
-    /// record changes.
+    /// Returns the changes of an import, newest first. Empty for an import by a program version
+    /// that did not record changes.
     pub fn import_changes(&self, id: ImportId) -> Result<Vec<ImportChange>, StoreError> {
         self.db().all(sql::CHANGES, [id.0], ImportChange::read)
     }
 
     /// Returns the first later import that changed candles of the same series in the same time
-    /// range, or `None`.
+    /// range, or `None` if there is no such import.
     pub fn changed_since(&self, change: &ImportChange) -> Result<Option<ImportRecord>, StoreError> {
         let Series { symbol, grain, lane } = &change.series;
         let params =
@@ -52,7 +53,8 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Records a change of an import. Must be called in the order of the changes.
+    /// Records a change of an import. Changes must be recorded in the order in which they were
+    /// made.
     pub fn add_import_change(&mut self, change: &ImportChange) -> Result<(), StoreError> {
         self.write(|batch| {
             let Series { symbol, grain, lane } = &change.series;
@@ -70,7 +72,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Marks an import as undone, and removes its recorded changes.
+    /// Marks an import as undone, and removes its recorded changes. The caller must revert the
+    /// candles.
     pub fn undo_import(&mut self, id: ImportId, message: &str) -> Result<(), StoreError> {
         self.write(|batch| {
             batch.db().run(sql::FORGET_CHANGES, [id.0])?;
@@ -80,7 +83,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Removes all candles of a series, and its sources from the ledger.
+    /// Removes all candles of a series, and removes the series from the import ledger.
     pub fn remove_series(&mut self, series: &Series) -> Result<(), StoreError> {
         let blocks = self.blocks(series, None, None)?;
         let ids: Vec<i64> = blocks.iter().map(|entry| entry.id).collect();
@@ -130,7 +133,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Removes a security if it has no data and the ledger does not mention it: an import adds such
+    /// Removes a security if it has no data and the ledger does not mention it. Imports add such
     /// securities implicitly.
     pub fn remove_bare_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         let is_bare = self.security(symbol)?.is_some_and(|known| known == Security::new(symbol.clone()))

@@ -1,4 +1,4 @@
-//! The version of a database, reread only after a commit.
+//! The version of a database, which is read again only after a commit.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::engine::{Db, Role};
 pub(crate) struct SeenVersion(Option<(i64, i64)>);
 
 impl SeenVersion {
-    /// Returns the newest version. While nothing has changed, this takes one statement that reads
-    /// no page.
+    /// Returns the newest version. If there was no commit since the last call, this takes one
+    /// statement that reads no page.
     pub(crate) fn current(&mut self, db: &Db) -> Result<i64, StoreError> {
         let mark = db.change_mark()?;
         if let Some((_, version)) = self.0.filter(|(seen, _)| Some(*seen) == mark) {
@@ -25,8 +25,8 @@ impl SeenVersion {
     }
 }
 
-/// A connection that only reads the version of a database, so that polling does not block other
-/// readers.
+/// A connection that only reads the version of a database. A separate connection is used so that
+/// polling does not block other readers.
 #[derive(Debug)]
 pub struct VersionReader(Source);
 

@@ -20,11 +20,12 @@ pub(super) const TRIES: usize = 3;
 /// [`Batch`](crate::Batch) is a view that sees its own changes.
 ///
 /// On a node with a local copy, queries for one symbol use the copy if it has the symbol, and lists
-/// over all symbols use the shared database. The copy is at most two seconds behind.
+/// over all symbols use the shared database. The copy is at most two seconds behind the shared
+/// database.
 #[derive(Debug)]
 pub struct View {
     db: Db,
-    /// The local copy of a node.
+    /// A node's local copy; `None` if the process is not a node.
     near: Option<Nearby>,
     /// Prefetched bodies; `None` if the only database is a local file.
     pub(super) ahead: Option<Ahead>,
@@ -51,10 +52,10 @@ impl Complete {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub series: u64,
-    /// Number of stored candles, including those rolled up from others.
+    /// Number of stored candles, including candles that were rolled up from shorter periods.
     pub candles: u64,
     pub blocks: u64,
-    /// Total size of the blocks.
+    /// Total size of the blocks, in bytes.
     pub bytes: u64,
 }
 
@@ -81,7 +82,7 @@ impl View {
         self.near.as_ref().and_then(Nearby::active_db).unwrap_or(&self.db)
     }
 
-    /// Returns the shared database behind a local copy, or the only database.
+    /// Returns the shared database, or the only database if there is no local copy.
     pub(super) fn far(&self) -> &Db {
         &self.db
     }
@@ -99,7 +100,7 @@ impl View {
     }
 
     /// Runs a query for one symbol, on the local copy if it has the symbol. Repeats the query if
-    /// the copy changed during it.
+    /// the copy changed while the query ran.
     pub(crate) fn about<T>(
         &self,
         symbol: &Symbol,
@@ -124,8 +125,8 @@ impl View {
         self.ask_far(near, symbol, ask)
     }
 
-    /// Runs a query for a symbol on the shared database. The symbol is then fetched for later
-    /// queries.
+    /// Runs a query for a symbol on the shared database, and queues the symbol to be fetched for
+    /// later queries.
     fn ask_far<T>(
         &self,
         near: &Nearby,
@@ -135,7 +136,7 @@ impl View {
         near.copy().count_miss();
         near.ask(Side::Far, || {
             let answer = ask()?;
-            // The version may be newer than the one that was read, which is harmless.
+            // The recorded version may be newer than the version that was read, which is harmless.
             near.copy().saw(symbol, self.version()?);
             Ok(answer)
         })
@@ -155,7 +156,7 @@ impl View {
         }
     }
 
-    /// Reports corrupt bytes in a block. On a node, the symbol is fetched again into the local
+    /// Reports corrupt bytes in a block. On a node, the symbol is then fetched again into the local
     /// copy.
     pub fn doubt(&self, symbol: &Symbol) {
         if let Some(near) = &self.near {
@@ -167,7 +168,8 @@ impl View {
         self.about(symbol, || self.known(|db| db.first(sql::SECURITY, [symbol.as_str()], Security::read)))
     }
 
-    /// Returns the price decimals of a security, the only field that a candle response needs.
+    /// Returns the price decimals of a security, or `None` if the security does not exist. A candle
+    /// response needs no other field.
     pub fn decimals(&self, symbol: &Symbol) -> Result<Option<u32>, StoreError> {
         let find = |db: &Db| db.first(sql::DECIMALS, [symbol.as_str()], |row| small(row, 0));
         self.about(symbol, || self.known(find))
@@ -215,8 +217,8 @@ impl View {
         })
     }
 
-    /// Returns the number of series and corporate actions of a security, or `None` if it does not
-    /// exist.
+    /// Returns the number of series and corporate actions of a security, or `None` if the security
+    /// does not exist.
     pub(crate) fn counts(&self, symbol: &Symbol) -> Result<Option<(u64, u64)>, StoreError> {
         self.known(|db| {
             db.first(sql::SECURITY_COUNTS, [symbol.as_str()], |row| Ok((natural(row, 0)?, natural(row, 1)?)))
@@ -243,7 +245,7 @@ impl View {
         done
     }
 
-    /// Returns a damage error if redundant data does not agree.
+    /// Returns a damage error unless `same`, which is the result of comparing redundant data.
     pub(crate) fn agree(&self, sql: Sql, same: bool) -> Result<(), StoreError> {
         if same { Ok(()) } else { Err(self.db().fail(sql.what)(Fault::Missing)) }
     }
@@ -270,8 +272,8 @@ impl View {
         self.found_in(&self.securities_complete, find)
     }
 
-    /// Looks up a row with `find`. A missing row may also mean a damaged index, so the whole table
-    /// is counted, once per version of the store.
+    /// Looks up a row with `find`. A missing row may be caused by a damaged index, so if no row is
+    /// found, the rows of the whole table are counted, once per version of the store.
     pub(crate) fn found_in<T>(
         &self,
         complete: &Complete,
@@ -296,20 +298,22 @@ impl View {
         })
     }
 
-    /// Verifies that a series that was not found is not listed by its security.
+    /// Verifies that a series that was not found is also absent from its symbol's list of series.
     pub(crate) fn no_such_series(&self, series: &Series) -> Result<(), StoreError> {
         let all = self.series_of(&series.symbol)?;
         self.agree(sql::SERIES, all.iter().all(|info| info.series != *series))
     }
 
-    /// Verifies that a series has no block that begins before `until`, after none was found.
+    /// Verifies that a series has no block that begins before `until`. Called when no such block
+    /// was found.
     pub(super) fn no_blocks(&self, series: &Series, until: Option<Timestamp>) -> Result<(), StoreError> {
         let info = self.series(series)?;
         let begins_before = info.is_some_and(|info| until.is_none_or(|until| info.first < until));
         self.agree(sql::BLOCKS, !begins_before)
     }
 
-    /// Returns totals over all series. Scans all of them; a whole market has some ten thousand.
+    /// Returns totals over all series. Scans all series, of which a whole market has about ten
+    /// thousand.
     pub fn totals(&self) -> Result<Totals, StoreError> {
         self.steady(|| {
             let totals = self.db().one(sql::TOTALS, [], |row| {
@@ -328,7 +332,7 @@ impl View {
         })
     }
 
-    /// Returns the blocks with timestamps in the half-open range `from..until`, in ascending order.
+    /// Returns the blocks that overlap the half-open range `from..until`, in ascending order.
     pub fn blocks(
         &self,
         series: &Series,
@@ -336,7 +340,7 @@ impl View {
         until: Option<Timestamp>,
     ) -> Result<Vec<BlockEntry>, StoreError> {
         let (symbol, grain, lane) = key(series);
-        // An empty range has no blocks, and its directory scan could not be verified.
+        // An empty range has no blocks, and a directory scan for it could not be verified.
         if from.zip(until).is_some_and(|(from, until)| from >= until) {
             return Ok(Vec::new());
         }
@@ -366,8 +370,8 @@ impl View {
         Ok(entries)
     }
 
-    /// Returns the newest blocks that start before `until`, in ascending order: the one that spans
-    /// `until`, and as many before it as needed for `rows_wanted` rows.
+    /// Returns the newest blocks that start before `until`, in ascending order: the block that
+    /// spans `until`, and as many earlier blocks as needed for `rows_wanted` rows.
     pub fn blocks_back(
         &self,
         series: &Series,
@@ -394,8 +398,8 @@ impl View {
         Ok(entries)
     }
 
-    /// Returns blocks from `from` on, in ascending order: the one that spans `from`, and as many
-    /// after it as needed for `rows_wanted` rows.
+    /// Returns blocks from `from` on, in ascending order: the block that spans `from`, and as many
+    /// later blocks as needed for `rows_wanted` rows.
     pub fn blocks_forward(
         &self,
         series: &Series,
@@ -444,7 +448,7 @@ impl Walk {
 }
 
 /// Blocks collected in one direction from a point in time. Rows of the block that spans the point
-/// are not counted, because it is not known how many of them lie beyond it.
+/// are not counted, because the number of rows on the wanted side of the point is unknown.
 struct Gathered {
     entries: Vec<BlockEntry>,
     missing: usize,
@@ -463,7 +467,7 @@ impl Gathered {
             self.missing = self.missing.saturating_sub(usize::try_from(entry.rows).unwrap_or(usize::MAX));
         }
         self.entries.push(entry);
-        // Blocks do not overlap, so all following blocks are beyond the point, too.
+        // Blocks do not overlap, so all following blocks are also beyond the point.
         if beyond && self.missing == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

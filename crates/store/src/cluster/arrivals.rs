@@ -1,5 +1,5 @@
-//! Arrival times of late candles, shared by all nodes, so that an order that waits for a candle is
-//! filled once, regardless of which node sees it first.
+//! Arrival times of late candles, shared by all nodes, so that every node fills waiting orders at
+//! the same market time, regardless of which node sees the candle first.
 
 use market::{Symbol, Timestamp};
 
@@ -31,8 +31,8 @@ pub struct Arrival {
 }
 
 impl Shared {
-    /// Records the arrival of candles. Arrivals that another node has already recorded are not
-    /// changed.
+    /// Records the arrival of candles. Does not change arrivals that another node has already
+    /// recorded.
     pub fn note_arrivals(&self, symbol: &Symbol, arrivals: &[Arrival]) -> Result<(), StoreError> {
         within(&self.durable(), |db| {
             for Arrival { session, stamp, at } in arrivals {
@@ -42,7 +42,7 @@ impl Shared {
         })
     }
 
-    /// Returns the candles of a symbol that arrived after `after`.
+    /// Returns the candles of a symbol that take effect after `after`.
     pub fn arrivals(&self, symbol: &Symbol, after: Timestamp) -> Result<Vec<Arrival>, StoreError> {
         let read = |row: &Row<'_>| {
             let session: i64 = row.get(0)?;

@@ -1,4 +1,4 @@
-//! Brute-force protection, shared by all nodes: failure counters, queues and positions in them,
+//! Brute-force protection shared by all nodes: failure counters, queues and positions in queues,
 //! known addresses, and devices that poll too often. The caller interprets the rows, a few at a
 //! time and under a lock.
 
@@ -10,17 +10,18 @@ use crate::engine::Value;
 
 /// Maximum number of rows per decision.
 const ROWS_MAX: usize = 7;
-/// Number of lock rows for names, and for addresses.
+/// Number of lock rows, which names and addresses share.
 const LOCKS: u8 = 16;
 
-/// Key of a row: the kind, such as `queue`, and the name or address that it refers to.
+/// Key of a row: the kind, such as `queue`, and the name or address that the row refers to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GuardKey {
     pub kind: &'static str,
     pub key: String,
 }
 
-/// A counter and the time of its last change. The kind defines the meaning of both.
+/// A counter and the time of its last change. The kind of the row defines the meaning of the number
+/// and the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardRow {
     pub number: i64,
@@ -43,7 +44,7 @@ impl GuardTable {
         GuardTable { now_us, rows: rows.into_iter().collect(), changed: BTreeMap::new() }
     }
 
-    /// Returns a row, or `None` if it does not exist or has expired.
+    /// Returns a row, or `None` if the row does not exist or has expired.
     pub fn get(&self, key: &GuardKey) -> Option<GuardRow> {
         let row = match self.changed.get(key) {
             Some(changed) => *changed,
@@ -67,7 +68,7 @@ impl GuardTable {
 
 impl Shared {
     /// Locks the name and the address, passes up to seven rows to `judge`, and writes the rows that
-    /// it changed. Concurrent decisions about the same name or address wait.
+    /// `judge` changed. Concurrent decisions about the same name or address wait.
     pub fn judge<T>(
         &self,
         [name, address]: [&str; 2],
@@ -99,8 +100,9 @@ impl Shared {
     }
 }
 
-/// Returns the lock of a name or address. Must not change between releases, because nodes of
-/// different releases run concurrently. Names that share a lock only wait for each other.
+/// Returns the lock row of a name or address. The mapping must not change between releases, because
+/// nodes of different releases run concurrently. Names that share a lock row only wait for each
+/// other.
 fn lock_of(text: &str) -> String {
     let [first, ..] = *blake3::hash(text.as_bytes()).as_bytes();
     (first % LOCKS).to_string()

@@ -3,13 +3,14 @@
 //! ([`Accounts::shared`](crate::Accounts::shared)): with SQLite there is one server, which holds
 //! this state in memory.
 //!
-//! All times are the database's, in microseconds, so the nodes' clocks may differ. Each decision is
-//! one statement, or a few under a row lock, so concurrent requests on two nodes are serialized.
+//! All times are taken from the database's clock, in microseconds, so the nodes' clocks may differ.
+//! Each decision is one statement, or a few statements under a row lock, so concurrent requests on
+//! two nodes are serialized.
 //!
-//! Rate limit decisions use asynchronous commits: at ten thousand per second, waiting for the disk
-//! would dominate. A crash of the database server may lose the last of them (up to 0.6 s with
-//! default settings); see [`Shared::connection_losses`]. Single-use credentials (passwords,
-//! signatures) are durable before they are acknowledged.
+//! Rate limit decisions use asynchronous commits, because at ten thousand decisions per second,
+//! waiting for the disk would dominate. A crash of the database server may lose the most recent
+//! decisions (up to 0.6 s with default settings); see [`Shared::connection_losses`]. The use of
+//! single-use credentials (passwords, signatures) is durable before it is acknowledged.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -68,19 +69,19 @@ impl Shared {
     }
 }
 
-/// Durability of a commit.
+/// Durability of a commit when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
     /// Durable on return.
     Durable,
-    /// Durable shortly after the return, unless the server crashes.
+    /// Durable shortly after the return, but lost if the database server crashes before then.
     Fleeting,
 }
 
-/// Opens pooled connections.
+/// Functions that open pooled connections and count broken connections.
 pub(crate) struct Pool {
     pub(crate) open: Box<dyn Fn(Commit) -> Db + Send + Sync>,
-    /// Returns how many connections with asynchronous commits were found broken so far.
+    /// Returns the number of connections with asynchronous commits that were found broken so far.
     pub(crate) losses: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -90,7 +91,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// Returns the error for a decision that lost every race for its row.
+/// Returns the error for a decision that failed in every attempt because of concurrent changes.
 fn contended(db: &Db, what: &'static str) -> StoreError {
     let cause = "too many concurrent changes of the same row".into();
     db.fail(what)(Fault::Engine(Trouble { kind: Kind::Locked, cause }))
@@ -105,7 +106,7 @@ fn within<T>(db: &Db, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result
             Ok(done)
         }
         Err(error) => {
-            // The first error is returned. A connection that cannot roll back is closed.
+            // The error of `work` is returned. A connection that cannot roll back is closed.
             db.rollback().ok();
             Err(error)
         }
@@ -121,7 +122,7 @@ fn duration(micros: i64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
 
-/// Decodes times of 8 bytes each.
+/// Decodes a list of times of 8 bytes each. Fails if the length is not a multiple of 8.
 fn read_times(bytes: &[u8]) -> Result<Vec<i64>, Fault> {
     let (times, rest) = bytes.as_chunks::<8>();
     if !rest.is_empty() {
@@ -144,7 +145,7 @@ macro_rules! now_us {
 }
 pub(crate) use now_us;
 
-/// A number as 8 big-endian bytes, so that byte order equals numeric order.
+/// A number as 8 big-endian bytes, so that the order of the bytes equals the numeric order.
 macro_rules! bytes_of {
     ($number:expr) => {
         concat!("decode(lpad(to_hex(", $number, "), 16, '0'), 'hex')")
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_round_trip() {
+    fn request_times_round_trip() {
         let times = [1_794_708_000_000_000, 1, 0, i64::MAX];
         assert_eq!(read_times(&write_times(&times)).unwrap(), times);
         assert!(read_times(&[0; 9]).is_err());

@@ -1,6 +1,6 @@
-//! The server processes (nodes) of one database. Each sends a heartbeat every second; a node
-//! without a heartbeat for 15 s is considered dead, and its connections are not counted. Nodes also
-//! learn here which accounts lost rights, to invalidate their caches.
+//! The server processes (nodes) of one database. Each node sends a heartbeat every second. A node
+//! without a heartbeat for 15 s is considered dead, and its connections are not counted. This
+//! module also returns the accounts that lost rights, so that nodes can invalidate their caches.
 
 use std::fmt;
 
@@ -34,11 +34,12 @@ pub struct NodeRow {
 /// Result of a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// Number of live nodes, including this one.
+    /// Number of live nodes, including this node.
     pub nodes: u32,
-    /// Current time of the database.
+    /// Current time of the database, in microseconds.
     pub now_us: i64,
-    /// Whether the database did not know this node; its connections must be registered again.
+    /// Whether the database did not know this node. The node's connections must then be registered
+    /// again.
     pub has_joined: bool,
     /// Connections that other nodes have ended, for this node to close.
     pub ended: Vec<(i64, SlotEnding)>,
@@ -53,13 +54,13 @@ impl Shared {
             .ok_or_else(|| StoreError::unfit("a connection", "this process is not a node"))
     }
 
-    /// Makes this process a node. The first heartbeat writes its row.
+    /// Makes this process a node. The first heartbeat writes the node's row.
     pub fn join(&self, id: NodeId) {
-        // A second call is ignored: a process is only one node.
+        // A second call is ignored, because a process is only one node.
         self.node.set(id).ok();
     }
 
-    /// Sends a heartbeat. Also writes freed slots that are still pending.
+    /// Sends a heartbeat. Also writes pending frees of connection slots.
     pub fn heartbeat(&self, name: &str) -> Result<Heartbeat, StoreError> {
         let (db, node) = (self.quick(), self.node()?);
         let is_known = db.run(sql::HEARTBEAT, [node.0])? > 0;
@@ -73,7 +74,7 @@ impl Shared {
         Ok(Heartbeat { nodes, now_us, has_joined: !is_known, ended })
     }
 
-    /// Registers connections of this node again.
+    /// Registers connections of this node again, after the database has lost them.
     pub fn renew_slots(&self, slots: &[(i64, NewSlot)]) -> Result<(), StoreError> {
         self.sit_again(slots)
     }
@@ -87,7 +88,7 @@ impl Shared {
         })
     }
 
-    /// Returns all nodes, including those that died less than ten minutes ago.
+    /// Returns all live nodes, and nodes that died less than ten minutes ago.
     pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         self.durable().all(sql::LIST, [], |row| {
             Ok(NodeRow {
@@ -98,9 +99,9 @@ impl Shared {
         })
     }
 
-    /// Returns accounts that lost rights after version `after`, each with the version of the
-    /// change, in ascending order; at most `most`. Changes older than two hours are not included.
-    /// `accounts/changes.rs` records them.
+    /// Returns the accounts that lost rights after version `after`, each with the version of the
+    /// change, in ascending order. Returns at most `most` accounts. Changes older than two hours
+    /// are not included. `accounts/changes.rs` records these changes.
     pub fn withdrawals(&self, after: i64, most: u32) -> Result<Vec<(i64, AccountId)>, StoreError> {
         self.quick()
             .all(sql::WITHDRAWALS_SINCE, (after, most), |row| Ok((row.get(0)?, AccountId(row.get(1)?))))
@@ -131,7 +132,7 @@ pub(super) mod sql {
 
     pub(crate) const LEAVE_SEATS: Sql = Sql::new("release connections", "delete from seat where node = $1");
 
-    /// Number of live nodes, and the current time.
+    /// Returns the number of live nodes, and the current time in microseconds.
     pub(crate) const COUNT: Sql = Sql::new(
         "count nodes",
         concat!("select count(*), ", now_us!(), " from node where seen_us > ", now_us!(), " - 15000000"),

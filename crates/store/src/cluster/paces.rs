@@ -9,7 +9,7 @@ use crate::StoreError;
 /// Maximum number of attempts if another node concurrently removes or creates the row.
 const TRIES_MAX: u32 = 4;
 
-/// A key and its rate limit: at most `requests` in any window of length `within`.
+/// A key and its rate limit: at most `requests` requests in any window of length `within`.
 #[derive(Clone, Copy, Debug)]
 pub struct PaceLimit<'a> {
     /// Kind of request, such as `registration`.
@@ -20,8 +20,8 @@ pub struct PaceLimit<'a> {
     pub within: Duration,
 }
 
-/// A counted request: its kinds and keys, and its time. Can be passed to
-/// [`Shared::give_back_paces`].
+/// A counted request: its kinds and keys, and its time. Passed to [`Shared::give_back_paces`] to
+/// revert the count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaceTake {
     keys: Vec<(&'static str, String)>,
@@ -29,7 +29,8 @@ pub struct PaceTake {
 }
 
 impl Shared {
-    /// Counts a request for one key. If the limit is reached, returns how long to wait.
+    /// Counts a request for one key. If the limit is reached, the request is not counted and the
+    /// inner `Err` is the time to wait.
     pub fn take_pace(&self, limit: &PaceLimit<'_>) -> Result<Result<(), Duration>, StoreError> {
         let PaceLimit { kind, key, requests, within } = *limit;
         let Some(decisive) = requests.checked_sub(1).map(i64::from) else { return Ok(Err(within)) };
@@ -52,14 +53,14 @@ impl Shared {
                 None => drop(db.run(sql::BEGIN, (kind, key))?),
             }
         }
-        // Concurrent requests took every free slot.
+        // At each attempt, concurrent requests had filled the window.
         full.ok_or_else(|| contended(&db, "count a request"))
     }
 
-    /// Counts a request for several keys, each with its own limit, atomically. If one of the limits
-    /// is reached, nothing is counted and the longest wait is returned.
+    /// Counts a request for several keys atomically, each with its own limit. If one of the limits
+    /// is reached, nothing is counted and the inner `Err` is the longest time to wait.
     pub fn take_paces(&self, limits: &[PaceLimit<'_>]) -> Result<Result<PaceTake, Duration>, StoreError> {
-        // Sorted, so that requests with the same keys cannot deadlock.
+        // The limits are sorted, so that requests with the same keys cannot deadlock.
         let mut limits = limits.to_vec();
         limits.sort_unstable_by_key(|limit| (limit.kind, limit.key));
         within(&self.quick(), |db| {
@@ -76,7 +77,7 @@ impl Shared {
                 windows.push(times);
             }
             let clock: i64 = db.one(sql::NOW, [], |row| row.get(0))?;
-            // Time never goes backwards here, even if the clock was set back.
+            // The time never precedes the last counted request, even if the clock was set back.
             let now =
                 windows.iter().filter_map(|times| times.first()).fold(clock, |now, last| now.max(*last));
             let mut longest = None;
@@ -96,7 +97,7 @@ impl Shared {
         })
     }
 
-    /// Reverts a counted request.
+    /// Removes a counted request from the windows of all of its keys.
     pub fn give_back_paces(&self, taken: &PaceTake) -> Result<(), StoreError> {
         within(&self.quick(), |db| {
             for (kind, key) in &taken.keys {
@@ -112,10 +113,10 @@ impl Shared {
     }
 }
 
-/// Retention of a row after its last request; longer than any window.
+/// Time for which a row is retained after its last request. Longer than any window.
 const HOUR_US: i64 = 3_600_000_000;
 
-/// Returns `Ok` if one more request fits, or how long to wait. Removes times that have left the
+/// Returns `Ok` if one more request fits, or the time to wait. Removes times that have left the
 /// window.
 fn room(limit: &PaceLimit<'_>, times: &mut Vec<i64>, now: i64) -> Result<(), Duration> {
     let since = now.saturating_sub(micros(limit.within));
@@ -132,7 +133,7 @@ pub(super) mod sql {
     use super::super::{bytes_of, now_us};
     use crate::engine::Sql;
 
-    /// Checks and counts one request for one key; the same method as `rates::sql::TAKE`.
+    /// Checks and counts one request for one key, in the same way as `rates::sql::TAKE`.
     pub(crate) const TAKE: Sql = Sql::new(
         "count a request",
         concat!(
@@ -158,7 +159,8 @@ pub(super) mod sql {
     pub(crate) const LOCKED: Sql =
         Sql::new("read a pace", "select times from pace where kind = $1 and key = $2 for update");
 
-    /// Read while the rows are locked, so the second of two requests has the later time.
+    /// The time is read while the rows are locked, so that the second of two requests has the later
+    /// time.
     pub(crate) const NOW: Sql = Sql::new("read the clock of the database", concat!("select ", now_us!()));
 
     pub(crate) const SET: Sql =

@@ -1,8 +1,9 @@
 //! Request rate limit of accounts over all nodes: an exact sliding window.
 //!
-//! A row has the times of the last requests, newest first. With a limit of sixty, a request is
-//! admitted if the sixtieth before it has left the window, and its time is prepended. A single
-//! `UPDATE` by primary key decides, and its row lock serializes the nodes.
+//! A row has the times of the account's last requests, newest first. With a limit of sixty, a
+//! request is admitted if the sixtieth request before it has left the window. The time of an
+//! admitted request is prepended. A single `UPDATE` by primary key decides, and its row lock
+//! serializes the nodes.
 //!
 //! Commits are asynchronous, so a crash of the database server may lose the last requests.
 
@@ -22,11 +23,11 @@ pub struct RateAsk {
     /// Maximum number of requests in any window of length `within`.
     pub requests: u32,
     pub within: Duration,
-    /// Number of requests that this one counts for.
+    /// Number of requests that this request is counted as.
     pub calls: u32,
 }
 
-/// Times of an account's admitted requests, newest first, and the time of reading.
+/// Times of an account's admitted requests, newest first, and the time at which they were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateTimes {
     pub now_us: i64,
@@ -35,32 +36,32 @@ pub struct RateTimes {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateDecision {
-    /// The times start with this request, at the current time.
+    /// The first time is that of the admitted request.
     Admitted(RateTimes),
     Refused(RateTimes),
 }
 
 impl RateTimes {
-    /// Returns the number of requests inside the window.
+    /// Returns the number of requests in the window that ends now.
     pub fn count(&self, within: Duration) -> u32 {
         u32::try_from(self.live(within)).unwrap_or(u32::MAX)
     }
 
-    /// Returns how long until the oldest request leaves the window; zero if the window is empty.
+    /// Returns the time until the oldest request leaves the window, or zero if the window is empty.
     pub fn until_more(&self, within: Duration) -> Duration {
         let oldest = self.live(within).checked_sub(1).and_then(|place| self.times_us.get(place));
         oldest.map_or(Duration::ZERO, |oldest| self.leaves(*oldest, within))
     }
 
-    /// Returns how long a request must wait; zero if it is admitted.
+    /// Returns the time that a request must wait, or zero if it can be admitted now.
     pub fn wait(&self, ask: &RateAsk) -> Duration {
         let (live, calls, most) = (self.live(ask.within), ask.calls as usize, ask.requests as usize);
         let above = (live + calls).saturating_sub(most);
         if above == 0 {
             return Duration::ZERO;
         }
-        // The newest of the requests that must leave the window first. `None` if this request alone
-        // exceeds the limit.
+        // Time of the newest request that must leave the window before this request is admitted.
+        // `None` if this request alone exceeds the limit.
         let last = live.checked_sub(above).and_then(|place| self.times_us.get(place));
         last.map_or(ask.within, |last| self.leaves(*last, ask.within))
     }
@@ -76,10 +77,10 @@ impl RateTimes {
 }
 
 impl Shared {
-    /// Counts a request if it is within the limit. A refused request is not counted.
+    /// Counts a request if it is within the limit. Refused requests are not counted.
     pub fn take_rate(&self, account: AccountId, ask: &RateAsk) -> Result<RateDecision, StoreError> {
         let db = self.quick();
-        // Index of the request that must have left the window.
+        // Index of the earlier request that must have left the window.
         let decisive = ask.requests.checked_sub(ask.calls).map(i64::from);
         let mut full = None;
         for _ in 0..TRIES_MAX {
@@ -100,7 +101,8 @@ impl Shared {
             })?;
             match window {
                 Some(window) if !window.wait(ask).is_zero() => return Ok(RateDecision::Refused(window)),
-                // The request may have left the window since the first statement, so try again.
+                // An earlier request may have left the window since the first statement, so the
+                // decision is repeated.
                 Some(window) => full = Some(window),
                 None if decisive.is_none() => {
                     return Ok(RateDecision::Refused(RateTimes { now_us: 0, times_us: Vec::new() }));
@@ -112,7 +114,7 @@ impl Shared {
         full.map(RateDecision::Refused).ok_or_else(|| contended(&db, "count a request"))
     }
 
-    /// Returns the times of an account's last admitted requests.
+    /// Returns the times of an account's last admitted requests. Empty if there are none.
     pub fn rate_times(&self, account: AccountId) -> Result<RateTimes, StoreError> {
         let found = self.quick().first(sql::WINDOW, [account.0], |row| {
             Ok(RateTimes { times_us: read_times(row.bytes(0)?)?, now_us: row.get(1)? })
@@ -120,8 +122,8 @@ impl Shared {
         Ok(found.unwrap_or(RateTimes { now_us: 0, times_us: Vec::new() }))
     }
 
-    /// Takes a call from an account's token bucket. If the bucket is empty, returns how long to
-    /// wait. Refilling takes `each` for one call, and `room` for the whole bucket.
+    /// Takes a call from an account's token bucket. If the bucket is empty, the inner `Err` is the
+    /// time to wait. Refilling takes `each` for one call, and `room` for the whole bucket.
     pub fn take_call(
         &self,
         account: AccountId,
@@ -146,8 +148,8 @@ impl Shared {
         empty.ok_or_else(|| contended(&db, "count a call"))
     }
 
-    /// Removes rows of accounts without recent requests, for a range of account ids. Returns where
-    /// the next range starts, or `None` after the last.
+    /// Removes rows of accounts without recent requests, for a range of account ids that starts at
+    /// `from`. Returns the start of the next range, or `None` after the last range.
     pub(super) fn sweep_rates(&self, from: i64, before_us: i64) -> Result<Option<i64>, StoreError> {
         let db = self.quick();
         let last: i64 = db.one(sql::LAST_ACCOUNT, [], |row| row.get(0))?;
@@ -162,14 +164,14 @@ pub(super) mod sql {
     use super::super::{bytes_of, now_us};
     use crate::engine::Sql;
 
-    /// Checks and counts one request. `$2` is the position, in bytes from 1, of the request that
-    /// must have left the window; `$3` is the window, and `$4` the number of bytes kept after the
-    /// new time.
+    /// Checks and counts one request. `$2` is the one-based position, in bytes, of the request that
+    /// must have left the window; `$3` is the length of the window, and `$4` the number of bytes
+    /// that are kept after the new time.
     ///
     /// Exact under concurrency: a statement that waited for the row lock evaluates its condition
-    /// again on the updated row, with the current clock. Times only increase, so a request refused
-    /// by an older row is also refused by a newer one. `greatest` keeps times from decreasing if
-    /// the clock is set back.
+    /// again on the updated row, with the current clock. Times only increase, so a request that is
+    /// refused based on an older row is also refused based on a newer row. `greatest` keeps times
+    /// from decreasing if the clock is set back.
     pub(crate) const TAKE: Sql = Sql::new(
         "count a request",
         concat!(
@@ -182,7 +184,8 @@ pub(super) mod sql {
         ),
     );
 
-    /// Like `TAKE`, for a request that counts for `$5` requests: its time is written `$5` times.
+    /// Like `TAKE`, but for a request that is counted as `$5` requests: its time is written `$5`
+    /// times.
     pub(crate) const TAKE_SEVERAL: Sql = Sql::new(
         "count a request",
         concat!(
@@ -207,7 +210,7 @@ pub(super) mod sql {
     );
 
     /// Takes a call from a token bucket. `$2` is the cost of a call and `$3` the capacity, both as
-    /// refill time; `full_us` is when the bucket will be full.
+    /// refill time. `full_us` is the time at which the bucket will be full.
     ///
     /// A `full_us` later than `$3` from now was written before the clock was set back, for example
     /// by a failover. The bucket is then treated as just emptied, and this call is admitted.
@@ -228,8 +231,8 @@ pub(super) mod sql {
         ),
     );
 
-    /// Time until the bucket is full, limited to its refill time `$2` in case the clock was set
-    /// back.
+    /// Returns the time until the bucket is full, limited to the refill time `$2` in case the clock
+    /// was set back.
     pub(crate) const BUCKET: Sql = Sql::new(
         "read the calls of an account",
         concat!("select least(full_us - ", now_us!(), ", $2) from call_bucket where account_id = $1"),
@@ -244,7 +247,7 @@ pub(super) mod sql {
         ),
     );
 
-    /// Removes the windows of idle accounts in a range.
+    /// Removes the windows of idle accounts in a range of account ids.
     pub(crate) const SWEEP_WINDOWS: Sql = Sql::new(
         "delete old requests",
         "delete from rate_window where account_id >= $1 and account_id < $2 and substring(times from 1 for 8) < $3",

@@ -1,5 +1,5 @@
-//! Single-use credentials. One-time passwords are issued by one node, and valid once on any node.
-//! Request signatures are valid once over all nodes; used ones are stored.
+//! Single-use credentials. A one-time password is issued by one node and is valid once on any node.
+//! A request signature is valid once over all nodes, so used signatures are stored.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::{Shared, duration};
 use crate::ids::Hash;
 use crate::{AccountId, StoreError};
 
-/// A password to be issued. `caller` is opaque to the store.
+/// A password to be issued. The store does not interpret `caller`.
 #[derive(Clone, Copy, Debug)]
 pub struct NewPassword<'a> {
     pub hash: &'a Hash,
@@ -15,7 +15,7 @@ pub struct NewPassword<'a> {
     pub caller: &'a [u8],
 }
 
-/// An issued, unused password.
+/// An issued password that was not used yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuedPassword {
     pub account: AccountId,
@@ -24,14 +24,16 @@ pub struct IssuedPassword {
 }
 
 impl Shared {
-    /// Stores a password. An account has at most `of_account_max`; the oldest ones are removed.
+    /// Stores a password. An account has at most `of_account_max` passwords; the oldest passwords
+    /// beyond that are removed.
     pub fn issue_password(&self, new: &NewPassword<'_>, of_account_max: u32) -> Result<(), StoreError> {
         let db = self.quick();
         db.run(password_sql::TRIM, (new.account.0, of_account_max.saturating_sub(1)))?;
         db.run(password_sql::ADD, (new.hash, new.account.0, new.caller)).map(drop)
     }
 
-    /// Returns an issued, unused password, even if it has expired. [`Shared::sit`] consumes it.
+    /// Returns an issued, unused password, even if it has expired, or `None` if there is no such
+    /// password. [`Shared::sit`] consumes the password.
     pub fn issued_password(&self, hash: &Hash) -> Result<Option<IssuedPassword>, StoreError> {
         self.durable().first(password_sql::FIND, [hash], |row| {
             Ok(IssuedPassword {
@@ -43,7 +45,7 @@ impl Shared {
     }
 }
 
-/// Maximum number of stored signatures per key, and their retention in seconds.
+/// Limits of stored signatures: the maximum number per key, and the retention in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignatureLimits {
     pub each_max: u32,
@@ -53,18 +55,18 @@ pub struct SignatureLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureOutcome {
     New,
-    /// The signature was used before; seconds since the first use.
+    /// The signature was used before. The value is the number of seconds since the first use.
     Used(i64),
     /// The key has too many stored signatures.
     NoRoom,
 }
 
-/// A key's signatures are counted about once in this many uses, because counting is the most
-/// expensive part.
+/// Interval at which a key's stored signatures are counted, in uses. Counting is the most expensive
+/// part of a use.
 const COUNTED_EVERY: u8 = 64;
 
 impl Shared {
-    /// Consumes a signature. Durable on return.
+    /// Records the use of a signature, unless it was used before. Durable on return.
     pub fn use_signature(
         &self,
         fingerprint: &[u8; 16],
@@ -72,7 +74,8 @@ impl Shared {
         limits: SignatureLimits,
     ) -> Result<SignatureOutcome, StoreError> {
         let db = self.durable();
-        // Derived from the fingerprint, so that clients cannot control when it happens.
+        // The choice is derived from the fingerprint, so that clients cannot control when
+        // signatures are counted.
         let is_counted = fingerprint.first().is_some_and(|byte| byte % COUNTED_EVERY == 0);
         if is_counted {
             let most = i64::from(limits.each_max);
@@ -85,7 +88,7 @@ impl Shared {
             return Ok(SignatureOutcome::New);
         }
         let age: Option<i64> = db.first(signature_sql::AGE, [fingerprint], |row| row.get(0))?;
-        // The row may have just expired and been removed, so the first use was long ago.
+        // If the row has just expired and was removed, the first use was long ago.
         Ok(SignatureOutcome::Used(age.unwrap_or(i64::MAX)))
     }
 }
@@ -150,7 +153,7 @@ pub(super) mod signature_sql {
         ),
     );
 
-    /// Seconds since the first use.
+    /// Returns the number of seconds since the first use.
     pub(crate) const AGE: Sql = Sql::new(
         "find a signature",
         concat!("select ", now_s!(), " - first_at from signature where fingerprint = $1"),

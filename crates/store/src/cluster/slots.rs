@@ -1,6 +1,6 @@
 //! Connection slots of accounts over all nodes, and the last gateway of each client, so that a
-//! client that moves to another node keeps it. Slots of dead nodes are not counted. Session ids are
-//! self-authenticating and need no row.
+//! client that moves to another node keeps its gateway. Slots of dead nodes are not counted.
+//! Session ids are self-authenticating and need no row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -12,7 +12,7 @@ use crate::engine::{Fault, Row};
 use crate::ids::Hash;
 use crate::{AccountId, StoreError};
 
-/// A connection that signs in.
+/// A connection that signs in and needs a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSlot {
     pub account: AccountId,
@@ -29,9 +29,9 @@ pub struct SlotRequest<'a> {
     pub slot: &'a NewSlot,
     /// Maximum number of connections of the account.
     pub limit: u32,
-    /// The slot that this connection already holds, if it signs in again.
+    /// The slot that this connection already holds; `None` unless the connection signs in again.
     pub present: Option<i64>,
-    /// A one-time password to consume.
+    /// A one-time password to consume; `None` if the client authenticates otherwise.
     pub password: Option<&'a Hash>,
 }
 
@@ -39,13 +39,13 @@ pub struct SlotRequest<'a> {
 pub enum SlotOutcome {
     HeldSlot {
         id: i64,
-        /// Number of the account's connections, including this one.
+        /// Number of the account's connections, including the new connection.
         online: u32,
         /// Older connections of the same client on this node, to be closed by the caller. Other
-        /// nodes close theirs.
+        /// nodes close their own connections.
         superseded: Vec<i64>,
     },
-    /// No slot is free; the password was not consumed.
+    /// No slot is free. The password was not consumed.
     Taken { online: u32 },
     /// The password was used by a concurrent sign-in.
     PasswordUsed,
@@ -92,13 +92,13 @@ impl SlotEnding {
 }
 
 impl Shared {
-    /// Takes a slot if one is free, and consumes the password in the same transaction, so that a
+    /// Takes a slot if a slot is free, and consumes the password in the same transaction, so that a
     /// password admits only one connection. The connection's previous slot and older slots of the
     /// same lineage are freed first.
     pub fn sit(&self, request: &SlotRequest<'_>) -> Result<SlotOutcome, StoreError> {
         let SlotRequest { slot, limit, present, password } = *request;
         let node = self.node()?;
-        // Pending frees of this node must not be counted.
+        // Slots that this node has freed must not be counted, so pending frees are written first.
         self.write_left()?;
         let db = self.durable();
         db.begin_write()?;
@@ -128,7 +128,8 @@ impl Shared {
                 ends.extend(silent.iter().map(|row| (row.id, Some(SlotEnding::Silent))));
             }
             ends.extend(go.iter().map(|row| (row.id, (!row.is_here).then_some(SlotEnding::Superseded))));
-            // If the connection was signed in as another account, that slot is freed, too.
+            // If the connection was signed in as another account, the slot of that account is also
+            // freed.
             ends.extend(present.map(|id| (id, None)));
             for (id, ending) in ends {
                 match ending {
@@ -145,7 +146,8 @@ impl Shared {
         })();
         match &with_slot {
             Ok(SlotOutcome::HeldSlot { id, .. }) => db.commit().inspect_err(|_| {
-                // The commit may have succeeded, which would leave an unused slot.
+                // The commit may have succeeded despite the error, which would leave an unused
+                // slot.
                 self.left.add(*id);
             })?,
             Ok(_) | Err(_) => db.rollback()?,
@@ -153,14 +155,14 @@ impl Shared {
         with_slot
     }
 
-    /// Frees a slot. A background thread writes it, so closing a connection does not block.
+    /// Frees a slot. A background thread writes the change, so closing a connection does not block.
     pub fn leave(self: &std::sync::Arc<Self>, id: i64) {
         self.left.add(id);
         Shared::write_left_aside(self);
     }
 
     /// Writes pending frees. If another thread is writing them, waits for its row locks, so that a
-    /// later count excludes them.
+    /// later count excludes the freed slots.
     pub fn write_left(&self) -> Result<(), StoreError> {
         let left = self.left.waiting();
         if left.is_empty() {
@@ -178,8 +180,8 @@ impl Shared {
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// Returns the connections of an account, or of all accounts, oldest first. `most` limits only
-    /// the list of all accounts.
+    /// Returns the connections of an account, or of all accounts if `of` is `None`, oldest first.
+    /// `most` limits only the list of all accounts.
     pub fn slots(&self, of: Option<AccountId>, most: u32) -> Result<Vec<SlotRow>, StoreError> {
         let (db, node) = (self.durable(), self.node()?);
         self.write_left()?;
@@ -194,7 +196,8 @@ impl Shared {
         self.durable().first(sql::ONE, [id], |row| read(row, node.0))
     }
 
-    /// Requests that a connection's node closes it. Returns whether the connection existed.
+    /// Requests that the node of a connection closes it. Returns whether the connection existed and
+    /// was not already ended.
     pub fn end_slot(&self, id: i64, why: SlotEnding) -> Result<bool, StoreError> {
         Ok(self.durable().run(sql::END, (id, why.as_str()))? > 0)
     }
@@ -211,7 +214,7 @@ impl Shared {
         self.quick().all(sql::ENDED, [node.0], |row| Ok((row.get(0)?, SlotEnding::parse(row.text(1)?)?)))
     }
 
-    /// Returns the slots of this node in the database.
+    /// Returns the ids of this node's slots in the database.
     pub fn own_slots(&self) -> Result<Vec<i64>, StoreError> {
         let node = self.node()?;
         self.quick().all(sql::OF_NODE, [node.0], |row| row.get(0))
@@ -235,7 +238,7 @@ impl Shared {
         }
         let writer = shared.clone();
         let work = move || {
-            // A failed write is retried with the next heartbeat.
+            // A failed write is retried at the next heartbeat.
             while !writer.left.end_writing_if(BTreeSet::is_empty) {
                 if writer.write_left().is_err() {
                     writer.left.end_writing_if(|_| true);
@@ -269,13 +272,14 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Slots that were freed but not yet written.
+/// Slots that were freed but whose removal is not written yet.
 #[derive(Debug, Default)]
 pub(super) struct Left(std::sync::Mutex<Leaving>);
 
 #[derive(Debug, Default)]
 struct Leaving {
-    /// Includes those being written. Sorted by id, the order in which all writers lock rows.
+    /// Ids of the slots, including those being written. Sorted, because all writers lock rows in
+    /// the order of ids.
     ids: BTreeSet<i64>,
     is_writing: bool,
 }
@@ -311,13 +315,13 @@ impl Left {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Leaving> {
-        // A panic leaves no partial state, so poisoning is ignored.
+        // A panic leaves no partial state, so mutex poisoning is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Shared {
-    /// Stores a client's gateway under its lineage, which is opaque to the store.
+    /// Stores a client's gateway under its lineage. The store does not interpret the lineage.
     pub fn remember_client(&self, lineage: &[u8; 16], gateway: &str) -> Result<(), StoreError> {
         self.quick().run(sql::REMEMBER, (lineage, gateway)).map(drop)
     }
@@ -347,7 +351,7 @@ pub(super) mod sql {
     }
     pub(crate) use live;
 
-    /// An account's connections on live nodes.
+    /// Returns an account's connections on live nodes.
     pub(crate) const OF_ACCOUNT: Sql = Sql::new(
         "find connections",
         concat!(
@@ -397,7 +401,7 @@ pub(super) mod sql {
     pub(crate) const END: Sql =
         Sql::new("end a connection", "update seat set ending = $2 where id = $1 and ending is null");
 
-    /// Ended connections of a node, until it has closed them and removed the rows.
+    /// Returns the ended connections of a node that the node has not closed yet.
     pub(crate) const ENDED: Sql = Sql::new(
         "find ended connections",
         "select id, ending from seat where node = $1 and ending is not null order by id",
@@ -406,7 +410,7 @@ pub(super) mod sql {
     pub(crate) const OF_NODE: Sql =
         Sql::new("find connections", "select id from seat where node = $1 order by id");
 
-    /// Removes connections of removed nodes.
+    /// Removes the connections of nodes that were removed.
     pub(crate) const SWEEP: Sql = Sql::new(
         "delete connections of stale nodes",
         "delete from seat where not exists (select 1 from node where node.id = seat.node)",

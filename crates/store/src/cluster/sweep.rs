@@ -1,4 +1,4 @@
-//! Removes expired rows. Runs as a job on one node at a time.
+//! Removal of expired rows. Runs as a job on one node at a time.
 
 use super::single_use::{password_sql, signature_sql};
 use super::{Shared, arrivals, guards, node, paces, slots};
@@ -6,15 +6,16 @@ use crate::StoreError;
 use market::Timestamp;
 
 const MINUTE_US: i64 = 60_000_000;
-/// Retention of expired passwords, to distinguish them from unknown ones.
+/// Time for which expired passwords are retained, to distinguish them from unknown passwords.
 const PASSWORDS_KEPT_US: i64 = 10 * MINUTE_US;
-/// Retention of clients' gateways. Session ids are valid for a day.
+/// Time for which clients' gateways are retained. Equal to the validity of session ids, which is a
+/// day.
 const SESSIONS_KEPT_US: i64 = 24 * 60 * MINUTE_US;
-/// Retention of withdrawals of rights.
+/// Time for which withdrawals of rights are retained.
 const WITHDRAWALS_KEPT_US: i64 = 2 * 60 * MINUTE_US;
-/// Retention of arrivals; longer than any query reads back.
+/// Time for which arrivals of late candles are retained. Longer than any query reads back.
 const ARRIVALS_KEPT_S: i64 = 8 * 86_400;
-/// Retention of rate windows; longer than the window of any rate limit.
+/// Time for which rate windows are retained. Longer than the window of any rate limit.
 const RATES_KEPT_US: i64 = 2 * 60 * MINUTE_US;
 
 impl Shared {
@@ -35,8 +36,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes the windows of idle accounts, for a range of ids that starts at `from`. Returns
-    /// where the next range starts, or `None` after the last.
+    /// Removes the rate windows of idle accounts, for a range of account ids that starts at `from`.
+    /// Returns the start of the next range, or `None` after the last range.
     pub fn sweep_windows(&self, from: i64) -> Result<Option<i64>, StoreError> {
         let now_us: i64 = self.quick().one(paces::sql::NOW, [], |row| row.get(0))?;
         self.sweep_rates(from, now_us - RATES_KEPT_US)

@@ -1,5 +1,5 @@
-//! Errors of a store, errors of the engines, classified by remedy, and defects that an engine finds
-//! in its stored data.
+//! Errors of a store, errors of the database engines classified by remedy, and defects that an
+//! engine finds in its stored data.
 
 use std::fmt;
 use std::io;
@@ -121,10 +121,11 @@ pub enum StoreError {
          has ended"
     )]
     LeaseLost { place: StoreUrl },
-    /// The outcome of the change is unknown.
+    /// The response to a change was lost, so its outcome is unknown.
     #[error("the outcome of the attempt to {what} is unknown: {source}")]
     Unknown { what: &'static str, place: StoreUrl, source: Cause },
-    /// Not a failure: the call would block. See [`without_waiting`](crate::without_waiting).
+    /// The call would block, so nothing was sent. Not a failure; see
+    /// [`without_waiting`](crate::without_waiting).
     #[error("cannot {what} without waiting for the database")]
     Waits { what: &'static str },
     #[error("cannot {what} in {}", place)]
@@ -186,7 +187,7 @@ impl StoreError {
         }
     }
 
-    /// Returns whether the database is unreachable, so that a retry may succeed later.
+    /// Returns whether the database is unreachable or read-only, so that a later retry may succeed.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
     }
@@ -202,7 +203,7 @@ impl StoreError {
         self.is_unreachable() || matches!(self, StoreError::Unknown { .. } | StoreError::Exhausted { .. })
     }
 
-    /// Returns whether the operation only failed because this thread must not block: see
+    /// Returns whether the operation failed only because this thread must not block; see
     /// [`without_waiting`](crate::without_waiting).
     pub fn would_wait(&self) -> bool {
         matches!(self, StoreError::Waits { .. })
@@ -219,7 +220,7 @@ impl StoreError {
             | StoreError::ReadOnlyServer { .. }
             | StoreError::NoRights { .. }
             | StoreError::Waits { .. } => false,
-            // PostgreSQL has separate error codes for damage.
+            // PostgreSQL reports damage with separate error codes.
             StoreError::Engine { place, .. } => place.path().is_some(),
             _ => true,
         }
@@ -239,7 +240,7 @@ fn is_accounts(place: &StoreUrl) -> bool {
     name.is_some_and(|name| name == ACCOUNTS_FILE)
 }
 
-/// Returns what an error message suggests as another location for a store.
+/// Returns the kind of another location that an error message suggests for a store.
 fn elsewhere(place: &StoreUrl) -> &'static str {
     match place.path() {
         Some(_) => "directory",
@@ -247,13 +248,14 @@ fn elsewhere(place: &StoreUrl) -> &'static str {
     }
 }
 
-/// Returns a command that opens the database for writing, and so migrates its schema.
+/// Returns a command that opens the database for writing, which migrates its schema.
 fn forward(place: &StoreUrl) -> &'static str {
     // On PostgreSQL both databases have the same address, and a server migrates both.
     if is_accounts(place) || place.path().is_none() { "chandler serve" } else { "chandler import" }
 }
 
-/// Returns the remedy for a damaged database. An import does not restore accounts.
+/// Returns the remedy for a damaged database. Accounts must be restored from a backup, because an
+/// import does not contain them.
 fn mend(place: &StoreUrl) -> &'static str {
     if place.path().is_none() {
         return "restore a backup of the database, or import again";
@@ -268,13 +270,14 @@ fn content(place: &StoreUrl) -> &'static str {
     if is_accounts(place) { "accounts" } else { "candles" }
 }
 
-/// The engine's own error.
+/// The error returned by SQLite or PostgreSQL.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Damaged,
-    /// A change was interrupted and must be rolled back first, which requires write permission.
+    /// A change was interrupted and must be rolled back before the database is read, which requires
+    /// write permission.
     Interrupted,
     Full,
     Denied,
@@ -293,7 +296,7 @@ pub(crate) enum Kind {
     TooOldServer,
     /// The response to a change was lost.
     Unknown,
-    /// The call would block on a thread that must not.
+    /// The call would block on a thread that must not block.
     Waits,
     Other,
 }
@@ -341,13 +344,13 @@ pub enum Depth {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// Message of the engine's own check.
+    /// Message of SQLite's own check.
     Engine(String),
-    /// Rows that reference missing rows.
+    /// Rows of `table` that refer to missing rows of `parent`.
     Dangling { table: String, parent: String, count: u64 },
     /// A row with a wrong seal.
     Row { table: String, key: String },
-    /// A table whose row count differs from the recorded one.
+    /// A table whose row count differs from the recorded count.
     Rows { table: String, written: i64, found: i64 },
     /// A table whose entry in `sealed_table` is missing or differs from the schema.
     Misnoted { table: String },

@@ -1,4 +1,4 @@
-//! Location of one of a store's two databases, ready to connect to.
+//! Location of one of a store's two databases.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) enum Home {
 }
 
 impl Home {
-    /// Creates the location. Does not open a file or connect.
+    /// Creates the location. Opens no file and no connection.
     pub(crate) fn of(place: &StoreUrl, part: Part, pace: Pace) -> Result<Home, StoreError> {
         match place {
             StoreUrl::Path(dir) => Ok(Home::File(dir.join(part.file_name()))),
@@ -57,7 +57,7 @@ impl Home {
         }
     }
 
-    /// Returns the location for error messages.
+    /// Returns the location, for use in error messages.
     pub(crate) fn url(&self) -> StoreUrl {
         match self {
             Home::File(path) => path.into(),
@@ -89,7 +89,7 @@ impl Home {
 
 const CONNECT: &str = "connect to the database";
 
-/// Checks that a server is suitable. Call this before any query or creation.
+/// Checks that a database server is suitable. Must be called before any query or creation.
 pub(crate) fn check(server: &Arc<Server>, need: Need) -> Result<Found, StoreError> {
     let place = StoreUrl::from(server.address());
     server.check(need).map_err(|trouble| StoreError::of(CONNECT, &place, Fault::from(trouble)))
@@ -107,7 +107,8 @@ pub(crate) fn prepare_on_server(
         check(server, Need::Write)?;
         let db = home.open(Role::Writer)?;
         if migrate::schema(&db, part.steps())? != migrations::known(part.steps()) {
-            // A separate pool with long timeouts, because a migration may take any amount of time.
+            // The migration uses a separate pool with long timeouts, because its duration is not
+            // limited.
             let patient = Home::of(place, part, Pace::Long)?;
             migrate::migrate(&patient.open(Role::Writer)?, part.steps(), now)?;
         }

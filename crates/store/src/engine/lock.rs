@@ -1,10 +1,10 @@
-//! Exclusive locks of a store for both engines: the candle writer, and the server that runs
-//! background jobs.
+//! Exclusive locks of a store for both engines: the lock of the candle writer, and the lock of the
+//! server that runs background jobs.
 //!
 //! On PostgreSQL, where file locks are not possible, a lock is a row of the table `lease`. A lease
-//! expires by the database's clock if its holder stops renewing it. A slow holder may not notice,
-//! so every write transaction under a lease first locks the row ([`Lease::fence`]), and fails if
-//! the lease has another holder.
+//! expires by the database's clock if its holder stops renewing it. A slow holder may not notice
+//! the expiry, so every write transaction under a lease first locks the row ([`Lease::fence`]), and
+//! fails if the lease has another holder.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -18,8 +18,9 @@ use super::postgres::Server;
 use super::{Db, Role, Sql, StoreUrl, Value, sqlite};
 use crate::StoreError;
 
-/// The write lock of a store across processes. It is released when the process ends in any way: a
-/// file lock immediately, a lease when it expires. A dead writer therefore needs no cleanup.
+/// The write lock of a store across processes. The lock is released when the process ends in any
+/// way: a file lock immediately, and a lease when it expires. A dead writer therefore needs no
+/// cleanup.
 #[derive(Debug)]
 pub(crate) enum WriterLock {
     File(#[expect(dead_code, reason = "it is held")] sqlite::Lock),
@@ -57,8 +58,8 @@ impl WriterLock {
     }
 }
 
-/// Held by a server while it has a store open, so that no restore replaces the files. Empty on
-/// PostgreSQL, where a server is registered as a node.
+/// A lock that a server holds while it has a store open, so that no restore replaces the files.
+/// Empty on PostgreSQL, where a server is registered as a node.
 #[derive(Debug)]
 pub struct ServerLock(#[expect(dead_code, reason = "it is held")] Option<sqlite::ServerLock>);
 
@@ -69,7 +70,7 @@ impl ServerLock {
 }
 
 /// Lock for background jobs that change a store, such as removing expired rows. Only one of several
-/// servers holds it.
+/// servers holds the lock.
 #[derive(Debug)]
 pub struct JobLock(Held);
 
@@ -80,7 +81,7 @@ enum Held {
 }
 
 impl JobLock {
-    /// Takes the lock of a directory. Returns `None` if another process holds it.
+    /// Takes the lock of a directory. Returns `None` if another process holds the lock.
     pub(crate) fn of_directory(dir: &Path) -> Result<Option<JobLock>, StoreError> {
         Ok(sqlite::JobFile::try_take(dir)?.map(|file| JobLock(Held::File(file))))
     }
@@ -89,7 +90,8 @@ impl JobLock {
         Ok(Lease::try_take(server, "jobs")?.ok().map(|lease| JobLock(Held::Lease(lease))))
     }
 
-    /// Returns whether this process still holds the lock. If not, drop it and try to take it again.
+    /// Returns whether this process still holds the lock. If it returns `false`, the caller should
+    /// drop the lock and try to take it again.
     pub fn is_held(&self) -> bool {
         match &self.0 {
             Held::File(_) => true,
@@ -98,8 +100,8 @@ impl JobLock {
     }
 }
 
-/// Validity of a lease after a renewal, in microseconds. Other processes wait this long for a dead
-/// holder.
+/// Time for which a lease is valid after a renewal, in microseconds. Other processes wait this long
+/// if the holder dies.
 const GOOD_FOR_US: i64 = 15_000_000;
 const RENEWED_EVERY: Duration = Duration::from_secs(4);
 
@@ -109,7 +111,7 @@ macro_rules! now_us {
     };
 }
 
-// Does not block on a holder that is writing.
+// This statement takes no row lock, so it does not wait for a holder that is writing.
 const LOOK: Sql = Sql::new(
     "read the lease holder",
     concat!("select holder from lease where name = $1 and until_us > ", now_us!()),
@@ -142,7 +144,7 @@ const RELEASE: Sql = Sql::new("release a lease", "delete from lease where name =
 /// The holder of a lease.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holder {
-    /// Process id of the holder on its own machine.
+    /// Process id of the holder on its own machine; `None` if unknown.
     pub(crate) process: Option<u32>,
 }
 
@@ -155,7 +157,7 @@ impl Holder {
 /// A lease that is held until it is dropped or lost.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    /// A dedicated connection, because waiting for a pooled one could take too long.
+    /// A dedicated connection, because waiting for a pooled connection could take too long.
     own: Arc<Server>,
     name: &'static str,
     holder: String,
@@ -165,8 +167,8 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Takes a lease and starts a thread that renews it. Returns the current holder if the lease is
-    /// taken.
+    /// Takes a lease and starts a thread that renews it. Returns `Err` with the current holder if
+    /// the lease is taken.
     pub(crate) fn try_take(
         server: &Arc<Server>,
         name: &'static str,
@@ -179,7 +181,7 @@ impl Lease {
         }
         match db.run(TAKE, (name, &holder, GOOD_FOR_US)) {
             Ok(0) => return Ok(Err(look()?.unwrap_or_default())),
-            // The lease has expired, but its holder is in the middle of a transaction.
+            // The lease has expired, but its holder is in a transaction that locks the row.
             Err(StoreError::Locked { .. }) => return Ok(Err(Holder::default())),
             taken => taken?,
         };
@@ -190,8 +192,8 @@ impl Lease {
             let (own, holder, is_lost) = (own.clone(), holder.clone(), is_lost.clone());
             move || {
                 while matches!(stopped.recv_timeout(RENEWED_EVERY), Err(RecvTimeoutError::Timeout)) {
-                    // A failed renewal is retried: no other holder can take the lease before it
-                    // expires.
+                    // A failed renewal is retried, because no other holder can take the lease
+                    // before it expires.
                     let db = Db::on_server(&own, Role::Writer);
                     if matches!(renew(&db, own.schema(), name, &holder), Ok(0)) {
                         is_lost.store(true, Ordering::Release);
@@ -209,13 +211,14 @@ impl Lease {
         Ok(Ok(Lease { own, name, holder, is_lost, stop, renewing }))
     }
 
-    /// Returns whether the lease is still held. May lag behind a loss.
+    /// Returns whether the lease is still held. A loss is detected at the next renewal, so the
+    /// result may be outdated.
     pub(crate) fn is_held(&self) -> bool {
         !self.is_lost.load(Ordering::Acquire)
     }
 
-    /// Locks the lease row, so that no other holder can take it before the transaction ends. Must
-    /// be the first call in a write transaction under this lease.
+    /// Locks the lease row, so that no other holder can take the lease before the transaction ends.
+    /// Must be the first call in a write transaction under this lease.
     pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
         let mut is_held = false;
         let values = [Value::Text(self.name), Value::Text(&self.holder)];
@@ -226,9 +229,9 @@ impl Lease {
         if is_held { Ok(()) } else { Err(StoreError::LeaseLost { place: db.url().clone() }) }
     }
 
-    /// Renews the lease. Must be the last call in a write transaction under this lease: the
-    /// background renewal is blocked by the row lock until the transaction ends, and the lease may
-    /// have expired by then.
+    /// Renews the lease. Must be the last call in a write transaction under this lease: the row
+    /// lock blocks the background renewal until the transaction ends, and the lease may have
+    /// expired by then.
     pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
         renew(db, self.own.schema(), self.name, &self.holder).map(drop)
     }
@@ -240,18 +243,18 @@ impl Drop for Lease {
         if let Some(renewing) = self.renewing.take() {
             renewing.join().ok();
         }
-        // If this fails, the lease expires.
+        // If the release fails, the lease expires.
         Db::on_server(&self.own, Role::Writer).run(RELEASE, (self.name, &self.holder)).ok();
     }
 }
 
-/// Renews a lease. Returns 0 if it has another holder, otherwise 1.
+/// Renews a lease. Returns 0 if the lease has another holder, otherwise 1.
 fn renew(db: &Db, schema: &str, name: &str, holder: &str) -> Result<usize, StoreError> {
     let values = [Value::Text(name), Value::Text(holder), Value::Int(GOOD_FOR_US)];
     db.run_text(RENEW, &renewal(schema), &values)
 }
 
-/// Returns a unique id for each call: a lease belongs to a holder, not to a process.
+/// Returns a unique id for each call, because a lease belongs to a holder, not to a process.
 fn holder() -> String {
     use std::hash::{BuildHasher, RandomState};
     let random = RandomState::new().hash_one(std::time::Instant::now());

@@ -1,11 +1,12 @@
-//! Migrates a database to the newest schema, starting from its baseline. The database stores the
-//! digests of the applied steps. A database with other digests, or one older than the baseline, is
+//! Migration of a database to the newest schema, starting from its baseline. The database stores
+//! the digests of the applied steps. A database with other digests, or older than the baseline, is
 //! refused.
 //!
 //! Several servers on one PostgreSQL database are upgraded one after the other: the first upgraded
-//! server migrates the database, while servers of the previous version continue. Each step declares
-//! `oldest`, the oldest schema version that a running program may know. Steps only add to the
-//! schema; obsolete parts are removed by a later step, once all programs know the step in between.
+//! server migrates the database, while servers of the previous version continue to run. Each step
+//! declares `oldest`, the oldest schema version that a running program may know. Steps only add to
+//! the schema. Obsolete parts are removed by a later step, once all running programs know the step
+//! that made them obsolete.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ pub(crate) const NOTE: Sql = Sql {
     )
 };
 
-/// On PostgreSQL, a migration that fails on a lock is retried for this long, with pauses.
+/// Time for which a migration that fails on a lock is retried. PostgreSQL only.
 const TRIED_FOR: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -41,8 +42,8 @@ pub(crate) const MOVING: i64 = i64::MAX;
 const ANY_STEP: Sql = Sql::new("find migrations", "select version from migration where version > 0 limit 1");
 const MOVED_FROM: Sql = Sql::new("find an interrupted move", "select name from migration where version = $1");
 
-/// Returns the schema version of a database; 0 for an empty one. For a newer database that admits
-/// this program, returns the newest version that this program knows.
+/// Returns the schema version of a database, or 0 if the database is empty. For a newer database
+/// that admits this program, returns the newest version that this program knows.
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
     let place = || db.url().clone();
     match db.owner()? {
@@ -62,7 +63,8 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
         let from = db.first(MOVED_FROM, [MOVING], |row| row.get(0))?.unwrap_or_default();
         return Err(StoreError::HalfMoved { place: place(), from });
     }
-    // The first step of each database is named after it, and so is the baseline that replaced it.
+    // The first step of each database has the name of the database, and so has the baseline that
+    // replaced it.
     if first.name != baseline.name {
         return Err(StoreError::Changed { place: place(), version: first.version });
     }
@@ -97,13 +99,13 @@ struct Applied {
     oldest: i64,
 }
 
-/// Returns whether the database has tables: a step was applied, or it is marked as the target of a
-/// move.
+/// Returns whether a step was applied or the database is marked as the target of a move.
 pub(crate) fn has_begun(db: &Db) -> Result<bool, StoreError> {
     Ok(db.first(ANY_STEP, [], |_| Ok(()))?.is_some())
 }
 
-/// Migrates a database to the newest version, atomically.
+/// Migrates a database to the newest version, atomically. Does nothing if the database already has
+/// that version.
 pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
     // A database of another program must be refused before anything is written to it.
     schema(db, migrations)?;
@@ -111,8 +113,8 @@ pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Resu
     let until = Instant::now() + TRIED_FOR;
     loop {
         match attempt(db, migrations, now) {
-            // Nothing was changed. During the pause, sessions that are queued behind this one for
-            // the same table can proceed.
+            // The attempt changed nothing. During the pause, sessions that are queued behind this
+            // session for the same table can proceed.
             Err(StoreError::Locked { .. }) if db.is_remote() && Instant::now() < until => {
                 std::thread::sleep(PAUSE);
             }
@@ -133,13 +135,14 @@ fn attempt(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), Stor
 
 fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
     if db.is_remote() {
-        // A step that waits for a table lock blocks all other sessions, and servers of the previous
-        // version are running.
+        // A step that waits for a table lock blocks all other sessions, including those of servers
+        // of the previous version, so the wait is limited.
         db.script("set the lock timeout", "set local lock_timeout = '1s'")?;
     }
     schema(db, migrations)?;
     db.mark_as_ours()?;
-    // Checked again under the lock, because another process may have migrated in the meantime.
+    // The version is checked again under the lock, because another process may have migrated the
+    // database in the meantime.
     let found = schema(db, migrations)?;
     if found == known(migrations) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Schemas of both databases: a baseline each, followed by migrations in ascending order. A
+//! Schemas of both databases. Each has a baseline, followed by migrations in ascending order. A
 //! published migration is never edited.
 
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Migration {
     pub(crate) postgres: &'static str,
     /// On PostgreSQL, the oldest schema version that a concurrently running program may know.
     pub(crate) oldest: i64,
-    /// For a baseline: hexadecimal digests of the last step that it replaces. A store that was
+    /// For a baseline, the hexadecimal digests of the last step that it replaces. A store that was
     /// migrated step by step has the same schema.
     pub(crate) replaces: &'static [&'static str],
 }
@@ -24,7 +24,7 @@ pub(crate) enum Dialect {
 /// The last commit that can migrate a store older than the baselines.
 pub(crate) const LAST_WITH_STEPS: &str = "6fde5fb4";
 
-/// Defines a migration from the files of this name, one for each engine.
+/// Defines a migration from the SQL files with this name, one file per engine.
 macro_rules! step {
     ($version:literal, $name:literal, $file:literal) => {
         Migration {
@@ -72,8 +72,8 @@ impl Migration {
         }
     }
 
-    /// Returns the hash of the SQL text with normalized line endings, so that a checkout with other
-    /// line endings has the same hash.
+    /// Returns the hash of the SQL text. Line endings are normalized, so the hash does not depend
+    /// on the line endings of the checkout.
     pub(crate) fn hash(&self, dialect: Dialect) -> Vec<u8> {
         self.digest(dialect).as_bytes().to_vec()
     }

@@ -1,9 +1,9 @@
 //! Database abstraction over SQLite (`sqlite/`) and PostgreSQL (`postgres/`). Code outside this
 //! module does not depend on the engine.
 //!
-//! Start with [`Db`]: all statements of both databases go through it. They are prepared once, and
-//! errors name the statement and the database. Statements use the SQL dialect that both engines
-//! share; a statement that cannot has a second text (`statements.rs`).
+//! Start with [`Db`], which runs all statements of both databases. Statements are prepared once,
+//! and errors name the statement and the database. Statements use the SQL dialect that both engines
+//! share. A statement that cannot be written in this dialect has a second text (`statements.rs`).
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub(crate) mod statements_on_postgres;
 mod store_url;
 mod waiting;
 
-/// A connection to one of a store's two databases. For one thread at a time.
+/// A connection to one of a store's two databases. Can be used by one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Db {
     place: StoreUrl,
@@ -59,13 +59,13 @@ impl Db {
         Ok(Db { place, engine })
     }
 
-    /// Creates a handle for a PostgreSQL database. Connects with the first statement.
+    /// Creates a handle for a PostgreSQL database. The first statement connects to the server.
     pub(crate) fn on_server(server: &Arc<postgres::Server>, role: Role) -> Db {
         let place = StoreUrl::from(server.address());
         Db { place, engine: Engine::Postgres(postgres::Connection::new(server.clone(), role)) }
     }
 
-    /// Returns the location of the database for error messages.
+    /// Returns the location of the database, for use in error messages.
     pub(crate) fn url(&self) -> &StoreUrl {
         &self.place
     }
@@ -103,8 +103,8 @@ impl Db {
         self.sqlite().is_some()
     }
 
-    /// Returns a value that changes when another connection commits, or `None` if the engine has
-    /// none that is cheaper than a query. Comparable only on this connection.
+    /// Returns a value that changes when another connection commits, or `None` if the engine has no
+    /// such value that is cheaper than a query. Values are comparable only on this connection.
     pub(crate) fn change_mark(&self) -> Result<Option<i64>, StoreError> {
         let mark = match &self.engine {
             Engine::Sqlite(database) => database.data_version().map(Some),
@@ -129,8 +129,8 @@ impl Db {
         owner.map_err(self.fail("read the header of the database"))
     }
 
-    /// Creates the schema and the migration ledger, which must exist before a migration's
-    /// transaction begins.
+    /// Creates the schema and the migration ledger, which must exist before the transaction of a
+    /// migration begins. Does nothing on SQLite.
     pub(crate) fn make_ledger(&self) -> Result<(), StoreError> {
         let made = match &self.engine {
             Engine::Sqlite(_) => Ok(()),
@@ -139,8 +139,8 @@ impl Db {
         made.map_err(self.fail("create the tables"))
     }
 
-    /// Marks the database as ours, creates the migration ledger, and blocks other migrations until
-    /// the transaction ends.
+    /// Marks the database as belonging to this program, creates the migration ledger, and blocks
+    /// other migrations until the transaction ends.
     pub(crate) fn mark_as_ours(&self) -> Result<(), StoreError> {
         let marked = match &self.engine {
             Engine::Sqlite(database) => database.mark_as_ours(),
@@ -149,8 +149,8 @@ impl Db {
         marked.map_err(self.fail("mark the database"))
     }
 
-    /// Call this before a migration changes tables and rows. Fails if a row has a wrong seal,
-    /// because the migration would reseal it.
+    /// Prepares the database for a migration, which changes tables and rows. Fails if a row has a
+    /// wrong seal, because the migration would seal the damaged row again.
     pub(crate) fn before_migration(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(database) => {
@@ -295,7 +295,7 @@ impl Db {
         run.map_err(self.fail(what))
     }
 
-    /// Passes each row to `read` until it returns `Break`.
+    /// Runs a query and passes each row to `read` until `read` returns `Break`.
     pub(crate) fn each(
         &self,
         sql: Sql,
@@ -339,7 +339,7 @@ impl Db {
         Ok(first)
     }
 
-    /// Returns the only row of a statement. Fails if there is none.
+    /// Returns the first row of a statement. Fails if there are no rows.
     pub(crate) fn one<T>(
         &self,
         sql: Sql,
@@ -349,7 +349,7 @@ impl Db {
         self.first(sql, params, read)?.ok_or_else(|| self.fail(sql.what)(Fault::Missing))
     }
 
-    /// Runs several statements, for migrations.
+    /// Runs several statements in one text. Used by migrations.
     pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.script(text),
@@ -358,7 +358,7 @@ impl Db {
         run.map_err(self.fail(what))
     }
 
-    /// Replaces all contents by the pages of another file; see [`sqlite::Database::fill_from`].
+    /// Replaces all contents with the pages of another file; see [`sqlite::Database::fill_from`].
     pub(crate) fn fill_from(
         &mut self,
         what: &'static str,
@@ -376,7 +376,7 @@ impl Db {
         self.sqlite().map_or(Ok(Vec::new()), sqlite::Database::sealed_tables)
     }
 
-    /// Runs the engine's own consistency check, and looks for dangling references.
+    /// Runs SQLite's consistency check, and checks for dangling references.
     pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Flaw>, StoreError> {
         let found = match &self.engine {
             Engine::Sqlite(database) => database.check(depth),
@@ -386,24 +386,27 @@ impl Db {
         found.map_err(self.fail("check the pages"))
     }
 
-    /// Returns rows with wrong seals and tables with missing rows; empty if rows are not sealed.
+    /// Returns rows with wrong seals and tables with missing rows. Empty on PostgreSQL, where rows
+    /// are not sealed.
     pub(crate) fn check_seals(&self) -> Vec<Flaw> {
         self.sqlite().map(sqlite::seal::seals).unwrap_or_default()
     }
 
-    /// Compares the row counts of `tables` with the recorded ones; empty if rows are not counted.
+    /// Returns the tables in `tables` whose row count differs from the recorded count. Empty on
+    /// PostgreSQL, where rows are not counted.
     pub(crate) fn check_counts(&self, tables: &[&str]) -> Vec<Flaw> {
         self.sqlite().map(|database| sqlite::seal::counts(database, tables)).unwrap_or_default()
     }
 
-    /// Checkpoints the WAL on SQLite. If readers block it, a later call completes it.
+    /// Checkpoints the WAL on SQLite. If readers prevent a complete checkpoint, a later call
+    /// completes it.
     pub(crate) fn fold_log(&self) {
         if let Some(database) = self.sqlite() {
             database.checkpoint().ok();
         }
     }
 
-    /// Like `fold_log`, but does not wait for readers that block it.
+    /// Like `fold_log`, but does not wait for readers.
     pub(crate) fn fold_log_at_once(&self) {
         if let Some(database) = self.sqlite() {
             database.checkpoint_at_once().ok();
@@ -415,7 +418,7 @@ impl Db {
     }
 }
 
-/// Fails on threads that must not block. Called before anything is sent to a server.
+/// Returns an error on threads that must not block. Called before anything is sent to a server.
 fn may_ask_server() -> Result<(), Fault> {
     if waiting::may_wait() {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Maximum size of a value in bytes.
+/// Maximum size of a value, in bytes.
 pub(crate) const BLOB_BYTES_MAX: usize = 16 << 20;
 
 /// A parameter value, borrowed from the caller.

@@ -22,7 +22,7 @@ impl<'a> Row<'a> {
         T::from_value(self.value(column)?)
     }
 
-    /// Returns a text column without copying it.
+    /// Returns a text column without copying it. Fails if the column is null.
     pub(crate) fn text(&self, column: usize) -> Result<&'a str, Fault> {
         self.text_or_null(column)?.ok_or_else(|| unlike("text", Value::Null))
     }
@@ -35,7 +35,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns a blob column without copying it.
+    /// Returns a blob column without copying it. Fails if the column is null.
     pub(crate) fn bytes(&self, column: usize) -> Result<&'a [u8], Fault> {
         self.bytes_or_null(column)?.ok_or_else(|| unlike("blob", Value::Null))
     }
@@ -110,12 +110,12 @@ fn unlike(field: &'static str, found: Value<'_>) -> Fault {
         Value::Null => Fault::value(field, "nothing"),
         Value::Int(number) => Fault::value(field, &number.to_string()),
         Value::Text(text) => Fault::value(field, text),
-        // The bytes may be a secret.
+        // Only the length is shown, because the bytes may be a secret.
         Value::Blob(bytes) => Fault::value(field, &format!("{} bytes", bytes.len())),
     }
 }
 
-/// Reads a count. Fails if it is negative.
+/// Reads a count. Fails if the value is negative.
 pub(crate) fn natural(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
     let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))
@@ -126,7 +126,7 @@ pub(crate) fn small(row: &Row<'_>, column: usize) -> Result<u32, Fault> {
     u32::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))
 }
 
-/// Converts a count for storage. Saturates, but real counts are far below the limit.
+/// Converts a count for storage. Saturates at `i64::MAX`, which no actual count reaches.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
-/// A statement and its purpose, worded for error messages.
+/// A statement, and its purpose as worded in error messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sql {
     pub(crate) what: &'static str,
     pub(crate) text: &'static str,
-    /// The text for PostgreSQL, if it differs.
+    /// The text for PostgreSQL; `None` if both engines use `text`.
     pub(crate) postgres: Option<&'static str>,
 }
 
@@ -30,7 +30,8 @@ impl Sql {
     }
 }
 
-/// Returns the text without the prefix of views. Leaks one string per statement, which is cached.
+/// Returns the text without the prefix of sealed views. Leaks one string per statement; the string
+/// is cached.
 fn without_seals(text: &'static str) -> &'static str {
     static MADE: LazyLock<RwLock<HashMap<&'static str, &'static str>>> = LazyLock::new(RwLock::default);
     if let Some(made) = MADE.read().unwrap_or_else(PoisonError::into_inner).get(text) {
@@ -55,8 +56,8 @@ macro_rules! statements {
 
             const ALL: &[Sql] = &[$(super::$name),*];
 
-            /// SQLite numbers `$7` by its first appearance and PostgreSQL by its name; they agree
-            /// only in ascending order.
+            /// SQLite numbers `$7` by its first appearance and PostgreSQL by its name. The numbers
+            /// agree only if placeholders first appear in ascending order.
             #[test]
             fn placeholders_first_appear_in_ascending_order() {
                 for sql in ALL {
@@ -82,7 +83,7 @@ macro_rules! statements {
 }
 pub(crate) use statements;
 
-/// Expands to the PostgreSQL text of a statement, if there is one.
+/// Expands to `Some` with the PostgreSQL text of a statement, or to `None`.
 macro_rules! second {
     () => {
         None
@@ -115,8 +116,8 @@ pub(crate) fn schema_of(migrations: &[crate::engine::migrations::Migration]) -> 
     conn
 }
 
-/// Asserts that no statement scans a table. The cost of a scan grows with the store, and no other
-/// test would detect it.
+/// Asserts that no statement scans a table. The cost of a scan grows with the store, which no other
+/// test would detect.
 #[cfg(test)]
 pub(crate) fn follow_the_keys(migrations: &[crate::engine::migrations::Migration], all: &[Sql]) {
     let conn = schema_of(migrations);

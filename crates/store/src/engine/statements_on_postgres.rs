@@ -1,5 +1,5 @@
-//! Prepares every statement on a real PostgreSQL server and checks the inferred parameter types.
-//! Only integers, text and bytes are sent, so no other type may be inferred.
+//! Tests that prepare every statement on a real PostgreSQL server and check the inferred parameter
+//! types. Only integers, text and bytes are sent, so no other type may be inferred.
 
 use super::Sql;
 use super::migrations::{ACCOUNTS, ALL, Migration};
@@ -10,7 +10,7 @@ pub(super) mod harness;
 
 /// Supported column and parameter types.
 const TYPES: [&str; 4] = ["bigint", "text", "bytea", "boolean"];
-/// The schema used for the migrations of either database.
+/// The schema in which the migrations of either database are tested.
 const PART: &str = "candles";
 
 pub(crate) fn fit(migrations: &[Migration], all: &[Sql]) {
@@ -90,7 +90,8 @@ fn both_engines_have_the_same_tables() {
         let theirs: Vec<&str> = theirs.lines().collect();
         let missing: Vec<&String> = ours.iter().filter(|column| !theirs.contains(&column.as_str())).collect();
         assert!(missing.is_empty(), "{missing:?}");
-        // Additional columns are allowed only in additional tables, which serve multiple nodes.
+        // Additional columns are allowed only in additional tables, which are for stores with
+        // several nodes.
         let tables: Vec<&str> = ours.iter().filter_map(|column| Some(column.split_once('|')?.0)).collect();
         let more = theirs.iter().filter(|column| !ours.iter().any(|ours| ours == *column));
         let more: Vec<_> =

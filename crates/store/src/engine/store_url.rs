@@ -1,4 +1,4 @@
-//! Where a database is, the purpose of a connection to it, and the program that it belongs to.
+//! Location of a database, the purpose of a connection to it, and the program that it belongs to.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::postgres::{Address, AddressError};
 
-/// Names of the database files in a store's directory.
+/// Name of the candle database in a store's directory.
 pub(crate) const CANDLES_FILE: &str = "candles.db";
 pub(crate) const ACCOUNTS_FILE: &str = "accounts.db";
 /// Name of the file with the key that encrypts app secrets.
@@ -22,7 +22,7 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
-    /// Returns the directory or file, or `None` on PostgreSQL.
+    /// Returns the path of the directory or file, or `None` on PostgreSQL.
     pub fn path(&self) -> Option<&Path> {
         match self {
             StoreUrl::Path(path) => Some(path),

@@ -1,13 +1,13 @@
-//! Limits how long a thread waits for a database server, which may be slow or unresponsive; a file
-//! responds within microseconds. Threads that serve many connections must not block at all, and
-//! callers with a fallback set a deadline.
+//! Limits on how long a thread waits for a database server, which may be slow or unresponsive. A
+//! SQLite file needs no limit, because it responds within microseconds. Threads that serve many
+//! connections must not block at all, and callers with a fallback set a deadline.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 thread_local! {
     static MUST_NOT: Cell<bool> = const { Cell::new(false) };
-    /// The deadline of this thread, and its original length.
+    /// The deadline of this thread, and the duration for which it was set.
     static DEADLINE: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
 
@@ -27,8 +27,8 @@ pub fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Runs `work` with a deadline for all of its statements on a server. A statement without a
-/// response by then fails as if the server were unreachable, or with an unknown outcome if it may
-/// have changed data. For callers with a fallback.
+/// response by the deadline fails as if the server were unreachable, or with an unknown outcome if
+/// it may have changed data. For callers that have a fallback.
 pub fn waiting_at_most<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
     /// Restores the previous deadline on drop, even if `work` panics.
     struct Before(Option<(Instant, Duration)>);
@@ -48,7 +48,7 @@ pub(crate) fn sooner(deadline: Instant) -> Instant {
     DEADLINE.get().map_or(deadline, |(own, _)| own.min(deadline))
 }
 
-/// Returns the shorter of `limit` and this thread's total waiting time.
+/// Returns the shorter of `limit` and the duration of this thread's deadline.
 pub(crate) fn patience(limit: Duration) -> Duration {
     DEADLINE.get().map_or(limit, |(_, patience)| patience.min(limit))
 }

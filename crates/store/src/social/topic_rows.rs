@@ -13,7 +13,7 @@ pub struct TopicId(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReplyId(pub i64);
 
-/// An operator's decision to hide a topic or a reply.
+/// An operator's decision to hide a topic or a reply, with its time and reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hiding {
     pub at: Timestamp,
@@ -27,12 +27,12 @@ pub struct TopicRow {
     pub author_name: String,
     pub kind: String,
     pub title: String,
-    /// The beginning of the body.
+    /// The beginning of the body, for lists.
     pub description: String,
     pub body: String,
     pub tickers: Vec<String>,
     pub hashtags: Vec<String>,
-    /// Wall-clock time.
+    /// Wall-clock time at which the topic was written.
     pub created_at: Timestamp,
     pub hidden: Option<Hiding>,
     /// Number of replies that are not hidden.
@@ -81,12 +81,11 @@ pub struct NewReply<'a> {
 /// An account's previous replies, for rate limiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHistory {
-    /// Number of the account's replies to the topic, including hidden ones, and the time of the
-    /// last.
+    /// Number of the account's replies to the topic, including hidden replies.
     pub in_topic: u32,
     pub last_in_topic: Option<Timestamp>,
-    /// Time of the account's n-th last reply to any topic, for the requested n; `None` if there are
-    /// fewer.
+    /// Time of the account's n-th last reply to any topic, for the requested n; `None` if the
+    /// account has fewer replies.
     pub far_back: Option<Timestamp>,
     /// Number of replies of all accounts to the topic.
     pub all_in_topic: u32,
@@ -96,11 +95,11 @@ pub struct ReplyHistory {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyOutcome {
     Added(ReplyRow),
-    /// The topic does not exist, or is hidden and of another author.
+    /// The topic does not exist, or it is hidden and was written by another account.
     NoTopic,
-    /// The topic has no such reply, or it is hidden.
+    /// The topic has no reply with the given parent id, or that reply is hidden.
     NoReply,
-    /// The account's own topic is hidden.
+    /// The topic is hidden and was written by the replying account.
     Hidden,
 }
 
@@ -111,7 +110,7 @@ pub struct PageOf {
     pub offset: u64,
 }
 
-/// Order of replies.
+/// Order in which replies are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyOrder {
     NewestFirst,
@@ -128,7 +127,7 @@ pub enum TopicTarget {
 /// Result of hiding or restoring a topic or reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VisibilityOutcome {
-    /// The new state.
+    /// The topic or reply in its new state.
     Changed(TopicTarget),
     /// The topic or reply was already in the requested state.
     Unchanged(TopicTarget),
@@ -193,7 +192,8 @@ fn lines(row: &Row<'_>, column: usize) -> Result<Vec<String>, Fault> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Reads two columns: time and reason.
+/// Reads the time and reason from the column `first` and the next column. Returns `None` if the
+/// time is null.
 fn hiding(row: &Row<'_>, first: usize) -> Result<Option<Hiding>, Fault> {
     let Some(at) = row.get::<Option<i64>>(first)? else { return Ok(None) };
     let reason: Option<String> = row.get(first + 1)?;

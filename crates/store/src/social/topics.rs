@@ -1,5 +1,5 @@
 //! Community topics and replies, including hidden ones. The caller enforces text lengths and
-//! posting rates, inside the write transaction.
+//! posting rates inside the write transaction.
 
 use market::{Symbol, Timestamp};
 
@@ -12,15 +12,17 @@ use crate::accounts::{Accounts, AuditNote, audit, check_texts, take};
 use crate::engine::{Db, Fault, signed, small};
 use crate::ids::AccountId;
 
-/// Number of an account's latest topics that are passed to the caller when it adds another.
+/// Maximum number of an account's latest topics that are passed to the caller when the account adds
+/// a topic.
 pub const RECENT_TOPICS_MAX: u32 = 10;
-/// Maximum size of a topic or reply in bytes. A safety limit; the callers' limits are lower.
+/// Maximum size of a topic or reply, in bytes. A safety limit; callers enforce lower limits.
 const BODY_BYTES_MAX: usize = 256 << 10;
 /// Maximum number of rows per list.
 const ROWS_MAX: u32 = 1_000;
 const COUNTER: &str = "topic";
 
-/// Selects topics, newest first. Hidden topics are listed only for their authors.
+/// Selects topics, newest first. `All` and `Hidden` are for operators; the other variants list
+/// hidden topics only for their authors.
 #[derive(Clone, Copy, Debug)]
 pub enum TopicList<'a> {
     /// All topics that an account may read.
@@ -65,8 +67,8 @@ impl Accounts {
         }
     }
 
-    /// Adds a topic unless `decide` refuses it. `decide` receives the times of the account's last
-    /// topics, newest first.
+    /// Adds a topic unless `decide` returns an error. `decide` receives the times of the account's
+    /// last topics, newest first.
     pub fn add_topic<E: From<StoreError>>(
         &self,
         new: &NewTopic<'_>,
@@ -92,7 +94,8 @@ impl Accounts {
         })
     }
 
-    /// Records that an account has opened a topic. Only the first time is stored.
+    /// Records that an account has opened a topic. Repeated views by the same account are not
+    /// counted.
     pub fn note_topic_view(&self, id: TopicId, reader: AccountId) -> Result<(), StoreError> {
         let pair = (id.0, reader.0);
         if self.read().one(sql::HAS_SEEN, pair, |row| row.get::<bool>(0))? {
@@ -128,7 +131,8 @@ impl Accounts {
         self.read().all(sql::HIDDEN_REPLIES, within, ReplyRow::read)
     }
 
-    /// Adds a reply unless `decide` refuses it. `far_back` is the n of [`ReplyHistory::far_back`].
+    /// Adds a reply unless `decide` returns an error. `far_back` is the n of
+    /// [`ReplyHistory::far_back`].
     pub fn add_reply<E: From<StoreError>>(
         &self,
         new: &NewReply<'_>,
@@ -158,7 +162,8 @@ impl Accounts {
         })
     }
 
-    /// Hides a topic or reply with the given reason, or restores it if the reason is `None`.
+    /// Hides a topic or reply for the given reason, or makes it visible again if the reason is
+    /// `None`.
     pub fn set_topic_visibility(
         &self,
         id: i64,
@@ -192,7 +197,7 @@ impl Accounts {
     }
 }
 
-/// Adjusts the visible reply counts of the topic and the parent reply.
+/// Adds `by` to the counts of visible replies of the topic and of the parent reply.
 fn count(db: &Db, topic: TopicId, reply_to: Option<ReplyId>, by: i64) -> Result<(), StoreError> {
     db.run(sql::COUNT_REPLIES, (by, topic.0))?;
     if let Some(reply_to) = reply_to {

@@ -1,5 +1,6 @@
 //! Watchlists: the securities that accounts follow, with the time and price at which they were
-//! added, and their groups. `access` enforces the rules for contents and group names.
+//! added, and the accounts' groups of securities. `access` enforces the rules for contents and
+//! group names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,11 +11,11 @@ use crate::accounts::{Accounts, WriteLock, check_texts, take};
 use crate::engine::{Db, Fault, Row};
 use crate::ids::AccountId;
 
-/// Group id, unique over all accounts.
+/// Id of a watchlist group, unique over all accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchlistId(pub i64);
 
-/// All watchlists of an account.
+/// The followed securities and groups of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watchlists {
     /// All followed securities, in display order.
@@ -29,7 +30,7 @@ pub struct FollowedSecurity {
     pub symbol: Symbol,
     /// Market time at which the security was followed.
     pub at: Timestamp,
-    /// The price displayed at that time, as text; `None` if there was none.
+    /// The price displayed at that time, as text; `None` if no price was available.
     pub price: Option<String>,
     pub is_pinned: bool,
 }
@@ -62,9 +63,9 @@ impl Accounts {
         Ok(rows?.lists())
     }
 
-    /// Replaces an account's watchlists by those that `decide` computes from the current ones. They
-    /// are read in the write transaction, so concurrent changes are not lost. Writes nothing if
-    /// `decide` fails.
+    /// Replaces an account's watchlists with those that `decide` computes from the current
+    /// watchlists. The current watchlists are read in the write transaction, so concurrent changes
+    /// are not lost. Writes nothing if `decide` returns an error.
     pub fn change_watchlists<T, E: From<StoreError>>(
         &self,
         id: AccountId,
@@ -81,7 +82,7 @@ impl Accounts {
     }
 }
 
-/// The rows of an account, each with its position.
+/// An account's watchlist rows, each with its position.
 struct WatchlistRows {
     followed: Vec<(i64, FollowedSecurity)>,
     groups: Vec<(WatchlistId, String)>,
@@ -189,8 +190,8 @@ impl WatchlistRows {
     }
 }
 
-/// Returns the position of the next row. A row keeps its position if it is high enough, so that
-/// adding or removing a row changes no others.
+/// Returns the position of the next row. A row keeps its position if that is after `last`, so that
+/// adding or removing a row does not move other rows.
 fn next_place(last: i64, before: Option<i64>) -> i64 {
     before.filter(|place| *place > last).unwrap_or_else(|| last.saturating_add(1))
 }
@@ -233,7 +234,7 @@ pub(super) mod sql {
     mod tests {
         use super::*;
 
-        /// These statements run for each page view.
+        /// These statements run for each page view, so they must not scan a table.
         #[test]
         fn reading_watchlists_uses_the_indexes() {
             let all = [

@@ -1,11 +1,11 @@
-//! Append-only journals of paper accounts; entries are ordered by number.
+//! Append-only journals of paper accounts. Entries are ordered by number.
 //!
 //! Concurrency control is optimistic: an addition names the revision of the journal that it
-//! follows. If another process has changed the journal since, nothing is written and the caller
-//! reads it again. Two nodes therefore never decide on different histories, and no lock is needed
-//! for correctness. Nodes still take an account lock ([`Accounts::journal_lock`]), because a
-//! slightly slower node would otherwise lose every race. Additions to several journals share one
-//! transaction, and so one fsync.
+//! follows. If another process has changed the journal since then, nothing is written and the
+//! caller reads the journal again. Two nodes therefore never decide on different histories, and no
+//! lock is needed for correctness. Nodes still take an account lock ([`Accounts::journal_lock`]),
+//! because a slightly slower node would otherwise lose every race. Additions to several journals
+//! share one transaction, and therefore one fsync.
 
 use std::collections::HashSet;
 
@@ -20,9 +20,9 @@ use crate::ids::AccountId;
 /// Maximum number of entries per read. A journal is read in pages, so that the read connection is
 /// never held for long.
 const ENTRIES_MAX: u32 = 4_096;
-/// Maximum size of an entry in bytes. A safety limit; the engine's entries are far smaller.
+/// Maximum size of an entry, in bytes. A safety limit; the engine's entries are far smaller.
 const ENTRY_BYTES_MAX: usize = 64 << 10;
-/// Maximum size of a snapshot in bytes.
+/// Maximum size of a snapshot, in bytes.
 pub const SNAPSHOT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
 /// Number of idempotency keys removed per transaction.
 const FORGOTTEN_AT_ONCE: u32 = 2_000;
@@ -30,14 +30,15 @@ const FORGOTTEN_AT_ONCE: u32 = 2_000;
 /// Current position of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalHead {
-    /// Increases with every change of the journal: by one when entries are added, and to the next
-    /// era when entries are removed.
+    /// Increases with every change of the journal: by one when entries are added, and to the first
+    /// revision of the next era when entries are removed.
     pub revision: u64,
-    /// Number of the last entry; 0 if there is none.
+    /// Number of the last entry, or 0 if the journal has no entries.
     pub last_number: u64,
     /// Market time up to which the account has been simulated.
     pub horizon: Timestamp,
-    /// The next time at which the account must be processed without a request, if any.
+    /// The next time at which the account must be processed without a request; `None` if there is
+    /// no such time.
     pub wake: Option<Timestamp>,
 }
 
@@ -45,7 +46,7 @@ pub struct JournalHead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalEntry {
     pub number: u64,
-    /// Market time.
+    /// Market time of the entry.
     pub at: Timestamp,
     pub text: String,
 }
@@ -55,7 +56,7 @@ pub struct JournalEntry {
 pub struct KeyedRequest<'a> {
     pub name: &'a str,
     pub answer: &'a str,
-    /// Wall-clock time.
+    /// Wall-clock time of the request.
     pub at: Timestamp,
 }
 
@@ -74,11 +75,11 @@ pub struct Addition<'a> {
     pub audit: Option<(&'a str, AuditNote<'a>)>,
 }
 
-/// Result of an addition.
+/// Result of adding entries to a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
     Added(JournalHead),
-    /// The journal has changed; nothing of this addition was written.
+    /// The journal has changed since `after`. Nothing of this addition was written.
     Stale,
 }
 
@@ -89,7 +90,7 @@ pub struct JournalCut {
     pub rewound_to: Timestamp,
     /// The horizon before the rewind.
     pub horizon: Timestamp,
-    /// Wall-clock time.
+    /// Wall-clock time of the rewind.
     pub cut_at: Timestamp,
     pub entries: u64,
 }
@@ -101,7 +102,8 @@ pub struct Rewind<'a> {
     pub after: JournalHead,
     /// Number of the last entry that remains.
     pub keep: u64,
-    /// The highest number that the journal has allocated. Later additions get higher ones.
+    /// The highest order or grid number that the journal has allocated. Later additions get higher
+    /// numbers.
     pub numbers_used: u64,
     pub to: Timestamp,
     /// Name of the removed part.
@@ -111,12 +113,12 @@ pub struct Rewind<'a> {
     pub note: AuditNote<'a>,
 }
 
-/// Result of a rewind.
+/// Result of rewinding a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RewindOutcome {
     Done(JournalHead),
     Stale,
-    /// A part that was removed earlier has this name.
+    /// Another removed part of the journal already has this name.
     NameTaken,
 }
 
@@ -125,10 +127,10 @@ pub(crate) fn numbers_counter(id: AccountId) -> String {
     format!("numbers.{}", id.0)
 }
 
-/// Number of rows in the table `lock`.
+/// Number of rows in the table `turn`.
 const ACCOUNT_LOCKS: i64 = 256;
 
-// PostgreSQL only: the SQLite schema has no table `lock`.
+// PostgreSQL only: the SQLite schema has no table `turn`.
 const ACCOUNT_LOCK: Sql = Sql::new("lock a journal", "select number from turn where number = $1 for update");
 
 /// The account lock for a journal, released on drop.
@@ -143,20 +145,20 @@ impl Drop for JournalLock {
 }
 
 impl Accounts {
-    /// Returns the head of an account's journal, or `None` if it has none.
+    /// Returns the head of an account's journal, or `None` if the account has no journal.
     pub fn journal_head(&self, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
         head(&self.read(), id)
     }
 
     /// Returns the journal head and the accounts version ([`Accounts::version`]) in one query, for
-    /// callers that need both with every request.
+    /// callers that need both with every request. Returns `None` if the account has no journal.
     pub fn journal_head_and_version(&self, id: AccountId) -> Result<Option<(JournalHead, i64)>, StoreError> {
         self.read().first(sql::HEAD_AND_VERSION, [id.0], |row| Ok((JournalHead::read(row, 0)?, row.get(4)?)))
     }
 
-    /// Waits for the account lock of a journal and holds it until the guard is dropped. Only an
-    /// optimization: stale additions are rejected anyway. Prevents livelock between servers that
-    /// change one account concurrently.
+    /// Waits for the account lock of a journal and holds it until the guard is dropped. The lock is
+    /// only an optimization, because stale additions are rejected anyway. It prevents livelock
+    /// between servers that change one account concurrently.
     pub fn journal_lock(&self, id: AccountId) -> Result<JournalLock, StoreError> {
         let Some(locks) = &self.locks else { return Ok(JournalLock(None)) };
         let db = Db::on_server(locks, Role::Writer);
@@ -186,29 +188,29 @@ impl Accounts {
         self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))
     }
 
-    /// Returns accounts whose wake time is at or before `at`, earliest first; at most `limit`.
+    /// Returns at most `limit` accounts whose wake time is at or before `at`, earliest first.
     pub fn due_journals(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, StoreError> {
         self.read().all(sql::DUE, (at.0, limit), |row| Ok(AccountId(row.get(0)?)))
     }
 
-    /// Returns the earliest wake time of all accounts.
+    /// Returns the earliest wake time of all accounts, or `None` if no account has a wake time.
     pub fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
         self.read().first(sql::NEXT_WAKE, [], |row| Ok(Timestamp(row.get(0)?)))
     }
 
-    /// Returns the next entries after a number, in order; at most one page.
+    /// Returns the next entries after the number `after`, in order. Returns at most one page.
     pub fn journal_entries(&self, id: AccountId, after: u64) -> Result<Vec<JournalEntry>, StoreError> {
         self.read().all(sql::ENTRIES, (id.0, signed(after), ENTRIES_MAX), JournalEntry::read)
     }
 
-    /// Returns one entry.
+    /// Returns the entry with this number, or `None` if it does not exist.
     pub fn journal_entry(&self, id: AccountId, number: u64) -> Result<Option<JournalEntry>, StoreError> {
         let after = signed(number.saturating_sub(1));
         let next = self.read().first(sql::ENTRIES, (id.0, after, 1_u32), JournalEntry::read)?;
         Ok(next.filter(|entry| entry.number == number))
     }
 
-    /// Returns the next entries after a number with a time between two instants, both inclusive.
+    /// Returns the next entries after a number whose time is between two instants, both inclusive.
     pub fn journal_entries_between(
         &self,
         id: AccountId,
@@ -222,14 +224,14 @@ impl Accounts {
         db.all(sql::ENTRIES_BETWEEN, within, JournalEntry::read)
     }
 
-    /// Returns the number of the last entry at or before `at`; 0 if there is none.
+    /// Returns the number of the last entry at or before `at`, or 0 if there is no such entry.
     pub fn journal_number_at(&self, id: AccountId, at: Timestamp) -> Result<u64, StoreError> {
         last_entry(&self.read(), id, |of_entry| of_entry <= at)
     }
 
-    /// Returns the highest number that may have been allocated by a removed part of the journal, or
-    /// by entries lost in a restore. Read it after the head: every change of it also changes the
-    /// head.
+    /// Returns the highest order or grid number that may have been allocated by a removed part of
+    /// the journal, or by entries lost in a restore. Must be read after the head, because every
+    /// change of this number also changes the head.
     pub fn numbers_used(&self, id: AccountId) -> Result<u64, StoreError> {
         let found = self.read().first(sql::NUMBERS_USED, [numbers_counter(id)], |row| natural(row, 0))?;
         Ok(found.unwrap_or(0))
@@ -244,8 +246,8 @@ impl Accounts {
             let mut stale = HashSet::new();
             let mut outcomes = Vec::with_capacity(additions.len());
             for addition in additions {
-                // Later additions to the same journal build on the stale one, so they are stale,
-                // too.
+                // Later additions to the same journal build on the stale addition, so they are also
+                // stale.
                 let is_stale = stale.contains(&addition.account);
                 let outcome = if is_stale { AddOutcome::Stale } else { add(db, addition)? };
                 if outcome == AddOutcome::Stale {
@@ -257,7 +259,8 @@ impl Accounts {
         })
     }
 
-    /// Returns the stored response for an idempotency key, if it is newer than `after`.
+    /// Returns the stored response for an idempotency key, or `None` if there is no response newer
+    /// than `after`.
     pub fn journal_request(
         &self,
         id: AccountId,
@@ -267,14 +270,14 @@ impl Accounts {
         self.read().first(sql::REQUEST, (id.0, name, after.0), |row| row.get(0))
     }
 
-    /// Removes one batch of idempotency keys up to a time. Returns the number of removed keys; 0
-    /// when none are left.
+    /// Removes one batch of idempotency keys up to and including the time `up_to`. Returns the
+    /// number of removed keys, or 0 if no such keys are left.
     pub fn forget_journal_requests(&self, up_to: Timestamp) -> Result<u64, StoreError> {
         self.change(|db| Ok(db.run(sql::FORGET_REQUESTS, (up_to.0, FORGOTTEN_AT_ONCE))? as u64))
     }
 
     /// Returns the snapshot stored in this format, with the number of the last entry that it
-    /// includes.
+    /// includes, or `None` if there is no such snapshot.
     pub fn journal_snapshot(
         &self,
         id: AccountId,
@@ -283,8 +286,8 @@ impl Accounts {
         self.read().first(sql::SNAPSHOT, (id.0, format), |row| Ok((natural(row, 0)?, row.get(1)?)))
     }
 
-    /// Stores a snapshot of the journal at the head `of`. If entries have been removed since, the
-    /// snapshot is invalid and is not stored. Returns whether it was stored.
+    /// Stores a snapshot of the journal at the head `of`. If entries were removed since then, the
+    /// snapshot is invalid and is not stored. Returns whether the snapshot was stored.
     pub fn keep_journal_snapshot(
         &self,
         id: AccountId,
@@ -305,7 +308,7 @@ impl Accounts {
         self.change_of(id, |db| db.run(sql::DROP_SNAPSHOT, [id.0]).map(drop))
     }
 
-    /// Removes the entries after a number and archives them under a name.
+    /// Removes the entries after the number `keep` and archives them under a name.
     pub fn rewind_journal(&self, rewind: &Rewind<'_>) -> Result<RewindOutcome, StoreError> {
         let Rewind { account, after, keep, numbers_used, to, name, event, note } = rewind;
         check_texts("a rewind", &[name])?;
@@ -321,14 +324,14 @@ impl Accounts {
             db.run(sql::CUT, (account.0, signed(*keep)))?;
             db.run(sql::DROP_SNAPSHOT, [account.0])?;
             db.run(sql::RAISE_NUMBERS_USED, (numbers_counter(*account), signed(*numbers_used)))?;
-            // A retry must be treated as a new request, because the effect of the original one was
-            // rewound.
+            // A retry must be treated as a new request, because the effect of the original request
+            // was rewound.
             db.run(sql::FORGET_REQUESTS_OF, [account.0])?;
             let now = JournalHead {
                 revision: next_era(after.revision),
                 last_number: (*keep).min(after.last_number),
                 horizon: *to,
-                // Makes the account due, so that it is processed again.
+                // The wake time makes the account due, so that it is processed again.
                 wake: Some(*to),
             };
             put_head(db, *account, &now)?;
@@ -352,7 +355,7 @@ impl Accounts {
         })
     }
 
-    /// Returns the next entries of a removed part after a number.
+    /// Returns the next entries of a removed part after the number `after`.
     pub fn journal_cut_entries(
         &self,
         id: AccountId,
@@ -397,14 +400,14 @@ pub(super) fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreE
     db.first(sql::HEAD, [id.0], |row| JournalHead::read(row, 0))
 }
 
-/// Returns the number of the last entry whose time satisfies `is_early`; 0 if there is none. Times
-/// ascend with the numbers, so a binary search needs no index.
+/// Returns the number of the last entry whose time satisfies `is_early`, or 0 if there is no such
+/// entry. Times ascend with the numbers, so a binary search needs no index.
 fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> Result<u64, StoreError> {
     let (mut early, mut last) = (0, head(db, id)?.map_or(0, |head| head.last_number));
     while early < last {
         let middle = last - (last - early) / 2;
         let at = db.first(sql::INSTANT, (id.0, signed(middle)), |row| Ok(Timestamp(row.get(0)?)))?;
-        // A missing entry was removed concurrently, together with all later ones.
+        // A missing entry was removed concurrently, together with all later entries.
         if at.is_some_and(&is_early) {
             early = middle;
         } else {
@@ -414,7 +417,7 @@ fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> R
     Ok(early)
 }
 
-/// Replaces a journal's head if it still equals the old one. Returns whether it did.
+/// Replaces a journal's head if it still equals the old head. Returns whether it was replaced.
 fn move_head(
     db: &Db,
     id: AccountId,
@@ -434,7 +437,7 @@ fn move_head(
     if db.run(sql::MOVE_HEAD, row)? > 0 {
         return Ok(true);
     }
-    // Either the head differs, or its row is damaged and reading it fails.
+    // Either the head differs, or its row is damaged and reading the head fails.
     head(db, id).map(|_| false)
 }
 

@@ -74,7 +74,7 @@ statements! {
 mod tests {
     use super::*;
 
-    /// These statements run for every request of a paper account.
+    /// These statements run for every request of a paper account, so they must not scan a table.
     #[test]
     fn journal_statements_use_the_indexes() {
         let all = [

@@ -1,5 +1,5 @@
-//! Account statements of paper accounts. They are written once, and removed when a rewind removes
-//! the journal entries that they are based on.
+//! Account statements of paper accounts. A statement is written once, and removed when a rewind
+//! removes the journal entries that it is based on.
 
 use market::{Date, Timestamp};
 
@@ -9,7 +9,7 @@ use crate::accounts::{Accounts, levels::date};
 use crate::engine::Db;
 use crate::ids::AccountId;
 
-/// Maximum size of a document in bytes.
+/// Maximum size of a document, in bytes.
 pub const STATEMENT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
 
 /// Identifies a statement of an account. The store does not interpret the kind.
@@ -23,7 +23,7 @@ pub struct StatementKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewStatement {
     pub key: StatementKey,
-    /// Market time.
+    /// Market time at which the statement was made.
     pub made_at: Timestamp,
     pub document: Vec<u8>,
 }
@@ -41,8 +41,8 @@ pub struct StatementBatch<'a> {
     pub next_at: Timestamp,
 }
 
-/// Selects statements of one kind from a date on that were created at or before an instant; newest
-/// first.
+/// Selects statements of one kind from a date on that were created at or before an instant. The
+/// newest statements are returned first.
 #[derive(Clone, Copy, Debug)]
 pub struct StatementQuery {
     pub kind: u8,
@@ -54,7 +54,7 @@ pub struct StatementQuery {
 
 impl Accounts {
     /// Stores statements, unless entries were removed from the journal or another process has
-    /// stored statements in the meantime. Returns whether they were stored.
+    /// stored statements in the meantime. Returns whether the statements were stored.
     pub fn put_statements(&self, batch: &StatementBatch<'_>) -> Result<bool, StoreError> {
         let StatementBatch { account, of, after: (kind, last), statements, next_at } = batch;
         if statements.iter().any(|statement| statement.document.len() > STATEMENT_BYTES_MAX) {
@@ -73,12 +73,12 @@ impl Accounts {
         })
     }
 
-    /// Returns the date of the last statement of a kind.
+    /// Returns the date of the last statement of a kind, or `None` if there is no such statement.
     pub fn last_statement(&self, id: AccountId, kind: u8) -> Result<Option<Date>, StoreError> {
         last_statement(&self.read(), id, kind)
     }
 
-    /// Returns the dates of statements and the time at which each was created.
+    /// Returns the dates and creation times of the selected statements.
     pub fn statements(
         &self,
         id: AccountId,
@@ -89,7 +89,7 @@ impl Accounts {
         self.read().all(sql::LIST, within, |row| Ok((date(row, 0)?, Timestamp(row.get(1)?))))
     }
 
-    /// Returns the creation time and the document of a statement.
+    /// Returns the creation time and the document of a statement, or `None` if it does not exist.
     pub fn statement(
         &self,
         id: AccountId,
@@ -99,13 +99,14 @@ impl Accounts {
         self.read().first(sql::READ, named, |row| Ok((Timestamp(row.get(0)?), row.get(1)?)))
     }
 
-    /// Returns when the next statement of an account is due, or `None` if that was never computed.
+    /// Returns the market time at which the next statement of an account is due, or `None` if this
+    /// time was never computed.
     pub fn statement_due(&self, id: AccountId) -> Result<Option<Timestamp>, StoreError> {
         self.read().first(sql::DUE, [id.0], |row| Ok(Timestamp(row.get(0)?)))
     }
 
-    /// Returns accounts whose journals have reached the next statement: ids above `after`, at most
-    /// `limit`.
+    /// Returns accounts whose journals have reached the due time of the next statement. Returns at
+    /// most `limit` accounts with ids above `after`.
     pub fn accounts_with_statements_due(
         &self,
         after: AccountId,
@@ -119,7 +120,8 @@ fn last_statement(db: &Db, id: AccountId, kind: u8) -> Result<Option<Date>, Stor
     db.first(sql::LAST, (id.0, kind), |row| date(row, 0))
 }
 
-/// Removes statements created after `to`, in the transaction that removes the journal entries.
+/// Removes statements created after `to`. Must be called in the transaction that removes the
+/// journal entries.
 pub(super) fn take_back(db: &Db, account: AccountId, to: Timestamp) -> Result<(), StoreError> {
     db.run(sql::CUT, (account.0, to.0))?;
     db.run(sql::CUT_DUE, [account.0]).map(drop)

@@ -1,5 +1,5 @@
-//! Contribution of paper accounts to account levels: their closing assets per day, and the number
-//! of orders per day. Derived from the journals and stored separately from operators' reports. May
+//! Contribution of paper accounts to account levels: their closing assets and number of orders per
+//! day. Tallies are derived from the journals, stored separately from operators' reports, and may
 //! be dropped at any time.
 
 use market::{Date, Market, Timestamp, Zone};
@@ -15,7 +15,8 @@ use crate::ids::AccountId;
 pub struct TallyDays {
     /// The current day of the market.
     pub today: Date,
-    /// The days whose closing assets are needed, in ascending order; all before `today`.
+    /// The days whose closing assets are needed, in ascending order. All of them are before
+    /// `today`.
     pub ends: Vec<Date>,
     /// The first day whose orders are needed.
     pub orders_from: Date,
@@ -30,8 +31,8 @@ pub struct PaperTally {
     /// The journal revision that the tally was computed from.
     pub revision: u64,
     pub assets: Vec<PaperAssets>,
-    /// Number of orders by the booking day of their first fill, in ascending order; complete from
-    /// `orders_from` on.
+    /// The first day from which `orders` is complete. `orders` has the number of orders by the
+    /// booking day of their first fill, in ascending order.
     pub orders_from: Date,
     pub orders: Vec<(Date, u32)>,
 }
@@ -45,8 +46,8 @@ pub struct PaperAssets {
 }
 
 impl Accounts {
-    /// Returns accounts with a journal that have not been tallied on a day, or whose journal was
-    /// rewound since: ids above `after`, at most `limit`.
+    /// Returns accounts with a journal that were not tallied on a day, or whose journal was rewound
+    /// since the tally. Returns at most `limit` accounts with ids above `after`.
     pub fn untallied_journals(
         &self,
         today: Date,
@@ -57,7 +58,8 @@ impl Accounts {
         self.read().all(sql::UNTALLIED, within, |row| Ok(AccountId(row.get(0)?)))
     }
 
-    /// Returns whether an account needs no tally on a day.
+    /// Returns whether an account needs no tally on a day, because it has no journal or was already
+    /// tallied.
     pub fn is_tallied(&self, id: AccountId, today: Date) -> Result<bool, StoreError> {
         let db = self.read();
         let Some(head) = journal::head(&db, id)? else { return Ok(true) };
@@ -72,7 +74,8 @@ impl Accounts {
             for tally in tallies {
                 is_changed |= put(db, tally)?;
             }
-            // Incremented only on a change, because it causes levels to be computed again.
+            // The version is incremented only on a change, because an increment causes levels to be
+            // computed again.
             if is_changed {
                 count_change(db, &[])?;
             }
@@ -80,7 +83,7 @@ impl Accounts {
         })
     }
 
-    /// Removes all tallies.
+    /// Removes the tallies of all accounts.
     pub fn drop_paper_tallies(&self) -> Result<(), StoreError> {
         if !self.read().one(sql::ANY_TALLY, [], |row| row.get::<bool>(0))? {
             return Ok(());
@@ -93,7 +96,8 @@ impl Accounts {
         })
     }
 
-    /// Returns an account's paper assets on the latest day up to `day` (inclusive) that has any.
+    /// Returns an account's paper assets on the latest day up to `day` (inclusive) that has a
+    /// tally, or an empty list if no day has one.
     pub fn paper_assets_as_of(&self, id: AccountId, day: Date) -> Result<Vec<ReportedHolding>, StoreError> {
         self.read().all(sql::ASSETS_AS_OF, (id.0, day.to_string()), ReportedHolding::read)
     }
@@ -106,7 +110,7 @@ impl Accounts {
     }
 }
 
-/// Stores a tally. Returns whether anything changed.
+/// Stores a tally. Returns whether the stored assets or orders changed.
 fn put(db: &Db, tally: &PaperTally) -> Result<bool, StoreError> {
     let PaperTally { account, today, revision, assets, orders_from, orders } = tally;
     let era = journal::era(*revision);
@@ -140,8 +144,8 @@ fn put(db: &Db, tally: &PaperTally) -> Result<bool, StoreError> {
     Ok(is_changed)
 }
 
-/// Removes tallies that depend on journal entries after `to`, in the transaction that removes those
-/// entries.
+/// Removes tallies that depend on journal entries after `to`. Must be called in the transaction
+/// that removes those entries.
 pub(super) fn take_back(db: &Db, account: AccountId, to: Timestamp) -> Result<(), StoreError> {
     let day = Zone::of(Market::Hk).date(to);
     // Fills in New York after midnight in Hong Kong are booked on the previous day.
@@ -210,7 +214,8 @@ pub(super) mod sql {
     mod tests {
         use super::*;
 
-        /// These statements run for each account at the start of a day.
+        /// These statements run for each account at the start of a day, so they must not scan a
+        /// table.
         #[test]
         fn reading_tallies_for_a_level_uses_the_indexes() {
             let all = [TALLIED, ASSETS_AS_OF, ASSETS_ON, ORDERS_BETWEEN, ORDERS_FROM];

@@ -1,5 +1,5 @@
-//! Both ends of a move, opened and locked: the source, which is not changed, and the target, which
-//! is marked until it is complete.
+//! The source and the target of a move, opened and locked. The source is not changed, and the
+//! target is marked until it is complete.
 
 use market::Timestamp;
 
@@ -33,7 +33,7 @@ pub(super) struct Source {
     guard: Guard,
 }
 
-/// The versions of candles and accounts.
+/// The versions of the candle database and of the accounts database, if there is one.
 type Versions = (i64, Option<i64>);
 
 /// The target of a move.
@@ -92,7 +92,8 @@ impl Guard {
 
 impl Source {
     pub(super) fn open(place: &StoreUrl) -> Result<Source, MoveError> {
-        // Checks that the store exists, is ours, and has the current schema.
+        // Opening the store checks that it exists, was created by this program, and has the current
+        // schema.
         Store::open(place, Access::Read)?;
         let has_accounts = Accounts::is_there(place)?;
         if has_accounts {
@@ -123,7 +124,7 @@ impl Source {
         Ok(Source { place: place.clone(), candles, accounts, mark, versions, guard })
     }
 
-    /// Begins to read one of the databases, and blocks changes to it.
+    /// Begins a transaction that reads one of the databases, and blocks changes to that database.
     pub(super) fn hold(&self, part: Part) -> Result<(), StoreError> {
         match (part, &self.accounts) {
             // The writer lock prevents imports.
@@ -137,13 +138,13 @@ impl Source {
         }
     }
 
-    /// Called after a database was compared. Ends the transaction on the candles, because a server
-    /// aborts idle transactions and the accounts may take longer. The end of the move checks for
-    /// changes made since.
+    /// Ends the transaction on the candles after they were compared, because a server aborts idle
+    /// transactions and copying the accounts may take longer. [`Source::check_unchanged`] detects
+    /// changes made since then. Does nothing for the accounts.
     pub(super) fn let_go(&self, part: Part) -> Result<(), StoreError> {
         match part {
             Part::Candles => self.candles.commit(),
-            // The transaction on the accounts blocks writers until the end.
+            // The transaction on the accounts blocks writers until the move ends.
             Part::Accounts | Part::Key => Ok(()),
         }
     }
@@ -151,8 +152,8 @@ impl Source {
     /// Checks that the source has not changed since the move began.
     pub(super) fn check_unchanged(&self, to: &StoreUrl) -> Result<(), MoveError> {
         let lock = &self.guard.lock;
-        // Uses a new transaction, because the old one would read the copied state. The lock is
-        // checked first, since it prevents later changes.
+        // A new transaction is used, because the old transaction would read the copied state. The
+        // lock is checked first, because it prevents later changes.
         self.candles.begin_write()?;
         let found = lock.fence(&self.candles).and_then(|()| {
             let found = versions(&self.candles, self.accounts.as_ref())?;
@@ -168,7 +169,8 @@ impl Source {
     }
 }
 
-/// Checks the recorded row counts, because reading a table does not reveal missing rows.
+/// Compares row counts with the recorded counts, because reading a table does not reveal missing
+/// rows.
 fn complete(db: &Db) -> Result<(), StoreError> {
     let sealed = db.sealed_tables()?;
     let names: Vec<&str> = sealed.iter().map(|table| table.name.as_str()).collect();
@@ -238,12 +240,13 @@ fn is_empty(db: &Db) -> Result<bool, StoreError> {
             return Ok(false);
         }
     }
-    // The version is higher if data was added and removed again.
+    // The version is higher than 0 if data was added and removed again.
     Ok(versions(db, None)?.0 == 0)
 }
 
 impl Target {
-    /// Opens and marks the target. Also returns whether it already contains a part of this move.
+    /// Opens and marks the target. Also returns whether the target already contains a part of this
+    /// move.
     pub(super) fn open(
         place: &StoreUrl,
         source: &Source,
@@ -258,8 +261,8 @@ impl Target {
             return Err(MoveError::Other { place: place.clone(), of: mark.of.clone() });
         }
         let is_marked = found.iter().any(|found| matches!(found, Found::Marked(_)));
-        // A full database next to a marked one means that the move was interrupted while the marks
-        // were removed. It is compared again.
+        // A full database next to a marked database means that the move was interrupted while the
+        // marks were removed. The full database is compared again.
         if !is_marked && found.iter().any(|found| matches!(found, Found::Something)) {
             return Err(MoveError::NotEmpty { place: place.clone() });
         }
@@ -296,7 +299,7 @@ impl Target {
         }
     }
 
-    /// Runs `work` in a separate transaction.
+    /// Runs `work` in a separate transaction on one of the target's databases.
     pub(super) fn write(
         &self,
         part: Part,
@@ -305,7 +308,7 @@ impl Target {
         let db = self.db(part);
         let lock = &self.guard.lock;
         db.begin_write()?;
-        // One lock covers both databases.
+        // The lock of the candles covers both databases.
         let done = lock.fence(db).and_then(|()| work()).and_then(|()| lock.extend(db));
         let done = done.and_then(|()| db.commit());
         if done.is_err() {
@@ -317,7 +320,7 @@ impl Target {
     /// Marks a target, so that only a move can open it, and removes the rows that its migrations
     /// created.
     fn mark(&self, part: Part, source: &Source, now: Timestamp) -> Result<(), StoreError> {
-        // If the source has no accounts, those of the target are already complete.
+        // If the source has no accounts, the accounts of the target are already complete.
         if part == Part::Accounts && source.accounts.is_none() {
             return Ok(());
         }
@@ -353,9 +356,9 @@ impl Target {
 const MARKED: Sql = Sql::new("find a move", "select name, digest from migration where version = $1");
 const UNMARK: Sql = Sql::new("mark the end of a move", "delete from migration where version = $1");
 
-/// The source of an incomplete target, which is marked by a row in its migration ledger, with a
-/// version above all others. This program reports the interrupted move; older programs see a newer
-/// schema and refuse the database, too.
+/// Mark of an incomplete target: a row in its migration ledger with a version above all migrations.
+/// This program reports the interrupted move. Older programs see a newer schema and also refuse the
+/// database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mark {
     /// Location of the source, for messages.

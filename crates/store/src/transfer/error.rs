@@ -1,4 +1,4 @@
-//! Errors of a move.
+//! Errors of moving a store.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ pub enum MoveError {
     Differs { part: DatabaseName, table: String, to: StoreUrl },
 }
 
-/// Name of one of the two databases, for messages.
+/// One of the two databases, displayed by its name in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseName(pub(super) Part);
 
@@ -54,7 +54,7 @@ impl fmt::Display for DatabaseName {
     }
 }
 
-/// Returns what to do if the target is not empty.
+/// Returns a suggestion for a target that is not empty.
 fn instead(place: &StoreUrl) -> &'static str {
     match place.path() {
         Some(_) => "name another directory with --to",
@@ -62,7 +62,7 @@ fn instead(place: &StoreUrl) -> &'static str {
     }
 }
 
-/// Returns how to empty a target.
+/// Returns instructions for emptying a target.
 pub(super) fn removal(place: &StoreUrl) -> String {
     match place {
         StoreUrl::Path(path) => format!("remove {}", path.display()),

@@ -1,10 +1,10 @@
-//! Moves a store to another location, between any two engines.
+//! Moving a store to another location, between any two engines.
 //!
 //! Every table of both databases is copied in key order, in transactions of a few hundred rows.
-//! Afterwards both ends are read and compared by checksums over the values. Until then the target
-//! is marked, and every program refuses to open it. An interrupted move can be resumed, because the
-//! rows of a table at the target are a prefix of those at the source. The target must be empty, or
-//! contain a part of a move from the same source at the same version.
+//! Afterwards both ends are read and compared by checksums over the values. Until the comparison
+//! has succeeded, the target is marked, and every program refuses to open it. An interrupted move
+//! can be resumed, because the rows of a table at the target are a prefix of those at the source.
+//! The target must be empty, or contain a part of a move from the same source at the same version.
 //!
 //! `tables.rs` lists the tables, `rows.rs` reads and writes rows, and `ends.rs` opens and locks
 //! both ends.
@@ -49,16 +49,16 @@ pub struct MoveProgress<'a> {
     pub stage: MoveStage,
     pub part: Part,
     pub table: &'a str,
-    /// Number of rows over all tables.
+    /// Number of rows processed so far, over all tables.
     pub rows: u64,
     pub rows_total: u64,
 }
 
-/// Receives progress; returns `Break` to stop the move. Copied rows remain, and the same move can
-/// be resumed.
+/// Callback that receives progress and returns `Break` to stop the move. Copied rows remain, and
+/// the same move can be resumed.
 pub type MoveWatch<'a> = dyn FnMut(MoveProgress<'_>) -> ControlFlow<()> + 'a;
 
-/// A table that is equal at both ends.
+/// A table that was found to be equal at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovedTable {
     pub part: Part,
@@ -86,7 +86,8 @@ impl Move<'_> {
         }
         let source = Source::open(self.from)?;
         let (target, resumed) = Target::open(self.to, &source, self.now)?;
-        // Checks both schemas first, so that a difference is reported before hours of copying.
+        // Both schemas are compared first, so that a difference is reported before hours of
+        // copying.
         let mut pairs = vec![Pair::of(Part::Candles, &source.candles, &target.candles)?];
         if let Some(accounts) = &source.accounts {
             pairs.push(Pair::of(Part::Accounts, accounts, &target.accounts)?);
@@ -99,8 +100,8 @@ impl Move<'_> {
         }
         let mut counter = Counter { stage: MoveStage::Copy, copied: 0, compared: 0, total, watch };
         let mut tables = Vec::new();
-        // One database after the other: the transaction that blocks account changes must not be
-        // idle while candles are copied, because the server aborts idle transactions.
+        // The databases are copied one after the other, because the transaction that blocks account
+        // changes must not be idle while candles are copied: the server aborts idle transactions.
         for pair in &pairs {
             source.hold(pair.part)?;
             counter.stage = MoveStage::Copy;
@@ -119,7 +120,8 @@ impl Move<'_> {
 }
 
 impl Copied {
-    /// Records the fingerprint of the sealing key at a PostgreSQL target. Returns the recorded one.
+    /// Records the fingerprint of the sealing key at a PostgreSQL target. Returns the recorded
+    /// fingerprint.
     pub fn note_sealing_key(&self, fingerprint: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.target.note_sealing_key(fingerprint)
     }
@@ -129,14 +131,15 @@ impl Copied {
         self.source.accounts.is_some()
     }
 
-    /// Completes the move. The target is a regular store afterwards.
+    /// Completes the move. Afterwards the target is a regular store. Fails if the source has
+    /// changed since the move began.
     pub fn finish(self) -> Result<(), MoveError> {
         self.source.check_unchanged(self.target.url())?;
         self.target.unmark()
     }
 }
 
-/// Progress over all tables.
+/// Progress counter over all tables.
 struct Counter<'a, 'b> {
     stage: MoveStage,
     copied: u64,
@@ -166,7 +169,7 @@ struct Pair<'a> {
     part: Part,
     from: End<'a>,
     to: End<'a>,
-    /// Tables in an order in which each follows the tables that it references.
+    /// Tables in an order in which each table follows the tables that it references.
     tables: Vec<Table>,
 }
 

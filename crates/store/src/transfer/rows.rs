@@ -1,14 +1,16 @@
-//! Rows in key order, page by page, and their checksums.
+//! Reading and writing of rows in key order, page by page, and checksums over rows.
 
 use super::tables::{Kind, Table};
 use crate::engine::{Db, Fault, Row, Value};
 use crate::{Part, StoreError};
 
-/// Rows per page. A page is read by one query and stored in one transaction.
+/// Number of rows per page. A page is read by one query and stored in one transaction.
 const PAGE_ROWS: usize = 500;
-/// Rows per page for tables with block bodies; a page has at most a few dozen megabytes.
+/// Number of rows per page for tables with block bodies. Such a page has at most a few dozen
+/// megabytes.
 const PAGE_BODIES: usize = 32;
-/// Rows per `INSERT`. Page sizes are multiples of it, so that few distinct statements are prepared.
+/// Number of rows per `INSERT`. Page sizes are multiples of this number, so that few distinct
+/// statements are prepared.
 const CHUNK_ROWS: usize = 50;
 const CHUNK_BODIES: usize = 8;
 const _: () = assert!(PAGE_ROWS.is_multiple_of(CHUNK_ROWS) && PAGE_BODIES.is_multiple_of(CHUNK_BODIES));
@@ -69,8 +71,7 @@ pub(super) struct End<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nul {
     Unchanged,
-    /// PostgreSQL text cannot contain NUL, so text is converted to the form in which it will be
-    /// stored.
+    /// NUL characters are replaced, because PostgreSQL text cannot contain NUL.
     Replaced,
 }
 
@@ -80,7 +81,7 @@ impl<'a> End<'a> {
         Ok(End { db, part, sealed, nul })
     }
 
-    /// Returns the page of rows after a key, or the first page.
+    /// Returns the page of rows after the key `behind`, or the first page if it is `None`.
     pub(super) fn page(&self, table: &Table, behind: Option<&[Cell]>) -> Result<Vec<Cells>, StoreError> {
         let keys = table.keys.join(", ");
         let condition = match behind {
@@ -105,8 +106,8 @@ impl<'a> End<'a> {
         Ok(rows)
     }
 
-    /// Returns the table or view to read from. Sealed rows are read through the verifying view, so
-    /// that damaged rows are not copied as valid ones.
+    /// Returns the name of the table or view to read from. Sealed rows are read through the
+    /// verifying view, so that damaged rows are not copied.
     fn source(&self, table: &Table) -> String {
         match self.sealed.contains(&table.name) {
             true => format!("sealed_{}", table.name),
@@ -114,7 +115,7 @@ impl<'a> End<'a> {
         }
     }
 
-    /// Returns the last key of a table, in copy order.
+    /// Returns the last key of a table in copy order, or `None` if the table is empty.
     pub(super) fn last_key(&self, table: &Table) -> Result<Option<Vec<Cell>>, StoreError> {
         let keys = table.keys.join(", ");
         let last: Vec<String> = table.keys.iter().map(|key| format!("{key} desc")).collect();
@@ -158,7 +159,7 @@ impl<'a> End<'a> {
     }
 
     /// Writes the next audit id into the `counter` rows. PostgreSQL allocates audit ids from a
-    /// sequence, SQLite from `counter`.
+    /// sequence, whereas SQLite allocates them from `counter`.
     fn take_audit_number(&self, table: &Table, rows: &mut [Cells]) -> Result<(), StoreError> {
         if self.db.sqlite().is_some() {
             return Ok(());
@@ -200,7 +201,8 @@ const NEXT_AUDIT: crate::engine::Sql = crate::engine::Sql::new(
 const SET_AUDIT: crate::engine::Sql =
     crate::engine::Sql::new("set the next number of the audit", "select setval('audit_id', $1, false)");
 
-/// Returns the name and the number of a `counter` row.
+/// Returns the name and the number of a `counter` row, or `None` if the row lacks one of these
+/// columns.
 fn counter<'a>(table: &Table, row: &'a mut Cells) -> Option<(String, &'a mut Cell)> {
     let place = |name: &str| table.columns.iter().position(|column| column.name == name);
     let name = match row.get(place("name")?)? {
@@ -223,7 +225,7 @@ fn cells(table: &Table, row: &Row<'_>, nul: Nul) -> Result<Cells, Fault> {
             }
             cell => cell,
         };
-        // SQLite stores any value regardless of the column type.
+        // SQLite stores any value regardless of the column type, so the type is checked here.
         if cell.is_of(column.kind) {
             Ok(cell)
         } else {
@@ -283,8 +285,8 @@ impl Table {
     }
 }
 
-/// Checksum over the rows of a table, in key order. Computed from values, so it does not depend on
-/// the engine.
+/// Checksum over the rows of a table, in key order. Computed from the values, so it does not depend
+/// on the engine.
 #[derive(Debug)]
 pub(super) struct Digest {
     hasher: blake3::Hasher,

@@ -1,5 +1,5 @@
-//! The tables to copy, and their order. Read from each engine's catalog, so that tables of later
-//! migrations are included.
+//! The tables to copy, and their order. The list is read from each engine's catalog, so that tables
+//! of later migrations are included.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -12,11 +12,11 @@ use crate::engine::{Db, Fault, Sql};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) name: String,
-    /// All columns except the seal, in an order that both ends share.
+    /// All columns except the seal, in the same order at both ends.
     pub(super) columns: Vec<Column>,
-    /// Primary key columns. Rows are copied in this order.
+    /// Primary key columns. Rows are copied in the order of the primary key.
     pub(super) keys: Vec<String>,
-    /// Tables that must be filled before this one.
+    /// Tables that must be filled before this table.
     refers_to: BTreeSet<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Column {
     pub(super) kind: Kind,
 }
 
-/// Type of a column. The schemas use no others.
+/// Type of a column. The schemas use no other types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Int,
@@ -34,7 +34,8 @@ pub(super) enum Kind {
     Blob,
 }
 
-/// Tables that the engine or the target's migrations have already written.
+/// Tables that the engine or the migrations of the target have already written, so they are not
+/// copied.
 const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
 /// Transient state on PostgreSQL, such as live nodes, leases and recent request counts. `touched`,
 /// `identity` and `lineage` record changes for local copies, which belong to one database; bodies
@@ -62,9 +63,10 @@ pub(super) const OF_THE_MOMENT: [&str; 20] = [
     "turn",
     "withdrawal",
 ];
-/// Tables that have rows in a new database. They are emptied before the copy.
+/// Tables that have rows in a new database. These tables are emptied before the copy.
 pub(super) const SEEDED: [&str; 2] = ["counter", "level"];
-/// The seal column, which is neither compared nor copied: each engine computes its own.
+/// Name of the seal column, which is neither compared nor copied, because each engine computes its
+/// own seals.
 const SEAL: &str = "seal";
 
 const COLUMNS: Sql = Sql {
@@ -88,8 +90,8 @@ const REFERENCES: Sql = Sql {
     what: "read the references",
     text: "select t.name, f.\"table\" from sqlite_schema t join pragma_foreign_key_list(t.name) f where t.type = 'table'",
     postgres: Some(
-        // From the system catalog: the standard view shows foreign keys only to the owner of a
-        // table.
+        // The system catalog is used, because the standard view shows foreign keys only to the
+        // owner of a table.
         "select t.relname::text, r.relname::text from pg_catalog.pg_constraint c \
             join pg_catalog.pg_class t on t.oid = c.conrelid join pg_catalog.pg_class r on r.oid = c.confrelid \
             join pg_catalog.pg_namespace n on n.oid = t.relnamespace \
@@ -97,7 +99,7 @@ const REFERENCES: Sql = Sql {
     ),
 };
 
-/// Returns the tables of one end that hold stored data.
+/// Returns the tables of one end whose rows are copied.
 pub(super) fn of(db: &Db) -> Result<Vec<Table>, StoreError> {
     let is_stored = |name: &str| !OF_THE_ENGINE.contains(&name) && !OF_THE_MOMENT.contains(&name);
     let mut columns = Vec::new();
@@ -145,7 +147,8 @@ impl Kind {
     }
 }
 
-/// Returns the tables that exist at both ends, each after those that it references.
+/// Returns the tables that exist at both ends, each after the tables that it references. Fails if
+/// the schemas differ.
 pub(super) fn agreed(part: DatabaseName, from: Vec<Table>, to: &[Table]) -> Result<Vec<Table>, MoveError> {
     let differs = |table: &str| MoveError::Schema { part, table: table.to_owned() };
     for table in &from {

@@ -1,4 +1,4 @@
-//! Moves between a directory and a server: all copies of the store are identical.
+//! Tests of moves between a directory and a server: all copies of a store must be identical.
 
 use market::Timestamp;
 use store::{Access, Accounts, Move, MoveError, Security, Store, StoreError, StoreUrl};
@@ -135,7 +135,7 @@ fn a_change_during_a_move_is_detected_at_the_end() {
 }
 
 #[test]
-fn a_move_without_its_lease_stops() {
+fn a_move_that_loses_its_lease_stops() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = StoreUrl::from(dir.path().join("from"));
     let accounts = in_a_directory(&from);

@@ -1,4 +1,4 @@
-//! Tests the PostgreSQL engine against a real server. The tests access private items, so
+//! Tests of the PostgreSQL engine against a real server. The tests access private items, so
 //! `engine/postgres/mod.rs` includes this file as a module.
 
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ use crate::engine::{Db, Fault, Role, Row};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A schema for one test, dropped with it.
+/// A schema for one test, which is dropped with this value.
 struct Place {
     address: Address,
     _schema: harness::Place,
@@ -31,7 +31,7 @@ impl Place {
         Place::with("")
     }
 
-    /// Sets a pool size that may be less than an address can request.
+    /// Creates a schema with a pool size that may be below the minimum that an address can request.
     fn with_pool(pool: usize, parameters: &str) -> Place {
         let mut place = Place::with(parameters);
         place.address.pool = pool;
@@ -69,7 +69,8 @@ fn parsed(text: &str) -> Address {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Returns an address with the same database and schema, but another user and port on this machine.
+/// Returns an address of the same database and schema, but with another user and port on this
+/// machine.
 fn elsewhere(place: &Place, user: &str, port: u16, parameters: &str) -> Address {
     let text = place.address.to_string();
     let (_, rest) = text.split_once('@').unwrap();
@@ -252,7 +253,7 @@ fn a_reader_sees_one_state_and_cannot_write() {
     assert_eq!(count(&reader), 1);
     assert!(matches!(trouble(add(&reader, 2, "two")), Trouble::NoRights { .. }));
     assert!(matches!(trouble(reader.begin(true)), Trouble::Misuse(_)));
-    // A writer in a read-only transaction is refused by the server.
+    // The server refuses changes by a writer in a read-only transaction.
     db.begin(false).unwrap();
     assert!(matches!(trouble(add(&db, 2, "two")), Trouble::ReadOnly { .. }));
     db.rollback().unwrap();
@@ -360,7 +361,7 @@ fn many_rows_are_stored_in_a_pipeline() {
     assert_eq!(db.run_all(insert, &all).unwrap(), 300);
     assert_eq!(number(&db, "select sum(length(body))::bigint from block").unwrap(), 300 * 60_000);
     assert_eq!(db.run_all(insert, &[]).unwrap(), 0);
-    // One of the rows already exists, so none is stored.
+    // One of the rows already exists, so no row is stored.
     let (new, old) = ([Value::Int(1_000), Value::Null], [Value::Int(7), Value::Null]);
     all = vec![&new, &old];
     assert_eq!(trouble(db.run_all(insert, &all)).code(), Some("23505"));
@@ -525,7 +526,7 @@ fn an_unreachable_server_fails_all_threads_but_one_immediately() {
     let away = server.check(Need::Read).unwrap_err();
     assert!(matches!(&away, Trouble::Away { at, .. } if *at == format!("127.0.0.1:{free}")), "{away:?}");
 
-    // A server that accepts connections and sends nothing.
+    // This server accepts connections and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = elsewhere(&place, "u", silent.local_addr().unwrap().port(), "&connect_timeout=1");
     let server = Server::open(&address, Schema::Candles, Pace::Quick).unwrap();
@@ -542,12 +543,13 @@ fn an_unreachable_server_fails_all_threads_but_one_immediately() {
         for _ in 0..100 {
             scope.spawn(|| {
                 assert!(matches!(server.check(Need::Read), Err(Trouble::Away { .. })));
-                // Either this thread or another one reconnects.
+                // The error is the same whether this thread or another thread tries to reconnect.
                 assert!(matches!(server.check(Need::Read), Err(Trouble::Away { .. })));
             });
         }
     });
-    // At first as many attempts as the pool has connections, then one at a time.
+    // At first there are as many attempts as the pool has connections, and then one attempt at a
+    // time.
     let taken = taken.load(Ordering::SeqCst);
     assert!(taken <= 16 + 8, "{taken}");
 }
@@ -623,7 +625,7 @@ fn a_broken_connection_is_replaced_only_outside_a_transaction() {
     let db = place.table();
     let admin = Place::new();
     for _ in 0..20 {
-        // The client may not have noticed yet that the connection is closed.
+        // The client may not have detected yet that the connection is closed.
         terminate(&admin, "breaks");
         assert_eq!(number(&db, "select 7").unwrap(), 7);
     }
@@ -679,13 +681,13 @@ fn a_migration_that_waits_for_a_table_does_not_block_others() {
     db.make_ledger().unwrap();
     let admin = Place::new();
     let is_waiting = "select count(*) from pg_stat_activity where application_name = 'migrates' and wait_event_type = 'Lock'";
-    // A long-running query of another server.
+    // Another server runs a long query.
     old.begin(false).unwrap();
     assert_eq!(count(&old), 0);
     let done = thread::scope(|scope| {
         let migrating = scope.spawn(move || migrate(&db, &[STEP], market::Timestamp(0)));
         until(|| number(&admin.connection(Role::Reader), is_waiting).unwrap() > 0);
-        // Another query must complete while the first one is running.
+        // Another query must complete while the long query is running.
         let quick = Connection::new(place.server(Pace::Quick), Role::Reader);
         assert_eq!(count(&quick), 0);
         assert!(!migrating.is_finished());
@@ -907,7 +909,7 @@ fn a_commit_whose_response_is_lost_has_an_unknown_outcome() {
         assert!(matches!(actual, Trouble::Lost { .. }), "{actual:?}");
         between.set(PASS);
         assert_eq!(count(&db), 3);
-        // A query is retried instead.
+        // A query is retried after its response is lost.
         between.set(MUTE);
         let request = scope.spawn(move || count(&db));
         between.set(PASS);
@@ -973,7 +975,7 @@ fn changes_are_notified_and_polled() {
         .unwrap()
     };
     let next = || receiver.recv_timeout(20 * SECOND).unwrap();
-    // The polling interval is far longer than the test, so changes are only seen by notification.
+    // The poll interval is far longer than the test, so changes are seen only by notification.
     let watching = watch(Duration::from_secs(3_600));
     assert_eq!([next(), next()], ["listening", "number 5"]);
     assert_eq!(watching.listens(), Some(true));
@@ -983,13 +985,14 @@ fn changes_are_notified_and_polled() {
     db.run("select pg_notify($1, '6')", &[Value::Text(&channel)]).unwrap();
     db.commit().unwrap();
     assert_eq!([next(), next()], ["notice 6", "number 6"]);
-    // A closed connection is noticed immediately, and missed changes are polled after reconnecting.
+    // A closed connection is detected immediately, and missed changes are polled after
+    // reconnecting.
     let admin = Place::new();
     db.run("update counter set value = 7", &[]).unwrap();
     terminate(&admin, "watches");
     assert_eq!([next(), next(), next()], ["away", "listening", "number 7"]);
     watching.stop();
-    // Changes are polled if there are no notifications.
+    // With a short poll interval, changes are also found by polling.
     let watching = watch(Duration::from_millis(20));
     assert_eq!([next(), next()], ["listening", "number 7"]);
     db.run("update counter set value = 8", &[]).unwrap();

@@ -1,6 +1,6 @@
-//! A PostgreSQL server for the tests of one binary. It is started on first use, on loopback and in
-//! a temporary folder, and stopped when the binary ends, even if it is killed. Tests of other
-//! crates include this file by path.
+//! A PostgreSQL server for the tests of one binary. The server is started on first use, on loopback
+//! and in a temporary directory, and stopped when the binary ends, even if the binary is killed.
+//! Tests of other crates include this file by path.
 
 #![allow(dead_code, reason = "whoever includes it uses a part of it")]
 
@@ -22,7 +22,8 @@ pub(crate) fn server() -> &'static Server {
 }
 
 /// Shell script that creates a server, runs it until stdin is closed, and removes it. Stdin is a
-/// pipe whose other end is held only by the tests, so it is closed when they end or are killed.
+/// pipe whose other end is held only by the test process, so stdin is closed when that process ends
+/// or is killed.
 const KEEPER: &str = r#"
 set -u
 bin=$1 dir=$2 port=$3
@@ -58,7 +59,7 @@ leave
 pub(crate) struct Server {
     port: u16,
     bin: PathBuf,
-    /// Closing this pipe stops the server. Nothing is written to it.
+    /// Stdin of the script. Closing this pipe stops the server. Nothing is written to it.
     _open: ChildStdin,
     _keeper: Child,
 }
@@ -67,7 +68,7 @@ impl Server {
     fn start() -> Server {
         let bin = programs().unwrap_or_else(|why| panic!("{why}"));
         let mut actual = String::new();
-        // Another process may take the free port first.
+        // Another process may take the free port first, so the start is retried.
         for _ in 0..5 {
             match Server::start_in(&bin) {
                 Ok(server) => return server,
@@ -82,8 +83,8 @@ impl Server {
         let port = free_port();
         let mut keeper = Command::new("/bin/sh");
         keeper.args(["-c", KEEPER, "keeper"]).arg(bin).arg(&dir).arg(port.to_string());
-        // A separate process group, so that Ctrl-C only reaches the tests. The server stops when
-        // they end.
+        // The script runs in a separate process group, so that Ctrl-C reaches only the tests. The
+        // server stops when the tests end.
         keeper.current_dir("/").process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some((uid, gid)) = ordinary_user() {
             chown(&dir, Some(uid), Some(gid)).unwrap();
@@ -103,7 +104,7 @@ impl Server {
         self.port
     }
 
-    /// Returns the folder of the server's programs.
+    /// Returns the directory of PostgreSQL's programs.
     pub(crate) fn programs(&self) -> &Path {
         &self.bin
     }
@@ -122,7 +123,7 @@ impl Server {
         Place { server: self, database, prefix, is_own: true }
     }
 
-    /// Runs statements as the superuser, and returns the rows of the last one, with columns
+    /// Runs statements as the superuser. Returns the rows of the last statement, with columns
     /// separated by `|`.
     pub(crate) fn sql(&self, database: &str, statements: &str) -> Result<String, String> {
         let mut psql = Command::new(self.bin.join("psql"));
@@ -140,7 +141,7 @@ impl Server {
     }
 }
 
-/// The schemas of one test, dropped with it.
+/// The schemas of one test, which are dropped with this value.
 pub(crate) struct Place {
     server: &'static Server,
     database: String,
@@ -150,7 +151,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Returns the URL for `--store`.
+    /// Returns the URL of the store, for the option `--store`.
     pub(crate) fn url(&self) -> String {
         self.url_of("postgres", self.server.port, "")
     }
@@ -210,7 +211,7 @@ impl fmt::Debug for Place {
     }
 }
 
-/// Returns the folder of the server's programs, of the newest installed version.
+/// Returns the directory of PostgreSQL's programs, for the newest installed version.
 fn programs() -> Result<PathBuf, String> {
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = debian
@@ -239,7 +240,8 @@ fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// Returns the user that runs the server if the tests run as root, which PostgreSQL refuses.
+/// Returns the user and group that run the server if the tests run as root, because PostgreSQL
+/// refuses to run as root. Returns `None` otherwise.
 fn ordinary_user() -> Option<(u32, u32)> {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return None;

@@ -1,5 +1,5 @@
 //! The location of a test's store: separate schemas on this binary's server. The SQLite suite has a
-//! file of the same name and interface.
+//! file with the same name and interface.
 
 use std::time::Duration;
 
@@ -10,16 +10,17 @@ use crate::harness;
 /// Whether rows are sealed and counted, so that a check detects changes that bypassed the store.
 /// PostgreSQL has page checksums instead.
 pub(crate) const SEALED: bool = false;
-/// Maximum time for which the locks of a killed process remain, until its lease expires.
+/// Maximum time for which the locks of a killed process remain, because its lease must expire
+/// first.
 pub(crate) const HELD_ON: Duration = Duration::from_secs(30);
 
-/// Digests of the last migrations before the baselines, of candles and accounts.
+/// Digests of the last migrations before the baselines, for candles and accounts.
 pub(crate) const LAST_STEPS: [&str; 2] = [
     "6db345e657632fb5c0c071302b05479cb0163076d4c36e5f8ff38cb5d5eabe6e",
     "6e2330d3b47d5eb3753fe1ec0947270ef7de40e1fa86645db6c34dbbbb686d86",
 ];
 
-/// The location of one test's store, removed with it.
+/// The location of one test's store, which is removed with this value.
 #[derive(Debug)]
 pub(crate) struct Home(harness::Place);
 
@@ -47,7 +48,7 @@ impl Home {
         self.0.sql(part, &format!("set session_replication_role to replica; {statements}"));
     }
 
-    /// Returns the number that a statement selects.
+    /// Returns the number that a statement selects in the schema of a part.
     pub(crate) fn number(&self, part: &str, statement: &str) -> i64 {
         self.0.sql(part, statement).parse().unwrap()
     }
@@ -88,7 +89,7 @@ impl Home {
         self.damage(part, &format!("update migration set digest = '\\x{hex}' where version > 0"));
     }
 
-    /// Renames one part of a store to the other.
+    /// Renames one part of a store, so that it takes the place of the other part.
     pub(crate) fn rename(&self, part: &str, other: &str) {
         let [from, to] = [part, other].map(|part| self.0.schema(part));
         self.0

@@ -1,5 +1,5 @@
-//! Lost connections and lost responses: a request that was not sent succeeds after reconnecting, a
-//! request without a response has an unknown outcome, and nothing is done twice.
+//! Tests of lost connections and lost responses: a request that was not sent succeeds after
+//! reconnecting, a request without a response has an unknown outcome, and no change is made twice.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -20,7 +20,7 @@ fn over_a_wire() -> (Home, Wire, StoreUrl) {
 }
 
 /// Retries until the server is reachable again. Failed connection attempts are cached for a short
-/// time.
+/// time, so the first retries may fail.
 fn once_it_is_back<T>(mut attempt: impl FnMut() -> Result<T, StoreError>) -> T {
     let begun = Instant::now();
     loop {
@@ -80,7 +80,7 @@ fn a_connection_broken_during_a_check_is_not_damage() {
         None
     });
     assert!(matches!(lost, Err(StoreError::Away { .. })), "{lost:?}");
-    // Before its first query, a check reconnects.
+    // A check that has not sent a query yet reconnects.
     wire.reset();
     assert_eq!(reader.check_tables(Depth::Full).unwrap(), []);
 }
@@ -174,7 +174,7 @@ fn a_writer_that_lost_its_lease_cannot_commit() {
     let mut batch = late.begin().unwrap();
     batch.replace_blocks(&minutes("700.HK"), &[], &[block(1, 2)]).unwrap();
     batch.commit().unwrap();
-    // The writer was suspended for so long that another one has taken the lease.
+    // The writer was suspended for so long that another writer has taken the lease.
     home.damage("candles", "update lease set holder = 'somebody else', until_us = 9000000000000000");
     let lost = late.begin().map(|mut batch| {
         batch

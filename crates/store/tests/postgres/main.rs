@@ -8,7 +8,7 @@ mod fixture;
 mod harness;
 mod home;
 
-// Shared by all engines.
+// These files are shared by all engines.
 #[path = "../suite/accounts.rs"]
 mod accounts;
 #[path = "../suite/actions.rs"]
@@ -46,7 +46,7 @@ mod transfer;
 #[path = "../suite/watchlists.rs"]
 mod watchlists;
 
-// Specific to servers.
+// These files are specific to servers.
 mod between;
 mod losing;
 mod nodes;

@@ -1,5 +1,5 @@
-//! Several servers on one database, each with a local copy of candles. All of them see each import,
-//! and serve cached symbols while the database is unreachable.
+//! Tests of several servers on one database, each with a local copy of candles. All servers see
+//! each import, and serve cached symbols while the database is unreachable.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ fn written(home: &Home) -> Store {
 }
 
 #[test]
-fn an_import_reaches_every_server_atomically() {
+fn an_import_becomes_visible_atomically_on_every_server() {
     let home = Home::new();
     let store = written(&home);
     let all = ["1.HK", "2.HK", "3.HK"].map(minutes);
@@ -110,7 +110,7 @@ fn a_replaced_state_is_readable_in_an_open_snapshot() {
     assert_eq!(node.bodies(&series).unwrap(), "5..=19 0..=4");
     // The retired bodies are no longer part of the store.
     assert_eq!(store.reader().unwrap().check(store::Depth::Full, |_, _, _| None).unwrap(), []);
-    // When their retention is over, the next import removes them.
+    // The next import removes the retired bodies after their retention has ended.
     assert_eq!(home.number("candles", "select count(*) from block_body"), 4);
     home.damage("candles", "update retired_body set at_us = at_us - 700000000");
     drop(store.writer().unwrap());
@@ -177,7 +177,7 @@ fn a_copy_of_a_recreated_database_is_not_used() {
     assert_eq!(second.bodies(&minutes("1.HK")).unwrap(), "0..=4");
 }
 
-/// The series is long enough to need several statements.
+/// The series is long enough that reading it needs several statements.
 #[test]
 fn long_series_are_read_completely() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Checks that both engines run the same tests, except for files that are specific to one of them.
+//! Tests that both engines run the same tests, except for files that are specific to one engine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,7 +49,7 @@ fn every_shared_file_runs_on_both_engines() {
     let shared: BTreeSet<(String, Option<String>)> =
         here.into_iter().filter(|(_, path)| path.is_some()).collect();
     assert_eq!(shared, wanted);
-    // Every file belongs to a binary.
+    // Every file of the directory belongs to a binary.
     let files: BTreeSet<String> = fs::read_dir(tests().join("suite"))
         .unwrap()
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())

@@ -1,5 +1,5 @@
-//! Unsuitable servers and databases: each has a specific error of one line, and a failed attempt
-//! leaves nothing behind.
+//! Tests of unsuitable servers and databases: each has a specific error of one line, and a failed
+//! attempt creates nothing.
 
 use store::{Access, Accounts, Store, StoreError, StoreUrl};
 
@@ -9,12 +9,12 @@ use crate::harness;
 
 const WRITE: Access = Access::Write { now: NOW };
 
-/// Opens both parts of a store for writing, and returns their errors.
+/// Tries to open both parts of a store for writing. Returns their errors.
 fn refusals(place: &StoreUrl) -> [StoreError; 2] {
     [Store::open(place, WRITE).unwrap_err(), Accounts::open(place, NOW).unwrap_err()]
 }
 
-/// Checks that both errors are one line with these words, and that no schema was created.
+/// Checks that both errors are one line that contains `words`, and that no schema was created.
 fn check(home: &Home, place: &StoreUrl, words: &str, is_it: impl Fn(&StoreError) -> bool) {
     for error in refusals(place) {
         assert!(is_it(&error), "{error:?}");
@@ -94,7 +94,7 @@ fn an_exhausted_pool_is_distinguished_from_an_unreachable_server() {
 }
 
 #[test]
-fn database_defaults_have_no_effect() {
+fn a_store_works_with_unusual_database_defaults() {
     let home = Home::in_database("");
     let name = home.on_server().database_sql("select current_database()").unwrap();
     for setting in [
@@ -126,7 +126,7 @@ fn stores_in_one_database_are_independent() {
 }
 
 #[test]
-fn an_unsupported_text_is_refused() {
+fn a_text_with_a_nul_is_refused() {
     let home = Home::new();
     let accounts = Accounts::open(&home, NOW).unwrap();
     let error = add(&accounts, "a\0b").unwrap_err();
@@ -134,8 +134,8 @@ fn an_unsupported_text_is_refused() {
     add(&accounts, "ann").unwrap();
 }
 
-/// A migration that only adds columns or tables is compatible with programs of the previous schema;
-/// one that removes them is not.
+/// A migration that only adds columns or tables is compatible with programs of the previous schema.
+/// A migration that removes columns or tables is not.
 #[test]
 fn a_later_migration_sets_the_oldest_compatible_program() {
     let home = Home::new();
@@ -143,7 +143,8 @@ fn a_later_migration_sets_the_oldest_compatible_program() {
     put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
     let known = home.number("candles", "select max(version) from migration");
     home.put_step("candles", known + 1, known);
-    // Programs that have the store open can continue, and others can open it.
+    // Programs that have the store open can continue, and other programs of this version can open
+    // it.
     put(&store, &minutes("700.HK"), &[], &[block(3, 4)]);
     for access in [Access::Read, WRITE] {
         let again = Store::open(&home, access).unwrap();

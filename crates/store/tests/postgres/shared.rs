@@ -1,4 +1,5 @@
-//! State shared by several processes: two nodes on one database behave like a single one.
+//! Tests of state that several processes share: two nodes on one database behave like a single
+//! node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -63,7 +64,7 @@ fn concurrent_requests_are_admitted_exactly_up_to_the_limit() {
     assert_eq!(times.count(SIXTY.within), 60);
     let wait = times.wait(&SIXTY);
     assert!(wait > Duration::from_secs(20) && wait <= SIXTY.within, "{wait:?}");
-    // Times are sorted, newest first, and none is ahead of the clock.
+    // Times are sorted, newest first, and no time is ahead of the clock.
     assert!(times.times_us.is_sorted_by(|one, other| one >= other) && times.times_us[0] <= times.now_us);
 }
 
@@ -109,7 +110,7 @@ fn a_weighted_request_is_admitted_atomically() {
     assert!(!is_admitted(&take(1)));
     let times = node.shared().rate_times(ann).unwrap();
     assert_eq!(times.times_us.len(), 60);
-    // With the largest possible rule, PostgreSQL stores the times out of line (TOAST).
+    // With the largest possible limit, PostgreSQL stores the times out of line (TOAST).
     let large = RateAsk { requests: 10_000, within: Duration::from_secs(3_600), calls: 9_000 };
     let bob = add(&node.accounts, "bob").unwrap();
     assert!(is_admitted(&node.shared().take_rate(bob, &large).unwrap()));
@@ -265,14 +266,14 @@ fn a_reconnecting_client_frees_its_slot_at_any_node() {
     assert_eq!(again.ended, [(first, SlotEnding::Superseded)], "as long as it has the slot");
     nodes[0].shared().leave(first);
     assert!(nodes[0].shared().heartbeat("node 1").unwrap().ended.is_empty());
-    // The client reconnects once more, at the same node.
+    // The client reconnects again, at the same node.
     let SlotOutcome::HeldSlot { superseded, .. } = sit(&nodes[1], &slot(ann, 1), 2) else { panic!() };
     assert_eq!(superseded, [id]);
     let listed = nodes[0].shared().slots(Some(ann), 10).unwrap();
     assert_eq!(listed.len(), 2);
     assert!(listed.iter().all(|row| !row.is_here && row.slot.transport == "websocket"));
     assert_eq!(nodes[0].shared().slots(None, 1).unwrap().len(), 1);
-    // An operator at the first node closes a connection of the second.
+    // An operator at the first node closes a connection of the second node.
     let ended = listed[0].id;
     assert!(nodes[0].shared().slot(ended).unwrap().is_some());
     assert!(nodes[0].shared().end_slot(ended, SlotEnding::ByOperator).unwrap());
@@ -317,11 +318,11 @@ fn slots_are_freed_when_a_client_or_node_leaves() {
     home.damage("accounts", "update node set seen_us = seen_us - 15000000 where name = 'node 1'");
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 3), 1)).1, 1);
     assert_eq!(nodes[1].shared().heartbeat("node 2").unwrap().nodes, 1);
-    // The node was only disconnected, so its connections count again.
+    // The node was only disconnected, so its connections are counted again.
     assert!(!nodes[0].shared().heartbeat("node 1").unwrap().has_joined);
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
-    // After ten minutes the node's row and connections are removed. It joins again with its current
-    // connections.
+    // After ten minutes the node's row and connections are removed. The node then joins again with
+    // its current connections.
     home.damage("accounts", "update node set seen_us = seen_us - 700000000 where name = 'node 1'");
     nodes[1].shared().sweep(NOW).unwrap();
     assert_eq!(home.number("accounts", "select count(*) from seat"), 1);
@@ -382,7 +383,7 @@ fn a_password_is_used_only_once_and_only_with_a_free_slot() {
     let got_in = outcomes.iter().filter(|outcome| matches!(outcome, SlotOutcome::HeldSlot { .. })).count();
     assert_eq!(got_in, 1, "{outcomes:?}");
     assert!(nodes[0].shared().issued_password(&hash).unwrap().is_none());
-    // The number of passwords per account is limited, and the oldest are removed.
+    // The number of passwords per account is limited, and the oldest passwords are removed.
     for number in 0..5_u8 {
         let new = NewPassword { hash: &[number; 32], account: ann, caller: b"" };
         nodes[0].shared().issue_password(&new, 3).unwrap();

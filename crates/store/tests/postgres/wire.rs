@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// How the proxy treats traffic.
+/// Treatment of traffic by the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Mode {
     Pass,
-    /// Closes open connections, and closes new ones immediately.
+    /// Closes open connections, and closes new connections immediately.
     Refuse,
     /// Drops bytes in both directions and leaves connections open, like a stopped server.
     Silent,
-    /// Drops data from the server, and closes the connection when some arrives.
+    /// Drops data from the server, and closes the connection when data from the server arrives.
     Mute,
 }
 
@@ -44,7 +44,7 @@ impl Shared {
 }
 
 impl Wire {
-    /// Starts a proxy to a port of this machine. Its threads end with the process.
+    /// Starts a proxy to a port of this machine. The proxy's threads end with the process.
     pub(crate) fn to(port: u16) -> Wire {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let here = listener.local_addr().unwrap().port();
@@ -78,7 +78,7 @@ impl Wire {
         }
     }
 
-    /// Closes open connections. New connections work.
+    /// Closes open connections. New connections are forwarded.
     pub(crate) fn reset(&self) {
         self.shared.close_all();
     }

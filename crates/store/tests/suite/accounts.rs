@@ -99,7 +99,7 @@ fn names_are_unique_and_a_refused_account_leaves_nothing() {
     assert!(matches!(&error, StoreError::Taken { name } if name == "alice"), "{error:?}");
     assert_eq!(accounts.accounts().unwrap().len(), 1);
     assert_eq!(accounts.version().unwrap(), version);
-    // The id of the refused account is skipped.
+    // The id that was allocated for the refused account is skipped.
     assert_eq!(add(&accounts, "bob").unwrap(), AccountId(3));
 }
 
@@ -217,7 +217,7 @@ fn an_unknown_account_cannot_spend() {
     );
 }
 
-/// Charges `count` symbols, beginning with `from`. Returns how many were charged.
+/// Charges `count` symbols, beginning with `from`. Returns the number of symbols that were charged.
 fn spend_many(accounts: &Accounts, id: AccountId, from: u32, count: u32, limit: u32) -> usize {
     (from..from + count)
         .map(|ticker| symbol(&format!("{ticker}.HK")))
@@ -240,7 +240,7 @@ fn threads_are_granted_exactly_the_quota() {
                 scope.spawn(move || {
                     let own = thread.is_multiple_of(2).then(|| open(home));
                     start.wait();
-                    // Overlapping ranges, so that threads also race for the same symbol.
+                    // The ranges overlap, so that threads also race for the same symbol.
                     spend_many(own.as_ref().unwrap_or(shared), id, 1 + thread * 10, 20, LIMIT)
                 })
             })
@@ -531,13 +531,13 @@ fn pruning_old_audit_rows_is_recorded() {
     assert_eq!(accounts.prune_audit(Timestamp(30), (Timestamp(40), "operator")).unwrap(), 2);
     assert_eq!(events(), [(40, "audit.pruned".to_owned()), (30, "login.refused".to_owned())]);
     assert_eq!(accounts.prune_audit(Timestamp(30), (Timestamp(50), "operator")).unwrap(), 0);
-    // Rows at or after the current time are not pruned, so pruning terminates.
+    // Rows at or after the current time are not pruned, so that pruning terminates.
     assert_eq!(accounts.prune_audit(Timestamp(i64::MAX), (Timestamp(40), "operator")).unwrap(), 1);
     assert_eq!(events().len(), 2);
 }
 
 #[test]
-fn an_accounts_audit_rows_are_rate_limited() {
+fn events_caused_by_an_account_are_rate_limited() {
     let home = Home::new();
     let accounts = open(&home);
     let (id, other) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
@@ -552,7 +552,7 @@ fn an_accounts_audit_rows_are_rate_limited() {
     assert!(matches!(refused, StoreError::TooOften { retry_after_s: 3_540, .. }), "{refused:?}");
     deny(other, &theirs, 60).unwrap();
     deny(id, "operator", 60).unwrap();
-    // Sign-outs, and actions by others, are always recorded.
+    // Sign-outs and actions by other actors are always recorded.
     accounts.note(Some(id), "logout", &AuditNote { at: Timestamp(61), actor: &mine, reason: "" }).unwrap();
     let late = deny(id, &mine, 3_599).unwrap_err();
     assert!(matches!(late, StoreError::TooOften { retry_after_s: 1, .. }), "{late:?}");

@@ -38,7 +38,7 @@ fn actions_are_read_back_by_date_with_exact_amounts() {
 }
 
 #[test]
-fn only_the_given_dates_are_replaced() {
+fn only_actions_on_the_given_dates_are_replaced() {
     let fresh = fresh();
     let tencent = symbol("700.HK");
     let mut writer = fresh.store.writer().unwrap();
@@ -96,7 +96,7 @@ fn a_pay_date_is_stored_with_an_action_and_ignored_by_adjustment() {
         (vec![paid("3.4", Some("2024-05-30")), paid("1", None)], changes(2, 0, 0, 0)),
         (vec![paid("3.4", Some("2024-05-30")), paid("1", None)], changes(0, 0, 2, 0)),
         (vec![paid("3.4", Some("2024-06-03")), paid("1", None)], changes(0, 1, 1, 0)),
-        // Of actions that differ only in the pay date, the first is stored.
+        // Of several actions that differ only in the pay date, the first is stored.
         (vec![paid("3.4", None), paid("3.4", Some("2024-06-03")), paid("1", None)], changes(0, 1, 1, 0)),
         (vec![paid("3.4", Some("2024-06-03"))], changes(0, 1, 0, 1)),
     ] {

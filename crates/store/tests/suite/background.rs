@@ -1,4 +1,4 @@
-//! Background jobs of a server: the job lock, expiry, and version polling.
+//! Tests of a server's background jobs: the job lock, expiry, and version polling.
 
 use market::Timestamp;
 use store::{Accounts, AuditFilter, ClientRow, CodeRow, NewDevice, NewTokens, Redemption, Renewal};
@@ -21,7 +21,7 @@ fn one_process_at_a_time_holds_the_job_lock() {
 }
 
 #[test]
-fn a_version_reader_sees_commits_of_others() {
+fn a_version_reader_sees_commits_of_other_connections() {
     let store = fresh();
     let accounts = Accounts::open(&store.home, NOW).unwrap();
     let (mut candles, mut people) =
@@ -39,7 +39,7 @@ fn a_version_reader_sees_commits_of_others() {
     assert_eq!(people.version().unwrap(), version);
 }
 
-/// Adds one row of each kind that expires, all expiring at [`NOW`].
+/// Adds one row of each kind that expires. All rows expire at [`NOW`].
 fn one_of_each(accounts: &Accounts) {
     let ann = add(accounts, "ann").unwrap();
     let begun = Timestamp(NOW.0 - 100);
@@ -104,7 +104,7 @@ fn expired_rows_are_removed_after_their_retention() {
     let version = accounts.version().unwrap();
     let at = |after_s: i64| Timestamp(NOW.0 + after_s);
     assert_eq!(accounts.remove_expired(at(-1)).unwrap(), 0, "nothing has expired");
-    // Browser sessions and replaced API tokens have no retention.
+    // Browser sessions and replaced API tokens are not retained after their expiry.
     assert_eq!(accounts.remove_expired(at(0)).unwrap(), 2);
     assert_eq!(accounts.remove_expired(at(600)).unwrap(), 0);
     assert!(accounts.device(&[3; 32]).unwrap().is_some(), "its client is told that it is late");

@@ -1,4 +1,4 @@
-//! Backups while the store is in use, and their verification.
+//! Tests of backups of a store in use, and of their verification.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -37,7 +37,7 @@ pub(crate) fn filled() -> (Fresh, Accounts) {
     (fresh, accounts)
 }
 
-/// Returns a filled store, and its backup in a separate folder.
+/// Returns a filled store, and its backup in a separate directory.
 pub(crate) fn saved() -> (Fresh, Accounts, tempfile::TempDir) {
     let (from, accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ fn a_backup_lists_its_contents_and_restores_them() {
     let actual = format!("candles and accounts of the backup of {NOW}");
     assert_eq!(events(&accounts).first().unwrap(), &("store.restored".to_owned(), actual));
     assert!(!names(&back).iter().any(|name| name.contains("partial")), "{:?}", names(&back));
-    // Ids continue where the original stopped.
+    // The restored store allocates the next ids of the original store.
     let store = Store::open(&back, store::Access::Read).unwrap();
     let next = put(&store, &minutes("700.HK"), &[], &[block(9, 9)]);
     assert_eq!(next.iter().map(|entry| entry.id).collect::<Vec<_>>(), [3]);
@@ -148,15 +148,15 @@ fn a_backup_and_a_restored_store_are_private_to_the_owner() {
 fn a_backup_is_consistent_during_imports() {
     let (from, accounts) = filled();
     let series = minutes("5.HK");
-    // Enough data that the copy takes several steps.
+    // There is enough data that the copy takes several steps.
     let wide = |at: i64| store::NewBlock { bytes: vec![9; 100_000], ..block(at, at) };
     put(&from.store, &series, &[], &(0..300).map(wide).collect::<Vec<_>>());
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("backup");
     let before = content_of_series(from.home.path());
     let mut steps = 0;
-    // One writer for all batches, as in an import. Dropping it would wait for the copy, because it
-    // checkpoints the WAL.
+    // One writer is used for all batches, as in an import. Dropping the writer would wait for the
+    // copy, because it checkpoints the WAL.
     let mut writer = from.store.writer().unwrap();
     let mut watch = |progress: Progress| {
         if progress.stage == Stage::Copy && progress.part == Part::Candles {

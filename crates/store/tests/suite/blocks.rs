@@ -8,7 +8,8 @@ fn directory() -> [NewBlock; 4] {
     [block(10, 19), block(20, 29), block(40, 49), block(50, 59)]
 }
 
-/// Runs queries against the blocks of [`directory`] and compares the results.
+/// Runs queries against the blocks of [`directory`] and compares the results with the expected
+/// spans.
 fn check<T>(
     ask: impl Fn(&View, &Series, T) -> Vec<BlockEntry>,
     table: impl IntoIterator<Item = (T, &'static str)>,
@@ -18,7 +19,7 @@ fn check<T>(
     let fresh = fresh();
     let series = minutes("700.HK");
     put(&fresh.store, &series, &[], &directory());
-    // Adjacent series, to detect a scan past the end of the series.
+    // Adjacent series detect a scan past the end of the series.
     put(&fresh.store, &minutes("699.HK"), &[], &[block(0, 100)]);
     put(&fresh.store, &Series { lane: Lane::Extended, ..series.clone() }, &[], &[block(0, 100)]);
     put(&fresh.store, &Series { grain: Grain::Minute15, ..series.clone() }, &[], &[block(0, 100)]);
@@ -41,7 +42,7 @@ fn a_window_finds_the_blocks_it_overlaps() {
             ((None, None), "10..=19 20..=29 40..=49 50..=59"),
             ((Some(10), Some(60)), "10..=19 20..=29 40..=49 50..=59"),
             ((Some(15), Some(16)), "10..=19"),
-            // The window's end is exclusive, and a block's last stamp is inclusive.
+            // The window's end is exclusive, whereas a block's last timestamp is inclusive.
             ((Some(19), Some(20)), "10..=19"),
             ((Some(19), Some(21)), "10..=19 20..=29"),
             ((Some(20), Some(40)), "20..=29"),
@@ -80,7 +81,7 @@ fn a_backward_scan_counts_only_rows_of_earlier_blocks() {
             ((55, 1), "40..=49 50..=59"),
             ((55, 0), "50..=59"),
             ((60, 0), ""),
-            // A block that starts at the point is not before it.
+            // A block that starts at the point does not precede it.
             ((50, 1), "40..=49"),
             ((35, 1), "20..=29"),
             ((35, 20), "10..=19 20..=29"),
@@ -303,9 +304,10 @@ fn series_are_listed_by_symbol_grain_and_lane() {
     assert_eq!(names(snapshot.all_series().unwrap())[0], "700.HK/60m");
 }
 
-/// Rolled-up minutes and imported candles of the same period are two independent series.
+/// Candles rolled up from one-minute candles and imported candles of the same period are
+/// independent series.
 #[test]
-fn a_roll_up_and_a_coarse_file_are_separate() {
+fn rolled_up_and_imported_candles_are_separate_series() {
     let fresh = fresh();
     let (rolled, own): (Series, Series) = ("700.HK/15m".parse().unwrap(), "700.HK/own15m".parse().unwrap());
     put(&fresh.store, &rolled, &[], &[block(10, 19)]);

@@ -3,9 +3,9 @@ use store::{BlockEntry, Depth, FINDINGS_MAX, Series};
 
 use crate::fixture::{Fresh, SEALED, block, fresh, minutes, put};
 
-/// Damages a store of two series with statements that a working program never runs, and compares
-/// the findings. `by_seals` are expected only from an engine that seals and counts rows, `expected`
-/// from every engine.
+/// Damages a store of two series with statements that a correct program never runs, and compares
+/// the findings. `by_seals` are expected only from an engine that seals and counts rows, and
+/// `expected` from every engine.
 fn check(damage: &str, by_seals: &[&str], expected: &[&str]) {
     let fresh = two_series();
     fresh.home.damage("candles", damage);

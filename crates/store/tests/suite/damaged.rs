@@ -1,5 +1,5 @@
-//! Damages every table in turn, including tables of future migrations. The damage is reported,
-//! hides no other findings, and is repaired by a restore.
+//! Tests that damage every table in turn, including tables of future migrations. The damage must be
+//! reported, hide no other findings, and be repaired by a restore.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -11,7 +11,7 @@ use store::{Access, Accounts, Depth, Existing, Finding, MoveError, Restore, Scop
 use crate::backup::{add, backup, filled, on, restore};
 use crate::fixture::{Fresh, NOW, block, fresh, minutes, put};
 
-/// A table with its keys and columns, from the database schema.
+/// A table with its keys and columns, as read from the database schema.
 #[derive(Debug)]
 struct Table {
     name: String,
@@ -55,7 +55,7 @@ fn fill(path: &Path) {
     store::seal_as_it_is(path).unwrap();
 }
 
-/// Returns accounts with a row in every table, and their backup.
+/// Returns a store with a row in every accounts table, and its backup.
 fn accounts_with_backup() -> (Fresh, tempfile::TempDir) {
     let (from, accounts) = filled();
     drop(accounts);
@@ -115,7 +115,7 @@ fn a_damaged_row_is_reported_with_its_table_and_key() {
             for actual in &all {
                 assert!(found.contains(actual), "{actual}: {found:#?}");
             }
-            // There are no other findings, and earlier ones are still reported.
+            // There are no further findings, and findings of earlier damage are still reported.
             assert_eq!(found.len(), whole.len() + all.len(), "{actual}: {found:#?}");
         }
         assert!(all.len() >= 6, "{all:?}");
@@ -136,7 +136,7 @@ fn damages(table: &Table) -> Vec<String> {
     let name = &table.name;
     let mut all = vec![format!("delete from {name}")];
     for column in &table.columns {
-        // A value of a wrong type, and a plausible one.
+        // Each column gets a value of a wrong type, and a plausible value.
         for value in ["x'ff'", &format!("coalesce({column}, '') || '7'")] {
             all.push(format!("update or ignore {name} set {column} = {value}"));
         }
@@ -145,7 +145,7 @@ fn damages(table: &Table) -> Vec<String> {
 }
 
 #[test]
-fn any_damage_to_accounts_can_be_restored() {
+fn accounts_with_any_damage_can_be_restored() {
     let (from, dir) = accounts_with_backup();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let path = store.join("accounts.db");
@@ -227,7 +227,7 @@ fn the_list_of_sealed_tables_is_not_trusted() {
             found.iter().any(|text| text.starts_with("table sealed_table has no entry for table")),
             "{damage}"
         );
-        // A result is the same as before, or an error.
+        // Reading returns the same result as before, or an error.
         if let Ok(found) = Accounts::look(dir).unwrap().accounts() {
             assert_eq!(found, whole, "{damage}");
         }

@@ -97,7 +97,7 @@ fn damage_in_the_middle_of_the_file_is_found_by_a_check() {
         file.seek(SeekFrom::Start(page as u64 * 4_096)).unwrap();
         file.write_all(&[0x5a; 200]).unwrap();
     }
-    // Opening may already detect the damage; otherwise the check must.
+    // Opening may already detect the damage. If it does not, the check must detect it.
     let findings = match fresh.store.reader() {
         Ok(mut reader) => reader.check(store::Depth::Full, |_, _, _| None).unwrap().len(),
         Err(error) => usize::from(matches!(error, StoreError::Damaged { .. })),
@@ -140,7 +140,8 @@ fn pages_of_replaced_blocks_are_reused() {
         ids = put(&fresh.store, &series, &ids, &[large(1), large(2)]).iter().map(|entry| entry.id).collect();
         sizes.push(std::fs::metadata(candles(&fresh)).unwrap().len());
     }
-    // The first replacement grows the file, because it is written before the old blocks are freed.
+    // The first replacement grows the file, because the new blocks are written before the old
+    // blocks are freed.
     assert_eq!(sizes[1], sizes[5], "{sizes:?}");
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn margin(text: &str, im: &str, mm: &str, fm: &str) -> Margin {
     Margin { symbol: symbol(text), im: factor(im), mm: factor(mm), fm: factor(fm) }
 }
 
-/// Returns a block with one row per unit of time. Its bytes are the text `first..=last`.
+/// Returns a block with one row per second. Its bytes are the text `first..=last`.
 pub(crate) fn block(first: i64, last: i64) -> NewBlock {
     let rows = u32::try_from(last - first + 1).unwrap();
     NewBlock {
@@ -41,7 +41,7 @@ pub(crate) fn block(first: i64, last: i64) -> NewBlock {
     }
 }
 
-/// Puts blocks into a series, in a separate commit.
+/// Replaces blocks of a series in a separate commit. Returns the entries of the added blocks.
 pub(crate) fn put(store: &Store, series: &Series, removed: &[i64], added: &[NewBlock]) -> Vec<BlockEntry> {
     let mut writer = store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -50,7 +50,7 @@ pub(crate) fn put(store: &Store, series: &Series, removed: &[i64], added: &[NewB
     entries
 }
 
-/// Formats entries as `first..=last`.
+/// Formats the spans of entries, such as `1..=4 5..=8`.
 pub(crate) fn spans(entries: &[BlockEntry]) -> String {
     let all: Vec<String> =
         entries.iter().map(|entry| format!("{}..={}", entry.first.0, entry.last.0)).collect();

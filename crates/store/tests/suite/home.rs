@@ -1,5 +1,5 @@
 //! The location of a test's store: a directory with SQLite files. The PostgreSQL suite has a file
-//! of the same name and interface.
+//! with the same name and interface.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,13 +12,13 @@ pub(crate) const SEALED: bool = true;
 /// Maximum time for which the locks of a killed process remain.
 pub(crate) const HELD_ON: Duration = Duration::ZERO;
 
-/// Digests of the last migrations before the baselines, of candles and accounts.
+/// Digests of the last migrations before the baselines, for candles and accounts.
 pub(crate) const LAST_STEPS: [&str; 2] = [
     "c0afb906c460b769ff61de735e676bc3e92694137ed7e38fa081319c44eea0fc",
     "312a529ee50f42fdcd1ebeb7b44df4975d359f2090ba8b712bd32c621f4bc498",
 ];
 
-/// The location of one test's store, removed with it.
+/// The location of one test's store, which is removed with this value.
 #[derive(Debug)]
 pub(crate) struct Home(tempfile::TempDir);
 
@@ -42,7 +42,7 @@ impl Home {
         conn.execute_batch(&format!("pragma foreign_keys = off; {statements}")).unwrap();
     }
 
-    /// Returns the number that a statement selects.
+    /// Returns the number that a statement selects in the database of a part.
     pub(crate) fn number(&self, part: &str, statement: &str) -> i64 {
         self.connection(part).query_row(statement, [], |row| row.get(0)).unwrap()
     }
@@ -74,7 +74,7 @@ impl Home {
         self.damage(part, &format!("update migration set digest = x'{hex}'"));
     }
 
-    /// Renames one part of a store to the other.
+    /// Renames one part of a store, so that it takes the place of the other part.
     pub(crate) fn rename(&self, part: &str, other: &str) {
         let [from, to] = [part, other].map(|part| self.path().join(format!("{part}.db")));
         std::fs::rename(from, to).unwrap();

@@ -1,5 +1,5 @@
-//! A store whose creation was killed: retrying the command succeeds, and a reader gets the right
-//! error.
+//! Tests of a store whose creation was killed: retrying the command succeeds, and a reader returns
+//! a specific error.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::fixture::{NOW, block, fresh, minutes, put};
 
 const WRITE: Access = Access::Write { now: NOW };
 
-/// Files with their contents.
+/// Names and contents of files.
 type Files = Vec<(String, Vec<u8>)>;
 
-/// Returns the files of a folder, as found after a power failure.
+/// Returns the files of a directory, as they would be found after a power failure.
 fn image(dir: &Path) -> Files {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -26,15 +26,15 @@ fn image(dir: &Path) -> Files {
 fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> {
     let mut images =
         vec![("nothing", Vec::new()), ("an empty file", vec![(database.to_owned(), Vec::new())])];
-    // Before SQLite switches to WAL, it writes the old state to a rollback journal and then the
-    // pages.
+    // Before SQLite switches to WAL mode, it writes the old state to a rollback journal, and then
+    // writes the pages.
     let dir = tempfile::tempdir().unwrap();
     let conn = Connection::open(dir.path().join(database)).unwrap();
     conn.execute_batch("pragma page_size = 4096; pragma cache_size = 1; begin immediate; create table a (x)")
         .unwrap();
     images.push(("a journal", image(dir.path())));
     for number in 0..40 {
-        // Exceeds the page cache, so that pages are written to the file before the commit.
+        // The rows exceed the page cache, so that pages are written to the file before the commit.
         conn.execute_batch(&format!("create table t{number} (x)")).unwrap();
         conn.execute("insert into a values (zeroblob(20000))", []).unwrap();
     }
@@ -45,7 +45,7 @@ fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> 
     );
     assert!(spilled.iter().any(|(name, bytes)| name == database && bytes.len() > 8_192));
     images.push(("a hot journal", spilled.clone()));
-    // The journal exists, but no page has been written yet.
+    // The journal exists, but no page was written yet.
     let mut empty = spilled;
     empty.iter_mut().filter(|(name, _)| name == database).for_each(|(_, bytes)| bytes.clear());
     images.push(("a journal beside an empty file", empty));
@@ -61,7 +61,7 @@ fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> 
     images.push(("a transaction in the log", image(dir.path())));
     conn.execute_batch("rollback").unwrap();
     drop(conn);
-    // The complete database, copied while a reader has it open.
+    // The complete database is copied while a reader has it open.
     let dir = tempfile::tempdir().unwrap();
     let reader = {
         create(dir.path());
@@ -129,7 +129,7 @@ fn a_read_only_open_reports_an_interrupted_creation() {
 fn a_reader_rolls_back_an_interrupted_change() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9)]);
-    // A backup's database has no WAL. Another tool was killed while changing it.
+    // The database of a backup has no WAL. Another tool was killed while it changed the database.
     let conn = Connection::open(fresh.store.path().unwrap()).unwrap();
     conn.execute_batch("pragma journal_mode = delete; pragma cache_size = 1; begin immediate").unwrap();
     for number in 0..40 {

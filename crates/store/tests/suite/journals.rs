@@ -1,5 +1,5 @@
-//! The journals of paper accounts: appended in order, by one process at a time, and changed only by
-//! a rewind.
+//! Tests of the journals of paper accounts: entries are appended in order by one process at a time,
+//! and only a rewind removes entries.
 
 use std::sync::Barrier;
 
@@ -161,7 +161,7 @@ fn an_addition_must_match_every_field_of_the_head() {
             JournalHead { last_number: head.last_number + 1, ..head },
             JournalHead { horizon: at(2), ..head },
             JournalHead { wake: Some(at(9)), ..head },
-            // A value if the head has none, and none if it has a value.
+            // The wake time is set if the head has none, and cleared if the head has one.
             JournalHead { wake: head.wake.is_none().then(|| at(6)), ..head },
         ];
         for other in others {
@@ -274,12 +274,12 @@ fn a_rewind_archives_the_removed_entries_under_a_name() {
     );
     let stored = accounts.journal_cut_entries(ann, "before lunch", 0).unwrap();
     assert_eq!(stored.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["b", "c"]);
-    // Numbering continues after the remaining entries, and the name is taken.
+    // Numbering continues after the remaining entries, and the name cannot be used again.
     let now = added(write(&accounts, ann, Some(now), &[(4, "d")]));
     assert_eq!(texts(&accounts, ann), "1 a, 2 d");
     let again = Rewind { after: now, ..rewind };
     assert_eq!(accounts.rewind_journal(&again).unwrap(), RewindOutcome::NameTaken);
-    // Assigned numbers remain used, whatever is removed.
+    // Numbers that were assigned remain used, regardless of which entries are removed.
     for (name, numbers_used, highest) in [("two", 3, 7), ("three", 12, 12)] {
         let after = accounts.journal_head(ann).unwrap().unwrap();
         let lower = Rewind { after, name, numbers_used, ..rewind };

@@ -38,7 +38,7 @@ fn row(import_id: ImportId, line: u64, symbol: Option<&str>) -> QuarantineRow {
 }
 
 #[test]
-fn an_import_record_is_updated_until_the_end() {
+fn an_import_record_is_updated_until_the_import_ends() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -330,7 +330,7 @@ fn a_symbol_is_removed_with_all_references() {
     batch.add_import_trades(id, &series.symbol, 1, Timestamp(1), Timestamp(2)).unwrap();
     batch.commit().unwrap();
     let mut batch = writer.begin().unwrap();
-    // The security has candles, so it is not removed.
+    // The security has candles, so the call does not remove it.
     batch.remove_bare_security(&series.symbol).unwrap();
     assert!(batch.security(&series.symbol).unwrap().is_some());
     batch.remove_series(&series).unwrap();

@@ -1,12 +1,12 @@
 //! Tests of the store on SQLite. Shared tests, which `tests/postgres` also runs, create their store
-//! with `fixture::fresh` or in a `Home`; the other files are specific to SQLite.
+//! with `fixture::fresh` or in a `Home`. The other files are specific to SQLite.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 mod fixture;
 mod home;
 
-// Shared by all engines.
+// These files are shared by all engines.
 mod accounts;
 mod actions;
 mod background;
@@ -26,7 +26,7 @@ mod transactions;
 mod transfer;
 mod watchlists;
 
-// Specific to SQLite.
+// These files are specific to SQLite.
 mod backup;
 mod damaged;
 mod files;

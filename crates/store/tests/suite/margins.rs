@@ -25,7 +25,7 @@ fn margin_factors_are_replaced_by_symbol() {
     assert_eq!(snapshot.margins().unwrap(), [hsbc.clone(), tencent]);
     assert_eq!(snapshot.margin(&symbol("5.HK")).unwrap(), Some(hsbc));
     assert_eq!(snapshot.margin(&symbol("AAPL.US")).unwrap(), None);
-    // Factors do not create a security.
+    // Storing margin factors does not create a security.
     assert!(snapshot.securities().unwrap().is_empty());
 }
 

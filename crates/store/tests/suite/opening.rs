@@ -1,5 +1,5 @@
-//! Opening a store: an existing store is unchanged, and another program's database is refused and
-//! unchanged.
+//! Tests of opening a store: an existing store is not changed, and the database of another program
+//! is refused and not changed.
 
 use std::sync::Barrier;
 
@@ -18,7 +18,7 @@ fn a_reader_does_not_create_an_absent_store() {
         let error = Store::open(&home, access).unwrap_err();
         assert!(matches!(error, StoreError::Absent { .. }), "{error:?}");
     }
-    // The readers left nothing behind: the store is new.
+    // The failed opens created nothing, so the store is new.
     let store = Store::open(&home, WRITE).unwrap();
     assert_eq!(store.reader().unwrap().snapshot().unwrap().version().unwrap(), 0);
 }
@@ -73,7 +73,7 @@ fn another_programs_database_is_refused() {
     home.put_another_program("accounts");
     let error = Accounts::open(&home, NOW).unwrap_err();
     assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
-    // The other program's data is unchanged, and none of our tables were added.
+    // The data of the other program is unchanged, and no table of this program was added.
     for part in ["candles", "accounts"] {
         assert_eq!(home.number(part, "select count(*) from theirs"), 0);
     }
@@ -128,7 +128,7 @@ fn a_store_older_than_the_baseline_is_refused_and_unchanged() {
     }
 }
 
-/// The last migrations before the baselines led to the same schemas.
+/// The last migrations before the baselines created the same schemas as the baselines.
 #[test]
 fn a_store_migrated_before_the_baseline_opens() {
     let fresh = fresh();

@@ -1,4 +1,4 @@
-//! Password links, and revocation of accounts except the last one of a role.
+//! Tests of password links, and of the refusal to revoke the last account of a role.
 
 use market::Timestamp;
 use store::{

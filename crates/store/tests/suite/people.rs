@@ -1,4 +1,4 @@
-//! Passwords and browser sessions.
+//! Tests of passwords and browser sessions.
 
 use market::Timestamp;
 use store::{AccountId, Accounts, AuditFilter, LinkOutcome, NewLink};
@@ -86,7 +86,7 @@ fn an_outdated_password_begins_no_session() {
 }
 
 #[test]
-fn the_oldest_session_ends_after_twenty() {
+fn the_twenty_first_session_ends_the_oldest() {
     let (home, accounts) = fresh();
     let id = account(&accounts, "ann");
     accounts.set_password(id, Some("hash"), &note(NOW)).unwrap();

@@ -1,4 +1,4 @@
-//! Restores into an empty folder, and over a store.
+//! Tests of restores into an empty directory, and over an existing store.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -36,7 +36,7 @@ fn an_existing_store_is_replaced_only_on_request_and_backed_up() {
     let stored = restored.previous.unwrap();
     assert_eq!(content(&stored), new);
 
-    // The previous store can be restored as well.
+    // The previous store can be restored from its backup.
     let back = Restore {
         now: Timestamp(LATER.0 + 1),
         existing: Existing::ReplaceAndForget,
@@ -240,14 +240,14 @@ fn a_stopped_restore_leaves_the_store_unchanged() {
         assert!(opened(store).account_named("bea").unwrap().is_some());
         assert!(!names(store).iter().any(|name| name.contains("partial") || name.contains("before")));
     }
-    // Leftovers of a crash are removed.
+    // A restore removes the files that a crash has left.
     fs::create_dir(store.join("restore.partial")).unwrap();
     fs::write(store.join("restore.partial/candles.db"), "half").unwrap();
     replace(&to, store).unwrap();
 }
 
 #[test]
-fn a_leftover_log_is_not_applied_to_the_restored_database() {
+fn a_leftover_wal_prevents_a_restore() {
     let (_from, _accounts, dir) = saved();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     fs::create_dir(&back).unwrap();

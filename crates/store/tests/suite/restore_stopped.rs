@@ -1,4 +1,4 @@
-//! Restores that are stopped, killed or refused, and their leftovers.
+//! Tests of restores that are stopped, killed or refused, and of the files that they leave.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use store::{
 use crate::backup::{LATER, add, backup, content, filled, names, on, replace, restore, saved};
 use crate::fixture::{Fresh, NOW, block, minutes, put};
 
-/// Returns a store that was changed since its backup, and the folder with the backup.
+/// Returns a store that was changed since its backup, and the directory with the backup.
 fn gone_on() -> (Fresh, tempfile::TempDir) {
     let (from, accounts, dir) = saved();
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
@@ -25,8 +25,8 @@ fn has_bea(store: &Path) -> bool {
     Accounts::open(store, NOW).unwrap().account_named("bea").unwrap().is_some()
 }
 
-/// Returns the files of a folder, except for locks and files that exist only while a connection is
-/// open.
+/// Returns the files of a directory, except for lock files and files that exist only while a
+/// connection is open.
 fn lasting(dir: &Path) -> Vec<String> {
     let is_passing = |name: &String| ["-wal", "-shm", ".lock"].iter().any(|ending| name.ends_with(ending));
     names(dir).into_iter().filter(|name| !is_passing(name)).collect()
@@ -105,7 +105,7 @@ fn a_store_older_than_the_baseline_is_not_backed_up() {
 fn a_restore_that_fails_halfway_can_be_repeated() {
     let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    // A folder in place of the marker file, so that the marker cannot be removed.
+    // A directory in place of the marker file prevents the removal of the marker.
     fs::create_dir(store.join("restore.unfinished")).unwrap();
     let error = replace(&to, store).unwrap_err();
     let BackupError::Half { previous: Some(stored), .. } = &error else { panic!("{error:?}") };
@@ -119,7 +119,8 @@ fn a_restore_that_fails_halfway_can_be_repeated() {
     let restored = replace(&to, store).unwrap();
     assert!(!has_bea(store));
     assert_eq!(content(store), content(&to));
-    // The backup made by the first restore still exists, although both began within one second.
+    // The backup made by the first restore still exists, although both restores began within one
+    // second.
     assert_ne!(restored.previous.as_ref(), Some(stored));
     assert!(content(stored).contains("5.HK"));
 }
@@ -128,8 +129,8 @@ fn a_restore_that_fails_halfway_can_be_repeated() {
 fn a_half_restored_store_is_refused() {
     let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    // The state after a kill between the databases: the accounts are replaced but not the candles,
-    // and the marker and the staged files exist.
+    // This is the state after a kill between the databases: the accounts are replaced but the
+    // candles are not, and the marker and the staged files exist.
     let accounts = Restore { scope: Scope::Accounts, existing: Existing::Replace, ..restore(&to, store) };
     accounts.run(&mut on).unwrap();
     fs::create_dir(store.join("restore.partial")).unwrap();
@@ -240,7 +241,7 @@ fn a_restore_removes_only_leftovers_of_killed_restores() {
         fs::create_dir(store.join(name)).unwrap();
         fs::write(store.join(name).join("candles.db"), "half").unwrap();
     }
-    // During an import, the lock is not available and nothing is removed.
+    // During an import the lock is not available, so nothing is removed.
     let writer = from.store.writer().unwrap();
     replace(&to, store).unwrap_err();
     assert!(store.join(left).exists());
@@ -284,7 +285,7 @@ fn accounts_without_candles_are_backed_up_and_replaced() {
     drop(from);
 }
 
-/// Changing the owner of a folder requires root, so this test does nothing for other users.
+/// Changing the owner of a directory requires root, so this test does nothing for other users.
 #[cfg(unix)]
 #[test]
 fn files_restored_by_root_belong_to_the_folders_owner() {
@@ -297,7 +298,7 @@ fn files_restored_by_root_belong_to_the_folders_owner() {
         return;
     }
     restore(&to, &back).run(&mut on).unwrap();
-    // The accounts have not been opened yet, so their lock file does not exist.
+    // The accounts were not opened yet, so their lock file does not exist.
     let stored = replace(&to, &back).unwrap().previous.unwrap();
     let saved = back.join("saved");
     Backup { store: &back, to: &saved, key: KeyFile::Include, chandler: "1", now: NOW }

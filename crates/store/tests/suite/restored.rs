@@ -1,4 +1,5 @@
-//! Backup and restore of each kind of data, and of numbers assigned since the backup.
+//! Tests of backup and restore of each kind of data, and of numbers that were assigned after the
+//! backup.
 
 use std::path::Path;
 
@@ -40,8 +41,8 @@ fn numbers_assigned_since_the_backup_stay_used() {
     journals::added(journals::write(&accounts, ann, Some(head), &[(1, "c")]));
     journals::added(journals::write(&accounts, cyd, None, &[(0, "y"), (1, "z")]));
     let accounts = put_back(accounts, &to, dir);
-    // Any entry may have assigned a number, so as many numbers are marked as used. Bob's journal has
-    // not changed, and Cyd's no longer exists.
+    // Any journal entry may have assigned a number, so as many numbers as entries are marked as
+    // used. Bob's journal has not changed, and Cyd's journal no longer exists.
     let used = |accounts: &Accounts| [ann, bob, cyd].map(|id| accounts.numbers_used(id).unwrap());
     assert_eq!(used(&accounts), [3, 0, 2]);
     let head = accounts.journal_head(ann).unwrap();

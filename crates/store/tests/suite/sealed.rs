@@ -1,5 +1,5 @@
-//! Changes to the file that bypass the store, by the disk or another tool. A result is the same as
-//! before, or an error.
+//! Tests of changes to the file that bypass the store, by the disk or another tool. Each query must
+//! return the same result as before, or an error.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -18,8 +18,8 @@ fn days(text: &str) -> Series {
     Series { grain: Grain::Day, ..minutes(text) }
 }
 
-/// Returns a store with two securities of several blocks each. The bodies are so short that the
-/// tail contains them.
+/// Returns a store with two securities of several blocks each. The bodies are short enough to be
+/// contained in the tail.
 fn filled() -> Fresh {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9), block(10, 19), block(30, 39)]);
@@ -66,7 +66,7 @@ fn answer(dir: &Path) -> Result<String, StoreError> {
     let mut text = format!("{:?}\n{:?}\n", snapshot.securities()?, snapshot.totals()?);
     text += &format!("{:?}\n", snapshot.margins()?);
     let infos = snapshot.all_series()?;
-    // Versions only matter to caches, so they are not compared.
+    // Versions only matter to caches, so they are not part of the text.
     text += &infos
         .iter()
         .map(|info| format!("{} {} {}\n", info.series, info.rows, info.blocks))
@@ -76,7 +76,7 @@ fn answer(dir: &Path) -> Result<String, StoreError> {
         text += &format!("{:?} {:?} ", snapshot.security(&known)?, snapshot.decimals(&known)?);
         text += &format!("{:?}\n", snapshot.stored_actions(&known)?);
         text += &format!("{:?}\n", snapshot.margin(&known)?);
-        // Missing factors are recomputed from the actions, with the same result.
+        // If factors are missing, they are recomputed from the actions with the same result.
         let factors = snapshot.factors(&known)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         text += match (name, factors.as_deref()) {
             (_, None) | ("700.HK", Some("factors of one")) | ("AAPL.US", Some("factors of two")) => {
@@ -122,7 +122,7 @@ fn findings(dir: &Path) -> usize {
     checked.map_or(1, |findings| findings.len())
 }
 
-/// A copy of a database in a temporary folder.
+/// A copy of a database in a temporary directory.
 struct Copy {
     dir: tempfile::TempDir,
     bytes: Vec<u8>,
@@ -142,7 +142,7 @@ impl Copy {
         self.dir.path()
     }
 
-    /// Edits the file with another tool, bypassing the store.
+    /// Edits the file with another tool, bypassing the store. Returns whether the edit succeeded.
     fn tamper(&self, statement: &str) -> bool {
         let conn = Connection::open(self.reset(&self.bytes).join("candles.db")).unwrap();
         conn.execute_batch("pragma foreign_keys = off").unwrap();
@@ -191,8 +191,8 @@ fn tamperings(conn: &Connection) -> Vec<String> {
                 }
             }
         }
-        // Swaps two rows except for their keys, in one column and in all columns, including the
-        // seals.
+        // These statements swap two rows except for their keys: in one column, and in all columns
+        // including the seals.
         let rest: Vec<&str> =
             columns.iter().map(String::as_str).filter(|column| !key.contains(column)).collect();
         let singly = rest.iter().map(|column| vec![*column]);
@@ -259,7 +259,8 @@ fn dump(conn: &Connection) -> Vec<String> {
     rows
 }
 
-/// Returns random bits of a file, the same in every run unless `SEED` is set.
+/// Selects random bits of a file, as byte offsets and bit masks. The selection is the same in every
+/// run unless `SEED` is set.
 pub(crate) fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let mut state: u64 = seed.unwrap_or(11);
@@ -269,7 +270,7 @@ pub(crate) fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     };
-    // Most of a small file is empty, so only nonzero bytes are used.
+    // Most of a small file is empty, so only bits of nonzero bytes are selected.
     let used: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();
     (0..count).map(|_| (used[next() as usize % used.len()], 1 << (next() % 8))).collect()
 }

@@ -66,7 +66,7 @@ fn the_number_of_dated_figures_is_limited() {
 }
 
 #[test]
-fn a_new_record_replaces_the_old_one_entirely() {
+fn storing_a_security_replaces_all_of_its_fields() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();

@@ -1,5 +1,5 @@
-//! Statements of paper accounts: stored once, for the journal that they were made from, and removed
-//! with its entries.
+//! Tests of the statements of paper accounts: a statement is stored once, for the journal that it
+//! was made from, and removed with the journal's entries.
 
 use market::{Date, Timestamp};
 use store::{
@@ -17,7 +17,7 @@ fn date(day: i64) -> Date {
     format!("2026-03-{day:02}").parse().unwrap()
 }
 
-/// Returns the time at which a day's statement is made: a second of the next day.
+/// Returns the time at which the statement of a day is made, which is on the next day.
 pub(crate) fn made_at(day: i64) -> Timestamp {
     Timestamp(1_000_000 + day * DAY_S)
 }
@@ -124,7 +124,8 @@ fn a_rewind_removes_statements_made_after_it() {
     let RewindOutcome::Done(now) = accounts.rewind_journal(&rewind).unwrap() else { panic!() };
     assert_eq!(listed(&accounts, ann, all()), ["2026-03-18", "2026-03-17"]);
     assert_eq!(accounts.statement_due(ann).unwrap(), None, "they are looked for anew");
-    // Statements of the removed entries are rejected, but not those of the remaining journal.
+    // Statements made from the removed entries are rejected, but statements made from the remaining
+    // journal are stored.
     assert!(!put_days(&accounts, ann, head, Some(18), &[19]));
     assert!(put_days(&accounts, ann, now, Some(18), &[19]));
 }

@@ -1,4 +1,5 @@
-//! Topics and replies: they share ids, and are readable by all accounts unless they are hidden.
+//! Tests of topics and replies. Topics and replies share one id space, and are readable by all
+//! accounts unless they are hidden.
 
 use std::sync::Barrier;
 use std::thread;
@@ -124,7 +125,7 @@ fn a_refused_topic_writes_nothing() {
     assert_eq!(seen, (2..12).rev().map(at).collect::<Vec<_>>());
     let own = TopicList::Of { author: *ann, kind: None };
     assert_eq!(accounts.topics(&own, ALL).unwrap().len(), 12);
-    // The refused topic's id is used for the next one.
+    // The id of the refused topic is used for the next topic.
     assert_eq!(write(accounts, *bo, "", &[], 13).id, TopicId(13));
     let long = "x".repeat(300_000);
     let unfit = accounts.add_topic(&NewTopic { body: &long, ..new }, |_| Ok::<_, StoreError>(()));
@@ -136,7 +137,7 @@ fn concurrent_writers_see_each_others_topics() {
     let Hall { home, accounts, ann, .. } = &hall();
     let start = Barrier::new(2);
     let attempt = || {
-        // A separate connection, like another process.
+        // Each thread uses a separate connection, like another process.
         let accounts = Accounts::open(home, NOW).unwrap();
         let new = NewTopic {
             author: *ann,
@@ -171,8 +172,8 @@ fn replies_are_counted_at_their_parent() {
     let nested = added(answer(accounts, *ann, topic, Some(first.id)));
     let deeper = added(answer(accounts, *bo, topic, Some(nested.id)));
     assert_eq!((nested.reply_to, deeper.reply_to), (Some(first.id), Some(nested.id)));
-    // A reply in another topic, a topic's id in place of a reply's, a missing topic, and a reply's
-    // id in place of a topic's.
+    // The ids are those of a reply in another topic, of a topic in place of a reply, of a missing
+    // topic, and of a reply in place of a topic.
     assert_eq!(answer(accounts, *bo, other, Some(first.id)), ReplyOutcome::NoReply);
     assert_eq!(answer(accounts, *bo, topic, Some(ReplyId(topic.0))), ReplyOutcome::NoReply);
     assert_eq!(answer(accounts, *bo, TopicId(99), None), ReplyOutcome::NoTopic);
@@ -216,7 +217,7 @@ fn hidden_posts_are_visible_only_to_their_authors() {
     let nested = added(answer(accounts, *bo, topic, Some(reply))).id;
     let hide = |id: i64| accounts.set_topic_visibility(id, Some("advertising"), &note(at(50))).unwrap();
     let show = |id: i64| accounts.set_topic_visibility(id, None, &note(at(60))).unwrap();
-    // A hidden reply is neither listed nor counted for others.
+    // A hidden reply is neither listed nor counted for other accounts.
     assert!(matches!(hide(nested.0), VisibilityOutcome::Changed(TopicTarget::Reply(_))));
     assert!(matches!(hide(nested.0), VisibilityOutcome::Unchanged(_)));
     let counts = || {

@@ -1,4 +1,5 @@
-//! Days of single trades: their blocks and references, and the check of both.
+//! Tests of trade days: their blocks, the references between days, and the check of blocks and
+//! references.
 
 use std::ops::ControlFlow;
 
@@ -19,7 +20,8 @@ pub(crate) fn put(store: &Store, day: &str, stored: usize, blocks: &[(i64, i64)]
     batch.commit().unwrap();
 }
 
-/// Returns the days of a symbol through `through`, newest first, with the bytes of their blocks.
+/// Returns the trade days of a symbol up to and including `through`, newest first, with the bytes
+/// of their blocks.
 pub(crate) fn days(store: &Store, through: &str, limit: u32) -> Result<Vec<String>, StoreError> {
     let mut reader = store.reader()?;
     let snapshot = reader.snapshot()?;
@@ -83,7 +85,7 @@ fn the_first_blocks_of_a_day_can_be_retained() {
 }
 
 #[test]
-fn a_change_of_an_earlier_day_invalidates_sizes() {
+fn replacing_trades_invalidates_size_thresholds_of_later_days() {
     let fresh = filled();
     let sizes = TradeSizes { large_percent: 30, medium_percent: 55, large_from: 7, medium_from: 5 };
     let mut writer = fresh.store.writer().unwrap();

@@ -32,7 +32,7 @@ fn a_batch_with_a_failed_change_cannot_be_committed() {
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
     let series = minutes("700.HK");
-    // The first of the two blocks is already written when the second is refused.
+    // The first block is already written when the second block is refused.
     batch.replace_blocks(&series, &[], &[block(1, 5), block(5, 9)]).unwrap_err();
     assert!(matches!(batch.commit(), Err(StoreError::Unfit { .. })));
     assert_eq!(writer.begin().unwrap().blocks(&series, None, None).unwrap(), []);
@@ -116,7 +116,7 @@ fn a_killed_writer_leaves_no_partial_batch_and_no_lock() {
     assert_eq!(fresh.store.reader().unwrap().check(store::Depth::Full, |_, _, _| None).unwrap(), []);
 }
 
-/// Retries until a killed process's lock is released, which may take until its lease expires.
+/// Retries until the lock of a killed process is released, which may take until its lease expires.
 fn once_it_is_let_go<T>(take: impl Fn() -> Result<T, StoreError>) -> T {
     let killed = Instant::now();
     loop {
@@ -148,11 +148,12 @@ fn doomed_writer() {
     batch.replace_blocks(&minutes("700.HK"), &[], &[block(1, 2)]).unwrap();
     batch.commit().unwrap();
     let mut batch = writer.begin().unwrap();
-    // Exceeds the page cache, so that a part is in the WAL at the kill.
+    // The blocks exceed the page cache, so that a part of them is in the WAL at the time of the
+    // kill.
     let large = store::NewBlock { bytes: vec![7; 15 << 20], ..block(3, 4) };
     let second = store::NewBlock { first: market::Timestamp(5), last: market::Timestamp(6), ..large.clone() };
     batch.replace_blocks(&minutes("700.HK"), &[], &[large, second]).unwrap();
     println!("half done");
-    // Waits until the parent process kills this one or ends.
+    // Waits until the parent process kills this process or ends.
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }

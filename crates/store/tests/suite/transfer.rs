@@ -1,4 +1,4 @@
-//! Moving a store: the target is a complete copy, or not a store.
+//! Tests of moving a store: the target is either a complete copy, or not a store.
 
 use std::ops::ControlFlow;
 
@@ -95,7 +95,7 @@ fn a_moved_store_has_the_same_blocks_accounts_and_numbers() {
     assert_eq!(content(&to), content(&from_place));
     assert_eq!(findings(&to), 0);
     let there = Accounts::open(&to, NOW).unwrap();
-    // Ids continue in both stores.
+    // Ids continue in the source and in the target.
     assert_eq!(there.take_id().unwrap(), accounts.take_id().unwrap());
     for accounts in [&there, &accounts] {
         add(accounts, "late").unwrap();
@@ -140,7 +140,7 @@ fn an_interrupted_move_can_be_resumed() {
 }
 
 #[test]
-fn an_unfinished_move_is_finished_by_the_next_one() {
+fn repeating_an_unfinished_move_finishes_it() {
     let (from, _accounts) = filled();
     let (from, home) = (place(&from), Home::new());
     let to = StoreUrl::from(&home);
@@ -168,7 +168,7 @@ fn a_move_never_mixes_with_existing_data() {
     let refused = transfer(&from, &to).unwrap_err();
     assert!(matches!(refused, MoveError::Other { .. }), "{refused:?}");
     assert!(refused.to_string().contains(&other.to_string()), "{refused}");
-    // The target has a security, although no candles.
+    // The target has a security, but no candles.
     let emptied = fresh();
     let mut writer = emptied.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();

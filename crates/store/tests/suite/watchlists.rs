@@ -1,4 +1,4 @@
-//! Watchlists: ordered, and changed atomically by one process at a time.
+//! Tests of watchlists: their order is preserved, and concurrent changes are atomic.
 
 use std::sync::Barrier;
 
@@ -61,7 +61,7 @@ pub(crate) fn create(accounts: &Accounts, id: AccountId, name: &str, texts: &[&s
 }
 
 #[test]
-fn lists_retain_their_order() {
+fn watchlists_retain_their_order() {
     let (home, accounts, ann) = open();
     assert_eq!(accounts.watchlists(ann).unwrap(), Watchlists::default());
     let first = create(&accounts, ann, "first", &["700.HK", "5.HK", "AAPL.US"]);
@@ -95,7 +95,7 @@ fn lists_retain_their_order() {
     });
     assert_eq!(gone, "9988.HK 1.HK 5.HK 700.HK | 2nd: 9988.HK");
 
-    // Everything persists after reopening, and is sealed.
+    // All lists persist after reopening, and their rows are sealed.
     drop(accounts);
     let accounts = Accounts::open(&home, NOW).unwrap();
     let lists = accounts.watchlists(ann).unwrap();
@@ -140,7 +140,7 @@ fn concurrent_list_changes_are_not_lost() {
         for region in ["HK", "US"] {
             let (home, barrier) = (&home, &barrier);
             scope.spawn(move || {
-                // Separate connections, like two processes.
+                // The threads use separate connections, like two processes.
                 let accounts = Accounts::open(home, NOW).unwrap();
                 barrier.wait();
                 for number in 1..=20 {

@@ -1,5 +1,5 @@
-//! Client commands on grids, and the security data that a client needs to submit one. These
-//! functions do not change an account; each command returns its events or a refusal.
+//! Client commands on grids, and the security data that a client needs to submit a grid. The
+//! functions do not change the account. Each command returns its events or a refusal.
 
 use market::{Market, Price, Symbol, Timestamp};
 
@@ -21,7 +21,7 @@ use crate::words::{GridStatus, GridTimeInForce, Kind, OrderType, Side, SuspendRe
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridSymbolInfo {
-    /// Current price, if known.
+    /// Current mark price, or `None` if unknown.
     pub last_done: Option<Price>,
     pub lot: Quantity,
     pub currency: Currency,
@@ -29,7 +29,7 @@ pub struct GridSymbolInfo {
     pub decimals: u32,
     /// Tick sizes on the trading date, ascending.
     pub ticks: Vec<TickBand>,
-    /// Whether the client has accepted the risks of strategies.
+    /// Whether the client has accepted the risks of grid trading.
     pub is_granted: bool,
     /// Whether a grid can trade before and after regular hours.
     pub has_extended_hours: bool,
@@ -43,7 +43,8 @@ pub struct TickBand {
     pub tick: Price,
 }
 
-/// Returns the grid-related data of a security, or a refusal if it does not support grids.
+/// Returns the data that a client needs to submit a grid on a security, or a refusal if the
+/// security does not support grids.
 pub fn grid_symbol_info(
     account: &Account,
     view: &MarketView<'_>,
@@ -113,7 +114,7 @@ pub(crate) fn replace(
     let security = view.security(&grid.symbol).ok_or_else(|| Refusal::check(1, "no quotes"))?;
     let rule = GridRule::of(request, view.at)?;
     let stays_of_day = [grid.rule.time_in_force, rule.time_in_force] == [GridTimeInForce::Day; 2];
-    // A day grid still expires on the day of its submission.
+    // A replaced day grid still expires on the day of its submission.
     let ends_at = if stays_of_day { grid.ends_at } else { ends_at(view, &grid.symbol, &rule)? };
     check_orders(account, &Grid { rule: rule.clone(), ..grid.clone() }, &security)?;
     check_cancel(account, view, grid)?;
@@ -158,7 +159,7 @@ fn in_status(account: &Account, id: GridId, status: GridStatus) -> Result<(), Re
     if grid.status == status { Ok(()) } else { Err(wrong_status(grid)) }
 }
 
-/// Refuses if the grid has open orders that cannot be cancelled now.
+/// Returns a refusal if the grid has open orders that cannot be cancelled now.
 fn check_cancel(account: &Account, view: &MarketView<'_>, grid: &Grid) -> Result<(), Refusal> {
     let has_orders = !open_orders(account, grid).is_empty();
     match no_cancel(view.venue(grid.market()), view.at).filter(|_| has_orders) {
@@ -178,7 +179,8 @@ fn check_orders(account: &Account, grid: &Grid, security: &Security) -> Result<(
     Ok(())
 }
 
-/// Returns when a grid expires, or `None` if it does not.
+/// Returns when a grid expires, or `None` if it is good till cancelled. Returns a refusal if the
+/// calendar has no trading day for a day grid.
 fn ends_at(view: &MarketView<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Option<Timestamp>, Refusal> {
     match rule.time_in_force {
         GridTimeInForce::GoodTilCanceled => Ok(None),
@@ -192,7 +194,7 @@ fn ends_at(view: &MarketView<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Op
 }
 
 impl NewGrid {
-    /// Returns the grid in its initial state.
+    /// Returns the initial state of the grid, submitted at `at`.
     pub(super) fn as_grid(&self, at: Timestamp) -> Grid {
         Grid {
             id: self.id,

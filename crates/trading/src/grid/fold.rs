@@ -8,7 +8,7 @@ use crate::event::{Event, Execution, GridTrigger};
 use crate::order::{OrderId, Since};
 use crate::words::{GridStatus, GridTriggerKind, SleepingReason};
 
-/// Reasons in a grid's history, in addition to the sleeping reasons.
+/// Reason texts of history rows, in addition to the sleeping reasons.
 const REPLACED: &str = "replaced";
 const BOUND: &str = "bound";
 
@@ -61,7 +61,8 @@ impl Account {
         true
     }
 
-    /// Updates the grid of an order that was created or filled.
+    /// Updates the grid that created an order after the order was accepted or filled. Does nothing
+    /// if no grid created the order.
     pub(crate) fn apply_to_grid_of(&mut self, id: OrderId, event: &Event) {
         let Some(origin) = self.by_number(id.number()).and_then(|order| order.grid) else { return };
         let Some(grid) = self.grids.get_mut(origin.grid.number()) else { return };
@@ -79,8 +80,8 @@ impl Account {
     }
 }
 
-/// Returns the trading day of a candle, in days since 1970. Grids do not trade overnight, so in
-/// standard time all of their hours fall on one date, in summer as well.
+/// Returns a candle's trading day as days since 1970-01-01, computed in standard time all year.
+/// Grids do not trade overnight, so their trading hours do not cross midnight even in summer.
 fn trading_day(market: Market, candle: Timestamp) -> i64 {
     let hours_east = match market {
         Market::Hk | Market::Cn => 8,
@@ -104,13 +105,14 @@ impl Grid {
         self.sleep(trigger.skipped, at);
     }
 
-    /// Returns the number of triggers on a candle's trading day: with an order, and skipped.
+    /// Returns the number of triggers on a candle's trading day that created an order, and the
+    /// number that were skipped.
     pub(super) fn triggers_on(&self, candle: Timestamp) -> (u32, u32) {
         let day = trading_day(self.market(), candle);
         if self.triggered_on == Some(day) { (self.triggers, self.skips) } else { (0, 0) }
     }
 
-    /// Sets or clears the sleeping reason, and adds a history row if it changed.
+    /// Sets or clears the sleeping reason, and adds a history row if the reason changed.
     fn sleep(&mut self, reason: Option<SleepingReason>, at: Timestamp) {
         if self.sleeping_reason != reason {
             self.sleeping_reason = reason;

@@ -1,9 +1,10 @@
-//! Grid trading: a strategy that watches a symbol and creates sub-orders at its levels.
+//! Grid trading: a strategy that creates an order whenever a symbol's price reaches one of its
+//! levels.
 //!
-//! `rule` has the client's parameters and their checks, and `state` the grid itself and its
-//! realised profit. `fold` applies events to a grid. `commands` implements client commands, `step`
-//! the levels and the effects of candles, the clock and corporate actions, and `sub_order` the
-//! creation of an order by a trigger.
+//! `rule` defines the client's parameters and their checks. `state` defines the grid and computes
+//! its realised profit. `fold` applies events to a grid. `commands` implements client commands.
+//! `step` computes the levels and applies candles, expiry and corporate actions. `sub_order`
+//! creates the orders of triggers.
 
 mod commands;
 mod fold;

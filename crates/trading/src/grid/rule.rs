@@ -1,4 +1,4 @@
-//! The rule of a grid: as submitted by a client, and after validation.
+//! Grid rules, as submitted by a client and after validation.
 
 use market::{Price, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::refusal::{Code, Refusal};
 use crate::terms::Percent;
 use crate::words::{BoundEvent, GridHours, GridOrderType, GridTimeInForce};
 
-/// `grid_trading_rule` as received, with its field names. Absent fields are `None`.
+/// A `grid_trading_rule` object as received, with its field names. Absent fields are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GridRuleInput {
     pub submitted_base_price: Option<Price>,
@@ -33,14 +33,14 @@ pub struct GridRuleInput {
     pub support_shortsell: Option<bool>,
     pub rth: Option<i64>,
     pub time_in_force: Option<i64>,
-    /// Unix seconds. 0 is treated as absent.
+    /// Expiry in Unix seconds. 0 is treated as absent.
     pub expire_time: Option<i64>,
 }
 
-/// A rule that passed all checks.
+/// A grid rule that has passed all checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridRule {
-    /// `submitted_base_price`.
+    /// Initial base, `submitted_base_price` in requests.
     #[serde(with = "codec::price")]
     pub base: Price,
     #[serde(with = "codec::price")]
@@ -50,7 +50,7 @@ pub struct GridRule {
     pub step: GridStep,
     /// Order quantity per trigger.
     pub quantity: Quantity,
-    /// Maximum position after a buy and minimum position after a sale.
+    /// Maximum position after a buy. `lower_quantity` is the minimum position after a sale.
     pub upper_quantity: Quantity,
     pub lower_quantity: Quantity,
     pub upper_event: BoundEvent,
@@ -59,7 +59,7 @@ pub struct GridRule {
     pub sell_depth: i32,
     #[serde(default)]
     pub buy_depth: i32,
-    /// `grid_order_type_up` and `grid_order_type_down`.
+    /// Order type of sales, `grid_order_type_up` in requests. `buy_type` is `grid_order_type_down`.
     pub sell_type: GridOrderType,
     pub buy_type: GridOrderType,
     #[serde(default)]
@@ -68,12 +68,12 @@ pub struct GridRule {
     pub support_shortsell: bool,
     pub hours: GridHours,
     pub time_in_force: GridTimeInForce,
-    /// Set only with `GoodTilDate`.
+    /// Expiry. Set only if the time in force is `GoodTilDate`.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::instant_option")]
     pub expire_time: Option<Timestamp>,
 }
 
-/// Distance between a level and the base.
+/// Distance from the base to the next level in each direction, as an amount or a percentage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GridStep {
@@ -90,7 +90,7 @@ pub enum GridStep {
 }
 
 impl GridStep {
-    /// Returns the `trigger_price_type`.
+    /// Returns the `trigger_price_type` code of the step.
     pub fn code(self) -> i32 {
         match self {
             GridStep::Spread { .. } => 1,
@@ -101,7 +101,7 @@ impl GridStep {
 
 /// Maximum depth level for the limit price of a sub-order, on either side.
 const DEPTH_MAX: i64 = 5;
-/// Maximum time to expiry, in seconds.
+/// Maximum time until a grid's expiry, in seconds.
 const EXPIRY_MAX: i64 = 366 * 86_400;
 
 fn missing(field: &str) -> Refusal {

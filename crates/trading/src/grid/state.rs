@@ -1,5 +1,5 @@
-//! A grid, its history and its realised profit: fills matched first in, first out, without
-//! charges.
+//! State of a grid, with its history and realised profit. Fills are matched first in, first out,
+//! and fees are excluded.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Grid {
     pub symbol: Symbol,
     pub facts: Facts,
     pub settlement_currency: Currency,
-    /// The rule as submitted or last replaced.
+    /// Current rule, as submitted or last replaced.
     pub rule: GridRule,
     pub status: GridStatus,
     pub suspend_reason: Option<SuspendReason>,
@@ -35,12 +35,14 @@ pub struct Grid {
     /// Price from which the next levels are computed.
     #[serde(with = "codec::price")]
     pub base: Price,
-    /// Base before the last trigger, and the one set by that trigger.
+    /// Base before the last trigger. `base_after` is the base that this trigger set. Both are
+    /// `None` before the first trigger.
     #[serde(with = "codec::price_option")]
     pub base_before: Option<Price>,
     #[serde(with = "codec::price_option")]
     pub base_after: Option<Price>,
-    /// When the grid was submitted, restarted or replaced. Only later candles can trigger it.
+    /// When the grid was last submitted, restarted or replaced. Only later candles can trigger the
+    /// grid.
     pub since: Since,
     /// Stamp of the last candle that affected the grid.
     #[serde(with = "codec::instant_option")]
@@ -54,30 +56,30 @@ pub struct Grid {
     pub updated_at: Timestamp,
     /// Number of triggers that created an order.
     pub trigger_times: u64,
-    /// Trading day of the last trigger, and the number of triggers on that day: with an order, and
-    /// skipped.
+    /// Trading day of the last trigger, in days since 1970-01-01. `triggers` and `skips` count that
+    /// day's triggers with and without an order.
     #[serde(default)]
     pub(super) triggered_on: Option<i64>,
     #[serde(default)]
     pub(super) triggers: u32,
     #[serde(default)]
     pub(super) skips: u32,
-    /// The grid's orders, oldest first, including the closing order.
+    /// IDs of the grid's orders, oldest first, including the order that closes its position.
     pub orders: Vec<OrderId>,
     pub bought: Quantity,
     pub sold: Quantity,
-    /// Realised profit: fills matched first in, first out, without charges.
+    /// Realised profit without fees. Fills are matched first in, first out.
     pub profit: Money,
     /// The grid's open lots, long or short, oldest first.
     pub lots: Vec<GridLot>,
-    /// Oldest first.
+    /// History rows, oldest first.
     pub history: Vec<GridHistoryRow>,
 }
 
 /// One row of a grid's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridHistoryRow {
-    /// Counts from 1.
+    /// Row number, counted from 1.
     pub number: u64,
     #[serde(with = "codec::instant")]
     pub at: Timestamp,
@@ -92,7 +94,7 @@ impl Grid {
         self.symbol.market()
     }
 
-    /// Returns whether the grid has not ended.
+    /// Returns whether the grid is neither cancelled nor expired.
     pub fn is_open(&self) -> bool {
         !self.status.is_final()
     }
@@ -101,13 +103,15 @@ impl Grid {
         self.status == GridStatus::Performing
     }
 
-    /// Returns the net quantity bought, adjusted for splits.
+    /// Returns the net quantity that the grid has bought, adjusted for splits, or zero if the grid
+    /// is short.
     pub fn built(&self) -> Quantity {
         self.lots.iter().map(|lot| lot.quantity).sum::<Quantity>().or_zero()
     }
 }
 
-/// A lot of a grid's position: bought and not sold yet or, if negative, sold and not bought back.
+/// A lot of a grid's position. A positive quantity was bought and not sold yet; a negative quantity
+/// was sold and not bought back yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridLot {
     pub quantity: Quantity,
@@ -116,10 +120,11 @@ pub struct GridLot {
 }
 
 impl GridLot {
-    /// Removes part of the lot, and returns its cost or proceeds.
+    /// Removes part of the lot, and returns the cost or proceeds of that part.
     fn take(&mut self, part: Quantity) -> Money {
         let whole = i128::from(self.quantity.abs().units()).max(1);
-        // Exact unless there was a split, because an amount is a price times the quantity.
+        // The result is exact unless a split changed the quantity, because the amount is a price
+        // times the quantity.
         let taken =
             Money::from_units(div_round(self.amount.units().saturating_mul(part.units().into()), whole));
         self.amount -= taken;
@@ -156,7 +161,7 @@ impl Grid {
         }
     }
 
-    /// Applies a split: the quantities change, but not the cost.
+    /// Applies a split, which changes the quantities of the lots but not their amounts.
     fn change_shares(&mut self, ratio: Fraction) {
         let (above, below) = ratio.parts();
         for lot in &mut self.lots {
@@ -168,7 +173,7 @@ impl Grid {
     }
 }
 
-/// The grids of an account, oldest first. Clones of an account share them.
+/// The grids of an account, oldest first. Clones of an account share unchanged grids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grids {
     all: Vec<Arc<Grid>>,
@@ -223,7 +228,7 @@ impl Grids {
         self.open.retain(|open| *open != number);
     }
 
-    /// Applies a symbol's split to the positions of its grids.
+    /// Applies a split of a symbol to the lots of all grids on that symbol.
     pub(crate) fn change_shares(&mut self, symbol: &Symbol, ratio: Fraction) {
         let is_meant = |grid: &&mut Arc<Grid>| grid.symbol == *symbol && !grid.lots.is_empty();
         for grid in self.all.iter_mut().filter(is_meant) {

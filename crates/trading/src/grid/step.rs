@@ -1,7 +1,7 @@
-//! The effect of a candle on a grid: which levels the candle certainly reached, in which order, and
-//! the trigger at each. Also the effects without a candle: expiry, and suspension by a corporate
-//! action, after which the grid's prices are no longer valid. The step arithmetic of the levels is
-//! at the end.
+//! Applies candles to grids: determines which levels a candle certainly reached, in which order,
+//! and triggers the grid at each level. Also expires grids, and suspends grids after a corporate
+//! action, because their prices are then no longer valid. The step arithmetic is at the end of the
+//! file.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -22,8 +22,8 @@ use crate::work::Work;
 /// Maximum number of levels that one candle may trigger, in addition to a gap.
 const LEVELS_MAX: usize = 20;
 
-/// Applies an instant's candles to the watching grids, round by round, and within a round in order
-/// of grid number.
+/// Applies an instant's candles to the active grids, one round at a time, and within a round in
+/// order of grid number.
 pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbol, EffectiveCandle)]) {
     if !work.account.grids.has_open() {
         return;
@@ -41,8 +41,8 @@ pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbo
     }
 }
 
-/// Puts the grids that watched a coarse day to sleep. A daily candle does not show the order in
-/// which levels were reached, so it triggers nothing.
+/// Puts the active grids on a symbol to sleep after a coarse day. A daily candle does not show the
+/// order in which levels were reached, so it triggers nothing.
 fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, EffectiveCandle)]) {
     for (_, symbol, effective) in
         round.iter().filter(|(.., effective)| effective.is_day() && effective.candle.volume > 0)
@@ -64,8 +64,8 @@ fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, E
     }
 }
 
-/// Returns whether a candle can affect a grid. Auction, daily and overnight candles cannot, and a
-/// candle that arrives again is ignored.
+/// Returns whether a candle can affect a grid: it is a one-minute candle with volume in the grid's
+/// trading hours, and newer than the grid's last change and the last candle that affected it.
 fn watches(grid: &Grid, effective: &EffectiveCandle) -> bool {
     let candle = &effective.candle;
     grid.is_watching()
@@ -77,7 +77,8 @@ fn watches(grid: &Grid, effective: &EffectiveCandle) -> bool {
 }
 
 impl GridRule {
-    /// Returns the bound that a price has crossed, and the configured action.
+    /// Returns the bound that a price has crossed and the action configured for that bound, or
+    /// `None` if the price is within the bounds.
     fn left(&self, price: Price) -> Option<(Price, BoundEvent)> {
         match price {
             price if price > self.upper => Some((self.upper, self.upper_event)),
@@ -87,7 +88,7 @@ impl GridRule {
     }
 }
 
-/// One candle applied to one grid.
+/// Applies one candle to one grid.
 struct Turn<'t, 'w> {
     work: &'t mut Work<'w>,
     at: Timestamp,
@@ -111,8 +112,7 @@ impl Turn<'_, '_> {
         self.leg();
     }
 
-    /// Puts the grid to sleep, so that it creates no orders. Records nothing if the reason is
-    /// unchanged.
+    /// Puts the grid to sleep. Records nothing if the grid already sleeps for the same reason.
     fn sleep(&mut self, reason: SleepingReason) {
         let Some(grid) = self.work.account.grid(self.id) else { return };
         if grid.sleeping_reason != Some(reason) {
@@ -121,9 +121,9 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Returns why the grid may not trigger, if so. Triggers with an order and skipped triggers
-    /// have the same limit but separate counts: skipped triggers do not reduce the number of
-    /// orders, but both take a journal entry.
+    /// Returns the reason why the grid must not trigger, or `None` if it may. Triggers with an
+    /// order and skipped triggers have the same limit but separate counts: a skipped trigger does
+    /// not reduce the number of possible orders, but it does take a journal entry.
     fn spent(&self, is_skipped: bool) -> Option<SleepingReason> {
         let account = &*self.work.account;
         if account.is_full() {
@@ -135,15 +135,15 @@ impl Turn<'_, '_> {
         (count >= account.settings.limits.grid_triggers).then_some(SleepingReason::Triggers)
     }
 
-    /// Returns the base, the rule, and the levels for the tick sizes of the candle's day.
+    /// Returns the grid's base, rule and levels, using the tick sizes of the candle's day.
     fn look(&self) -> Option<(Price, GridRule, Levels)> {
         let grid = self.work.account.grid(self.id)?;
         let ticks = self.work.tables.ticks.of(&grid.symbol, grid.facts.kind, self.effective.day);
         Some((grid.base, grid.rule.clone(), grid.rule.step.levels(grid.base, ticks)))
     }
 
-    /// If the open is at or beyond a level, triggers once at the open, for all the steps in the
-    /// gap.
+    /// If the open is at or beyond a level, triggers once at the open. With `multiple_trigger`, the
+    /// quantity is multiplied by the number of steps in the gap.
     fn gap(&mut self) {
         let Some((base, rule, levels)) = self.look() else { return };
         let open = self.effective.candle.open;
@@ -156,8 +156,8 @@ impl Turn<'_, '_> {
         self.trigger(GridTriggerKind::Gap, side, rule.quantity.times(count), open);
     }
 
-    /// Triggers level by level from the open to one extreme. If levels are reached on both sides,
-    /// only the path to the nearer extreme is certain.
+    /// Triggers at each level from the open to one extreme. If the candle reached levels on both
+    /// sides, only the path to the nearer extreme is certain.
     fn leg(&mut self) {
         let Some((_, rule, levels)) = self.look() else { return };
         let candle = self.effective.candle;
@@ -187,10 +187,10 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Moves the base, and creates an order unless the account cannot place it. If the grid may not
-    /// trigger, puts it to sleep and returns `false`.
+    /// Triggers the grid: moves its base, and creates an order unless a check fails. If no trigger
+    /// is allowed, puts the grid to sleep and returns `false`.
     fn trigger(&mut self, kind: GridTriggerKind, side: Side, quantity: Quantity, price: Price) -> bool {
-        // Skip the work if the grid may trigger neither with an order nor without.
+        // Return early if neither a trigger with an order nor a skipped trigger is allowed.
         if let (Some(reason), Some(_)) = (self.spent(false), self.spent(true)) {
             self.sleep(reason);
             return false;
@@ -219,7 +219,8 @@ impl Turn<'_, '_> {
         true
     }
 
-    /// Ends a grid that has crossed a bound: cancels its open orders and sells its position.
+    /// Ends a grid after the price crossed a bound: cancels the grid's open orders and sells its
+    /// position.
     fn close(&mut self, bound: Price) {
         let Some(grid) = self.work.account.grid(self.id) else { return };
         for event in cancellations(self.work.account, grid, BY_BOUND) {
@@ -237,7 +238,7 @@ impl Turn<'_, '_> {
     }
 }
 
-/// Ends expired grids, after cancelling their open orders.
+/// Ends expired grids after cancelling their open orders.
 pub(crate) fn expire(work: &mut Work<'_>, at: Timestamp) {
     let due = work.account.grids.open().filter(|grid| grid.ends_at.is_some_and(|end| end <= at));
     let due: Vec<GridId> = due.map(|grid| grid.id).collect();
@@ -250,7 +251,7 @@ pub(crate) fn expire(work: &mut Work<'_>, at: Timestamp) {
     }
 }
 
-/// Suspends the grids of a symbol that had a corporate action.
+/// Suspends the active grids on a symbol after a corporate action.
 pub(crate) fn suspend_for_action(work: &mut Work<'_>, at: Timestamp, symbol: &Symbol) {
     let watching = work.account.grids.open().filter(|grid| grid.is_watching() && grid.symbol == *symbol);
     let watching: Vec<GridId> = watching.map(|grid| grid.id).collect();
@@ -266,12 +267,13 @@ pub struct Levels {
     pub down: Price,
 }
 
-/// Scale of exact step arithmetic in units of `10^-14`: a price has six decimals, and a percentage
+/// Factor that converts a price to units of `10^-14`. A price has six decimals, and a percentage
 /// adds eight.
 const EXACT: i128 = PERCENT_WHOLE as i128;
 
 impl GridStep {
-    /// Returns the exact distance from a base to the next level above and below.
+    /// Returns the exact distances from a base to the next levels above and below, in units of
+    /// `10^-14`.
     fn exact(self, base: Price) -> (i128, i128) {
         let share = |percent: Percent| i128::from(base.0) * i128::from(percent.units());
         match self {
@@ -281,14 +283,14 @@ impl GridStep {
     }
 
     /// Returns the levels before rounding to the tick, rounded to the millionth towards the base. A
-    /// candle within them reaches neither level, regardless of the day's tick sizes.
+    /// candle between these prices reaches neither level, regardless of the day's tick sizes.
     pub(crate) fn inner(self, base: Price) -> Levels {
         let (up, down) = self.exact(base);
         let base = i128::from(base.0) * EXACT;
         Levels { up: price((base + up).div_euclid(EXACT)), down: price(-(down - base).div_euclid(EXACT)) }
     }
 
-    /// Returns the levels on the tick: `up` is rounded up, `down` is rounded down.
+    /// Returns the levels rounded to the tick, `up` upwards and `down` downwards.
     pub(crate) fn levels(self, base: Price, ticks: &Ticks) -> Levels {
         let (up, down) = self.exact(base);
         let base = i128::from(base.0) * EXACT;
@@ -296,7 +298,7 @@ impl GridStep {
         Levels { up: ticks.up(price(above)), down: ticks.down(price((base - down).div_euclid(EXACT))) }
     }
 
-    /// Returns the number of steps between a base and a price, at least one.
+    /// Returns the number of whole steps between a base and a price, but at least one.
     pub(crate) fn count(self, base: Price, price: Price) -> i64 {
         let (up, down) = self.exact(base);
         let away = i128::from(price.0 - base.0) * EXACT;
@@ -310,7 +312,7 @@ fn price(units: i128) -> Price {
 }
 
 impl Grid {
-    /// Returns the next levels, using the current day's tick sizes.
+    /// Returns the grid's next levels, rounded to the current day's tick sizes.
     pub fn levels(&self, view: &MarketView<'_>) -> Levels {
         let ticks = view.ticks(&self.symbol, self.facts.kind, view.date(self.market()));
         self.rule.step.levels(self.base, ticks)

@@ -1,4 +1,4 @@
-//! Creates the order of a trigger, and cancels a grid's open orders.
+//! Creates the orders of grid triggers, and cancels a grid's open orders.
 
 use market::{Market, Price};
 
@@ -16,13 +16,13 @@ use crate::terms::Terms;
 use crate::view::MarketView;
 use crate::words::{GridHours, GridOrderType, OrderStatus, OrderType, OutsideRth, Side, SleepingReason};
 
-/// Cancellation reasons of a grid's open orders.
+/// Reason texts of a grid's cancelled orders.
 pub(crate) const BY_CANCEL: &str = "grid canceled";
 pub(crate) const BY_REPLACE: &str = "grid replaced";
 pub(super) const BY_EXPIRY: &str = "grid expired";
 pub(super) const BY_BOUND: &str = "grid closed at a bound";
 
-/// Why a trigger creates no order.
+/// Reason why a trigger creates no order.
 pub(super) struct Skip {
     pub(super) reason: SleepingReason,
     pub(super) refusal: Option<Refusal>,
@@ -61,7 +61,8 @@ impl Grid {
         if side.is_buy() { self.rule.buy_depth } else { self.rule.sell_depth }
     }
 
-    /// Returns the order type for a side: a limit order if the rule sets a price.
+    /// Returns the type of the grid's orders on a side: market orders if the rule selects them
+    /// without a depth level, limit orders otherwise.
     pub fn sub_order_type(&self, side: Side) -> OrderType {
         let word = if side.is_buy() { self.rule.buy_type } else { self.rule.sell_type };
         if word == GridOrderType::Market && self.depth(side) == 0 {
@@ -71,8 +72,8 @@ impl Grid {
         }
     }
 
-    /// Returns the terms of a grid order. A market order trades in regular hours only, regardless
-    /// of the hours that the grid watches.
+    /// Returns the terms of a grid's order. A market order trades in regular hours only, even if
+    /// the grid's hours are extended.
     pub(crate) fn terms(&self, side: Side, quantity: Quantity, price: Option<Price>) -> Terms {
         let order_type = if price.is_some() { OrderType::Limit } else { OrderType::Market };
         let outside_rth = match self.outside_rth() {
@@ -84,7 +85,7 @@ impl Grid {
     }
 }
 
-/// Returns the order of a trigger, or why the trigger is skipped.
+/// Returns the order that a trigger creates, or the reason why the trigger is skipped.
 pub(super) fn of_trigger(
     account: &Account,
     view: &MarketView<'_>,
@@ -100,7 +101,7 @@ pub(super) fn of_trigger(
     let price = match grid.depth(side) {
         0 if grid.sub_order_type(side) == OrderType::Market => None,
         0 => Some(origin.price),
-        // At a very low price, the depth may fall below zero: the minimum is one tick.
+        // At a very low price, the depth price may be below zero, so the minimum is one tick.
         level => Some(depth_price(mark, level, side, ticks).max(ticks.tick(mark))),
     };
     let terms = grid.terms(side, quantity, price);
@@ -113,7 +114,8 @@ pub(super) fn of_trigger(
     }
 }
 
-/// Checks the quantity limits against the account's current position, ignoring open orders.
+/// Checks a trigger's quantity against the position limits of the rule, ignoring open orders. If
+/// the rule does not allow short sales, also checks the quantity available for sale.
 fn check_limits(account: &Account, grid: &Grid, side: Side, quantity: Quantity) -> Result<(), Skip> {
     let held = account.held(&grid.symbol);
     let rule = &grid.rule;
@@ -137,8 +139,8 @@ fn check_limits(account: &Account, grid: &Grid, side: Side, quantity: Quantity) 
     }
 }
 
-/// Returns the market order that closes a grid's position, limited to the quantity that the account
-/// can still sell. Returns `None` if that is zero.
+/// Returns the market order that sells a grid's position, limited to the quantity that the account
+/// can still sell. Returns `None` if nothing can be sold.
 pub(super) fn of_close(
     account: &Account,
     view: &MarketView<'_>,
@@ -157,7 +159,8 @@ pub(super) fn of_close(
     born(account, view, Terms { quantity, ..terms }, origin).ok()
 }
 
-/// Creates a day order on behalf of the engine.
+/// Creates a day order for a grid, or returns a refusal if the quantity is invalid or the order has
+/// no trading day.
 fn born(
     account: &Account,
     view: &MarketView<'_>,
@@ -169,7 +172,8 @@ fn born(
     let placement = place(view.venue(symbol.market()), hours(&terms), view.at).ok_or_else(no_day)?;
     let no_quotes = || Refusal::plain("no quotes");
     let security = view.security_on(symbol, placement.day).ok_or_else(no_quotes)?;
-    // The lot size may have changed since submission, and a gap may multiply the quantity.
+    // The lot size may have changed since the grid was submitted, and a gap may multiply the
+    // quantity.
     check_quantity(&account.settings, &terms, &security)?;
     let ticks = view.ticks(symbol, security.kind, placement.day);
     let at_market =

@@ -1,4 +1,4 @@
-//! The booking date of an entry, and the time at which a date's statement is created.
+//! Determines the booking date of each entry, and when a date's statement is created.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::event::{AcceptedOrder, Entry, Event};
 use crate::feed::Feed;
 use crate::roll::CORPORATE_ACTION;
 
-/// Second of the next date in Hong Kong at which a date's statement is created. The US trading day
-/// has ended by then.
+/// Time at which a date's statement is created, in seconds after midnight of the next date in Hong
+/// Kong. The US trading day has ended by then.
 const MADE_AT_S: i64 = 9 * 3_600;
 
-/// Returns when the statement of a date is created. `zone` must be that of Hong Kong.
+/// Returns when the statement of a date is created. `zone` must be the Hong Kong time zone.
 pub fn made_at(zone: &Zone, date: Date) -> Timestamp {
     zone.instant(date.tomorrow().unwrap_or(date), MADE_AT_S)
 }
 
-/// Returns the last instant up to `now` at which a statement is created.
+/// Returns the last instant up to `now` at which a statement was created.
 pub fn last_made_at(zone: &Zone, now: Timestamp) -> Timestamp {
     let today = zone.date(now);
     let yesterday = today.yesterday().unwrap_or(today);
@@ -25,20 +25,20 @@ pub fn last_made_at(zone: &Zone, now: Timestamp) -> Timestamp {
     if of_yesterday > now { made_at(zone, yesterday.yesterday().unwrap_or(yesterday)) } else { of_yesterday }
 }
 
-/// An entry and the date of its statement.
+/// A journal entry with its statement date.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dated<'a> {
     pub(super) date: Date,
     pub(super) entry: &'a Entry,
 }
 
-/// A journal sorted by date.
+/// A journal sorted by statement date.
 #[derive(Debug)]
 pub(super) struct ByDate<'a> {
-    /// Sorted by date. Entries with the same date, and all entries of one security, retain their
-    /// order.
+    /// Entries sorted by date. Entries with the same date, and all entries of one security, retain
+    /// their journal order.
     pub(super) entries: Vec<Dated<'a>>,
-    /// First date of each order, by order number.
+    /// Statement date of each order's creation, by order number.
     pub(super) orders: BTreeMap<u64, Date>,
 }
 
@@ -54,9 +54,9 @@ pub(super) fn by_date<'a>(entries: &'a [Entry], feed: &dyn Feed, began: Timestam
     };
     let mut dated: Vec<Dated<'a>> =
         entries.iter().map(|entry| Dated { date: booking.date(entry), entry }).collect();
-    // An account looks up its orders by position, so they must be applied in numerical order. A
-    // Hong Kong order submitted before a New York order, whose date is still the previous one, is
-    // applied on that date, but included in statements only from its own date on.
+    // Accounts look up orders by index, so orders must be applied in order of their numbers. A Hong
+    // Kong order submitted before a US order may have the later date. Such an order is applied on
+    // the date of the US order, but statements include it only from its own date on.
     let mut earliest = None;
     for dated in dated.iter_mut().rev().filter(|dated| created(&dated.entry.event).is_some()) {
         let date = earliest.map_or(dated.date, |earliest: Date| earliest.min(dated.date));
@@ -67,7 +67,7 @@ pub(super) fn by_date<'a>(entries: &'a [Entry], feed: &dyn Feed, began: Timestam
     ByDate { entries: dated, orders: booking.orders }
 }
 
-/// Returns the order that an event creates.
+/// Returns the order that an event creates, or `None` if the event creates none.
 fn created(event: &Event) -> Option<&AcceptedOrder> {
     match event {
         Event::Accepted(accepted) | Event::Rejected { order: Some(accepted), .. } => Some(accepted),
@@ -81,19 +81,19 @@ struct Booking<'a> {
     began: Timestamp,
     /// Symbol of each order, by order number.
     symbols: BTreeMap<u64, Symbol>,
-    /// Latest date of any entry of a security. A corporate action sets the quantity, so earlier
-    /// entries must stay before it.
+    /// Latest date of any entry of each security. A corporate action sets the quantity of a
+    /// position, so the entries that precede it in the journal must also precede it by date.
     last: BTreeMap<Symbol, Date>,
     orders: BTreeMap<u64, Date>,
 }
 
 impl Booking<'_> {
-    /// Returns the statement date of an entry: the trading date of its market or, without a market,
-    /// the date in Hong Kong. If the statement of that date already exists, returns the next open
-    /// date.
+    /// Returns the statement date of an entry: the trading date of its market, or the Hong Kong
+    /// date if the entry has no market. If that date's statement already exists, returns the first
+    /// date without a statement.
     fn date(&mut self, entry: &Entry) -> Date {
         let Some(at) = entry.at else {
-            // Entries made before the first request belong to the account's first date.
+            // Entries created before the first request belong to the account's first date.
             return self.open_date(self.began, Closing::After);
         };
         let symbol = self.symbol(&entry.event);
@@ -126,7 +126,7 @@ impl Booking<'_> {
         }
     }
 
-    /// Returns the first date whose statement does not exist yet at an instant.
+    /// Returns the first date whose statement does not exist yet at `at`.
     fn open_date(&self, at: Timestamp, closing: Closing) -> Date {
         let (date, seconds) = self.zone.local(at);
         let is_yesterday_open = match closing {
@@ -136,7 +136,7 @@ impl Booking<'_> {
         if is_yesterday_open { date.yesterday().unwrap_or(date) } else { date }
     }
 
-    /// Returns the security that an event is about.
+    /// Returns the security that an event is about, or `None` if the event concerns no security.
     fn symbol(&mut self, event: &Event) -> Option<Symbol> {
         if let Some(accepted) = created(event) {
             self.symbols.insert(accepted.id.number(), accepted.terms.symbol.clone());
@@ -155,14 +155,14 @@ impl Booking<'_> {
     }
 }
 
-/// Whether a statement closes before or after the events in its own second.
+/// Whether a statement is closed before or after the events in the second of its creation.
 #[derive(Clone, Copy, Debug)]
 enum Closing {
     Before,
     After,
 }
 
-/// Returns whether an event ended an order before the roll at the same instant.
+/// Returns whether an event ends an order before the roll at the same instant.
 fn is_before_roll(event: &Event) -> bool {
     match event {
         Event::Expired { .. } => true,

@@ -1,4 +1,4 @@
-//! The contents of a statement, by section.
+//! The sections and lines of a statement.
 
 use std::fmt;
 
@@ -54,28 +54,29 @@ impl fmt::Display for StatementKind {
 #[derive(Clone, Debug)]
 pub struct Statement {
     pub kind: StatementKind,
-    /// First and last calendar day. A statement is dated by the last.
+    /// First calendar day of the period. `date` is the last day, which is also the date of the
+    /// statement.
     pub first: Date,
     pub date: Date,
-    /// Creation time by the market clock.
+    /// Creation time, by the market clock.
     pub made_at: Timestamp,
     pub account_type: AccountType,
-    /// Number of the last journal entry at that time.
+    /// Number of the last journal entry at the creation time.
     pub last_entry: u64,
-    /// By currency. HKD is always included.
+    /// Cash by currency. HKD is always included.
     pub balances: Vec<CashLine>,
-    /// By date, and within a date in journal order.
+    /// Cash flows by date, and within a date in journal order.
     pub flows: Vec<FlowLine>,
-    /// By day and order.
+    /// Trades by day and order.
     pub trades: Vec<TradeLine>,
-    /// By security.
+    /// Positions by security.
     pub holdings: Vec<HoldingLine>,
     pub share_changes: Vec<ShareLine>,
     pub corporate: Vec<CorporateLine>,
     pub cash_locks: Vec<CashLock>,
     pub share_locks: Vec<ShareLock>,
     pub interest: Vec<InterestLine>,
-    /// Totals in HKD. `Err` names the currency without an exchange rate.
+    /// Totals in HKD, or an error text if a currency has no exchange rate.
     pub assets: Result<AssetLine, String>,
 }
 
@@ -85,12 +86,12 @@ pub struct CashLine {
     pub currency: Currency,
     pub begin: Money,
     pub change: Money,
-    /// All booked amounts, settled or not.
+    /// Cash at the end of the period, including unsettled amounts.
     pub ledger: Money,
     pub settled: Money,
     /// Amount reserved for open buy orders.
     pub reserved: Money,
-    /// Debit interest that is not booked yet.
+    /// Debit interest that has accrued but is not booked yet.
     pub accrued: Money,
 }
 
@@ -100,7 +101,7 @@ pub struct FlowLine {
     pub flow: CashFlow,
 }
 
-/// Trades of one order on one day.
+/// Fills of one order on one day, combined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradeLine {
     pub day: Date,
@@ -110,7 +111,7 @@ pub struct TradeLine {
     pub side: Side,
     pub currency: Currency,
     pub quantity: Quantity,
-    /// Price times quantity, without and with the multiplier.
+    /// Price times quantity, without the multiplier. `amount` includes the multiplier.
     pub(crate) paid: Money,
     pub amount: Money,
     pub(crate) decimals: u32,
@@ -119,7 +120,7 @@ pub struct TradeLine {
 }
 
 impl TradeLine {
-    /// Returns the average price, with one decimal more than the security has if needed.
+    /// Returns the average price, with one decimal more than the displayed decimals if needed.
     pub fn price(&self) -> Plain {
         let units = price_quotient(
             self.paid.units(),
@@ -133,13 +134,13 @@ impl TradeLine {
         self.fees.iter().map(|fee| fee.amount).sum()
     }
 
-    /// Returns the effect on cash, after fees.
+    /// Returns the change in cash after fees, negative for a buy.
     pub fn clear(&self) -> Money {
         if self.side.is_buy() { -self.amount - self.fee_total() } else { self.amount - self.fee_total() }
     }
 }
 
-/// A position at the end of the period, or one closed during it.
+/// A position at the end of the period, or a position that was closed during the period.
 #[derive(Clone, Debug)]
 pub struct HoldingLine {
     pub symbol: Symbol,
@@ -149,15 +150,16 @@ pub struct HoldingLine {
     pub begin: Quantity,
     pub change: Quantity,
     pub ledger: Quantity,
-    /// `None` without a position or if there was never a price. A position is then valued at cost.
+    /// Closing price. `None` if the position is zero or the security has no price. A position
+    /// without a price is valued at cost.
     pub close: Option<Price>,
     pub value: Money,
-    /// Cost per share. `None` without a position.
+    /// Cost per share. `None` if the position is zero.
     pub cost: Option<Plain>,
     pub factors: Factors,
 }
 
-/// Why a position changed.
+/// Reason for a change of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareChange {
     Buy,
@@ -165,7 +167,7 @@ pub enum ShareChange {
     /// A split, a consolidation or a bonus issue.
     Corporate,
     OptionExpiry,
-    /// Entered by an operator.
+    /// A position entered by an operator.
     Entry,
 }
 
@@ -186,7 +188,7 @@ pub enum CorporateKind {
     Rights,
 }
 
-/// A corporate action.
+/// A corporate action on a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CorporateLine {
     pub date: Date,
@@ -194,7 +196,7 @@ pub struct CorporateLine {
     pub kind: CorporateKind,
     pub ex_date: Date,
     pub pay_date: Option<Date>,
-    /// Number of entitled shares, if known.
+    /// Number of entitled shares. `None` if unknown.
     pub entitled: Option<Quantity>,
     pub currency: Currency,
     pub cash: Money,
@@ -207,7 +209,7 @@ pub struct CashLock {
     pub order: OrderId,
     pub symbol: Symbol,
     pub currency: Currency,
-    /// Amount including fees.
+    /// Reserved amount, including fees.
     pub amount: Money,
     pub fees: Money,
 }
@@ -223,8 +225,8 @@ pub struct ShareLock {
 /// Origin of an interest amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InterestKind {
-    /// Interest on a debt for `days` days, at an annual rate in millionths, with `year` days per
-    /// year.
+    /// Interest accrued on a debt for `days` days. The annual rate is in millionths, and a year has
+    /// `year` days.
     Accrued {
         balance: Money,
         days: i64,
@@ -239,7 +241,7 @@ pub struct InterestLine {
     pub date: Date,
     pub currency: Currency,
     pub kind: InterestKind,
-    /// Negative, whether accrued or booked.
+    /// Interest amount, which is negative.
     pub amount: Money,
 }
 

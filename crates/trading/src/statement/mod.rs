@@ -1,10 +1,11 @@
-//! Statements: the events of an account on a date or in a month, and its state at the end.
+//! Account statements: the events of a date or a month, and the account's state at the end of the
+//! period.
 //!
-//! A statement is computed from the journal by booking date, without stored state. Entries are
-//! sorted by date (`dates.rs`) and folded onto an [`Account`] date by date. Each
-//! date on which a market was open or an amount was booked gets a statement. A monthly
-//! statement is created with the first statement of the next month. `lines.rs` has the types; all
-//! amounts in them are exact, so that every sum matches to the last digit.
+//! Statements are computed from the journal alone. Entries are sorted by booking date (`dates.rs`),
+//! and applied to an [`Account`] one date at a time. A date has a statement if a market was open or
+//! an amount was booked. A monthly statement is created together with the first statement of the
+//! next month. `lines.rs` defines the types. Amounts are exact, except for the account totals, so
+//! that every sum matches to the last digit.
 
 mod dates;
 mod lines;
@@ -32,9 +33,8 @@ use crate::view::{Dates, MarketView};
 use dates::{ByDate, Dated, by_date};
 
 /// Creates the statements that are due by `until`, skipping dates before `from`. Calls `notify`
-/// once per date with its daily statement, preceded by the monthly one of a month that ended
-/// before. Returns the first date that was not examined, or `None` if the account has had no
-/// request.
+/// once per date with the daily statement, preceded by the monthly statement if a month has ended.
+/// Returns the first date that was not examined, or `None` if the account has had no request.
 pub fn statements(
     entries: &[Entry],
     (feed, tables): (&dyn Feed, &Tables),
@@ -58,7 +58,7 @@ pub fn statements(
     };
     let (from, zone) = (from.unwrap_or(first), feed.venue(Market::Hk).zone());
     let mut date = first;
-    // An ended month, passed on with the next date that has a statement.
+    // The statement of an ended month, which is passed on with the next daily statement.
     let mut ended: Option<Statement> = None;
     let mut is_month_told = false;
     while made_at(zone, date) <= until {
@@ -84,13 +84,13 @@ pub fn statements(
     Some(date)
 }
 
-/// The date or month being folded.
+/// The date or month for which a statement is being computed.
 struct Period {
     first: Date,
-    /// Balances before the period.
+    /// Cash and positions before the period.
     cash: BTreeMap<Currency, Money>,
     positions: BTreeMap<Symbol, Position>,
-    /// Index of the first entry.
+    /// Index of the period's first entry.
     start: usize,
     interest: Vec<InterestLine>,
 }
@@ -111,10 +111,10 @@ struct Clerk<'a> {
     feed: &'a dyn Feed,
     tables: &'a Tables,
     entries: &'a [Entry],
-    /// Entries by date, and the number of applied ones.
+    /// Entries sorted by date. The first `taken` entries have been applied.
     dated: &'a [Dated<'a>],
     taken: usize,
-    /// First date of each order.
+    /// Statement date of each order's creation, by order number.
     orders: &'a BTreeMap<u64, Date>,
     account: Account,
     day: Period,
@@ -122,7 +122,7 @@ struct Clerk<'a> {
 }
 
 impl Clerk<'_> {
-    /// Applies all entries of a date.
+    /// Starts a new day, and applies all entries of its date.
     fn take(&mut self, date: Date) {
         self.day = Period::of(date, &self.account, self.taken);
         let rest = self.dated.get(self.taken..).unwrap_or_default();
@@ -144,7 +144,7 @@ impl Clerk<'_> {
         }
     }
 
-    /// Returns whether a market was open on a date, or an amount was booked.
+    /// Returns whether a date has a statement: a market was open, or an amount was booked.
     fn has_statement(&self, date: Date) -> bool {
         let is_open = |market| self.feed.venue(market).calendar().kind(date).is_some();
         if is_open(Market::Hk) || is_open(Market::Us) {
@@ -155,7 +155,7 @@ impl Clerk<'_> {
         of_date.any(|dated| moves_something(&dated.entry.event))
     }
 
-    /// Returns the first date from `from` on that has a statement due by `until`.
+    /// Returns the first date on or after `from` that has a statement due by `until`.
     fn next_statement(&self, from: Date, until: Timestamp) -> Option<Date> {
         let zone = self.feed.venue(Market::Hk).zone();
         std::iter::successors(Some(from), |date| date.tomorrow().ok())
@@ -163,7 +163,7 @@ impl Clerk<'_> {
             .find(|date| self.has_statement(*date))
     }
 
-    /// Returns the statement of the period that ends with a date.
+    /// Returns the statement of the period that ends on `date`.
     fn statement(&self, kind: StatementKind, date: Date, made_at: Timestamp) -> Statement {
         let period = match kind {
             StatementKind::Daily => &self.day,
@@ -194,8 +194,8 @@ impl Clerk<'_> {
         }
     }
 
-    /// Returns the market data at the end of a date. The trading date of each market is its last
-    /// one up to `date`, regardless of later rolls.
+    /// Returns the market data at the end of a date. Each market's trading date is its last trading
+    /// day on or before `date`, regardless of later rolls.
     fn view(&self, date: Date, at: Timestamp) -> MarketView<'_> {
         let last = |market| self.feed.venue(market).calendar().on_or_before(date).unwrap_or(date);
         let dates = Dates { hk: last(Market::Hk), us: last(Market::Us) };
@@ -208,11 +208,12 @@ struct AtEnd<'a> {
     account: &'a Account,
     view: MarketView<'a>,
     date: Date,
-    /// First date of each order, by order number.
+    /// Statement date of each order's creation, by order number.
     orders: &'a BTreeMap<u64, Date>,
 }
 
-/// Returns the line of an interest entry. `accrued` is the accrued interest, as a negative amount.
+/// Returns the statement line of an interest entry, or `None` for other entries. `accrued` is the
+/// newly accrued interest as a negative amount.
 fn interest(dated: &Dated<'_>, accrued: Money) -> Option<InterestLine> {
     let (currency, kind, amount) = match &dated.entry.event {
         Event::InterestAccrued { currency, balance, days, rate_millionths, year } => {
@@ -230,7 +231,7 @@ fn interest(dated: &Dated<'_>, accrued: Money) -> Option<InterestLine> {
     Some(InterestLine { date: dated.date, currency, kind, amount })
 }
 
-/// Returns whether an event has ledger legs.
+/// Returns whether an event moves money or shares.
 fn moves_something(event: &Event) -> bool {
     matches!(
         event,

@@ -1,5 +1,5 @@
-//! The sections of a statement, computed from the entries of its period and from the account at its
-//! end.
+//! Computes the sections of a statement from the entries of its period and the account state at the
+//! end of the period.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ pub(super) fn trades(dated: &[Dated<'_>]) -> Vec<TradeLine> {
     lines.into_values().collect()
 }
 
-/// Creates an empty line for an order and a day.
+/// Creates an empty trade line for a fill's order and day.
 fn trade(filled: &Execution) -> TradeLine {
     TradeLine {
         day: filled.day,
@@ -159,7 +159,7 @@ fn corporate_line(date: Date, event: &Event) -> Option<CorporateLine> {
     }
 }
 
-/// Returns the open orders that have a reserve at the end of the date.
+/// Returns the orders that have a reserve at the end of the statement's date.
 fn working_orders<'a>(at: &AtEnd<'a>) -> impl Iterator<Item = &'a Order> + use<'a> {
     let (dates, end) = (at.orders, at.date);
     let is_there = move |order: &&Order| {
@@ -192,7 +192,7 @@ pub(super) fn share_locks(at: &AtEnd<'_>) -> Vec<ShareLock> {
     working_orders(at).filter(|order| !order.terms.side.is_buy()).map(lock).collect()
 }
 
-/// Display data of a security, whose position may already be closed.
+/// Display data of a security. The account may no longer hold a position in it.
 #[derive(Clone, Copy)]
 struct Printed {
     currency: Currency,
@@ -258,15 +258,16 @@ fn holding(
     }
 }
 
-/// Returns the close of a date, or the last one before it. `None` for an expired option, which is
-/// valued at cost.
+/// Returns the close on the statement's date, or the last close before that date. Returns `None`
+/// for an expired option, which is valued at cost.
 fn close_of(at: &AtEnd<'_>, symbol: &Symbol) -> Option<Price> {
     let has_ended = option_end(symbol, at.view.feed).is_some_and(|end| end <= at.view.at);
     let next = at.date.tomorrow().ok().filter(|_| !has_ended)?;
     at.view.feed.close_before(symbol, next)
 }
 
-/// Returns the account totals in HKD at the date's exchange rates.
+/// Returns the account totals in HKD at the exchange rates of the statement's date, or an error
+/// text if a rate is missing.
 pub(super) fn assets(at: &AtEnd<'_>, holdings: &[HoldingLine]) -> Result<AssetLine, String> {
     let convert = |currency: Currency, amount: Money| -> Result<HkdAmount, String> {
         let rate = match currency {

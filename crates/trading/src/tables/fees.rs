@@ -8,27 +8,27 @@ use crate::money::{Money, Rounding};
 use crate::quantity::{QUANTITY_DECIMALS, Quantity};
 use crate::words::{ChargeGroup, FeePlan, Kind, Side};
 
-/// Charges by market, kind of security, side and date.
+/// Fee rates by market, kind of security, side and date.
 #[derive(Clone, Debug)]
 pub struct FeeTable {
     id: FeeTableId,
     charges: Vec<Charge>,
 }
 
-/// Identifies the contents of a table. Clones share it.
+/// Identifies the contents of a fee table. Clones of a table have the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FeeTableId(u64);
 
 static TABLES: AtomicU64 = AtomicU64::new(0);
 
-/// All rows with one code in one market, in file order.
+/// All rows of one fee code in one market, in file order.
 #[derive(Clone, Debug)]
 struct Charge {
     market: Market,
     code: String,
     group: ChargeGroup,
     side: Option<Side>,
-    /// Ascending by date within each kind.
+    /// Rows in ascending order of date within each kind.
     rows: Vec<ChargeRow>,
 }
 
@@ -37,7 +37,7 @@ struct ChargeRow {
     kind: Option<Kind>,
     from: Date,
     base: Base,
-    /// In units of `10^-10`.
+    /// Rate in units of `10^-10`.
     rate: i128,
     least: Option<Money>,
     most: Option<Money>,
@@ -51,7 +51,7 @@ enum Base {
     Quantity,
 }
 
-/// One charge, in the security's currency.
+/// One fee, in the security's currency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fee {
     pub code: String,
@@ -59,7 +59,7 @@ pub struct Fee {
     pub amount: Money,
 }
 
-/// Inputs for the charges of an order on one trading day, other than amount and quantity.
+/// Inputs of an order's fees on one trading day, other than the traded totals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChargeBasis {
     pub(crate) market: Market,
@@ -69,7 +69,7 @@ pub(crate) struct ChargeBasis {
     pub(crate) plan: FeePlan,
 }
 
-/// Totals of an order on one day.
+/// Amount and quantity that an order traded on one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayTotals {
     pub amount: Money,
@@ -84,7 +84,8 @@ impl DayTotals {
 
 const HEADER: &str = "market,kind,code,group,side,from,base,rate,least,most,round";
 const RATE_DECIMALS: u32 = 10;
-/// Maximum rate: 1 % of the amount. A higher one is most likely a misplaced decimal point.
+/// Maximum rate: 1 % of the amount. A higher rate is most likely caused by a misplaced decimal
+/// point.
 const AMOUNT_RATE_MAX: i128 = 10i128.pow(RATE_DECIMALS) / 100;
 
 impl FeeTable {
@@ -102,7 +103,7 @@ impl FeeTable {
         self.id
     }
 
-    /// Returns all charges of an order on one day in table order, including zero amounts.
+    /// Returns all fees of an order on one day in table order, including fees of zero.
     pub(crate) fn charges(
         &self,
         of: ChargeBasis,
@@ -118,14 +119,14 @@ impl FeeTable {
         })
     }
 
-    /// Returns the sum of all charges of an order on one day.
+    /// Returns the sum of all fees of an order on one day.
     pub(crate) fn total(&self, of: ChargeBasis, traded: DayTotals) -> Money {
         self.charges(of, traded).map(|(_, _, amount)| amount).sum()
     }
 
-    /// Returns the charges that a further fill adds: the difference between the charges after and
-    /// before it, so that their sum does not depend on how the day was split into fills. Zero
-    /// amounts are omitted.
+    /// Returns the fees that a further fill adds: the fees after the fill minus the fees before it.
+    /// The sum over a day therefore does not depend on how the traded quantity was split into
+    /// fills. Fees of zero are omitted.
     pub(crate) fn added(&self, of: ChargeBasis, before: DayTotals, after: DayTotals) -> Vec<Fee> {
         let old: Vec<(&str, Money)> =
             self.charges(of, before).map(|(code, _, amount)| (code, amount)).collect();
@@ -136,7 +137,7 @@ impl FeeTable {
         fees.filter(|fee| !fee.amount.is_zero()).collect()
     }
 
-    /// Returns the position of a code in lists of charges.
+    /// Returns the sort key of a fee code: its index in the table. Unknown codes are sorted last.
     pub(crate) fn place(&self, market: Market, code: &str) -> usize {
         let known = self.charges.iter().position(|charge| charge.market == market && charge.code == code);
         known.unwrap_or(self.charges.len())
@@ -195,7 +196,8 @@ fn add_row(charges: &mut Vec<Charge>, row: &Row<'_>) -> Result<(), TableError> {
 }
 
 impl Charge {
-    /// Returns the row for a kind and date. A row for the specific kind overrides the general one.
+    /// Returns the row for a kind and date, or `None` if no row applies. A row for the specific
+    /// kind overrides a row for all kinds.
     fn row(&self, kind: Kind, day: Date) -> Option<&ChargeRow> {
         let latest = |kind: Option<Kind>| self.rows.iter().rfind(|row| row.kind == kind && row.from <= day);
         latest(Some(kind)).or_else(|| latest(None))
@@ -205,7 +207,8 @@ impl Charge {
 impl ChargeRow {
     fn amount(&self, traded: DayTotals) -> Money {
         let exact = |base: Money, scale: u32| {
-            // Bounds are whole cents, so they may be applied before or after rounding.
+            // The minimum and maximum are whole cents, so they can be applied before or after
+            // rounding.
             base.scaled(self.rate, scale, self.rounding)
         };
         let amount = match self.base {
@@ -228,7 +231,7 @@ mod tests {
     use super::*;
     use crate::tables::Tables;
 
-    /// Days on which different rows of the tables apply.
+    /// Dates on which different rows of the tables apply.
     const DAYS: [&str; 6] =
         ["2022-10-10", "2023-06-01", "2024-06-03", "2025-03-18", "2026-05-04", "2026-11-02"];
     const KINDS: [(Market, Kind); 4] = [
@@ -239,11 +242,11 @@ mod tests {
     ];
 
     proptest! {
-        /// With bounds, minimum charges and rounding, the charges of a day's fills add up to those
-        /// of its totals, regardless of how the fills are split and ordered, and no charge is
-        /// refunded.
+        /// With minimum and maximum fees and rounding, the fees of a day's fills add up to the fee
+        /// of the day's totals, regardless of how the fills are split and ordered. No fill has a
+        /// negative fee.
         #[test]
-        fn charges_depend_only_on_the_days_totals(
+        fn fees_depend_only_on_the_days_totals(
             fills in prop::collection::vec((1..90_000i64, 1..30_000i64), 1..8),
             (day, of, side) in (0..DAYS.len(), 0..KINDS.len(), prop_oneof![Just(Side::Buy), Just(Side::Sell)]),
         ) {

@@ -1,6 +1,6 @@
-//! The dated tables: ticks, fees, settlement days, interest. They are compiled-in data files that
-//! an operator can replace. Errors are reported with file and line. The tables of settlement days
-//! and interest are in this file.
+//! Dated tables of tick sizes, fees, settlement days and interest. The tables are compiled-in data
+//! files that an operator can replace. Errors in a file are reported with file name and line. The
+//! tables of settlement days and interest are implemented in this file.
 
 mod fees;
 mod rows;
@@ -31,7 +31,7 @@ pub struct Tables {
     pub fees: FeeTable,
     pub settlement: SettlementTable,
     pub interest: InterestTable,
-    /// Tax withheld from dividends, by market.
+    /// Tax withheld from dividends in each market.
     pub dividend_tax: DividendTax,
 }
 
@@ -41,7 +41,7 @@ pub struct DividendTax {
     pub us: Share,
 }
 
-/// Contents of the compiled-in tables by file name, as a template for operators.
+/// Contents of the compiled-in tables by file name. Operators can use the files as templates.
 pub const BUILT_IN: [(&str, &str); 5] = [
     ("ticks.csv", TICKS),
     ("plan.csv", PLAN),
@@ -55,13 +55,14 @@ impl Tables {
         Tables::with(|_| None)
     }
 
-    /// Parses the compiled-in tables, or the replacement that `replaced` returns for a file name.
+    /// Parses the tables. `replaced` returns the replacement for a file name, or `None` to use the
+    /// compiled-in file.
     pub fn with(replaced: impl Fn(&str) -> Option<String>) -> Result<Tables, TableError> {
         let text = |name: &str, built_in: &str| replaced(name).unwrap_or_else(|| built_in.to_owned());
         Ok(Tables {
             ticks: TickTable::parse("ticks.csv", &text("ticks.csv", TICKS))?,
-            // The price plan comes first, because the broker's charges precede the exchange's in
-            // every list.
+            // The fee plan comes first, because every list shows the broker's fees before the
+            // exchange's.
             fees: FeeTable::parse(&[
                 ("plan.csv", &text("plan.csv", PLAN)),
                 ("fees.csv", &text("fees.csv", FEES)),
@@ -73,7 +74,7 @@ impl Tables {
     }
 }
 
-/// Number of trading days after a trade at which its money and shares settle.
+/// Number of trading days between a trade and its settlement.
 #[derive(Clone, Debug)]
 pub struct SettlementTable {
     rows: Vec<SettlementRow>,
@@ -82,7 +83,7 @@ pub struct SettlementTable {
 #[derive(Clone, Debug)]
 struct SettlementRow {
     market: Market,
-    /// `None` applies to every kind without specific rows.
+    /// Kind of security. `None` applies to every kind that has no separate row.
     kind: Option<Kind>,
     from: Date,
     days: u32,
@@ -112,8 +113,8 @@ impl SettlementTable {
         Ok(SettlementTable { rows: found })
     }
 
-    /// Returns the settlement date of a trade on `day`. Rows for the specific kind override the
-    /// general ones.
+    /// Returns the settlement date of a trade on `day`. Rows for the specific kind override rows
+    /// for all kinds. Without a row, the trade settles on the same day.
     pub fn date(&self, venue: &Venue, kind: Kind, day: Date) -> Date {
         let latest = |kind: Option<Kind>| {
             self.rows
@@ -126,13 +127,13 @@ impl SettlementTable {
     }
 }
 
-/// Annual interest on debt by currency and date.
+/// Annual interest rates on debt by currency and date.
 #[derive(Clone, Debug)]
 pub struct InterestTable {
     rows: Vec<(Option<Currency>, Date, Interest)>,
 }
 
-/// An annual rate in units of `10^-6`, and the number of days in its year.
+/// An annual interest rate in millionths, and the number of days in an interest year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
     pub rate_millionths: i64,

@@ -1,11 +1,11 @@
-//! The shared table format: comma-separated rows under a header, comments after `#`, errors with
-//! file and line.
+//! The shared format of table files: comma-separated rows under a header, and comments after `#`.
+//! Errors are reported with file name and line.
 
 use market::{Date, Market};
 
 use crate::decimal::parse_units;
 
-/// An error in a table, with its position.
+/// An error in a table file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}")]
 pub struct TableError {
@@ -14,14 +14,14 @@ pub struct TableError {
     pub problem: String,
 }
 
-/// One row, with its position for error messages.
+/// One row of a table file, with its position for error messages.
 pub(super) struct Row<'a> {
     pub(super) file: &'a str,
     pub(super) line: usize,
     pub(super) fields: Vec<&'a str>,
 }
 
-/// Returns the rows below the header, which must be exactly `header`.
+/// Returns the rows below the header. Returns an error if the first row is not exactly `header`.
 pub(super) fn rows<'a>(file: &'a str, text: &'a str, header: &str) -> Result<Vec<Row<'a>>, TableError> {
     let mut found = Vec::new();
     let mut has_header = false;

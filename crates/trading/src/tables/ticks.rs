@@ -5,20 +5,21 @@ use market::{DECIMALS_MAX, Date, Market, Price, Symbol};
 use super::rows::{Row, TableError, rows};
 use crate::words::Kind;
 
-/// Tick sizes by market, kind of security and date. A band includes either its upper end (Hong
-/// Kong: the tick at 500.00 is still 0.2) or its lower end (US: the tick at 1.00 is already 0.01).
+/// Tick sizes by market, kind of security and date. A price band includes either its upper end (in
+/// Hong Kong, the tick size at 500.00 is still 0.2) or its lower end (in the US, the tick size at
+/// 1.00 is already 0.01).
 #[derive(Clone, Debug)]
 pub struct TickTable {
-    /// Ticks of single securities, which override those of their kind.
+    /// Tick sizes of single securities, which override the tick sizes of their kind.
     own: BTreeMap<Symbol, Eras>,
-    /// Ticks by market and kind. Those without a kind apply to every security of the market.
+    /// Tick sizes by market and kind. Entries without a kind apply to every security of the market.
     shared: BTreeMap<(Market, Option<Kind>), Eras>,
 }
 
-/// Ascending by date.
+/// Tick sizes with their start dates, in ascending order of date.
 type Eras = Vec<(Date, Ticks)>;
 
-/// The securities that a row applies to.
+/// The securities to which a row applies.
 #[derive(Clone, Debug)]
 enum For {
     Every,
@@ -26,7 +27,7 @@ enum For {
     Symbol(Symbol),
 }
 
-/// Price bands of one security on one date, ascending and without gaps.
+/// Price bands of one security on one date, in ascending order and without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticks {
     bands: Vec<Band>,
@@ -47,7 +48,7 @@ enum End {
 }
 
 const HEADER: &str = "market,for,from,over,to,tick,includes";
-/// Marks a band without an upper end.
+/// Upper end of a band without an upper bound.
 const OPEN: i64 = i64::MAX;
 
 impl TickTable {
@@ -78,7 +79,7 @@ impl TickTable {
         Ok(TickTable { own, shared })
     }
 
-    /// Returns the ticks of a security on a trading date.
+    /// Returns the tick sizes of a security on a trading date.
     pub fn of(&self, symbol: &Symbol, kind: Kind, date: Date) -> &Ticks {
         let of =
             |kind: Option<Kind>| self.shared.get(&(symbol.market(), kind)).and_then(|eras| at(eras, date));
@@ -87,12 +88,12 @@ impl TickTable {
     }
 }
 
-/// Returns the ticks that apply on a date.
+/// Returns the tick sizes that apply on a date, or `None` if the date is before all start dates.
 fn at(eras: &Eras, date: Date) -> Option<&Ticks> {
     eras.iter().rfind(|(from, _)| *from <= date).map(|(_, ticks)| ticks)
 }
 
-/// Used for a market without a table. Parsing ensures that every traded market has one.
+/// Tick sizes of a market without a table. Parsing ensures that every traded market has a table.
 static NO_TICKS: Ticks = Ticks { bands: Vec::new(), includes: End::Lower };
 
 type ReadRow = ((Market, For), Date, Band, End);
@@ -143,7 +144,8 @@ impl Ticks {
         Ok(())
     }
 
-    /// Returns the tick size at a price. The first band extends downwards and the last one upwards.
+    /// Returns the tick size at a price. The first band extends to all lower prices, and the last
+    /// band to all higher prices.
     pub fn tick(&self, price: Price) -> Price {
         let is_within = |band: &&Band| match self.includes {
             End::Upper => price.0 <= band.to,
@@ -153,7 +155,8 @@ impl Ticks {
         Price(band.map_or(1, |band| band.tick))
     }
 
-    /// Returns the bands in ascending order: lower price, upper price if any, tick size.
+    /// Returns the bands in ascending order, each as lower price, upper price and tick size. The
+    /// upper price is `None` if the band has no upper bound.
     pub fn bands(&self) -> impl Iterator<Item = (Price, Option<Price>, Price)> + '_ {
         let shown =
             |band: &Band| (Price(band.over), (band.to != OPEN).then_some(Price(band.to)), Price(band.tick));

@@ -1,9 +1,9 @@
 //! Coarse days, which have a daily candle but no one-minute candles: the worked examples, and cases
-//! that the specification leaves open.
+//! that the specification does not cover.
 
 use crate::common::{check, play};
 
-/// Hong Kong lots of 100, no fees and no volume limit, as in the examples.
+/// Account and candles of the examples, without fees or a volume limit.
 const GIVEN: &str = "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
         day 2026-03-18
@@ -80,7 +80,7 @@ fn dc4_an_order_submitted_at_the_opening_does_not_fill() {
 }
 
 #[test]
-fn dc5_an_order_triggered_inside_the_day_fills_on_the_next() {
+fn dc5_an_order_triggered_inside_a_day_fills_on_the_next_day() {
     coarse(
         "day 2026-03-19
         daily 700.HK 308.6 309.4 305 306 9000000
@@ -112,7 +112,7 @@ fn dc6_an_open_below_the_limit_fills_at_the_open() {
 }
 
 #[test]
-fn dc7_a_market_order_fills_a_share_of_the_day() {
+fn dc7_a_market_order_fills_a_share_of_the_days_volume() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -133,8 +133,8 @@ fn dc7_a_market_order_fills_a_share_of_the_day() {
 }
 
 #[test]
-fn dc8_a_day_with_one_minute_is_not_coarse() {
-    // A minute without volume and the closing auction also count as minutes.
+fn dc8_a_day_with_a_one_minute_candle_is_not_coarse() {
+    // A one-minute candle without volume and a closing-auction candle also make a day not coarse.
     for minute in ["14:00 299 299 298 298 40000", "10:00 299 299 299 299 0", "16:00 299 299 299 299 40000"] {
         coarse(&format!(
             "candle 700.HK {minute}
@@ -148,7 +148,7 @@ fn dc8_a_day_with_one_minute_is_not_coarse() {
 }
 
 #[test]
-fn a_day_order_triggered_inside_expires_immediately() {
+fn a_day_order_triggered_inside_a_daily_candle_expires() {
     coarse(
         "09:00 sell 500 700.HK LIT 309 trigger 309
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -163,7 +163,7 @@ fn a_day_order_triggered_inside_expires_immediately() {
 }
 
 #[test]
-fn an_order_released_by_a_gap_fills_after_the_others() {
+fn an_order_released_by_a_gap_fills_last() {
     coarse(
         "09:00 sell 200 700.HK LIT 299 trigger 299.6
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -182,7 +182,7 @@ fn an_order_released_by_a_gap_fills_after_the_others() {
 }
 
 #[test]
-fn counted_touches_require_the_close() {
+fn repeated_touches_require_a_close_beyond_the_trigger() {
     coarse(
         "09:00 sell 100 700.HK LIT 300 trigger 309 count 2 tif GTC
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -218,7 +218,7 @@ fn a_coarse_day_has_no_auctions() {
         > 16:10:00 #5 CanceledStatus `auction is over`
         > 16:10:00 #4 ExpiredStatus",
     );
-    // As a limit order, a limit at the day's low is not crossed.
+    // The order is matched as a limit order, and a limit at the day's low is not crossed.
     coarse(
         "09:05 buy 100 700.HK ALO 295
         > 09:05:00 #1 WaitToNew
@@ -229,7 +229,7 @@ fn a_coarse_day_has_no_auctions() {
 }
 
 #[test]
-fn special_limits_and_odd_lots_fill_as_in_a_minute() {
+fn special_limit_and_odd_lot_orders_fill_from_a_daily_candle() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -259,7 +259,7 @@ fn special_limits_and_odd_lots_fill_as_in_a_minute() {
 }
 
 #[test]
-fn a_day_without_volume_only_moves_the_mark() {
+fn a_daily_candle_without_volume_only_moves_the_mark() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -282,7 +282,7 @@ fn a_day_without_volume_only_moves_the_mark() {
 }
 
 #[test]
-fn the_setting_disables_fills_but_not_the_mark() {
+fn coarse_fills_off_prevents_fills_but_not_marks() {
     coarse(
         "given set coarse_fills off
         09:00 buy 500 700.HK LO 302
@@ -319,7 +319,7 @@ fn a_corporate_action_cancels_orders_but_leaves_the_mark() {
 }
 
 #[test]
-fn minutes_after_a_late_daily_candle_have_no_effect() {
+fn one_minute_candles_after_a_daily_candle_have_no_effect() {
     check(
         "mark 700.HK 298.6
         daily 700.HK 300 310 295 308 9000000 at 2026-03-18 18:30:05
@@ -342,7 +342,7 @@ fn minutes_after_a_late_daily_candle_have_no_effect() {
         > 18:30:05 #2 FilledStatus 100 @ 300.000
         > 308.00",
     );
-    // A day whose minutes arrived first is not coarse.
+    // A day whose one-minute candles arrived first is not coarse.
     check(
         "mark 700.HK 298.6
         daily 700.HK 300 310 295 308 9000000 at 2026-03-18 18:30:05
@@ -357,7 +357,7 @@ fn minutes_after_a_late_daily_candle_have_no_effect() {
 }
 
 #[test]
-fn a_grid_sleeps_through_a_coarse_day_and_wakes_with_a_minute() {
+fn a_grid_sleeps_after_a_coarse_day_until_its_next_trigger() {
     coarse(
         "day 2026-03-19
         candle 700.HK 10:00 306 306 306 306 50000
@@ -375,7 +375,7 @@ fn a_grid_sleeps_through_a_coarse_day_and_wakes_with_a_minute() {
 }
 
 #[test]
-fn daily_candles_and_closing_auctions_share_a_queue() {
+fn daily_and_closing_auction_candles_share_one_queue() {
     coarse(
         "day 2026-03-17
         daily 5.HK 60 60 60 60 1000
@@ -433,7 +433,7 @@ fn us(script: &str) {
 }
 
 #[test]
-fn an_order_for_any_time_fills_from_extended_minutes_and_the_day() {
+fn an_any_time_order_fills_from_extended_hours_and_daily_candles() {
     us("candle AAPL.US 08:00 193 193 190 193 1000; 16:30 187 187 186 187 4000
         07:00 buy 400 AAPL.US LO 190.5 rth ANY_TIME
         > 07:00:00 #1 WaitToNew
@@ -453,7 +453,7 @@ fn an_order_for_any_time_fills_from_extended_minutes_and_the_day() {
 }
 
 #[test]
-fn overnight_orders_never_fill_from_the_day() {
+fn overnight_orders_never_fill_from_daily_candles() {
     us("09:00 buy 100 AAPL.US LO 195 rth OVERNIGHT
         > 09:00:00 #1 NotReported
         09:00 buy 10 AAPL.US MO rth ANY_TIME
@@ -465,7 +465,7 @@ fn overnight_orders_never_fill_from_the_day() {
 }
 
 #[test]
-fn an_any_time_order_triggered_inside_fills_after_hours() {
+fn an_any_time_order_triggered_inside_a_day_fills_after_hours() {
     us("candle AAPL.US 16:30 187 187 186 187 4000
         09:00 sell 50 AAPL.US LIT 186.5 trigger 189 rth ANY_TIME
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -479,7 +479,7 @@ fn an_any_time_order_triggered_inside_fills_after_hours() {
 }
 
 #[test]
-fn an_order_released_by_a_premarket_minute_fills_from_the_day() {
+fn an_order_released_premarket_fills_from_the_daily_candle() {
     us("candle AAPL.US 09:29 190 190 188.5 190 4000
         09:00 sell 50 AAPL.US LIT 190.5 trigger 189 rth ANY_TIME
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -494,10 +494,10 @@ fn an_order_released_by_a_premarket_minute_fills_from_the_day() {
 }
 
 #[test]
-fn trailing_orders_follow_only_days_that_may_fill_them() {
+fn trailing_orders_track_only_candles_that_may_fill_them() {
     // The first order is not released on the first day, and the next day opens below its stop. The
-    // second order was submitted at the opening, so that day does not move its stop; on the next
-    // day, the close is 1 below the high.
+    // second order was submitted at the opening, so that day's candle does not move its stop. On
+    // the next day, the close is 1 below the high.
     check(
         "clock US
         day 2026-03-17
@@ -526,7 +526,7 @@ fn trailing_orders_follow_only_days_that_may_fill_them() {
 
 #[test]
 fn half_days_end_early() {
-    // 2026-02-16 in Hong Kong, 2025-11-28 in New York.
+    // The half days are 2026-02-16 in Hong Kong and 2025-11-28 in New York.
     check(
         "day 2026-02-13
         daily 700.HK 297 299 296 298.6 5000000
@@ -563,7 +563,7 @@ fn half_days_end_early() {
 }
 
 #[test]
-fn a_gtc_order_fills_from_minutes_or_daily_candles() {
+fn a_gtc_order_fills_from_one_minute_or_daily_candles() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -623,7 +623,7 @@ fn a_daily_candle_on_a_non_trading_day_is_ignored() {
 }
 
 #[test]
-fn options_need_minutes_but_their_underlying_does_not() {
+fn options_need_one_minute_candles_but_underlyings_do_not() {
     check(
         "clock US
         day 2026-03-17

@@ -1,8 +1,8 @@
-//! The worked examples of charges.
+//! The worked examples of fees.
 
 use crate::common::check;
 
-/// Runs one order that fills completely in the first candle of a day, and checks its charges.
+/// Runs one order that fills completely from a single candle, and checks its fees.
 fn order(day: &str, kind: &str, order: &str, price: &str, expected: &str) {
     let of = order.split_whitespace().nth(2).unwrap();
     let (clock, currency, lot) = if of.ends_with(".HK") { ("HK", "HKD", "100") } else { ("US", "USD", "1") };
@@ -26,7 +26,7 @@ fn order(day: &str, kind: &str, order: &str, price: &str, expected: &str) {
 }
 
 #[test]
-fn hong_kong() {
+fn hong_kong_fees_match_the_examples() {
     let hk = |day, kind, expected| order(day, kind, "buy 200 700.HK", "305.20", expected);
     // Example F1.
     hk(
@@ -34,13 +34,13 @@ fn hong_kong() {
         "equity",
         "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.56 = 84.75",
     );
-    // Example F2: the minimum settlement charge.
+    // Example F2: the minimum settlement fee applies.
     hk(
         "2025-03-18",
         "equity",
         "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 84.19",
     );
-    // Example F4: the old stamp duty and trading fee.
+    // Example F4: the earlier stamp duty and trading fee apply.
     hk(
         "2022-10-10",
         "equity",
@@ -59,7 +59,7 @@ fn hong_kong() {
 }
 
 #[test]
-fn charges_in_the_us() {
+fn us_fees_match_the_examples() {
     let sell = |day, expected| order(day, "equity", "sell 100 AAPL.US", "190.00", expected);
     // Examples F7, F8 and F10.
     sell("2026-03-12", "PLATFORM 1.00 · CLEARING 0.30 · TAF 0.02 = 1.32");
@@ -83,7 +83,7 @@ fn fee_rows_apply_from_their_date() {
         "2023-11-17",
         "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 84.19",
     );
-    // There is no stamp duty before the table's first row, and the AFRC levy only starts in 2022.
+    // There is no stamp duty before the table's first row, and the AFRC levy starts only in 2022.
     hk("2021-07-30", "PLATFORM 15.00 · TRADING_FEE 3.05 · SFC_LEVY 1.65 · SETTLEMENT 2.00 = 21.70");
     let us = |day, expected| order(day, "equity", "sell 100 AAPL.US", "190.00", expected);
     us("2025-05-13", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.53 · TAF 0.02 = 1.85");
@@ -95,7 +95,7 @@ fn fee_rows_apply_from_their_date() {
 }
 
 #[test]
-fn charges_have_a_maximum() {
+fn fees_have_a_maximum() {
     let large = |day, expected| order(day, "equity", "buy 30000 700.HK", "305.20", expected);
     large(
         "2025-03-18",
@@ -115,7 +115,7 @@ fn charges_have_a_maximum() {
 }
 
 #[test]
-fn an_order_with_several_fills_is_charged_once_a_day() {
+fn daily_fees_are_charged_once_for_several_fills() {
     let fills = |second: &str, expected: &str| {
         check(&format!(
             "candle 700.HK 10:01 300 300 300 300 1000
@@ -131,7 +131,7 @@ fn an_order_with_several_fills_is_charged_once_a_day() {
             {expected}"
         ));
     };
-    // A turnover of 60,000 on one day, and of 30,000 on each of two days.
+    // The order trades 60,000 on one day, or 30,000 on each of two days.
     fills(
         "candle 700.HK 10:05 300 300 300 300 1000\n10:06 fees #1",
         "> 10:06:00 #1 FilledStatus 100 @ 300.000

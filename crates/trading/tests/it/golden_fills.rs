@@ -1,5 +1,5 @@
-//! The worked examples of fills. Hong Kong lots of 100, date 2026-03-18 and standard fees, unless
-//! stated otherwise.
+//! The worked examples of fills. Unless stated otherwise, the date is 2026-03-18, the lot is 100
+//! shares, and the fees are standard.
 
 use crate::common::{Player, check, play, play_as};
 
@@ -70,7 +70,7 @@ const G5: &str = "clock US
         09:45:30 buy 1000 AAPL.US MO";
 
 #[test]
-fn g5_a_market_order_takes_a_tenth_of_each_minute() {
+fn g5_a_market_order_takes_a_tenth_of_each_candles_volume() {
     check(&format!(
         "{G5}
         > 09:45:30 #1 WaitToNew
@@ -88,7 +88,7 @@ fn g5_a_market_order_takes_a_tenth_of_each_minute() {
 }
 
 #[test]
-fn g7_orders_of_a_candle_share_one_budget() {
+fn g7_all_orders_share_a_candles_volume_budget() {
     check(
         "candle 700.HK 10:01 50.4 50.6 50.3 50.5 4000; 10:02 50.55 50.7 50.45 50.6 5000
         given cash HKD 500000
@@ -106,7 +106,7 @@ fn g7_orders_of_a_candle_share_one_budget() {
 }
 
 #[test]
-fn g8_a_touch_inside_a_candle_releases_an_order_at_its_end() {
+fn g8_a_touch_inside_a_candle_releases_the_order_at_the_end() {
     check(
         "mark 700.HK 305.00
         candle 700.HK 10:01 305.2 306.4 305 306.2 50000; 10:02 306.6 306.8 306 306.4 50000
@@ -158,7 +158,7 @@ fn g11_a_trailing_sale_is_released_at_its_stop() {
 }
 
 #[test]
-fn g13_the_closing_auction_fills_at_its_close() {
+fn g13_a_closing_auction_fills_orders_at_its_close() {
     check(
         "mark 700.HK 305.00
         candle 700.HK 16:00 305 305 304.6 304.6 900000
@@ -185,7 +185,7 @@ fn g13_the_closing_auction_fills_at_its_close() {
 }
 
 #[test]
-fn g14_an_unfilled_auction_limit_continues_as_a_limit() {
+fn g14_an_unfilled_auction_limit_order_becomes_a_limit_order() {
     check(
         "candle 700.HK 09:30 301 301 300.2 300.4 60000; 09:31 300.2 300.4 299.6 300 60000
         given cash HKD 500000
@@ -199,7 +199,7 @@ fn g14_an_unfilled_auction_limit_continues_as_a_limit() {
 }
 
 #[test]
-fn g16_a_cancel_precedes_the_running_minute() {
+fn g16_a_cancelled_order_does_not_fill_from_the_running_candle() {
     check(
         "candle 700.HK 10:01 305.2 305.4 304 304.2 50000
         given cash HKD 500000
@@ -216,7 +216,7 @@ fn g16_a_cancel_precedes_the_running_minute() {
 }
 
 #[test]
-fn g18_a_day_order_ends_with_the_closing_auction() {
+fn g18_a_day_order_expires_after_the_closing_auction() {
     check(
         "candle 700.HK 16:00 304.6 304.6 304.6 304.6 900000
         given cash HKD 500000
@@ -262,7 +262,7 @@ fn g21_insufficient_funds_reject_an_order() {
         10:00 cash HKD
         > HKD C 61000.00 F 0.00",
     );
-    // One cent makes the difference.
+    // One cent less than the required amount.
     check(
         "given cash HKD 61083.75
         10:00 buy 200 700.HK LO 305.00
@@ -276,7 +276,7 @@ fn g21_insufficient_funds_reject_an_order() {
     );
 }
 
-/// Checks whether a Hong Kong limit is on the tick on a day.
+/// Checks whether a Hong Kong limit price is on a tick on a date.
 fn tick(day: &str, price: &str, expected: &str) {
     let outcome = if expected == "ok" {
         "> 10:00:00 #1 WaitToNew\n> 10:00:00 #1 NewStatus".to_owned()
@@ -298,7 +298,7 @@ fn g22_ticks_depend_on_the_date() {
     tick("2026-07-31", "9.995", "0.01");
     tick("2025-08-01", "20.02", "0.05");
     tick("2025-08-01", "20.05", "ok");
-    // More digits than any tick table has.
+    // The price has more decimals than any tick table.
     tick("2026-09-01", "305.2000000001", "0.2");
 }
 
@@ -351,7 +351,7 @@ fn t4_steps_and_account_numbers_do_not_affect_the_journal() {
         whole.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>(),
         slow.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>()
     );
-    // Entries renumbered to one account.
+    // Renumber both journals to the same account.
     let text = |player: &Player, account: u64| -> Vec<String> {
         let entries = player.entries.iter().map(|entry| entry.of_account(account));
         entries.map(|entry| serde_json::to_string(&entry).unwrap()).collect()

@@ -4,7 +4,6 @@ use crate::common::{check, date, tables, venues};
 use market::Market;
 use trading::Kind;
 
-/// Buys and sells in complete fills, one per minute.
 #[test]
 fn m1_diluted_cost_includes_realised_profit() {
     check(
@@ -73,7 +72,7 @@ fn m2_a_dividend_lowers_the_diluted_cost() {
         00:00 flows
         > Dividend 1350.00 HKD 700",
     );
-    // Paid on the pay date to the holder on the ex-date.
+    // The dividend is paid on the pay date to the holder on the ex-date.
     check(
         "day 2026-05-15
         mark 700.HK 310
@@ -255,9 +254,9 @@ fn m13_interest_accrues_over_a_weekend() {
     );
 }
 
-/// The candles are also checked by a test in `history`.
+/// A test in `history` checks the same candles.
 #[test]
-fn t1_the_mark_of_a_running_minute_is_its_open() {
+fn t1_the_mark_within_a_minute_is_the_open() {
     check(
         "candle 700.HK 09:30 300 302 299 301 10000; 09:31 301 303 300 302 8000
         09:31:20 mark? 700.HK

@@ -1,4 +1,4 @@
-//! The text format of a journal. The format is durable: every later release must be able to read
+//! The text format of a journal. Journals are durable, so every later release must be able to read
 //! this text.
 
 use trading::{Account, Entry};
@@ -42,7 +42,7 @@ const GRIDS: &str = "mark 700.HK 300
         17:00 now";
 
 #[test]
-fn the_text_of_a_journal_is_stable() {
+fn the_journal_text_format_is_stable() {
     check(SCRIPT, include_str!("journal.jsonl"));
     check(GRIDS, include_str!("journal_grids.jsonl"));
 }

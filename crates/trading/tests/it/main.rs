@@ -1,5 +1,4 @@
-//! The rules of the paper account as golden tables that follow the specification, and property
-//! tests.
+//! Golden tests of the paper account that follow the specification, and property tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;

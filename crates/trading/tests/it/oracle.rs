@@ -1,5 +1,5 @@
-//! Compares fills with a second, simple implementation of the rules: one order, one loop over the
-//! candles.
+//! Compares fills with a second, simple implementation of the rules, which handles one order in one
+//! loop over the candles.
 
 use market::{Market, Price, Session, Timestamp};
 use proptest::prelude::*;
@@ -51,17 +51,17 @@ fn wish() -> impl Strategy<Value = Wish> {
     )
 }
 
-/// Expected fills: stamp, quantity and price of each.
+/// Expected fills, each as the stamp of its candle, the quantity and the price.
 type Fills = Vec<(i64, i64, i64)>;
 
-/// State of the order.
+/// State of the order in the simple implementation.
 #[derive(Clone, Copy)]
 enum State {
-    /// Waits for a rise (`true`) or fall to a level.
+    /// Waits until the price rises (`true`) or falls (`false`) to a level.
     Touch(bool, Price),
     Trail(Price),
-    /// A limit or market order, the instant since which it works, and whether the engine released
-    /// it.
+    /// Can be filled: the limit or `None` for a market order, the instant from which it can be
+    /// filled, and whether the engine released it.
     Works(Option<Price>, i64, bool),
 }
 
@@ -139,7 +139,7 @@ fn after(state: State, wish: &Wish, terms: &Terms, effective: &EffectiveCandle) 
             let hit = |price: Price, stop: Price| if buy { price >= stop } else { price <= stop };
             let better = if buy { best.min(candle.low) } else { best.max(candle.high) };
             let worse = if buy { candle.high } else { candle.low };
-            // There is no offset, and all prices in these tests are on a tick.
+            // The offset is zero, and all prices in these tests are on a tick.
             match () {
                 () if hit(candle.open, away(best)) => (works(Some(away(best))), true),
                 () if hit(worse, away(best)) => (works(Some(away(best))), false),
@@ -164,7 +164,7 @@ fn price_in(buy: bool, limit: Option<Price>, effective: &EffectiveCandle) -> Opt
     }
 }
 
-/// Returns when the order expires, given the hours of the two markets on these days.
+/// Returns when the order expires, using fixed trading hours for the dates of this test.
 fn ends(wish: &Wish, terms: &Terms, now: Timestamp) -> i64 {
     if !wish.is_day {
         return i64::MAX;
@@ -232,8 +232,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn fills_equal_those_of_a_simple_loop(minutes in minutes(), wish in wish()) {
-        // A corporate action would cancel the order, so days with one are excluded.
+    fn fills_match_the_simple_implementation(minutes in minutes(), wish in wish()) {
+        // Corporate actions would cancel the order, so they and the candles of their day are
+        // excluded.
         let minutes: Vec<Minute> = minutes.into_iter().filter(|minute| minute.window < 4 || minute.symbol == 2).collect();
         let mut store = store(&minutes);
         store.actions.clear();

@@ -1,5 +1,5 @@
-//! Compares grids with a second, simple implementation of the rules (one grid, one loop over the
-//! candles, integers only), and checks invariants of every trigger.
+//! Compares grids with a second, simple implementation of the rules, which handles one grid in one
+//! loop over the candles and uses only integers. Also checks invariants of every trigger.
 
 use market::{Market, Price, Session, Timestamp};
 use proptest::prelude::*;
@@ -49,8 +49,8 @@ fn wish() -> impl Strategy<Value = Wish> {
 
 const LOT: i64 = 100;
 
-/// Returns the expected triggers. Prices are in millionths; `up` and `down` are in twentieths of a
-/// unit or of a percent.
+/// Returns the triggers expected by the simple implementation. Prices are in millionths. `up` and
+/// `down` are in twentieths of a currency unit or of a percent.
 fn expected(wish: &Wish, candles: &[EffectiveCandle], now: Timestamp) -> Vec<String> {
     let is_us = wish.of == 2;
     let tick = |price: i64| match () {
@@ -58,7 +58,7 @@ fn expected(wish: &Wish, candles: &[EffectiveCandle], now: Timestamp) -> Vec<Str
         () if price <= 100_000_000 => 50_000,
         () => 100_000,
     };
-    // One step from a base, as a numerator over 2,000.
+    // Distance from a base to the next level, multiplied by 2,000.
     let step = |base: i64, twentieths: i64| {
         if wish.is_percent { base * twentieths } else { twentieths * 50_000 * 2_000 }
     };
@@ -155,7 +155,7 @@ fn rule(wish: &Wish) -> GridRuleInput {
     }
 }
 
-/// Returns the triggers of the engine, for an account without limits.
+/// Returns the triggers of the engine for an account without limits.
 fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
     let engine = Engine::new(store, tables());
     let mut account = Account::default();
@@ -179,7 +179,7 @@ fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
     crate::common::triggers(&outcome.entries).into_iter().chain(closed).collect()
 }
 
-/// Makes the candles of a session arrive in groups of `together`, which must not affect the
+/// Makes the candles of a session arrive in groups of `together`. The grouping must not affect the
 /// triggers.
 fn gather(candles: &mut [EffectiveCandle], together: usize) {
     let lane = |effective: &EffectiveCandle| (effective.day, effective.candle.session, effective.is_tail());
@@ -195,7 +195,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn triggers_equal_those_of_a_simple_loop(minutes in minutes(), wish in wish(), together in 1..4usize) {
+    fn triggers_match_the_simple_implementation(minutes in minutes(), wish in wish(), together in 1..4usize) {
         let mut store = store(&minutes);
         store.actions.clear();
         let now = instant(wish.window, wish.second);
@@ -212,10 +212,10 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// Property 17, and the effects of account limits, for grids mixed with all other client
+    /// Property 17 and the account limits, for random grid commands mixed with all other client
     /// commands.
     #[test]
-    fn triggers_follow_from_the_account(minutes in minutes(), acts in acts_with_grids()) {
+    fn triggers_respect_account_and_rule_limits(minutes in minutes(), acts in acts_with_grids()) {
         let store = store(&minutes);
         check_triggers(&live(&store, &acts, &[], &[]))?;
     }
@@ -229,7 +229,7 @@ fn check_triggers(life: &Life) -> Result<(), TestCaseError> {
             check_trigger(&account, trigger)?;
         }
         if let Some((grid, side, quantity)) = made.take() {
-            // A trigger that is not skipped is followed by its order.
+            // A trigger that is not skipped must be followed by its order.
             let Event::Accepted(accepted) = &entry.event else { panic!("{entry:?} after a trigger") };
             prop_assert_eq!(accepted.grid.map(|origin| origin.grid), Some(grid));
             prop_assert_eq!((accepted.terms.side, accepted.terms.quantity), (side, quantity));
@@ -272,7 +272,7 @@ fn check_trigger(account: &Account, trigger: &GridTrigger) -> Result<(), TestCas
     Ok(())
 }
 
-/// Checks that a grid's totals are those of its orders.
+/// Checks that a grid's totals equal the totals of its orders.
 fn check_books(account: &Account, id: GridId) -> Result<(), TestCaseError> {
     let grid = account.grid(id).unwrap();
     let orders =

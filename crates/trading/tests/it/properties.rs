@@ -28,12 +28,13 @@ fn text(entries: &[Entry]) -> Vec<String> {
     entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect()
 }
 
-/// Generates seconds mostly within trading windows, and sometimes at any time of the day.
+/// Generates seconds relative to the start of a window, mostly within the window and sometimes at
+/// any time of the day.
 fn seconds() -> impl Strategy<Value = i64> {
     prop_oneof![4 => -60..900i64, 1 => -1800..90_000i64]
 }
 
-/// Formats all pushes to listeners.
+/// Formats all pushes of a run.
 fn describe(life: &Life) -> Vec<String> {
     life.outcomes.iter().flat_map(|outcome| &outcome.pushes).map(|push| format!("{push:?}")).collect()
 }
@@ -41,10 +42,10 @@ fn describe(life: &Life) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// Properties 1 and 2: additional stops change nothing, a second run gives the same result, and
-    /// a past account is the fold of its journal up to that instant.
+    /// Properties 1 and 2: additional stops do not change the result, a snapshot restores the
+    /// account, and the account at a past instant is the fold of the journal up to that instant.
     #[test]
-    fn additional_stops_change_nothing(minutes in minutes(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, seconds()), 0..16)) {
+    fn additional_stops_do_not_change_the_result(minutes in minutes(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, seconds()), 0..16)) {
         let store = store(&minutes);
         let stops: Vec<Timestamp> = cuts.iter().map(|(window, second)| instant(*window, *second).min(end())).collect();
         let (whole, cut) = (live(&store, &acts, &[], &[]), live(&store, &acts, &[], &stops));
@@ -66,10 +67,10 @@ proptest! {
         }
     }
 
-    /// Property 1: portions of a few entries or candles give the same journal, and cached reserves
-    /// equal computed ones.
+    /// Property 1: advancing with small work limits gives the same journal, and cached reserves
+    /// equal recomputed reserves.
     #[test]
-    fn portions_change_nothing(minutes in minutes(), acts in acts_and_operators(), entries in 1..6usize, candles in 1..600u64) {
+    fn work_limits_do_not_change_the_result(minutes in minutes(), acts in acts_and_operators(), entries in 1..6usize, candles in 1..600u64) {
         let store = store(&minutes);
         let engine = Engine::new(&store, tables());
         let last = acts.iter().map(|(window, second, _)| instant(*window, *second)).max().unwrap_or_default();
@@ -101,7 +102,7 @@ proptest! {
         };
         let past: Vec<Minute> = minutes.iter().filter(is_past).cloned().collect();
         let future = |minutes: &[Minute]| minutes.iter().filter(|minute| !is_past(minute)).cloned().collect::<Vec<_>>();
-        // Only the open of the running minute is known, so its other values may change.
+        // Only the open of the candle in progress is known, so its other values may differ.
         let running = |minute: &Minute| Minute { up: minute.up + 3, down: minute.down + 2, close: minute.close + 1, volume: minute.volume + 700, ..minute.clone() };
         let is_running = |minute: &Minute| {
             let (market, start, length) = WINDOWS[minute.window];
@@ -116,7 +117,7 @@ proptest! {
         prop_assert_eq!(one, two);
     }
 
-    /// Properties 4, 5, 6, 7, 9, 10 and 16.
+    /// Properties 4, 5, 6, 7, 9, 10 and 16, which the called functions describe.
     #[test]
     fn fills_reserves_and_ledgers_add_up(minutes in minutes(), acts in acts()) {
         let store = store(&minutes);
@@ -129,9 +130,9 @@ proptest! {
         check_costs(&store, &life)?;
     }
 
-    /// Property 8: without credit and short sales there is no debt.
+    /// Property 8: an account without credit and short sales has no debt.
     #[test]
-    fn no_debt_without_credit(minutes in minutes(), acts in acts(), slippage in 0..20u32) {
+    fn accounts_without_credit_have_no_debt(minutes in minutes(), acts in acts(), slippage in 0..20u32) {
         let store = store(&minutes);
         let settings = [Setting::ShortUs(false), Setting::SlippageTicks(slippage)];
         let life = live(&store, &acts, &settings, &[]);
@@ -144,7 +145,7 @@ proptest! {
         }
     }
 
-    /// Property 8: whenever an order is accepted, the debt is at most the credit line.
+    /// Property 8: whenever an order is accepted, the account's debt is at most the credit line.
     #[test]
     fn debt_never_exceeds_the_credit_line(minutes in minutes(), acts in acts(), line in 0..400_000i64) {
         let store = store(&minutes);
@@ -163,9 +164,10 @@ proptest! {
         prop_assume!(has_bought);
     }
 
-    /// Property 14: with a looser touch setting and no volume limit, a limit order fills no later.
+    /// Property 14: with a looser touch setting and no volume limit, a limit order does not fill
+    /// later.
     #[test]
-    fn looser_settings_fill_no_later(minutes in minutes(), which in 0..3usize, buy in any::<bool>(), lots in 1..4i64, price in -15..15i64) {
+    fn looser_settings_never_delay_fills(minutes in minutes(), which in 0..3usize, buy in any::<bool>(), lots in 1..4i64, price in -15..15i64) {
         let store = store(&minutes);
         let act = (0, -600, Act::Submit { symbol: which, buy, kind: 0, lots, price, extra: 1, good: 0 });
         let strict = live(&store, std::slice::from_ref(&act), &[], &[]);
@@ -179,8 +181,8 @@ proptest! {
         }
     }
 
-    /// Property 15: the estimated quantity is accepted, and one lot more is not, also for short
-    /// sales.
+    /// Property 15: an order of the estimated quantity is accepted, and an order of one more lot is
+    /// not. This also applies to short sales.
     #[test]
     fn an_estimate_is_exact(cash in 0..2_000_000i64, price in 1..4000i64, credit in prop_oneof![Just(0i64), 1..500_000i64], us in any::<bool>(), at_market in any::<bool>(), short in any::<bool>()) {
         let mut store = Store::default();
@@ -221,8 +223,8 @@ proptest! {
     }
 }
 
-/// Property 4: fills are stamped after acceptance, and prices are within the candle and never worse
-/// than the limit.
+/// Property 4: a fill's candle is later than the order's acceptance, and its price is within the
+/// candle and not worse than the limit.
 fn check_fills(life: &Life) -> Result<(), TestCaseError> {
     let mut account = Account::default();
     let mut gaps: BTreeMap<OrderId, Timestamp> = BTreeMap::new();
@@ -267,7 +269,7 @@ fn check_fills(life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Property 5: all orders of a candle share one budget, and fill in whole lots.
+/// Property 5: all orders that a candle fills share one budget, and fill in whole lots.
 fn check_budgets(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     let mut taken: BTreeMap<(Symbol, i64), Quantity> = BTreeMap::new();
     for (_, filled) in fills(&life.entries) {
@@ -284,8 +286,8 @@ fn check_budgets(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Properties 6 and 9: legs sum to zero, cash and positions are their sums, and fees equal those of
-/// the orders.
+/// Properties 6 and 9: the legs of each entry sum to zero, cash and positions are the sums of their
+/// legs, and the booked fees equal the fees of the orders.
 fn check_ledger(life: &Life) -> Result<(), TestCaseError> {
     let mut cash: BTreeMap<Currency, Money> = BTreeMap::new();
     let mut stock: BTreeMap<Symbol, Quantity> = BTreeMap::new();
@@ -336,7 +338,7 @@ fn check_ledger(life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Properties 5, 10 and 16: status transitions are valid, a final status is never left, and pushes
+/// Properties 5, 10 and 16: status transitions are valid, a final status never changes, and pushes
 /// match the history rows.
 fn check_states(life: &Life) -> Result<(), TestCaseError> {
     use OrderStatus::*;
@@ -394,7 +396,7 @@ fn check_states(life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Property 9: on one trading day, a limit buy costs at most its reserve.
+/// Property 9: if all fills are on one trading day, a limit buy costs at most its reserve.
 fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     let engine = Engine::new(store, tables());
     let mut account = Account::default();
@@ -419,7 +421,7 @@ fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Property 7: reserves are never negative, and disappear with their orders.
+/// Property 7: reserves are never negative, and an order's reserve ends with the order.
 fn check_reserves(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     let engine = Engine::new(store, tables());
     let mut account = Account::default();

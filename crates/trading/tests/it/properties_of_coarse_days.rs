@@ -1,4 +1,4 @@
-//! Properties of coarse days, which have only daily candles.
+//! Properties of coarse days, which have a daily candle but no one-minute candles in regular hours.
 
 use market::Timestamp;
 use proptest::prelude::*;
@@ -26,10 +26,10 @@ fn ends(days: &[Daily]) -> Vec<Timestamp> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// One step, many steps, and stops at and around the end of each day give the same result, and
-    /// so does a fold of the journal up to any instant.
+    /// Advancing in one step, in many steps, or with stops around the end of each day gives the
+    /// same result, and so does folding the journal up to any instant.
     #[test]
-    fn additional_stops_change_nothing_on_coarse_days(minutes in minutes(), days in days(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, -1800..90_000i64), 0..8)) {
+    fn stops_do_not_change_the_result_on_coarse_days(minutes in minutes(), days in days(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, -1800..90_000i64), 0..8)) {
         let store = store_with_days(&minutes, &days);
         let mut stops: Vec<Timestamp> = cuts.iter().map(|(window, second)| instant(*window, *second).min(end())).collect();
         stops.extend(ends(&days).into_iter().flat_map(|end| [-1, 0, 1].map(|second| Timestamp(end.0 + second))));
@@ -44,11 +44,11 @@ proptest! {
         }
     }
 
-    /// Until a day has ended, its daily candle has no effect.
+    /// A daily candle has no effect before the end of its day.
     #[test]
-    fn a_daily_candle_is_unknown_before_the_end(minutes in minutes(), days in days(), acts in acts_with_grids()) {
+    fn a_daily_candle_has_no_effect_before_the_end_of_its_day(minutes in minutes(), days in days(), acts in acts_with_grids()) {
         let with = store_with_days(&minutes, &days);
-        // The same minutes, without daily candles.
+        // The same one-minute candles, without daily candles.
         let mut without = with.clone();
         for candles in without.candles.values_mut() {
             candles.retain(|effective| !effective.is_day());
@@ -59,10 +59,11 @@ proptest! {
         prop_assert_eq!(live_until(&with, &until, now), live_until(&without, &until, now));
     }
 
-    /// Daily candles fill at the end of the day, within their prices, and only orders from before
-    /// the opening. Each order fills once, and never if the setting is off.
+    /// Daily candles fill orders at the end of the day, at prices within the candle, and only if
+    /// the order was submitted before the opening. Each order fills at most once per candle, and
+    /// never if the setting is off.
     #[test]
-    fn daily_candles_fill_once_at_the_end(minutes in minutes(), days in days(), acts in acts_and_operators()) {
+    fn daily_candles_fill_orders_once_at_the_end_of_the_day(minutes in minutes(), days in days(), acts in acts_and_operators()) {
         let store = store_with_days(&minutes, &days);
         let life = live(&store, &acts, &[], &[]);
         for entry in &life.entries {
@@ -75,8 +76,8 @@ proptest! {
             let order = life.account.order(filled.id).unwrap();
             prop_assert!(order.submitted_at <= filled.candle.time);
             prop_assert_eq!(order.fills.iter().filter(|fill| fill.candle == filled.candle.time).count(), 1);
-            // An odd lot fills at its limit, which may be outside the range, as may a price with
-            // slippage.
+            // The limit of an odd-lot order and a price with slippage may be outside the range of
+            // the candle.
             let is_inside = filled.candle.low <= filled.price && filled.price <= filled.candle.high;
             let is_odd_at_limit = filled.rule == FillRule::OddLot && order.terms.price == Some(filled.price);
             prop_assert!(is_inside || is_odd_at_limit || life.account.settings().slippage_ticks > 0);

@@ -1,4 +1,4 @@
-//! Properties of positions: their cost, and the effects of corporate actions.
+//! Properties of positions, their cost, and corporate actions.
 
 use market::{Market, Price, Timestamp};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use trading::{
 
 use crate::common::{Store, at, date, symbol, tables};
 
-/// Creates a fill of an unknown order, which still moves cash and shares.
+/// Creates a fill of an unknown order, which moves cash and shares nevertheless.
 fn fill(number: u64, change: i64, price: i64) -> Entry {
     let price = Price(price * 10_000);
     let bar = Bar {
@@ -65,9 +65,9 @@ fn minus(a: Fraction, b: Fraction) -> Fraction {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Property 13: the average cost lies between the prices of the opening fills, and the diluted
-    /// cost differs from it by the realised profit and the dividends. A change of 0 stands for a
-    /// dividend, in cents per share.
+    /// Property 13: the average cost is between the prices of the opening fills, and the diluted
+    /// cost differs from the average cost by the realised profit and the dividends. A trade with a
+    /// quantity of 0 represents a dividend, in cents per share.
     #[test]
     fn average_and_diluted_cost_agree(trades in prop::collection::vec((-9..9i64, 1..3000i64), 1..10)) {
         let of = symbol("AAPL.US");
@@ -84,7 +84,7 @@ proptest! {
             let average = account.position(&of).map_or(Fraction::ZERO, |position| position.average);
             account.apply(&fill(index as u64 + 1, change, price));
             let closing = if before.signum() * change.signum() < 0 { change.abs().min(before.abs()) * change.signum() } else { 0 };
-            // (price - average) × the closed quantity, with the opposite sign for shorts.
+            // (price − average) × closed quantity, with the opposite sign for short positions.
             realised = realised.plus(product(minus(Fraction::whole(i128::from(price) * 10_000), average), -closing));
             if before + closing == 0 {
                 (realised, opened) = (Fraction::ZERO, Vec::new());
@@ -104,9 +104,10 @@ proptest! {
         }
     }
 
-    /// Property 11: a dividend does not change the value if the price falls by the same amount.
+    /// Property 11: a dividend does not change the account's value if the price falls by the
+    /// dividend.
     #[test]
-    fn dividends_preserve_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 200..100_000i64, cash in 1..200i64) {
+    fn a_dividend_preserves_the_account_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 200..100_000i64, cash in 1..200i64) {
         let of = symbol("700.HK");
         let mut store = Store::default();
         for (clock, cents) in [("2026-05-15 10:00", close), ("2026-05-18 09:30", close - cash)] {
@@ -133,11 +134,11 @@ proptest! {
         prop_assert_eq!(before, net(&account, after));
     }
 
-    /// Property 11: splits, bonus shares and rights do not change the value at the reference price
-    /// by more than a cent.
+    /// Property 11: splits, bonus shares and rights change the account's value at the reference
+    /// price by at most a cent.
     #[test]
-    fn actions_preserve_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 100..100_000i64, which in 0..6usize, rights_price in 1..90i64) {
-        // Script text, number of new shares per `old` old ones, and the number of old shares per
+    fn corporate_actions_preserve_the_account_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 100..100_000i64, which in 0..6usize, rights_price in 1..90i64) {
+        // Script text of the action, shares after the action per `old` shares, and old shares per
         // right.
         let (text, new, old, rights) = [
             ("split 5".to_owned(), 5, 1, 0),
@@ -188,7 +189,7 @@ fn cents(amount: Money) -> i128 {
     text.parse().unwrap()
 }
 
-/// Returns the price at the end of an action's text, in cents.
+/// Returns the price at the end of a corporate action's script text, in cents.
 fn cents_of(text: &str) -> i64 {
     text.rsplit(' ').next().unwrap().replace('.', "").parse().unwrap()
 }

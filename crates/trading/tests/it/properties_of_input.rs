@@ -1,4 +1,4 @@
-//! No input makes a command panic, and a refused command changes nothing.
+//! Commands with random input never panic, and a refused command changes nothing.
 
 use market::{Date, Market, Price, Timestamp};
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ fn code(usual: &'static [i64]) -> impl Strategy<Value = Option<i64>> {
 }
 
 prop_compose! {
-    /// Generates a rule around a price of 100, or with arbitrary prices.
+    /// Generates a rule with prices around 100, or with arbitrary prices.
     fn rule()(
         is_wild in prop::bool::weighted(0.2),
         prices in (price(), price(), price(), price(), price()),

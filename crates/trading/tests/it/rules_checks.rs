@@ -191,7 +191,7 @@ fn checks_10_and_11_reject_insufficient_funds_and_holdings() {
 
 #[test]
 fn check_12_rejects_orders_below_the_margin() {
-    // A debt of 70,000 and shares worth 100,000: net assets of 30,000 are below both margins.
+    // With a debt of 70,000 and shares of 100,000, net assets of 30,000 are below both margins.
     check(
         "mark 700.HK 100
         rate USD 7.8

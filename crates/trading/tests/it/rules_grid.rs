@@ -1,4 +1,4 @@
-//! The effect of a candle on a grid.
+//! The effects of candles on a grid.
 
 use crate::common::{Player, check, play};
 
@@ -19,8 +19,8 @@ fn check_candles(options: &str, candles: &str, expected: &str) {
 
 #[test]
 fn levels_are_rounded_away_from_the_base() {
-    // With ticks of 0.2: 305.2 plus 1.5 % is 309.778, and minus 1.5 % is 300.622. 499.8 plus 0.3
-    // crosses into the next tick band.
+    // The tick is 0.2. 305.2 plus 1.5 % is 309.778, and minus 1.5 % is 300.622. 499.8 plus 0.3 is
+    // in the next tick band.
     let levels = |base: &str, step: &str| {
         let mut player = play(&format!(
             "mark 700.HK 300
@@ -44,7 +44,7 @@ fn only_the_path_to_the_nearer_extreme_triggers() {
         ("300 300.8 299 300", bought),
         ("300.4 301.4 298.8 300", sold),
         ("299.6 301.4 299 300", bought),
-        // Equal distances: the path goes down first.
+        // If both distances are equal, the path goes down first.
         ("300 301.2 298.8 300", bought),
         ("300 300.8 299.2 300", "> base 300"),
     ] {
@@ -73,8 +73,8 @@ fn levels_after_a_gap_start_from_the_open() {
 }
 
 #[test]
-fn a_rounded_level_counts_at_least_one_step() {
-    // 0.01 % of 300 is 0.03. The level is 300.2, so an open of 300.2 is six steps away.
+fn a_gap_to_a_rounded_level_is_at_least_one_step() {
+    // 0.01 % of 300 is 0.03. The level is rounded to 300.2, so an open of 300.2 is six steps away.
     let script = |option: &str| {
         format!(
             "mark 700.HK 300
@@ -106,7 +106,7 @@ fn one_candle_triggers_at_most_twenty_levels() {
     );
     let found = triggers(&player);
     assert_eq!((found.len(), found[19].as_str()), (20, "320 Sell 100 level"));
-    // The remaining levels are a gap at the next open.
+    // The next candle opens beyond the remaining levels, which is a gap.
     let mut player = player;
     player.line("10:03 now");
     assert_eq!(triggers(&player)[20..], ["330 Sell 100 gap"]);
@@ -114,7 +114,7 @@ fn one_candle_triggers_at_most_twenty_levels() {
 
 #[test]
 fn a_grid_ignores_running_empty_and_auction_candles() {
-    // The running minute, one without volume, and the closing auction.
+    // The minute in progress, a candle without volume, and the closing auction.
     check(
         "mark 700.HK 300
         candle 700.HK 10:00 302 302 302 302 50000; 10:01 302 302 302 302 0; 16:00 305 305 305 305 50000
@@ -128,7 +128,7 @@ fn a_grid_ignores_running_empty_and_auction_candles() {
 
 #[test]
 fn candles_that_arrive_together_are_applied_in_sequence() {
-    // Each candle is relevant only after the previous one has moved the base.
+    // Each candle is relevant only after the previous candle has moved the base.
     check_candles(
         "",
         "10:01 300 301 300 301 50000 late 10:05; 10:02 300.8 300.8 300 300 50000 late 10:05; \
@@ -141,7 +141,7 @@ fn candles_that_arrive_together_are_applied_in_sequence() {
 }
 
 #[test]
-fn a_grid_outside_its_bounds_sleeps_until_triggered() {
+fn an_open_outside_the_bounds_puts_a_grid_to_sleep() {
     check_candles(
         "",
         "10:01 310.2 310.4 310 310 50000; 10:02 289 295 289 295 50000; 10:03 300 300.4 299.6 300 50000; \
@@ -150,7 +150,7 @@ fn a_grid_outside_its_bounds_sleeps_until_triggered() {
         > 301 Sell 100 level
         > base 301",
     );
-    // Between the last level and the bound, nothing is triggered.
+    // A price between the last level and the bound triggers nothing.
     check_candles(
         "",
         "10:01 309.4 312 309.4 311 50000",
@@ -161,7 +161,7 @@ fn a_grid_outside_its_bounds_sleeps_until_triggered() {
 
 #[test]
 fn a_grid_sells_its_position_at_a_bound() {
-    // Two purchases, one of them filled, then the price falls below the bound.
+    // The grid buys twice, one order fills, and then the price falls below the bound.
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 300 300 299 299 50000; 10:02 298.8 299 298.4 298.6 50000; 10:03 298.4 298.4 298 298 50000; \
@@ -239,7 +239,8 @@ fn position_limits_skip_the_order_and_move_the_base() {
     assert_eq!(skipped(held, "hold 300 700", down), "299 Buy 200 level");
     assert_eq!(skipped(held, "hold 300 600", down), "299 Buy 200 level asleep: position");
     assert_eq!(skipped("", "hold 100 700", up), "301 Sell 200 level asleep: position");
-    // The cash covers 60,000 plus charges for one step. A gap of two steps is skipped entirely.
+    // The cash covers one step, which costs 60,000 plus fees. A gap of two steps is skipped
+    // entirely.
     assert_eq!(skipped("", "hold 100 700", down), "299 Buy 200 level");
     assert_eq!(skipped("", "hold 100 700 multiple", "298 298 298 298"), "298 Buy 400 gap asleep: funds");
     // Open sell orders reserve the shares.
@@ -267,7 +268,7 @@ fn a_trigger_with_an_invalid_quantity_is_skipped() {
 }
 
 #[test]
-fn a_grid_wakes_with_its_next_order() {
+fn a_grid_stops_sleeping_with_its_next_order() {
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000; 10:02 300.8 301 300 300 50000; 10:03 300.8 302 300.8 302 50000; \
@@ -293,8 +294,9 @@ fn a_grid_wakes_with_its_next_order() {
 }
 
 #[test]
-fn sub_orders_use_the_types_and_prices_of_the_rule() {
-    // Depending on the type: at the trigger price, or a number of ticks from the current price.
+fn grid_orders_use_the_types_and_prices_of_the_rule() {
+    // Depending on the order type, the price is the trigger price or a number of ticks from the
+    // current price.
     for (options, candle, expected) in [
         (
             "up GMO",
@@ -362,7 +364,7 @@ fn a_depth_limit_is_at_least_one_tick() {
 }
 
 #[test]
-fn extended_hours_are_watched_on_request() {
+fn a_grid_trades_in_extended_hours_on_request() {
     let script = |options: &str| {
         format!(
             "clock US
@@ -383,7 +385,7 @@ fn extended_hours_are_watched_on_request() {
 16:00:00 #1 ExpiredStatus";
     assert_eq!(found("rth 0"), regular);
     assert_eq!(found("rth 1"), regular);
-    // A limit order trades in extended hours; a market order waits for the opening.
+    // A limit order trades in extended hours. A market order waits for the opening.
     assert_eq!(
         found("rth 2 up GTG"),
         "08:02:00 grid 1 Performing 171
@@ -406,7 +408,7 @@ fn extended_hours_are_watched_on_request() {
 
 #[test]
 fn profit_is_matched_first_in_first_out() {
-    // Bought 100 at 299 and 100 at 298; sold 100 at 300 and 100 at 302.
+    // The grid buys 100 at 299 and 100 at 298, then sells 100 at 300 and 100 at 302.
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 300 300 299 299 50000; 10:02 299 299.2 298.8 299 50000; 10:03 298.4 298.4 298 298 50000; \

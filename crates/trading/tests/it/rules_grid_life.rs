@@ -1,4 +1,4 @@
-//! The effects of client commands, the clock and corporate actions on a grid, and the checks of its
+//! The effects of client commands, time and corporate actions on a grid, and the validation of its
 //! rule.
 
 use crate::common::{check, play};
@@ -75,7 +75,7 @@ fn cancelling_or_replacing_a_grid_cancels_its_orders_first() {
 }
 
 #[test]
-fn operations_are_refused_in_invalid_states() {
+fn grid_commands_are_refused_in_invalid_states() {
     check(&format!(
         "mark 700.HK 300
         10:00 grid 700.HK {GRID}
@@ -92,8 +92,8 @@ fn operations_are_refused_in_invalid_states() {
 }
 
 #[test]
-fn a_day_grid_ends_with_continuous_trading() {
-    // The last trigger is at the end of the session, and its order is cancelled as the grid
+fn a_day_grid_expires_at_the_end_of_continuous_trading() {
+    // The last trigger is at the end of the session, and its order is cancelled when the grid
     // expires.
     check(&format!(
         "mark 700.HK 300
@@ -110,7 +110,7 @@ fn a_day_grid_ends_with_continuous_trading() {
         > 1 Performing
         > 2 Expired"
     ));
-    // A grid submitted after the close belongs to the next trading day. A replacement does not
+    // A grid submitted after the close belongs to the next trading day. Replacing the grid does not
     // change its expiry.
     check(&format!(
         "mark 700.HK 300
@@ -178,7 +178,7 @@ fn a_corporate_action_suspends_a_grid() {
 
 #[test]
 fn a_split_adjusts_a_grids_position() {
-    // 100 shares bought for 29,880 become 200, which are sold at the bound for 27,600.
+    // 100 shares bought for 29,880 become 200 shares, which are sold at the bound for 27,600.
     check(&format!(
         "day 2026-05-15
         mark 700.HK 300
@@ -264,7 +264,8 @@ fn the_questionnaire_is_required_if_the_setting_is_on() {
     ));
 }
 
-/// Returns the refusal of a rule, if any. If a word is repeated, the last one applies.
+/// Submits a grid and returns the output, or `taken` if the grid was accepted with its default
+/// base. If a parameter is repeated, the last value applies.
 fn refused(of: &str, words: &str) -> String {
     let mut player =
         play("mark 700.HK 300\nmark AAPL.US 300\nsecurity HSI.HK index lot 1\nmark HSI.HK 20000");

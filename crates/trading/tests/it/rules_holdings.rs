@@ -24,8 +24,8 @@ fn an_action_on_a_holiday_is_applied_at_the_next_roll() {
 
 #[test]
 fn actions_of_one_day_are_combined_in_one_formula() {
-    // (10 - 0.50 + 0.2 × 6) / 1.3 = 8.2307…: the rights are worth 0.2 × 2.2307 × 1000 = 446.15, and
-    // there are 100 bonus shares.
+    // (10 − 0.50 + 0.2 × 6) / 1.3 = 8.2307…, so the rights are sold for 0.2 × 2.2307 × 1000 =
+    // 446.15. There are 100 bonus shares.
     check(
         "day 2026-05-15
         close 700.HK 2026-05-15 10
@@ -112,7 +112,7 @@ fn dividends_with_one_ex_date_are_paid_on_their_pay_dates() {
 
 #[test]
 fn a_dividend_is_rounded_once() {
-    // Less than half a cent, by a digit beyond the precision of money.
+    // The dividend is less than half a cent, but only by a digit beyond the precision of money.
     check(
         "day 2026-05-15
         action 700.HK 2026-05-18 cash 0.004999999999
@@ -163,7 +163,7 @@ fn a_lot_change_applies_from_its_date() {
 
 #[test]
 fn an_unchanged_price_stays_valid_under_a_new_tick_table() {
-    // 9.995 is on the tick from 2026-08-03 on, and 20.05 until 2025-08-03.
+    // 20.05 is on a tick only before 2025-08-04, when the tick size changes from 0.05 to 0.02.
     check(
         "day 2025-08-01
         given cash HKD 500000
@@ -186,8 +186,8 @@ fn an_unchanged_price_stays_valid_under_a_new_tick_table() {
 
 #[test]
 fn check_12_rejects_an_order_that_cash_would_cover() {
-    // A debt in HKD without a credit line, and dollars to spend: there is enough cash, but not
-    // enough margin.
+    // The account has a debt in HKD, no credit line, and USD to spend. The cash is sufficient, but
+    // the margin is not.
     check(
         "clock US
         day 2026-05-04

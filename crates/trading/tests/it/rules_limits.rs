@@ -1,4 +1,4 @@
-//! Resource limits of one account: open orders, grid triggers, journal entries.
+//! Resource limits of one account: open orders, grid triggers and journal entries.
 
 use trading::{Event, SleepingReason};
 
@@ -46,7 +46,7 @@ fn order_checks_precede_the_open_order_limit() {
 }
 
 #[test]
-fn the_default_is_a_thousand_open_orders() {
+fn the_default_limit_is_a_thousand_open_orders() {
     let mut player = play("mark 700.HK 300\n given cash HKD 100000000");
     for _ in 0..1_000 {
         assert!(!said(&mut player, "10:00 buy 100 700.HK LO 290").contains("refused"));
@@ -71,7 +71,7 @@ fn a_grid_respects_the_open_order_limit() {
 }
 
 #[test]
-fn limits_are_settings_within_bounds() {
+fn limits_out_of_bounds_are_refused() {
     let mut player = play("mark 700.HK 300");
     for (line, expected) in [
         ("open_orders 0", "refused 602001 `open_orders must be from 1 to 10000`"),
@@ -84,7 +84,7 @@ fn limits_are_settings_within_bounds() {
     }
 }
 
-/// Rising candles on two days that cross more levels than the limit of two triggers per day.
+/// Rising candles on two days. On each day, they reach more levels than the limit of two triggers.
 const GRID: &str = "mark 700.HK 300
     candle 700.HK 10:01 300 301 300 301 50000; 10:02 301 302 301 302 50000; 10:03 302 303 302 303 50000; \
      10:04 303 304 303 304 50000
@@ -141,7 +141,7 @@ fn a_grid_at_its_limit_still_closes_at_a_bound() {
 
 #[test]
 fn skipped_triggers_are_counted_separately() {
-    // The grid may not sell, so only the fall creates orders.
+    // The grid may not sell, so only falling candles create orders.
     let player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 301 50000; 10:02 301 302 301 302 50000; 10:03 302 303 302 303 50000; \
@@ -165,7 +165,7 @@ fn skipped_triggers_are_counted_separately() {
 
 #[test]
 fn grid_journal_entries_are_bounded() {
-    // Each candle moves by one step, so that it would trigger every grid.
+    // Each candle moves by one step, so it would trigger every grid.
     let minute = |number: usize| {
         let (open, close) = if number.is_multiple_of(2) { ("300", "301") } else { ("301", "300") };
         format!("candle 700.HK {:02}:{:02} {open} 301 300 {close} 50000", 10 + number / 60, number % 60)
@@ -193,7 +193,7 @@ fn a_full_journal_refuses_new_commands() {
     );
     let entries = player.entries.len();
     player.line(&format!("10:00 given set journal_entries {}", entries + 1));
-    // After the limit is lowered, the journal may exceed it. The text shows the actual number of
+    // After the limit was lowered, the journal exceeds it. The refusal shows the actual number of
     // entries.
     player.line("10:00 given set journal_entries 2");
     let full = format!("refused 602001 `the journal of this account is full, it has {} entries", entries + 2);
@@ -212,7 +212,7 @@ fn a_full_journal_refuses_new_commands() {
     );
     assert!(said_later.contains("asleep: journal"), "{said_later}");
     assert!(triggers(&player.entries).iter().all(|line| line == "asleep: journal"));
-    // An operator raises the limit.
+    // New commands are accepted again after an operator raises the limit.
     player.line("10:06 given set journal_entries 1000");
     assert!(!said(&mut player, "10:06 buy 100 700.HK LO 280").contains("refused"));
 }

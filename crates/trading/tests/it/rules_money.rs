@@ -1,11 +1,11 @@
-//! Reserves, partial fills, short sales, credit, replacements, forced liquidation.
+//! Reserves, partial fills, short sales, credit, replacements and forced liquidation.
 
 use crate::common::check;
 
 #[test]
 fn a_market_buy_is_limited_by_funds() {
-    // Reserved at 210 (200 × 1.05): 1,000 shares and fees of 8.00. The open is 250, so 840 shares
-    // fit: 840 × 250 + 6.72 = 210,006.72.
+    // The reserve is 1,000 shares at 210 (200 × 1.05) and fees of 8.00. The open is 250, so the
+    // funds cover 840 shares: 840 × 250 + 6.72 = 210,006.72.
     check(
         "clock US
         day 2026-05-04
@@ -22,7 +22,7 @@ fn a_market_buy_is_limited_by_funds() {
         > 10:02:00 #1 PartialWithdrawal `insufficient funds`
         > USD C 1.28 F 0.00 settling -210006.72 withdraw 1.28",
     );
-    // Fills are whole lots, and the order is cancelled if not even one lot fits.
+    // Fills are whole lots. The order is cancelled if the funds do not cover one lot.
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 340 340 340 340 100000
@@ -37,8 +37,8 @@ fn a_market_buy_is_limited_by_funds() {
 
 #[test]
 fn the_platform_fee_is_charged_per_day() {
-    // The cash equals the order's reserve. On the second day, the remaining quantity would cost
-    // 15.00 more.
+    // The cash equals the order's reserve. On the second day, the remaining quantity would cost an
+    // additional 15.00.
     check(
         "candle 700.HK 10:01 300 300 300 300 1000
         given cash HKD 60082.62
@@ -65,7 +65,7 @@ fn the_platform_fee_is_charged_per_day() {
         00:00 cash HKD
         > HKD C 30133.82 F 30048.82 (fees 48.82) settling -29948.80 withdraw 85.00",
     );
-    // Filled at the limit on both days, the order is 15.02 short on the second.
+    // If the order fills at its limit on both days, 15.02 are missing on the second day.
     check(
         "candle 700.HK 10:01 300 300 300 300 1000
         given cash HKD 60082.62
@@ -85,8 +85,9 @@ fn the_platform_fee_is_charged_per_day() {
 
 #[test]
 fn a_buy_covers_a_short_position_first() {
-    // Cash of 10,000 plus 18,998.28 from the sale. Covering frees the 19,000 locked for the short
-    // position; buying power of 498.28 covers the margin of four more shares.
+    // The cash is 10,000 plus 18,998.28 from the short sale. Covering unlocks the 19,000 locked for
+    // the short position. The remaining buying power of 498.28 covers the margin of four more
+    // shares.
     check(
         "clock US
         day 2026-05-04
@@ -127,10 +128,12 @@ fn a_short_sale_needs_buying_power() {
             {expected}"
         ));
     };
-    // 199 × 100 × 0.5 + 1.44 + 0.41 …; 200 shares would need 10,000 plus fees.
+    // 199 shares need 199 × 100 × 0.5 plus fees. 200 shares need 10,000 plus fees, which is more
+    // than the buying power.
     sale(199, "> 10:00:00 #1 WaitToNew\n> 10:00:00 #1 NewStatus");
     sale(200, "> 10:00:00 #1 RejectedStatus `insufficient funds`");
-    // A cash account, or one with short sales disabled, cannot sell shares that it does not hold.
+    // A cash account, or an account with short sales disabled, cannot sell shares that it does not
+    // hold.
     for setting in ["type cash", "short_us off"] {
         check(&format!(
             "clock US
@@ -168,9 +171,9 @@ fn a_short_position_pays_dividends() {
 
 #[test]
 fn credit_is_shared_across_currencies() {
-    // USD 1,000 of cash and HKD 39,000 of credit, of which another currency uses HKD 3,900: enough
-    // cash for 54 shares. Buying power is HKD 3,900, or USD 500: the margin of 49 shares and their
-    // fees.
+    // USD 1,000 of cash and HKD 39,000 of credit, of which another currency uses HKD 3,900, cover
+    // 54 shares. The buying power of HKD 3,900, or USD 500, covers the margin and fees of 49
+    // shares.
     check(
         "clock US
         day 2026-05-04
@@ -191,7 +194,7 @@ fn credit_is_shared_across_currencies() {
 }
 
 #[test]
-fn estimates() {
+fn an_estimate_is_limited_by_cash_margin_and_holdings() {
     check(
         "mark 700.HK 305
         mark AAPL.US 100
@@ -226,8 +229,8 @@ fn estimates() {
         10:00 estimate buy 700.HK LO 305 #2
         > refused `order not found`",
     );
-    // A limit order without a price is estimated at the last price, without the reserve of a market
-    // order.
+    // A limit order without a price is estimated at the mark, without the additional reserve of a
+    // market order.
     check(
         "mark 700.HK 305
         given cash HKD 31000
@@ -245,7 +248,7 @@ fn estimates() {
 }
 
 #[test]
-fn replacing() {
+fn a_replacement_is_checked_like_a_new_order() {
     check(
         "candle 700.HK 10:01 304.8 304.8 304.8 304.8 1000; 10:03 303 303 303 303 10000
         given cash HKD 100000
@@ -277,8 +280,8 @@ fn replacing() {
         10:05 replace #1 400
         > refused 602001 `order is FilledStatus`",
     );
-    // A replacement gets a new sequence number and a new instant, so the running minute does not
-    // fill it.
+    // A replaced order has a new sequence number and a new start time, so the candle in progress
+    // does not fill it.
     check(
         "candle 700.HK 10:01 304 304 304 304 1000; 10:02 304 304 304 304 1000
         given cash HKD 100000
@@ -394,7 +397,7 @@ fn options_are_settled_in_cash_at_expiry() {
 
 #[test]
 fn an_option_that_cannot_be_settled_is_valued_at_cost() {
-    // The underlying has no minute on the last day.
+    // The underlying has no one-minute candle on the last day.
     check(
         "clock US
         day 2026-06-18

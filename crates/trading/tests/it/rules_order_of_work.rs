@@ -4,7 +4,7 @@ use crate::common::{check, play, symbol};
 
 #[test]
 fn orders_of_all_symbols_share_one_queue() {
-    // 16:10 in Hong Kong is 04:10 in New York, so a closing auction and a premarket minute take
+    // 16:10 in Hong Kong is 04:10 in New York, so a closing auction and a premarket candle take
     // effect at the same instant.
     check(
         "candle 700.HK 16:00 305 305 304.6 304.6 900000
@@ -40,8 +40,8 @@ fn a_special_limit_order_uses_only_one_candle() {
 
 #[test]
 fn fills_precede_releases_expiries_and_the_roll() {
-    // The last minute of the evening: a fill, a release inside the candle, the expiry of both
-    // orders, the roll with its corporate action, and only then the reports.
+    // At the last minute of the evening, a fill is followed by a release inside the candle, the
+    // expiry of both orders, the roll with its corporate action, and the reports.
     check(
         "clock US
         day 2026-05-04
@@ -107,7 +107,7 @@ fn buys_and_sells_share_the_budget_in_sequence() {
 }
 
 #[test]
-fn a_minute_does_not_fill_orders_submitted_in_its_first_second() {
+fn a_candle_does_not_fill_orders_submitted_in_its_first_second() {
     check(
         "candle 700.HK 10:01 305 305 305 305 90000; 10:02 304 304 304 304 90000
         given cash HKD 500000
@@ -156,7 +156,7 @@ fn a_repeated_candle_fills_no_order_twice() {
         10:00:15 buy 400 700.HK LO 306
         10:02",
     );
-    // Another process recorded the candle a minute later.
+    // Another process records the same candle with a later arrival.
     let again = player.instant("10:03");
     let candles = player.store.candles.get_mut(&symbol("700.HK")).unwrap();
     candles.last_mut().unwrap().at = again;

@@ -1,11 +1,11 @@
-//! Only candles that cannot affect an account's orders are skipped.
+//! Only candles that cannot affect any of an account's orders are skipped.
 
 use crate::common::check;
 
 #[test]
-fn a_skipped_price_range_fills_an_order_activated_later() {
-    // Several days are advanced in one call. Candles far from the first order are close to the
-    // second, which is still held.
+fn candles_are_not_skipped_after_an_order_is_activated() {
+    // Several days are advanced in one call. The candles are far from the first order, but close to
+    // the second order, which is still held at the start.
     check(
         "mark 700.HK 305
         candle 700.HK 10:03 305 306 304 305 30000; 10:05 305 306 304 305 30000

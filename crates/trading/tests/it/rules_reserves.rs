@@ -9,7 +9,7 @@ fn the_cost_of_a_new_order_does_not_grow_with_open_orders() {
         let of = if number % 2 == 0 { "700.HK LO 290" } else { "5.HK LO 50" };
         player.line(&format!("10:00 buy 400 {of}"));
         if number == 10 {
-            // The first query computes every open order.
+            // The first query computes the reserve of every open order.
             player.ask(&["cash", "HKD"], player.instant("10:00"));
         }
     }

@@ -229,8 +229,8 @@ fn unsupported_times_in_force_are_refused() {
 
 #[test]
 fn an_auction_order_joins_only_one_auction() {
-    // Before 09:20, the order joins the opening auction. Its unfilled quantity is cancelled, and
-    // never joins the closing auction.
+    // Before 09:20, the order joins the opening auction. The quantity that is not filled is
+    // cancelled, and does not join the closing auction.
     check(
         "mark 700.HK 305
         candle 700.HK 09:30 306 306 305 305 3000; 09:31 305 305 305 305 50000; 16:00 304 304 304 304 90000
@@ -254,7 +254,7 @@ fn an_auction_order_joins_only_one_auction() {
         > 09:00:00 #3 NewStatus
         > 09:31:00 #3 CanceledStatus `auction is over`",
     );
-    // Without volume there is no auction.
+    // A candle without volume fills no auction orders.
     check(
         "mark 700.HK 305
         candle 700.HK 09:30 306 306 306 306 0
@@ -270,8 +270,8 @@ fn an_auction_order_joins_only_one_auction() {
 
 #[test]
 fn an_auction_limit_order_becomes_a_limit_order() {
-    // An equal price is sufficient in the auction. If the auction does not fill the order, the same
-    // candle is tested against it as a limit order.
+    // An equal price is sufficient in the auction. If the auction does not fill the order, it is
+    // matched against the same candle as a limit order.
     check(
         "candle 700.HK 09:30 301 302 299 300 60000
         given cash HKD 500000
@@ -285,8 +285,8 @@ fn an_auction_limit_order_becomes_a_limit_order() {
         > 09:31:00 #1 FilledStatus 100 @ 301.000
         > 09:31:00 #2 FilledStatus 100 @ 300.000",
     );
-    // From 09:20 on, the order waits for the closing auction. A good-til-canceled order is a limit
-    // order afterwards, even if it was replaced.
+    // From 09:20 on, the order waits for the closing auction. A good-til-canceled order then
+    // becomes a limit order, even if it was replaced.
     check(
         "candle 700.HK 09:30 300 302 299 300 60000; 10:01 300 302 299 300 60000; 16:00 303 303 303 303 9000
         given cash HKD 500000
@@ -307,7 +307,7 @@ fn an_auction_limit_order_becomes_a_limit_order() {
         10:00
         > 09:31:00 #2 FilledStatus 100 @ 301.000",
     );
-    // Without a candle at the opening, it is a limit order from 09:31 on.
+    // Without a candle at the opening, the order is a limit order from 09:31 on.
     check(
         "candle 700.HK 09:31 299 302 299 300 60000
         given cash HKD 500000
@@ -392,7 +392,7 @@ fn an_account_never_moves_back_in_time() {
 }
 
 #[test]
-fn todays_orders_change_at_the_roll() {
+fn orders_that_ended_before_the_roll_are_not_todays_orders() {
     check(
         "clock US
         day 2026-05-04

@@ -1,10 +1,10 @@
-//! Invalid tables are refused with file and line, and so is input that is not a number.
+//! Invalid tables are refused with file and line, and invalid numbers in requests are refused.
 
 use trading::{Money, Percent, Quantity, Rate, Share, Tables, parse_price};
 
 use crate::common::{date, tables, venues};
 
-/// Checks the error of a table that replaces the compiled-in one.
+/// Checks the error of an invalid table that replaces a compiled-in table.
 fn refused(file: &str, text: &str, expected: &str) {
     let tables = Tables::with(|name| (name == file).then(|| text.to_owned()));
     assert_eq!(tables.map(|_| ()).unwrap_err().to_string(), expected);
@@ -97,7 +97,7 @@ fn other_invalid_tables_are_refused() {
 }
 
 #[test]
-fn options_settle_the_next_day() {
+fn options_settle_on_the_next_trading_day() {
     let settles = |kind: trading::Kind, day: &str| {
         tables().settlement.date(venues().of(market::Market::Us), kind, date(day)).to_string()
     };

@@ -49,7 +49,7 @@ fn an_equal_price_triggers_but_the_mark_does_not() {
 }
 
 #[test]
-fn several_touches_require_the_close() {
+fn repeated_touches_require_a_close_at_the_trigger() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 307 308 304 305 50000; 10:02 307 308 304 306 50000; 10:03 306 306 306 306 50000
@@ -80,7 +80,7 @@ fn account_checks_run_at_the_release() {
 
 #[test]
 fn a_buy_may_trail_by_percent() {
-    // 305 + 1 % = 308.05; after a low of 300, the stop is 303.
+    // The first stop is 305 + 1 % = 308.05. After a low of 300, the stop is 303.
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 305 306 300 300.2 50000; 10:02 300.2 303 300 303 50000; 10:03 303 304 302 303 50000
@@ -96,7 +96,7 @@ fn a_buy_may_trail_by_percent() {
 }
 
 #[test]
-fn a_close_below_the_new_stop_releases() {
+fn a_close_below_the_new_stop_releases_a_trailing_sale() {
     check(
         "clock US
         mark AAPL.US 190
@@ -112,7 +112,7 @@ fn a_close_below_the_new_stop_releases() {
 
 #[test]
 fn a_trailing_order_tracks_from_its_monitor_price() {
-    // If the monitor price is reached inside a candle, tracking starts with the next candle, at the
+    // If a candle reaches the monitor price inside, tracking starts with the next candle, at the
     // monitor price.
     check(
         "clock US
@@ -127,7 +127,7 @@ fn a_trailing_order_tracks_from_its_monitor_price() {
         > 10:04:00 #1 NewStatus RELEASED
         > 10:04:00 #1 FilledStatus 100 @ 190.000 RELEASED",
     );
-    // After a gap, tracking starts at the open of the same candle.
+    // If a candle opens beyond the monitor price, tracking starts at the open of this candle.
     check(
         "clock US
         mark AAPL.US 190
@@ -141,7 +141,7 @@ fn a_trailing_order_tracks_from_its_monitor_price() {
         10:02 detail #1
         > #1 TSLPAMT Day RTH_ONLY NewStatus price 191 0 of 100 at 0 fees 0.00",
     );
-    // At the current mark, tracking starts immediately.
+    // If the monitor price equals the mark, tracking starts immediately.
     check(
         "clock US
         mark AAPL.US 190
@@ -214,7 +214,7 @@ fn a_closing_auction_releases_conditional_orders() {
 }
 
 #[test]
-fn conditional_orders_watch_only_their_lanes() {
+fn conditional_orders_ignore_candles_of_other_lanes() {
     check(
         "clock US
         mark AAPL.US 190

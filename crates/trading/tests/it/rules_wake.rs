@@ -1,4 +1,4 @@
-//! When an account is next due.
+//! The instant at which an account is next due to be advanced.
 
 use trading::next_wake;
 
@@ -20,10 +20,10 @@ fn an_open_order_is_due_each_minute_of_its_market() {
     let script = "given cash HKD 500000\n10:00:15 buy 100 700.HK LO 300 tif GTC";
     check(script, "10:00:15", "2026-03-18T02:01:00Z");
     check(script, "10:01:00", "2026-03-18T02:02:00Z");
-    // Across the lunch break, and in the closing auction.
+    // The account is next due after the lunch break, and at the end of the closing auction.
     check(script, "12:00:00", "2026-03-18T05:01:00Z");
     check(script, "16:00:00", "2026-03-18T08:10:00Z");
-    // The next day's roll precedes its first minute.
+    // The roll to the next day precedes the first minute of that day.
     check(script, "16:10:00", "2026-03-18T16:00:00Z");
 }
 

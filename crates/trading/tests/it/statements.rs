@@ -1,5 +1,5 @@
-//! Statements: the example of the specification line by line, booking dates, and every equation
-//! over random sessions, recomputed from the raw journal.
+//! Statements: the example in the specification line by line, booking dates, and all equations for
+//! random accounts, recomputed from the journal.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ fn dailies(all: &[Statement]) -> Vec<&Statement> {
     all.iter().filter(|statement| statement.kind == StatementKind::Daily).collect()
 }
 
-/// An account that executes commands, and all entries it has written.
+/// An account that executes commands, and all entries that it has created.
 struct Client<'a> {
     engine: Engine<'a>,
     account: Account,
@@ -62,7 +62,7 @@ fn hk(local: &str) -> Timestamp {
     at(Market::Hk, local)
 }
 
-/// Formats the numbers of a statement, one per line.
+/// Formats the amounts of a statement, one line per row.
 fn shown(statement: &Statement) -> String {
     let mut lines = vec![format!("{} {} made {}", statement.kind, statement.date, statement.made_at)];
     for line in &statement.balances {
@@ -111,7 +111,7 @@ fn shown(statement: &Statement) -> String {
     lines.join("\n")
 }
 
-/// Creates the store of example G1 in the specification, and the days after it.
+/// Creates the store of example G1 in the specification, with candles for the following days.
 fn first_example() -> Store {
     let mut store = Store::default();
     let tencent = symbol("700.HK");
@@ -195,7 +195,7 @@ fn operator_entries_on_a_weekend_have_a_separate_statement() {
     client.advance(hk("2026-03-20 10:00"));
     let deposit = Command::Deposit { currency: Currency::USD, amount: Money::whole(5) };
     client.act(hk("2026-03-21 08:00"), deposit);
-    // Friday's statement is created in this exact second, and does not include the position.
+    // Friday's statement is created in this second, and does not include the position.
     let entered = |quantity| Command::EnterPosition {
         symbol: symbol("AAPL.US"),
         quantity: Quantity::whole(quantity),
@@ -215,7 +215,7 @@ fn operator_entries_on_a_weekend_have_a_separate_statement() {
     let expected =
         [("2026-03-20", 1, ""), ("2026-03-21", 1, "10"), ("2026-03-22", 0, "5"), ("2026-03-23", 0, "")];
     assert_eq!(found, expected.map(|(date, flows, changes)| (date.to_owned(), flows, changes.to_owned())));
-    // Without a USD rate, the totals are missing, and the error names the reason.
+    // Without a USD rate, the totals are missing, and the error names the currency.
     assert_eq!(
         all[1].assets.as_ref().unwrap_err(),
         "no rate for USD: report one with `chandler account rates USD RATE --day 2026-03-21`"
@@ -240,8 +240,8 @@ fn a_monthly_statement_is_created_with_the_next_date() {
     assert_eq!((month.flows.len(), month.trades.len()), (8, 1));
     assert_eq!(month.balances[0].begin, Money::ZERO);
     assert_eq!(month.balances[0].ledger.exact_text().to_string(), "438875.25");
-    // A later start skips earlier dates. The monthly statement belongs to the first date after the
-    // month.
+    // A later `from` skips earlier dates. The monthly statement is created with the first date
+    // after the month.
     for from in ["2026-03-20", "2026-04-01", "2026-04-02"] {
         let later = made(&client.entries, &store, Some(date(from)), hk("2026-04-03 09:00"));
         let months = later.iter().filter(|statement| statement.kind == StatementKind::Monthly).count();
@@ -258,8 +258,8 @@ fn orders_are_booked_on_their_markets_dates() {
     store.add(&apple, at(Market::Us, "2026-03-18 14:01"), &["190", "190", "189", "190", "50000"], None);
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000), (Currency::USD, 10_000)]);
     client.advance(hk("2026-03-18 12:00"));
-    // It is Thursday in Hong Kong and Wednesday in New York, so the second order has an earlier
-    // date than the first.
+    // At this time it is Thursday in Hong Kong and Wednesday in New York, so the second order has
+    // an earlier date than the first order.
     let mut terms = Terms::new(symbol("700.HK"), Side::Buy, OrderType::Limit, Quantity::whole(100));
     terms.price = Some(market::Price::parse("300").unwrap());
     terms.time_in_force = TimeInForce::GoodTilCanceled;
@@ -305,7 +305,7 @@ fn a_stopped_run_returns_the_next_date() {
     assert_eq!(stranger, None);
 }
 
-/// Returns the effect of an entry on cash, by currency.
+/// Returns the changes in cash that an entry causes, with their currencies.
 fn cash_of(entry: &Entry) -> Vec<(Currency, Money)> {
     match &entry.event {
         Event::Deposited { currency, amount }
@@ -327,7 +327,7 @@ fn cash_of(entry: &Entry) -> Vec<(Currency, Money)> {
     }
 }
 
-/// Returns the effect of an entry on a position.
+/// Returns the change in a position that an entry causes, or `None`.
 fn shares_of(entry: &Entry) -> Option<(Symbol, Quantity)> {
     match &entry.event {
         Event::PositionEntered { symbol, change, .. } => Some((symbol.clone(), *change)),
@@ -339,7 +339,7 @@ fn shares_of(entry: &Entry) -> Option<(Symbol, Quantity)> {
     }
 }
 
-/// Checks the equations within one statement.
+/// Checks the equations between the lines of one statement.
 fn check_sums(statement: &Statement) -> Result<(), TestCaseError> {
     for line in &statement.balances {
         prop_assert_eq!(line.begin + line.change, line.ledger);
@@ -377,8 +377,8 @@ fn check_sums(statement: &Statement) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks that each statement starts where the previous one ended, and that all of them together
-/// equal the journal.
+/// Checks that each statement starts with the final amounts of the previous statement, and that the
+/// statements together equal the journal.
 fn check_chain(entries: &[Entry], days: &[&Statement]) -> Result<(), TestCaseError> {
     let mut cash: BTreeMap<Currency, Money> = BTreeMap::new();
     let mut shares: BTreeMap<Symbol, Quantity> = BTreeMap::new();
@@ -389,7 +389,7 @@ fn check_chain(entries: &[Entry], days: &[&Statement]) -> Result<(), TestCaseErr
         for line in &day.holdings {
             prop_assert_eq!(line.begin, shares.insert(line.symbol.clone(), line.ledger).unwrap_or_default());
         }
-        // The unsettled amount consists of the trades by then that settle later.
+        // The unsettled amount is the sum of all trades up to the date that settle later.
         for line in &day.balances {
             let coming = entries.iter().filter_map(|entry| match &entry.event {
                 Event::Filled(filled) => Some((entry, filled)),
@@ -425,7 +425,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_equation_holds_over_random_sessions(minutes in minutes(), acts in acts_and_operators()) {
+    fn statements_of_random_accounts_add_up(minutes in minutes(), acts in acts_and_operators()) {
         let store = store(&minutes);
         let life = live(&store, &acts, &[], &[]);
         let all = made(&life.entries, &store, None, hk("2026-04-03 09:00"));
@@ -434,13 +434,13 @@ proptest! {
         }
         let days = dailies(&all);
         check_chain(&life.entries, &days)?;
-        // A trade is in the statement of its trading day.
+        // A trade is included in the statement of its trading day.
         for day in &days {
             for trade in &day.trades {
                 prop_assert_eq!(trade.day, day.date);
             }
         }
-        // A month is the sum of its dates.
+        // The monthly statement is the sum of the daily statements.
         let month = all.iter().find(|statement| statement.kind == StatementKind::Monthly);
         let month = month.ok_or_else(|| TestCaseError::fail("no month"))?;
         let of_month: Vec<&Statement> = days.iter().filter(|day| day.date <= month.date).copied().collect();
@@ -453,7 +453,7 @@ proptest! {
             let of_last = last.balances.iter().find(|of_last| of_last.currency == line.currency);
             prop_assert_eq!(of_last.map(|of_last| (of_last.ledger, of_last.settled)), Some((line.ledger, line.settled)));
         }
-        // The reserve at the end equals that of the account.
+        // The reserve in the last statement equals the reserve of the account.
         let end = days.last().ok_or_else(|| TestCaseError::fail("no date"))?;
         let view = MarketView::new(&store, tables(), hk("2026-04-02 22:00"));
         for line in &end.balances {

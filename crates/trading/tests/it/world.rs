@@ -1,4 +1,4 @@
-//! Random markets and clients, and accounts that are run through them.
+//! Random markets and client actions, and accounts to which they are applied.
 
 use market::{Candle, Market, Price, Timestamp, Turnover};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use trading::{
 use crate::common::{Store, at, date, symbol, tables, venues};
 
 const SYMBOLS: [&str; 3] = ["700.HK", "5.HK", "AAPL.US"];
-/// Periods with candles: market, local start and length in minutes.
+/// Time windows with candles, each with market, local start and length in minutes.
 pub(crate) const WINDOWS: [(Market, &str, i64); 6] = [
     (Market::Hk, "2026-03-18 09:30", 12),
     (Market::Hk, "2026-03-18 15:52", 9),
@@ -20,7 +20,7 @@ pub(crate) const WINDOWS: [(Market, &str, i64); 6] = [
     (Market::Us, "2026-03-19 09:30", 6),
 ];
 
-/// Position and shape of a candle, in ticks around 100.
+/// Position and prices of a one-minute candle, in ticks around 100.
 #[derive(Clone, Debug)]
 pub(crate) struct Minute {
     pub(crate) symbol: usize,
@@ -69,7 +69,7 @@ pub(crate) enum Act {
     },
 }
 
-/// A window, a second relative to its start (possibly negative), and the action.
+/// Window, second relative to the start of the window (may be negative), and action.
 pub(crate) type Timed = (usize, i64, Act);
 
 pub(crate) fn minutes() -> impl Strategy<Value = Vec<Minute>> {
@@ -88,7 +88,8 @@ pub(crate) fn minutes() -> impl Strategy<Value = Vec<Minute>> {
     prop::collection::vec(minute, 20..70)
 }
 
-/// A daily candle of a symbol on 18 or 19 March, and whether its minutes in regular hours remain.
+/// A daily candle of a symbol on 18 or 19 March. `has_minutes` is whether the one-minute candles of
+/// that day are retained.
 #[derive(Clone, Debug)]
 pub(crate) struct Daily {
     pub(crate) shape: Minute,
@@ -113,8 +114,8 @@ pub(crate) fn days() -> impl Strategy<Value = Vec<Daily>> {
     prop::collection::vec(daily, 1..6)
 }
 
-/// Creates a store in which some days have a daily candle, most of them without minutes in regular
-/// hours.
+/// Creates a store in which some days have a daily candle. Most of these days have no one-minute
+/// candles in regular hours.
 pub(crate) fn store_with_days(minutes: &[Minute], days: &[Daily]) -> Store {
     let is_dropped = |minute: &&Minute| {
         let (market, start, length) = WINDOWS[minute.window];
@@ -147,7 +148,7 @@ pub(crate) fn acts_and_operators() -> impl Strategy<Value = Vec<Timed>> {
     timed(1, 1)
 }
 
-/// Generates actions that are mostly on grids.
+/// Generates actions of which most are grid commands.
 pub(crate) fn acts_with_grids() -> impl Strategy<Value = Vec<Timed>> {
     timed(0, 8)
 }
@@ -320,20 +321,20 @@ pub(crate) fn end() -> Timestamp {
     at(Market::Us, "2026-03-20 04:00")
 }
 
-/// Result of a run.
+/// Result of a random run.
 pub(crate) struct Life {
     pub(crate) account: Account,
     pub(crate) entries: Vec<Entry>,
     pub(crate) outcomes: Vec<Outcome>,
 }
 
-/// Executes commands in order of time, with additional stops in between.
+/// Executes actions in order of time, and also advances the account to each of the stops.
 pub(crate) fn live(store: &Store, acts: &[Timed], settings: &[Setting], stops: &[Timestamp]) -> Life {
     let prepared: Vec<Command> = settings.iter().map(|setting| Command::Set(*setting)).collect();
     live_prepared(store, acts, prepared, stops)
 }
 
-/// Like [`live`], without short sales and with a credit line.
+/// Like [`live`], but with short sales disabled and with a credit line.
 pub(crate) fn live_with_credit(store: &Store, acts: &[Timed], line: Money) -> Life {
     let prepared = vec![Command::Set(Setting::ShortUs(false)), Command::SetCredit(line)];
     live_prepared(store, acts, prepared, &[])
@@ -390,7 +391,8 @@ pub(crate) fn live_until(store: &Store, acts: &[Timed], now: Timestamp) -> Accou
     account
 }
 
-/// Prepares an account like [`live`], then executes commands, without advancing past the last one.
+/// Prepares an account like [`live`], then executes the actions without advancing past the last
+/// action.
 fn live_with(engine: &Engine<'_>, acts: &[Timed]) -> Account {
     let mut account = Account::default();
     let prepare = |account: &mut Account, command: Command| {

@@ -23,7 +23,7 @@ pub struct QuoteProfileResponse {
     pub quote_level: ::prost::alloc::string::String,
     #[prost(int32, tag = "3")]
     pub subscribe_limit: i32,
-    /// Maximum number of distinct securities per month.
+    /// Maximum number of distinct securities per month in history queries.
     #[prost(int32, tag = "4")]
     pub history_candlestick_limit: i32,
     #[prost(message, repeated, tag = "5")]
@@ -31,7 +31,7 @@ pub struct QuoteProfileResponse {
     #[prost(message, optional, tag = "6")]
     pub quote_level_detail: ::core::option::Option<QuoteLevelDetail>,
 }
-/// Neither number may be zero: clients would then never send a request.
+/// Rate limit of a command. A client never sends a request if the limit or the burst is zero.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -152,7 +152,7 @@ pub struct MarketSessions {
     #[prost(message, repeated, tag = "2")]
     pub trade_session: ::prost::alloc::vec::Vec<SessionHours>,
 }
-/// Times are hhmm in the market's zone, never 2400.
+/// Trading hours of a session, as hhmm in the market's time zone. Midnight as an end is 2359, because clients reject 2400.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -175,10 +175,10 @@ pub struct TradingDaysRequest {
     #[prost(string, tag = "1")]
     #[schemars(extend("enum" = ["US", "HK", "CN", "SG"]))]
     pub market: ::prost::alloc::string::String,
-    /// YYYYMMDD, within the past year.
+    /// First date, as YYYYMMDD. At most one year ago.
     #[prost(string, tag = "2")]
     pub beg_day: ::prost::alloc::string::String,
-    /// YYYYMMDD, at most 31 days later.
+    /// Last date, as YYYYMMDD. At most 31 days after `beg_day`.
     #[prost(string, tag = "3")]
     pub end_day: ::prost::alloc::string::String,
 }
@@ -256,10 +256,10 @@ pub struct StaticInfo {
     pub eps_ttm: ::prost::alloc::string::String,
     #[prost(string, tag = "14")]
     pub bps: ::prost::alloc::string::String,
-    /// Dividend per share; not a ratio, despite the name.
+    /// Dividend per share. Despite the name, this is not a ratio.
     #[prost(string, tag = "15")]
     pub dividend_yield: ::prost::alloc::string::String,
-    /// 1 option, 2 warrant.
+    /// Available derivatives: 1 for options, 2 for warrants.
     #[prost(int32, repeated, tag = "16")]
     pub stock_derivatives: ::prost::alloc::vec::Vec<i32>,
     #[prost(string, tag = "17")]
@@ -274,7 +274,7 @@ pub struct QuoteResponse {
     #[prost(message, repeated, tag = "1")]
     pub secu_quote: ::prost::alloc::vec::Vec<Quote>,
 }
-/// Prices and amounts are decimal numbers as text, exact.
+/// Prices and turnover are exact decimal strings.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -308,7 +308,7 @@ pub struct Quote {
     #[prost(message, optional, tag = "13")]
     pub over_night_quote: ::core::option::Option<PrePost>,
 }
-/// Prices and amounts are decimal numbers as text, exact.
+/// Prices and turnover are exact decimal strings.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -553,7 +553,7 @@ pub struct Trade {
     pub timestamp: i64,
     #[prost(string, tag = "4")]
     pub trade_type: ::prost::alloc::string::String,
-    /// 0 neutral, 1 down, 2 up.
+    /// Trade direction: 0 for neutral, 1 for down, 2 for up.
     #[prost(int32, tag = "5")]
     pub direction: i32,
     #[prost(enumeration = "TradeSession", tag = "6")]
@@ -567,7 +567,7 @@ pub struct Trade {
 pub struct IntradayRequest {
     #[prost(string, tag = "1")]
     pub symbol: ::prost::alloc::string::String,
-    /// 0 regular hours, 100 with pre and post market.
+    /// Trading sessions: 0 for regular hours, 100 for all sessions.
     #[prost(int32, tag = "2")]
     #[schemars(default, extend("enum" = [0, 100]))]
     pub trade_session: i32,
@@ -583,7 +583,7 @@ pub struct IntradayResponse {
     #[prost(message, repeated, tag = "2")]
     pub lines: ::prost::alloc::vec::Vec<IntradayLine>,
 }
-/// Prices and amounts are decimal numbers as text, exact.
+/// Prices and turnover are exact decimal strings.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -609,18 +609,18 @@ pub struct IntradayLine {
 pub struct SecurityCandlestickRequest {
     #[prost(string, tag = "1")]
     pub symbol: ::prost::alloc::string::String,
-    /// Minutes up to 240; then 1000 day, 2000 week, 3000 month, 3500 quarter, 4000 year.
+    /// Candle period: up to 240 in minutes, 1000 for a day, 2000 for a week, 3000 for a month, 3500 for a quarter, 4000 for a year.
     #[prost(enumeration = "Period", tag = "2")]
     #[schemars(schema_with = "crate::schema::period")]
     pub period: i32,
     #[prost(int32, tag = "3")]
     #[schemars(range(min = 1, max = 1000))]
     pub count: i32,
-    /// 0 none, 1 forward.
+    /// Price adjustment: 0 for none, 1 for forward adjustment.
     #[prost(enumeration = "AdjustType", tag = "4")]
     #[schemars(default, extend("enum" = [0, 1]))]
     pub adjust_type: i32,
-    /// 0 regular hours, 100 with pre and post market.
+    /// Trading sessions: 0 for regular hours, 100 for all sessions.
     #[prost(int32, tag = "5")]
     #[schemars(default, extend("enum" = [0, 100]))]
     pub trade_session: i32,
@@ -631,19 +631,19 @@ pub struct SecurityCandlestickRequest {
 #[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OffsetRequest {
-    /// 0 toward the past, 1 toward the present.
+    /// Query direction: 0 for older candles, 1 for newer candles.
     #[prost(enumeration = "Direction", tag = "1")]
     #[schemars(default, extend("enum" = [0, 1]))]
     pub direction: i32,
-    /// YYYYMMDD; empty for the latest trading day.
+    /// Start date, as YYYYMMDD. If empty, the latest trading day is used.
     #[prost(string, tag = "2")]
     #[schemars(default)]
     pub date: ::prost::alloc::string::String,
-    /// HHMM in the market's zone.
+    /// Start time, as HHMM in the market's time zone.
     #[prost(string, tag = "3")]
     #[schemars(default)]
     pub minute: ::prost::alloc::string::String,
-    /// 0 means 10.
+    /// Maximum number of candles. 0 means 10.
     #[prost(int32, tag = "4")]
     #[schemars(default, range(min = 0, max = 1000))]
     pub count: i32,
@@ -654,11 +654,11 @@ pub struct OffsetRequest {
 #[schemars(!default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DateRequest {
-    /// YYYYMMDD; empty for none.
+    /// First date, as YYYYMMDD, inclusive. If empty, the range has no lower bound.
     #[prost(string, tag = "1")]
     #[schemars(default)]
     pub start_date: ::prost::alloc::string::String,
-    /// YYYYMMDD; empty for none.
+    /// Last date, as YYYYMMDD, inclusive. If empty, the range has no upper bound.
     #[prost(string, tag = "2")]
     #[schemars(default)]
     pub end_date: ::prost::alloc::string::String,
@@ -671,15 +671,15 @@ pub struct DateRequest {
 pub struct SecurityHistoryCandlestickRequest {
     #[prost(string, tag = "1")]
     pub symbol: ::prost::alloc::string::String,
-    /// Minutes up to 240; then 1000 day, 2000 week, 3000 month, 3500 quarter, 4000 year.
+    /// Candle period: up to 240 in minutes, 1000 for a day, 2000 for a week, 3000 for a month, 3500 for a quarter, 4000 for a year.
     #[prost(enumeration = "Period", tag = "2")]
     #[schemars(schema_with = "crate::schema::period")]
     pub period: i32,
-    /// 0 none, 1 forward.
+    /// Price adjustment: 0 for none, 1 for forward adjustment.
     #[prost(enumeration = "AdjustType", tag = "3")]
     #[schemars(default, extend("enum" = [0, 1]))]
     pub adjust_type: i32,
-    /// 1 needs offset_request, 2 needs date_request.
+    /// Query type: 1 requires `offset_request`, 2 requires `date_request`.
     #[prost(enumeration = "HistoryCandlestickQueryType", tag = "4")]
     #[schemars(extend("enum" = [1, 2]))]
     pub query_type: i32,
@@ -687,7 +687,7 @@ pub struct SecurityHistoryCandlestickRequest {
     pub offset_request: ::core::option::Option<OffsetRequest>,
     #[prost(message, optional, tag = "6")]
     pub date_request: ::core::option::Option<DateRequest>,
-    /// 0 regular hours, 100 with pre and post market.
+    /// Trading sessions: 0 for regular hours, 100 for all sessions.
     #[prost(int32, tag = "7")]
     #[schemars(default, extend("enum" = [0, 100]))]
     pub trade_session: i32,
@@ -703,7 +703,7 @@ pub struct SecurityCandlestickResponse {
     #[prost(message, repeated, tag = "2")]
     pub candlesticks: ::prost::alloc::vec::Vec<Candlestick>,
 }
-/// Prices and amounts are decimal numbers as text, exact.
+/// Prices and turnover are exact decimal strings.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -725,7 +725,7 @@ pub struct Candlestick {
     /// Start of the candle, in Unix seconds.
     #[prost(int64, tag = "7")]
     pub timestamp: i64,
-    /// 0 regular, 1 pre, 2 post, 3 overnight.
+    /// Trading session: 0 for regular hours, 1 for pre-market, 2 for post-market, 3 for overnight.
     #[prost(enumeration = "TradeSession", tag = "8")]
     pub trade_session: i32,
 }
@@ -793,7 +793,7 @@ pub struct WarrantFilterRequest {
     pub symbol: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
     pub filter_config: ::core::option::Option<WarrantFilter>,
-    /// 0 zh-CN, 1 en, 2 zh-HK.
+    /// Language: 0 for zh-CN, 1 for en, 2 for zh-HK.
     #[prost(int32, tag = "3")]
     pub language: i32,
 }
@@ -803,12 +803,12 @@ pub struct WarrantFilterRequest {
 pub struct WarrantFilter {
     #[prost(int32, tag = "1")]
     pub sort_by: i32,
-    /// 0 ascending, 1 descending.
+    /// Sort order: 0 for ascending, 1 for descending.
     #[prost(int32, tag = "2")]
     pub sort_order: i32,
     #[prost(int32, tag = "3")]
     pub sort_offset: i32,
-    /// 0 means all.
+    /// Maximum number of results. 0 means all results.
     #[prost(int32, tag = "4")]
     pub sort_count: i32,
     #[prost(int32, repeated, tag = "5")]
@@ -897,7 +897,7 @@ pub struct CapitalFlowResponse {
     #[prost(message, repeated, tag = "2")]
     pub capital_flow_lines: ::prost::alloc::vec::Vec<CapitalFlowLine>,
 }
-/// Cumulative since the open, not per minute.
+/// Capital flow at one point in time, cumulative since the market open.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(::schemars::JsonSchema)]
@@ -1046,7 +1046,7 @@ pub struct CalcIndexes {
     #[prost(string, tag = "41")]
     pub rho: ::prost::alloc::string::String,
 }
-/// A price, volume or turnover that is absent has not changed.
+/// Quote push. An absent price, volume or turnover has not changed.
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1327,7 +1327,7 @@ impl AdjustType {
         }
     }
 }
-/// Used in responses and pushes. Requests select sessions with a number: 0 for intraday, 100 for all.
+/// Trading session in responses and pushes. Requests use other numbers: 0 for regular hours, 100 for all sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum TradeSession {
@@ -1477,7 +1477,7 @@ impl HistoryCandlestickQueryType {
         }
     }
 }
-/// Backward is towards older candles.
+/// Direction of a history query. Backward queries return older candles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Direction {
@@ -1651,7 +1651,7 @@ impl CalcIndex {
 #[repr(i32)]
 pub enum PushQuoteTag {
     Normal = 0,
-    /// Revised after the close.
+    /// The quote was revised after the close.
     Revised = 1,
 }
 impl PushQuoteTag {

@@ -3,7 +3,7 @@ use access::{Grant, NewClient, OAuthError, PresentedClient, grant_type};
 use super::*;
 
 #[test]
-fn default_grant_types_follow_from_the_redirect_addresses() {
+fn default_grant_types_depend_on_the_redirect_addresses() {
     let house = house();
     let client = &house.client.client;
     assert_eq!(client.id.len(), 36);
@@ -42,7 +42,7 @@ fn invalid_metadata_is_refused() {
 }
 
 #[test]
-fn a_client_may_only_use_its_registered_grant_types() {
+fn a_client_cannot_use_an_unregistered_grant_type() {
     let house = house();
     let grant_types = Some(vec![grant_type::CODE.to_owned()]);
     let codes = register(house.access(), &NewClient { grant_types, ..usual() });
@@ -68,7 +68,7 @@ fn a_client_may_only_use_its_registered_grant_types() {
 }
 
 #[test]
-fn confidential_clients_need_their_secret_and_public_ones_have_none() {
+fn confidential_clients_must_send_their_secret() {
     let house = house();
     for method in ["client_secret_post", "client_secret_basic"] {
         let client = register(house.access(), &NewClient { auth_method: Some(method.to_owned()), ..usual() });
@@ -111,7 +111,7 @@ fn removing_a_client_revokes_its_tokens_and_codes() {
     let (device, code) = (house.start(), house.code(house.ap, ""));
     house.approve(&device, house.ap);
     let (id, token) = (house.client.client.id.as_str(), house.client.registration_token.expose());
-    // Unregistered by another process.
+    // The client is unregistered by another process.
     assert!(house.fresh.other().unregister_client(id, token, NOW).unwrap());
     assert!(crate::fixture::bearer(house.access(), tokens.access_token.expose()).is_err());
     assert_eq!(error(house.refresh(tokens.refresh_token.expose(), MOMENT)), "invalid_client");
@@ -147,10 +147,10 @@ fn an_address_may_register_twenty_clients_an_hour() {
 }
 
 #[test]
-fn when_the_table_is_full_unapproved_clients_are_evicted() {
+fn a_full_client_table_evicts_unapproved_clients() {
     let house = house();
-    // A client with tokens and one with a pending device must stay. The others are inserted with
-    // SQL, which is faster.
+    // A client with tokens and a client with a pending device must not be evicted. The other
+    // clients are inserted with SQL, which is faster.
     house.tokens(house.ap);
     let waiting = register(house.access(), &usual());
     let device = house.access().start_device(&credentials(&waiting), "", HERE, MOMENT).unwrap();
@@ -185,7 +185,8 @@ fn an_approved_client_is_not_evicted_for_a_day_after_its_last_token() {
     house.access().revoke_token(&house.credentials(), tokens.access_token.expose(), NOW).unwrap();
     let path = house.fresh.dir.path().join("accounts.db");
     let database = rusqlite::Connection::open(&path).unwrap();
-    // All other clients are in use; whether their tokens are valid does not matter.
+    // All other clients have tokens. Eviction does not depend on whether the tokens are still
+    // valid.
     let fill = format!(
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
          insert into oauth_client

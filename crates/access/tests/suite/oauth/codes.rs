@@ -10,7 +10,7 @@ fn with_verifier<'a>(code: &'a str, verifier: Option<&'a str>) -> Grant<'a> {
 }
 
 #[test]
-fn an_authorization_code_is_redeemed_for_tokens_once() {
+fn an_authorization_code_is_redeemed_for_tokens() {
     let house = house();
     let query =
         format!("response_type=code&client_id={}&state=a%26b&redirect_uri={BACK}", house.client.client.id);
@@ -90,7 +90,7 @@ fn a_code_is_bound_to_its_client_address_and_region() {
     for unknown in ["", "unknown", &code.to_lowercase(), &"x".repeat(10_000)] {
         assert_eq!(error(house.redeem(unknown, MOMENT)), "invalid_grant");
     }
-    // None of these attempts has consumed the code.
+    // None of the refused attempts has consumed the code.
     redeem(&house.credentials(), Some(BACK), Some(Region::Us)).unwrap();
 }
 
@@ -115,7 +115,7 @@ fn pkce_is_optional_but_verified_if_used() {
 }
 
 #[test]
-fn a_client_with_one_address_may_omit_it() {
+fn a_client_with_one_redirect_address_may_omit_it() {
     let house = house();
     let query = format!("response_type=code&client_id={}", house.client.client.id);
     let request = house.access().check_authorization(&query).unwrap();

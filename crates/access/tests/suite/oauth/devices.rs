@@ -7,7 +7,7 @@ use super::*;
 const PAIR: [Option<Region>; 2] = [Some(Region::Ap), Some(Region::Us)];
 
 #[test]
-fn an_approved_device_gets_tokens_of_the_account_region() {
+fn an_approved_device_gets_tokens_for_the_region_of_the_account() {
     let house = house();
     for (account, prefix) in [(house.ap, "ap_"), (house.us, "us_")] {
         let device = house.start();
@@ -29,7 +29,7 @@ fn an_approved_device_gets_tokens_of_the_account_region() {
 }
 
 #[test]
-fn a_code_is_accepted_in_any_case_and_spacing() {
+fn a_user_code_is_accepted_in_any_case_and_spacing() {
     let house = house();
     let device = house.start();
     let code = device.user_code.expose();
@@ -40,7 +40,7 @@ fn a_code_is_accepted_in_any_case_and_spacing() {
 }
 
 #[test]
-fn unknown_expired_and_decided_codes_get_the_same_answer() {
+fn unknown_expired_and_decided_user_codes_get_the_same_answer() {
     let house = house();
     let (late, decided) = (house.start(), house.start());
     assert!(house.access().decide_device(decided.user_code.expose(), house.ap, false, NOW).unwrap());
@@ -70,7 +70,7 @@ fn denied_and_expired_devices_get_distinct_errors() {
         assert_eq!(error(house.poll(&late, poller, later(600))), "expired_token");
         assert_eq!(error(house.poll(&denied, poller, later(600))), "expired_token");
     }
-    // Approval does not help a code that has expired.
+    // Approval does not prevent a code from expiring.
     let slow = house.start();
     house.approve(&slow, house.ap);
     assert_eq!(error(house.poll(&slow, None, later(600))), "expired_token");
@@ -90,7 +90,7 @@ fn each_poller_has_its_own_interval() {
     assert_eq!(error(house.poll(&device, PAIR[1], later(15))), "authorization_pending");
     assert_eq!(error(house.poll(&device, PAIR[0], later(16))), "slow_down", "ten seconds from now on");
     assert_eq!(error(house.poll(&device, PAIR[0], later(31))), "authorization_pending");
-    // An approved device gets its tokens without waiting.
+    // An approved device gets its tokens regardless of its polling interval.
     house.approve(&device, house.ap);
     house.poll(&device, PAIR[0], later(32)).unwrap();
 }
@@ -197,7 +197,7 @@ fn pending_devices_are_limited_by_client_and_address() {
         start(2, 0).unwrap();
     }
     assert_eq!(error(start(2, 0)), "temporarily_unavailable");
-    // Expired devices are no longer counted.
+    // Expired devices are no longer counted as pending.
     start(3, 600).unwrap();
 }
 
@@ -240,7 +240,7 @@ fn the_oldest_device_is_evicted_once_it_has_waited_a_minute() {
     let new = start(9, 61).unwrap();
     assert_eq!((waits(&oldest), waits(&second), waits(&new)), (false, true, true));
     assert_eq!(error(start(9, 61)), "temporarily_unavailable");
-    // Devices of other clients are unaffected.
+    // The limit applies per client, so devices of other clients are unaffected.
     let other = register(house.access(), &usual());
     house.access().start_device(&credentials(&other), "", HERE, later(61)).unwrap();
 }

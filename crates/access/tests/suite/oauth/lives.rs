@@ -1,4 +1,4 @@
-//! Lifetimes of connections, sign-ins and rows.
+//! Lifetimes of connections, OAuth sign-ins and database rows.
 
 use access::{Demand, Denial, Refusal};
 
@@ -20,14 +20,14 @@ fn a_connection_ends_when_its_tokens_are_revoked() {
     house.fresh.other().revoke_token(&house.credentials(), tokens.refresh_token.expose(), NOW).unwrap();
     assert!(matches!(may(mine.caller), Err(Refusal::Revoked)));
     may(its.caller).unwrap();
-    // Its session is also invalid, but not that of the other client.
+    // The session of the revoked client is also invalid, but not the session of the other client.
     let resumed = house.access().resume(mine.session.id.expose(), None, NOW);
     assert!(matches!(resumed, Err(Denial::TokenInvalid(_))), "{resumed:?}");
     let resumed = house.access().resume(its.session.id.expose(), None, NOW).unwrap();
     assert!(resumed.caller.is_oauth());
 }
 
-/// Signs on a connection with a token at a given time.
+/// Signs on a connection with an access token at a given moment.
 fn enter_at(house: &House, token: &str, moment: Moment) -> Result<access::SignedOn, Denial> {
     let header = format!("Bearer {token}");
     let caller = crate::fixture::identify(house.access(), &[("authorization", &header)], moment.now)?;
@@ -49,7 +49,7 @@ fn resuming_does_not_extend_a_session_beyond_its_token() {
     }
     let late = house.access().resume(open.session.id.expose(), None, later(end).now);
     assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
-    // The open connection signed on before the expiry, so it may continue.
+    // The open connection signed on before the token expired, so its requests are still admitted.
     let demand = Demand::Open { caller: &open.caller };
     house.access().admit(demand, PRESENT.market).map(drop).unwrap();
     // A refresh issues new tokens, which allow new sessions.
@@ -74,7 +74,7 @@ fn an_expired_family_cannot_sign_on() {
 }
 
 #[test]
-fn a_password_does_not_outlive_the_token_it_was_issued_for() {
+fn a_one_time_password_expires_with_its_token() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let last = later(tokens.expires_in - 1);
@@ -90,7 +90,7 @@ fn refreshing_does_not_change_the_age_of_a_sign_in() {
     let house = house();
     let mut oldest = house.tokens(house.ap);
     let others: Vec<_> = (1..100).map(|number| sign_in_from(&house, number)).collect();
-    // Refresh until the first tokens have been deleted.
+    // The tokens are refreshed until the first tokens have been deleted.
     let mut seconds = 100;
     for _ in 0..130 {
         seconds += 20;
@@ -131,8 +131,8 @@ fn register_from(house: &House, number: i64) -> Registered {
     house.access().register_client(&usual(), from(number), MOMENT).unwrap()
 }
 
-/// Signs in another client for the account, `number` seconds later. The operator approves it,
-/// because of the rate limit for owners.
+/// Signs in another client for the account, `number` seconds after the start. The operator approves
+/// the client, because approvals by the owner are rate-limited.
 fn sign_in_from(house: &House, number: i64) -> Tokens {
     let (client, moment) = (register_from(house, number), later(number));
     let device = house.access().start_device(&credentials(&client), "", from(number), moment).unwrap();
@@ -160,7 +160,7 @@ fn an_owner_can_list_and_end_sign_ins() {
 }
 
 #[test]
-fn inserting_rows_deletes_expired_ones() {
+fn inserting_rows_deletes_expired_rows() {
     let house = house();
     house.tokens(house.ap);
     house.code(house.ap, "");
@@ -184,7 +184,7 @@ fn inserting_rows_deletes_expired_ones() {
 }
 
 #[test]
-fn a_repeatedly_refreshed_family_stays_bounded() {
+fn a_repeatedly_refreshed_family_has_a_bounded_number_of_rows() {
     let house = house();
     let mut tokens = house.tokens(house.ap);
     for number in 1..150 {

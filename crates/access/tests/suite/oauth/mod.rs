@@ -1,5 +1,5 @@
-//! OAuth through the public API with a real database: every error, and credentials that are used
-//! twice, late, by another client or at a listener of another region.
+//! Tests of OAuth through the public API with a real database: every error, and credentials that
+//! are used twice, late, by another client or at a listener of another region.
 
 mod clients;
 mod codes;
@@ -22,7 +22,7 @@ use crate::fixture::{Fresh, MOMENT, NOW, START, fresh};
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 const BACK: &str = "http://localhost:60355/callback";
 
-/// Accounts of both regions, and a client with all grant types.
+/// A store with accounts in both regions and a client with all grant types.
 struct House {
     fresh: Fresh,
     ap: AccountId,
@@ -53,7 +53,7 @@ fn register(access: &Access, new: &NewClient) -> Registered {
     access.register_client(new, HERE, MOMENT).unwrap()
 }
 
-/// Returns the moment `seconds` after the start, on both clocks.
+/// Returns the moment `seconds` seconds after the start, on both clocks.
 fn later(seconds: i64) -> Moment {
     let uptime = START + Duration::from_secs(seconds.try_into().unwrap());
     Moment { now: Timestamp(NOW.0 + seconds), uptime }
@@ -96,7 +96,7 @@ impl House {
         self.access().redeem(&self.credentials(), &grant, serves, moment)
     }
 
-    /// Obtains a code with the usual authorization request of an SDK and additional parameters.
+    /// Obtains an authorization code with the usual request of an SDK and additional parameters.
     fn code(&self, account: AccountId, more: &str) -> String {
         let query = format!(
             "response_type=code&client_id={}&state=s&redirect_uri={BACK}{more}",
@@ -111,7 +111,7 @@ impl House {
         self.access().redeem(&self.credentials(), &with_code(code), None, moment)
     }
 
-    /// Obtains tokens for an account with as few calls as possible.
+    /// Obtains tokens for an account through the device flow.
     fn tokens(&self, account: AccountId) -> Tokens {
         let device = self.start();
         self.approve(&device, account);
@@ -148,7 +148,7 @@ fn parameter(url: &str, name: &str) -> Option<String> {
     found.map(|(_, value)| value.to_owned())
 }
 
-/// Returns the error code that clients see.
+/// Returns the OAuth error code of a refused request.
 #[track_caller]
 fn error<T>(result: Result<T, OAuthError>) -> &'static str {
     match result {

@@ -1,4 +1,4 @@
-//! Credentials grant exactly the scopes they were issued with.
+//! Credentials grant exactly the scopes with which they were issued.
 
 use access::{Caller, Demand, Denial, Freshness, Level, Refusal, Right, Role, Scope};
 
@@ -7,7 +7,7 @@ use crate::fixture::{bearer, symbol};
 
 const SCOPES: [Scope; 4] = [Scope::Quote, Scope::Trade, Scope::Account, Scope::Operator];
 
-/// Lists the scopes that a caller is admitted to, and the reasons for refusing the others.
+/// Lists the scopes to which a caller is admitted, and the reasons for refusing the other scopes.
 fn describe(access: &Access, caller: &Caller) -> String {
     let actual = SCOPES.map(|scope| match access.admit_within(caller, scope, Freshness::Fresh, NOW) {
         Ok(_) => scope.as_str().to_owned(),
@@ -62,7 +62,7 @@ fn an_oauth_client_has_only_the_scopes_of_its_token() {
 }
 
 #[test]
-fn candles_and_connections_need_a_scope() {
+fn candles_and_connections_require_a_quote_or_trade_scope() {
     let house = house();
     let (access, tokens) = (house.access(), house.tokens(house.ap));
     let path = house.fresh.dir.path().join("accounts.db");
@@ -91,8 +91,8 @@ fn candles_and_connections_need_a_scope() {
     assert!(matches!(otp, Err(Denial::ScopeMissing)), "{otp:?}");
 }
 
-/// Connections that sign on with a token of one scope have only that scope, and so have those that
-/// resume the session.
+/// A connection that signs on with a token has only the scopes of the token, and so does a
+/// connection that resumes its session.
 #[test]
 fn a_connection_has_the_scopes_of_its_token() {
     let house = house();

@@ -15,7 +15,7 @@ fn an_access_token_is_valid_for_thirty_days() {
     let token = tokens.access_token.expose();
     assert_eq!(ask_at(&house, token, 2_591_999).unwrap().account(), house.ap);
     assert!(matches!(ask_at(&house, token, 2_592_000), Err(Denial::TokenExpired(_))));
-    // Another process needs only the files of the store.
+    // Another process can authenticate the token with only the files of the store.
     assert_eq!(bearer(&house.fresh.other(), token).unwrap().account(), house.ap);
 }
 
@@ -40,7 +40,7 @@ fn an_oauth_token_is_accepted_only_as_bearer() {
 }
 
 #[test]
-fn a_token_without_the_scope_gets_scope_missing() {
+fn a_token_without_a_scope_is_refused() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let path = house.fresh.dir.path().join("accounts.db");
@@ -57,7 +57,7 @@ fn a_refresh_issues_tokens_with_a_full_lifetime() {
     let first = house.tokens(house.us);
     let second = house.refresh(first.refresh_token.expose(), later(2_000_000)).unwrap();
     let third = house.refresh(second.refresh_token.expose(), later(4_000_000)).unwrap();
-    // Clients decode these claims: the paper channel, the issue time and the expiry.
+    // Clients decode the paper channel, the issue time and the expiry from these claims.
     let describe = |life_s| {
         let (id, iat) = (house.us.0, later(4_000_000).now.0);
         let subject = format!(r#"{{\"account_channel\":\"lb_papertrading\",\"member_id\":\"{id}\"}}"#);
@@ -67,7 +67,7 @@ fn a_refresh_issues_tokens_with_a_full_lifetime() {
     assert_eq!(claims(third.access_token.expose(), "us_"), describe(ACCESS_TOKEN_LIFE_S));
     assert_eq!(claims(third.refresh_token.expose(), "us_rt_"), describe(REFRESH_TOKEN_LIFE_S));
     assert_eq!(ask_at(&house, third.access_token.expose(), 4_000_000).unwrap().account(), house.us);
-    // An old access token survives the refresh, because another process may still use it.
+    // The old access token stays valid after the refresh, because another process may still use it.
     ask_at(&house, first.access_token.expose(), 2_000_001).unwrap();
     assert_eq!(
         error(house.refresh(third.refresh_token.expose(), later(4_000_000 + 5_184_000))),
@@ -193,7 +193,7 @@ fn revoking_either_token_revokes_both() {
             assert!(matches!(bearer(house.access(), token.expose()), Err(Denial::TokenInvalid(_))));
         }
         assert_eq!(error(house.refresh(second.refresh_token.expose(), MOMENT)), "invalid_grant");
-        // Revoking again is not an error.
+        // Revoking a revoked token is not an error.
         house.access().revoke_token(&house.credentials(), pick(&second).expose(), NOW).unwrap();
     }
     assert_eq!(house.audited("tokens.revoked"), 2);

@@ -1,4 +1,4 @@
-//! `chandler account create` and `set`: accounts and their limits.
+//! `chandler account create` and `set`: create an account and change its limits.
 
 use std::io::Write;
 
@@ -127,12 +127,12 @@ impl Arguments {
         present: Present,
     ) -> Result<(), Failure> {
         let (url, opening) = (Url::parse(&self.url)?, self.beginning.opening()?);
-        // Opened before the account is created: if the journals cannot be opened, the user can run
-        // the same command again.
+        // The journals are opened before the account is created. If they cannot be opened, nothing
+        // has changed and the user can retry the command.
         let mut books = opening.is_some().then(|| Books::open(context)).transpose()?;
         if let (Some(books), Some(opening)) = (&mut books, &opening) {
             // The keys are printed only once, at the end, so a rejected opening must not leave an
-            // account behind.
+            // account whose keys were never shown.
             books.check_opening(opening)?;
         }
         let (account, credentials) = create(access, &self.new_account()?)?;
@@ -205,7 +205,7 @@ impl Set {
         }
         let account = named(access, &self.name)?;
         let mut books = (!changes.is_empty()).then(|| Books::open(context)).transpose()?;
-        // Paper account changes come first because they can be rejected.
+        // Paper account changes are applied first, because they can be rejected.
         for paper_account::AuditedChange { event, reason, commands } in &changes {
             if let Some(books) = &mut books {
                 books.operate(&account, event, reason.clone(), commands)?;
@@ -228,7 +228,7 @@ impl Set {
         say(self.format, &text, document)
     }
 
-    /// Returns the changed limits, or `None` if no limit was given.
+    /// Returns the change of the account's limits, or `None` if no limit was given.
     fn change(&self) -> Result<Option<TermsChange>, Failure> {
         let Set { level, quota, rate, floors, unlimited, read_only, api_date: as_of, .. } = self;
         let (connections, subscriptions) = (self.connections, self.subscriptions);
@@ -284,7 +284,7 @@ fn api_date(text: &str) -> Result<Date, Failure> {
     text.parse().map_err(|_| usage(format!("{text:?} is not a date: write YYYY-MM-DD")))
 }
 
-/// Creates an account and returns its credentials.
+/// Creates an account and returns it with its credentials.
 pub(crate) fn create(access: &Access, new: &NewAccount) -> Result<(Account, Credentials), Failure> {
     let created = access.create(new, &Actor::Operator, Clock::Machine.now()).map_err(theirs)?;
     let credentials = Credentials {

@@ -68,8 +68,8 @@ impl Set {
     }
 }
 
-/// Prints a warning if the levels contradict each other. The rows may have been edited by other
-/// means, and no account is served until they are corrected.
+/// Prints a warning if the levels contradict each other, which is possible if the rows were edited
+/// directly. No account is served until the levels are corrected.
 fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     match access.ladder() {
         Err(AccessError::Terms(fault)) => {
@@ -86,7 +86,8 @@ fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// Parses a number or `none`. The outer `None` means that no value was given.
+/// Parses a number or `none`. The outer `None` means that no value was given; the inner `None`
+/// means `none`.
 fn number<T: std::str::FromStr>(text: Option<&str>) -> Result<Option<Option<T>>, Failure> {
     match text {
         None => Ok(None),

@@ -1,6 +1,6 @@
 //! `chandler account`: accounts, their rights, the reports that determine their levels, and their
-//! paper accounts. The command can be used while a server is running; changes apply from the next
-//! request.
+//! paper accounts. The command can be used while a server is running; a change takes effect with
+//! the next request.
 
 mod create;
 mod device;
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             arguments.check()?;
             create_if_absent(context)?;
         }
-        // Other commands must not create a store: a mistyped path would go unnoticed.
+        // Other commands must not create a store, or a mistyped path would go unnoticed.
         _ => drop(context.open(store::Access::Read)?),
     }
     let access = open_accounts(context)?;

@@ -1,5 +1,5 @@
-//! `chandler account deposit`, `withdraw`, `exchange`, `adjust` and `position`: an operator's
-//! entries in a paper account's journal.
+//! `chandler account deposit`, `withdraw`, `exchange`, `adjust` and `position`: add operator
+//! entries to a paper account's journal.
 
 use access::{Access, Account, Actor, Present, Right, Validity, parse_instant};
 use clap::Args;

@@ -36,8 +36,8 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Returns the initial cash and settings, or `None` if no argument was given. An account
-    /// without them gets the defaults on first use.
+    /// Returns the initial cash and settings, or `None` if no argument was given. In that case the
+    /// paper account gets the defaults on first use.
     pub(super) fn opening(&self) -> Result<Option<Opening>, Failure> {
         let Beginning { cash, fees, credit } = self;
         if cash.is_none() && fees.is_none() && credit.is_none() {
@@ -130,11 +130,11 @@ enum Short {
     Us,
 }
 
-/// Commands that share one audit entry.
+/// Paper account commands that share one audit entry.
 #[derive(Debug)]
 pub(super) struct AuditedChange {
     pub(super) event: &'static str,
-    /// Description of the change for the audit.
+    /// Description of the change for the audit log.
     pub(super) reason: String,
     pub(super) commands: Vec<Command>,
 }
@@ -195,7 +195,7 @@ fn share(flag: &str, text: &str) -> Result<Share, Failure> {
         .map_err(|error| usage(format!("{flag}: {text:?} {error}; write a share from 0 to 1, like 0.1")))
 }
 
-/// Parses amounts such as `HKD=500000,USD=20000`.
+/// Parses amounts such as `HKD=500000,USD=20000`. `none` is an empty list.
 fn amounts(text: &str) -> Result<Vec<(Currency, Money)>, Failure> {
     if text == "none" {
         return Ok(Vec::new());
@@ -239,7 +239,7 @@ pub(super) fn parse_currency(text: &str) -> Result<Currency, Failure> {
     text.to_ascii_uppercase().parse().map_err(usage)
 }
 
-/// Returns a value parser for a fixed set of words.
+/// Returns a value parser for a fixed set of words, which are shown in the help.
 fn words<T>(known: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
@@ -247,7 +247,8 @@ where
     PossibleValuesParser::new(known.iter().copied()).try_map(|text| text.parse::<T>())
 }
 
-/// Returns a paper account as stored in its journal, without advancing it to the current time.
+/// Returns a description of a paper account as stored in its journal, without advancing the account
+/// to the current time. Null if the journal is empty.
 pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failure> {
     let standing = books.paper.standing(account.id).map_err(to_failure)?;
     if standing.entries == 0 {
@@ -269,7 +270,7 @@ pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failur
     }))
 }
 
-/// Prints the result of [`document`] as text.
+/// Prints the description returned by [`document`] as text.
 pub(super) fn print(out: &mut impl Write, document: &Value) -> Result<(), Failure> {
     let of = |name: &str| document.get(name).unwrap_or(&Value::Null);
     if document.is_null() {

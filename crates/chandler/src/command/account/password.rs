@@ -1,4 +1,4 @@
-//! `chandler account password`: the password for the server's web pages.
+//! `chandler account password`: sets or removes an account's password for the server's web pages.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -80,7 +80,8 @@ fn document(account: &Account, password: bool, changed: bool) -> Value {
 }
 
 fn first_line(input: impl BufRead) -> Result<Secret, Failure> {
-    // Allows for the line ending, and one more byte to detect a password that is too long.
+    // The limit allows for a CRLF line ending and one more byte, which makes a password that is too
+    // long detectable.
     let most = u64::try_from(PASSWORD_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(3);
     let mut line = String::new();
     input.take(most).read_line(&mut line)?;
@@ -88,7 +89,8 @@ fn first_line(input: impl BufRead) -> Result<Secret, Failure> {
     Ok(Secret::new(password.strip_suffix('\r').unwrap_or(password).to_owned()))
 }
 
-/// Prompts twice, because a typing error is invisible without echo.
+/// Prompts for the password twice, because a typing error is invisible without echo. Returns an
+/// error if the passwords differ.
 fn typed(name: &str) -> Result<Secret, Failure> {
     let terminal = Term::stderr();
     let ask = |question: &str| -> Result<Secret, Failure> {
@@ -108,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_the_first_line_including_blanks() {
+    fn the_first_line_is_the_password_including_blanks() {
         for (input, password) in [
             ("paraffin and twine\n", "paraffin and twine"),
             ("paraffin\r\nsecond line\n", "paraffin"),

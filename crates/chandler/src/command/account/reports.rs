@@ -1,5 +1,5 @@
-//! `chandler account reported-assets`, `reported-orders` and `rates`: the inputs for account
-//! levels, given as arguments or in a file.
+//! `chandler account reported-assets`, `reported-orders` and `rates`: store the inputs for account
+//! levels, from arguments or a file.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -161,7 +161,7 @@ impl Rates {
     }
 }
 
-/// Builds a report from a CSV file, or from a single row of arguments.
+/// Reads the table from a CSV file, or builds a table with one row from the arguments.
 fn table(
     file: Option<&Path>,
     single: &[(&str, &Option<String>)],

@@ -1,4 +1,4 @@
-//! `chandler account rewind`, `reset` and `fork`: operations on a paper account's whole journal.
+//! `chandler account rewind`, `reset` and `fork`: rewind, reset or copy a paper account's journal.
 
 use std::io::Write;
 
@@ -85,7 +85,7 @@ fn instant(text: &str) -> Result<Timestamp, Failure> {
     Ok(Timestamp(at.as_second()))
 }
 
-/// Describes an account's market time and journal size.
+/// Describes an account's market time and number of journal entries.
 fn place(standing: &Standing) -> String {
     match standing.horizon {
         Some(at) => format!("at {at}, with {} entries", standing.entries),
@@ -93,7 +93,8 @@ fn place(standing: &Standing) -> String {
     }
 }
 
-/// Refuses to rewind a paper account without entries.
+/// Returns an error if the paper account has no market time yet, because there is nothing to
+/// rewind.
 fn check_begun(books: &Books, account: &Account) -> Result<(), Failure> {
     match books.paper.standing(account.id).map_err(to_failure)?.horizon {
         Some(_) => Ok(()),
@@ -104,7 +105,8 @@ fn check_begun(books: &Books, account: &Account) -> Result<(), Failure> {
     }
 }
 
-/// Refuses to copy a paper account without entries, before a new account is created.
+/// Returns an error if the paper account has no entries or has not reached `at`. Called before a
+/// new account is created.
 fn check_fork(account: &Account, from: &Standing, at: Option<Timestamp>) -> Result<(), Failure> {
     let name = &account.name;
     if from.entries == 0 {

@@ -1,4 +1,4 @@
-//! `chandler account list` and `show`.
+//! `chandler account list` and `show`: print accounts with their limits and usage.
 
 use std::io::Write;
 
@@ -169,7 +169,7 @@ fn state(account: &Account) -> String {
 }
 
 /// Returns the terms of an account. `level` and `quota` are the effective values; `own_level` and
-/// `own_quota` are those set by an operator.
+/// `own_quota` are the values set by an operator.
 pub(super) fn terms_json(access: &Access, account: &Account, present: Present) -> Result<Value, Failure> {
     let usage = usage(access, account, present)?;
     let granted = |right: Right| account.rights.validity(right).is_some();

@@ -1,4 +1,4 @@
-//! `chandler backup`: a verified copy of the store, made while the store is in use.
+//! `chandler backup`: copies the store while it is in use, and verifies the copy.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -142,9 +142,8 @@ struct BackupFolderLock {
 }
 
 impl BackupFolderLock {
-    /// Takes the lock, and first removes what killed backups left behind if no other backup is
-    /// being written to this folder. `None` if the system cannot lock folders; in that case nothing
-    /// is removed.
+    /// Takes the lock. First removes the partial folders of killed backups, unless another backup
+    /// holds the lock. `None` if the system cannot lock folders; in that case nothing is removed.
     fn enter(dir: &Path) -> Result<Option<BackupFolderLock>, Failure> {
         let Ok(folder) = File::open(dir) else { return Ok(None) };
         if folder.try_lock().is_ok() {
@@ -152,12 +151,12 @@ impl BackupFolderLock {
                 fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
             }
         }
-        // From this point other backups see the lock and remove nothing.
+        // Other backups that find this lock do not remove partial folders.
         Ok(folder.lock_shared().is_ok().then_some(BackupFolderLock { _folder: folder }))
     }
 }
 
-/// Returns the subfolders whose names satisfy `is_wanted`, sorted by name.
+/// Returns the paths of the subfolders whose names satisfy `is_wanted`, sorted by name.
 fn dated(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn only_dated_names_are_backups_to_rotate() {
+    fn only_folders_with_dated_names_are_rotated() {
         for (name, is) in [
             ("chandler-20261115T231101Z", true),
             ("chandler-20261115T231101Z.partial", false),

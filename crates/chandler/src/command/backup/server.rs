@@ -17,14 +17,14 @@ use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::progress;
 
-/// Suggested command for a task that is left to PostgreSQL's tools.
+/// Suggested command for a task that PostgreSQL's tools perform.
 struct Instead {
     what: &'static str,
     command: String,
 }
 
-/// Prints how to back up a store on PostgreSQL. Always returns an error, because nothing was
-/// copied.
+/// Prints the commands that back up a store on PostgreSQL. Always returns an error, because nothing
+/// was copied.
 pub(crate) fn say_backup(
     address: &Address,
     to: &Path,
@@ -70,9 +70,9 @@ pub(crate) fn say_backup(
     ))
 }
 
-/// Prints how to restore a store on PostgreSQL, unless a server is using it. An unreachable
-/// database is accepted, because it may be the reason for the restore. Always returns an error,
-/// because nothing was restored.
+/// Prints the commands that restore a store on PostgreSQL, or returns an error if a server is using
+/// the store. An unreachable database is accepted, because it may be the reason for the restore.
+/// Always returns an error, because nothing was restored.
 pub(crate) fn say_restore(
     address: &Address,
     from: &Path,
@@ -127,8 +127,8 @@ fn say(all: &[Instead], format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Verifies a `pg_dump` file by restoring it into another database, or a `pg_basebackup` folder by
-/// its manifest.
+/// Verifies a `pg_dump` file by restoring it into another database, or a `pg_basebackup` folder
+/// against its manifest.
 pub(crate) fn verify(
     address: &Address,
     backup: &Path,
@@ -216,8 +216,8 @@ fn look(place: &StoreUrl, context: &CommandContext, flags: progress::Flags) -> R
     Ok((report, accounts.count()?, findings))
 }
 
-/// Parses the `--into` database, for operators who may not create databases, and checks that it has
-/// no store.
+/// Parses the `--into` database and checks that it contains no store. The flag is for operators who
+/// may not create databases.
 fn named_target(text: &str, address: &Address) -> Result<Address, Failure> {
     let place = crate::context::place(text, "--into")?;
     let StoreUrl::Server(target) = &place else {
@@ -253,7 +253,8 @@ fn scratch(address: &Address) -> Result<Scratch, Failure> {
     })
 }
 
-/// Checks that a `pg_dump` file contains this store's schemas, which a readable file need not.
+/// Checks that a `pg_dump` file contains this store's schemas. A readable file may be a dump of
+/// another database.
 fn check_contents(address: &Address, dump: &Path) -> Result<(), Failure> {
     let listed = run(tool("pg_restore")?.arg("--list").arg(dump), dump)?;
     for schema in address.schemas() {
@@ -300,7 +301,7 @@ fn verify_base(folder: &Path, format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Finds one of PostgreSQL's programs.
+/// Finds one of PostgreSQL's programs. Returns an error if it is not installed.
 fn tool(name: &str) -> Result<Command, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -313,7 +314,8 @@ fn tool(name: &str) -> Result<Command, Failure> {
     Ok(Command::new(found))
 }
 
-/// Returns the folders where Debian installs programs that are not in `PATH`, newest version first.
+/// Returns the folders where Debian installs PostgreSQL programs that are not in `PATH`, newest
+/// version first.
 fn debian() -> Vec<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = versions
@@ -323,7 +325,8 @@ fn debian() -> Vec<PathBuf> {
     versions.into_iter().rev().map(|(_, folder)| folder).collect()
 }
 
-/// Runs a program and returns its output. On failure its error output becomes a one-line error.
+/// Runs a program and returns its standard output. If the program fails, its error output becomes a
+/// one-line error.
 fn run(command: &mut Command, about: &Path) -> Result<String, Failure> {
     let name =
         Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();

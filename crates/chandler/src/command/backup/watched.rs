@@ -1,4 +1,4 @@
-//! Long backup operations with a progress bar on a terminal. The first Ctrl-C stops them.
+//! Runs long backup operations with a progress bar on a terminal and stops them on Ctrl-C.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::output;
 use crate::progress::{Bar, Flags};
 
 /// Stop flag and progress settings of one command. A Ctrl-C between two operations stops the next
-/// one; a second Ctrl-C ends the process immediately.
+/// operation; a second Ctrl-C ends the process immediately.
 #[derive(Debug)]
 pub(crate) struct Interruptible {
     flags: Flags,
@@ -26,12 +26,12 @@ pub(crate) struct Words<'a> {
     pub(crate) stopped: &'a str,
 }
 
-/// How much a check has verified.
+/// What a check has verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckDepth {
     AtBlocks,
     /// The candles have an older schema, so only SQLite's own check has run. A restore migrates the
-    /// candles and verifies the blocks then.
+    /// candles and then verifies the blocks.
     AtPages,
 }
 
@@ -52,7 +52,8 @@ impl Interruptible {
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Runs an operation that changes nothing if it is stopped.
+    /// Runs an operation with a progress bar. A stopped operation has changed nothing and returns
+    /// [`UNCHANGED`] as the error.
     pub(crate) fn run<T>(
         &self,
         work: impl FnOnce(&mut Watch<'_>) -> Result<T, BackupError>,
@@ -61,7 +62,7 @@ impl Interruptible {
         let mut watch = |progress: Progress| {
             let of = (progress.stage, progress.part);
             if shown.as_ref().is_none_or(|(known, _)| *known != of) {
-                // Remove the old bar first, or the two would be drawn over each other.
+                // The old bar is removed first, or both bars would be drawn on the same line.
                 shown = None;
                 let bar = self.flags.bytes(progress.bytes_total);
                 bar.say(|| format!("{} {}", word(progress.stage), progress.part.file_name()));
@@ -103,7 +104,8 @@ impl Interruptible {
             }
             opened => opened?,
         };
-        // Used only for the progress bar: the check itself reports series that cannot be listed.
+        // The block count is used only for the progress bar. The check itself reports series that
+        // cannot be listed.
         let blocks =
             store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
         let bar = self.flags.count(blocks, "blocks");
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_also_stops_later_operations() {
+    fn a_stop_applies_to_later_operations() {
         let dir = tempfile::tempdir().unwrap();
         let (live, saved) = (dir.path().join("store"), dir.path().join("saved"));
         Store::open(&live, Access::Write { now: NOW }).unwrap();
@@ -175,8 +177,8 @@ mod tests {
         let version = || Store::open(&live, Access::Read).unwrap().reader().unwrap().version().unwrap();
         let before = version();
 
-        // Stop after the check and before the restore goes live, where the check can no longer
-        // notice it.
+        // Stop after the check and before the commit of the restore, where the check can no longer
+        // detect the stop.
         let watched = watched();
         let prepared = watched.run(|watch| restore.prepare(watch)).unwrap();
         assert_eq!(

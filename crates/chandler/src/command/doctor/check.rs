@@ -1,6 +1,7 @@
-//! One check of `chandler doctor` and its result.
+//! Result of one check of `chandler doctor`.
 
-/// Advice if this user lacks permissions that the service's user has.
+/// Advice for an error that may occur only because the command runs as a different user than the
+/// service.
 pub(super) const AS_SERVICE: &str = "run this as the user that the service runs as (`sudo -u chandler chandler \
     doctor`), or correct the owner and mode";
 
@@ -22,13 +23,13 @@ impl Verdict {
     }
 }
 
-/// A completed check.
+/// Completed check with its message and advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) verdict: Verdict,
     pub(super) says: String,
-    /// What the user should do about the result.
+    /// Suggested action for the user.
     pub(super) advice: Option<String>,
 }
 

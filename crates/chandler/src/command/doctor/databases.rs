@@ -15,9 +15,10 @@ use crate::context::CommandContext;
 use crate::output;
 use crate::progress;
 
-/// Number of series whose newest block is read: enough to notice a failing disk, and fast.
+/// Number of series whose newest block is read. The sample is small enough to be fast and large
+/// enough to detect a failing disk.
 const SAMPLE: usize = 64;
-/// Maximum number of problems shown; `chandler check` lists all of them.
+/// Maximum number of problems shown. `chandler check` lists all problems.
 const SHOWN_MAX: usize = 3;
 
 pub(super) fn all(context: &CommandContext, deep: bool, progress: progress::Flags) -> Vec<Check> {
@@ -53,8 +54,8 @@ fn store(context: &CommandContext, deep: bool, progress: progress::Flags) -> Che
     }
 }
 
-/// Describes why a database cannot be opened or read. The advice depends on the cause: a missing
-/// permission does not call for a backup.
+/// Describes why a database cannot be opened or read. The advice depends on the cause: for example,
+/// a missing permission does not require a restore from a backup.
 fn describe(name: &'static str, error: &StoreError) -> Check {
     let says = error.to_string();
     match error {
@@ -119,7 +120,7 @@ fn every_block(store: &Store, context: &CommandContext, progress: progress::Flag
     Ok((format!("whole, {}", output::count(report.blocks, "block")), problems))
 }
 
-/// Checks the tables, and the newest block of a sample of series.
+/// Checks the tables, and the newest block of each series in a sample.
 fn sample(store: &Store) -> Checked {
     let mut reader = store.checker()?;
     let mut problems: Vec<String> =
@@ -145,8 +146,8 @@ fn sample(store: &Store) -> Checked {
     ))
 }
 
-/// Checks the accounts. Returns nothing if there are no accounts yet, because a check must not
-/// create them.
+/// Checks the accounts. Returns no checks if the accounts database does not exist, and does not
+/// create it.
 fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
     const NAME: &str = "accounts";
     let Ok(place) = context.url() else { return Vec::new() };
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_schema_is_only_a_warning() {
+    fn an_older_schema_is_a_warning() {
         let path = || "store/accounts.db".into();
         let older = describe("accounts", &StoreError::Outdated { place: path(), found: 1, known: 2 });
         assert_eq!(older.verdict, Verdict::Warn);

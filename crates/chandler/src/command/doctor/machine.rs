@@ -1,5 +1,5 @@
 //! Checks of this machine: disk space, file descriptors, the statement font, the clock and the
-//! calendars.
+//! trading calendars.
 
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -13,12 +13,14 @@ use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::output;
 
-/// Minimum free disk space in bytes. Below it imports fail, and soon log writes as well.
+/// Minimum free disk space in bytes. With less free space imports fail, and soon log writes as
+/// well.
 const FREE_MIN: u64 = 100_000_000;
-/// File descriptors that are not connections: databases, listeners, the log.
+/// File descriptors reserved for databases, listeners and the log.
 const DESCRIPTORS_OWN: u64 = 64;
 
-/// Checks the disk of the store, or of its future directory.
+/// Checks the free disk space for the store. If the store does not exist yet, its nearest existing
+/// parent folder is used. `None` for a store on PostgreSQL.
 pub(super) fn disk(context: &CommandContext) -> Option<Check> {
     let store = context.directory()?;
     let there = store.ancestors().find(|path| path.is_dir())?;
@@ -36,8 +38,8 @@ pub(super) fn disk(context: &CommandContext) -> Option<Check> {
     Some(judge(store, size, space))
 }
 
-/// Checks the disk of a node's cache, which holds the local candle copy and uploaded files waiting
-/// to be imported.
+/// Checks the free disk space for a node's cache, which holds the local candle copy and uploaded
+/// files that wait to be imported.
 pub(super) fn cache(folder: &Path, size: u64) -> Option<Check> {
     let there = folder.ancestors().find(|path| path.is_dir())?;
     let mut space = space(there)?;
@@ -74,7 +76,7 @@ fn judge_cache(folder: &Path, size: u64, space: Space) -> Check {
 struct Space {
     free: u64,
     read_only: bool,
-    /// Whether this user lacks write permission.
+    /// Whether the current user lacks write permission.
     closed: bool,
 }
 
@@ -185,7 +187,7 @@ pub(super) fn statements(named: Option<&Path>) -> Check {
 /// Tolerance in seconds for files written by machines with a different clock.
 const SLACK_S: i64 = 300;
 
-/// Compares the machine's clock with the modification times of existing files.
+/// Checks that the machine's clock is not behind the modification times of existing files.
 pub(super) fn clock(context: &CommandContext) -> Check {
     let store = context.directory();
     let program = std::env::current_exe().ok();
@@ -198,7 +200,8 @@ pub(super) fn clock(context: &CommandContext) -> Check {
 fn judge_clock(now: Timestamp, newest: Option<(Timestamp, String)>) -> Check {
     const NAME: &str = "clock";
     const ADVICE: &str = "set the machine's clock: signatures, tokens and levels depend on it";
-    // This program did not exist before that date, so the clock was never set.
+    // This program did not exist before that date, so an earlier time means that the clock was
+    // never set.
     let floor = Zone::of(Market::Hk).midnight(date(2026, 11, 1));
     if now < floor {
         return Check::fail(
@@ -249,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_disk_needs_as_much_free_space_as_the_store() {
+    fn less_free_space_than_the_store_uses_is_a_warning() {
         let verdict = |free, read_only| {
             judge(Path::new("x"), 5_000_000_000, Space { free, read_only, closed: false }).verdict
         };
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_write_permission_is_not_a_full_disk() {
+    fn a_missing_write_permission_is_not_reported_as_a_full_disk() {
         let space = Space { free: u64::MAX, read_only: false, closed: true };
         let check = judge(Path::new("x"), 0, space);
         assert_eq!((check.verdict, check.advice.as_deref()), (Verdict::Fail, Some(AS_SERVICE)));
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_behind_the_newest_file_is_wrong() {
+    fn a_clock_behind_the_newest_file_is_a_failure() {
         let now = Timestamp(1_794_708_000);
         let verdict =
             |at: Option<i64>| judge_clock(now, at.map(|at| (Timestamp(at), "x".to_owned()))).verdict;

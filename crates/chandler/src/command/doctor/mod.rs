@@ -1,5 +1,5 @@
-//! `chandler doctor`: checks for common problems and gives advice for each. It changes nothing and
-//! sends no tokens.
+//! `chandler doctor`: checks for common problems and gives advice for each problem. The command
+//! changes nothing and sends no tokens.
 
 mod check;
 mod databases;
@@ -92,8 +92,8 @@ impl Arguments {
     }
 
     /// Returns the settings that a server would start with. If a file or variable is invalid, the
-    /// problem is reported and the defaults are used. Two settings for one port are reported with
-    /// the ports.
+    /// problem is reported and the default settings are used. Two settings for the same port are
+    /// reported by the port check.
     fn config(&self) -> (Config, Check) {
         let name = "configuration";
         match (self.serve.laid(), self.serve.config_file()) {

@@ -23,7 +23,7 @@ use crate::sdk::Url;
 const DRIFT_S: i64 = 30;
 /// Timeout for probing a local port.
 const PROBE_WITHIN: Duration = Duration::from_secs(2);
-/// Maximum length of the reasons shown from a server, in characters.
+/// Maximum length of a server's reasons in the output, in characters.
 const REASONS_CHARS_MAX: usize = 300;
 
 /// The program that listens on a port.
@@ -31,7 +31,7 @@ const REASONS_CHARS_MAX: usize = 300;
 enum Holder {
     Chandler,
     Other,
-    /// The listener uses TLS with a certificate that cannot be checked from here.
+    /// The listener uses TLS with a certificate that this command cannot verify.
     Unknown,
 }
 
@@ -42,8 +42,8 @@ pub(super) fn all(config: &ServerConfig) -> Vec<Check> {
     })
 }
 
-/// Checks all configured ports. `probe` returns whether Chandler answers at an address; each
-/// address is probed once, because a timeout is slow.
+/// Checks all configured ports. `probe` returns whether Chandler answers at an address. Each
+/// address is probed at most once, because a timeout is slow.
 fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<Check> {
     let requested = RefCell::new(BTreeMap::new());
     let answers =
@@ -88,7 +88,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Checks whether the port is free by binding it briefly.
+/// Checks whether the port is free by binding to it briefly.
 fn try_bind(address: SocketAddr) -> Result<(), io::ErrorKind> {
     TcpListener::bind(address).map(drop).map_err(|error| error.kind())
 }
@@ -132,9 +132,9 @@ fn judge(address: SocketAddr, bound: Result<(), io::ErrorKind>, holder: impl FnO
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Health {
     Well,
-    /// Not ready, with the reasons from the server.
+    /// The server is not ready. Contains the server's reasons.
     Unwell(String),
-    /// Another program, with the status of its response.
+    /// The response is from another program. Contains the HTTP status.
     Other(u16),
 }
 
@@ -165,7 +165,7 @@ pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
         }
         Health::Other(status) => {
             let says = format!("{shown} responds with status {status}, but is not a Chandler server");
-            // The clock of another program is irrelevant.
+            // The clock of another program is not checked.
             return vec![Check::fail(NAME, says, "is the address right, with its port and path?")];
         }
     };
@@ -175,8 +175,8 @@ pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
     checks
 }
 
-/// Requests the server's health. The body is checked as well, because other programs may also
-/// answer 200 or "ok".
+/// Requests the server's health. The body is checked as well as the status, because other programs
+/// may also answer 200 or "ok".
 fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     let ask = |path: &str| http.send(&Request::new(Method::Get, format!("{}{path}", url.as_str())));
     let answer = ask("/readyz")?;
@@ -196,13 +196,14 @@ fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     Ok((health, answer))
 }
 
-/// Joins the server's reasons into text that is safe for a terminal.
+/// Joins the server's reasons into text that is safe for a terminal, truncated to
+/// [`REASONS_CHARS_MAX`].
 fn describe(reasons: &[Value]) -> String {
     let words: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
     printable(&words.join("; ")).chars().take(REASONS_CHARS_MAX).collect()
 }
 
-/// Parses an HTTP date such as `Sun, 15 Nov 2026 02:00:00 GMT`.
+/// Parses an HTTP date such as `Sun, 15 Nov 2026 02:00:00 GMT`. `None` if the text is invalid.
 fn parse_date(text: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::parse(text).ok().map(|at| Timestamp(at.timestamp().as_second()))
 }

@@ -1,5 +1,5 @@
-//! Checks the public SDKs' environment variables: either all or none must be set. Prints variable
-//! names, but no values other than addresses.
+//! Checks that either all or none of the public SDKs' environment variables are set. Prints
+//! variable names, but no values other than addresses.
 
 use std::collections::BTreeSet;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -12,10 +12,10 @@ const NAME: &str = "SDK variables";
 const FAMILIES: [&str; 2] = ["LONGBRIDGE", "LONGPORT"];
 const CREDENTIALS: [&str; 3] = ["APP_KEY", "APP_SECRET", "ACCESS_TOKEN"];
 const HTTP: &str = "HTTP_URL";
-/// Variables for the socket addresses. One pair is enough; the Go package uses the second pair
-/// (docs/sdk-go.md).
+/// Variables for the socket addresses. One complete pair is sufficient; the Go package uses the
+/// second pair (docs/sdk-go.md).
 const SOCKETS: [[&str; 2]; 2] = [["QUOTE_WS_URL", "TRADE_WS_URL"], ["QUOTE_URL", "TRADE_URL"]];
-/// Timeout for a connection.
+/// Timeout for connecting to a server.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Checks the variables, and whether a server listens at their addresses.
@@ -105,7 +105,7 @@ fn list(names: &[String]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
-/// Warns if an address is invalid or nothing listens there.
+/// Warns if an address is invalid or no server listens there.
 fn reach(address: &str, listens: &dyn Fn(&str, u16) -> bool) -> Option<Check> {
     let advice = "start the server there (`chandler serve`), or set the variables to its address";
     let Some((host, port)) = host_and_port(address) else {
@@ -123,7 +123,7 @@ fn host_and_port(address: &str) -> Option<(String, u16)> {
     let usual = match scheme {
         "http" | "ws" => 80,
         "https" | "wss" => 443,
-        // Raw TCP, for the Go package, has no default port.
+        // Raw TCP, which only the Go package uses, has no default port.
         "tcp" => 0,
         _ => return None,
     };
@@ -184,7 +184,7 @@ mod tests {
     ];
 
     #[test]
-    fn all_variables_or_none_are_ok() {
+    fn setting_all_variables_or_none_is_ok() {
         assert_eq!(describe(&[]), ["ok: none are set"]);
         assert_eq!(describe(&WHOLE), ["ok: complete, and a server responds there"]);
     }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_go_variables_are_also_complete() {
+    fn the_go_variables_are_accepted_as_a_complete_set() {
         let go = |names: &[&'static str]| -> Vec<(&str, &str)> {
             let sockets = [
                 ("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"),
@@ -233,7 +233,7 @@ mod tests {
         );
         let half = "warn: partly set: LONGPORT_TRADE_URL is missing, so parts of an SDK would use its default service";
         assert_eq!(describe(&go(&["LONGPORT_QUOTE_URL"])), [half]);
-        // One pair is complete, but the other is only half set.
+        // One pair is complete, but only one variable of the other pair is set.
         let mut both = WHOLE.to_vec();
         both.push(("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"));
         assert_eq!(describe(&both), [half]);

@@ -1,17 +1,17 @@
 //! Checks a store on PostgreSQL: each server in the address, the durability of commits, and the
-//! nodes that use it.
+//! nodes that use the store.
 
 use store::{Address, Archiving, HostSurvey, Occupancy, Replication, ServerFacts, StoreError};
 
 use super::check::Check;
 use crate::output;
 
-/// Clock differences in milliseconds that cause a warning, and at which the service rejects
+/// Clock difference in milliseconds that causes a warning. At `CLOCK_FAIL_MS` the service rejects
 /// signatures.
 const CLOCK_WARN_MS: i64 = 2_000;
 const CLOCK_FAIL_MS: i64 = 300_000;
-/// Connection pools per node: candles, accounts, shared limits, and paper account locks. `OTHERS`
-/// are two connections that listen for notifications and two that hold leases.
+/// Connection pools per node, for candles, accounts, shared limits, and paper account locks.
+/// `OTHERS` counts two connections that listen for notifications and two that hold leases.
 const POOLS: usize = 4;
 const OTHERS: usize = 4;
 /// Maximum replication lag of a standby without a warning, in milliseconds.
@@ -39,7 +39,7 @@ pub(super) fn all(address: &Address) -> Vec<Check> {
     checks
 }
 
-/// Checks one host: whether it is reachable, its role and its version.
+/// Checks one host: whether the host is reachable, its role and its version.
 fn server(host: &HostSurvey, has_primary: bool) -> Check {
     let at = &host.at;
     let facts = match &host.found {
@@ -52,7 +52,7 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
     };
     let role = if facts.is_standby { "standby" } else { "primary" };
     let tls = facts.tls.as_ref().map_or("no TLS".to_owned(), |version| version.replace("TLSv", "TLS "));
-    // Debian appends its package version.
+    // Debian appends its package version to PostgreSQL's.
     let version = facts.version.split(' ').next().unwrap_or_default();
     let says = format!("{at}: {role}, version {version}, {tls}");
     if facts.is_read_only {
@@ -97,7 +97,7 @@ pub(super) fn advice(error: &StoreError) -> Option<&'static str> {
     }
 }
 
-/// Checks the schemas in the database, and the right to create missing ones.
+/// Checks the store's schemas in the database, and the permission to create missing schemas.
 fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check {
     const NAME: &str = "database";
     let [candles, accounts] =
@@ -125,8 +125,8 @@ fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check 
     }
 }
 
-/// Checks the difference between the clocks. Rate limits and leases use the database's clock,
-/// signatures use this machine's.
+/// Checks the difference between the database's clock and this machine's clock. Rate limits and
+/// leases use the database's clock; signatures use this machine's clock.
 fn clock(ahead_ms: i64) -> Check {
     const NAME: &str = "database clock";
     let side = if ahead_ms < 0 { "behind" } else { "ahead of" };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreachable_standby_is_only_a_warning() {
+    fn an_unreachable_standby_is_a_warning() {
         let good = server(&host(|facts| facts.tls = Some("TLSv1.3".to_owned())), true);
         assert_eq!(
             (good.verdict, good.says.as_str()),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_connection_limit_must_suffice_for_all_nodes() {
+    fn a_connection_limit_too_low_for_all_nodes_is_a_warning() {
         let facts = |most| ServerFacts {
             connections: Some(ConnectionCount { open: 3, most }),
             ..ServerFacts::default()

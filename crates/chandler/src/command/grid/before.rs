@@ -1,4 +1,5 @@
-//! `chandler grid info` and `agree`: the preparation of a grid.
+//! `chandler grid info` and `agree`: show the inputs for a new grid, and accept the risk
+//! questionnaire.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `chandler grid cancel`, `suspend` and `restart`.
+//! `chandler grid cancel`, `suspend` and `restart`: change the state of a grid.
 
 use std::io::Write;
 

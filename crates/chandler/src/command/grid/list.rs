@@ -1,4 +1,4 @@
-//! `chandler grid list`.
+//! `chandler grid list`: lists a paper account's grids.
 
 use clap::Args;
 use serde_json::Value;
@@ -75,7 +75,7 @@ fn row(grid: &Value) -> Vec<String> {
     ]
 }
 
-/// Formats the step sizes up and down.
+/// Formats a grid's step sizes up and down, as percentages or amounts.
 pub(super) fn step(grid: &Value) -> String {
     let of = |name: &str| text(grid, name);
     match (of("trigger_percent_up"), of("trigger_spread_up")) {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_shows_a_grids_state_and_profit() {
+    fn a_list_row_shows_the_grids_state_and_profit() {
         let grid = json!({
             "order_id": "1000000001", "created_at": "1773799215", "symbol": "700.HK", "status": "Performing",
             "current_base_price": "306", "lower_limit_price": "240", "upper_limit_price": "360",

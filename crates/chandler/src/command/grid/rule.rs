@@ -1,4 +1,4 @@
-//! Command-line flags for a grid's rule.
+//! Command-line flags for a grid's rule, and their conversion to API fields.
 
 use access::parse_instant;
 use clap::{Args, ValueEnum};
@@ -120,7 +120,7 @@ enum Tif {
     Gtd,
 }
 
-/// Last second of a day, in seconds after midnight.
+/// Last second of a day, counted from midnight.
 const DAY_END_S: i64 = 86_399;
 
 impl RuleFlags {
@@ -177,7 +177,8 @@ impl RuleFlags {
         Ok(rule)
     }
 
-    /// Applies the step flags. Changing between amounts and percent replaces both steps.
+    /// Applies the step flags to `rule`. A change from amounts to percentages, or back, replaces
+    /// both steps.
     fn step_over(&self, rule: &mut GridRuleInput) -> Result<(), Failure> {
         let either = |one: &Option<String>, both: &Option<String>| one.clone().or_else(|| both.clone());
         let (up, down) = (either(&self.spread_up, &self.spread), either(&self.spread_down, &self.spread));
@@ -245,7 +246,7 @@ impl RuleFlags {
     }
 }
 
-/// API codes for the two kinds of steps.
+/// API code for steps given as amounts. `PERCENT` is the code for percentages.
 const SPREAD: i64 = 1;
 const PERCENT: i64 = 2;
 
@@ -317,7 +318,8 @@ fn order_type(flag: &str, text: Option<&str>) -> Result<Option<String>, Failure>
     Ok(Some(word))
 }
 
-/// Parses an instant, or a date, which means its last second in the market's time zone.
+/// Parses the end of a grid: an instant, or a date, which stands for the date's last second in the
+/// market's time zone. Returns Unix seconds.
 fn end(text: &str, market: Market) -> Result<i64, Failure> {
     if text.contains('T') {
         return Ok(parse_instant(text).map_err(usage)?.0);
@@ -325,8 +327,8 @@ fn end(text: &str, market: Market) -> Result<i64, Failure> {
     Ok(Zone::of(market).instant(time::date(text)?, DAY_END_S).0)
 }
 
-/// Returns a grid's current rule, with its current base price, so that a replacement retains
-/// unchanged parts.
+/// Returns a grid's current rule with its current base price. Used for a replacement, which must
+/// include the unchanged fields.
 pub(super) fn of_document(grid: &Value) -> GridRuleInput {
     let price = |name: &str| -> Option<Price> { parse_exact_price(&text(grid, name)).ok() };
     let percent = |name: &str| Percent::parse(&text(grid, name)).ok();

@@ -1,4 +1,4 @@
-//! `chandler grid show`.
+//! `chandler grid show`: prints a grid with its rule, orders and history.
 
 use std::io::Write;
 
@@ -138,7 +138,7 @@ fn paused(reason: &str) -> &str {
 }
 
 fn print_orders(out: &mut impl Write, grid: &Value, symbol: &str) -> Result<(), Failure> {
-    // Oldest first.
+    // The API lists the newest orders first; the output starts with the oldest order.
     for (index, one) in rows(grid, "grid_sub_orders").iter().rev().enumerate() {
         let heading = if index == 0 { "triggered" } else { "" };
         let (time, price) = (zoned(one, "submitted_at", symbol), amount(one, "price"));

@@ -1,4 +1,4 @@
-//! `chandler grid submit` and `replace`.
+//! `chandler grid submit` and `replace`: create a grid or change its rule.
 
 use std::io::Write;
 
@@ -138,7 +138,7 @@ fn write_preview(out: &mut impl Write, preview: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the nearest levels on one side, and the totals for all levels up to the bound.
+/// Prints the nearest grid levels on one side, and the totals for all levels up to the bound.
 fn print_side(
     out: &mut impl Write,
     side: &Value,

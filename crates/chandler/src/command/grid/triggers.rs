@@ -98,7 +98,7 @@ impl Why {
     }
 }
 
-/// Formats the candle that caused a trigger, as in an order's explanation.
+/// Formats the candle that caused a trigger. Empty if the time is missing.
 fn candle(candle: &Value, symbol: &str) -> String {
     let of = |name: &str| text(candle, name);
     let time = named_clock(candle, "time", symbol);

@@ -167,8 +167,8 @@ impl Arguments {
         })
     }
 
-    /// Returns the floors. Flags take precedence over the environment, which takes precedence over
-    /// the file, as in the server.
+    /// Returns the history floors. A flag takes precedence over the environment, and the
+    /// environment over the configuration file, as in the server.
     fn floors(&self) -> Result<FloorTable, Failure> {
         if let Some(text) = &self.floors {
             return text.parse().map_err(|error| usage(format!("--floors {error}")));
@@ -183,7 +183,8 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let options = arguments.options()?;
     let files = expand(&arguments.files)?;
-    // The first Ctrl-C ends the import at its next flush. A second one kills the process as usual.
+    // The first Ctrl-C stops the import at its next flush. A second Ctrl-C kills the process as
+    // usual.
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
@@ -245,7 +246,7 @@ fn dry_run(
     Ok(preview(store.as_ref(), context.history.venues(), options, ROWS_SHOWN, stop, files)?)
 }
 
-/// Returns an error unless every file was imported.
+/// Returns an error if the import was interrupted or any file has an error.
 fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
     let interrupted =
         reports.iter().any(|report| report.outcome == Outcome::Interrupted) || reports.len() < files.len();
@@ -255,7 +256,7 @@ fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
     if reports.iter().any(|report| trouble(report).is_some()) { Err(Failure::Reported) } else { Ok(()) }
 }
 
-/// Returns why a file was not imported, or `None` if it has no error.
+/// Returns why a file was not imported, or `None` if the file has no error.
 fn trouble(report: &Report) -> Option<&str> {
     match &report.outcome {
         Outcome::Failed(message) | Outcome::NotReplaced(message) => Some(message),
@@ -263,7 +264,8 @@ fn trouble(report: &Report) -> Option<&str> {
     }
 }
 
-/// Expands folders to the table files in them, sorted by name.
+/// Replaces each folder by the table files in it, sorted by name, and each ZIP archive by its
+/// files. Returns an error if a path does not exist.
 pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     const TABLES: [&str; 12] = [
         ".zip", ".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".txt.zst", ".tsv", ".tsv.gz", ".tsv.zst",
@@ -368,7 +370,7 @@ fn summary(
     reported
 }
 
-/// Suggests a command for a file that does not name its security. Empty for other errors.
+/// Returns a suggested command for a file that does not name its security. Empty for other errors.
 fn with_symbol(report: &Report, message: &str, context: &CommandContext) -> String {
     if !message.contains("pass --symbol, or") {
         return String::new();

@@ -55,7 +55,7 @@ fn symbols(report: &Report) -> String {
     }
 }
 
-/// Returns the reason if the period was guessed.
+/// Returns how the candle period was guessed, or `None` if the period is certain.
 fn period_guess(understood: &Understood) -> Option<&'static str> {
     let period = understood.period.period;
     let is_coarse = period.is_clock() && period != Period::MINUTE;
@@ -80,7 +80,8 @@ fn stamp(venues: &Venues, is_clock: bool, (at, market): MarketTime) -> String {
     if is_clock { format!("{date} {:02}:{:02}", seconds / 3600, seconds / 60 % 60) } else { date.to_string() }
 }
 
-/// Returns suggested commands for the first file with imported rows.
+/// Returns suggested commands for the first file with imported rows. Empty if no rows were
+/// imported.
 pub(super) fn next_steps(reports: &[Report], context: &CommandContext) -> Vec<String> {
     let imported = |report: &&Report| report.outcome == Outcome::Imported && !report.names.is_empty();
     let Some(report) = reports.iter().find(imported) else { return Vec::new() };
@@ -147,7 +148,7 @@ fn short(price: Price) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Returns the interpretation of a file as JSON.
+/// Returns the interpretation of a file as JSON, or null if the file has none.
 pub(super) fn understood_document(report: &Report, venues: &Venues) -> Value {
     let Some(understood) = report.understood else { return Value::Null };
     let zone = |market: Market| venues.of(market).zone();

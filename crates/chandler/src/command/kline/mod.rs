@@ -1,5 +1,5 @@
-//! `chandler kline`: runs any query that the specification allows, over as many pages as needed,
-//! against the local store or a server.
+//! `chandler kline`: runs a candle query, over as many pages as needed, against the local store or
+//! a server.
 
 mod print;
 mod watch;
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     progress: progress::Flags,
 }
 
-/// Maximum number of candles per command, which bounds its memory.
+/// Maximum number of candles per command. Bounds the command's memory use.
 const COUNT_LIMIT: u64 = 10_000_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -131,7 +131,7 @@ struct CollectedCandles {
     note: Option<String>,
 }
 
-/// Source of candles. It can be moved to another thread, because a query may be slow.
+/// Source of the candles. A source can be moved to another thread, because a query may be slow.
 enum Source {
     Here,
     Server { session: Session, time: MachineTime },
@@ -154,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let terminal = Terminal::of_stdout();
     let (query, wanted) = arguments.query(&symbol, &terminal, context)?;
     let collected = source.collect(&query, wanted, arguments.progress, context)?;
-    // Read before any output, because a failure must not leave a partial file.
+    // The title is read before any output, because a failure must not leave a partial file.
     let title = match arguments.format {
         Format::Chart => source.title(&query, context)?,
         _ => String::new(),
@@ -177,8 +177,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 }
 
 impl Arguments {
-    /// Returns the query and the number of candles to return, or `None` for a date range, which
-    /// returns all of them.
+    /// Returns the query and the number of candles to return. The number is `None` for a date
+    /// range, which returns all candles in the range.
     fn query(
         &self,
         symbol: &Symbol,
@@ -197,7 +197,7 @@ impl Arguments {
             period: self.period,
             adjust: self.adjust.into(),
             sessions: self.session.into(),
-            // The command line shows all stored data; a server applies its own floors.
+            // The local store shows all stored data; a server applies its own floors.
             floors: Floors::NONE,
             select,
         };
@@ -221,7 +221,7 @@ impl Arguments {
             Some(session) => Source::Server { session, time: MachineTime::until(Arc::clone(&stop)) },
             None => Source::Here,
         };
-        // Ctrl-C kills the process as usual until the chart is shown.
+        // Until the chart is shown, Ctrl-C kills the process as usual.
         let symbol = source.symbol(&self.symbol, context)?;
         let (query, _) = self.query(&symbol, &Terminal::of_stdout(), context)?;
         let title = source.title(&query, context)?;
@@ -235,8 +235,8 @@ impl Arguments {
         )
     }
 
-    /// Refuses `-n` together with a date range, which determines the number of candles. The error
-    /// suggests the right flag.
+    /// Returns an error if `-n` is combined with `--start` or `--end`, which select all candles in
+    /// a range. The error suggests the flag to use instead.
     fn check_range(&self) -> Result<(), Failure> {
         let Some(count) = self.count else { return Ok(()) };
         match (&self.start, &self.end) {
@@ -283,7 +283,7 @@ impl Arguments {
 }
 
 impl Source {
-    /// Parses a symbol. The error for an invalid one includes suggestions.
+    /// Parses a symbol. The error for an invalid symbol includes suggestions.
     fn symbol(&self, text: &str, context: &CommandContext) -> Result<Symbol, Failure> {
         match self {
             Source::Here => context.symbol(text),
@@ -324,7 +324,7 @@ impl Source {
             Take::Last(_) => surplus..rows,
         });
         let (complete, note) = match wanted {
-            // There are fewer candles than requested.
+            // The store has fewer candles than requested.
             Some(count) if (candles.len() as u64) < count => {
                 (false, Some(self.too_few(query, candles.len(), count, context)?))
             }
@@ -342,7 +342,7 @@ impl Source {
         })
     }
 
-    /// Explains why there are fewer candles than requested.
+    /// Returns a note that explains why there are fewer candles than requested.
     fn too_few(
         &self,
         query: &Query,
@@ -419,7 +419,8 @@ impl CollectedCandles {
     }
 }
 
-/// Reads pages from the store, in the query's order, until there are enough candles.
+/// Reads pages from the store, in the query's order, until there are enough candles or no more
+/// pages.
 fn gather(
     store: &Store,
     query: &Query,

@@ -1,4 +1,4 @@
-//! Candles as text: a table for people, and the API's JSON for programs.
+//! Formats candles as a table for people, or as the API's JSON for programs.
 
 use std::io::Write;
 
@@ -34,8 +34,8 @@ pub(super) fn table(out: &mut impl Write, collected: &CollectedCandles, zone: &Z
     Ok(())
 }
 
-/// Writes the API's JSON with an additional `time` field in RFC 3339. Candles are written one at a
-/// time, so that a million candles need no tree in memory.
+/// Writes the API's JSON with an additional `time` field in RFC 3339 format. Candles are written
+/// individually, so that a million candles need no JSON tree in memory.
 pub(super) fn json(out: &mut impl Write, collected: &CollectedCandles, zone: &Zone) -> Result<(), Failure> {
     writeln!(out, "{{")?;
     writeln!(out, "  \"symbol\": \"{}\",", collected.symbol)?;

@@ -12,18 +12,18 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-/// Maximum delay until a key press or a resize is noticed.
+/// Maximum delay before a key press or a resize is handled.
 const SLICE: Duration = Duration::from_millis(100);
 const CTRL_C: u8 = 0x03;
 const CTRL_D: u8 = 0x04;
 const CTRL_BACKSLASH: u8 = 0x1c;
 
 /// Runs queries and draws their results until the user quits. Queries run on another thread, which
-/// is abandoned on exit, so an unresponsive server causes no delay. If the first query fails, the
-/// command ends; later failures are shown on the screen, because the server may recover.
+/// is abandoned on exit, so that an unresponsive server does not delay the exit. If the first query
+/// fails, the command ends; later failures are shown on the screen, because the server may recover.
 ///
-/// From here on signals only set `stop`: a second signal must not kill the process before the
-/// terminal is restored.
+/// From the start of this function signals only set `stop`, because a second signal must not kill
+/// the process before the terminal is restored.
 pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     seconds: u16,
     stop: &Arc<AtomicBool>,
@@ -75,7 +75,7 @@ pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     }
 }
 
-/// A thread that runs one query at a time.
+/// Thread that runs one query at a time.
 struct QuestionThread<Q, A> {
     questions: Sender<Q>,
     answers: Receiver<Result<A, Failure>>,
@@ -102,7 +102,8 @@ impl<Q: Send + 'static, A: Send + 'static> QuestionThread<Q, A> {
         self.questions.send(question).map_err(|_| gone())
     }
 
-    /// Returns the result of the query, or `None` if it does not arrive within `within`.
+    /// Returns the result of the current query, or `None` if the query does not finish within
+    /// `within`.
     fn answer(&mut self, within: Duration) -> Result<Option<Result<A, Failure>>, Failure> {
         match self.answers.recv_timeout(within) {
             Ok(answer) => {
@@ -119,7 +120,7 @@ fn gone() -> Failure {
     anyhow::anyhow!("cannot update the chart: the query thread has stopped").into()
 }
 
-/// The terminal in full-screen mode. Dropping it restores the terminal.
+/// Terminal in full-screen mode. The terminal is restored on drop.
 struct Screen {
     keys: Option<Keys>,
 }
@@ -127,7 +128,8 @@ struct Screen {
 impl Screen {
     /// Switches to the alternate screen and hides the cursor.
     fn take() -> io::Result<Screen> {
-        // Created before the first write, so that a failed write also restores the terminal.
+        // `Screen` is created before the first write, so that the terminal is also restored if the
+        // write fails.
         let screen = Screen { keys: Keys::take() };
         let mut out = io::stdout().lock();
         out.write_all(b"\x1b[?1049h\x1b[?25l")?;
@@ -189,11 +191,11 @@ impl Keys {
         // second Ctrl-C could interrupt the cleanup, and suspending would leave the shell on the
         // alternate screen.
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
-        // A read returns after at most a tenth of a second, which is `SLICE`.
+        // A read returns after at most a tenth of a second, the same as [`SLICE`].
         for (index, value) in [(SpecialCodeIndex::VMIN, 0), (SpecialCodeIndex::VTIME, 1)] {
             raw.special_codes[index] = value;
         }
-        // Earlier input is not discarded, because it may contain a q.
+        // Input typed earlier is not discarded, because it may contain a `q`.
         tcsetattr(io::stdin(), OptionalActions::Now, &raw).ok()?;
         Some(Keys { before })
     }
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panicked_query_thread_is_an_error() {
+    fn a_panic_in_the_query_thread_is_an_error() {
         let mut elsewhere = QuestionThread::<u32, u32>::start(|_| panic!("on purpose")).unwrap();
         elsewhere.ask(1).unwrap();
         assert!(elsewhere.answer(Duration::from_secs(60)).is_err());

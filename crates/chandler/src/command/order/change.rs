@@ -1,4 +1,4 @@
-//! `chandler order replace` and `cancel`.
+//! `chandler order replace` and `cancel`: change or cancel an open order.
 
 use std::io::Write;
 
@@ -77,7 +77,8 @@ impl Replace {
         }
         changes.quantity = match &self.quantity {
             Some(text) => decimal("--quantity", text, Quantity::parse)?,
-            // The API requires a quantity in each request.
+            // The API requires a quantity in each replacement, so an omitted flag means the current
+            // quantity.
             None => decimal("the order's quantity", &text(&order, "quantity"), Quantity::parse)?,
         };
         client.replace(id, &changes)?;

@@ -1,5 +1,6 @@
-//! Flags that apply to each order type. The API ignores other fields; the command line rejects
-//! them, because a flag that the user typed must not be ignored.
+//! Validates order flags against the order type. The API ignores fields that do not apply to a
+//! type; the command line rejects the flags, because a flag that the user typed must not be
+//! ignored.
 
 use trading::{OrderType, TriggerStatus};
 
@@ -19,7 +20,7 @@ pub(super) const OFFERED: [OrderType; 11] = [
     OrderType::SpecialLimit,
 ];
 
-/// A flag and a predicate for the order types it applies to.
+/// Flag, and a predicate for the order types that the flag applies to.
 type Rule = (&'static str, fn(OrderType) -> bool);
 
 static RULES: [Rule; 8] = [
@@ -33,8 +34,8 @@ static RULES: [Rule; 8] = [
     ("--trigger-count", OrderType::is_conditional),
 ];
 
-/// Rejects a flag that does not apply to a new order of this type. Unsupported types are rejected
-/// elsewhere.
+/// Returns an error for a flag that does not apply to a new order of this type. Unsupported order
+/// types are accepted here and rejected when the order is submitted.
 pub(super) fn check_new(order_type: OrderType, given: &[&str]) -> Result<(), Failure> {
     if !OFFERED.contains(&order_type) {
         return Ok(());
@@ -43,8 +44,8 @@ pub(super) fn check_new(order_type: OrderType, given: &[&str]) -> Result<(), Fai
     wrong.map_or(Ok(()), |rule| Err(misplaced(rule, order_type)))
 }
 
-/// Rejects a flag that does not apply to an open order. A triggered order has no trigger price to
-/// change, and a triggered trailing order has a limit.
+/// Returns an error for a flag that does not apply to an open order. A triggered order has no
+/// trigger price to change, and a triggered trailing order has a limit price.
 pub(super) fn check_open(
     order_type: OrderType,
     status: TriggerStatus,

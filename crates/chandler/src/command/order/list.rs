@@ -1,4 +1,4 @@
-//! `chandler order list`, `chandler order show` and `chandler order why`.
+//! `chandler order list`, `show` and `why`: list, print and explain orders.
 
 use std::io::Write;
 
@@ -95,7 +95,7 @@ impl List {
     }
 }
 
-/// Returns the order states with this label or API name.
+/// Returns the order states with this label or API name. An unknown label is an error.
 fn statuses(text: &str) -> Result<Vec<OrderStatus>, Failure> {
     let word = |status: &OrderStatus| shown::status(status.as_str());
     let is_meant = |status: &OrderStatus| {
@@ -105,7 +105,7 @@ fn statuses(text: &str) -> Result<Vec<OrderStatus>, Failure> {
     if found.is_empty() {
         let mut words: Vec<String> =
             OrderStatus::ALL.iter().map(|status| format!("{:?}", word(status))).collect();
-        // States with the same label are adjacent.
+        // States with the same label are adjacent, so `dedup` removes all duplicates.
         words.dedup();
         return Err(usage(format!("{text:?} is not an order state: write one of {}", words.join(", "))));
     }
@@ -206,7 +206,7 @@ fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
 }
 
 fn print_history(out: &mut impl Write, order: &Value, symbol: &str) -> Result<(), Failure> {
-    // Oldest first.
+    // The API lists the newest events first; the output starts with the oldest event.
     for (index, one) in rows(order, "history").iter().rev().enumerate() {
         let heading = if index == 0 { "history" } else { "" };
         let (quantity, price, msg) = (amount(one, "quantity"), amount(one, "price"), text(one, "msg"));

@@ -1,4 +1,4 @@
-//! `chandler order buy` and `sell`.
+//! `chandler order buy` and `sell`: submit or preview an order.
 
 use std::io::Write;
 
@@ -183,7 +183,7 @@ impl Arguments {
         ])
     }
 
-    /// Returns the given order type, or the one derived from the other flags.
+    /// Returns the order type from its flag, or derives the type from the other flags.
     fn order_type(&self) -> Result<OrderType, Failure> {
         if let Some(name) = &self.order_type {
             return name.to_ascii_uppercase().parse().map_err(|_| {
@@ -202,7 +202,7 @@ impl Arguments {
     }
 }
 
-/// Parses the price given by a flag.
+/// Parses the price given by a flag. `None` if the flag was not given.
 pub(super) fn price(flag: &str, text: Option<&str>) -> Result<Option<Price>, Failure> {
     text.map(|text| decimal(flag, text, parse_price)).transpose()
 }
@@ -216,7 +216,7 @@ pub(super) fn decimal<T>(
 }
 
 /// Returns notes about missing candles for an accepted order. Empty if the explanation cannot be
-/// read, because the order is accepted regardless.
+/// read, which is not an error because the order was accepted.
 fn notes(client: &Client, answer: &Value) -> Vec<String> {
     let Ok(id) = text(answer, "order_id").parse() else { return Vec::new() };
     let explanation = client.explanation(id).unwrap_or_default();
@@ -298,7 +298,7 @@ fn print_preview(preview: &Value, hint: &str, format: Format) -> Result<(), Fail
     Ok(out.flush()?)
 }
 
-/// Prints the cost of an order. An order that would be rejected has a cost, but no fill time.
+/// Prints the cost of an order. The fill time is omitted for an order that would be rejected.
 fn print_cost(out: &mut impl Write, cost: &Value, verdict: &str) -> Result<(), Failure> {
     if cost.is_null() {
         return Ok(());

@@ -39,7 +39,7 @@ const SHIM_FILE: &str = "sitecustomize.py";
 /// Environment variables for an account.
 struct Keys {
     variables: Vec<(String, String)>,
-    /// Why variables are missing, and what the user can do about it.
+    /// Why some variables are missing, and what the user can do. `None` if all variables are known.
     missing: Option<String>,
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(out.flush()?)
 }
 
-/// Returns the keys of an account. Only the demo account's credentials are stored in a file; the
-/// store has no other token in plain text.
+/// Returns the environment variables for an account. Only the demo account's credentials are stored
+/// in a file; the store contains no tokens in plain text.
 fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure> {
     let access: Access = open_accounts(context)?;
     let account = named(&access, name)?;
@@ -97,7 +97,8 @@ fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure
     Ok(Keys { variables: sdk::with_app_key(url, app_key), missing: Some(missing) })
 }
 
-/// Writes the folder for `PYTHONPATH` and returns its path.
+/// Writes the Python module for `PYTHONPATH` to the user's cache folder, and returns the module's
+/// folder.
 fn write_shim() -> Result<PathBuf, Failure> {
     let cache = machine::cache()
         .ok_or_else(|| usage(format!("there is no folder for the shim: {} is not set", machine::HOME)))?;

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::remote::field;
 use crate::remote::session::ApiError;
 
-/// Rows per page: the server's maximum.
+/// Rows per page. This is the server's maximum.
 const ROWS: usize = paper::GRID_PAGE_MAX;
 /// The API's error message for an unknown grid.
 const NOT_FOUND: &str = "grid order not found";
@@ -49,13 +49,13 @@ impl Client {
     }
 
     /// Returns a grid with its orders and history, up to the server's limit per request. The
-    /// response indicates whether there are more.
+    /// response indicates whether there are more rows.
     pub(crate) fn grid(&self, id: GridId) -> Result<Value, Failure> {
         let answer = self.get(&format!("/v1/gridtrading/detail?order_id={id}&limit={ROWS}"), &[]);
         answer.map_err(|error| self.about_grid(id, error))
     }
 
-    /// Returns the explanation of a grid.
+    /// Returns the explanation of a grid's triggers and state.
     pub(crate) fn grid_explanation(&self, id: GridId) -> Result<Value, Failure> {
         let answer = self.get("/v1/gridtrading/why", &[("order_id", id.to_string())]);
         answer.map_err(|error| self.about_grid(id, error))
@@ -72,7 +72,7 @@ impl Client {
         self.pages("/v1/gridtrading/list", &parameters, "grid_order", "order_id")
     }
 
-    /// Returns the triggers of one grid, or of all grids.
+    /// Returns the triggers of the given grid, or of all grids if `id` is `None`.
     pub(crate) fn grid_triggers(&self, id: Option<GridId>) -> Result<Value, Failure> {
         let path = "/v1/gridtrading/trigger_history_list";
         let Some(id) = id else { return self.pages(path, &[], "trigger_orders", "id") };
@@ -96,7 +96,7 @@ impl Client {
         answer.map(drop).map_err(|error| self.to_failure(error))
     }
 
-    /// Reads all pages of a list.
+    /// Reads all pages of a list, up to [`PAGES_MAX`], and returns the distinct rows.
     fn pages(
         &self,
         path: &str,
@@ -111,7 +111,7 @@ impl Client {
             let answer = self.read(path, &[parameters, paging.as_slice()].concat())?;
             let news = unseen(&answer, list, row_id, &mut seen);
             has_more = field(&answer, "has_more").as_bool() == Some(true);
-            // A page without new rows is the last one.
+            // A page without new rows is the last page.
             let is_last = news.is_empty() || !has_more;
             rows.extend(news);
             if is_last {
@@ -121,7 +121,8 @@ impl Client {
         Ok(json!({list: rows, "has_more": has_more}))
     }
 
-    /// Converts an error about a grid, with a hint if the grid does not exist.
+    /// Converts an error about a grid into a message for the user, with a hint if the grid does not
+    /// exist.
     fn about_grid(&self, id: GridId, error: ApiError) -> Failure {
         match &error {
             ApiError::Refused { message, .. } if message == NOT_FOUND => self.no_grid(id),

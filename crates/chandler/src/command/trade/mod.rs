@@ -1,4 +1,4 @@
-//! Shared parts of the order and cash commands: requests of a [`Client`], and output.
+//! Requests and output shared by the order, grid, cash and statement commands.
 
 mod grids;
 mod orders;

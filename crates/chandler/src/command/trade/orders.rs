@@ -23,18 +23,18 @@ const ORDER: &str = "/v1/trade/order";
 const PREVIEW: &str = "/v1/trade/order/preview";
 /// Rows per page of the cash flow.
 const CASH_ROWS: usize = 1_000;
-/// Time range for requests that need one: 1970 to 2100. Without a range the server searches only 90
-/// days, and it treats 0 as absent.
+/// Time range, in Unix seconds, for requests that need one: 1970 to 2100. Without a range a server
+/// searches only 90 days, and a start of 0 is treated as absent.
 const ALWAYS: (i64, i64) = (1, 4_102_444_800);
 /// The API's error message for an unknown order.
 const NOT_FOUND: &str = "order not found";
 
 impl Client {
-    /// Submits an order. Returns its ID and, if it can be read, its state.
+    /// Submits an order. Returns the order's ID and, if it can be read, the order's state.
     pub(crate) fn submit(&self, terms: &Terms) -> Result<Value, Failure> {
         let answer = self.post(ORDER, submitted(terms)).map_err(|error| self.refused_order(error, terms))?;
         let id = field(&answer, "order_id").clone();
-        // The state is optional: the order has been accepted even if this request fails.
+        // The state is optional, because the order has been accepted even if this request fails.
         let known = id.as_str().and_then(|id| self.get(ORDER, &[("order_id", id.to_owned())]).ok());
         let of = |name: &str| known.as_ref().map(|order| field(order, name).clone());
         let mut submitted = match (of("status"), of("msg")) {
@@ -52,8 +52,8 @@ impl Client {
         self.preview_of(PREVIEW, submitted(terms)).map_err(|error| self.to_failure(error))
     }
 
-    /// Converts a server's rejection of an order. The message includes the failed check with its
-    /// numbers, taken from a preview of the same order.
+    /// Converts a server's rejection of an order into a message for the user. The message includes
+    /// the failed check with its numbers, which a preview of the same order returns.
     fn refused_order(&self, error: ApiError, terms: &Terms) -> Failure {
         let (Client::Remote(session), ApiError::Refused { status: 400, message, .. }) = (self, &error) else {
             return self.to_failure(error);
@@ -68,7 +68,8 @@ impl Client {
         }
     }
 
-    /// Converts an error about an order, with a hint if the order does not exist.
+    /// Converts an error about an order into a message for the user, with a hint if the order does
+    /// not exist.
     fn about(&self, id: OrderId, error: ApiError) -> Failure {
         match &error {
             ApiError::Refused { message, .. } if message == NOT_FOUND => anyhow!(
@@ -142,7 +143,7 @@ impl Client {
             let paged = [parameters.as_slice(), &[("page", page.to_string())]].concat();
             let answer = self.read("/v1/trade/execution/history", &paged)?;
             let news = unseen(&answer, "trades", "trade_id", &mut seen);
-            // A page without new rows is the last one.
+            // A page without new rows is the last page.
             let is_last = news.is_empty() || field(&answer, "has_more").as_bool() != Some(true);
             trades.extend(news);
             if is_last {
@@ -174,7 +175,8 @@ impl Client {
         Ok(json!({"list": list}))
     }
 
-    /// Returns the positions with current prices, which the API's position list lacks.
+    /// Returns the positions with current prices. The response of the API's position list has no
+    /// prices.
     pub(crate) fn positions(&self, symbols: &[market::Symbol]) -> Result<Value, Failure> {
         let parameters: Vec<(&str, String)> =
             symbols.iter().map(|symbol| ("symbol", symbol.to_string())).collect();
@@ -206,7 +208,8 @@ impl Client {
     }
 }
 
-/// Returns both bounds. With only one bound, a server searches 90 days from it.
+/// Returns both bounds in Unix seconds. An open bound is replaced, because with a single bound a
+/// server searches only 90 days.
 fn ends(between: Between) -> (i64, i64) {
     (between.start.map_or(ALWAYS.0, |at| at.0), between.end.map_or(ALWAYS.1, |at| at.0))
 }
@@ -258,8 +261,8 @@ impl Client {
         self.read("/v1/statement/list", &[statement_parameters(question), vec![limit]].concat())
     }
 
-    /// Returns the content of the statement for `date`, or of the newest one of its kind. `None` if
-    /// it does not exist.
+    /// Returns the content of the statement for `date`, or of the newest statement if `date` is
+    /// `None`. `None` if there is no such statement.
     pub(crate) fn statement(
         &self,
         question: &StatementsQuestion,
@@ -269,7 +272,8 @@ impl Client {
         self.statement_file(key).map(Some)
     }
 
-    /// Returns the key of a statement. Searches page by page, because there may be many newer ones.
+    /// Returns the key of a statement. Searches page by page, because many newer statements may be
+    /// listed first.
     fn statement_key(
         &self,
         question: &StatementsQuestion,

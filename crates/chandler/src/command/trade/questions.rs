@@ -1,4 +1,4 @@
-//! Queries for orders, executions, cash and statements, and helpers for paged lists and request
+//! Query types for orders, executions, cash and statements, and helpers for paged lists and request
 //! bodies.
 
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ pub(crate) struct Range {
     end: Option<String>,
 }
 
-/// A time range with inclusive bounds.
+/// Time range with inclusive bounds. `None` is an open bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Between {
     pub(crate) start: Option<Timestamp>,
@@ -38,7 +38,8 @@ impl Range {
     pub(crate) fn between(&self) -> Result<Between, Failure> {
         let time = |text: &Option<String>| text.as_deref().map(parse_instant).transpose().map_err(usage);
         let (start, mut end) = (time(&self.start)?, time(&self.end)?);
-        // Hong Kong has no daylight saving time, so every day has the same length.
+        // An end date includes the whole day. Hong Kong has no daylight saving time, so every day
+        // has the same length.
         if self.end.as_deref().is_some_and(|text| !text.contains('T')) {
             end = end.map(|at| Timestamp(at.0.saturating_add(DAY_SECONDS - 1)));
         }
@@ -58,7 +59,8 @@ pub(crate) struct OrdersQuestion {
     pub(crate) symbol: Option<Symbol>,
     pub(crate) statuses: Vec<OrderStatus>,
     pub(crate) side: Option<Side>,
-    /// If set, orders of earlier days instead of today's, limited by submission time.
+    /// Lists orders from earlier days instead of today's orders if set. The bounds apply to the
+    /// submission time.
     pub(crate) history: Option<Between>,
 }
 
@@ -83,7 +85,7 @@ pub(crate) struct StatementsQuestion {
     pub(crate) limit: u32,
 }
 
-/// Returns a date as in statement lists: 20260318.
+/// Returns a date in the format of statement lists, for example 20260318.
 pub(crate) fn digits(date: Date) -> i32 {
     i32::from(date.year()) * 10_000 + i32::from(date.month()) * 100 + i32::from(date.day())
 }
@@ -100,11 +102,11 @@ pub(crate) fn order_id(text: &str) -> Result<OrderId, Failure> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GridsQuestion {
     pub(crate) symbol: Option<Symbol>,
-    /// Empty for all states.
+    /// Wanted grid states. Empty for all states.
     pub(crate) statuses: Vec<GridStatus>,
 }
 
-/// Actions on a grid other than replacing its rule.
+/// Changes of a grid other than replacing its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GridChange {
     Cancel,
@@ -136,13 +138,13 @@ pub(crate) fn grid_state(text: &str) -> Result<GridStatus, Failure> {
 /// Maximum number of pages read from a list.
 pub(super) const PAGES_MAX: usize = 1_000;
 
-/// Returns the rows whose IDs are not in `seen`, and adds those IDs to it.
+/// Returns the rows of `list` whose IDs are not in `seen`, and adds the IDs to `seen`.
 pub(super) fn unseen(answer: &Value, list: &str, id: &str, seen: &mut HashSet<String>) -> Vec<Value> {
     let is_new = |row: &&Value| field(row, id).as_str().is_some_and(|id| seen.insert(id.to_owned()));
     rows(answer, list).iter().filter(is_new).cloned().collect()
 }
 
-/// Fields of a request body. Absent values are not sent.
+/// Fields of a request body. Absent values are omitted.
 #[derive(Default)]
 pub(super) struct Fields(pub(super) Map<String, Value>);
 
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_includes_its_last_day() {
+    fn an_end_date_includes_the_whole_day() {
         let holds = |between: Between, at: Timestamp| {
             between.start.is_none_or(|start| start <= at) && between.end.is_none_or(|end| at <= end)
         };

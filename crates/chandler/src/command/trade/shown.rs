@@ -1,4 +1,4 @@
-//! Formats documents about orders and cash. Text from a server is untrusted.
+//! Formats API documents about orders and cash for the terminal. Text from a server is untrusted.
 
 use std::io::Write;
 
@@ -10,7 +10,8 @@ use crate::failure::Failure;
 use crate::output::{self, Column};
 use crate::remote::field;
 
-/// Returns a field as text. Numbers are unchanged; an absent field is an empty string.
+/// Returns a field as printable text. A number is formatted as in JSON; an absent field is an empty
+/// string.
 pub(crate) fn text(document: &Value, name: &str) -> String {
     match field(document, name) {
         Value::Null => String::new(),
@@ -19,8 +20,8 @@ pub(crate) fn text(document: &Value, name: &str) -> String {
     }
 }
 
-/// Prints an API document as JSON with RFC 3339 times. The API itself uses Unix seconds and dates
-/// as digits, because the SDKs expect them.
+/// Prints an API document as JSON with RFC 3339 times and ISO dates. The API itself uses Unix
+/// seconds and dates as digits, because the SDKs expect these formats.
 pub(crate) fn json(document: &Value) -> Result<(), Failure> {
     let mut document = document.clone();
     write_times(&mut document);
@@ -49,8 +50,8 @@ fn is_time(name: &str) -> bool {
     matches!(name, "at" | "time") || ["_at", "_time", "_until"].iter().any(|end| name.ends_with(end))
 }
 
-/// Converts Unix seconds, as a number or a string, to RFC 3339. An unknown time becomes `null`;
-/// other strings are returned unchanged.
+/// Converts Unix seconds, as a number or a string, to RFC 3339. 0 and an empty string, which mean
+/// an unknown time, become `null`; other values are returned unchanged.
 fn rfc3339(value: &Value) -> Value {
     let seconds = match value {
         Value::String(text) if text.is_empty() => Some(0),
@@ -64,7 +65,8 @@ fn rfc3339(value: &Value) -> Value {
     }
 }
 
-/// Converts `20260318`, as a number or a string, to `2026-03-18`.
+/// Converts `20260318`, as a number or a string, to `2026-03-18`. Other values are returned
+/// unchanged.
 fn dashed(value: &Value) -> Value {
     let digits = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     parse_date(&digits).map_or_else(|_| value.clone(), |date| Value::String(date.to_string()))
@@ -74,7 +76,8 @@ pub(crate) fn rows<'a>(document: &'a Value, name: &str) -> &'a [Value] {
     field(document, name).as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Formats Unix seconds in the market's local time: `2026-03-18 10:02:00`.
+/// Formats Unix seconds in the market's local time: `2026-03-18 10:02:00`. Empty if the time is
+/// unknown.
 pub(crate) fn clock(document: &Value, name: &str, symbol: &str) -> String {
     match text(document, name).parse() {
         Ok(0) | Err(_) => String::new(),
@@ -82,7 +85,8 @@ pub(crate) fn clock(document: &Value, name: &str, symbol: &str) -> String {
     }
 }
 
-/// Formats a time like [`clock`], with the market's time zone, for lists with several markets.
+/// Formats a time like [`clock`], followed by the market's time zone. Used for lists with several
+/// markets.
 pub(crate) fn zoned(document: &Value, name: &str, symbol: &str) -> String {
     let zone = match market_of(symbol) {
         Market::Hk => "HKT",
@@ -93,7 +97,8 @@ pub(crate) fn zoned(document: &Value, name: &str, symbol: &str) -> String {
     if time.is_empty() { time } else { format!("{time} {zone}") }
 }
 
-/// Formats a time like [`clock`], with the zone's abbreviation at that time, such as EDT or EST.
+/// Formats a time like [`clock`], followed by the zone's abbreviation at that time, such as EDT or
+/// EST.
 pub(crate) fn named_clock(document: &Value, name: &str, symbol: &str) -> String {
     match text(document, name).parse() {
         Ok(0) | Err(_) => String::new(),
@@ -104,7 +109,8 @@ pub(crate) fn named_clock(document: &Value, name: &str, symbol: &str) -> String 
     }
 }
 
-/// Returns a symbol's market. Rows without a security use Hong Kong.
+/// Returns a symbol's market, or Hong Kong if the text is not a symbol, as in rows without a
+/// security.
 fn market_of(symbol: &str) -> Market {
     symbol.parse::<Symbol>().map_or(Market::Hk, |symbol| symbol.market())
 }
@@ -158,7 +164,7 @@ pub(crate) fn grid_status(literal: &str) -> &str {
     }
 }
 
-/// Returns the side of a grid's order, which is a number in the document.
+/// Returns the side of a grid's order. The API document has a number for the side.
 pub(crate) fn side_of(order: &Value) -> &'static str {
     match field(order, "action").as_i64() {
         Some(1) => "buy",
@@ -167,7 +173,7 @@ pub(crate) fn side_of(order: &Value) -> &'static str {
     }
 }
 
-/// Formats a charge as its name followed by its code.
+/// Formats a charge as its name and its code, or only the code if the charge has no name.
 pub(crate) fn charge(code: &str) -> String {
     let name = server::charge_name(code);
     if name == code { code.to_owned() } else { format!("{name} ({code})") }
@@ -221,7 +227,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn amounts_are_grouped_and_times_are_local() {
+    fn amounts_have_separators_and_times_are_local() {
         for (plain, shown) in
             [("80000.50", "80,000.50"), ("-1234567", "-1,234,567"), ("0.5", "0.5"), ("", ""), ("no", "no")]
         {

@@ -1,10 +1,11 @@
-//! Group commit for journals: while one transaction is being written, further appends queue for the
-//! next. Sixteen clients then wait for about as many fsyncs as two, even on one account, because an
-//! append may build on a pending one. If that one fails, both fail.
+//! Group commit for journals. While one transaction is being written, further appends queue for the
+//! next transaction. Sixteen clients wait for about as many fsyncs as two clients do, even on one
+//! account, because an append may build on a pending append. If the pending append fails, both
+//! fail.
 //!
-//! The leader writes the queue, then wakes the threads whose appends are finished and one of the
-//! others as the next leader. If several nodes share the database, changes to one account are
-//! serialized, and only those to different accounts share a transaction.
+//! The leader writes the queue, then unparks the threads whose appends are finished, and one other
+//! waiting thread as the next leader. If several nodes share the database, changes to one account
+//! are serialized, so only changes to different accounts share a transaction.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,9 +32,9 @@ pub(crate) struct Pending {
     pub(crate) wake: Option<Timestamp>,
     pub(crate) request: Option<KeyedRequest>,
     pub(crate) audit: Option<Audited>,
-    /// Sent to the listener once the append is durable.
+    /// Changes sent to the listener once the append is durable.
     pub(crate) pushes: Vec<Push>,
-    /// Records the last entry pushed to listeners.
+    /// Tracks the last entry pushed to listeners.
     pub(crate) last_pushed: Arc<LastPushed>,
     /// Set if the write fails, which voids every decision that builds on this append.
     pub(crate) is_void: Arc<AtomicBool>,
@@ -78,10 +79,10 @@ impl Pending {
 /// Result of one append.
 type Outcome = Result<AddOutcome, CommitError>;
 
-/// Why an append may not have been written.
+/// Reason why an append may not have been written.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum CommitError {
-    /// Error of the shared transaction.
+    /// The shared transaction failed.
     #[error(transparent)]
     Store(Arc<StoreError>),
     #[error("the writing thread ended unexpectedly")]
@@ -95,19 +96,19 @@ pub(crate) struct Ticket(u64);
 pub(crate) struct Committer {
     listener: Arc<dyn Listener>,
     state: Mutex<State>,
-    /// All tickets below this number are written or have failed. Stored only under the `state`
-    /// lock; readable without it.
+    /// All tickets below this number are written or have failed. Updated only under the `state`
+    /// lock, but may be read without the lock.
     finished: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
     next: u64,
-    /// Ordered by ticket.
+    /// Queued appends, ordered by ticket.
     waiting: Vec<(Ticket, Pending)>,
     done: HashMap<Ticket, Outcome>,
     is_writing: bool,
-    /// Threads that wait while the leader writes.
+    /// Threads that are parked while the leader writes.
     sleepers: Vec<Sleeper>,
 }
 
@@ -126,9 +127,9 @@ impl Sleeper {
 }
 
 impl State {
-    /// Ends a turn. Returns the waiters whose appends have finished, and the next leader: the
-    /// waiter for the oldest remaining ticket. The next leader writes unless a running thread has
-    /// already become the leader.
+    /// Ends the leader's turn. Returns the waiters whose appends have finished, and the next
+    /// leader, which is the waiter for the oldest remaining ticket. The next leader writes the
+    /// queue unless a running thread has become the leader first.
     fn end_turn(&mut self, finished: u64) -> (Vec<Sleeper>, Option<Sleeper>) {
         let (called, asleep) =
             std::mem::take(&mut self.sleepers).into_iter().partition(|sleeper| sleeper.ticket.0 < finished);
@@ -154,8 +155,8 @@ impl Committer {
         ticket
     }
 
-    /// Waits for the caller's append and returns its outcome. Becomes the leader and writes the
-    /// queue if no other thread does.
+    /// Waits for the caller's append and returns its outcome. The caller becomes the leader and
+    /// writes the queue if no other thread is writing.
     pub(crate) fn wait(&self, accounts: &Accounts, ticket: Ticket) -> Outcome {
         let mut state = self.write_until(accounts, ticket);
         state.done.remove(&ticket).unwrap_or(Err(CommitError::Lost))
@@ -188,7 +189,7 @@ impl Committer {
         state
     }
 
-    /// Sleeps until the leader finishes `ticket` or makes this thread the next leader.
+    /// Parks the thread until the leader finishes `ticket` or makes this thread the next leader.
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>, ticket: Ticket) -> MutexGuard<'a, State> {
         let is_called = Arc::<AtomicBool>::default();
         state.sleepers.push(Sleeper { ticket, thread: thread::current(), is_called: is_called.clone() });
@@ -200,7 +201,7 @@ impl Committer {
         self.lock()
     }
 
-    /// Sends pushes to the listener. Does nothing if there are none.
+    /// Sends pushes to the listener. Does nothing if `pushes` is empty.
     pub(crate) fn notify(&self, account: AccountId, pushes: &[Push]) {
         if !pushes.is_empty() {
             self.listener.changed(account, pushes);
@@ -208,14 +209,14 @@ impl Committer {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state stays consistent if a thread panics: dropping a turn gives every ticket an
-        // outcome.
+        // The state stays consistent if a thread panics, because dropping a turn gives every ticket
+        // an outcome.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The leader's turn to write the queue. Dropping it, also on a panic, hands out the outcomes and
-/// wakes the waiters.
+/// The leader's turn to write the queue. Dropping the turn, including during a panic, records the
+/// outcomes and wakes the waiters.
 struct Turn<'a> {
     committer: &'a Committer,
     together: Vec<(Ticket, Pending)>,
@@ -225,7 +226,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     fn write(mut self, accounts: &Accounts) {
-        // An append that builds on a failed one is void, even if its head matches the journal.
+        // An append that builds on a failed append is void, even if its head matches the journal.
         let (void, good): (Vec<usize>, Vec<usize>) =
             (0..self.together.len()).partition(|place| self.pending(*place).is_some_and(Pending::is_void));
         self.written.extend(void.into_iter().map(|place| (place, Ok(AddOutcome::Stale))));
@@ -235,13 +236,14 @@ impl Turn<'_> {
             if additions.is_empty() { Ok(Vec::new()) } else { accounts.add_to_journals(&additions) };
         match written {
             Ok(outcomes) => self.written.extend(good.into_iter().zip(outcomes.into_iter().map(Ok))),
-            // One of the appends is invalid, so write each in its own transaction.
+            // One of the appends is invalid, so write each append in its own transaction.
             Err(StoreError::Unfit { .. }) if good.len() > 1 => self.write_each(accounts, &good),
             Err(error) => self.fail(&good, error),
         }
     }
 
-    /// Writes each append in its own transaction and stops at the first store failure.
+    /// Writes each append in its own transaction. An invalid append fails alone; any other store
+    /// error also fails all remaining appends.
     fn write_each(&mut self, accounts: &Accounts, good: &[usize]) {
         for (done, place) in good.iter().enumerate() {
             let Some((_, pending)) = self.together.get(*place) else { continue };
@@ -252,7 +254,7 @@ impl Turn<'_> {
                     .map(|outcomes| outcomes.first().copied().unwrap_or(AddOutcome::Stale)),
             };
             if !matches!(written, Ok(AddOutcome::Added(_))) {
-                // Appends that build on this one are in the same turn.
+                // Later appends in this turn may build on the failed append.
                 pending.is_void.store(true, Ordering::Release);
             }
             match written {
@@ -298,7 +300,7 @@ impl Drop for Turn<'_> {
         let outcomes: Vec<Outcome> = (0..self.together.len()).map(|place| self.outcome(place)).collect();
         for ((_, pending), outcome) in self.together.iter().zip(&outcomes) {
             match outcome {
-                // This thread is still the leader, so listeners are notified in journal order.
+                // This thread is still the leader, so the listener is notified in journal order.
                 Ok(AddOutcome::Added(head)) => self.notify(pending, head),
                 Ok(AddOutcome::Stale) | Err(_) => pending.is_void.store(true, Ordering::Release),
             }
@@ -311,7 +313,7 @@ impl Drop for Turn<'_> {
         }
         let (called, next) = state.end_turn(committer.finished.load(Ordering::Acquire));
         drop(state);
-        // Wake the next leader first, so that it writes while the others continue.
+        // Wake the next leader first, so that writing continues while the other threads resume.
         next.iter().chain(&called).for_each(Sleeper::call);
     }
 }

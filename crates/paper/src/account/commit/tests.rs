@@ -88,7 +88,7 @@ fn an_append_to_a_stale_head_is_void() {
 }
 
 #[test]
-fn an_append_fails_with_the_pending_one_it_builds_on() {
+fn an_append_fails_with_its_pending_predecessor() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
@@ -106,12 +106,12 @@ fn an_append_fails_with_the_pending_one_it_builds_on() {
 }
 
 #[test]
-fn an_append_after_a_failed_one_is_not_written() {
+fn an_append_that_builds_on_a_failed_append_is_not_written() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
     let head = |revision, last_number| Some(JournalHead { revision, last_number, horizon: NOW, wake: None });
-    // Another process appends one entry, so the second append's head matches the journal.
+    // Another process appends one entry, so that the second append's head matches the journal.
     let theirs = pending(ann, None, "theirs");
     accounts.add_to_journals(&[theirs.addition()]).unwrap();
     let first = pending(ann, None, "a");
@@ -169,7 +169,7 @@ fn all_waiters_for_shared_tickets_are_woken() {
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
     let head = |number| JournalHead { revision: number, last_number: number, horizon: NOW, wake: None };
-    // More than two turns can write.
+    // 600 appends need three turns.
     let tickets: Vec<Ticket> = (0..600)
         .map(|number| {
             let after = (number > 0).then(|| head(number));
@@ -211,7 +211,7 @@ fn a_writer_that_panics_wakes_its_waiters_and_the_next_leader() {
     let turn = Turn { committer: &committer, together, written: HashMap::new() };
     let rest = committer.enqueue(pending(bob, None, "b"));
     thread::scope(|scope| {
-        // The first waiter for `rest` is not the thread that owns its outcome.
+        // The first waiter for `rest` is not the thread that takes its outcome.
         let other = scope.spawn(|| committer.wait_for(&accounts, rest));
         until_asleep(&committer, 1);
         let of_lost = scope.spawn(|| committer.wait(&accounts, lost));
@@ -231,7 +231,7 @@ fn a_writer_that_panics_wakes_its_waiters_and_the_next_leader() {
     assert!(!committer.lock().is_writing);
 }
 
-/// Waits until `count` threads are asleep.
+/// Waits until `count` threads are parked.
 fn until_asleep(committer: &Committer, count: usize) {
     while committer.lock().sleepers.len() < count {
         thread::yield_now();

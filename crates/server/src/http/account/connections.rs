@@ -1,5 +1,5 @@
-//! Lists and closes an account's long connections. Operators may list and close those of every
-//! account.
+//! Lists and closes an account's long connections. Operators may list and close the connections of
+//! every account.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ struct Connection {
     transport: String,
     /// Remote address, with the port if known. Behind an untrusted proxy, the proxy's address.
     address: String,
-    /// Time of authentication.
+    /// Time of the sign-in.
     since: Instant,
     /// Quote subscriptions; null for a connection to another node.
     subscriptions: Option<Subscriptions>,
@@ -146,7 +146,7 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
     let by = if connection.account == me.account().id {
         ClosedBy::Owner
     } else {
-        // Only operators may learn whether another account's connection exists.
+        // Only operators may learn whether a connection of another account exists.
         if me.account().role != Role::Operator {
             return Err(Problem::not_found());
         }
@@ -158,7 +158,7 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
         .access
         .note_closed(id, connection.account, &Actor::Account(me.account().id), site.core.machine_now())
         .map_err(Problem::from_access)?;
-    // The connection may have closed in the meantime.
+    // The connection may have closed since it was listed.
     if connection.is_here {
         site.links.close(id, by);
     } else {
@@ -171,7 +171,8 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
     Ok(envelope::success(ClosedConnection { id: id.to_string() }))
 }
 
-/// Returns the account whose connections are requested, or `None` for all accounts.
+/// Returns the account whose connections are requested, or `None` if the connections of all
+/// accounts are.
 fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
     let Some(name) = call.parameter_of("account") else { return Ok(Some(me.permit.account().clone())) };
     // An account may be named `all`. For operators, `all` always means every account.

@@ -1,5 +1,5 @@
-//! The account and its packages. `GET /v1/me`: the signed-in account, and the CSRF token for page
-//! scripts. `GET /v1/quote/my-quotes`: its quote packages.
+//! `GET /v1/me`: the signed-in account, and the CSRF token for page scripts. `GET
+//! /v1/quote/my-quotes`: the account's quote packages.
 
 use access::{Hold, Right, Role};
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ struct Identity {
     /// Value of the x-csrf header, which a browser session must send with every POST, PUT and
     /// DELETE; null for other credentials.
     csrf: Option<String>,
-    /// API date that the account is pinned to; absent for the newest.
+    /// API date that the account is pinned to; absent if the account uses the newest date.
     #[serde(skip_serializing_if = "Option::is_none")]
     api_date: Option<String>,
     /// Store address as given to --store, for commands on the server's machine; null unless the

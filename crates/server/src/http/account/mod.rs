@@ -12,7 +12,8 @@ use crate::kit::{Accepts, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    // A long connection can serve quotes, orders, or both, so either scope is enough.
+    // A long connection can serve quotes, orders, or both, so the quote or the trade scope is
+    // enough.
     Row::get("/v1/socket/token", Accepts::Program, Scope::Quote, Task::SocketToken, token::socket_token)
         .or_scope(Scope::Trade)
         .doc(&token::SOCKET_TOKEN),

@@ -17,7 +17,7 @@ use crate::quota_document::QuotaDocument;
 use crate::refusal::Refusal;
 use crate::written::Day;
 
-/// Maximum number of symbols in a preview. By default, the highest level's quota is no larger.
+/// Maximum number of symbols in a preview. The default quota of the highest level is no larger.
 const PREVIEW_MAX: usize = 3_000;
 /// Maximum number of characters of an invalid symbol to echo in the response.
 const ECHO_MAX: usize = 40;
@@ -56,7 +56,7 @@ struct Cost {
     already: Vec<String>,
     /// Symbols without stored candles: requests for them are refused and not charged.
     unknown: Vec<String>,
-    /// Symbols in markets that the account has no right to.
+    /// Symbols in markets for which the account has no right.
     no_access: Vec<String>,
     /// Strings that are not valid symbols.
     invalid: Vec<String>,
@@ -73,7 +73,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         None => admitted.account().id,
     };
     site.core.tally(id, admitted.caller.as_of).map_err(Problem::from_paper)?;
-    // Spending the permit records a level change, so that the response includes it.
+    // Spending the permit records a pending level change, so that the response includes it.
     site.core.access.spend(admitted.permit, site.core.machine_now()).map_err(Refusal::from)?;
     let now = admitted.caller.now();
     let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;
@@ -123,7 +123,7 @@ pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     }))
 }
 
-/// Symbols of a preview, grouped by the outcome of requesting each of them.
+/// Symbols of a preview, grouped by the outcome that a request for the symbol would have.
 #[derive(Default)]
 struct SortedSymbols {
     good: Vec<Symbol>,

@@ -1,5 +1,5 @@
-//! Lists and revokes the programs that hold OAuth tokens for an account. The owner may revoke any
-//! of them; a program may list all of them but revoke only its own access.
+//! Lists and revokes the programs that hold OAuth tokens for an account. The owner may revoke every
+//! program. A program may list all programs but revoke only its own access.
 
 use access::{Actor, Caller, SignIn};
 use schemars::JsonSchema;
@@ -60,8 +60,8 @@ pub(super) fn list(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answ
     Ok(envelope::success(SignIns { sign_ins }))
 }
 
-/// Revokes a program's access. Another account's sign-in gets the same 404 as one that does not
-/// exist.
+/// Revokes a program's access. Returns 404 for another account's sign-in, as for an unknown
+/// sign-in.
 pub(super) fn end(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (account, who) = (admitted.account(), admitted.who());
     let (id, by) = (call.path_value("id"), Actor::Account(account.id));

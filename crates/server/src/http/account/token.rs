@@ -1,5 +1,5 @@
-//! `GET /v1/token/refresh`: issues a new access token for an API key before the old one expires.
-//! `GET /v1/socket/token`: a one-time password for a long connection.
+//! `GET /v1/token/refresh` issues a new access token for an API key before the old token expires.
+//! `GET /v1/socket/token` issues a one-time password for a long connection.
 
 use access::RenewError;
 use market::Timestamp;
@@ -49,8 +49,8 @@ pub(super) fn refresh(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answe
     }))
 }
 
-/// Parses the requested expiry, or returns `None` if it is absent. Fractions of a second are
-/// dropped.
+/// Parses the requested expiry, dropping fractions of a second. Returns `None` if the expiry is
+/// absent.
 fn wanted(query: &str) -> Result<Option<Timestamp>, Problem> {
     let mut values = fields::values(query, "expired_at");
     let Some(text) = values.next() else { return Ok(None) };

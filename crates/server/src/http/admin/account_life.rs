@@ -1,6 +1,7 @@
-//! The beginning and the end of an account. `POST /v1/admin/accounts`: creates an account. This is
-//! the only response that contains its credentials. `/v1/admin/accounts/{name}/password-link`: creates
-//! a link with which the owner can set a password. `/v1/admin/accounts/{name}/revoke`: revokes it.
+//! Creation and revocation of accounts. `POST /v1/admin/accounts` creates an account and is the
+//! only response that contains its credentials. `/v1/admin/accounts/{name}/password-link` creates a
+//! link with which the owner can set a password. `/v1/admin/accounts/{name}/revoke` revokes the
+//! account.
 
 use access::{NewAccount, Region, Revocation, Rights, Role, Terms, TermsChange};
 use schemars::JsonSchema;
@@ -99,7 +100,7 @@ impl AdminRequest<'_> {
         let new = self.change::<AdminNewAccount>(AdminNewAccount::FIELDS)?.account()?;
         let access = &self.site.core.access;
         let created = access.create(&new, &self.by, self.present.machine).map_err(problem)?;
-        // Record the account's level now instead of at its first request.
+        // Record the level now, so that it does not wait for the account's first request.
         access.settle(created.account_id, &self.by, self.present).map_err(problem)?;
         Ok(AdminCreated {
             account: self.described(&self.named(&new.name)?)?,

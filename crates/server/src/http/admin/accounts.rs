@@ -1,4 +1,4 @@
-//! `/v1/admin/accounts` and `/v1/admin/accounts/{name}`: lists accounts, and reads or changes one.
+//! `/v1/admin/accounts` lists accounts; `/v1/admin/accounts/{name}` reads or changes an account.
 
 use access::{Account, Level, ParseRateRuleError, TermsChange};
 use market::{Date, ParseFloorsError};
@@ -50,9 +50,9 @@ pub(super) const SET_ACCOUNT: Doc =
 pub(super) struct AdminAccounts {
     /// Number of matching accounts on all pages.
     pub(super) total: usize,
-    /// At most 10,000 accounts.
+    /// Matching accounts, at most 10,000.
     pub(super) accounts: Vec<AdminAccount>,
-    /// Value of `after` for the next page; null on the last one.
+    /// Value of `after` for the next page; null on the last page.
     pub(super) next: Option<i64>,
 }
 
@@ -66,10 +66,10 @@ pub(super) struct AdminAccount {
     pub(super) role: &'static str,
     pub(super) created_at: Instant,
     pub(super) revoked_at: Option<Instant>,
-    /// Effective level.
+    /// Effective level, which is fixed or earned.
     pub(super) level: u32,
     pub(super) used: u32,
-    /// Effective monthly limit of securities.
+    /// Effective limit on the number of securities per month.
     pub(super) limit: u32,
     pub(super) rights: Vec<RightDocument>,
     pub(super) terms: AdminTerms,
@@ -88,7 +88,7 @@ pub(super) struct AdminAccount {
 pub(super) struct AdminSignIn {
     /// Whether a password is set.
     pub(super) password: bool,
-    /// Expiry of the unused password link; null if there is none.
+    /// Expiry of the unused password link; null if there is no such link.
     pub(super) link_until: Option<Instant>,
 }
 
@@ -109,16 +109,16 @@ pub(super) struct AdminTerms {
     /// Whether the account may read its paper account but not change it.
     pub(super) read_only: bool,
     /// API date that the account is pinned to, such as 2024-08-01 (see GET /v1/versions); null for
-    /// the newest.
+    /// the newest date.
     pub(super) api_date: Option<String>,
     /// Whether rate, quota, connections, subscriptions and floors are all lifted.
     pub(super) unlimited: bool,
-    /// All terms as one string, in the format of the audit log. Send it as `was` to have a change
-    /// refused if the terms were modified in the meantime.
+    /// All terms as one string, in the format of the audit log. If a change sends this string as
+    /// `was`, the change is refused when the terms were modified in the meantime.
     pub(super) text: String,
 }
 
-/// Changes to the limits of an account; absent fields stay unchanged.
+/// Changes to an account's limits; absent fields stay unchanged.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdminTermsChange {
@@ -150,16 +150,16 @@ pub(super) struct AdminTermsChange {
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
     read_only: Option<bool>,
-    /// API date to pin the account to, such as 2024-08-01; null for the newest.
+    /// API date to pin the account to, such as 2024-08-01; null for the newest date.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     api_date: Option<Option<String>>,
-    /// true removes the limits on rate, quota, connections, subscriptions and floors; false restores
-    /// the published ones. Cannot be combined with those five fields.
+    /// true removes the limits on rate, quota, connections and floors; false restores the published
+    /// limits. Cannot be combined with those four fields.
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
     unlimited: Option<bool>,
-    /// The `text` of the terms that the change is based on. The change is refused if they were
+    /// The `text` of the terms that the change is based on. The change is refused if the terms were
     /// modified in the meantime.
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "String", skip_serializing_if = "has_no_default")]
@@ -170,7 +170,7 @@ impl AdminTermsChange {
     const FIELDS: &str = "level (1 to 6, or null), quota (a number, or null), rate (as text, or null), connections (a number), \
         subscriptions (a number), floors (as text, or null), read_only (true or false), api_date (a date, or null), unlimited (true or false) and was (as text)";
 
-    /// Converts to a [`TermsChange`]. Fails if no field is set.
+    /// Converts to a [`TermsChange`]. Returns an error if no field is set.
     fn terms(self) -> Result<TermsChange, String> {
         let nothing = AdminTermsChange { was: self.was.clone(), ..AdminTermsChange::default() };
         if self == nothing {
@@ -233,7 +233,7 @@ impl AdminTermsChange {
     }
 }
 
-/// Parses a field that is present and not null.
+/// Parses a field if it is present and not null.
 fn parsed<T, U, E>(
     field: Option<Option<T>>,
     parse: impl FnOnce(T) -> Result<U, E>,

@@ -1,5 +1,5 @@
-//! An operator request, and code shared by the operator endpoints. The command line offers the same
-//! operations on the store's machine.
+//! An operator's request, and code shared by the operator endpoints. The command line offers the
+//! same operations on the store's machine.
 
 use access::{AccessError, Account, Actor, Present};
 use history::AsOf;
@@ -71,7 +71,7 @@ impl AdminRequest<'_> {
         self.named(&name.ok_or_else(|| wrong("account is required: ?account=NAME"))?)
     }
 
-    /// Parses an integer query parameter; `None` if it is absent.
+    /// Parses an integer query parameter. Returns `None` if the parameter is absent.
     pub(super) fn whole(&self, name: &str) -> Result<Option<i64>, Problem> {
         let parse = |text: String| text.parse().map_err(|_| wrong(&format!("{name} is not a number")));
         self.call.parameter_of(name).map(parse).transpose()
@@ -84,8 +84,8 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Converts an error to a response. Errors that the operator can fix are reported in full; all
-/// others are internal.
+/// Converts an error to a response. Errors that the operator can fix are reported in full; other
+/// errors are reported as internal.
 pub(super) fn problem(error: AccessError) -> Problem {
     match error {
         error @ (AccessError::Terms(_) | AccessError::Report(_) | AccessError::Name { .. }) => {
@@ -102,7 +102,8 @@ pub(super) fn wrong(text: &str) -> Problem {
     Refusal::BadQuery(text.to_owned()).into()
 }
 
-/// Parses a JSON timestamp: Unix seconds as a number, or a date or instant as a string.
+/// Parses a JSON timestamp: Unix seconds as a number, or a date or instant as a string. Returns
+/// `None` if it is absent or null.
 pub(super) fn instant(value: Option<Value>) -> Result<Option<Timestamp>, Problem> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -130,7 +131,8 @@ pub(super) fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(field).map(Some)
 }
 
-/// Hides the default in the schema, because an absent field leaves the value unchanged.
+/// Always true, to hide a field's default in the schema: an absent field leaves the value
+/// unchanged.
 pub(super) fn has_no_default<T>(_: &T) -> bool {
     true
 }

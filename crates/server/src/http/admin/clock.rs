@@ -23,7 +23,8 @@ pub(super) const STEP: Doc = Doc::new(Tag::Admin, "adminStepClock", "Advance a s
     .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])])
     .refuses(&[BAD_REQUEST]);
 
-/// 2100-01-01, exclusive. The clock cannot go back, so the limit catches typos in the year.
+/// 2100-01-01, the exclusive upper bound of the clock. The clock cannot be moved back, so this
+/// limit catches typos in the year.
 const CLOCK_END: Timestamp = Timestamp(4_102_444_800);
 
 #[derive(Debug, Deserialize, JsonSchema)]

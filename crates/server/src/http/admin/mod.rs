@@ -1,6 +1,6 @@
-//! Operator endpoints: list, create and revoke accounts, grant and withdraw rights, report assets
-//! and orders for levels, hide topics, read the audit log. The command line offers the same
-//! operations on the store's machine.
+//! Operator endpoints, which list, create and revoke accounts, grant and withdraw rights, report
+//! assets and orders for levels, hide topics, and read the audit log. The command line offers the
+//! same operations on the store's machine.
 
 mod account_life;
 mod accounts;

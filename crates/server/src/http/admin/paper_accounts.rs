@@ -113,7 +113,7 @@ pub(super) struct Credit {
 #[schemars(rename = "PaperRewind")]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Rewind {
-    /// Instant to rewind to.
+    /// Instant to which the account is rewound.
     to: Option<Value>,
     /// Archive name of the removed part.
     name: Option<String>,
@@ -135,7 +135,7 @@ pub(super) struct Reset {
 pub(super) struct Fork {
     /// Name of the account to copy to.
     account: Option<String>,
-    /// Instant up to which the journal is copied; default: all of it.
+    /// Instant up to which the journal is copied; default: the whole journal.
     to: Option<Value>,
     reason: String,
 }
@@ -164,7 +164,7 @@ pub(super) struct PaperState {
     settings: Value,
     /// Credit line in HKD.
     credit: String,
-    /// Cash by currency.
+    /// Cash balance by currency.
     cash: Map<String, Value>,
 }
 
@@ -253,7 +253,7 @@ impl<'a> OperatorRequest<'a> {
         if settings.is_empty() {
             return Err(wrong(SETTINGS));
         }
-        // Check every setting before changing any.
+        // Check all settings before changing any of them.
         for one in &settings {
             trading::Settings::check(*one).map_err(|refusal| wrong(&refusal.text))?;
         }
@@ -325,7 +325,7 @@ impl<'a> OperatorRequest<'a> {
         self.shown()
     }
 
-    /// Applies all commands or none.
+    /// Applies all commands atomically: either all succeed or none is applied.
     fn commands(&self, event: &'static str, reason: &str, commands: &[Command]) -> Result<(), Problem> {
         let (core, id) = (&self.site.core, self.account.id);
         let (reason, done) = (text("reason", reason)?, commands.iter().map(paper::in_words));
@@ -410,7 +410,8 @@ fn decimal<T>(
 const SETTINGS: &str = "the settings are participation, touch, slippage_ticks, market_reserve, account_type, fees, cost, \
     fractional, short, short_us, short_hk, liquidate, grid_questionnaire, coarse_fills, open_orders, grid_triggers and journal_entries";
 
-/// Parses a setting. `short` returns one setting per market, all others return one.
+/// Parses a setting. The name `short` expands to one setting per market; every other name gives a
+/// single setting.
 fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
     let refused = || wrong(&format!("{value} is not a valid value of {name}"));
     let word = || value.as_str().ok_or_else(refused);

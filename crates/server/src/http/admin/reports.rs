@@ -65,7 +65,7 @@ pub(super) const REPORT_RATES: Doc = Doc::new(
 .answers(TAKEN)
 .refuses(&[BAD_REQUEST]);
 
-/// The kinds of reports that operators can submit.
+/// A kind of report that operators can submit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     Assets,
@@ -81,7 +81,7 @@ pub(super) struct Rows {
 }
 
 described_only! {
-    /// A string or a whole number. Fractions must be strings, because binary floating point loses
+    /// A string or an integer. Fractions must be strings, because binary floating point loses
     /// digits.
     #[schemars(untagged, inline)]
     enum Cell {
@@ -112,7 +112,7 @@ described_only! {
         account: Cell,
         /// Defaults to the current date in Hong Kong.
         day: Option<Day>,
-        /// Number of all orders of the day. Exactly one of `count` and `order_id` is given.
+        /// Total number of orders of the day. Exactly one of `count` and `order_id` is given.
         count: Option<Cell>,
         /// Id of a single order. An order that is reported repeatedly is counted once.
         order_id: Option<Cell>,
@@ -211,8 +211,8 @@ impl AdminRequest<'_> {
         Ok(RatesRows { rows: rows.into_iter().map(row).collect() })
     }
 
-    /// Stores all rows of a report or none. The body is JSON, or CSV in the format of the command
-    /// line.
+    /// Stores a report. Either all rows are stored or none. The body is JSON, or CSV in the format
+    /// of the command line.
     pub(super) fn report(&self, report: Report) -> Result<Reported, Problem> {
         let columns: &[&str] = match report {
             Report::Rates => &["currency", "day", "rate"],
@@ -244,7 +244,7 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Converts JSON rows to a table. Amounts must be strings or integers: a JSON number with a
+/// Converts JSON rows to a table. Amounts must be strings or integers, because a JSON number with a
 /// fraction may have lost digits in binary floating point.
 fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String> {
     let mut table = Table::new(columns);

@@ -1,5 +1,5 @@
-//! What accounts may use. `/v1/admin/accounts/{name}/rights`: grants and withdraws quote packages.
-//! `/v1/admin/levels`: lists the levels, and changes the settings of one.
+//! Packages and levels. `/v1/admin/accounts/{name}/rights` grants and withdraws quote packages.
+//! `/v1/admin/levels` lists the levels and changes the settings of a level.
 
 use access::{Level, Right, Step, StepChange, Validity};
 use schemars::JsonSchema;

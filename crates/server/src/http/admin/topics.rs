@@ -1,5 +1,5 @@
-//! `/v1/admin/topics`: lists, hides and restores topics and replies. A reply id is accepted
-//! wherever a topic id is.
+//! `/v1/admin/topics`: lists, hides and restores topics and replies. Endpoints that take a topic id
+//! also accept a reply id.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,8 @@ use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, Word, data};
 use crate::written::Instant;
 
-/// Highest page number. Pages between the last one and this limit are empty; higher numbers are
-/// refused.
+/// Highest accepted page number; higher numbers are refused. Pages after the last page with topics
+/// are empty.
 const PAGES_MAX: u32 = 1_000_000;
 const ID: Parameter = Parameter::path("id", "Id of a topic or a reply");
 
@@ -61,9 +61,9 @@ pub(super) struct WrittenPosts {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WrittenPost {
     id: String,
-    /// `topic` or `reply`.
+    /// Kind of the post: `topic` or `reply`.
     what: &'static str,
-    /// Id of the topic: of the post itself, or of the topic it replies to.
+    /// Id of the topic: the post's own id, or that of the topic it replies to.
     topic_id: String,
     /// Title of a topic; empty for a reply.
     title: String,
@@ -117,7 +117,7 @@ impl AdminRequest<'_> {
         outcome(self.site.core.community.restore(self.post()?, (by.0, &by.1)))
     }
 
-    /// Parses the id in the path. Returns 404 if it is not a number.
+    /// Parses the id in the path. Returns 404 if the id is not a number.
     fn post(&self) -> Result<i64, Problem> {
         let text = self.call.path_value("id");
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -125,7 +125,7 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Converts the outcome to a response. Hiding a hidden post or restoring a visible one is not an
+/// Converts the outcome to a response. Hiding a hidden post or restoring a visible post is not an
 /// error.
 fn outcome(done: Result<VisibilityOutcome, SocialError>) -> Result<WrittenPost, Problem> {
     match done.map_err(failed)? {

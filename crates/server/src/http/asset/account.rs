@@ -146,15 +146,15 @@ struct ExchangeRate {
     other_currency: String,
     /// Units of the base currency per unit of the other currency.
     average_rate: f64,
-    /// Equal to `average_rate`: only one rate is stored.
+    /// Equal to `average_rate`, because only one rate is stored.
     bid_rate: f64,
-    /// Equal to `average_rate`.
+    /// Equal to `average_rate`, because only one rate is stored.
     offer_rate: f64,
     /// Whether this is an approximate built-in rate, used because none was reported.
     builtin: bool,
 }
 
-/// A currency's rate: HKD per unit.
+/// Exchange rate of a currency, in HKD per unit.
 struct Known {
     currency: Currency,
     rate: f64,

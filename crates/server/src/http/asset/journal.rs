@@ -1,5 +1,5 @@
-//! Answers computed from the whole journal. `GET /v1/asset/equity`: the account's value at the end
-//! of each day; no SDK calls it. `GET /v1/asset/cashflow`: cash movements.
+//! Endpoints computed from the whole journal. `GET /v1/asset/equity` returns the account's value at
+//! the end of each day; no SDK calls it. `GET /v1/asset/cashflow` returns cash movements.
 
 use market::Timestamp;
 use paper::{Equity, FlowQuery, FoundFlows};
@@ -28,7 +28,7 @@ pub(super) const EQUITY: Doc = Doc::new(
 .refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
 
 pub(super) const DAYS_DEFAULT: u32 = 366;
-/// Maximum number of calendar days, about eight years.
+/// Maximum length of the requested range in calendar days, about eight years.
 pub(super) const DAYS_MAX: u32 = 3_000;
 
 pub(super) fn equity(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
@@ -43,10 +43,10 @@ pub(super) fn equity(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(equity))
 }
 
-/// Number of journal entries that count as one more request against the rate limit.
+/// Number of journal entries for which a request is charged as one additional request.
 const ENTRIES_EACH: u64 = 5_000;
 const DAYS_EACH: u32 = 1_000;
-/// Upper bound of the extra requests charged; the rate limit is 30 requests per window.
+/// Maximum number of extra requests charged, because the rate limit is only 30 requests per window.
 const FURTHER_MAX: u64 = 20;
 
 /// Returns the number of extra requests to charge for a request that read `entries` journal
@@ -119,8 +119,8 @@ pub(super) fn cash_flow(call: &Call<'_>, site: &Site, admitted: Admitted) -> Res
     Ok(envelope::success(Flows { list }))
 }
 
-/// Parses one bound of the time range. The parameter is required; 0 means unbounded, which returns
-/// `open`.
+/// Parses one bound of the time range. The parameter is required. For 0, which means unbounded,
+/// returns `open`.
 fn bound(query: &Query, names: [&'static str; 2], open: Timestamp) -> Result<Timestamp, Problem> {
     let [name, _] = names;
     if names.iter().all(|name| query.get(name).is_none()) {

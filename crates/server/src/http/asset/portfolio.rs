@@ -30,7 +30,8 @@ pub(super) const PORTFOLIO: Doc = Doc::new(
 pub(super) struct Portfolio {
     /// Market time in Unix seconds.
     at: String,
-    /// Number of the last journal entry. The account is unchanged while this number is.
+    /// Number of the last journal entry. The account has not changed while this number stays the
+    /// same.
     entries: u64,
     /// Whether the account may read its orders but not change them.
     read_only: bool,
@@ -77,13 +78,14 @@ struct PricedPosition {
     name: String,
     market: &'static str,
     currency: String,
-    /// Negative when short.
+    /// Number of shares held; negative for a short position.
     quantity: String,
     available_quantity: String,
     cost_price: String,
-    /// Total cost.
+    /// Total cost of the position.
     cost: String,
-    /// Market price; null if there is none, in which case the position is valued at cost.
+    /// Market price; null if the security has no price, in which case the position is valued at
+    /// cost.
     price: Option<String>,
     market_value: String,
     unrealised: Option<String>,

@@ -1,5 +1,5 @@
-//! `GET /v1/asset/stock` and `GET /v1/asset/fund`: positions of stocks and options, and of funds,
-//! which are always empty.
+//! `GET /v1/asset/stock`: positions in stocks and options. `GET /v1/asset/fund`: positions in
+//! funds, which are always empty.
 
 use market::Symbol;
 use schemars::JsonSchema;
@@ -97,8 +97,7 @@ struct FundChannel {
 }
 
 pub(super) fn fund(call: &Call<'_>, _: &Site, _: Admitted) -> Result<Answer, Problem> {
-    // The symbols select funds, and no account holds any, so only the syntax of the query is
-    // checked.
+    // The symbols select funds. No account holds funds, so only the syntax of the query is checked.
     Query::parse(call.query)?;
     Ok(envelope::success(FundChannels { list: [FundChannel { account_channel: CHANNEL, fund_info: [] }] }))
 }

@@ -1,4 +1,5 @@
-//! Shared by requests about topics: page, kind and topic parameters, who may post, and refusals.
+//! Code shared by the topic endpoints: page, kind and topic parameters, the check whether an
+//! account may post, and refusals.
 
 use serde_json::Value;
 use social::{Kind, PageOf, SocialError, TextError, TopicId};
@@ -13,8 +14,8 @@ use crate::refusal::Refusal;
 pub(super) const TOPIC_ID: Parameter = Parameter::path("topic_id", "Topic id");
 pub(super) const LISTS: &[RefusalDoc] = &[BAD_REQUEST, COMMUNITY_TOO_FAST];
 pub(super) const OF_A_TOPIC: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND, COMMUNITY_TOO_FAST];
-/// Highest page number. Pages between the last one and this limit are empty; higher numbers are
-/// refused.
+/// Highest accepted page number; higher numbers are refused. Pages after the last page with topics
+/// are empty.
 const PAGES_MAX: u32 = 1_000_000;
 
 /// Maximum and default page size.
@@ -42,18 +43,18 @@ pub(super) fn kind(call: &Call<'_>) -> Result<Option<Kind>, Problem> {
     text.map(|text| Kind::parse(&text)).transpose().map_err(of_text)
 }
 
-/// Parses the topic id in the path. Returns 404 if it is not a number.
+/// Parses the topic id in the path. Returns 404 if the id is not a number.
 pub(super) fn topic(call: &Call<'_>) -> Result<TopicId, Problem> {
     number_of(call.path_value("topic_id")).map(TopicId).ok_or_else(|| problem(SocialError::NoTopic))
 }
 
-/// Parses the id of a topic or a reply.
+/// Parses the id of a topic or a reply. Returns `None` if the id is not a number.
 pub(super) fn number_of(text: &str) -> Option<i64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
 }
 
-/// Refuses a post with images instead of silently dropping them.
+/// Refuses a post with images, which would otherwise be dropped silently.
 pub(super) fn no_images(images: Option<&[Value]>) -> Result<(), Problem> {
     if images.is_some_and(|images| !images.is_empty()) { Err(of_text(TextError::Images)) } else { Ok(()) }
 }
@@ -82,7 +83,7 @@ const READ_ONLY: &str = "this account is read-only: it may read topics, but not 
 const NOTHING_HELD: &str = "only an open paper account with assets may write topics and replies: open \
  /portfolio, or request /v1/asset/account once";
 
-/// Refuses an account that may not post. Does not open the account.
+/// Refuses an account that may not post. The paper account is not opened.
 pub(super) fn check_poster(site: &Site, admitted: &Admitted) -> Result<(), Problem> {
     let account = admitted.account();
     if account.terms.read_only {

@@ -11,8 +11,8 @@ use access::Scope;
 use crate::kit::{Accepts, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
-/// Reading topics needs the quote scope. Listing one's own topics and posting need the account
-/// scope.
+/// Reading topics needs the quote scope. Posting, and listing the account's own topics, need the
+/// account scope.
 pub(super) const ROUTES: &[Row] = &[
     get("/v1/content/topics/mine", Scope::Account, topics::mine).doc(&topics::MINE),
     get("/content/topics/mine", Scope::Account, topics::mine).doc(&topics::MINE_ALIAS),

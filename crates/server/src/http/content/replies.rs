@@ -1,4 +1,4 @@
-//! `/v1/content/topics/{topic_id}/comments`: lists the replies to a topic, and creates one.
+//! `/v1/content/topics/{topic_id}/comments`: lists the replies to a topic, and creates a reply.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,13 +34,14 @@ pub(super) const CREATE: Doc = Doc::new(Tag::Community, "createTopicReply", "Rep
     .refuses(OF_A_TOPIC);
 pub(super) const CREATE_ALIAS: Doc = CREATE.also("createTopicReplyWithoutVersion", &[]);
 
-/// Null and empty fields are treated as absent.
+/// A new reply. Null and empty fields are treated as absent.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NewTopicReply {
     /// At most 2,000 characters of plain text.
     #[serde(default)]
     body: Option<String>,
-    /// Id of the reply that is answered, in the same topic; `0` for a reply to the topic itself.
+    /// Id of the reply that is answered, which must be in the same topic; `0` for a reply to the
+    /// topic itself.
     #[serde(default)]
     reply_to_id: Option<String>,
     /// Images are not supported; null or an empty list.

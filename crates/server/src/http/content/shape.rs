@@ -1,5 +1,5 @@
 //! Topics and replies in the JSON format of the SDKs. Most SDKs expect counts as numbers, but the
-//! Go SDK declares them as strings and fails on a number.
+//! Go SDK declares counts as strings and fails on a number.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ const GO: &str = "Go-http-client";
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Topics {
-    /// Newest first.
+    /// Topics, newest first.
     items: Vec<Topic>,
 }
 
@@ -31,10 +31,10 @@ struct Topic {
     description: String,
     /// Unprocessed text: plain text for a post, Markdown for an article. Escape it before display.
     body: String,
-    /// `post` or `article`.
+    /// Kind of the topic: `post` or `article`.
     topic_type: String,
     author: TopicAuthor,
-    /// Symbols given by the author, followed by those found in the text.
+    /// Symbols given by the author, followed by symbols found in the text.
     tickers: Vec<String>,
     hashtags: Vec<String>,
     #[schemars(with = "Vec<TopicImage>")]
@@ -46,9 +46,9 @@ struct Topic {
     shares_count: TopicCount,
     license: u32,
     detail_url: String,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     created_at: String,
-    /// Unix seconds.
+    /// Time of the last change in Unix seconds.
     updated_at: String,
     /// Whether an operator has hidden the post from everyone except its author.
     hidden: bool,
@@ -57,7 +57,7 @@ struct Topic {
 }
 
 described_only! {
-    /// An image. Images are not supported, so lists of them are always empty.
+    /// An image. Images are not supported, so image lists are always empty.
     struct TopicImage {
         url: String,
         sm: String,
@@ -67,7 +67,7 @@ described_only! {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct TopicAuthor {
-    /// Account number.
+    /// Account number of the author.
     member_id: String,
     name: String,
     avatar: String,
@@ -108,7 +108,7 @@ struct Reply {
     likes_count: TopicCount,
     /// Number of replies to this reply.
     comments_count: TopicCount,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     created_at: String,
     /// Whether an operator has hidden the post from everyone except its author.
     hidden: bool,
@@ -119,7 +119,7 @@ struct Reply {
 /// Summaries of topics about a security.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TopicItems {
-    /// Newest first.
+    /// Topic summaries, newest first.
     items: Vec<TopicItem>,
 }
 
@@ -130,7 +130,7 @@ struct TopicItem {
     /// Beginning of the text, without Markdown.
     description: String,
     url: String,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     published_at: String,
     comments_count: u32,
     likes_count: u32,
@@ -140,7 +140,7 @@ struct TopicItem {
 /// Topics of all accounts, without their bodies.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TopicCards {
-    /// Newest first.
+    /// Topics, newest first.
     items: Vec<TopicCard>,
 }
 
@@ -150,14 +150,14 @@ struct TopicCard {
     title: String,
     /// Beginning of the text, without Markdown.
     description: String,
-    /// `post` or `article`.
+    /// Kind of the topic: `post` or `article`.
     topic_type: String,
     author: TopicAuthor,
     tickers: Vec<String>,
     hashtags: Vec<String>,
     comments_count: u32,
     views_count: u32,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     created_at: String,
     /// Whether an operator has hidden the post from everyone except its author.
     hidden: bool,

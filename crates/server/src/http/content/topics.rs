@@ -1,4 +1,4 @@
-//! Topics: lists of them, one of them, and `POST /v1/content/topics`, which writes a new one.
+//! Topic endpoints: list topics, read a topic, and create a topic with `POST /v1/content/topics`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -99,7 +99,7 @@ pub(super) const CREATE: Doc = Doc::new(Tag::Community, "createTopic", "Create a
     .refuses(LISTS);
 pub(super) const CREATE_ALIAS: Doc = CREATE.also("createTopicWithoutVersion", &[]);
 
-/// Null and empty fields are treated as absent.
+/// A new topic. Null and empty fields are treated as absent.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NewTopic {
     /// Single line of at most 200 characters; required for an article.

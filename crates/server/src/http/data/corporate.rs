@@ -91,8 +91,7 @@ struct Part {
     words: String,
 }
 
-/// A security's stored actions whose ex-date has passed, newest first, with the data to describe
-/// them.
+/// Data for describing a security's stored actions whose ex-date has passed, newest action first.
 struct PastActions {
     symbol: Symbol,
     currency: String,
@@ -203,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_action_is_split_into_its_parts() {
+    fn each_part_of_an_action_is_described() {
         let amount = |text: &str| Amount::parse(text).unwrap();
         let action = Action {
             ex_date: "2026-06-01".parse().unwrap(),

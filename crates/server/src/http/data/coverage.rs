@@ -1,6 +1,6 @@
-//! Coverage: stored data compared with the trading calendar, as one letter per security and day,
-//! and as a list of one security's gaps. An account sees its own markets after its history floors;
-//! an operator sees everything.
+//! Coverage endpoints, which compare stored data with the trading calendar. Coverage is returned as
+//! one letter per security and day, or as the list of gaps in one security. An account sees its own
+//! markets after its history floors; an operator sees everything.
 
 use history::{AsOf, DayCoverage, DayState, Gap, GapReason, HistoryError};
 use market::{Date, DayKind, Floors, Market, Symbol, Zone};
@@ -21,7 +21,7 @@ use crate::kit::{Admitted, Answer, Call, Site};
 use crate::refusal::Refusal;
 use crate::written::{Day, Instant};
 
-/// Maximum number of days per request: the longest quarter.
+/// Maximum number of days per request, which is the length of the longest quarter.
 const DAYS_MAX: u32 = 92;
 pub(super) const DAYS_DEFAULT: u32 = 91;
 const ROWS_MAX: u32 = 100;
@@ -66,9 +66,9 @@ struct CoverageRows {
     /// Number of securities on all pages.
     total: usize,
     /// Number of securities not yet compared with the calendar, which are listed last. Each request
-    /// compares some more. Always 0 in symbol order.
+    /// compares some of them. Always 0 in symbol order.
     uncounted: usize,
-    /// Value of `after` for the next page; null on the last one.
+    /// Value of `after` for the next page; null on the last page.
     next: Option<String>,
 }
 
@@ -102,7 +102,7 @@ struct CoverageDay {
     period: &'static str,
     minutes: u32,
     expected: u32,
-    /// Number of minutes outside regular hours; null if they may include overnight minutes, which
+    /// Number of minutes outside regular hours; null if these may include overnight minutes, which
     /// the account has no right to.
     extended: Option<u32>,
     /// Number of stored trades; null if the day has not ended.
@@ -169,7 +169,7 @@ pub(super) fn rows(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     }))
 }
 
-/// Returns the current date in Hong Kong, which applies to all markets, as for quota months.
+/// Returns the current date in Hong Kong. All markets use this date, as quota months do.
 pub(super) fn today(site: &Site, caller: &Caller) -> Date {
     site.core.history.venues().of(Market::Hk).zone().date(caller.now())
 }
@@ -212,8 +212,8 @@ fn coverage_rows(
     })
 }
 
-/// Masks the letters that the account may not see. Before the daily floor no data is expected;
-/// before the minute floor only the daily candle matters.
+/// Masks the letters that the account may not see. No data is expected before the daily floor, and
+/// only the daily candle before the minute floor.
 fn shown(
     letters: &str,
     symbol: &Symbol,
@@ -248,8 +248,8 @@ fn shown(
     Ok(letters.chars().zip(dates).enumerate().map(letter).collect())
 }
 
-/// Returns `t` for each day with trades and a dot for the others, or `None` if no day in the range
-/// has trades.
+/// Returns `t` for each day with trades and a dot for each day without, or `None` if no day in the
+/// range has trades.
 fn trade_letters((start, end): (Date, Date), traded: &[TradeDay]) -> Option<String> {
     let has_trades = |date: Date| traded.iter().any(|traded| traded.day == date);
     let dates = std::iter::successors(Some(start), |date| date.tomorrow().ok());
@@ -322,7 +322,7 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     }))
 }
 
-/// Removes the minute candles of a day before the minute floor.
+/// Removes the intraday data of a day that is before the minute floor.
 fn without_minutes(day: &DayCoverage) -> DayCoverage {
     DayCoverage { expected: 0, stored: 0, extended: 0, gaps: Vec::new(), ..day.clone() }
 }
@@ -334,8 +334,8 @@ fn described(day: &DayCoverage, trades: Option<u64>, zone: &Zone) -> CoverageDay
         minutes: gap.minutes,
         reason: gap.reason.as_str(),
     };
-    // Gaps that make the day partial are listed first: a thinly traded security has a gap without
-    // trades every few minutes.
+    // Gaps that make the day partial are listed first, because a thinly traded security has a gap
+    // without trades every few minutes.
     let mut gaps: Vec<&Gap> = day.gaps.iter().collect();
     gaps.sort_by_key(|gap| gap.reason == GapReason::NoTrades);
     CoverageDay {

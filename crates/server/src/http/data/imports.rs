@@ -44,7 +44,7 @@ const LIMIT: Parameter = Parameter::query("limit", Kind::Between(1, ROWS_MAX), "
 #[derive(Debug, Serialize, JsonSchema)]
 struct Imports {
     imports: Vec<Import>,
-    /// Value of `before` for the next page; null on the last one.
+    /// Value of `before` for the next page; null on the last page.
     next: Option<i64>,
 }
 
@@ -74,7 +74,7 @@ struct Import {
 #[derive(Debug, Serialize, JsonSchema)]
 struct QuarantinedRows {
     rows: Vec<QuarantinedRow>,
-    /// Value of `after` for the next page; null on the last one.
+    /// Value of `after` for the next page; null on the last page.
     next: Option<String>,
 }
 
@@ -105,8 +105,8 @@ pub(super) fn list(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
     Ok(envelope::success(Imports { imports: imports.iter().map(Import::of).collect(), next }))
 }
 
-/// Truncates the result of a query for `limit` + 1 rows. Returns the rows, and whether there is a
-/// next page.
+/// Truncates the result of a query for `limit` + 1 rows to `limit` rows. Returns these rows, and
+/// whether there is a next page.
 fn page<T>(mut rows: Vec<T>, limit: u32) -> (Vec<T>, bool) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;
@@ -152,8 +152,8 @@ pub(super) fn quarantine(call: &Call<'_>, site: &Site, admitted: Admitted) -> Re
     let named = QueryParameters::parse(call.query, &["import", "symbol", "limit", "after"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let after = named.id("after")?.unwrap_or(0);
-    // A row may have been rejected because of its symbol, so an invalid symbol is looked up
-    // unchanged.
+    // A row may have been rejected because of its symbol, so an invalid symbol is looked up exactly
+    // as given.
     let plain =
         |text: &str| text.parse().map_or_else(|_| text.to_owned(), |symbol: Symbol| symbol.to_string());
     let symbol = named.get("symbol").map(plain);

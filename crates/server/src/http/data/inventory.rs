@@ -1,5 +1,6 @@
-//! `GET /v1/inventory`: the stored data, one row per security: its series and their start, the last
-//! price, and the missing days. The command line lists a local store by the same rules.
+//! `GET /v1/inventory`: the stored data, with one row per security. A row has the security's series
+//! and their start dates, the last price, and the number of missing days. The command line lists a
+//! local store by the same rules.
 
 use history::{AsOf, History, HistoryError};
 use market::{Date, FloorTable, Floors, Market, Symbol};
@@ -53,12 +54,12 @@ struct Inventory {
     /// Number of securities on all pages.
     total: usize,
     /// Number of securities not yet compared with the calendar, which are listed last. Each request
-    /// compares some more. Always 0 unless the worst come first.
+    /// compares some of them. Always 0 unless the list is sorted worst first.
     uncounted: usize,
-    /// Whether no candles are stored at all, as opposed to no matching security visible to the
-    /// account.
+    /// Whether the store has no candles at all. False if candles are stored but the account sees no
+    /// matching security.
     store_is_empty: bool,
-    /// Value of `offset` for the next page; null on the last one.
+    /// Value of `offset` for the next page; null on the last page.
     next: Option<usize>,
 }
 
@@ -71,15 +72,16 @@ struct StoredSecurity {
     market: &'static str,
     /// Imported series of regular hours, shortest period first.
     series: Vec<StoredSeries>,
-    /// Last price in regular hours; null if there is none or the account may not see it.
+    /// Last price in regular hours; null if there is no price or the account may not see it.
     last: Option<String>,
     /// Number of trading days in the range, from the security's first day to its last.
     expected: u32,
-    /// Number of days without candles.
+    /// Number of trading days without candles.
     missing: u32,
-    /// Number of days with only some of their candles.
+    /// Number of trading days with only some of their candles.
     partial: u32,
-    /// Number of trading days in the range after the security's last day, which are not gaps.
+    /// Number of trading days in the range after the security's last day. They are not counted as
+    /// missing.
     after_last: u32,
 }
 
@@ -150,7 +152,7 @@ fn stored(
             let market = one.symbol.market();
             let view = SecurityView {
                 floors: sight.floors(market),
-                // A price is a quote, so operators need the quote right as well.
+                // A price is a quote, so operators also need the quote right to see it.
                 price_floors: admitted.permit.holds(market.into()).then(|| of_account.of(market)),
                 start: days.0,
                 as_of: sight.as_of,
@@ -217,7 +219,7 @@ impl StoredSecurity {
     }
 }
 
-/// The inventory of a local store, for programs that opened it themselves.
+/// Inventory of a local store, for programs that opened the store themselves.
 #[derive(Debug)]
 pub struct StoreInventory<'a> {
     history: &'a History,
@@ -235,7 +237,8 @@ impl<'a> StoreInventory<'a> {
     ) -> Result<StoreInventory<'a>, HistoryError> {
         let directory = Directory::read(reader, history, as_of)?;
         let end = history.venues().of(Market::Hk).zone().date(as_of.now());
-        // The start may lie before the earliest representable date; the range is then one day.
+        // The start may be before the earliest representable date. In that case the range is one
+        // day.
         let days = (earlier(end, DAYS_DEFAULT).unwrap_or(end), end);
         let expected = ExpectedDays::of(history, days, as_of);
         Ok(StoreInventory { history, as_of, directory, days, expected })
@@ -246,8 +249,8 @@ impl<'a> StoreInventory<'a> {
         self.directory.is_empty()
     }
 
-    /// Returns the symbols that match `query`, best match first. An empty query matches all, sorted
-    /// by symbol. `market` restricts the result to one market.
+    /// Returns the symbols that match `query`, best match first. An empty query matches all
+    /// symbols, in symbol order. `market` restricts the result to one market.
     pub fn matches(&self, query: &str, market: Option<Market>) -> Vec<&Symbol> {
         let is_wanted = |symbol: &Symbol| market.is_none_or(|wanted| wanted == symbol.market());
         self.directory.matches(query, is_wanted).into_iter().map(|one| &one.symbol).collect()

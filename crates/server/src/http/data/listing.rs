@@ -1,4 +1,5 @@
-//! Selects and sorts securities for lists, and restricts them to the data that an account may see.
+//! Selects and sorts securities for lists, and restricts the lists to the data that an account may
+//! see.
 
 use std::cmp::Reverse;
 
@@ -31,7 +32,7 @@ pub(super) const ORDER: Parameter = Parameter::query(
 pub(super) enum Order {
     Symbol,
     /// Most missing days first, then most partial days. Lists that count the days after a
-    /// security's last candle separately sort by those last.
+    /// security's last candle separately use that count as the last sort key.
     Worst,
 }
 
@@ -135,8 +136,8 @@ pub(super) struct DayCounts {
     /// Days without candles that are followed by a day with candles.
     pub(super) missing: u32,
     pub(super) partial: u32,
-    /// Days without candles at the end of the range. If the range ends today, the number of trading
-    /// days since the last candle.
+    /// Days without candles at the end of the range. If the range ends today, this is the number of
+    /// trading days since the last candle.
     pub(super) after_last: u32,
     /// All expected days except those in `after_last`.
     pub(super) expected: u32,
@@ -175,8 +176,8 @@ impl DayCounts {
 /// Sort key for gaps; higher is worse.
 pub(super) type Badness = (u32, u32, u32);
 
-/// Sorts the securities with the most gaps first. Securities not yet compared with the calendar
-/// come last; returns their number.
+/// Sorts the securities by gaps, most gaps first. Securities not yet compared with the calendar
+/// come last. Returns the number of securities not yet compared.
 pub(super) fn worst_first(
     found: &mut Vec<&ListedSecurity>,
     days: (Date, Date),
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_documented_markets_are_complete() {
+    fn all_markets_are_documented() {
         assert_eq!(Market::ALL.map(Market::as_str), MARKETS);
     }
 

@@ -25,7 +25,7 @@ struct MarketTime {
     trade_status: i32,
     /// Market time in Unix seconds.
     timestamp: String,
-    /// Equal to `trade_status`: quotes are never delayed.
+    /// Equal to `trade_status`, because quotes are never delayed.
     delay_trade_status: i32,
     delay_timestamp: String,
     sub_status: i32,
@@ -52,7 +52,7 @@ pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
 /// Returns the SDKs' code for a market's state.
 fn status(venue: &Venue, now: Timestamp) -> i32 {
     let is_us = venue.market() == Market::Us;
-    // Only Hong Kong has a closing auction. Elsewhere the closing phase only accepts late
+    // Only Hong Kong has a closing auction. In other markets the closing phase only allows for late
     // timestamps.
     if venue.market() == Market::Hk && venue.closing(now).is_some() {
         return 107;

@@ -1,5 +1,5 @@
 //! Endpoints for stored data: securities, coverage, and imports. They return no history, so they
-//! cost no quota. Figures that need a price count as a call of command 26.
+//! cost no quota. Figures that need a price are rate-limited as calls of command 26.
 
 mod corporate;
 mod coverage;
@@ -86,5 +86,5 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&imports::QUARANTINE),
 ];
 
-/// A security's ratios come from command 26 and count as a call of it.
+/// Ratios are computed by command 26 and are rate-limited as calls of that command.
 const CALC_INDEXES: Task = Task::of_command(command::CALC_INDEXES);

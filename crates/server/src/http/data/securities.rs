@@ -1,8 +1,8 @@
-//! Security search by code or name, and a security's facts, corporate actions and figures. Except
-//! for the figures, these endpoints cost neither quota nor calls, because they return no history.
+//! Security search by code or name, and a security's facts, corporate actions and figures. These
+//! endpoints return no history, so they cost no quota. Only the figures are rate-limited as calls.
 //!
-//! The figures are share counts and per-share figures, and the ratios computed from them and the last
-//! price. The ratios are the ones that command 26 returns.
+//! The figures are share counts, per-share figures, and ratios computed from these figures and the
+//! last price. The ratios equal those of command 26.
 
 use access::{Demand, Permit};
 use history::{AsOf, HistoryError};
@@ -67,7 +67,8 @@ pub(super) const SYMBOL: Parameter = Parameter::path("symbol", "Symbol such as 7
 struct FoundSecurities {
     securities: Vec<FoundSecurity>,
     more: bool,
-    /// Whether no candles are stored at all, as opposed to none visible to the account.
+    /// Whether the store has no candles at all. False if candles are stored but the account may not
+    /// see them.
     store_is_empty: bool,
 }
 
@@ -94,10 +95,11 @@ struct SecurityFacts {
     #[serde(flatten)]
     figures: StoredFigures,
     sessions: Vec<SecuritySession>,
-    /// Market time.
+    /// Current market time.
     now: Instant,
     /// Periods with candles, named as in the `period` parameter of the candle endpoint: 1m, 5m,
-    /// 60m, day. If only coarser candles were imported, these are their period and its multiples.
+    /// 60m, day. If only candles of a coarser period were imported, that period and its multiples
+    /// are listed.
     periods: Vec<String>,
     /// Imported series of regular hours, shortest period first.
     stored: Vec<StoredCandles>,
@@ -129,7 +131,7 @@ struct StoredCandles {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SecuritySession {
-    /// 0 regular, 1 pre-market, 2 post-market, 3 overnight.
+    /// Trading session: 0 regular, 1 pre-market, 2 post-market, 3 overnight.
     session: u8,
     /// HH:MM in the market's time zone.
     start: String,
@@ -181,7 +183,8 @@ fn listed(one: &ListedSecurity) -> FoundSecurity {
     }
 }
 
-/// Returns the security in the path. Fails if it is unknown or the account may not see it.
+/// Returns the security in the path. Returns an error if the security is unknown or the account may
+/// not see it.
 pub(super) fn found(
     call: &Call<'_>,
     site: &Site,
@@ -192,7 +195,7 @@ pub(super) fn found(
     visible(&symbol, site, admitted)
 }
 
-/// Returns a security. Fails if it is unknown or the account may not see it.
+/// Returns a security, or an error if the security is unknown or the account may not see it.
 pub(super) fn visible(
     symbol: &Symbol,
     site: &Site,
@@ -259,8 +262,8 @@ fn capital_flow(site: &Site, symbol: &Symbol, as_of: AsOf) -> Result<CapitalFlow
     }
 }
 
-/// Returns a security's series as of the market clock. The daily candle of an unfinished day is not
-/// included.
+/// Returns a security's series as of the market clock. The daily candle of an unfinished day is
+/// excluded.
 fn known_series(
     reader: &mut Reader,
     venue: &Venue,
@@ -272,7 +275,8 @@ fn known_series(
     all.filter_map(|info| history::known_part(&snapshot, venue, info, as_of).transpose()).collect()
 }
 
-/// Returns the series that were imported from files. Series rolled up from minutes are omitted.
+/// Returns the series that were imported from files. Series rolled up from one-minute candles are
+/// omitted.
 fn stored(series: &[SeriesInfo], venue: &Venue, now: Timestamp) -> Vec<StoredCandles> {
     let from_files = series.iter().filter(|info| !Grain::ROLLED_UP.contains(&info.series.grain));
     let seen = from_files.filter(|info| info.series.lane == Lane::Regular && info.first <= now);
@@ -298,8 +302,8 @@ fn hours(segment: &Segment) -> SecuritySession {
     }
 }
 
-/// Returns the corporate actions whose ex-date has been reached. If there are too many, the oldest
-/// are omitted.
+/// Returns the corporate actions whose ex-date has been reached. If there are too many for one
+/// response, the oldest actions are omitted.
 pub(super) fn actions(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (security, _) = found(call, site, &admitted)?;
     let symbol = &security.symbol;
@@ -381,7 +385,8 @@ struct SecurityFigures {
 }
 
 impl StoredFigures {
-    /// Copies the figures of a security, which are as of the date it was read for.
+    /// Copies the figures of a security. `security` must have been read for the current market
+    /// date.
     pub(super) fn of(security: &Security) -> StoredFigures {
         StoredFigures {
             total_shares: security.total_shares,

@@ -1,6 +1,6 @@
 //! `GET /v1/quote/get_security_list`: the securities in a category. The only category is
-//! `Overnight`: US securities with stored overnight candles that are visible at the market clock.
-//! The store has no other information about overnight trading.
+//! `Overnight`, which has the US securities with overnight candles visible at the market clock. The
+//! store has no other information about overnight trading.
 
 use market::Market;
 use schemars::JsonSchema;
@@ -80,8 +80,9 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::json(200, body))
 }
 
-/// Returns whether the account is pinned to an API date before 2024-09-11. Older responses contain
-/// a security's names in all languages, newer ones only the requested language.
+/// Returns whether the account is pinned to an API date before 2024-09-11. Responses before that
+/// date contain a security's names in all languages; later responses contain only the requested
+/// language.
 fn has_all_names(admitted: &Admitted) -> bool {
     admitted.dated().is_some_and(Dated::has_names_in_all_languages)
 }
@@ -125,8 +126,8 @@ impl SecurityNames {
     }
 }
 
-/// Parses `Accept-Language`. Unlike in other endpoints, the default is simplified Chinese, which
-/// this list has always returned.
+/// Parses `Accept-Language`. The default is simplified Chinese, unlike in other endpoints, because
+/// this list has always returned it.
 fn language(call: &Call<'_>) -> Language {
     let header = call.header("accept-language").filter(|header| !header.trim().is_empty());
     header.map_or(Language::ZhCn, Language::preferred)
@@ -147,7 +148,7 @@ fn category(call: &Call<'_>) -> Result<(), Problem> {
     if is_known { Ok(()) } else { Err(unknown("category", &text, CATEGORY)) }
 }
 
-/// Parses the page parameters. `None` means the whole list.
+/// Parses the page parameters. Returns `None` if there are none, which requests the whole list.
 fn page(call: &Call<'_>) -> Result<Option<Page>, Problem> {
     let (page, size) = (number(call, "page", PAGE_MAX)?, number(call, "size", SIZE_MAX)?);
     if page.is_none() && size.is_none() {

@@ -8,8 +8,8 @@ use crate::kit::doc::refusals::{FAILED, FORBIDDEN, OTHERWISE, TRACE_ID, UNAUTHEN
 use crate::kit::doc::{AnswerDoc, Doc, HeaderDoc, Media, Parameter, RefusalDoc, Tag};
 use crate::kit::{Row, counter};
 
-/// Two schema generators: in responses all fields are required, in requests only those without a
-/// default.
+/// Two schema generators. In responses all fields are required; in requests only fields without a
+/// default are.
 struct Assembly {
     read: SchemaGenerator,
     written: SchemaGenerator,
@@ -85,8 +85,8 @@ impl Assembly {
         }
         if !doc.body.is_empty() {
             let content = content(doc.body, &mut self.read);
-            // A command that is not offered is refused whatever the body is, so no body is
-            // required.
+            // A command that is not offered is always refused, so the document does not require a
+            // body.
             put("requestBody", json!({"required": doc.tag != Tag::NotOffered, "content": content}));
         }
         put("responses", self.answers(row, doc));
@@ -147,8 +147,8 @@ impl Assembly {
     }
 }
 
-/// Returns the parameter. A symbol is followed by its alternative, `counter_id`, and neither is
-/// required then, because OpenAPI cannot express "one of the two".
+/// Returns the parameter. For a symbol, also returns its alternative, `counter_id`, and marks both
+/// as optional, because OpenAPI cannot express that one of the two is required.
 fn with_counter_id(parameter: &Parameter) -> impl Iterator<Item = Parameter> {
     let is_symbol = parameter.is_symbol();
     let own = Parameter { is_required: parameter.is_required && !is_symbol, ..*parameter };

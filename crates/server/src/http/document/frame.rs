@@ -80,7 +80,7 @@ fn about(tag: Tag) -> Option<&'static str> {
     })
 }
 
-/// Returns the security schemes that a row accepts; any one of them is sufficient.
+/// Returns the security schemes that a row accepts. A request needs only one of them.
 pub(super) fn security(row: &Row, doc: &Doc) -> Value {
     let bearer = json!({"bearer": []});
     let signed = json!({"appKey": [], "accessToken": [], "timestamp": [], "signature": []});
@@ -103,8 +103,8 @@ pub(super) fn security(row: &Row, doc: &Doc) -> Value {
     }
 }
 
-/// Returns whether the row needs authentication. Monitoring endpoints do, except for requests from
-/// this machine.
+/// Returns whether the row needs authentication. Monitoring endpoints need it, except for requests
+/// from this machine.
 fn is_proved(row: &Row) -> bool {
     row.needs_proof() || row.takes_session()
 }

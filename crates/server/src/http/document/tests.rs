@@ -1,5 +1,5 @@
 //! Compares the OpenAPI document with the rows it is built from. `tests/it/conformance.rs`
-//! validates actual responses against it.
+//! validates actual responses against the document.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -85,7 +85,7 @@ fn references_resolve_and_schemas_are_used() {
 }
 
 /// The schema generator would append a number to a duplicate name, and the row order would decide
-/// which type gets it.
+/// which type gets the number.
 #[test]
 fn no_two_types_share_a_name() {
     let document = document();
@@ -95,7 +95,7 @@ fn no_two_types_share_a_name() {
 }
 
 #[test]
-fn operations_have_unique_names_and_answers() {
+fn operations_have_unique_names_and_document_their_responses() {
     let document = document();
     let operations = operations(&document);
     let names: BTreeSet<&str> =

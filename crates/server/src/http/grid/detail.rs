@@ -1,6 +1,6 @@
-//! One grid. `GET /v1/gridtrading/detail`: the grid with its orders and its history.
-//! `GET /v1/gridtrading/why`: explains what happened to it and which candles caused it. No SDK calls
-//! this endpoint.
+//! Endpoints for a single grid. `GET /v1/gridtrading/detail` returns the grid with its orders and
+//! history. `GET /v1/gridtrading/why` explains what happened to the grid and which candles caused
+//! it; no SDK calls it.
 
 use paper::{GridExplanation, grid_history, grid_orders};
 use schemars::JsonSchema;
@@ -37,7 +37,7 @@ pub(super) const DETAIL: Doc = Doc::new(
 pub(super) struct Detail {
     #[serde(flatten)]
     terms: GridTerms,
-    /// Why the grid is suspended: user or corporate action; empty if it is not.
+    /// Why the grid is suspended: user or corporate action; empty if the grid is not suspended.
     suspend_reason: &'static str,
     /// Why the grid currently triggers no orders: price, position, funds or holdings; empty
     /// otherwise.
@@ -60,7 +60,7 @@ struct SubOrder {
     order_type: &'static str,
     quantity: String,
     executed_qty: String,
-    /// 1 buy, 2 sell.
+    /// Side of the order: 1 buy, 2 sell.
     action: i32,
     status: &'static str,
     submitted_at: String,

@@ -1,5 +1,5 @@
-//! A grid in the JSON format of the SDKs: every key is present, decimals are strings, and an absent
-//! value is an empty string.
+//! A grid in the JSON format of the SDKs, in which every key is present, decimals are strings, and
+//! an absent value is an empty string.
 
 use market::{Price, Symbol, Zone};
 use schemars::JsonSchema;
@@ -59,8 +59,8 @@ pub(super) struct GridTerms {
     trigger_buy_quantity: String,
     upper_limit_quantity: String,
     lower_limit_quantity: String,
-    /// Behaviour at the price bound: 1 waits while the price is beyond it, 2 closes the position
-    /// and ends the grid.
+    /// Behaviour at the price bound: 1 waits while the price is beyond the bound, 2 closes the
+    /// position and ends the grid.
     upper_limit_event: i32,
     lower_limit_event: i32,
     multiple_trigger: bool,
@@ -79,8 +79,8 @@ pub(super) struct GridTerms {
 }
 
 impl GridRow {
-    /// Converts a grid. The caller adds the security names, which are looked up for all rows
-    /// together.
+    /// Converts a grid without its security names. The caller adds the names, which are looked up
+    /// for all rows together.
     pub(super) fn of(grid: &Grid) -> GridRow {
         GridRow {
             terms: GridTerms::of(grid),
@@ -168,7 +168,7 @@ impl GridTerms {
     }
 }
 
-/// Formats a price as it was entered; an empty string for `None`.
+/// Formats a price with the decimals that were entered. Returns an empty string for `None`.
 pub(super) fn price_text(price: Option<Price>) -> String {
     price.map(|price| plain_price(price).to_string()).unwrap_or_default()
 }

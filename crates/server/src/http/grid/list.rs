@@ -39,7 +39,7 @@ pub(super) const BY_IDS: Doc = Doc::new(Tag::Trade, "gridOrdersByIds", "Grids by
 
 /// Maximum number of ids per request.
 const IDS_MAX: usize = 100;
-/// Market names that SDKs send. Grids exist only in the first two.
+/// Market names that SDKs send. Grids exist only in the first two markets.
 const MARKETS: [&str; 5] = ["HK", "US", "CN", "SG", "Crypto"];
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -59,16 +59,16 @@ pub(super) struct FoundGrids {
 #[schemars(rename = "GridOrderIds")]
 #[serde(default)]
 pub(super) struct Wanted {
-    /// At most 100 ids.
+    /// Ids of the requested grids, at most 100.
     order_ids: Vec<Field>,
 }
 
 /// Sort fields of the list.
 const SORTS: [&str; 4] = ["created_at", "updated_at", "symbol", "total_profit_balance"];
 
-/// Parses the filter and the sort order. `None` if the requested market has no grids.
+/// Parses the filter and the sort order. Returns `None` if the requested market has no grids.
 fn query_of(query: &Query) -> Result<Option<GridQuery>, Problem> {
-    // SDKs join multiple values with commas; repeating the parameter is equivalent.
+    // SDKs join multiple values with commas. Repeating the parameter is equivalent.
     let words = query.all("status").flat_map(|text| text.split(',')).filter(|word| !word.is_empty());
     let statuses = words.map(|word| word.parse::<GridStatus>().map_err(|_| unknown("status", word)));
     let statuses = statuses.collect::<Result<Vec<_>, Problem>>()?;

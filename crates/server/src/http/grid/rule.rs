@@ -1,5 +1,5 @@
-//! Parses `grid_trading_rule` in the JSON format of the SDKs. An invalid enumeration number has its
-//! own error code; the engine validates everything else.
+//! Parses `grid_trading_rule` in the JSON format of the SDKs. An invalid enumeration number has a
+//! specific error code; the engine validates everything else.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,12 +26,12 @@ pub(super) struct RuleBody {
     trigger_percent_up: Field,
     trigger_percent_down: Field,
     trigger_quantity: Field,
-    /// Maximum position: no purchase may exceed it.
+    /// Maximum position, which no purchase may exceed.
     upper_limit_quantity: Field,
-    /// Minimum position: no sale may go below it.
+    /// Minimum position, below which no sale may go.
     lower_limit_quantity: Field,
-    /// Behaviour at the price bound: 1 waits while the price is beyond it, 2 closes the position
-    /// and ends the grid.
+    /// Behaviour at the price bound: 1 waits while the price is beyond the bound, 2 closes the
+    /// position and ends the grid.
     upper_limit_event: Field,
     lower_limit_event: Field,
     /// Order book level for the limit price, from -5 to 5; 0 uses the order type.
@@ -50,7 +50,8 @@ pub(super) struct RuleBody {
     expire_time: Field,
 }
 
-/// Parses a rule. Takes a map, because serde would also accept an array of the values for a struct.
+/// Parses a rule. The argument is a map, because serde would also accept an array of values for a
+/// struct.
 pub(super) fn rule(fields: Map<String, Value>) -> Result<GridRuleInput, Problem> {
     let body: RuleBody = serde_json::from_value(Value::Object(fields))
         .map_err(|error| Problem::trade_parameter(format!("grid_trading_rule cannot be read: {error}")))?;

@@ -1,6 +1,6 @@
-//! What a client calls before its first grid. `GET /v1/orders/info`: the facts about a security that
-//! a client needs to create a grid. `POST /v1/record/questionnaire`: records that the client accepts
-//! the risks of a strategy. SDKs before 5.3 call it.
+//! Endpoints that a client calls before its first grid. `GET /v1/orders/info` returns the facts
+//! about a security that a client needs to create a grid. `POST /v1/record/questionnaire`, which
+//! SDKs before 5.3 call, records that the client accepts the risks of a strategy.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(super) struct SymbolInfo {
 #[schemars(rename = "GridBidSize")]
 struct BidSize {
     str_proceed: String,
-    /// Upper end of the range; empty for the last one.
+    /// Upper end of the price range; empty for the last range.
     end_proceed: String,
     bid_size: String,
 }
@@ -107,9 +107,9 @@ pub(super) const QUESTIONNAIRE: Doc =
 #[schemars(rename = "Questionnaire")]
 #[serde(default)]
 pub(super) struct Body {
-    /// Always strategy.
+    /// Kind of the questionnaire, which is always strategy.
     r#type: Field,
-    /// The answers: {"agree": "true"}.
+    /// The client's answers, which must be {"agree": "true"}.
     items: Map<String, Value>,
 }
 

@@ -1,5 +1,5 @@
-//! `POST /v1/gridtrading/submit`, `preview` and `replace`: creates a grid, returns the expected
-//! result without creating it, and gives a grid another rule. No SDK calls `preview`.
+//! `POST /v1/gridtrading/submit` creates a grid, `preview` returns the expected result without
+//! creating the grid, and `replace` changes a grid's rule. No SDK calls `preview`.
 
 use paper::GridPreview;
 use schemars::JsonSchema;
@@ -71,7 +71,6 @@ pub(super) const PREVIEW: Doc = Doc::new(
 
 pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
-    // A read-only account cannot submit grids.
     if trader.is_read_only() {
         return Err(Problem::read_only());
     }

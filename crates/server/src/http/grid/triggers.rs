@@ -45,21 +45,21 @@ struct TriggerRow {
     executed_price: String,
     executed_qty: String,
     submitted_at: String,
-    /// 1 buy, 2 sell.
+    /// Side of the order: 1 buy, 2 sell.
     action: i32,
     order_type: &'static str,
-    /// Price level that was reached, or the opening price if it was beyond the level.
+    /// Price level that was reached, or the opening price if the market opened beyond the level.
     trigger_price: String,
     msg: String,
     currency: String,
-    /// Current price.
+    /// Current price of the security.
     last_done: String,
     updated_at: String,
-    /// Always 0: grid orders are day orders.
+    /// Always 0, because grid orders are day orders.
     time_in_force: i32,
     gtd: &'static str,
     trigger_at: String,
-    /// Always 3: released.
+    /// Always 3, which means released.
     trigger_status: i32,
     #[serde(skip)]
     security: Symbol,
@@ -89,7 +89,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Triggers { trigger_orders, has_more }))
 }
 
-/// Current prices by symbol, so that each is looked up only once.
+/// Current prices by symbol, so that each price is looked up only once. `None` if a symbol has no
+/// price.
 #[derive(Default)]
 struct Marks<'a>(BTreeMap<&'a Symbol, Option<Price>>);
 
@@ -132,7 +133,7 @@ impl TriggerRow {
     }
 }
 
-/// Returns an order's limit price or, without one, its trigger price.
+/// Returns an order's limit price, or its trigger price if it has no limit price.
 pub(super) fn price_of(order: &Order) -> String {
     let price = order.terms.price.or(order.grid.map(|origin| origin.price));
     price.map(|price| exact_price(price, order.facts.decimals).to_string()).unwrap_or_default()

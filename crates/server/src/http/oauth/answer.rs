@@ -57,7 +57,7 @@ pub(super) fn refused(error: OAuthError) -> Answer {
             500
         }
         OAuthError::Unavailable { .. } => 429,
-        // Public clients expect 400 for all other errors, even where the standard allows 401.
+        // Public clients expect 400 for all other errors, even where the RFC allows 401.
         _ => 400,
     };
     let mut answer = named(status, error.code(), &error.to_string());
@@ -68,8 +68,8 @@ pub(super) fn refused(error: OAuthError) -> Answer {
     answer
 }
 
-/// Refuses a client that authenticated with the `Authorization` header. An invalid client gets a
-/// `WWW-Authenticate` header.
+/// Returns the refusal for a client that authenticated with the `Authorization` header. If the
+/// client is invalid, the response has a `WWW-Authenticate` header.
 pub(super) fn refused_basic(error: OAuthError) -> Answer {
     if !matches!(error, OAuthError::InvalidClient(_)) {
         return refused(error);
@@ -77,13 +77,13 @@ pub(super) fn refused_basic(error: OAuthError) -> Answer {
     challenged(named(401, error.code(), &error.to_string()), "Basic realm=\"chandler\"")
 }
 
-/// Refuses an invalid registration access token.
+/// Returns the refusal for an invalid registration access token.
 pub(super) fn not_its_token() -> Answer {
     let text = "the registration token does not belong to the client";
     challenged(named(401, "invalid_token", text), "Bearer error=\"invalid_token\"")
 }
 
-/// Refuses a registration that is not JSON.
+/// Returns the refusal for a registration that is not JSON.
 pub(super) fn not_json() -> Answer {
     named(415, "invalid_client_metadata", "the registration must be JSON with content-type: application/json")
 }

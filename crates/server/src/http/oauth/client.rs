@@ -1,5 +1,5 @@
-//! Requests of clients: form bodies, and client authentication with the client id, and the secret if
-//! the client has one, in the form or in the `Authorization` header.
+//! OAuth client requests: form bodies and client authentication. A client sends its id, and its
+//! secret if it has one, in the form or in the `Authorization` header.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,8 @@ use super::answer::Refusable;
 use crate::kit::Call;
 use crate::kit::fields::{self, Fields, FieldsError, Names};
 
-/// Maximum length of the Basic credentials in bytes; much longer than a valid id and secret.
+/// Maximum length of the Basic credentials in bytes, which is much longer than a valid id and
+/// secret.
 const HEADER_MAX: usize = 2_048;
 
 /// Client id and secret as sent. Does not implement `Debug`, because it holds a secret.
@@ -43,8 +44,8 @@ impl ClientCredentials {
     }
 }
 
-/// Returns whether the client authenticates with the `Authorization` header. A refusal then needs a
-/// `WWW-Authenticate` header.
+/// Returns whether the client authenticates with the `Authorization` header. If so, a refusal needs
+/// a `WWW-Authenticate` header.
 pub(super) fn is_basic(call: &Call<'_>) -> bool {
     basic(call).is_some()
 }
@@ -55,7 +56,8 @@ fn basic<'a>(call: &'a Call<'_>) -> Option<&'a str> {
     scheme.eq_ignore_ascii_case("basic").then_some(pair.trim())
 }
 
-/// Decodes Basic credentials. Id and secret are form-encoded and then joined (RFC 6749, 2.3.1).
+/// Decodes Basic credentials. The id and the secret are form-encoded and then joined (RFC 6749,
+/// 2.3.1).
 fn decode(pair: &str) -> Option<ClientCredentials> {
     if pair.len() > HEADER_MAX {
         return None;

@@ -29,7 +29,7 @@ pub(super) const ROUTES: &[Row] = &[
     post("/oauth2/revoke", |call, site| Ok(token::revoke(call, site))).doc(&token::REVOKE),
 ];
 
-/// OAuth clients authenticate in the handlers, so the rows are open.
+/// Returns a row without authentication, because OAuth clients authenticate in the handlers.
 const fn get(path: &'static str, handler: OpenHandler) -> Row {
     Row::open_get(path, Audience::Anyone, Task::OAuth, handler)
 }

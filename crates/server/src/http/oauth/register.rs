@@ -1,4 +1,4 @@
-//! Dynamic client registration (RFC 7591), client management: read and delete (RFC 7592), and
+//! Dynamic client registration (RFC 7591), reading and deleting a registration (RFC 7592), and
 //! authorization server metadata (RFC 8414).
 
 use access::{AUTH_METHODS, NewClient, OAuthError, Registration, SCOPE, grant_type};
@@ -77,11 +77,11 @@ struct OAuthClient {
     token_endpoint_auth_method: String,
     scope: &'static str,
     registration_access_token: String,
-    /// Client secret, returned once, only to clients that requested one.
+    /// Client secret, returned once, only to clients that requested a secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     client_secret: Option<String>,
-    /// Always 0: the secret does not expire.
+    /// Always 0, because the secret does not expire.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64")]
     client_secret_expires_at: Option<i64>,
@@ -100,8 +100,8 @@ fn auth_methods(schema: &mut Schema) {
 }
 
 pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
-    // Requiring JSON prevents CSRF: a page on another site can post a form without a preflight
-    // request, but not JSON.
+    // Requiring JSON prevents CSRF, because a page on another site can post a form without a
+    // preflight request, but not JSON.
     if !is_json(call) {
         return Ok(answer::not_json());
     }

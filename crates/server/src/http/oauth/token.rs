@@ -1,4 +1,4 @@
-//! The three endpoints that take forms: device authorization, token, revocation.
+//! The three OAuth endpoints that take forms: device authorization, token, and revocation.
 
 use access::{DEVICE_CODE_LIFE_S, Grant, OAuthError, Offered, POLL_INTERVAL_S, Region, grant_type};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -90,7 +90,7 @@ struct OAuthDevice {
     user_code: String,
     verification_uri: String,
     verification_uri_complete: String,
-    /// Lifetime in seconds.
+    /// Lifetime of the codes in seconds.
     expires_in: i64,
     /// Minimum time between two polls, in seconds.
     interval: u64,
@@ -103,9 +103,9 @@ struct OAuthTokens {
     access_token: String,
     #[schemars(extend("const" = "Bearer"))]
     token_type: &'static str,
-    /// Lifetime in seconds.
+    /// Lifetime of the access token in seconds.
     expires_in: i64,
-    /// Refresh token, which replaces the previous one.
+    /// Refresh token, which replaces the previous refresh token.
     refresh_token: String,
     scope: String,
 }
@@ -188,7 +188,7 @@ fn count(grant: &Grant<'_>, error: Option<&OAuthError>, site: &Site) {
     site.core.metrics.grant(grant, granted);
 }
 
-/// Revokes a token. One lookup finds tokens of both types, so `token_type_hint` is ignored.
+/// Revokes a token. `token_type_hint` is ignored, because one lookup finds tokens of both types.
 pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
     respond(call, |form, said| {
         let token = form.need("token", "token is missing")?;

@@ -1,5 +1,5 @@
 //! `GET /v1/quote/history-candlesticks`: the history command for clients without an SDK, in several
-//! formats and with longer responses than the binary protocol allows.
+//! formats. Responses may be longer than the binary protocol allows.
 
 use bytes::Bytes;
 use history::{COUNT_MAX, Paged, Paging, Sessions};
@@ -31,14 +31,15 @@ described_only! {
     /// A page of candles.
     struct CandlestickPage {
         symbol: String,
-        /// Candle period, in the form of the `period` parameter: 5m, day, week …
+        /// Candle period, in the form of the `period` parameter, such as 5m, day or week.
         period: String,
-        /// Oldest first.
+        /// Candles of the page, oldest first.
         candlesticks: Vec<TimedCandlestick>,
         /// Value of the parameter `next` for the following page, with all other parameters
         /// unchanged; null on the last page.
         next: Option<String>,
-        /// Quota cost of candles that were omitted because of charge=no; absent if none were.
+        /// Quota cost of candles that were omitted because of charge=no; absent if no candles were
+        /// omitted.
         #[schemars(with = "QuotaCost", skip_serializing_if = "Option::is_none")]
         would_charge: Option<QuotaCost>,
     }
@@ -56,14 +57,14 @@ struct UnchargedPage<'a> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct QuotaCost {
-    /// Number of securities that would be charged: 1.
+    /// Number of securities that would be charged, which is always 1.
     cost: u32,
-    /// Whether the remaining quota covers the cost. If not, the request with charge=yes is refused
-    /// (403, 301607).
+    /// Whether the remaining quota covers the cost. If it does not, the request with charge=yes is
+    /// refused (403, 301607).
     fits: bool,
-    /// Number of securities used this month.
+    /// Number of securities charged this month.
     used: u32,
-    /// Number of securities per month.
+    /// Maximum number of securities per month.
     limit: u32,
     /// First day of the next month, in Hong Kong.
     resets: Day,
@@ -269,8 +270,9 @@ fn reply(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Pr
     Ok(reply)
 }
 
-/// Returns a cached response from which the account has already fetched a byte range. The first
-/// request was counted; rights are checked again.
+/// Returns a cached response from which the account has already fetched a byte range, or `None`.
+/// The first request was charged, so further ranges are not. The account's rights are checked
+/// again.
 fn taken_apart(
     call: &Call<'_>,
     question: &Question,
@@ -315,8 +317,8 @@ fn whole(
     Ok(whole)
 }
 
-/// Returns the response to `charge=no` if candles would be charged. It is never cached, because the
-/// next request may allow the charge.
+/// Returns the response to `charge=no` if candles would be charged. The response is never cached,
+/// because the next request may allow the charge.
 fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let usage = site.core.access.usage(admitted.account().id, admitted.now());
     let usage = usage.map_err(Problem::from_access)?.ok_or_else(Problem::not_found)?;
@@ -335,8 +337,8 @@ fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<An
     }))
 }
 
-/// Returns the cache key. Requests with the same key have the same response. Tokens have been
-/// removed from the query before.
+/// Returns the cache key. Requests with the same key have the same response. Tokens must already
+/// have been removed from the query.
 fn key(call: &Call<'_>, format: Format) -> String {
     format!("{} {}", format.name(), call.query)
 }
@@ -359,7 +361,8 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
     }
 }
 
-/// Admits a request. Returns `None` if candles would be charged and the request has `charge=no`.
+/// Admits a request. Returns `None` if the candles would be charged and the request has
+/// `charge=no`.
 fn admit(
     question: &Question,
     format: Format,
@@ -367,7 +370,8 @@ fn admit(
     site: &Site,
 ) -> Result<Option<Work<HistoryCandles>>, Problem> {
     affordable(question, &admitted.caller, site)?;
-    // `route::admit` checks the overnight right, as for a connection that has opted in.
+    // `route::admit` checks the overnight right, as it does for a long connection that requested
+    // overnight hours.
     let caller = Caller { overnight: question.sessions == Sessions::All, ..admitted.caller };
     let memory = &mut Memory::of(&caller, &admitted.permit);
     let work = route::admit(&site.core, &caller, question.calls(), memory, |context| {

@@ -57,8 +57,8 @@ impl Format {
         })
     }
 
-    /// Returns the format that the `Accept` header prefers, or JSON without one. The first of
-    /// several formats with equal weight wins.
+    /// Returns the format that the `Accept` header prefers, or JSON if there is no such header.
+    /// Among formats of equal weight, the first wins.
     pub(super) fn accepted(headers: &HeaderMap) -> Result<Format, Problem> {
         let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
         let mut best: Option<(u16, Format)> = None;
@@ -117,7 +117,7 @@ impl Format {
 }
 
 /// Writes JSON with the field names of the protocol, and `time` in RFC 3339. Candles are written
-/// one at a time, so that ten thousand of them need no JSON tree in memory.
+/// one at a time, so that ten thousand candles need no JSON tree in memory.
 fn json(answer: &history::Answer, zone: &Zone, next: Option<&str>) -> Result<String, std::fmt::Error> {
     let mut text = String::with_capacity(256 + 240 * answer.candles.len());
     let symbol = Value::from(answer.symbol.as_str());
@@ -163,7 +163,8 @@ fn file(format: files::Format, answer: &history::Answer, zone: &Zone) -> Result<
     write().map_err(|error: files::FileError| error.to_string())
 }
 
-/// Converts Arrow's file format to its stream format: the same batches without the footer.
+/// Converts Arrow's file format to its stream format, which has the same batches without the
+/// footer.
 fn stream(file: Vec<u8>) -> Result<Vec<u8>, impl std::fmt::Display> {
     let convert = || {
         let batches = arrow_ipc::reader::FileReader::try_new(Cursor::new(file), None)?;

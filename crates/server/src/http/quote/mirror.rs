@@ -1,5 +1,5 @@
-//! The pull commands over HTTP: the same messages encoded as JSON, with the same route and
-//! refusals.
+//! The pull commands over HTTP: the messages of the long connection encoded as JSON, with the same
+//! route and refusals.
 
 use serde_json::{Map, Value};
 use wire::quote;

@@ -38,7 +38,7 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::TRADING_SESSIONS }>("/quote/markets/trading-sessions").doc(&mirror::TRADING_SESSIONS),
     mirror::<{ command::TRADING_DAYS }>("/quote/markets/trading-days").doc(&mirror::TRADING_DAYS),
     mirror::<{ command::PROFILE }>("/quote/profile").doc(&mirror::PROFILE),
-    // Protocol commands that Chandler does not offer. They are refused as such instead of with 404.
+    // Protocol commands that Chandler does not offer. The refusal says so instead of returning 404.
     mirror::<{ command::OPTION_QUOTE }>("/quote/options/quotes").doc(&mirror::OPTION_QUOTES),
     mirror::<{ command::WARRANT_QUOTE }>("/quote/warrants/quotes").doc(&mirror::WARRANT_QUOTES),
     mirror::<{ command::DEPTH }>("/quote/depth").doc(&mirror::DEPTH),
@@ -54,12 +54,12 @@ pub(super) const ROUTES: &[Row] = &[
 const ANNOUNCE: Doc = Doc::new(Tag::Service, "announce", "Command announcement by some clients; ignored")
     .answers(&[AnswerDoc::ok("An empty response", &[data::<Empty>()])]);
 
-/// `GET /v1/quote/cmd`: accepts a command that a client announces. Nothing is stored.
+/// `GET /v1/quote/cmd`: accepts the command that a client announces, and stores nothing.
 fn announce(_: &Call<'_>, _: &Site, _: Admitted) -> Result<Answer, Problem> {
     Ok(envelope::success(Empty {}))
 }
 
-/// The candles endpoint counts as the history command.
+/// The candles endpoint is measured as the history command.
 const HISTORY: Task = Task::of_command(command::HISTORY);
 
 /// Creates the row of a GET endpoint that runs a command, for people and pages.

@@ -15,8 +15,8 @@ use crate::refusal::Refusal;
 /// Timestamps allowed in page tokens, in Unix seconds.
 const STAMPS: std::ops::Range<i64> = -100_000_000_000..100_000_000_000;
 
-/// Accepted parameter names. Some parameters have two: a readable name, and the field name of the
-/// protocol message.
+/// Accepted parameter names. Some parameters have two names: a readable name, and the field name of
+/// the protocol message.
 pub(in crate::http) const KNOWN: [&str; 21] = [
     "symbol",
     "period",
@@ -41,7 +41,7 @@ pub(in crate::http) const KNOWN: [&str; 21] = [
     "charge",
 ];
 
-/// The raw parameters. Duplicates are refused.
+/// The raw parameters. Duplicate names are refused.
 #[derive(Debug)]
 pub(super) struct Parameters {
     fields: Fields,
@@ -61,10 +61,11 @@ pub(super) struct Question {
     pub(super) sessions: Sessions,
     span: Judged<Span>,
     pub(super) limit: usize,
-    /// Position at which the previous page ended.
+    /// Position at which the previous page ended; `None` for the first page.
     pub(super) from: Option<Timestamp>,
     pub(super) format: Option<Format>,
-    /// Whether the caller sent `charge=no`: candles that would be charged are omitted.
+    /// Whether the caller sent `charge=no`, in which case candles that would be charged are
+    /// omitted.
     pub(super) keeps_quota: bool,
 }
 
@@ -131,7 +132,8 @@ impl Parameters {
         names.iter().find(|name| self.get(name).is_some()).copied()
     }
 
-    /// Returns the name and value of a parameter that has two names. Fails if both are present.
+    /// Returns the name and value of a parameter that has two names. Returns an error if both names
+    /// are present.
     fn either<'a>(&self, names: [&'a str; 2]) -> Result<Option<(&'a str, &str)>, Refusal> {
         let [word, field] = names;
         match (self.get(word), self.get(field)) {
@@ -190,7 +192,7 @@ impl Parameters {
     }
 
     /// Parses the trading sessions. The protocol's `trade_session` cannot request overnight hours;
-    /// on a long connection, the sign-in does.
+    /// on a long connection, they are requested at sign-in.
     fn sessions(&self) -> Result<Sessions, Refusal> {
         Ok(match self.either(["session", "trade_session"])? {
             None | Some(("session", "intraday") | ("trade_session", "0")) => Sessions::Intraday,
@@ -223,7 +225,7 @@ impl Parameters {
             .ok_or_else(|| malformed(format!("{name} {:?} is outside 1 to {PAGED_MAX}", echo(text))))
     }
 
-    /// Parses a date parameter, if present.
+    /// Parses a date parameter. Returns `None` if `found` is `None`.
     fn date(&self, found: Option<(&str, &str)>) -> Result<Option<Date>, Refusal> {
         let Some((name, text)) = found else { return Ok(None) };
         date(text).map(Some).ok_or_else(|| {
@@ -266,7 +268,7 @@ impl Parameters {
             }
         };
         let date = self.date(self.get("date").map(|text| ("date", text)))?;
-        // As in the protocol message, the minute is ignored for daily and longer periods.
+        // The minute is ignored for daily and longer periods, as in the protocol message.
         let minute = self.get("minute").filter(|_| period.is_clock()).map(parse_time_of_day).transpose();
         let anchor = minute.map(|minute| Anchor::of(period, date, minute));
         Ok(anchor.map(|anchor| Span::Offset { direction, anchor }).map_err(bad))
@@ -310,8 +312,8 @@ impl Question {
         })
     }
 
-    /// Returns a checksum of the query's parameters except `limit`. It only catches mistakes: a
-    /// forged token gives no access that the caller would not have without it.
+    /// Returns a checksum of the query's parameters except `limit`. The checksum only catches
+    /// mistakes, because a forged token gives the caller no additional access.
     fn fingerprint(&self, at: Timestamp) -> u32 {
         let Question { symbol, period, adjust, sessions, span, .. } = self;
         // The `Debug` format is sufficient, because it differs for different queries.
@@ -320,7 +322,8 @@ impl Question {
     }
 }
 
-/// Parses a date in the form `2026-11-13` or `20261113`.
+/// Parses a date in the form `2026-11-13` or `20261113`. Returns `None` if the text has another
+/// form or is not a date.
 fn date(text: &str) -> Option<Date> {
     match text.as_bytes() {
         [_, _, _, _, b'-', _, _, b'-', _, _] => parse_date(&text.replace('-', "")).ok(),

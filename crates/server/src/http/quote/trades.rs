@@ -1,5 +1,5 @@
 //! GET endpoints for quotes, trades, capital flow and capital distribution, for people and for the
-//! chart page. They run the same commands as the long connection.
+//! chart page. The endpoints run the same commands as the long connection.
 
 use serde_json::{Map, Value};
 use wire::{command, quote};

@@ -1,5 +1,5 @@
-//! `GET /v1/statement/download`: creates a temporary signed URL from which a statement can be
-//! fetched without other credentials. `GET /files/statement/{file}`: serves the statement to any
+//! `GET /v1/statement/download` creates a temporary signed URL from which a statement can be
+//! fetched without other credentials. `GET /files/statement/{file}` serves the statement to any
 //! holder of that URL.
 
 use access::{Download, DownloadRefused};
@@ -49,7 +49,7 @@ pub(super) fn file(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let (key, language) = checked(call, site)?;
     let core = &site.core;
     let stored = core.with_reader(|reader| core.paper.at(key.account, reader, &**core).statement(key.of));
-    // A missing statement was removed by a rewind after the URL was created.
+    // The statement can be missing if a rewind removed it after the URL was created.
     let text = stored.map_err(Problem::from_paper)?.ok_or_else(Problem::not_found)?;
     let mut answer = match key.format {
         Format::Json => envelope::json(200, text.into()),
@@ -66,7 +66,7 @@ pub(super) fn file(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
 
 /// Verifies a signed URL. Returns the file and the language.
 fn checked(call: &Call<'_>, site: &Site) -> Result<(FileKey, Language), Problem> {
-    // All invalid URLs get the same refusal, so that it reveals nothing.
+    // All invalid URLs get the same refusal, so that the refusal reveals nothing.
     let forged = || Problem::download_refused(DownloadRefused::Forged.to_string());
     let query = Query::parse(call.query).map_err(|_| forged())?;
     let key = FileKey::parse_name(call.path_value("file")).ok_or_else(forged)?;

@@ -1,4 +1,5 @@
-//! Identifiers of a statement file: its key in the list, and its name in the download URL.
+//! Identifiers of a statement file: the key in the statement list, and the file name in the
+//! download URL.
 
 use access::AccountId;
 use market::Date;
@@ -33,7 +34,7 @@ pub(in crate::http) struct FileKey {
     pub(super) format: Format,
 }
 
-/// Maximum length of a key or name in bytes; longer than any valid one.
+/// Maximum length of a key or file name in bytes. Every valid key and name is shorter.
 const LENGTH_MAX: usize = 128;
 
 impl FileKey {
@@ -83,7 +84,7 @@ pub(super) fn digits(date: Date) -> u32 {
     u32::try_from(number).unwrap_or_default()
 }
 
-/// Decodes a number such as 20260318. Returns `None` if it is not a valid date.
+/// Decodes a number such as 20260318. Returns `None` if the number is not a valid date.
 pub(super) fn date_of(digits: u32) -> Option<Date> {
     let year = i16::try_from(digits / 10_000).ok()?;
     let [month, day] = [digits / 100 % 100, digits % 100].map(|part| i8::try_from(part).ok());

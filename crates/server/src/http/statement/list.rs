@@ -42,7 +42,8 @@ pub(super) const LIST: Doc = Doc::new(
 const LIMIT_DEFAULT: u32 = 20;
 const LIMIT_MAX: u32 = 1_000;
 const PAGES_MAX: u32 = 1_000_000;
-/// Lower numbers mean no start date: SDKs send 1.
+/// Lowest number that is parsed as a start date. A lower number, such as the 1 that SDKs send,
+/// means no start date.
 const DATES_FROM: u32 = 19_000_101;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -54,7 +55,8 @@ struct Statements {
 struct ListedStatement {
     /// Date in the form 20260318; for a monthly statement, the last day of the month.
     dt: u32,
-    /// Key for `/v1/statement/download`. With `.pdf` instead of `.json`, the statement as PDF.
+    /// Key for `/v1/statement/download`. Replacing `.json` with `.pdf` in the key selects the
+    /// statement as PDF.
     file_key: String,
 }
 
@@ -69,8 +71,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Statements { list: listed.collect() }))
 }
 
-/// Parses the request, either as `limit` or as `page` and `page_size`: SDKs use both. The latter
-/// takes precedence.
+/// Parses the request, which has `limit`, or `page` and `page_size`, because SDKs differ. `page`
+/// and `page_size` take precedence.
 fn parse_request(query: &Query) -> Result<StatementList, Problem> {
     let kind = match query.number("statement_type", (1, 2), 1)? {
         2 => StatementKind::Monthly,

@@ -12,10 +12,10 @@ use crate::metrics::Task;
 pub(super) use file::stored;
 
 pub(super) const ROUTES: &[Row] = &[
-    // The list computes statements that are due, which reads the whole journal.
+    // The list creates statements that are due, which reads the whole journal.
     get("/v1/statement/list", list::answer).paced(RowPace::Journal).doc(&list::LIST),
     get("/v1/statement/download", file::download).paced(RowPace::Trade).doc(&file::DOWNLOAD),
-    // The signed URL is the only credential; the handler verifies it first.
+    // The signed URL is the only credential, and the handler verifies it first.
     Row::open_get("/files/statement/{file}", Audience::Anyone, Task::Orders, file::file).doc(&file::FILE),
 ];
 

@@ -1,6 +1,6 @@
-//! One order. `GET /v1/trade/order`: the order with its history and charges.
-//! `GET /v1/trade/order/why`: explains what happened to it and which rules caused it. No SDK calls
-//! this endpoint.
+//! Endpoints for a single order. `GET /v1/trade/order` returns the order with its history and
+//! charges. `GET /v1/trade/order/why` explains what happened to the order and which rules caused
+//! it; no SDK calls it.
 
 use paper::OrderExplanation;
 use schemars::JsonSchema;
@@ -79,7 +79,7 @@ pub(super) fn detail(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         let order = reading.account.order(id);
         Ok(order.map(|order| Detail::of(order, reading.view.tables, language)))
     })?;
-    // Attached orders are not offered, so a request for the details of one finds nothing.
+    // Attached orders are not offered, so a request for an attached order finds nothing.
     let mut detail = found.filter(|_| !query.is_true("is_attached")).ok_or_else(not_found)?;
     let names = trader.names([detail.order.security()])?;
     detail.order.name(&names);

@@ -7,7 +7,7 @@ pub(super) const REFUSALS: &[RefusalDoc] = &[TRADE_REFUSED, TRADE_TOO_FAST];
 /// Refusals of endpoints that take order terms.
 pub(super) const TERMS_REFUSALS: &[RefusalDoc] = &[TRADE_REFUSED, TRADE_TOO_FAST, NOT_OFFERED];
 
-/// Name of the missing SDK feature in refusals.
+/// Feature name in the refusal of attached orders, which SDKs support and Chandler does not.
 pub(super) const ATTACHED_ORDERS: &str = "attached orders";
 
 pub(super) const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "Symbol such as 700.HK");

@@ -1,5 +1,6 @@
-//! Limits of orders. `GET /v1/trade/estimate/buy_limit`: the maximum quantity that could be bought or
-//! sold. `GET /v1/risk/margin-ratio`: the fraction of a position's value that must be covered.
+//! Order limits. `GET /v1/trade/estimate/buy_limit` returns the maximum quantity that could be
+//! bought or sold. `GET /v1/risk/margin-ratio` returns the fraction of a position's value that must
+//! be covered.
 
 use market::MarginFactor;
 use paper::PaperError;
@@ -72,7 +73,7 @@ pub(super) const MARGIN_RATIO: Doc = Doc::new(Tag::Trade, "marginRatio", "Margin
     .answers(&[AnswerDoc::ok("Initial, maintenance and forced liquidation ratios", &[data::<Ratios>()])])
     .refuses(REFUSALS);
 
-/// Ratio of a security without stored margin factors: it must be fully covered.
+/// Ratio for a security without stored margin factors, which must be fully covered.
 const WHOLE: &str = "1";
 
 #[derive(Debug, Serialize, JsonSchema)]

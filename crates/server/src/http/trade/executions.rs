@@ -1,4 +1,4 @@
-//! Execution lists: today's, earlier ones, or both.
+//! Lists of executions: of today, of earlier days, or both.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ pub(super) const EXECUTIONS_ALL: Doc =
         .answers(&[AnswerDoc::ok("One page of executions, newest first", &[data::<Page>()])])
         .refuses(REFUSALS);
 
-/// Maximum number of rows per page, and in today's list.
+/// Maximum number of rows on a page, and in the list for today.
 const PAGE_ROWS: usize = 1_000;
 const PAGES_MAX: u32 = 1_000_000;
 

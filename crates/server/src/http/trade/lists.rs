@@ -1,5 +1,5 @@
-//! Lists of orders. `GET /v1/trade/order/today`: orders that are open, or were submitted or ended
-//! today. `GET /v1/trade/order/history`: orders before today, by submission time.
+//! Order lists. `GET /v1/trade/order/today` returns orders that are open, or that were submitted or
+//! ended today. `GET /v1/trade/order/history` returns orders before today, by submission time.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -22,7 +22,8 @@ pub(super) const TODAY: Doc = Doc::new(
 .answers(&[AnswerDoc::ok("All open orders, and the newest others up to 1,000 in total", &[data::<Today>()])])
 .refuses(REFUSALS);
 
-/// Maximum number of rows per response, unless more orders are open.
+/// Maximum number of rows per response. Open orders are always included, even if there are more of
+/// them.
 const TODAY_MAX: usize = 1_000;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -41,9 +42,9 @@ pub(super) struct Filter {
     id: Option<OrderId>,
 }
 
-/// Market names that SDKs send. Orders exist only in the first two.
+/// Market names that SDKs send. Orders exist only in the first two markets.
 const MARKETS: [&str; 5] = ["HK", "US", "CN", "SG", "Crypto"];
-/// Order states that SDKs know but that do not occur here.
+/// Order statuses that SDKs define but that Chandler never reports.
 const UNUSED: [&str; 3] = ["ReplacedNotReported", "ProtectedNotReported", "ReplacedStatus"];
 
 impl Filter {
@@ -56,7 +57,8 @@ impl Filter {
         for text in query.all("status").filter(|text| !UNUSED.contains(text)) {
             statuses.push(text.parse().map_err(|_| unknown("status", text))?);
         }
-        // If all requested states are unused, nothing must match. No market has an empty name.
+        // If all requested statuses are unused, nothing must match. An empty market name has this
+        // effect, because no market has an empty name.
         let finds_none = statuses.is_empty() && query.get("status").is_some();
         Ok(Filter {
             symbol: query.symbol()?,
@@ -80,7 +82,7 @@ pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let filter = Filter::of(&query)?;
-    // `is_attached` only qualifies an order id, and attached orders are not offered.
+    // `is_attached` only applies to a request by order id, and attached orders are not offered.
     if filter.id.is_some() && query.is_true("is_attached") {
         return Ok(envelope::success(Today { orders: Vec::new() }));
     }
@@ -96,7 +98,7 @@ pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<
     Ok(envelope::success(Today { orders }))
 }
 
-/// Truncates a list, newest first, to `most` rows. Open orders are never removed.
+/// Truncates a list, sorted newest first, to `most` rows. Open orders are never removed.
 fn newest<T>(mut orders: Vec<T>, most: usize, is_open: impl Fn(&T) -> bool) -> Vec<T> {
     let open = orders.iter().filter(|order| is_open(order)).count();
     let mut room = most.saturating_sub(open);

@@ -29,9 +29,9 @@ pub(super) struct ChartMarks {
     at: String,
     /// Number of the last journal entry; 0 if the paper account has not been opened.
     entries: u64,
-    /// Oldest first.
+    /// Open orders, oldest first.
     orders: Vec<OpenOrder>,
-    /// Oldest first.
+    /// Fills, oldest first.
     fills: Vec<FillMark>,
     /// Number of older fills omitted from `fills`.
     fills_omitted: usize,
@@ -43,11 +43,11 @@ struct OpenOrder {
     side: &'static str,
     order_type: &'static str,
     status: &'static str,
-    /// Unfilled quantity.
+    /// Unfilled quantity of the order.
     quantity: String,
-    /// Limit price; null if the order has none.
+    /// Limit price; null if the order has no limit price.
     price: Option<String>,
-    /// Trigger price; null if the order has none.
+    /// Trigger price; null if the order has no trigger price or has been triggered.
     trigger_price: Option<String>,
 }
 

@@ -1,8 +1,8 @@
 //! Order endpoints of paper accounts, in the JSON format of the SDKs. One file per subject.
 //!
-//! Requests become engine commands ([`json_fields`](crate::kit::json_fields) parses their values),
-//! and the engine's values become rows ([`order_row`]). The crates `trading` and `paper` implement
-//! the order behavior.
+//! Requests are parsed into engine commands with [`json_fields`](crate::kit::json_fields), and the
+//! engine's orders are converted to rows ([`order_row`]). The crates `trading` and `paper`
+//! implement the order behavior.
 
 mod detail;
 mod docs;

@@ -1,5 +1,5 @@
-//! An order in the JSON format of the SDKs: every key is present, and an absent value is an empty
-//! string.
+//! An order in the JSON format of the SDKs, in which every key is present and an absent value is an
+//! empty string.
 
 use market::{Price, Symbol};
 use schemars::JsonSchema;
@@ -43,15 +43,15 @@ pub(super) struct OrderRow {
     remark: String,
     /// Time at which a delayed order is placed, in Unix seconds.
     delayed_until: String,
-    /// Always empty: attached orders are not supported.
+    /// Always empty, because attached orders are not supported.
     attached_orders: [(); 0],
     #[serde(skip)]
     security: Symbol,
 }
 
 impl OrderRow {
-    /// Converts an order. The caller adds the security names, which are looked up for all rows
-    /// together.
+    /// Converts an order without its security names. The caller adds the names, which are looked up
+    /// for all rows together.
     pub(super) fn of(order: &Order) -> OrderRow {
         let terms = &order.terms;
         let price = |price: Option<Price>| price_text(price, order.facts.decimals);
@@ -105,7 +105,8 @@ impl OrderRow {
     }
 }
 
-/// Formats a price with at least as many decimals as its security has; an empty string for `None`.
+/// Formats a price with at least as many decimals as its security has. Returns an empty string for
+/// `None`.
 pub(super) fn price_text(price: Option<Price>, decimals: u32) -> String {
     price.map(|price| exact_price(price, decimals).to_string()).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Commands about orders (`/v1/trade/order`): submits, previews, changes and cancels one. No SDK calls
-//! the preview.
+//! Order commands under `/v1/trade/order`: submit, preview, change and cancel an order. No SDK
+//! calls the preview.
 
 use paper::Preview;
 use schemars::JsonSchema;
@@ -67,8 +67,8 @@ pub(super) fn submit(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Submitted { order_id }))
 }
 
-/// Parses an order. Order types that were withdrawn are accepted from accounts pinned to an earlier
-/// API date.
+/// Parses an order. Withdrawn order types are accepted only from accounts pinned to an API date
+/// before the withdrawal.
 pub(super) fn request(body: &Body, admitted: &Admitted) -> Result<Submit, Problem> {
     let terms = terms(body)?;
     let order_type = terms.order_type.as_str();
@@ -94,8 +94,8 @@ fn terms(body: &Body) -> Result<Terms, Problem> {
     let plain = Terms::new(symbol, side, order_type, quantity);
     Ok(Terms {
         time_in_force,
-        // Some clients send a price with every order type, so it is ignored where it does not
-        // apply.
+        // Some clients send a price with every order type, so the price is ignored where it does
+        // not apply.
         price: price.filter(|_| order_type.has_limit()),
         trigger_price: body.trigger_price.price("trigger_price")?,
         limit_offset: body.limit_offset.price("limit_offset")?,
@@ -128,7 +128,6 @@ pub(super) const PREVIEW: Doc = Doc::new(
 pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
-    // A read-only account cannot submit orders.
     if trader.is_read_only() {
         return Err(Problem::read_only());
     }
@@ -162,7 +161,7 @@ pub(super) struct Replacement {
     trigger_count: Field,
     monitor_price: Field,
     remark: Field,
-    /// Must equal the value of the submitted order, because it cannot be changed.
+    /// Must equal the value of the submitted order, because this field cannot be changed.
     delayed_until: Field,
     attached_params: Option<Value>,
 }
@@ -194,7 +193,7 @@ pub(super) fn replace(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
 /// Refuses a change of `delayed_until`. SDKs may send the original value.
 fn check_time(trader: &Trader<'_>, id: OrderId, field: &Field) -> Result<(), Problem> {
     let Some(named) = field.time("delayed_until")? else { return Ok(()) };
-    // An account that is not open has no orders, and a refused request must not open it.
+    // An account that is not open has no orders, and a refused request must not open the account.
     if !trader.has_begun()? {
         return Err(not_found());
     }

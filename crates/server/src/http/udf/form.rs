@@ -20,7 +20,7 @@ pub(super) struct UdfError {
 }
 
 described_only! {
-    /// A response or a refusal; both may have status 200.
+    /// A response or a refusal. A refusal may have status 200 too.
     #[schemars(untagged, inline)]
     pub(super) enum OrError<T> {
         Answer(T),
@@ -69,13 +69,13 @@ pub(super) const fn udf(id: &'static str, summary: &'static str) -> Doc {
     Doc::new(Tag::Udf, id, summary).refuses(REFUSALS)
 }
 
-/// Returns a required parameter. Fails if it is absent or empty.
+/// Returns a required parameter, or an error if the parameter is absent or empty.
 pub(super) fn required(call: &Call<'_>, name: &str) -> Result<String, Refusal> {
     let found = call.parameter_of(name).filter(|text| !text.is_empty());
     found.ok_or_else(|| Refusal::Malformed(format!("{name} is missing")))
 }
 
-/// Parses an integer parameter, or returns `None` if it is absent or empty.
+/// Parses an integer parameter. Returns `None` if the parameter is absent or empty.
 pub(super) fn number(call: &Call<'_>, name: &str) -> Result<Option<i64>, Refusal> {
     let Some(text) = call.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let wrong = || Refusal::Malformed(format!("{name} {:?} is not a whole number", echo(&text)));

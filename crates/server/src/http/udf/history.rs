@@ -18,8 +18,8 @@ use crate::kit::{Admitted, Answer, Call, Site, allowance};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory};
 
-/// Supported times, 1970 to 2100. Other times are clamped: charts request negative times when
-/// scrolled far back.
+/// Supported range of times, 1970 to 2100, in Unix seconds. Times outside it are clamped, because
+/// charts request negative times when scrolled far back.
 const STAMPS: (i64, i64) = (1, 4_102_444_800);
 const DAY: i64 = 86_400;
 
@@ -46,8 +46,8 @@ pub(super) const HISTORY: Doc =
 pub(super) const HISTORY_BY_KEY: Doc = HISTORY.also("udfHistoryByKey", &[TOKEN]);
 
 described_only! {
-    /// Candles as columns, or no data. Days and longer periods are stamped with midnight UTC of
-    /// their date.
+    /// Candles as columns, or no data. Daily and longer candles have midnight UTC of their date as
+    /// their timestamp.
     #[schemars(tag = "s", rename_all = "snake_case")]
     enum UdfHistory {
         Ok {
@@ -60,21 +60,22 @@ described_only! {
         },
         #[schemars(rename_all = "camelCase")]
         NoData {
-            /// Timestamp of the newest older candle; absent if there is none.
+            /// Timestamp of the newest candle before the range; absent if there is no older candle.
             #[schemars(with = "i64", skip_serializing_if = "Option::is_none")]
             next_time: Option<i64>,
         },
     }
 }
 
-/// The parsed request.
+/// A parsed history request.
 #[derive(Debug)]
 struct Question {
     ticker: Ticker,
     period: Period,
     /// End of the range, exclusive, in Unix seconds.
     to: i64,
-    /// Start of the range, inclusive. `None` if a number of candles is requested, however old.
+    /// Start of the range, inclusive. `None` if a number of candles is requested, regardless of
+    /// their age.
     from: Option<i64>,
     limit: usize,
 }
@@ -82,7 +83,8 @@ struct Question {
 pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let question = parse(call, site)?;
     let limit = question.limit.min(affordable(&admitted.caller, site)?);
-    // `route::admit` checks the overnight right, as for a connection that has opted in.
+    // `route::admit` checks the overnight right, as it does for a long connection that requested
+    // overnight hours.
     let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..admitted.caller };
     let zone = site.core.history.venue(&question.ticker.symbol).zone();
     let memory = &mut Memory::of(&caller, &admitted.permit);
@@ -110,8 +112,8 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     Ok(envelope::json(200, body.into()))
 }
 
-/// Converts the timestamp of a daily or longer candle. Charts expect midnight UTC of its date,
-/// whatever the market's time zone.
+/// Converts the timestamp of a daily or longer candle to midnight UTC of its date, which charts
+/// expect regardless of the market's time zone.
 pub(super) fn day_stamp(midnight: Timestamp, zone: &Zone) -> Timestamp {
     Timestamp(midnight.0.saturating_add(zone.offset(midnight)))
 }
@@ -130,8 +132,8 @@ fn parse(call: &Call<'_>, site: &Site) -> Result<Question, Refusal> {
         })?),
     };
     let (from, limit) = match (countback, from) {
-        // The count takes precedence over the range. Otherwise a chart would repeat the request
-        // over weekends.
+        // The count takes precedence over the range, because a chart would otherwise repeat the
+        // request over weekends.
         (Some(count), _) => (None, count),
         (None, Some(from)) => {
             let venue = site.core.history.venue(&ticker.symbol);
@@ -142,8 +144,8 @@ fn parse(call: &Call<'_>, site: &Site) -> Result<Question, Refusal> {
     Ok(Question { ticker, period, to, from, limit: limit.clamp(1, PAGED_MAX) })
 }
 
-/// Returns the maximum number of candles that the account's rate limit allows in one response. A
-/// chart requests older candles later.
+/// Returns the maximum number of candles that the account's rate limit allows in one response. The
+/// chart requests older candles in further requests.
 fn affordable(caller: &Caller, site: &Site) -> Result<usize, Problem> {
     let allowance =
         site.core.access.allowance(&caller.who, site.core.uptime()).map_err(Problem::from_access)?;
@@ -151,8 +153,8 @@ fn affordable(caller: &Caller, site: &Site) -> Result<usize, Problem> {
     Ok(calls.saturating_mul(COUNT_MAX).max(1))
 }
 
-/// Returns an upper bound on the number of candles in a range, which decides how many calls it
-/// counts as.
+/// Returns an upper bound on the number of candles in a range, which determines how many calls the
+/// request is charged as.
 fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &Venue) -> usize {
     let seconds = to.saturating_sub(from).max(0);
     let days = |length: i64| seconds / (length * DAY) + 2;

@@ -1,4 +1,4 @@
-//! Trading hours in the notation of charts: `0930-1200,1300-1601`, on weekdays.
+//! Trading hours in chart notation, such as `0930-1200,1300-1601`, on weekdays.
 
 use history::Sessions;
 use market::{Date, DayKind, Segment, Session, Venue};
@@ -10,13 +10,13 @@ pub(super) fn week(venue: &Venue, sessions: Sessions, today: Date) -> String {
     of_segments(venue.full_hours(today), sessions)
 }
 
-/// Lists weekdays without trading, starting at `from`: `20261225,20270101`.
+/// Lists the weekdays without trading from `from` on, such as `20261225,20270101`.
 pub(super) fn holidays(venue: &Venue, from: Date) -> String {
     let closed = weekdays(venue, from).filter(|date| venue.calendar().kind(*date).is_none());
     closed.map(compact).collect::<Vec<_>>().join(",")
 }
 
-/// Lists days with shortened hours, starting at `from`: `0930-1300:20261127;…`.
+/// Lists the days with shortened hours from `from` on, such as `0930-1300:20261127;…`.
 pub(super) fn corrections(venue: &Venue, sessions: Sessions, from: Date) -> String {
     let half = weekdays(venue, from).filter(|date| venue.calendar().kind(*date) == Some(DayKind::Half));
     let report = half.map(|date| format!("{}:{}", of_segments(venue.hours(date), sessions), compact(date)));
@@ -37,7 +37,7 @@ fn of_segments(segments: &[Segment], sessions: Sessions) -> String {
     };
     let mut spans: Vec<(i32, i32)> = Vec::new();
     for segment in segments.iter().filter(|segment| wanted(segment.session)) {
-        // The candle of a closing auction has the end itself as its timestamp, which a chart would
+        // A closing auction candle has the segment's end as its timestamp, which a chart would
         // treat as outside the session.
         let end = segment.last_minute() + 1;
         match spans.last_mut() {

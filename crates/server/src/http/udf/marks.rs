@@ -15,7 +15,8 @@ use crate::kit::envelope::Problem;
 use crate::kit::{Call, Site};
 use crate::refusal::Refusal;
 
-/// Maximum number of marks per response. Older marks are omitted, since more would cover the chart.
+/// Maximum number of marks per response. Older marks are omitted, because more marks would cover
+/// the chart.
 const MARKS_MAX: usize = 500;
 
 pub(super) const MARKS: Doc = udf("udfMarks", "Corporate actions")
@@ -74,8 +75,8 @@ fn numbered(actions: &[Action]) -> impl Iterator<Item = (usize, &Action)> {
     days.flat_map(|day| day.iter().enumerate())
 }
 
-/// Returns the timestamp of the candle that a mark belongs to: the day's candle, or its first
-/// minute.
+/// Returns the timestamp of the candle that a mark belongs to: the daily candle, or the day's first
+/// one-minute candle.
 fn time(action: &Action, period: Period, venue: &Venue) -> Timestamp {
     let midnight = venue.zone().midnight(action.ex_date);
     let Period::Clock(_) = period else { return super::history::day_stamp(midnight, venue.zone()) };

@@ -1,8 +1,7 @@
 //! TradingView's UDF protocol under `/udf`, for charts that support it. One file per request.
-//! History requests take the same route, and have the same limits and quota, as on other
-//! transports.
+//! History requests take the same route as on other transports, with the same limits and quota.
 //!
-//! UDF clients send undocumented parameters, so unknown ones are ignored instead of refused.
+//! UDF clients send undocumented parameters, so unknown parameters are ignored instead of refused.
 
 mod config;
 mod form;
@@ -45,7 +44,7 @@ const TIME: Doc = udf("udfTime", "Market time in Unix seconds, as text")
     .answers(&[AnswerDoc::ok(WORDS, &[Media::text("text/plain"), Media::json::<UdfError>()])]);
 const TIME_BY_KEY: Doc = TIME.also("udfTimeByKey", &[TOKEN]);
 
-/// Candles count as a call of the history command.
+/// History requests are measured as calls of the history command.
 const HISTORY: Task = Task::of_command(wire::command::HISTORY);
 
 const fn row(path: &'static str, task: Task, handler: PermittedHandler) -> Row {
@@ -85,8 +84,8 @@ fn answer(
     Ok(by_language(reply(&admitted).unwrap_or_else(refused)))
 }
 
-/// Applies the `lang` parameter, which takes precedence over `Accept-Language`: pages often cannot
-/// set headers on datafeed requests.
+/// Applies the `lang` parameter, which takes precedence over `Accept-Language`, because pages often
+/// cannot set headers on datafeed requests.
 fn in_language(call: &Call<'_>, caller: Caller) -> Caller {
     let named = call.parameter_of("lang").filter(|text| !text.is_empty());
     Caller { language: named.map_or(caller.language, |text| Language::preferred(&text)), ..caller }
@@ -96,7 +95,7 @@ fn document(value: &impl Serialize) -> Answer {
     envelope::document(200, value)
 }
 
-/// Converts a refused admission. An authentication failure keeps its status; an exceeded rate limit
+/// Converts a refused admission. An authentication failure keeps its status. An exceeded rate limit
 /// gets status 200 like other client errors.
 fn not_let_in(problem: Problem) -> Answer {
     let what = problem.into_parts();
@@ -112,18 +111,19 @@ fn by_language(mut answer: Answer) -> Answer {
 }
 
 /// Converts a refusal. Client errors get status 200, because datafeeds that check the status show
-/// only "failed" for any other and hide the message. Server errors keep their status.
+/// only "failed" for any other status and hide the message. Server errors keep their status.
 fn refused(problem: Problem) -> Answer {
     let what = problem.into_parts();
     let status = (what.status < 500).then_some(200);
     refusal_answer(what, status)
 }
 
-/// Returns a refusal in UDF format, with `status` or its own status if `None`.
+/// Returns a refusal in UDF format with `status`, or with the refusal's status if `status` is
+/// `None`.
 fn refusal_answer(what: ProblemParts, status: Option<u16>) -> Answer {
     let body = UdfError { s: "error", errmsg: what.text, code: what.code };
     let mut answer = envelope::document(status.unwrap_or(what.status), &body);
-    // Metrics count the actual outcome, whatever the status is.
+    // Metrics record the actual outcome, whatever the status is.
     answer.extensions_mut().insert(what.outcome);
     if let Some((name, value)) = what.header {
         answer.headers_mut().insert(name, value);

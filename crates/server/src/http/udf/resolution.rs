@@ -1,11 +1,11 @@
-//! Periods in the notation of charts (`resolution`).
+//! Candle periods in chart notation (`resolution`).
 
 use market::{Period, Span};
 
 use super::form::echo;
 use crate::refusal::Refusal;
 
-/// Formats a period: minutes as a number, longer periods as a number and a letter.
+/// Formats a period: minute periods as a number, longer periods as a number and a letter.
 pub(super) fn name(period: Period) -> String {
     match period {
         Period::Clock(minutes) => minutes.get().to_string(),

@@ -66,7 +66,8 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
         sessions => sessions,
     };
     let venue = site.core.history.venue(&ticker.symbol);
-    // Minutes before the floor are not served, so charts do not need the hours of earlier days.
+    // Intraday candles before the floor are not served, so charts do not need the hours of earlier
+    // days.
     let from = floors.minute.unwrap_or_else(|| venue.calendar().first());
     let today = venue.zone().date(caller.now());
     let all = periods(&ticker.symbol, caller, site)?;
@@ -125,8 +126,8 @@ pub(super) fn security(symbol: &Symbol, site: &Site) -> Result<Security, Refusal
     Ok(found.unwrap_or_else(|| Security::new(symbol.clone())))
 }
 
-/// Returns the security's name and the variant. The name is in the caller's language, falling back
-/// to another language and then to the symbol.
+/// Returns the security's name, followed by the variant. The name is in the caller's language, or
+/// in another language if missing, or the symbol if there is no name.
 pub(super) fn description(ticker: &Ticker, security: &Security, language: Language) -> String {
     let name = name_in(security, language).unwrap_or(ticker.symbol.as_str());
     match ticker.manner(language) {

@@ -1,5 +1,5 @@
-//! The ticker of a security in a chart: its symbol, followed by options after `@`, for which the
-//! UDF protocol has no parameters.
+//! The ticker of a security in a chart: the symbol, followed by options after `@`, because the UDF
+//! protocol has no parameters for such options.
 //!
 //! `CNDL.US` means unadjusted prices in regular hours; `CNDL.US@forward`, `CNDL.US@extended` and
 //! `CNDL.US@forward@all` are variants.
@@ -33,8 +33,8 @@ impl Ticker {
         Ticker { symbol, adjust: Adjust::None, sessions: Sessions::Intraday }
     }
 
-    /// Parses a ticker. Charts prepend an exchange when they save a layout; it is ignored, because
-    /// the symbol contains its region.
+    /// Parses a ticker. Charts prepend an exchange when they save a layout; the exchange is
+    /// ignored, because the symbol contains its region.
     pub(super) fn parse(text: &str) -> Result<Ticker, Refusal> {
         if text.len() > BYTES_MAX {
             return Err(Refusal::BadQuery(format!("symbol {:?} is too long", echo(text))));
@@ -60,8 +60,8 @@ impl Ticker {
         Ok(ticker)
     }
 
-    /// Returns all variants of a security, the plain one first. Only US securities have extended
-    /// hours.
+    /// Returns all variants of a security, the plain variant first. Only US securities have
+    /// extended hours.
     pub(super) fn variants(symbol: &Symbol) -> Vec<Ticker> {
         let sessions: &[Sessions] = match symbol.market() {
             Market::Us => &[Sessions::Intraday, Sessions::Extended, Sessions::All],

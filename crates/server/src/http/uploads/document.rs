@@ -29,13 +29,13 @@ pub(super) struct UploadsDocument {
 #[schemars(rename = "Upload")]
 pub(super) struct UploadDocument {
     upload: String,
-    /// File name.
+    /// Name of the uploaded file.
     file: String,
     bytes: u64,
     arrived_at: Instant,
     /// Time at which the file is deleted.
     expires_at: Instant,
-    /// Last import of the file since the server started; null if there is none.
+    /// Last import of the file since the server started; null if the file was not imported.
     import: Option<ImportRunDocument>,
 }
 
@@ -43,9 +43,9 @@ pub(super) struct UploadDocument {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ImportRun")]
 struct ImportRunDocument {
-    /// `known`: the ledger has this exact file. `not_replaced`: it would replace many stored
-    /// candles with very different ones, which needs `replace`. `stopped`: importing it again
-    /// resumes after the last checkpoint.
+    /// `known`: the ledger has this exact file. `not_replaced`: the import would replace many
+    /// stored candles with very different candles, which needs `replace`. `stopped`: importing the
+    /// file again resumes after the last checkpoint.
     #[schemars(schema_with = "run_states")]
     state: &'static str,
     /// Bytes of the file read so far.
@@ -54,7 +54,7 @@ struct ImportRunDocument {
     rows_done: u64,
     /// Reason why the import could not start.
     message: Option<&'static str>,
-    /// Result: one report, or one per file of an archive. Empty while the import runs.
+    /// Result: one report, or one report per file of an archive. Empty while the import runs.
     files: Vec<FileReport>,
 }
 
@@ -64,8 +64,8 @@ struct ImportRunDocument {
 pub(super) struct FileReport {
     file: String,
     kind: &'static str,
-    /// `checked`: a dry run, nothing was written. `known`: the ledger has this exact file, imported
-    /// with the same options.
+    /// `checked`: a dry run in which nothing was written. `known`: the ledger has this exact file,
+    /// imported with the same options.
     #[schemars(schema_with = "outcomes")]
     outcome: &'static str,
     /// Reason why the file was not imported, or time of its earlier import.
@@ -74,7 +74,7 @@ pub(super) struct FileReport {
     import: Option<i64>,
     rows: u64,
     symbols: u64,
-    /// The first few symbols.
+    /// The first few symbols in the file.
     names: Vec<String>,
     /// Time of the first row.
     first: Option<Instant>,
@@ -120,11 +120,11 @@ struct FirstRow {
 #[derive(Debug, Serialize, JsonSchema)]
 struct FirstTrade {
     symbol: String,
-    /// Local market time.
+    /// Time of the trade in the market's time zone.
     time: String,
     price: String,
     volume: i64,
-    /// Trade direction; empty if the file does not contain it.
+    /// Trade direction; empty if the file has no direction.
     direction: &'static str,
     /// One-letter trade type; empty for an ordinary trade.
     #[serde(rename = "type")]

@@ -1,5 +1,5 @@
 //! `POST /v1/uploads/{upload}/import` and `/stop`: starts and stops an import. Only one import runs
-//! at a time. Its options override what is detected in a file, like the flags of `chandler import`.
+//! at a time. The options override what is detected in a file, like the flags of `chandler import`.
 
 use access::{Actor, ImportStep};
 use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
@@ -69,7 +69,7 @@ pub(super) const DRY_RUN: Doc = Doc::new(Tag::Admin, "dryRun", "Dry run of an im
 #[derive(Debug, Serialize, JsonSchema)]
 struct DryRun {
     upload: String,
-    /// One report, or one per file of an archive.
+    /// One report, or one report per file of an archive.
     files: Vec<FileReport>,
 }
 
@@ -104,7 +104,7 @@ pub(super) struct ImportOptions {
     scale: Option<String>,
     /// Whether a candle's timestamp is its `start` or its `end`.
     stamp: Option<String>,
-    /// Whether to estimate the turnover if the file has none.
+    /// Whether to estimate the turnover if the file has no turnover.
     #[serde(default)]
     estimate_turnover: bool,
     /// Whether to reject the whole file if any row is invalid.
@@ -163,7 +163,8 @@ fn grain(text: &str) -> Result<Grain, Problem> {
     grain.ok_or_else(|| wrong(format!("period {text:?}: a file may have 1m, 5m, 15m, 30m, 60m or 1d")))
 }
 
-/// Parses an option. Absent and empty values are `None`, because pages send empty ones.
+/// Parses an option. Returns `None` if the value is absent or empty, because pages send empty
+/// values.
 fn said<T, E: std::fmt::Display>(
     text: Option<&str>,
     name: &str,

@@ -1,6 +1,6 @@
-//! Files that operators upload for import: upload, dry run, import with progress, and undo. The
-//! command line offers the same operations on the store's machine (`chandler import`, `chandler
-//! imports --undo`).
+//! Files that operators upload for import. Endpoints upload a file, check it in a dry run, import
+//! it with progress reports, and undo the import. The command line offers the same operations on
+//! the store's machine (`chandler import`, `chandler imports --undo`).
 
 mod document;
 mod file;

@@ -1,4 +1,5 @@
-//! How a candle file was parsed, for the user to review before importing it.
+//! Describes how a candle file was parsed, so that the user can review the result before the
+//! import.
 
 use files::{
     Basis, DateOrder, DecimalMark, JudgedBy, JudgedPeriod, Stamp, SymbolSource, TimesAre, Understood,
@@ -12,15 +13,15 @@ use crate::kit::doc::one_of;
 /// How a table of candles was parsed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct FileReading {
-    /// Data source recognized by the header; `plain` for any other.
+    /// Data source recognized by the header; `plain` for an unrecognized source.
     source: &'static str,
     #[schemars(schema_with = "symbol_sources")]
     symbol_from: &'static str,
     is_symbol_guessed: bool,
     /// Candle period, such as 1m or day.
     period: String,
-    /// Why the period is a guess: `few_rows` for too few rows, `steps` if inferred from the
-    /// distance between rows; null if it is certain.
+    /// Why the period is a guess: `few_rows` if there are too few rows, `steps` if the period was
+    /// inferred from the distance between rows; null if the period is certain.
     period_guess: Option<&'static str>,
     /// Price basis, assumed from the data source because files do not state it.
     #[schemars(schema_with = "bases")]
@@ -94,8 +95,9 @@ impl FileReading {
     }
 }
 
-/// Returns why the period is a guess, or `None` if it is certain. Rows several minutes apart may be
-/// coarse candles or one-minute candles with gaps, so a coarse period is always a guess.
+/// Returns why the period is a guess, or `None` if the period is certain. Rows several minutes
+/// apart may be coarse candles or one-minute candles with gaps, so a coarse period is always a
+/// guess.
 fn period_guess(JudgedPeriod { period, by }: JudgedPeriod) -> Option<&'static str> {
     let is_coarse = period.is_clock() && period != Period::MINUTE;
     match by {

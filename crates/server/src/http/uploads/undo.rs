@@ -46,7 +46,7 @@ struct Undone {
     file: String,
     /// Whether the import was undone; false for a dry run.
     is_done: bool,
-    /// Number of removed candles.
+    /// Number of candles that the undo removes.
     removed: u64,
     /// Number of candles restored to their previous values.
     restored: u64,

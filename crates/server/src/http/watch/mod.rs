@@ -1,5 +1,5 @@
-//! Monitoring: `/healthz` and `/readyz` are public; `/metrics` and `/status` are available to
-//! programs on this machine, to operators, and to everyone on the internal listener.
+//! Monitoring endpoints. `/healthz` and `/readyz` are public. `/metrics` and `/status` are
+//! available to programs on this machine, to operators, and to everyone on the internal listener.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -78,8 +78,8 @@ fn obstacles(schema: &mut Schema) {
     schema.insert("items".to_owned(), json!({"type": "string", "enum": OBSTACLES}));
 }
 
-/// Answers the browser's automatic icon request. There is no icon, and the response may be cached
-/// for a day.
+/// Answers the browser's automatic icon request with an empty response, which may be cached for a
+/// day, because there is no icon.
 fn no_icon() -> Answer {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -99,7 +99,7 @@ fn status(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
     Ok(envelope::document(200, &document))
 }
 
-/// Liveness check: only shows that the process responds.
+/// Liveness check, which only shows that the process responds.
 fn health() -> Answer {
     envelope::plain("ok\n")
 }

@@ -44,7 +44,8 @@ struct WatchedSecurity {
     market: &'static str,
     /// Name in the language of the request.
     name: String,
-    /// Last price visible to the account when it followed the security; empty if there was none.
+    /// Last price visible to the account when it followed the security; empty if no price was
+    /// visible.
     watched_price: String,
     /// Market time at which the account followed the security, in Unix seconds.
     watched_at: String,
@@ -55,7 +56,7 @@ pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     let lists = site.core.access.watchlists(admitted.account().id).map_err(Problem::from_access)?;
     let language = admitted.caller.language;
     // A server has the directory of securities in memory. A single command on a local store would
-    // have to build it first.
+    // have to build the directory first, so it reads only the names that it needs.
     let directory = match admitted.who().is_in_process() {
         true => None,
         false => Some(site.directory(admitted.caller.as_of)?),
@@ -93,7 +94,7 @@ impl WatchlistGroups {
     }
 }
 
-/// Returns a group's rows: pinned securities first, otherwise in the order of the list.
+/// Returns a group's rows: pinned securities first, then the other securities in list order.
 fn listed<'a>(
     rows: &HashMap<&Symbol, WatchedSecurity>,
     symbols: impl Iterator<Item = &'a Symbol>,
@@ -140,8 +141,8 @@ impl GroupNumber {
 
 const NOBODYS: i64 = 0;
 
-/// Parses the symbols of a list in request order and removes duplicates. One invalid symbol refuses
-/// the whole list.
+/// Parses the symbols of a list in request order and removes duplicates. A single invalid symbol
+/// causes the whole list to be refused.
 pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Problem> {
     if texts.len() > FOLLOWED_MAX {
         let count = texts.len();

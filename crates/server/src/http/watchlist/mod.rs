@@ -25,8 +25,8 @@ pub(super) const ROUTES: &[Row] = &[
 ];
 
 /// Restricts a row to its region and the list rate limit, and allows a client to repeat a change.
-/// SDKs sign with a timestamp in seconds, so a client that adds, removes and adds again within a
-/// second sends equal requests, and each must take effect.
+/// SDKs sign with a timestamp in seconds, so a client that adds, removes and adds a security again
+/// within a second sends identical requests, and all of them must take effect.
 const fn limited(row: Row) -> Row {
     row.own_region_only().paced(RowPace::Lists).orders()
 }

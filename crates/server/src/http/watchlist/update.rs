@@ -93,7 +93,7 @@ struct DeleteBody {
 #[schemars(rename = "PinnedUpdate")]
 #[serde(default)]
 pub(super) struct PinBody {
-    /// add or remove.
+    /// Action: add or remove.
     mode: Option<String>,
     securities: Option<Vec<String>>,
 }
@@ -162,7 +162,7 @@ pub(super) fn pin(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     Ok(envelope::success(Empty {}))
 }
 
-/// Parses a deletion. Most SDKs send both values in the query, one SDK sends them in the body.
+/// Parses a deletion. Most SDKs send both values in the query, but one SDK sends them in the body.
 fn deletion(call: &Call<'_>) -> Result<DeleteBody, Problem> {
     let Some(id) = call.parameter_of("id").filter(|id| !id.is_empty()) else {
         return if call.body.is_empty() { Ok(DeleteBody::default()) } else { call.json() };
@@ -187,15 +187,15 @@ fn name(text: Option<&str>) -> Result<Option<WatchlistName>, Problem> {
     }
 }
 
-/// Returns the account whose watchlists are changed. Fails if it is read-only.
+/// Returns the account whose watchlists are changed, or an error if the account is read-only.
 fn may_change(admitted: &Admitted) -> Result<access::AccountId, Problem> {
     let account = admitted.account();
     if account.terms.read_only { Err(Problem::read_only()) } else { Ok(account.id) }
 }
 
 /// Returns the securities with the last price that is visible to the account. Securities already
-/// followed keep their old price and need not exist in the store. A price takes several reads, so
-/// limits and symbols are checked first.
+/// followed keep their old price and need not exist in the store. Looking up a price takes several
+/// reads, so limits and symbols are checked first.
 fn priced(
     symbols: Vec<Symbol>,
     group: Option<WatchlistId>,

@@ -1,6 +1,6 @@
-//! OpenAPI description of an endpoint, referenced by its row. Request and response bodies are
-//! described by the types that are deserialized and serialized, so the document matches the actual
-//! data. `http/document/` assembles `GET /openapi.json` from the descriptions.
+//! OpenAPI description of an endpoint, referenced by its row. Bodies are described by the types
+//! that are actually deserialized and serialized, so the document matches the data.
+//! `http/document/` assembles `GET /openapi.json` from the descriptions.
 
 pub(crate) mod refusals;
 
@@ -62,7 +62,7 @@ pub(crate) enum Credentials {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
-    /// `path`, `query` or `header`.
+    /// Location of the parameter: `path`, `query` or `header`.
     pub(crate) place: &'static str,
     pub(crate) is_required: bool,
     pub(crate) kind: Kind,
@@ -115,10 +115,10 @@ pub(crate) struct AnswerDoc {
     pub(crate) forms: &'static [Media],
 }
 
-/// A refusal shared by several endpoints and described once, under its name.
+/// A refusal shared by several endpoints and described once under its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RefusalDoc {
-    /// `default` means every status that is not listed.
+    /// HTTP status, or `default` for every status that is not listed.
     pub(crate) status: &'static str,
     pub(crate) name: &'static str,
     pub(crate) words: &'static str,
@@ -190,7 +190,7 @@ impl Doc {
 }
 
 impl Parameter {
-    /// Documented with every `symbol` query parameter.
+    /// Parameter that is documented with every `symbol` query parameter, as its alternative.
     pub(crate) const COUNTER_ID: Parameter = Parameter::query(
         counter::COUNTER_ID,
         Kind::Text,
@@ -221,7 +221,7 @@ impl Parameter {
         Parameter { is_required: true, ..self }
     }
 
-    /// Sets the default value.
+    /// Sets the default value of the parameter.
     pub(crate) const fn or(self, default: Word) -> Parameter {
         Parameter { default: Some(default), ..self }
     }
@@ -256,8 +256,8 @@ pub(crate) fn one_of(words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words})
 }
 
-/// Defines types that are used only as schemas, for responses and forms that are not serialized or
-/// deserialized through these types.
+/// Defines types that are used only as schemas, for responses and forms that are serialized or
+/// deserialized in another way.
 macro_rules! described_only {
     ($($item:item)*) => {
         $(
@@ -269,7 +269,7 @@ macro_rules! described_only {
 }
 pub(crate) use described_only;
 
-/// Removes null from a form's fields, which are text or absent.
+/// Removes null from the field types of a form, because form fields are text or absent.
 pub(crate) fn of_form(schema: &mut Schema) {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
     for field in fields.into_iter().flat_map(|fields| fields.values_mut()) {

@@ -49,7 +49,7 @@ pub(crate) const TOO_FAST: RefusalDoc =
     RefusalDoc::new("429", "TooFast", &[code::RATE, codes::TOO_OFTEN]).headers(&TOO_FAST_HEADERS);
 pub(crate) const FAILED: RefusalDoc = RefusalDoc::new("500", "Failed", &[code::SERVER, codes::INTERNAL]);
 pub(crate) const NOT_OFFERED: RefusalDoc = RefusalDoc::new("501", "NotOffered", &[code::SERVER]);
-/// Refusals before a request reaches its endpoint, because of its method, size or rate.
+/// Refusals that occur before a request reaches its endpoint, because of its method, size or rate.
 pub(crate) const OTHERWISE: RefusalDoc = RefusalDoc::of::<ProblemBody>(
     "default",
     "Refused",

@@ -45,7 +45,7 @@ async fn indexes_are_computed_from_candles_and_figures() {
         let request = indexes(&["9999.HK", "5.HK", "00700.HK", "AAPL261120C200000.US", "x"], all.clone());
         let answer: CalcIndexesResponse = client.ask(26, &request).await.unwrap();
         assert_eq!(answer.security_calc_index, std::slice::from_ref(&wanted));
-        // Only the requested indexes are returned; unknown numbers are ignored.
+        // Only the requested indexes are returned, and unknown numbers are ignored.
         let answer: CalcIndexesResponse = client.ask(26, &indexes(&["700.HK"], vec![3, 99])).await.unwrap();
         let one = CalcIndexes {
             symbol: "700.HK".to_owned(),
@@ -80,7 +80,7 @@ async fn a_request_needs_symbols_indexes_and_rights() {
 }
 
 #[tokio::test]
-async fn figures_apply_from_their_date_by_the_market_clock() {
+async fn figures_apply_from_their_date_on_the_market_clock() {
     let server = Running::start().await;
     let path = server.dir.path().join("figures.csv");
     // The dividend is unknown until the third row sets it to zero.

@@ -219,7 +219,7 @@ async fn the_requested_number_of_candles_is_returned() {
         // Command 19 costs no quota.
         let answer: SecurityCandlestickResponse = client.ask(19, &request(count, period)).await.unwrap();
         assert_eq!((answer.symbol.as_str(), answer.candlesticks.len()), ("700.HK", expected));
-        // The closing auction at 16:00 has a candle of its own in every intraday period.
+        // The closing auction at 16:00 has a separate candle in every intraday period.
         let last = if period == 1000 { 1_794_499_200 } else { 1_794_556_800 };
         assert_eq!(answer.candlesticks.last().unwrap().timestamp, last);
     }
@@ -244,7 +244,7 @@ impl Dice {
         choices[self.below(choices.len() as u64) as usize]
     }
 
-    /// Returns a date near those with candles, or an empty string.
+    /// Returns a date near the dates with candles, or an empty string.
     fn date(&mut self) -> String {
         if self.below(6) == 0 {
             return String::new();
@@ -284,7 +284,7 @@ impl Dice {
 
 #[tokio::test]
 async fn random_queries_match_direct_queries() {
-    // The cache sizes include one so small that pages are evicted.
+    // One of the cache sizes is so small that pages are evicted.
     for cache_bytes in [0, 64 << 10, 16 << 20] {
         let settings = server::Settings { cache_bytes, ..Default::default() };
         let server = Running::start_with(settings).await;
@@ -310,7 +310,7 @@ async fn random_queries_match_direct_queries() {
     }
 }
 
-/// Writes files that change the prices of some days in the middle, and of their minutes.
+/// Writes files that change the prices of some days in the middle, in daily and one-minute candles.
 fn corrections(server: &Running) -> [std::path::PathBuf; 2] {
     let venues = Venues::built_in().unwrap();
     let head = "symbol,time,open,high,low,close,volume,turnover\n";

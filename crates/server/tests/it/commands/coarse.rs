@@ -1,5 +1,5 @@
-//! Coarse files on every transport: the periods that they can serve, the periods that they cannot,
-//! and their replacement by one-minute candles.
+//! Coarse candle files on every transport: the periods that they can serve, the periods that they
+//! cannot serve, and their replacement by one-minute candles.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ fn request(period: i32) -> SecurityHistoryCandlestickRequest {
     }
 }
 
-/// Returns rows of regular hours, `step` minutes apart.
+/// Returns candle rows of regular hours, `step` minutes apart.
 fn rows(date: &str, step: usize, volume: usize) -> String {
     let mut text = String::new();
     for minute in (570..720).step_by(step).chain((780..960).step_by(step)) {
@@ -39,7 +39,7 @@ fn import(server: &Running, name: &str, rows: &str) {
 }
 
 #[tokio::test]
-async fn minutes_replace_a_coarse_file() {
+async fn one_minute_candles_replace_a_coarse_file() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
     import(&server, "quarters.csv", &(rows("2026-11-12", 15, 15) + &rows("2026-11-13", 15, 15)));

@@ -51,7 +51,7 @@ async fn only_history_depends_on_the_api_date() {
 }
 
 #[tokio::test]
-async fn securities_have_no_board_before_it_was_added() {
+async fn older_api_dates_omit_the_board_of_a_security() {
     let server = Running::start().await;
     let request = SymbolsRequest { symbol: vec!["700.HK".to_owned(), "5.HK".to_owned()] };
     for (name, date, wanted) in [("ann", "2022-07-17", ""), ("bob", "2022-07-18", "HKEquity")] {

@@ -57,7 +57,8 @@ async fn a_level_raised_at_midnight_applies_to_open_connections() {
         let account = server.account("ann", unlimited());
         let mut client = server.enter(transport, &account, &[]).await;
         ask(&mut client, SECURITIES[0]).await.unwrap();
-        // Assets reported for Sunday belong to the last complete trading day only from Tuesday on.
+        // Assets reported for Sunday count only from Tuesday on, when Monday is the last complete
+        // trading day.
         tell_assets(&server, "ann", "2026-11-15", "10000");
         server.noticed().await;
         server.set_now(MONDAY - 1);
@@ -118,8 +119,8 @@ async fn an_operators_change_applies_to_the_next_request() {
     let mut client = server.signed_in(&account).await;
     ask(&mut client, SECURITIES[0]).await.unwrap();
     ask(&mut client, SECURITIES[1]).await.unwrap_err();
-    // The level on this Sunday is Friday's, which is based on Thursday, the last complete day
-    // before it.
+    // The level on this Sunday is that of Friday, which is based on Thursday, the last complete
+    // trading day before Friday.
     tell_assets(&server, "ann", "2026-11-12", "10000");
     server.noticed().await;
     ask(&mut client, SECURITIES[1]).await.unwrap();

@@ -73,7 +73,7 @@ async fn invalid_parameters_are_refused_with_a_message() {
         ),
         (dates(1000, "20261102", "20261101"), "after"),
         (dates(1000, "yesterday", ""), "yesterday"),
-        // The message of the live service, which clients match.
+        // The live service sends this message, which clients match.
         (dates(1, "20200101", "20261101"), "out of minute kline begin date"),
     ];
     for transport in TRANSPORTS {
@@ -140,7 +140,7 @@ async fn refusals_follow_the_specified_order() {
     let account = server.account_with("ann", "none", Terms { quota: Some(0), ..Terms::default() });
     let mut client = server.signed_in(&account).await;
     let nonsense = History { period: 7, ..days("AAPL261120C200000.US") };
-    // Each of these requests would also be refused for every later reason.
+    // Each request would also be refused for every later reason.
     assert_eq!(refused(&mut client, &nonsense).await, (7, 301_600));
     assert_eq!(refused(&mut client, &days("9999.HK")).await, (7, 301_600));
     assert_eq!(refused(&mut client, &days("AAPL261120C200000.US")).await, (7, 301_603));
@@ -158,7 +158,7 @@ async fn refusals_follow_the_specified_order() {
 }
 
 #[tokio::test]
-async fn the_other_candle_commands_refuse_the_same_requests() {
+async fn all_candle_commands_refuse_the_same_requests() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", Terms::default());
     let mut client = server.signed_in(&account).await;
@@ -215,7 +215,7 @@ async fn the_rate_limit_is_shared_by_all_transports() {
     }
     let (_, _, text) = ask(&mut websocket, &days("700.HK")).await.unwrap_err();
     assert!(text.contains("60 history requests in 30 s"), "{text}");
-    // Other commands and other accounts are not affected.
+    // Other commands and other accounts are not affected by the limit.
     websocket.ask::<wire::quote::TradingSessionsResponse>(8, &()).await.unwrap();
     assert_eq!(ask(&mut server.signed_in(&other).await, &days("700.HK")).await, Ok(1));
 }

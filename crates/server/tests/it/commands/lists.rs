@@ -1,4 +1,4 @@
-//! Commands 10, 11 and 18: security details, quotes, and the intraday line.
+//! Commands 10, 11 and 18: security details, quotes, and intraday prices.
 
 use access::Terms;
 use wire::quote::{
@@ -110,7 +110,7 @@ async fn quotes_are_from_the_last_trading_day() {
     ];
     assert_eq!(shown, ["700.HK", "123.500", "122.500", "123.000", "125.000", "122.000", "123000.000"]);
     assert_eq!((tencent.volume, tencent.trade_status), (1000, 0));
-    // The closing minute, 16:00 in Hong Kong.
+    // The closing one-minute candle is at 16:00 in Hong Kong.
     assert_eq!(tencent.timestamp, 1_794_556_800);
     assert_eq!((&tencent.pre_market_quote, &tencent.over_night_quote), (&None, &None));
 }
@@ -178,7 +178,7 @@ async fn the_intraday_line_has_a_running_average_price() {
     };
     let answer = ask("00700.hk", 0).await;
     assert_eq!(answer.symbol, "700.HK");
-    // 150 minutes in the morning, 180 in the afternoon, and the close.
+    // The day has 150 minutes in the morning, 180 in the afternoon, and the close.
     assert_eq!(answer.lines.len(), 331);
     // Each minute has a turnover of 1000 and the volumes are 1, 2, 3, so the averages are 1000 / 1,
     // 2000 / 3, 3000 / 6.
@@ -200,7 +200,7 @@ async fn the_intraday_line_has_a_running_average_price() {
     assert!(answer.lines.is_sorted_by_key(|line| line.timestamp));
     let counts = [ask("AAPL.US", 0).await, ask("AAPL.US", 100).await].map(|answer| answer.lines.len());
     assert_eq!(counts, [390, 1440]);
-    // A security with only daily candles has no line.
+    // A security with only daily candles has no intraday prices.
     assert!(ask("600519.SH", 0).await.lines.is_empty());
     let mut plain = server.signed_in(&account).await;
     let request = IntradayRequest { symbol: "AAPL.US".to_owned(), trade_session: 100 };
@@ -228,10 +228,10 @@ async fn early_session_quotes_are_relative_to_the_last_close() {
     let mut client = server.enter(TransportLabel::Tcp, &account, &[("need_over_night_quote", "true")]).await;
     let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
     let quote = &answer.secu_quote[0];
-    // Regular and post-market quotes are Friday's.
+    // Regular and post-market quotes are those of Friday.
     assert_eq!((quote.last_done.as_str(), quote.prev_close.as_str()), ("124.500", "123.500"));
     assert_eq!(quote.post_market_quote.as_ref().unwrap().last_done, "124.390");
-    // Of the minute that begins at 08:00, only the open is known, without volume.
+    // Of the one-minute candle that begins at 08:00, only the open is known, without volume.
     for (beside, minutes) in [(&quote.over_night_quote, 480), (&quote.pre_market_quote, 240)] {
         let beside = beside.as_ref().unwrap();
         assert_eq!((beside.last_done.as_str(), beside.prev_close.as_str()), ("130.000", "124.500"));

@@ -45,7 +45,7 @@ async fn no_rate_rule_makes_a_client_wait_forever() {
         let account = server.account(&rate.replace('/', "-"), Terms { rate: Some(rule), ..Terms::default() });
         let answer = profile(&mut server.signed_in(&account).await, "").await;
         assert_eq!(answer.rate_limit.len(), 11);
-        // A limit of 0 stops an SDK forever, and a burst of 0 makes it hang.
+        // A limit of 0 stops an SDK forever, and a burst of 0 makes an SDK hang.
         assert!(answer.rate_limit.iter().all(|one| one.limit > 0 && one.burst > 0), "{rate}: {answer:?}");
     }
     let account = server.account("unlimited", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
@@ -141,8 +141,8 @@ async fn overnight_hours_need_the_right_and_a_request() {
 async fn half_days_have_shorter_hours() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    // 2026-11-27 18:00 in New York is a half day there, and 2026-12-31 10:00 in Hong Kong is one
-    // there.
+    // 2026-11-27 18:00 in New York is on a half day in the US, and 2026-12-31 10:00 in Hong Kong is
+    // on a half day in Hong Kong.
     server.set_now(1_795_820_400);
     let shown = hours(&server, &account, &[]).await;
     assert_eq!(shown[0].1, [(930, 1300, 0), (400, 930, 1), (1300, 1700, 2)]);

@@ -1,4 +1,4 @@
-//! Commands 17, 24 and 25 on every transport, with a small day of trades.
+//! Commands 17, 24 and 25 on every transport, with a trading day of few trades.
 
 use std::path::{Path, PathBuf};
 
@@ -79,8 +79,8 @@ async fn trades_flow_and_distribution_are_the_same_on_every_transport() {
         assert_eq!(line(330), (23_400, "357680.000"));
 
         let found: CapitalDistributionResponse = client.ask(25, &symbol).await.unwrap();
-        // No earlier day is stored, so the day's own turnover is the base: 382320 in total, of
-        // which the trade of 247000 alone is more than 55 %.
+        // No earlier trading day is stored, so the day's own turnover is the base. It is 382320 in
+        // total, of which the trade of 247000 alone is more than 55 %.
         let sizes = |large: &str, medium: &str, small: &str| {
             Some(CapitalBySize {
                 large: large.to_owned(),
@@ -92,7 +92,7 @@ async fn trades_flow_and_distribution_are_the_same_on_every_transport() {
         assert_eq!(found.capital_out, sizes("0.000", "0.000", "12320.000"));
         assert_eq!(found.timestamp - OPEN, 23_917);
 
-        // The capital flow index equals the last line of the flow.
+        // The capital flow index equals the last line of command 24.
         let request = CalcIndexesRequest { symbols: vec!["700.HK".to_owned()], calc_index: vec![9] };
         let found: CalcIndexesResponse = client.ask(26, &request).await.unwrap();
         assert_eq!(found.security_calc_index[0].capital_flow, "357680.000");
@@ -196,8 +196,8 @@ async fn unanswerable_requests_are_refused_with_their_reason() {
 #[tokio::test]
 async fn warrants_have_trades_and_no_capital_flow() {
     let server = started().await;
-    // Warrants identified by board, by kind and by number, and an equity in the number range of
-    // warrants.
+    // The securities are warrants identified by board, by kind and by number, and an equity in the
+    // number range of warrants.
     let names = "symbol,name_en,exchange,currency,lot_size,board,kind\n\
         9101.HK,One,SEHK,HKD,100,HKWarrant,\n9102.HK,Two,SEHK,HKD,100,HKEquity,warrant\n\
         19104.HK,Four,SEHK,HKD,100,HKEquity,equity\n";
@@ -238,7 +238,7 @@ async fn warrants_have_trades_and_no_capital_flow() {
 }
 
 #[tokio::test]
-async fn overnight_trades_need_a_request() {
+async fn overnight_trades_are_returned_only_on_request() {
     let server = Running::start().await;
     let text = "symbol,time,price,volume\nAAPL.US,2026-11-12T20:30:00-05:00,200.1,10\nAAPL.US,2026-11-13T04:30:00-05:00,200.2,10\n\
         AAPL.US,2026-11-13T09:30:00-05:00,200.3,10\n";
@@ -255,7 +255,7 @@ async fn overnight_trades_need_a_request() {
 }
 
 #[tokio::test]
-async fn candles_built_from_trades_are_served_like_others() {
+async fn candles_built_from_trades_are_served_like_imported_candles() {
     let server = Running::start().await;
     let text = "symbol,time,price,volume\n9001.HK,2026-11-13 09:30:00,10.0,100\n9001.HK,2026-11-13 09:30:30,10.4,100\n\
         9001.HK,2026-11-13 16:09:00,10.2,300\n";

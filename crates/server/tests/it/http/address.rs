@@ -1,4 +1,4 @@
-//! Access tokens in the URL: where they are accepted, and where they must not appear.
+//! Access tokens in the URL: which endpoints accept them, and where they must not appear.
 
 use access::{Actor, AuditFilter, NewAccount, Role, Terms};
 

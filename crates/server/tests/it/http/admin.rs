@@ -1,4 +1,4 @@
-//! The operator endpoints.
+//! Operator endpoints for accounts, rights, reports and levels.
 
 use access::{Actor, Created, NewAccount, Role, Terms};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ async fn operator_endpoints_are_refused_to_other_accounts() {
 }
 
 #[tokio::test]
-async fn accounts_are_listed_shown_and_changed() {
+async fn accounts_can_be_listed_read_and_changed() {
     let office = Office::open().await;
     let all = data(&office.get("/v1/admin/accounts").await);
     assert_eq!(all["total"], 2);
@@ -140,7 +140,7 @@ async fn accounts_are_listed_shown_and_changed() {
 }
 
 #[tokio::test]
-async fn rights_are_granted_with_their_times_and_withdrawn() {
+async fn rights_can_be_granted_for_a_period_and_withdrawn() {
     let office = Office::open().await;
     let path = "/v1/admin/accounts/ann/rights";
     let right = |account: &Value, name: &str| {
@@ -159,7 +159,7 @@ async fn rights_are_granted_with_their_times_and_withdrawn() {
             "from": "2026-10-31T16:00:00Z", "until": "2027-01-15T08:00:00Z",
         })
     );
-    // Eight digits in a string are a date, as on the command line; a number is Unix seconds.
+    // A string of eight digits is a date, as on the command line. A number is Unix seconds.
     let until = json!({"package": "US_OPTIONS", "until": "20271231"});
     let granted = right(&data(&office.post(path, until).await), "US_OPTIONS");
     assert_eq!((&granted["held"], &granted["until"]), (&json!(true), &json!("2027-12-30T16:00:00Z")));
@@ -265,7 +265,7 @@ async fn reports_are_accepted_as_json_or_csv_and_raise_levels() {
 }
 
 #[tokio::test]
-async fn renamed_report_paths_report_the_new_path() {
+async fn renamed_report_paths_answer_with_the_new_path() {
     let office = Office::open().await;
     let operator = format!("authorization: Bearer {}\r\n", office.op.access_token.expose());
     let other = format!("authorization: Bearer {}\r\n", office.ann.access_token.expose());

@@ -137,7 +137,7 @@ async fn paging_has_no_gaps_and_no_duplicates() {
             assert!(got == extended, "{select} by {limit}: {} of {}", got.len(), extended.len());
         }
     }
-    // A date range ends at its bounds in both directions.
+    // A date range is limited by its bounds in both directions.
     let zone = venue.zone();
     let of_dates: Vec<i64> = of(&[Session::Intraday])
         .into_iter()
@@ -148,7 +148,8 @@ async fn paging_has_no_gaps_and_no_duplicates() {
         .collect();
     let got = all(&server, &account, &format!("{minute}&start=2026-10-20&end=2026-11-04"), 1_500).await;
     assert!(got == of_dates, "{} of {}", got.len(), of_dates.len());
-    // Folded candles, in pages so short that each begins in the middle of a week or an hour.
+    // Folded candles are fetched in pages so short that each page begins in the middle of a week or
+    // an hour.
     for (period, limit) in [("week", 1), ("day", 7), ("4h", 3), ("45m", 10)] {
         let query = |select: &str| format!("symbol=AAPL.US&period={period}&adjust=forward&{select}");
         let whole = all(&server, &account, &query("before=2027-01-01"), 10_000).await;
@@ -187,7 +188,7 @@ async fn the_link_header_uses_the_public_path() {
     assert!(link.starts_with("</api/v1/quote/history-candlesticks?symbol=700.hk&"), "{link}");
 }
 
-/// Symbol, time, prices, volume and turnover; prices and turnover in millionths.
+/// Symbol, time, prices, volume and turnover. Prices and turnover are in millionths.
 type Row = (String, i64, [i64; 4], i64, i128);
 
 /// Parses a file with the import parser.
@@ -291,7 +292,7 @@ async fn every_format_has_the_same_candles() {
 }
 
 #[tokio::test]
-async fn an_answer_without_candles_is_valid_in_every_format() {
+async fn a_response_without_candles_is_valid_in_every_format() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let query = "symbol=600519.SH&period=1m&before=2026-11-13";
@@ -306,15 +307,15 @@ async fn an_answer_without_candles_is_valid_in_every_format() {
     assert!(parquet.body.starts_with(b"PAR1") && parquet.body.ends_with(b"PAR1"));
 }
 
-/// Returns the call limit, the remaining calls, the quota, and the used quota from the response
-/// headers.
+/// Returns the call limit, the remaining calls, the quota limit, and the used quota from the
+/// response headers.
 fn describe(answer: &Response) -> [Option<i64>; 4] {
     ["x-ratelimit-limit", "x-ratelimit-remaining", "x-quota-limit", "x-quota-used"]
         .map(|name| answer.header(name).map(|value| value.parse().unwrap()))
 }
 
 #[tokio::test]
-async fn every_history_answer_reports_the_remaining_limits() {
+async fn every_history_response_reports_the_remaining_limits() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(2), ..rate("4/3600") });
     let first = ask(&server, &account, "symbol=700.HK").await;
@@ -347,7 +348,7 @@ async fn every_history_answer_reports_the_remaining_limits() {
 }
 
 #[tokio::test]
-async fn a_long_answer_counts_as_one_call_per_thousand_candles() {
+async fn a_long_response_counts_as_one_call_per_thousand_candles() {
     let server = Running::start().await;
     let account = server.account("ann", rate("12/3600"));
     let remaining = |answer: &Response| describe(answer)[1].unwrap();
@@ -356,7 +357,7 @@ async fn a_long_answer_counts_as_one_call_per_thousand_candles() {
     let long = ask(&server, &account, &format!("{minutes}&limit=9000")).await;
     assert_eq!(remaining(&long), 1);
     assert!(times(&data(&long)).len() > 7_000, "as many as there are");
-    // A request is counted completely or not at all, and a refused request is not counted.
+    // A request is counted completely or not at all. A refused request is not counted.
     let refusal = ask(&server, &account, &format!("{minutes}&limit=2000")).await;
     assert_eq!((refusal.status, remaining(&refusal)), (429, 1));
     assert_eq!(remaining(&ask(&server, &account, &format!("{minutes}&limit=1000")).await), 0);
@@ -399,8 +400,8 @@ async fn refusals_are_the_same_on_every_transport() {
     }
 }
 
-/// Refusals have the same order as on a long connection: parse errors are refused before the
-/// request is counted, invalid values after.
+/// Refusals have the same order as on a long connection. Parse errors are refused before the
+/// request is counted, and invalid values after.
 #[tokio::test]
 async fn an_invalid_value_is_counted_and_a_parse_error_is_not() {
     let server = Running::start().await;

@@ -64,7 +64,7 @@ async fn an_owner_sees_only_their_own_connections() {
 }
 
 #[tokio::test]
-async fn a_connection_closed_by_its_owner_is_notified_and_frees_its_slot() {
+async fn closing_a_connection_notifies_the_client_and_frees_the_slot() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms { connections: 1, ..Terms::default() });
     for transport in TRANSPORTS {

@@ -88,14 +88,14 @@ async fn coverage_shows_which_days_have_trades() {
 async fn gaps_are_listed_with_their_reasons() {
     let server = Running::start().await;
     let op = operator(&server);
-    // Two of every three minutes, starting half an hour after the open, for a security without
-    // other candles.
+    // Import two of every three minutes, starting half an hour after the open, for a security
+    // without other candles.
     let row =
         |minute: u32| format!("9.HK,2026-11-12T{:02}:{:02}:00+08:00,1,1,1,1,1\n", minute / 60, minute % 60);
     let minutes: String = (600..720).chain(780..960).filter(|minute| minute % 3 != 2).map(row).collect();
     let path = server.dir.path().join("thin.csv");
     std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{minutes}")).unwrap();
-    // Regular gaps would be detected as a coarser period, so the period is given.
+    // Regular gaps would be detected as a coarser period, so the period is set explicitly.
     let mut options = Options::default();
     options.read.period = Some(Grain::Minute);
     import_with(server.dir.path(), &[path], options);
@@ -119,8 +119,8 @@ async fn gaps_are_listed_with_their_reasons() {
             "/gaps/0",
             json!({"first": "2026-11-12T09:30:00+08:00", "last": "2026-11-12T09:59:00+08:00", "minutes": 30, "reason": "not loaded"}),
         ),
-        // Gaps with missing data come before minutes without trades, however late in the day they
-        // are.
+        // Gaps with missing data come before minutes without trades, even if they are later in the
+        // day.
         (
             "/gaps/1",
             json!({"first": "2026-11-12T15:59:00+08:00", "last": "2026-11-12T16:00:00+08:00", "minutes": 2, "reason": "not loaded"}),

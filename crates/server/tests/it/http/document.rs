@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::support::{Running, machine_now};
 
-/// The refusal of an unknown parameter lists the accepted ones, which must match the document.
+/// The refusal of an unknown parameter lists the accepted parameters, which must match the
+/// document.
 #[tokio::test]
 async fn the_accepted_parameters_match_the_document() {
     let server = Running::start().await;

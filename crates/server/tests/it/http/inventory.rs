@@ -18,7 +18,7 @@ fn symbols(data: &Value) -> Vec<&str> {
     data["rows"].as_array().unwrap().iter().map(|one| one["symbol"].as_str().unwrap()).collect()
 }
 
-/// Imports 30 minutes of the 12th for 9.HK, and none of the 13th.
+/// Imports 30 one-minute candles of the 12th for 9.HK, and none of the 13th.
 fn import_gaps(server: &Running) {
     let row = |minute: u32| format!("9.HK,2026-11-12T10:{minute:02}:00+08:00,1,1,1,1,1\n");
     let minutes: String = (0..30).map(row).collect();
@@ -48,7 +48,7 @@ async fn an_account_sees_the_series_of_each_security() {
         (&json!("day"), &json!("2026-10-12"), &json!("2026-11-13"))
     );
     assert!(series[0]["candles"].as_u64().unwrap() >= days["expected"].as_u64().unwrap(), "{days}");
-    // Series rolled up from minutes are not listed.
+    // Series rolled up from one-minute candles are not listed.
     let periods: Vec<&Value> =
         all["rows"][1]["series"].as_array().unwrap().iter().map(|one| &one["period"]).collect();
     assert_eq!(periods, ["1m", "day"]);
@@ -82,7 +82,7 @@ async fn the_list_is_paged_and_filtered() {
 }
 
 #[tokio::test]
-async fn an_account_sees_its_own_markets_and_an_operator_all() {
+async fn accounts_see_their_own_markets_and_operators_see_all() {
     let server = Running::start().await;
     let bob = server.account_with("bob", "HK", Terms::default());
     let rights = "none".parse().unwrap();
@@ -95,11 +95,11 @@ async fn an_account_sees_its_own_markets_and_an_operator_all() {
     let refused = server.get("/v1/coverage/AAPL.US", &bob).await;
     assert_eq!((refused.status, refused.json()["code"].as_u64()), (403, Some(301_604)));
     assert_eq!(server.get("/v1/coverage/700.HK", &bob).await.status, 200);
-    // A price is a quote, so operators need the quote right as well.
+    // A price is a quote, so operators also need the quote right to see it.
     assert_eq!(data(&server.get("/v1/inventory", &op).await)["rows"][0]["last"], Value::Null);
-    // None of these requests counts as history.
+    // None of these requests is charged to the quota.
     assert_eq!(data(&server.get("/v1/quota", &bob).await)["used"], 0);
-    // The number of overnight minutes is visible only with the right.
+    // The number of overnight minutes is visible only with the overnight right.
     let us = server.account_with("cy", "US", Terms::default());
     let day = "/v1/coverage/AAPL.US?start=2026-11-13&end=2026-11-13";
     assert_eq!(data(&server.get(day, &us).await)["days"][0]["extended"], Value::Null);
@@ -115,7 +115,7 @@ async fn securities_with_the_most_gaps_are_listed_first() {
     let worst = data(&server.get("/v1/inventory?order=worst&limit=1", &ann).await);
     assert_eq!((symbols(&worst), &worst["uncounted"], &worst["next"]), (vec!["9.HK"], &json!(0), &json!(1)));
     let row = &worst["rows"][0];
-    // The security ends on the 12th, and days after its end are not gaps.
+    // The security's last candle is on the 12th, and days after the last candle are not gaps.
     assert_eq!((&row["missing"], &row["partial"], &row["expected"]), (&json!(0), &json!(1), &json!(1)));
     assert_eq!(row["after_last"], json!(1));
     let worst = data(&server.get("/v1/coverage?order=worst&days=4&end=2026-11-13&limit=1", &ann).await);
@@ -143,12 +143,12 @@ async fn a_large_store_is_compared_over_several_requests() {
     for uncounted in [53, 0, 0] {
         let worst = data(&server.get("/v1/inventory?order=worst&limit=1", &ann).await);
         assert_eq!((&worst["total"], &worst["uncounted"]), (&json!(253), &json!(uncounted)));
-        // The first by symbol among those compared so far.
+        // The security listed first is the first by symbol among the securities compared so far.
         assert_eq!((symbols(&worst), &worst["rows"][0]["after_last"]), (vec!["Z1.US"], &json!(1)));
     }
     let rest = data(&server.get("/v1/inventory?order=worst&offset=250", &ann).await);
     assert_eq!(symbols(&rest), ["600519.SH", "700.HK", "AAPL.US"]);
-    // When sorted by symbol, only the page itself is compared.
+    // When sorted by symbol, only the securities on the page are compared.
     let last = data(&server.get("/v1/coverage?days=2&end=2026-11-13&after=Z98.US", &ann).await);
     assert_eq!(
         (&last["uncounted"], &last["rows"][0]),
@@ -170,7 +170,7 @@ async fn candles_before_the_floors_are_not_listed() {
         (&series[0]["first"], &series[1]["first"], &series[1]["candles"]),
         (&json!("2026-11-13"), &json!("2026-11-11"), &Value::Null)
     );
-    // All minutes of 9.HK are before the floor.
+    // All one-minute candles of 9.HK are before the floor.
     assert_eq!(listed["rows"][1]["series"], json!([]));
     let week = data(&server.get("/v1/coverage?market=HK&days=5&end=2026-11-13", &ann).await);
     assert_eq!(

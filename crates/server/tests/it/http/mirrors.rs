@@ -67,7 +67,7 @@ async fn a_body_that_cannot_be_decoded_is_refused_and_not_counted() {
 }
 
 #[tokio::test]
-async fn every_offered_command_has_its_mirror() {
+async fn every_offered_command_has_an_http_endpoint() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for (path, body, pointer) in [
@@ -93,7 +93,7 @@ async fn every_offered_command_has_its_mirror() {
 }
 
 #[tokio::test]
-async fn small_client_endpoints_exist() {
+async fn package_health_and_openapi_endpoints_are_answered() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", Terms::default());
     assert_eq!(server.get("/v1/quote/cmd?", &account).await.json()["data"], json!({}));

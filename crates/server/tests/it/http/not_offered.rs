@@ -53,7 +53,8 @@ async fn a_refusal_names_the_missing_feature() {
         ("/v1/sharelists", "shared lists are not offered here".to_owned()),
         ("/v1/quote/short-positions/hk?symbol=700.HK", "short positions are not offered here".to_owned()),
         ("/v1/content/700.HK/news", "news are not offered here".to_owned()),
-        // Programs test their login with these endpoints, and must not conclude that it failed.
+        // Programs test their login with these endpoints, and must not conclude that the login
+        // failed.
         ("/v1/us/assets/overview", format!("US account overviews are not offered here: {why}")),
         ("/v1/dailycoins/query", format!("savings plans are not offered here: {why}")),
     ] {

@@ -1,5 +1,6 @@
-//! OAuth over HTTP as clients use it: form requests, plain JSON responses. The rules are tested in
-//! `access`; these tests cover status codes, headers, and the requests of public clients.
+//! OAuth over HTTP as clients use it, with form requests and plain JSON responses. The OAuth rules
+//! are tested in `access`; these tests cover status codes, headers, and the requests of public
+//! clients.
 
 use access::{Actor, Created, NewAccount, Region, Terms};
 use serde_json::{Value, json};
@@ -199,7 +200,7 @@ async fn a_registration_must_be_json() {
 }
 
 #[tokio::test]
-async fn every_answer_forbids_content_sniffing() {
+async fn every_response_forbids_content_sniffing() {
     let house = House::new().await;
     for (method, path) in [
         ("GET", "/health"),
@@ -221,7 +222,7 @@ async fn every_answer_forbids_content_sniffing() {
 }
 
 #[tokio::test]
-async fn the_public_url_appears_in_all_answers() {
+async fn the_public_url_appears_in_all_responses() {
     let public_url = Some("https://candles.example.com/".parse().unwrap());
     let house = House::with(Settings { public_url, ..Settings::default() }, Region::Ap).await;
     let uri = house.client["registration_client_uri"].as_str().unwrap();
@@ -311,7 +312,7 @@ async fn the_device_flow_works_for_the_public_client() {
         complete,
         format!("{base}/oauth2/device/authorize/confirm?user_code={user_code}&client_id={}", house.id())
     );
-    // Two concurrent pollers, one of which polls again too soon.
+    // Two pollers run concurrently, and one of them polls again too soon.
     is(&house.poll(&device, "ap").await, 400, "authorization_pending");
     is(&house.poll(&device, "us").await, 400, "authorization_pending");
     is(&house.poll(&device, "us").await, 400, "slow_down");
@@ -327,7 +328,7 @@ async fn the_device_flow_works_for_the_public_client() {
         (Some("Bearer"), Some(2_592_000))
     );
     assert_eq!(tokens["scope"], "openapi");
-    // The token's region is the account's, whatever the header says.
+    // The token has the account's region, regardless of the header.
     assert!(tokens["access_token"].as_str().unwrap().starts_with("ap_"));
     assert!(tokens["refresh_token"].as_str().unwrap().starts_with("ap_rt_"));
     let (_, other) = refused(&house.poll(&device, "ap").await);
@@ -468,7 +469,7 @@ async fn revoking_a_token_ends_the_sign_in_and_its_connections() {
     assert_eq!(house.business(&tokens).await, (401, 401_004));
     assert_eq!(house.business(&other).await, (200, 0));
     // The result of a database version check is cached for half a millisecond. The requests above
-    // took longer.
+    // took longer than that.
     let answer: Result<TradingSessionsResponse, _> = ended.ask(8, &TradingSessionsResponse::default()).await;
     assert_eq!(answer.unwrap_err().0, 5, "not signed in any more");
     let answer: Result<TradingSessionsResponse, _> = stored.ask(8, &TradingSessionsResponse::default()).await;
@@ -492,7 +493,7 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
         let head = format!("authorization: Bearer {token}\r\n");
         house.server.http(method, path, &head, b"").await
     };
-    // A program sees all sign-ins, and which of them is its own.
+    // A program sees all sign-ins, and which of the sign-ins is its own.
     let programs = [&tokens, &other].map(|tokens| tokens["access_token"].as_str().unwrap());
     let seen = ask("GET", "/v1/sign-ins", programs[0]).await.json();
     let own = |current: bool| {
@@ -505,8 +506,8 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
     assert!(sign_ins.iter().all(|one| one["current"] == false), "{sign_ins:?}");
     let (mine, its) = (own(true), own(false));
     assert_eq!(ask("DELETE", &mine, stranger.access_token.expose()).await.status, 404);
-    // A program may end only its own sign-in, and is then unauthenticated. Other and unknown
-    // sign-ins get the same refusal.
+    // A program may end only its own sign-in, and is then unauthenticated. Requests for other and
+    // for unknown sign-ins get the same refusal.
     for path in [its.as_str(), "/v1/sign-ins/unknown"] {
         let refused = ask("DELETE", path, programs[0]).await;
         assert_eq!((refused.status, &refused.json()["code"]), (403, &json!(403_008)));

@@ -161,7 +161,7 @@ async fn accounts_are_revoked_except_the_last_operator() {
         data(&post(&server, "/v1/admin/accounts/ann/revoke", &one, json!({"reason": " left us "})).await);
     assert!(revoked["revoked_at"].is_string(), "{revoked}");
     assert_eq!(server.get("/v1/quota", &ann).await.status, 401);
-    // Revoking again changes nothing, with or without a body.
+    // A second revocation changes nothing, with or without a body.
     let again = data(&server.post("/v1/admin/accounts/ann/revoke", &one, "").await);
     assert_eq!(again["revoked_at"], revoked["revoked_at"]);
     let audit = data(&server.get("/v1/admin/audit?account=ann&event=account.revoked", &one).await);
@@ -231,7 +231,7 @@ async fn only_operators_get_advice_on_limits() {
             assert_eq!(is_told, name == "op", "{text}");
             assert_eq!(text.contains("chandler"), name == "op", "{text}");
         }
-        // The same setting also lifts the limits of other calls.
+        // The operator's setting also lifts the limits of other calls.
         for _ in 0..30 {
             assert_ne!(server.get("/v1/asset/fund", &account).await.status, 429);
         }

@@ -20,7 +20,7 @@ fn rate(text: &str) -> Terms {
 }
 
 #[tokio::test]
-async fn byte_ranges_add_up_to_the_answer_and_count_once() {
+async fn byte_ranges_add_up_to_the_response_and_are_charged_once() {
     let server = Running::start().await;
     let account = server.account("ann", rate("2/3600"));
     let head = ask(&server, &account, "HEAD", "").await;
@@ -42,7 +42,7 @@ async fn byte_ranges_add_up_to_the_answer_and_count_once() {
         whole.extend(piece.body);
     }
     assert!(whole.starts_with(b"PAR1") && whole.ends_with(b"PAR1"));
-    // A request for the whole response counts again.
+    // A request for the whole response is charged again.
     let all = ask(&server, &account, "GET", "").await;
     assert_eq!((all.status, all.header("x-ratelimit-remaining")), (200, Some("0")));
     assert_eq!(all.body, whole);
@@ -56,7 +56,7 @@ async fn byte_ranges_add_up_to_the_answer_and_count_once() {
 }
 
 #[tokio::test]
-async fn a_cached_range_is_private_and_checks_rights_again() {
+async fn cached_ranges_are_private_and_rights_are_checked_again() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", rate("1/3600")), server.account("bob", rate("1/3600")));
     let piece = "range: bytes=0-3\r\n";

@@ -105,7 +105,7 @@ async fn an_empty_query_and_extra_slashes_change_nothing() {
 }
 
 #[tokio::test]
-async fn every_answer_has_a_unique_trace_id() {
+async fn every_response_has_a_unique_trace_id() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut seen = HashSet::new();
@@ -136,7 +136,7 @@ async fn the_body_size_is_limited() {
     assert_eq!(longest.len(), 256 << 10);
     assert_eq!(server.post("/quote/quotes", &account, &longest).await.status, 200);
     assert_eq!(refused(&server.post("/quote/quotes", &account, &format!("{longest} ")).await), (413, 413));
-    // A chunked body, which has no declared length.
+    // A chunked body has no declared length.
     let mut chunked = format!(
         "POST /quote/quotes HTTP/1.1\r\nhost: test\r\nconnection: close\r\ntransfer-encoding: chunked\r\n{}\r\n",
         bearer(&account)
@@ -167,7 +167,7 @@ async fn the_head_size_is_limited() {
     let smuggled =
         "POST /health HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd";
     assert!(raw(&server, smuggled.as_bytes()).await.starts_with("HTTP/1.1 400 "));
-    // The server still serves requests after all of these.
+    // The server still serves requests after all of these refusals.
     assert_eq!(server.http("GET", "/health", "", b"").await.status, 200);
 }
 
@@ -180,7 +180,8 @@ async fn an_incomplete_head_or_body_times_out() {
     body.write_all(b"POST /quote/quotes HTTP/1.1\r\nhost: test\r\ncontent-length: 10\r\n\r\n{")
         .await
         .unwrap();
-    // The server accepts connections in order, so both were accepted when this request is answered.
+    // The server accepts connections in order, so both connections were accepted when this request
+    // is answered.
     assert_eq!(server.http("GET", "/health", "", b"").await.status, 200);
     pass(31).await;
     let mut bytes = Vec::new();

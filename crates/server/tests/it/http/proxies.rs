@@ -1,4 +1,4 @@
-//! Requests through a proxy: which address is used as the client's.
+//! Requests through a proxy, and the address that is used as the client's.
 
 use access::{Actor, AuditFilter, Secret, Terms};
 use server::Settings;
@@ -17,7 +17,8 @@ async fn register(server: &Running, head: &str) -> Response {
     server.http("POST", "/oauth2/register", &format!("{JSON}{head}"), body.as_bytes()).await
 }
 
-/// Registers clients until refused. Returns the number of successful registrations.
+/// Registers clients until a registration is refused. Returns the number of successful
+/// registrations.
 async fn registrations(server: &Running, head: &str) -> usize {
     for number in 0..100 {
         match register(server, head).await.status {
@@ -30,12 +31,12 @@ async fn registrations(server: &Running, head: &str) -> usize {
 }
 
 #[tokio::test]
-async fn each_client_of_a_trusted_proxy_has_its_own_limits() {
+async fn each_client_of_a_trusted_proxy_has_separate_limits() {
     let server = behind(&["127.0.0.0/8"]).await;
     let one = registrations(&server, "x-forwarded-for: 192.0.2.1\r\n").await;
     assert!(one > 0);
     assert_eq!(register(&server, "x-forwarded-for: 192.0.2.2\r\n").await.status, 201);
-    // A header that the client sent itself precedes the part that the proxy appends.
+    // A header that the client sent precedes the part that the proxy appends.
     let forged = "x-forwarded-for: 192.0.2.3, 192.0.2.1\r\n";
     assert_eq!(register(&server, forged).await.status, 429);
     assert_eq!(register(&server, "forwarded: for=192.0.2.4\r\n").await.status, 201);

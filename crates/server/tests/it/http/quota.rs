@@ -168,9 +168,9 @@ async fn invalid_and_oversized_previews_are_refused() {
     assert_eq!((&nothing["cost"], &nothing["fits"]), (&json!(0), &json!(true)));
 }
 
-/// A preview looks up as many as three thousand symbols.
+/// Previews need a rate limit, because a preview looks up as many as three thousand symbols.
 #[tokio::test]
-async fn previews_have_a_rate_limit() {
+async fn previews_are_rate_limited() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut answered = 0;
@@ -202,7 +202,7 @@ async fn charge_no_returns_the_cost_instead_of_candles() {
         })
     );
     assert_eq!((first.header("x-quota-used"), first.header("x-quota-limit")), (Some("0"), Some("1")));
-    // Responses to range requests are cached, but not a response without candles.
+    // Responses to range requests are cached, except for a response without candles.
     let ranged = format!("authorization: Bearer {}\r\nrange: bytes=0-9\r\n", account.access_token.expose());
     assert_eq!(server.http("GET", &uncharged("700.HK"), &ranged, b"").await.status, 200);
     spend(&server, &account, "700.HK").await;

@@ -1,5 +1,5 @@
 //! More SDK endpoints that are answered from the store: dividends, corporate actions, market
-//! states, exchange rates.
+//! status, and exchange rates.
 
 use access::{Actor, NewAccount, Role, Terms};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn data(answer: &Response) -> Value {
 }
 
 #[tokio::test]
-async fn stored_actions_are_listed_as_dividends_and_acts() {
+async fn stored_actions_are_listed_as_dividends_and_company_actions() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     for path in ["/v1/quote/dividends", "/v1/quote/dividends/details"] {
@@ -131,10 +131,10 @@ async fn the_market_status_follows_the_market_clock() {
             .map(|row| format!("{} {}", row["market"].as_str().unwrap(), row["trade_status"]))
             .collect::<Vec<_>>()
     };
-    // Friday, 13 November 2026, 10:00 in Hong Kong, which is Thursday evening in New York.
+    // Friday, 13 November 2026, 10:00 in Hong Kong is Thursday evening in New York.
     server.set_now(1_794_535_200);
     assert_eq!(states().await, ["HK 105", "US 207", "CN 105"]);
-    // Saturday noon in Hong Kong, and Friday 23:00 in New York.
+    // Saturday noon in Hong Kong is Friday 23:00 in New York.
     server.set_now(1_794_628_800);
     assert_eq!(states().await, ["HK 108", "US 204", "CN 108"]);
 }

@@ -126,7 +126,7 @@ async fn an_invalid_request_is_refused_before_the_region_check() {
 }
 
 #[tokio::test]
-async fn account_calls_on_another_regions_listener_get_401() {
+async fn account_calls_to_a_listener_of_another_region_get_401() {
     let server = start().await;
     let (account, address) = (account(&server, Region::Us), at(&server, Region::Ap));
     for request in [
@@ -184,7 +184,7 @@ async fn the_region_check_uses_the_connections_own_listener() {
         let known: quote::StaticInfoResponse = client.ask(10, &symbols).await.unwrap();
         assert_eq!(known.secu_static_info.len(), 1);
     }
-    // A session that is resumed on another listener belongs to that listener's region.
+    // A session that is resumed on another listener is limited to that listener's region.
     let mut client = server.websocket_to(at(&server, Region::Ap), "/v2").await;
     let request =
         wire::control::ReconnectRequest { session_id: sessions.remove(0), metadata: Default::default() };

@@ -45,7 +45,7 @@ async fn securities_are_found_by_code_and_by_name_in_three_languages() {
     assert_eq!(symbols(&data(&server.get("/v1/securities", &ann).await)), ["AAPL.US", "700.HK", "600519.SH"]);
     let one = data(&server.get("/v1/securities?limit=1", &ann).await);
     assert_eq!((symbols(&one), &one["more"]), (vec!["AAPL.US"], &json!(true)));
-    // None of these requests counts as history.
+    // None of these requests is charged to the quota.
     assert_eq!(data(&server.get("/v1/quota", &ann).await)["used"], 0);
 }
 
@@ -63,7 +63,7 @@ async fn markets_without_a_right_are_not_shown() {
     assert_eq!((none.status, none.json()["code"].as_u64()), (401, Some(401_004)));
 }
 
-/// Imports sixty securities of one market that rank above those of other markets.
+/// Imports sixty securities of one market that rank above the securities of other markets.
 fn crowd(server: &Running) {
     let mut rows = "symbol,time,open,high,low,close,volume\n".to_owned();
     for number in 0..60 {
@@ -121,7 +121,7 @@ async fn only_visible_sessions_are_listed() {
     let (ann, bob) =
         (server.account("ann", Terms::default()), server.account_with("bob", OVERNIGHT, Terms::default()));
     let mut facts = data(&server.get("/v1/securities/00700.hk", &ann).await);
-    // The next test covers these fields.
+    // The fields removed here are covered by the next test.
     for name in ["now", "stored"] {
         assert!(facts.as_object_mut().unwrap().remove(name).is_some(), "{name}");
     }
@@ -187,16 +187,16 @@ async fn a_security_lists_its_stored_series_up_to_the_market_clock() {
     let version = facts["stored"][0]["version"].as_i64().unwrap();
     assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"][0]["version"], version);
     let facts = data(&server.get("/v1/securities/700.HK", &ann).await);
-    // Only imported periods are listed, not series rolled up from minutes.
+    // Only imported periods are listed. Series rolled up from one-minute candles are not.
     let periods: Vec<String> = describe(&facts).into_iter().map(|(period, ..)| period).collect();
     assert_eq!(periods, ["1m", "day"]);
     assert_eq!(data(&server.get("/v1/securities/5.HK", &ann).await)["stored"], json!([]));
-    // Noon on 2026-10-20 in Shanghai, when the day's candle is not final.
+    // At noon on 2026-10-20 in Shanghai, the day's candle is not final.
     server.set_now(1_792_468_800);
     let facts = data(&server.get("/v1/securities/600519.SH", &ann).await);
     assert_eq!(describe(&facts), [since("day", "2026-10-19")], "the day is not over");
     assert_eq!(facts["now"], "2026-10-20T12:00:00+08:00");
-    // Noon on the first stored day, whose candle is not final; then a week earlier.
+    // First at noon on the first stored day, whose candle is not final, and then a week earlier.
     server.set_now(1_791_777_600);
     assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"], json!([]));
     server.set_now(1_791_172_800);
@@ -215,7 +215,7 @@ async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
     let ann = server.account("ann", Terms::default());
     let figures =
         async |symbol: &str| data(&server.get(&format!("/v1/securities/{symbol}/figures"), &ann).await);
-    // One second before midnight in Hong Kong.
+    // The time is one second before midnight in Hong Kong.
     server.set_now(NIGHT);
     assert_eq!(
         figures("700.HK").await,
@@ -226,7 +226,7 @@ async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
             "bps": null, "dividend_yield": "0",
         })
     );
-    // A day earlier, the price is different, and a negative EPS has no ratio.
+    // A day earlier, the price is different. A negative EPS has no ratio.
     server.set_now(NIGHT - 86_400);
     let before = figures("700.HK").await;
     assert_eq!((&before["last_done"], &before["eps_ttm"]), (&json!("122.500"), &json!("-2.5")));
@@ -234,12 +234,12 @@ async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
         (&before["total_market_value"], &before["pe_ttm_ratio"]),
         (&json!("245000.000"), &json!(null))
     );
-    // Before the first candle, share counts exist but no price.
+    // Before the first candle there are share counts but no price.
     server.set_now(1_700_000_000);
     let early = figures("700.HK").await;
     assert_eq!((&early["last_done"], &early["total_market_value"]), (&json!(null), &json!(null)));
     assert_eq!((&early["turnover_rate"], &early["total_shares"]), (&json!(null), &json!(2000)));
-    // A security with a price but no figures.
+    // This security has a price but no figures.
     server.set_now(NIGHT);
     let bare = figures("600519.SH").await;
     assert_eq!((bare["last_done"].is_string(), &bare["currency"]), (true, &json!("CNY")));
@@ -257,7 +257,7 @@ async fn actions_are_listed_from_their_ex_date() {
         "ex_date": "2026-11-02", "cash": "3.4", "split": "1", "bonus": "0", "rights": "0", "rights_price": "0",
     });
     assert_eq!(body, json!({"symbol": "700.HK", "actions": [action]}));
-    // One second before the ex-date begins in Hong Kong.
+    // The action is not listed one second before the ex-date begins in Hong Kong.
     server.set_now(1_793_548_799);
     assert_eq!(data(&server.get("/v1/securities/700.HK/actions", &ann).await)["actions"], json!([]));
     server.set_now(1_793_548_800);

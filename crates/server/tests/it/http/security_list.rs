@@ -24,7 +24,8 @@ fn data(answer: &Response) -> Value {
     body["data"].clone()
 }
 
-/// Imports names, two more securities with overnight candles, and one without.
+/// Imports names, two more securities with overnight candles, and a security without overnight
+/// candles.
 fn import(server: &Running) {
     let names = "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board\n\
                  AAPL.US,Apple,苹果,蘋果,NASD,USD,1,USMain\nB.US,Barnes,,,NASD,USD,1,USMain\n";
@@ -66,7 +67,7 @@ async fn securities_with_overnight_candles_are_listed_with_one_name() {
 }
 
 #[tokio::test]
-async fn a_page_has_the_total_count() {
+async fn a_page_reports_the_total_count() {
     let server = Running::start().await;
     import(&server);
     server.noticed().await;
@@ -101,7 +102,7 @@ async fn only_visible_securities_are_listed() {
 }
 
 #[tokio::test]
-async fn an_invalid_list_request_has_its_own_code() {
+async fn an_invalid_list_request_has_a_specific_code() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
     for (query, words) in [

@@ -115,7 +115,7 @@ async fn timestamps_may_be_off_by_five_minutes() {
     let account = server.account("ann", Terms::default());
     let at = |timestamp: String| Signed { timestamp, ..Signed::get(&account, "/v1/socket/token") };
     let now = machine_now().0;
-    // The machine's clock advances during the test, so the bounds have a margin of a few seconds.
+    // The machine's clock advances during the test, so the bounds have a margin of ten seconds.
     for timestamp in [
         (now - 290).to_string(),
         (now + 290).to_string(),
@@ -176,7 +176,7 @@ async fn invalid_keys_and_tokens_have_distinct_codes() {
     let sent = Signed::get(&account, "/v1/socket/token");
     let key = Signed { key: "nobody".to_owned(), ..sent.clone() };
     assert_eq!(refused(&key.send(&server).await), (403, 403_203));
-    // Correctly signed, but the token is unknown or belongs to another account.
+    // The request is correctly signed, but the token is unknown or belongs to another account.
     for token in ["ap_unknown", other.access_token.expose()] {
         let sent = Signed { token: token.to_owned(), ..sent.clone() };
         assert_eq!(refused(&sent.send(&server).await), (401, 401_004));
@@ -254,7 +254,7 @@ async fn a_signed_change_is_accepted_once_and_reads_may_be_repeated() {
 async fn two_equal_orders_within_a_second_are_both_processed() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    // These are refused for other reasons than a repeated signature.
+    // These requests are refused for reasons other than a repeated signature.
     for (method, path, words) in [
         ("POST", "/v1/trade/order", "symbol required"),
         ("PUT", "/v1/trade/order", "order_id required"),

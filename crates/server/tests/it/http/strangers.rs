@@ -12,8 +12,8 @@ async fn connect(server: &Running) -> TcpStream {
     TcpStream::connect(server.addresses.http).await.unwrap()
 }
 
-/// Reads until the server closes the connection. After a refusal, the server may also reset it
-/// while the client is still writing.
+/// Reads until the server closes the connection. After a refusal, the server may also reset the
+/// connection while the client is still writing.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("the connection ends").ok();
@@ -46,9 +46,10 @@ async fn heads_are_limited_in_size_and_require_crlf() {
         ("GET /health HTTP/1.1\r\nhost: test\nconnection: close\r\n\r\n".to_owned(), "400"),
         ("GET /health HTTP/1.1\nhost: test\r\nconnection: close\r\n\r\n".to_owned(), "400"),
         ("\r\nGET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n".to_owned(), "200"),
-        // The end of a body must be unambiguous: an ignored length would hide the next head.
+        // The end of a body must be unambiguous, because an ignored length would hide the next
+        // head.
         (format!("POST /health HTTP/1.1\r\nhost: test\r\ncontent-length:{}0\r\n\r\n", " ".repeat(60)), "400"),
-        // The rule also applies to the second request on a connection, after any body.
+        // Line endings are also checked in the second request on a connection, after any body.
         (
             "POST /health HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\n\r\n\n\n\nGET /health HTTP/1.1\nhost: test\n\n"
                 .to_owned(),
@@ -89,12 +90,12 @@ async fn bodies_of_unauthenticated_clients_are_limited() {
     let guessed = "authorization: Bearer ap_guessed\r\n";
     let unknown_key = "authorization: ap_guessed\r\nx-api-key: nobody\r\nx-api-signature: x\r\n";
     for (path, head, length, expected) in [
-        // Public endpoints read only as much as they can need.
+        // Public endpoints read only as much as they may need.
         ("/oauth2/register", json, 64 << 10, "400"),
         ("/oauth2/register", json, (72 << 10) + 1, "413"),
         ("/oauth2/token", "", 200 << 10, "413"),
         ("/signin", "", 200 << 10, "413"),
-        // Other endpoints read nothing, so the size makes no difference.
+        // Other endpoints read no body, so the size makes no difference.
         ("/quote/quotes", "", 10, "401"),
         ("/quote/quotes", "", 250 << 10, "401"),
         ("/quote/quotes", guessed, 250 << 10, "401"),
@@ -122,7 +123,7 @@ async fn unfinished_bodies_of_an_address_share_a_limit() {
         stream.write_all(&[b'a'; 60_000]).await.unwrap();
         unfinished.push(stream);
     }
-    // The limit of 1 MiB allows seventeen of them; some of the others are refused.
+    // The limit of 1 MiB allows seventeen bodies, so some of the other requests are refused.
     let mut refused = 0;
     for mut stream in unfinished.split_off(20) {
         let mut head = [0; 12];
@@ -139,7 +140,7 @@ async fn authentication_frees_an_unauthenticated_slot() {
     let limits = Limits { unproven_connections: 4, ..Limits::default() };
     let server = Running::start_with(Settings { limits, ..Settings::default() }).await;
     let account = server.account("ann", Terms::default());
-    // Any number of connections may be opened in turn if each authenticates.
+    // Any number of connections may be opened in turn if each connection authenticates.
     let mut authenticated = Vec::new();
     for _ in 0..10 {
         let mut stream = connect(&server).await;
@@ -157,7 +158,7 @@ async fn authentication_frees_an_unauthenticated_slot() {
         let client = server.enter(transport, &account, &[]).await;
         authenticated.push(client.stream);
     }
-    // Four unauthenticated clients are served, and a fifth once one of them has closed.
+    // Four unauthenticated clients are served, and a fifth client once one of the four has closed.
     let mut strangers = Vec::new();
     for _ in 0..4 {
         let mut stream = connect(&server).await;
@@ -172,7 +173,7 @@ async fn authentication_frees_an_unauthenticated_slot() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_account_limit_are_closed_after_the_answer() {
+async fn connections_beyond_the_account_limit_are_closed_after_the_response() {
     // The limit per account is a quarter of 64, which is sixteen.
     let server = Running::start_with(Settings { connections_max: 64, ..Settings::default() }).await;
     let account = server.account("ann", Terms::default());

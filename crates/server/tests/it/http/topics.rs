@@ -55,7 +55,7 @@ impl Hall {
     }
 }
 
-/// Creates an account and opens it with the default settings.
+/// Creates an account and opens its paper account with the default settings.
 async fn trader(server: &Running, name: &str) -> Created {
     let account = server.account(name, Terms::default());
     data(&server.get("/v1/asset/stock", &account).await);
@@ -162,7 +162,7 @@ async fn replies_refer_to_the_topic_or_to_one_of_its_replies() {
     assert_eq!(ids(&oldest), [two.as_str().unwrap()]);
     assert_eq!(ids(&hall.get(&format!("{TOPICS}/{topic}/comments?page=9"), &hall.bo).await), [""; 0]);
     assert_eq!(hall.get(&format!("{TOPICS}/{topic}"), &hall.ann).await["item"]["comments_count"], 3);
-    // A reply to another topic, an id of no reply, and a topic id are not valid targets.
+    // A reply in another topic, an unknown reply id, and a topic id are not valid targets.
     for to in [one.as_str().unwrap(), "99999", "-1", "x", &other] {
         let answer = hall.reply(&other, &hall.bo, json!({"body": "hm", "reply_to_id": to})).await;
         assert_eq!(refused(&answer), (404, 404, "reply not found".to_owned()), "{to}");
@@ -250,7 +250,7 @@ async fn invalid_texts_are_reported_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn only_an_opened_account_with_assets_may_write() {
+async fn only_an_open_account_with_assets_may_post() {
     let hall = Hall::open().await;
     let topic = hall.write(&hall.ann, json!({"body": "hello"})).await;
     let new = hall.server.account("new", Terms::default());
@@ -266,10 +266,10 @@ async fn only_an_opened_account_with_assets_may_write() {
             let (status, code, text) = refused(&answer);
             assert!((status, code) == (403, 403_008) && text.starts_with(says), "{status} {code} {text}");
         }
-        // All accounts may read.
+        // All accounts may read topics.
         assert_eq!(hall.get(&format!("{TOPICS}/{topic}"), account).await["item"]["id"], json!(topic));
     }
-    // The check has not opened the account.
+    // The check has not opened the paper account.
     let opened = hall.server.get("/v1/asset/stock", &new).await;
     assert_eq!(opened.status, 200);
     hall.write(&new, json!({"body": "now it may"})).await;
@@ -288,7 +288,7 @@ async fn frequent_writes_are_refused_with_a_retry_delay() {
     let wait: i64 = fourth.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(ids(&hall.get(&format!("{TOPICS}/mine"), &hall.ann).await).len(), 3);
-    // Each account has its own limit, and the first three replies to each topic are not delayed.
+    // Each account has a separate limit, and the first three replies to each topic are not delayed.
     hall.write(&hall.bo, json!({"body": "one"})).await;
     for topic in &topics {
         for _ in 0..3 {
@@ -323,7 +323,7 @@ async fn a_hidden_post_is_visible_only_to_its_author() {
         assert_eq!(hall.post(&desk(id, "hide"), &op, json!({"reason": "x"})).await.status, 404, "{id}");
         assert_eq!(hall.post(&desk(id, "restore"), &op, json!({})).await.status, 404, "{id}");
     }
-    // Hide a reply.
+    // The operator hides a reply.
     let hidden = data(&hall.post(&desk(reply, "hide"), &op, json!({"reason": "rude"})).await);
     assert_eq!(
         (&hidden["what"], &hidden["hidden_because"], &hidden["author"]),

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::support::{OVERNIGHT, Response, Running, import_files};
 
-/// Midnight UTC of the last trading day, and of the days around it.
+/// Midnight UTC of Friday, which is the last trading day, and of the days around it.
 const FRIDAY: i64 = 1_794_528_000;
 const THURSDAY: i64 = FRIDAY - DAY;
 const SATURDAY: i64 = FRIDAY + DAY;
 const DAY: i64 = 86_400;
-/// After all markets have closed, including the US post-market session.
+/// Time after all markets have closed, including the US post-market session.
 const NOW: i64 = crate::support::NOW.0;
 
 fn unlimited() -> Terms {
@@ -80,7 +80,8 @@ async fn candles_match_the_other_transports() {
         assert_eq!(numbers(&found["t"]).len(), candles.len(), "{ticker} {resolution}");
         for (row, candle) in candles.iter().enumerate() {
             let stamp = match candle["time"].as_str().unwrap().split_once('T').unwrap() {
-                // UDF timestamps of daily candles are midnight UTC, whatever the market's offset.
+                // UDF timestamps of daily candles are midnight UTC, regardless of the market's
+                // offset.
                 (date, time) if resolution.ends_with(['D', 'W', 'M']) => {
                     assert!(time.starts_with("00:00:00"), "{candle}");
                     format!("{date}T00:00:00Z").parse::<jiff::Timestamp>().unwrap().as_second()
@@ -115,7 +116,7 @@ async fn prices_are_exact_decimals() {
 async fn a_range_is_half_open_and_countback_overrides_it() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    // 09:30 in Hong Kong.
+    // The market opens at 09:30 in Hong Kong.
     let open = FRIDAY + 5_400;
     for (resolution, from, to, countback, wanted) in [
         ("1", open, open + 120, "", vec![open, open + 60]),
@@ -145,7 +146,7 @@ async fn an_empty_range_returns_the_time_of_older_candles() {
     let sunday = SATURDAY + DAY;
     for (question, wanted) in [
         (format!("resolution=1D&from={SATURDAY}&to={sunday}"), json!({"s": "no_data", "nextTime": FRIDAY})),
-        // The closing auction on Friday.
+        // The newest older candle is the closing auction on Friday.
         (
             format!("resolution=1&from={SATURDAY}&to={sunday}"),
             json!({"s": "no_data", "nextTime": FRIDAY + 28_800}),
@@ -192,7 +193,7 @@ async fn a_refusal_is_in_udf_format() {
 }
 
 #[tokio::test]
-async fn only_history_is_counted() {
+async fn only_history_requests_are_counted() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { rate: Some("3/3600".parse().unwrap()), ..Terms::default() });
     for free in [
@@ -215,7 +216,7 @@ async fn only_history_is_counted() {
     let refused = ask(&server, &account, &format!("{history}&countback=1")).await;
     assert_eq!((refused.status, &refused.json()["code"]), (200, &json!(301_606)));
     assert!(refused.header("retry-after").is_some());
-    // A request above the limit is truncated; charts continue from there.
+    // A response above the limit is truncated, and charts request the older candles later.
     let poor = server.account("bob", Terms { rate: Some("1/3600".parse().unwrap()), ..Terms::default() });
     let cut = ask(&server, &poor, &format!("{history}&countback=9000")).await;
     assert_eq!(numbers(&cut.json()["t"]).len(), 1000);
@@ -252,7 +253,7 @@ async fn symbol_info_has_hours_zone_and_decimals() {
         assert_eq!((&info["session"], &info["ticker"]), (&json!(session), &json!(ticker)));
         assert_eq!(info["timezone"], "America/New_York");
     }
-    // Without the overnight right, the hours are omitted, as in the candles.
+    // Without the overnight right, overnight hours are omitted, as in the candles.
     let bob = server.account("bob", unlimited());
     assert_eq!(good(&server, &bob, "symbols?symbol=AAPL.US@all").await["session"], "0400-2000");
 }
@@ -282,7 +283,7 @@ async fn securities_are_found_by_code_and_name_with_their_variants() {
         json!({"symbol": "700.HK@forward", "ticker": "700.HK@forward", "full_name": "700.HK@forward",
                "description": "腾讯控股 (前复权)", "exchange": "SEHK", "type": "stock"})
     );
-    // Securities without candles and those that the account may not see are not found.
+    // Securities without candles and securities that the account may not see are not found.
     assert!(tickers("query=HSBC").await.is_empty());
     let abroad = server.account_with("bob", "US", unlimited());
     let found = good(&server, &abroad, "search?query=700").await;
@@ -293,7 +294,7 @@ async fn securities_are_found_by_code_and_name_with_their_variants() {
 async fn corporate_actions_are_marked_at_their_ex_date() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    // 2 November 2026.
+    // The ex-date is 2 November 2026.
     let (day, open) = (1_793_577_600, 1_793_577_600 + 5_400);
     for (resolution, time) in [("1D", day), ("1W", day), ("5", open)] {
         let request = format!("marks?symbol=700.HK@forward&from=0&to={SATURDAY}&resolution={resolution}");
@@ -319,14 +320,14 @@ async fn corporate_actions_are_marked_at_their_ex_date() {
     };
     assert_eq!(ids(0).await, ["2026-10-20-0", "2026-11-02-0"]);
     assert_eq!(ids(day).await, ["2026-11-02-0"]);
-    // An action is not shown before its ex-date.
+    // An action is not marked before its ex-date.
     server.set_now(day - 100_000);
     let request = format!("marks?symbol=700.HK&from={day}&to={SATURDAY}&resolution=D");
     assert_eq!(good(&server, &account, &request).await, json!([]));
 }
 
 #[tokio::test]
-async fn a_chart_may_have_its_token_in_the_url() {
+async fn a_chart_may_send_its_token_in_the_url() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let token = account.access_token.expose();

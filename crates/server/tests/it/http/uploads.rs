@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::support::{NOW, PATIENCE, Response, Running};
 
-/// Two valid days, and a row whose high is below its low.
+/// Two valid daily candles, and a row whose high is below its low.
 const DAYS: &str = "date,open,high,low,close,volume\n2026-11-10,90,91,89,90.5,100\n2026-11-11,90.5,92,90,91,200\n\
                     2026-11-12,91,80,95,91,300\n";
 
@@ -42,7 +42,7 @@ async fn send(server: &Running, account: &Created, name: &str, file: &[u8]) -> R
     server.http("POST", &format!("/v1/uploads?name={name}"), &as_file(account), file).await
 }
 
-/// Uploads a file and returns its path in the API.
+/// Uploads a file and returns the upload's path in the API.
 async fn sent(server: &Running, account: &Created, name: &str, file: &[u8]) -> String {
     let upload = data(&send(server, account, name, file).await);
     format!("/v1/uploads/{}", upload["upload"].as_str().unwrap())
@@ -156,7 +156,7 @@ async fn a_file_is_previewed_imported_and_undone() {
     // An undone import can be repeated from the uploaded file.
     data(&server.post(&format!("{upload}/import"), &op, "{}").await);
     assert_eq!(ended(&server, &op, &upload).await["state"], "done");
-    // Imports and undos are audited with their actor; previews are not.
+    // Imports and undos are audited with their actor, but previews are not.
     for (event, reasons) in [
         ("import.begun", vec![format!("TSLA.US.csv, {} bytes", DAYS.len()); 3]),
         ("import.undone", vec![format!("import {import}, TSLA.US.csv: 2 candles removed, 0 restored")]),

@@ -1,4 +1,4 @@
-//! Health, readiness, metrics and status: access and contents.
+//! Health, readiness, metrics and status endpoints: who may read them, and their contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::support::{PATIENCE, Response, Running, machine_now};
 
 const WATCHED: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/status"];
 
-/// Sends a request as a program on the same machine does.
+/// Sends a request like a program on the same machine.
 async fn local(server: &Running, path: &str, head: &str) -> Response {
     let request =
         format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{head}\r\n", server.addresses.http);
@@ -191,11 +191,11 @@ async fn metrics_and_status_are_not_public() {
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("ops", Terms::default()) };
     let ops = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
     for path in ["/metrics", "/status"] {
-        // A host name other than this machine's, as a web page with DNS rebinding would send it.
+        // The host name is not this machine's, as in a request from a web page with DNS rebinding.
         assert_eq!(server.http("GET", path, "", b"").await.status, 401, "{path}");
         assert_eq!(server.get(path, &ann).await.status, 403, "{path}");
         assert_eq!(server.get(path, &ops).await.status, 200, "{path}");
-        // Requests forwarded by a proxy on this machine that is not configured as trusted.
+        // A proxy on this machine that is not configured as trusted forwards the request.
         for head in [
             "x-forwarded-for: 127.0.0.1\r\n",
             "forwarded: for=127.0.0.1\r\n",
@@ -275,7 +275,7 @@ async fn only_sent_candles_and_bytes_are_counted() {
     assert!(piece > 0.0 && piece < 100.0, "{piece}");
     server.http("GET", path, &format!("{bearer}range: bytes=1000-\r\n"), b"").await;
     assert_eq!(counted().await.0, 1000.0);
-    // A range without candles counts none, although older candles were read.
+    // A range without candles counts as no candles, although older candles were read.
     let nothing = "/udf/history?symbol=700.HK&resolution=1D&from=1794614400&to=1794700800";
     assert_eq!(server.get(nothing, &ann).await.json()["s"], "no_data");
     assert_eq!(counted().await.0, 1000.0);
@@ -314,7 +314,7 @@ async fn the_server_is_not_ready_during_shutdown() {
 #[tokio::test]
 async fn an_unreadable_store_makes_the_server_not_ready() {
     let server = Running::start().await;
-    // Open readers keep the file; a new reader does not find it.
+    // Open readers keep the file, but a new reader does not find it.
     std::fs::rename(server.dir.path().join("candles.db"), server.dir.path().join("away.db")).unwrap();
     let answer = server.http("GET", "/readyz", "", b"").await;
     assert_eq!((answer.status, answer.json()["reasons"][0].as_str()), (503, Some("store")), "{answer:?}");
@@ -407,8 +407,8 @@ async fn the_dashboard_queries_existing_metrics() {
 
 #[tokio::test]
 async fn the_dashboard_uses_rates_only_where_series_start_at_zero() {
-    // Refused requests have no time series before the first one, and `rate()` between two samples
-    // misses that one.
+    // Refused requests have no time series before the first refusal, and `rate()` between two
+    // samples misses the first refusal.
     let server = Running::start().await;
     let fresh = metrics(&server).await;
     let requests: Vec<&String> =

@@ -101,7 +101,7 @@ async fn groups_are_created_changed_and_deleted() {
     let unpinned = json!({"mode": "remove", "securities": ["600519.SH", "1.HK"]});
     assert_eq!(data(&send(&server, "POST", PINNED, &ann, unpinned).await), json!({}));
 
-    // Most SDKs send the id in the URL, one sends it in the body.
+    // Most SDKs send the id in the URL, but one SDK sends it in the body.
     let path = format!("{GROUPS}?id={first}&purge=false");
     assert_eq!(data(&send(&server, "DELETE", &path, &ann, Value::Null).await), json!({}));
     assert_eq!(describe(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | second: 700.HK");
@@ -135,7 +135,8 @@ async fn a_followed_security_keeps_its_first_price() {
     // A security without a name is listed by its symbol.
     assert_eq!((row(2).await["market"].clone(), row(4).await["name"].clone()), (json!("CN"), json!("9002")));
 
-    // In the second minute of a Thursday, the price is that of the current minute.
+    // In the second minute of a Thursday session, the price is that of the current one-minute
+    // candle.
     let before = row(0).await;
     server.set_now(1_794_447_060 + 30);
     update(&server, &ann, json!({"id": id, "securities": ["AAPL.US", "700.HK"]})).await;
@@ -288,7 +289,7 @@ async fn the_number_of_groups_and_securities_is_limited() {
 async fn an_unknown_security_is_refused_unless_already_followed() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
-    // Such an entry may predate this check, or the removal of the security.
+    // The entry may be older than this check, or older than the removal of the security.
     let old = access::PricedSecurity { symbol: "9999.HK".parse().unwrap(), price: None };
     let name = access::WatchlistName::parse("mine").unwrap();
     let id = server.access.create_watchlist(ann.account_id, &name, &[old], NOW).unwrap().0;
@@ -342,7 +343,7 @@ async fn concurrent_changes_are_not_lost() {
 }
 
 #[tokio::test]
-async fn a_read_only_account_reads_and_changes_nothing() {
+async fn a_read_only_account_cannot_change_watchlists() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
     let id = create(&server, &ann, "mine", &["700.HK"]).await;

@@ -1,5 +1,5 @@
-//! Protocol violations. The offending client is notified and disconnected; other connections are
-//! not affected.
+//! Protocol violations. The offending client is notified and disconnected, and other connections
+//! are not affected.
 
 use access::Terms;
 use wire::quote;
@@ -207,7 +207,7 @@ async fn fragmented_compressed_and_signed_requests_are_accepted() {
             assert_eq!(answered, id);
             answer.unwrap();
         }
-        // A nonce and a signature after the body, and reserved bits in the header.
+        // The packet has a nonce and a signature after the body, and reserved bits in the header.
         let mut signed = request(1, 2, 0, b"signed");
         signed[0] |= 0x10 | 0xc0;
         signed.extend_from_slice(&[7; 24]);
@@ -222,7 +222,7 @@ async fn fragmented_compressed_and_signed_requests_are_accepted() {
         let answer: quote::StaticInfoResponse = prost::Message::decode(&*answer.unwrap()).unwrap();
         assert_eq!(answer.secu_static_info.len(), 1);
     }
-    // Fragments sent byte by byte, with a ping between them.
+    // Fragments are sent byte by byte, with a ping between them.
     let mut client = server.websocket().await;
     let whole = request(1, 6, 0, b"in pieces");
     client.frame(0x02, &whole[..4]).await;
@@ -240,7 +240,7 @@ async fn fragmented_compressed_and_signed_requests_are_accepted() {
 }
 
 #[tokio::test]
-async fn partial_frames_and_idle_connections_do_not_affect_others() {
+async fn partial_frames_and_idle_connections_do_not_affect_other_connections() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut held = Vec::new();
@@ -257,7 +257,7 @@ async fn partial_frames_and_idle_connections_do_not_affect_others() {
         }
         held.push(half);
     }
-    // A connection with an incomplete handshake.
+    // This connection has an incomplete handshake.
     held.push(server.tcp_with(&[0x11]).await);
     for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;

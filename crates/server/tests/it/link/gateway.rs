@@ -1,13 +1,13 @@
 //! Gateway detection. The quote and trade gateways share an address, and commands 16 and 17 have a
-//! different meaning on each.
+//! different meaning on each gateway.
 
 use access::{Created, RateRule, Terms};
 use wire::{control, quote, trade};
 
 use crate::support::{Client, Running, TRANSPORTS, TransportLabel, request};
 
-/// Bodies of commands 16 and 17 that clients of either gateway send, and invalid ones. The last one
-/// identifies a trade client.
+/// Bodies of commands 16 and 17 that clients of either gateway send, and invalid bodies. The last
+/// body identifies a trade client.
 const BODIES: [(u8, &str, &[u8]); 9] = [
     (16, "nothing", &[]),
     (16, "an unknown field", &[0x10, 5]),
@@ -28,7 +28,8 @@ async fn meaning(client: &mut Client, command: u8, body: &[u8]) -> &'static str 
         Ok(_) if command == 16 => "subscribed",
         Ok(_) => "unsubscribed",
         Err((7, 301_602, text)) if text == "participants are not offered here" => "participants",
-        // An unknown symbol, a missing count, or a security without trades.
+        // The quote gateway refuses an unknown symbol, a missing count, or a security without
+        // trades.
         Err((7, 301_600 | 301_603, _)) if command == 17 => "trades",
         Err((3, 301_600, text)) if text.contains("decoded") => "malformed",
         other => panic!("{other:?}"),
@@ -55,7 +56,7 @@ const KINDS: [Kind; 4] = [
     Kind("core SDK", TransportLabel::WebSocket, "accept-language: en\r\nx-dc-region: ap\r\n"),
 ];
 
-/// What a client sent before commands 16 and 17.
+/// Requests that a client sent before commands 16 and 17.
 const HISTORIES: [&str; 8] = [
     "",
     "asked",
@@ -109,7 +110,7 @@ async fn client(
     client
 }
 
-/// An independent implementation of the specified rule.
+/// Returns the expected interpretation, by an independent implementation of the specified rule.
 fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) -> &'static str {
     let has_subscribed = history.starts_with("subscribed");
     let is_quote = !has_subscribed && (is_quote || history.starts_with("profile"));
@@ -118,8 +119,7 @@ fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) ->
         (16, _) if is_quote => "participants",
         (17, _) if is_quote && body != "garbage" => "trades",
         (_, "garbage") => "malformed",
-        // An empty command 16, which the SDK sends automatically when it reconnects to the trade
-        // gateway.
+        // The SDK sends an empty command 16 automatically when it reconnects to the trade gateway.
         (16, _) if has_subscribed || (kind.0 == "core SDK" && history == "came back") => "subscribed",
         (16, _) => "participants",
         (17, "symbol and count" | "symbol and no count") => "trades",
@@ -213,7 +213,7 @@ async fn a_packet_in_a_text_frame_is_accepted() {
     let auth = control::AuthRequest { token: otp, metadata: Default::default() };
     client.frame(0x81, &request(2, 1, 0, &prost::Message::encode_to_vec(&auth))).await;
     client.response().await.1.unwrap();
-    // A fragmented frame whose bytes are not valid UTF-8.
+    // The frame is fragmented, and its bytes are not valid UTF-8.
     let days = quote::TradingDaysRequest {
         market: "HK".to_owned(),
         beg_day: "20261019".to_owned(),

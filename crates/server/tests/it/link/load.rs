@@ -13,8 +13,8 @@ use crate::support::{Client, NOW, Read, Running, TRANSPORTS, TransportLabel, req
 struct Plug(mpsc::Sender<()>);
 
 impl Plug {
-    /// Occupies the thread. Waits until the thread is free, because an earlier task may finish
-    /// after its response was sent.
+    /// Occupies the thread. Waits until the thread is free first, because an earlier task may
+    /// finish after its response was sent.
     async fn new() -> Plug {
         let (pull, pulled) = mpsc::channel();
         let (begin, begun) = tokio::sync::oneshot::channel();
@@ -99,7 +99,7 @@ fn requests_beyond_the_queue_limit_are_refused() {
             for id in 70..=72 {
                 assert_eq!(refused(&mut client).await, (id, 3, 301_606));
             }
-            // Overload on one connection does not affect another.
+            // Overload on one connection does not affect another connection.
             assert!(other.is_alive().await);
             plug.pull();
             let mut answered = Vec::new();
@@ -134,7 +134,7 @@ fn a_queued_request_can_time_out() {
             client.send(&request(9, id, 1, &days())).await;
             assert_eq!(refused(&mut client).await, (id, 1, 301_602));
         }
-        // All five requests are still running, so this one is queued and times out.
+        // All five requests are still running, so this request is queued and times out.
         client.send(&request(9, 6, 20, &days())).await;
         assert_eq!(refused(&mut client).await, (6, 1, 301_602));
         for id in 7..=71 {
@@ -155,8 +155,8 @@ fn queued_large_requests_are_limited_in_bytes() {
         let account = server.account("ann", unlimited());
         let mut client = server.signed_in(&account).await;
         let plug = Plug::new().await;
-        // An unknown field of 60,000 bytes. Five requests run, and seventeen fit into the queue
-        // limit of 1 MB.
+        // The body has an unknown field of 60,000 bytes. Five requests run, and the queue limit of
+        // 1 MB allows seventeen more.
         let mut body = days();
         body.extend_from_slice(&[0x7a, 0xe0, 0xd4, 0x03]);
         body.resize(body.len() + 60_000, 0);
@@ -218,7 +218,7 @@ fn copy_of(server: &Running) -> tempfile::TempDir {
 }
 
 #[tokio::test]
-async fn a_disconnect_during_an_answer_does_not_affect_others() {
+async fn a_disconnect_during_a_response_does_not_affect_other_connections() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let mut stays = server.signed_in(&account).await;
@@ -244,8 +244,8 @@ async fn every_request_of_a_flood_is_answered_once() {
     let account = server.account("ann", unlimited());
     for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
-        // Cached, so that all other requests are answered immediately. The 12 MB of responses are
-        // many times the limit for unsent data.
+        // The candles are cached, so that all other requests are answered immediately. The 12 MB of
+        // responses are many times the limit for unsent data.
         client.send(&request(27, 0, 0, &history())).await;
         let first = client.response().await.1.unwrap();
         let count = 200;

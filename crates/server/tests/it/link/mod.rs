@@ -1,5 +1,5 @@
-//! Long connections tested from the outside: signing in, protocol violations, and overload.
-//! Timeouts are tested in unit tests, where the clock can be paused.
+//! Long connections tested over sockets: signing in, protocol violations, and overload. Timeouts
+//! are tested in unit tests, where the clock can be paused.
 
 mod broken;
 mod gateway;

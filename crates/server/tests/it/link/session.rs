@@ -94,7 +94,7 @@ async fn a_second_sign_in_on_one_connection_does_not_count_twice() {
         let second = client.sign_in(&server.one_time_password(&ann).await, &[]).await;
         assert_ne!(first.session_id, second.session_id);
         assert_eq!((first.online, second.online), (1, 1));
-        // Reconnecting with the connection's own session does not close it.
+        // Reconnecting with the connection's own session does not close the connection.
         let third = reconnect(&mut client, &second.session_id).await.unwrap();
         assert_eq!(third.online, 1);
         // A refused sign-in changes nothing.
@@ -187,7 +187,7 @@ async fn a_session_survives_a_restart_of_the_server() {
         reconnect(&mut client, &session.session_id).await.unwrap();
         client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
     }
-    // One-time passwords do not survive a restart; a client requests another one.
+    // One-time passwords do not survive a restart, so a client requests another password.
     let refused = server.websocket().await.try_sign_in(&unused, &[]).await.unwrap_err();
     assert_eq!((refused.0, refused.1), (5, 401_004));
 }
@@ -230,7 +230,7 @@ async fn closed_connections_are_not_counted() {
         clients.push(client);
     }
     assert_eq!(server.slots(&account).await, (4, 4));
-    // One client disconnects abruptly, and one closes properly.
+    // One client disconnects abruptly, and another closes the connection properly.
     drop(clients.pop());
     server.until_online(&account, 3).await;
     let mut websocket = clients.remove(1);

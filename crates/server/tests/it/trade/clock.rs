@@ -1,12 +1,13 @@
-//! Queries and orders share one clock: which candles a query returns, and which candles may fill an
-//! order.
+//! Queries and orders share one clock, which decides which candles a query returns and which
+//! candles may fill an order.
 
 use serde_json::{Value, json};
 
 use super::hall::{Hall, at, data, event};
 use crate::support::import_files;
 
-/// The last minute of the day and the closing auction, in addition to the candles in `hall`.
+/// The last one-minute candle of the day and the closing auction, in addition to the candles in
+/// `hall`.
 const EVENING: [&str; 2] = ["15:59 304.8 305 304.4 304.8 20000", "16:00 304.6 304.6 304.6 304.6 900000"];
 
 fn import_evening(hall: &Hall) {
@@ -50,7 +51,7 @@ async fn queries_and_positions_have_the_same_price() {
         ("12:30:00", 305_200),
         ("15:59:30", 304_800),
         ("16:00:00", 304_800),
-        // The auction is visible once it is over.
+        // The closing auction is visible once it is over.
         ("16:09:59", 304_800),
         ("16:10:00", 304_600),
         ("23:00:00", 304_600),
@@ -79,7 +80,7 @@ async fn a_visible_candle_never_fills_an_order() {
             let is_open_alone = candle["volume"] == 0 && prices.iter().all(|price| *price == prices[0]);
             assert!(acts <= at(clock) || (stamp <= at(clock) && is_open_alone), "{clock}: {candle}");
         }
-        // A new order can only be filled by later candles, so none of those above fills it.
+        // A new order can only be filled by later candles, so none of the candles above fills it.
         let id = hall.submit(json!({"submitted_price": "280.00"})).await;
         assert_eq!(hall.detail(&id).await["executed_quantity"], "0", "{clock}");
     }
@@ -95,7 +96,7 @@ async fn the_current_candle_does_not_fill_a_new_order() {
         (&json!(at("10:01")), &json!("305.200"), &json!(0))
     );
     let id = hall.submit(json!({"submitted_price": "306.00", "submitted_quantity": "100"})).await;
-    // The minute trades through the limit before it ends.
+    // The candle trades through the limit before it ends.
     hall.step("10:02:00").await;
     assert_eq!(minutes(&hall, 2).await[0]["high"], "305.800");
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
@@ -105,7 +106,7 @@ async fn the_current_candle_does_not_fill_a_new_order() {
 }
 
 #[tokio::test]
-async fn skipped_events_are_pushed_with_their_own_time() {
+async fn events_skipped_by_a_clock_jump_are_pushed_with_their_time() {
     let hall = Hall::open().await;
     let mut client = hall.listener().await;
     hall.step("10:00:15").await;

@@ -1,4 +1,4 @@
-//! Orders for a security with only daily candles, while the market clock passes the end of the day.
+//! Orders in a security with only daily candles, while the market clock passes the end of the day.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ async fn an_order_is_filled_and_pushed_at_the_end_of_the_day() {
     }
     hall.step("16:09:59").await;
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
-    // The server advances the account itself, without a request.
+    // The server advances the account without a request.
     hall.step("16:30").await;
     let filled = event(&mut listener).await;
     assert_eq!(

@@ -64,7 +64,7 @@ async fn endpoints_values_and_positions_follow_the_api_date() {
     let words = "not found: it was added on 2023-04-11, and this account is pinned to 2023-04-10";
     let refusal = refused(&hall.ask("GET", &detail, &Value::Null).await);
     assert_eq!(refusal, (404, 404, words.to_owned()));
-    // The list of today's orders has always existed.
+    // The list of today's orders exists at every API date.
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"][0]["order_id"], json!(id));
     let (status, code, text) = refused(&hall.try_submit(json!({"outside_rth": "OVERNIGHT"})).await);
     assert_eq!((status, code), (400, 602_001));

@@ -23,15 +23,15 @@ const LIST_ONLY: &str = "\
 const TRIGGER_KEYS: &str = "\
     id status name symbol price quantity executed_price executed_qty submitted_at action order_type \
     trigger_price msg currency last_done updated_at time_in_force gtd trigger_at trigger_status";
-/// Keys of a grid event. All values are strings, except for those below.
+/// Keys of a grid event. All values are strings, except for the keys listed below.
 const EVENT_KEYS: &str = "\
     order_id status symbol suspend_reason submitted_base_price current_base_price upper_limit_price \
     lower_limit_price trigger_price_type trigger_quantity settlement_currency time_in_force rth \
     grid_order_type_up grid_order_type_down";
 const EVENT_NUMBERS: [&str; 3] = ["trigger_price_type", "time_in_force", "rth"];
 
-/// A rule with base price 305.2 and steps of 0.4 between 300 and 310, trading 100 per step with a
-/// position from 100 to 1,000.
+/// A rule with base price 305.2 and price intervals of 0.4 between 300 and 310, which trades 100
+/// shares per interval with a position from 100 to 1,000 shares.
 pub(super) fn rule() -> Value {
     json!({
         "submitted_base_price": "305.2", "upper_limit_price": "310", "lower_limit_price": "300", "trigger_price_type": 1,
@@ -68,7 +68,7 @@ async fn detail(hall: &Hall, id: &str) -> Value {
     hall.get(&format!("/v1/gridtrading/detail?order_id={id}")).await
 }
 
-/// Opens the test hall with a position of 500.
+/// Opens the test fixture with a position of 500 shares.
 async fn open() -> Hall {
     let hall = Hall::open().await;
     let position = json!({"symbol": "700.HK", "quantity": "500", "cost": "300"});
@@ -89,7 +89,7 @@ fn sorted<'a>(texts: &[&'a str]) -> Vec<&'a str> {
     words
 }
 
-/// Formats an event briefly: a grid's state and base price, or an order's state.
+/// Formats an event briefly, as a grid's state and base price or an order's state.
 fn short((kind, event): &(String, Value)) -> String {
     let of = |name: &str| event[name].as_str().unwrap().to_owned();
     match kind.as_str() {
@@ -106,8 +106,8 @@ async fn a_grid_trades_at_its_levels() {
     let id = submit(&hall, &rule()).await;
     let account = hall.ann.account_id.0;
     assert_eq!(id, (account * 1_000_000_000 + 900_000_001).to_string());
-    // The clock alone causes the triggers, without a request. 305.8 reaches 305.6, and then 305
-    // reaches 305.2.
+    // The clock alone causes the triggers, without a request. The price 305.8 triggers the level
+    // 305.6, and then 305 triggers 305.2.
     hall.step("10:05").await;
     let mut events = Vec::new();
     for _ in 0..8 {
@@ -223,7 +223,7 @@ async fn triggered_orders_are_listed_newest_first() {
         explanation["steps"].as_array().unwrap().iter().map(|step| step["event"].as_str().unwrap()).collect();
     assert_eq!(actual, ["submitted", "triggered", "triggered"]);
     assert_eq!(explanation["steps"][1]["candle"]["time"], json!(at("10:01").to_string()));
-    // Pages with one row.
+    // Each page has one row.
     let page = |number: u32| {
         let path = format!("/v1/gridtrading/trigger_history_list?grid_order_id={id}&limit=1&page={number}");
         let hall = &hall;
@@ -297,7 +297,7 @@ async fn a_grid_is_suspended_resumed_replaced_and_cancelled() {
         ("1", "Performing"),
     ];
     assert_eq!(actual, rows.map(|(number, status)| (json!(number), json!(status))));
-    // The history rows before a given one.
+    // The request returns the history rows before a given row.
     let before = hall.get(&format!("/v1/gridtrading/detail?order_id={id}&history_id=3&limit=1")).await;
     assert_eq!(
         (&before["grid_order_history"][0]["history_id"], &before["history_has_more"]),
@@ -307,7 +307,7 @@ async fn a_grid_is_suspended_resumed_replaced_and_cancelled() {
 }
 
 #[tokio::test]
-async fn grids_are_listed_by_page_state_market_and_number() {
+async fn grids_can_be_listed_by_page_state_market_and_id() {
     let hall = open().await;
     hall.server.set_now(at("10:00:15"));
     let mut ids = Vec::new();
@@ -410,7 +410,7 @@ async fn a_preview_returns_the_levels_without_creating_a_grid() {
         })
     );
     assert_eq!(preview["purchases"]["levels"], json!(["303.200", "301.200"]));
-    // One more purchase reaches the maximum of 600.
+    // One more purchase reaches the maximum position of 600 shares.
     let little = rule_with(&json!({"trigger_spread_down": "2", "upper_limit_quantity": "600"}));
     let preview = data(&hall.ask("POST", "/v1/gridtrading/preview", &body(&little)).await);
     let buys = &preview["purchases"];

@@ -26,7 +26,7 @@ const PRICES: [&str; 5] = [
 ];
 const QUANTITIES: [&str; 3] = ["trigger_quantity", "upper_limit_quantity", "lower_limit_quantity"];
 
-/// Submits a rule with these fields. Returns code and message of the refusal.
+/// Submits a rule with these fields replaced. Returns the code and message of the refusal.
 async fn refuse(hall: &Hall, fields: &Value) -> (i64, String) {
     let answer = hall.ask("POST", SUBMIT, &body(&rule_with(fields))).await;
     let (status, code, message) = refused(&answer);

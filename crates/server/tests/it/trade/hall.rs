@@ -9,7 +9,7 @@ use wire::{Packet, trade};
 
 use crate::support::{Client, NOW, Response, Running, import_files};
 
-/// 2026-03-18, 00:00 in Hong Kong.
+/// 2026-03-18, 00:00 in Hong Kong, in Unix seconds.
 const MIDNIGHT: i64 = 1_773_792_000 - 8 * 3_600;
 
 /// Candles of example G1 in the specification, and a candle with a small volume.
@@ -69,7 +69,7 @@ impl Hall {
         hall.server.set_now(at("09:00"));
         let rates = json!({"rows": [{"currency": "USD", "day": "2026-01-02", "rate": "7.8"}]});
         data(&hall.manage("/v1/admin/rates", rates).await);
-        // Leave 500,000 of the default cash.
+        // Leave HKD 500,000 of the default cash.
         let half = json!({"amount": "500000", "currency": "HKD"});
         data(&hall.manage("/v1/admin/paper/ann/withdraw", half).await);
         hall
@@ -113,7 +113,7 @@ impl Hall {
         self.get(&format!("/v1/trade/order?order_id={id}")).await
     }
 
-    /// Opens a connection to the trade gateway that has subscribed to pushes.
+    /// Opens a connection to the trade gateway and subscribes to pushes.
     pub(super) async fn listener(&self) -> Client {
         let otp = self.server.one_time_password(&self.ann).await;
         let mut client = self.server.websocket_at("/trade?version=1&codec=1&platform=9").await;
@@ -126,7 +126,7 @@ impl Hall {
     }
 }
 
-/// Reads the next event of a connection, which must be about an order.
+/// Reads the next event of a connection, which must be an order event.
 pub(super) async fn event(client: &mut Client) -> Value {
     let (kind, data) = any_event(client).await;
     assert_eq!(kind, "order_changed_lb");

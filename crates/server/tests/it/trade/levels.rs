@@ -13,7 +13,7 @@ async fn hall(levels_from: LevelsFrom) -> Hall {
     hall
 }
 
-/// Returns number, assets, orders and reason of the level.
+/// Returns the number, assets, orders and reason of the level.
 async fn level(hall: &Hall) -> [Value; 4] {
     let level = hall.get("/v1/quota").await["level"].clone();
     ["number", "assets", "orders", "reason"].map(|name| level[name].clone())
@@ -28,7 +28,7 @@ async fn paper_assets_and_orders_count_from_the_next_trading_day() {
     let [number, assets, orders, _] = level(&hall).await;
     assert_eq!((number, assets, orders), (json!(1), Value::Null, json!({"count": 0, "month": "2026-03"})));
     hall.step("24:00").await;
-    // Cash of 438,875.25, and 200 shares at the last price, 305.2.
+    // The account holds cash of 438,875.25, and 200 shares at the last price of 305.2.
     let actual = json!({"hkd": "499915.25", "paper_hkd": "499915.25", "day": "2026-03-18"});
     let reason = "assets HKD 499,915.25 of the paper account on 2026-03-18 reach level 4";
     let orders = json!({"count": 1, "paper": 1, "month": "2026-03"});
@@ -77,7 +77,7 @@ async fn a_rewound_account_loses_its_level() {
     data(&hall.manage("/v1/admin/paper/ann/rewind", json!({"to": at("10:00"), "name": "one"})).await);
     let [number, assets, orders, _] = level(&hall).await;
     assert_eq!((&number, &assets["hkd"], &orders["count"]), (&json!(4), &json!("500000.00"), &json!(0)));
-    // An account that is not open has earned no level.
+    // An account that is not open has not earned a level.
     data(&hall.manage("/v1/admin/paper/ann/reset", json!({"name": "two"})).await);
     assert_eq!(level(&hall).await[0], 1);
 }

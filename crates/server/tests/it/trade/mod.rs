@@ -1,5 +1,5 @@
-//! Paper accounts over HTTP and long connections: full trading sessions, pushes, invalid input,
-//! operators.
+//! Paper accounts over HTTP and long connections: whole trading days, pushes, invalid input, and
+//! operator actions.
 
 mod clock;
 mod coarse;

@@ -8,7 +8,7 @@ async fn clock(hall: &Hall, body: Value) -> Response {
 }
 
 #[tokio::test]
-async fn a_fixed_clock_is_moved_forward() {
+async fn a_stopped_clock_can_be_moved_forward() {
     let hall = Hall::open().await;
     let shown = data(&hall.server.get("/v1/admin/clock", &hall.op).await);
     assert_eq!(shown, json!({"now": "2026-03-18T01:00:00Z", "pace": "standing", "speed": 0.0}));
@@ -34,7 +34,7 @@ async fn a_fixed_clock_is_moved_forward() {
 }
 
 #[tokio::test]
-async fn an_operator_deposits_withdraws_and_sets_positions() {
+async fn an_operator_can_deposit_withdraw_and_set_positions() {
     let hall = Hall::open().await;
     let shown = data(&hall.server.get("/v1/admin/paper/ann", &hall.op).await);
     assert_eq!(shown["cash"], json!({"HKD": "500000.00", "USD": "100000.00"}));
@@ -95,7 +95,7 @@ async fn an_operator_deposits_withdraws_and_sets_positions() {
 }
 
 #[tokio::test]
-async fn an_operator_rewinds_forks_and_resets() {
+async fn an_operator_can_rewind_fork_and_reset_an_account() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -109,7 +109,7 @@ async fn an_operator_rewinds_forks_and_resets() {
     assert_eq!(rewound["horizon"], "2026-03-18T02:00:15Z");
     hall.server.set_now(at("10:01"));
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
-    // The copy has the order under a new id, not under the original one.
+    // The copy has the order under a new id instead of the original id.
     let theirs = hall.server.get(&format!("/v1/trade/order?order_id={id}"), &bob).await;
     assert_eq!(refused(&theirs).2, "order not found");
     let copied = bob.account_id.0 * 1_000_000_000 + 1;
@@ -123,7 +123,7 @@ async fn an_operator_rewinds_forks_and_resets() {
 }
 
 #[tokio::test]
-async fn a_read_only_account_reads_and_changes_nothing() {
+async fn a_read_only_account_cannot_trade() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "300.00"})).await;
@@ -214,8 +214,8 @@ async fn a_refused_operation_changes_nothing() {
         assert!(status == 400 && actual.contains(words), "{what} {body}: {status} {actual}");
     }
     assert_eq!(standing(&hall, "ann").await, before);
-    // An unknown account, a caller who is not an operator, an unknown destination, and an account
-    // that is not open.
+    // The cases are an unknown account, a caller who is not an operator, an unknown destination,
+    // and an account that is not open.
     for what in [
         "deposit", "withdraw", "exchange", "adjust", "position", "credit", "settings", "rewind", "reset",
         "fork",

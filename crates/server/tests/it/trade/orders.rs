@@ -168,7 +168,7 @@ async fn an_order_is_filled_in_parts_replaced_and_cancelled() {
 }
 
 #[tokio::test]
-async fn lists_separate_today_from_history() {
+async fn todays_orders_are_listed_separately_from_history() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let filled = hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -260,7 +260,7 @@ async fn a_retry_creates_only_one_order() {
     );
     assert_eq!(both.0, both.1);
     // Equal terms may be written differently. Different terms are another order and need another
-    // id.
+    // request id.
     let same = json!({"submitted_price": 300, "submitted_quantity": "200.0", "client_request_id": "a-1"});
     assert_eq!(hall.submit(same).await, first);
     let other = hall.try_submit(json!({"submitted_price": "301.00", "client_request_id": "a-1"})).await;
@@ -271,7 +271,7 @@ async fn a_retry_creates_only_one_order() {
 }
 
 #[tokio::test]
-async fn an_account_shows_its_past_if_the_clock_is_set_back() {
+async fn an_account_is_read_as_of_a_clock_that_is_set_back() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -295,7 +295,7 @@ async fn a_replacement_cannot_change_the_delay() {
         (&detail["status"], &detail["delayed_until"]),
         (&json!("DelayedNotReported"), &json!(time.to_string()))
     );
-    // An SDK sends 1 for no delay.
+    // One SDK sends 1 for no delay.
     for other in [later, 1] {
         let put = json!({"order_id": id, "quantity": "200", "delayed_until": other});
         let refusal = refused(&hall.ask("PUT", "/v1/trade/order", &put).await);
@@ -320,7 +320,7 @@ async fn the_cash_flow_range_is_required_and_may_be_unbounded() {
     };
     let all = names("start_time=0&end_time=0").await;
     assert_eq!(all.len(), 3, "{all:?}");
-    // The parameter names of one SDK.
+    // One SDK uses these parameter names.
     assert_eq!(names(&format!("start_at=0&end_at={}&business_type=0", at("10:00:15"))).await, all);
     for (query, words) in [("end_time=0", "start_time required"), ("start_time=0", "end_time required")] {
         let answer = hall.ask("GET", &format!("/v1/asset/cashflow?{query}"), &Value::Null).await;

@@ -1,5 +1,5 @@
-//! Endpoints that the pages use for a paper account in addition to those of the SDKs: portfolio,
-//! equity curve, chart marks.
+//! Endpoints that the pages use for a paper account in addition to the SDK endpoints: portfolio,
+//! equity curve, and chart marks.
 
 use access::Terms;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ async fn totals_at_built_in_rates_are_approximate() {
         let portfolio = hall.get("/v1/asset/portfolio").await;
         (portfolio["approximate"].clone(), portfolio["totals"]["net_assets"].clone())
     };
-    // The USD rate was reported.
+    // The USD rate was reported, so the totals are not approximate.
     assert_eq!(totals().await, (json!(false), json!("1280000.00")));
     data(&hall.manage("/v1/admin/paper/ann/deposit", json!({"amount": "100", "currency": "CNH"})).await);
     assert_eq!(totals().await, (json!(true), json!("1280110.00")));
@@ -127,7 +127,7 @@ async fn equity_is_reported_by_day() {
         .iter()
         .map(|point| (&point["date"], &point["net_assets"], &point["is_over"]))
         .collect();
-    // 200 shares at the last close of 305.2, and the remaining cash.
+    // The account holds 200 shares at the last close of 305.2, and the remaining cash.
     assert_eq!(
         points,
         [
@@ -145,7 +145,8 @@ async fn a_long_equity_curve_counts_as_several_requests() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let bob = hall.server.account("bob", Terms::default());
-    // The limit is 30 requests in 30 seconds, and a request for 3,000 days counts as four.
+    // The limit is 30 requests in 30 seconds, and a request for 3,000 days is charged as four
+    // requests.
     let mut answered = 0;
     while hall.server.get("/v1/asset/equity?days=3000", &bob).await.status == 200 {
         answered += 1;

@@ -53,7 +53,7 @@ async fn a_subscriber_gets_every_change_in_order() {
             for key in EVENT_KEYS {
                 assert!(event[key].is_string(), "{key}: {event}");
             }
-            // Field names for older clients.
+            // Older clients read these field names.
             assert_eq!((&event["quantity"], &event["price"]), (&json!("200"), &json!("306.000")));
             assert_eq!(event["submitted_quantity"], event["quantity"]);
             assert_eq!(event["submitted_price"], event["price"]);
@@ -112,11 +112,11 @@ async fn a_reconnected_client_gets_later_pushes() {
 }
 
 #[tokio::test]
-async fn a_new_subscriber_gets_changes_of_another_process() {
+async fn a_subscriber_gets_changes_made_by_another_process() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let mut client = hall.listener().await;
-    // Change the account as a command line running in parallel to the server would.
+    // Change the account like a command line that runs in parallel to the server.
     let dir = hall.server.dir.path();
     let history = History::new(Venues::built_in().unwrap());
     let journals = hall.server.access.database();
@@ -136,7 +136,7 @@ async fn a_new_subscriber_gets_changes_of_another_process() {
         let event = event(&mut client).await;
         assert_eq!((&event["order_id"], &event["status"]), (&json!(id), &json!(status)));
     }
-    // The server's own changes follow.
+    // Changes made by the server follow.
     data(&hall.ask("DELETE", &format!("/v1/trade/order?order_id={id}"), &Value::Null).await);
     for status in ["WaitToCancel", "PendingCancelStatus", "CanceledStatus"] {
         assert_eq!(event(&mut client).await["status"], status);

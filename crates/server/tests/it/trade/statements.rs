@@ -8,7 +8,8 @@ use server::Settings;
 use super::hall::{Hall, at, data, refused};
 use crate::support::{Response, machine_now};
 
-/// Opens the test hall with a trade on Wednesday the 18th, and moves the clock to the next morning.
+/// Opens the test fixture with a trade on Wednesday the 18th, and moves the clock to the next
+/// morning.
 async fn traded() -> Hall {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
@@ -61,7 +62,7 @@ async fn a_statement_is_listed_and_fetched_without_credentials() {
     assert_eq!((&hkd["LedgerAmount"], &hkd["SettledAmount"]), (&json!("438875.25"), &json!("500000.00")));
     let trade = &statement["StockTradeSums"][0]["Trades"][0];
     assert_eq!((&trade["ClearAmount"], &trade["SettleDate"]), (&json!("-61124.75"), &json!("2026-03-20")));
-    // The same statement as PDF.
+    // The statement is also available as PDF.
     let pdf = fetch(&hall, &address(&hall, &key.replace(".json", ".pdf")).await).await;
     assert_eq!((pdf.status, pdf.header("content-type")), (200, Some("application/pdf")));
     assert!(pdf.body.starts_with(b"%PDF-"));
@@ -134,7 +135,7 @@ async fn a_modified_link_is_refused() {
     ] {
         assert_eq!(refused(&fetch(&hall, &wrong).await), (403, 403_008, forged.clone()), "{wrong}");
     }
-    // A genuine link that has expired.
+    // This link is genuine but has expired.
     let past = format!("{path}?lang=en");
     let expires = Timestamp(machine_now().0 - 1);
     let download = Download { account: hall.ann.account_id, path: &past, expires };

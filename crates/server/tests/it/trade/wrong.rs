@@ -61,8 +61,8 @@ async fn an_invalid_order_is_refused_and_not_stored() {
     assert_eq!((&detail["status"], &detail["msg"]), (&json!("RejectedStatus"), &json!("insufficient funds")));
 }
 
-/// Tries values at the limits of each numeric field. Each has the expected refusal, or none if the
-/// order is accepted.
+/// Tries values at the limits of each numeric field. Each value has the expected refusal, or none
+/// if the order is accepted.
 #[tokio::test]
 async fn values_at_their_limits_are_accepted_or_refused() {
     let hall = Hall::open().await;
@@ -153,7 +153,7 @@ async fn values_at_their_limits_are_accepted_or_refused() {
         assert!(message.contains(words), "{date}: {message}");
     }
     assert_eq!(hall.get("/v1/trade/order/today").await, json!({"orders": []}));
-    // The most extreme values that are accepted.
+    // These are the most extreme values that are accepted.
     for fields in [
         json!({"submitted_quantity": 1e2}),
         json!({"submitted_quantity": "100.0000"}),
@@ -220,7 +220,8 @@ async fn an_invalid_replacement_leaves_the_order_unchanged() {
     assert_eq!(hall.detail(&id).await, before);
 }
 
-/// The refusal has the same message and code as every other feature that is not offered.
+/// The refusal has the same message and code as the refusal of any other feature that is not
+/// offered.
 #[tokio::test]
 async fn attached_orders_are_refused_as_not_offered() {
     let hall = Hall::open().await;

@@ -1,4 +1,5 @@
-//! Reads from the shared database: its version, changed symbols, a symbol's rows, and bodies by id.
+//! Reads from the shared database: the version, changed symbols, a symbol's rows, and block bodies
+//! by id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +13,14 @@ use super::table::{
 use crate::StoreError;
 use crate::engine::{Db, Fault, Value};
 
-/// Maximum number of changed days that are fetched by separate statements. Beyond this, all days of
-/// the symbol are fetched together.
+/// Maximum number of changed days that are fetched by separate statements. If more days have
+/// changed, all days of the symbol are fetched together.
 const SINGLE_DAYS_MAX: usize = 4;
 /// Maximum number of bodies per statement.
 pub(crate) const BODIES_MAX: usize = 64;
 
 /// A version of the shared database. After a failover or a restore, lost version numbers are
-/// assigned again; the stamp distinguishes them.
+/// assigned again, and the stamp distinguishes the old and new use of a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) identity: String,
@@ -29,12 +30,12 @@ pub(super) struct Origin {
     pub(super) stamp: Option<String>,
 }
 
-/// Difference between two versions.
+/// Difference between two versions of the shared database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The symbols that have changed.
     Changed(Vec<Symbol>),
-    /// The later version does not descend from the earlier one.
+    /// The later version does not descend from the earlier version.
     Apart,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct FetchedRows {
     pub(super) days: Vec<Cells>,
 }
 
-/// All rows of a symbol, except bodies.
+/// All rows of a symbol, except block bodies.
 #[derive(Clone, Debug)]
 pub(super) struct Fetched {
     pub(super) symbol: Symbol,
@@ -59,14 +60,14 @@ pub(super) struct Fetched {
 }
 
 impl Origin {
-    /// Reads the current version.
+    /// Reads the current version of the shared database.
     pub(super) fn read(far: &Db) -> Result<Origin, StoreError> {
         far.one(sql::STATE, [], |row| {
             Ok(Origin { version: row.get(0)?, stamp: row.get(1)?, identity: row.get(2)? })
         })
     }
 
-    /// Returns the difference to `now`. Must run in the transaction that read `now`.
+    /// Returns the changes from this version to `now`. Must run in the transaction that read `now`.
     pub(super) fn step(&self, far: &Db, now: &Origin) -> Result<Step, StoreError> {
         if self.identity != now.identity || now.version < self.version {
             return Ok(Step::Apart);
@@ -84,7 +85,8 @@ impl Origin {
 }
 
 impl Fetched {
-    /// Reads a symbol. Skips the blocks of series and days whose version is known.
+    /// Reads a symbol's rows. Skips the blocks of series and days that are in `known` with the same
+    /// version.
     pub(super) fn read(far: &Db, symbol: &Symbol, known: &FetchedRows) -> Result<Fetched, StoreError> {
         let key = [Value::Text(symbol.as_str())];
         let mut small: [Vec<Cells>; 4] = Default::default();
@@ -105,7 +107,7 @@ impl Fetched {
         Ok(Fetched { symbol: symbol.clone(), small, rows, directories, trades })
     }
 
-    /// Returns an empty symbol, for removing it from the copy.
+    /// Returns a symbol without rows, which removes the symbol from the copy.
     pub(super) fn nothing(symbol: &Symbol, known: &FetchedRows) -> Fetched {
         let trades =
             known.days.iter().filter_map(|day| Some((day.get(DAY)?.text()?.into(), Vec::new()))).collect();
@@ -126,7 +128,7 @@ impl Fetched {
     }
 }
 
-/// Returns whether a row with this id is known at the same version.
+/// Returns whether `known` has a row with the same id and version.
 fn is_known(known: &[Cells], row: &Cells, id: usize, version: usize) -> bool {
     let same = |other: &&Cells| other.get(id) == row.get(id);
     known.iter().find(same).is_some_and(|other| other.get(version) == row.get(version))
@@ -139,7 +141,7 @@ fn changed_days(
     known: &FetchedRows,
 ) -> Result<BTreeMap<Box<str>, Vec<Cells>>, StoreError> {
     let date = |day: &Cells| -> Option<Box<str>> { Some(day.get(DAY)?.text()?.into()) };
-    // Indexed by date, because a symbol has thousands of days.
+    // The map is keyed by date, because a symbol has thousands of days.
     let versions: BTreeMap<&Cell, &Cell> =
         known.days.iter().filter_map(|day| Some((day.get(DAY)?, day.get(DAY_VERSION)?))).collect();
     let is_known = |day: &&Cells| {
@@ -160,7 +162,7 @@ fn changed_days(
             }
         }
     }
-    // Days that no longer exist.
+    // Blocks of days that no longer exist must be removed from the copy.
     let there: BTreeSet<Box<str>> = days.iter().filter_map(date).collect();
     let gone = known.days.iter().filter_map(date).filter(|day| !there.contains(day));
     trades.extend(gone.map(|day| (day, Vec::new())));
@@ -170,7 +172,7 @@ fn changed_days(
 /// A body with its block id.
 pub(crate) type FoundBody = (i64, Box<[u8]>);
 
-/// Which bodies to fetch.
+/// Selects the bodies to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Only bodies of current blocks.
@@ -179,7 +181,7 @@ pub(crate) enum Wanted {
     Replaced,
 }
 
-/// Fetches bodies by id; at most [`BODIES_MAX`]. Missing bodies are skipped.
+/// Fetches at most [`BODIES_MAX`] bodies by id. Missing bodies are skipped.
 pub(crate) fn bodies(
     far: &Db,
     (of, wanted): (BodyOf, Wanted),

@@ -1,5 +1,5 @@
 //! The SQLite file of the local copy: a regular `candles.db` with a subset of the symbols and
-//! bodies, and two additional tables. Also the lock of the directory.
+//! bodies, and two additional tables. Also contains the lock of the cache directory.
 
 use std::fs::{DirBuilder, File};
 use std::path::{Path, PathBuf};
@@ -14,13 +14,14 @@ use crate::candles::sql::VERSION;
 use crate::engine::sqlite::LockFile;
 use crate::engine::{Db, Fault, Role, ToValue, Value, migrate, migrations, natural, signed};
 
-/// Files are numbered, because a discarded file may have readers for a while.
+/// Prefix of the names of local files. Files are numbered, because readers may use a discarded file
+/// for some time.
 const PREFIX: &str = "candles-";
 const SUFFIX: &str = ".db";
 /// Name of the lock file in the cache directory, which only one process may use.
 const LOCK_FILE: &str = "cache.lock";
-/// Estimated size of a row including its seal and index entries, in bytes. Measured: 65 bytes per
-/// row for 400 series with 20 blocks each.
+/// Estimated size of a row including its seal and index entries, in bytes. The measured size was 65
+/// bytes per row for 400 series with 20 blocks each.
 pub(super) const ROW_BYTES: u64 = 80;
 /// Estimated size of a symbol without rows, in bytes.
 pub(super) const SYMBOL_BYTES: u64 = 256;
@@ -32,7 +33,7 @@ pub(super) struct LocalFile {
     path: PathBuf,
 }
 
-/// Row of a symbol in the file.
+/// A symbol's row in the local file.
 #[derive(Clone, Debug)]
 pub(super) struct HeldRow {
     pub(super) symbol: Symbol,
@@ -45,7 +46,7 @@ pub(super) struct HeldRow {
 pub(super) struct Size {
     /// Approximate size of the rows.
     pub(super) rows: u64,
-    /// Size of the bodies that are present.
+    /// Size of the bodies that are in the local file.
     pub(super) bodies: u64,
 }
 
@@ -63,7 +64,7 @@ pub(crate) enum BodyOf {
 }
 
 impl LocalFile {
-    /// Returns the number of the newest file in a directory, or `None` if it has none.
+    /// Returns the number of the newest file in a directory, or `None` if there is no file.
     pub(super) fn newest(dir: &Path) -> Result<Option<u64>, StoreError> {
         Ok(numbers(dir)?.into_iter().max())
     }
@@ -72,7 +73,7 @@ impl LocalFile {
         dir.join(format!("{PREFIX}{number}{SUFFIX}"))
     }
 
-    /// Opens an existing file. Fails if it is damaged or was not written by this program.
+    /// Opens an existing file. Fails if the file is damaged or was not written by this program.
     pub(super) fn open(dir: &Path, number: u64) -> Result<LocalFile, StoreError> {
         let path = LocalFile::path_of(dir, number);
         let db = Db::open(&path, Role::Copy)?;
@@ -83,7 +84,7 @@ impl LocalFile {
         }
     }
 
-    /// Creates an empty file and removes earlier ones if possible.
+    /// Creates an empty file and tries to remove earlier files.
     pub(super) fn create(dir: &Path, number: u64, origin: &Origin) -> Result<LocalFile, StoreError> {
         for other in numbers(dir)?.into_iter().filter(|other| *other <= number) {
             remove(dir, other);
@@ -143,8 +144,8 @@ impl LocalFile {
         })
     }
 
-    /// Replaces a symbol's rows by the fetched ones. `bodies` is the current size of its bodies in
-    /// bytes. Returns the new size.
+    /// Replaces a symbol's rows with the fetched rows. `bodies` is the current total size of the
+    /// symbol's bodies, in bytes. Returns the symbol's new size.
     pub(super) fn put(
         &self,
         fetched: &Fetched,
@@ -178,8 +179,8 @@ impl LocalFile {
         Ok(size)
     }
 
-    /// Replaces the entries with a key. Returns the size of the bodies that were removed with them,
-    /// in bytes.
+    /// Replaces the directory entries with a key. Returns the total size of the bodies that were
+    /// removed with the old entries, in bytes.
     fn replace(&self, table: Table, of: BodyOf, key: &[Value<'_>], new: &[Cells]) -> Result<u64, StoreError> {
         let bodies = table.replace(&self.db, table.rows(&self.db, key)?, new)?;
         let drop = match of {
@@ -194,7 +195,7 @@ impl LocalFile {
         Ok(freed)
     }
 
-    /// Removes a symbol.
+    /// Removes a symbol and its bodies.
     pub(super) fn forget(&self, symbol: &Symbol) -> Result<(), StoreError> {
         let known = self.known(symbol)?;
         self.put(&Fetched::nothing(symbol, &known), &known, 0)?;
@@ -213,7 +214,7 @@ impl LocalFile {
         })
     }
 
-    /// Stores a body. Returns whether it was absent before.
+    /// Stores a body. Returns whether the body was absent before.
     pub(super) fn store_bodies(&self, of: BodyOf, id: i64, body: &[u8]) -> Result<bool, StoreError> {
         let sql = match of {
             BodyOf::Candles => sql::KEEP_BODY,
@@ -222,13 +223,13 @@ impl LocalFile {
         Ok(self.db.run(sql, (id, body))? > 0)
     }
 
-    /// Records the size of a symbol's bodies.
+    /// Records the total size of a symbol's bodies.
     pub(super) fn put_size(&self, symbol: &Symbol, size: Size) -> Result<(), StoreError> {
         self.db.run(sql::PUT_SIZE, (signed(size.bodies), symbol.as_str())).map(drop)
     }
 
     /// Checkpoints a large WAL, because active readers prevent automatic checkpoints. Does not wait
-    /// for readers; the next round tries again.
+    /// for readers; a checkpoint that fails is retried in the next round.
     pub(super) fn fold_in_log(&self) {
         self.db.fold_log_at_once();
     }
@@ -246,7 +247,7 @@ fn numbers(dir: &Path) -> Result<Vec<u64>, StoreError> {
     Ok(numbers)
 }
 
-/// Removes a file and ignores errors: a remaining file only takes space.
+/// Removes a file. Errors are ignored, because a remaining file only takes up disk space.
 fn remove(dir: &Path, number: u64) {
     let path = LocalFile::path_of(dir, number);
     for ending in ["-wal", "-shm", "-journal", ""] {
@@ -268,7 +269,7 @@ impl DirectoryLock {
     }
 }
 
-/// Creates a directory that only this user can read. Does not change an existing one.
+/// Creates a directory that only this user can read. Does not change an existing directory.
 pub(super) fn make_private(dir: &Path) -> Result<(), StoreError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -1,4 +1,4 @@
-//! In-memory index of the symbols in the local copy. Every query reads it.
+//! In-memory index of the symbols in the local copy. Every query reads this index.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub(super) struct HeldSymbols(RwLock<Table>);
 struct Table {
     held: HashMap<Symbol, HeldSymbol>,
     /// Versions at which readers have seen symbols that are not in the copy. An older copy must not
-    /// be served, or data would disappear again.
+    /// be served, because data that a client has seen would disappear.
     seen: HashMap<Symbol, i64>,
 }
 
@@ -25,7 +25,8 @@ const SEEN_MAX: usize = 16_384;
 
 #[derive(Debug)]
 struct HeldSymbol {
-    /// Changes each time the rows are fetched; `None` while they are outdated.
+    /// Identifies the fetched rows, and changes each time they are fetched; `None` while they are
+    /// outdated.
     mark: Option<Mark>,
     /// Time of the last use, counted in polls of the shared database.
     last_used: AtomicU64,
@@ -33,11 +34,11 @@ struct HeldSymbol {
 }
 
 /// Identifies a state of a symbol in the local copy. A query that sees the same mark before and
-/// after has read this state, or a later one that was committed to the file in the meantime.
+/// after has read this state, or a later state that was committed to the file in the meantime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(pub(super) u64);
 
-/// Totals over all symbols.
+/// Totals over all symbols of the copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub(super) symbols: u64,
@@ -46,18 +47,20 @@ pub(super) struct Sum {
 }
 
 impl HeldSymbols {
-    /// Returns the mark of a symbol if it is current, and updates its last use.
+    /// Returns the mark of a symbol, or `None` if the symbol is absent or outdated. Updates the
+    /// time of the symbol's last use.
     pub(super) fn mark(&self, symbol: &Symbol, now: u64) -> Option<Mark> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let held = table.held.get(symbol)?;
-        // Written only on change, to avoid contention on the cache line.
+        // Stored only if the value changes, to avoid contention on the cache line.
         if held.last_used.load(Ordering::Relaxed) != now {
             held.last_used.store(now, Ordering::Relaxed);
         }
         held.mark
     }
 
-    /// Returns whether a symbol still has this mark. Does not update its last use.
+    /// Returns whether a symbol still has this mark. Does not update the time of the symbol's last
+    /// use.
     pub(super) fn same(&self, symbol: &Symbol, mark: Mark) -> bool {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         table.held.get(symbol).is_some_and(|held| held.mark == Some(mark))
@@ -67,8 +70,8 @@ impl HeldSymbols {
         self.0.read().unwrap_or_else(PoisonError::into_inner).held.get(symbol).map(|held| held.size)
     }
 
-    /// Marks symbols as outdated in memory, before the file is updated. Returns those that are in
-    /// the copy.
+    /// Marks symbols as outdated in memory, before the file is updated. Returns the symbols that
+    /// are in the copy.
     pub(super) fn outdate(&self, symbols: Vec<Symbol>) -> Vec<Symbol> {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let here = |symbol: &Symbol| table.held.get_mut(symbol).map(|held| held.mark = None).is_some();
@@ -77,8 +80,8 @@ impl HeldSymbols {
         symbols
     }
 
-    /// Records that the file has a symbol at `version`. Returns whether the symbol may be served:
-    /// `false` if a reader has seen a later version.
+    /// Records that the file has a symbol at `version`. Returns whether the symbol may be served,
+    /// which is `false` if a reader has seen a later version.
     pub(super) fn put(&self, symbol: &Symbol, (mark, version): (Mark, i64), size: Size, now: u64) -> bool {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let is_newest = table.seen.get(symbol).is_none_or(|seen| *seen <= version);
@@ -124,8 +127,8 @@ impl HeldSymbols {
             Table { held: held.collect(), seen: HashMap::new() };
     }
 
-    /// Removes symbols. Call this before their rows are deleted from the file, so that no query
-    /// relies on deleted rows.
+    /// Removes symbols. Must be called before their rows are deleted from the file, so that no
+    /// query relies on deleted rows.
     pub(super) fn forget(&self, symbols: &[Symbol]) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for symbol in symbols {
@@ -144,8 +147,8 @@ impl HeldSymbols {
         sum
     }
 
-    /// Returns the least recently used symbols with a total size of at least `bytes`, except those
-    /// that match `but_not`.
+    /// Returns the least recently used symbols with a total size of at least `bytes`, skipping
+    /// symbols that match `but_not`.
     pub(super) fn oldest(&self, bytes: u64, but_not: impl Fn(&Symbol) -> bool) -> Vec<Symbol> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let requested = |held: &HeldSymbol| held.last_used.load(Ordering::Relaxed);

@@ -2,10 +2,11 @@
 //! served by this node, filled on demand from the shared database.
 //!
 //! The copy has all rows of a symbol except block bodies, which are fetched on first use. The copy
-//! has a version, and its contents equal the shared database at that version. A commit there
-//! outdates the symbols listed in `touched` atomically, so no reader sees half of it. Symbols that
-//! are missing here are read from the shared database, and a background thread ([`worker`]) fetches
-//! them for later queries: no request waits for writes to this file.
+//! has a version, and its contents equal the shared database at that version. A commit in the
+//! shared database outdates the symbols listed in `touched` atomically, so no reader sees a partial
+//! commit. Symbols that are missing in the copy are read from the shared database, and a background
+//! thread ([`worker`]) fetches them for later queries, so that no request waits for writes to the
+//! local file.
 //!
 //! The file is disposable. It is recreated when it is damaged, when it belongs to another database,
 //! or when the shared database was rolled back to an earlier state.
@@ -44,7 +45,7 @@ use worker::Worker;
 
 /// Interval at which the shared database's version is polled, in addition to notifications.
 const POLL: Duration = Duration::from_millis(500);
-/// Time after which a poll without a response has failed.
+/// Time after which a poll without a response is considered failed.
 const LOOK_MAX: Duration = Duration::from_secs(5);
 const THREAD: &str = "start a thread for the copy in";
 /// Subdirectory of the cache directory.
@@ -53,31 +54,30 @@ const FOLDER: &str = "candles";
 /// Location and limits of a node's local copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopySettings {
-    /// The cache directory, which only one process may use. The copy is in a subdirectory.
+    /// The cache directory, which only one process may use. The copy is stored in a subdirectory.
     pub dir: PathBuf,
-    /// Maximum size of the copy in bytes, without its WAL of up to about 40 MB.
+    /// Maximum size of the copy, in bytes. Does not include the WAL, which has up to about 40 MB.
     pub bytes_max: u64,
-    /// Offline window: how long symbols are served from the copy while the shared database is
-    /// unreachable.
+    /// Time for which symbols are served from the copy while the shared database is unreachable.
     pub offline_window: Duration,
 }
 
 /// State and counters of the local copy, for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyLoad {
-    /// Number of symbols in the copy, including outdated ones.
+    /// Number of symbols in the copy, including outdated symbols.
     pub symbols: u64,
     /// Number of symbols that can be served from the copy.
     pub current: u64,
-    /// Size of the copy and its limit, in bytes.
+    /// Size of the copy, in bytes.
     pub bytes: u64,
     pub bytes_max: u64,
     /// Number of symbols waiting to be fetched.
     pub waiting: u64,
-    /// Queries served from the copy, and queries sent to the shared database.
+    /// Number of queries served from the copy.
     pub hits: u64,
     pub misses: u64,
-    /// Number of blocks fetched, and their total size.
+    /// Number of block bodies fetched from the shared database.
     pub blocks_fetched: u64,
     pub bytes_fetched: u64,
     /// Number of symbols evicted to free space.
@@ -101,7 +101,7 @@ pub(crate) struct LocalCopy {
     shared: Arc<Shared>,
     _watch: Option<Watch>,
     thread: Option<JoinHandle<()>>,
-    // Declared after the thread, which writes until it has ended.
+    // Declared after the thread, so that the lock is held until the thread has stopped writing.
     _lock: DirectoryLock,
 }
 
@@ -112,19 +112,20 @@ struct Shared {
     offline_window: Duration,
     held: HeldSymbols,
     queue: Queue,
-    /// Number of the current file; incremented when it is recreated.
+    /// Number of the current file. Incremented when the copy is recreated.
     number: AtomicU64,
-    /// Number of a damaged file; 0 if none.
+    /// Number of a damaged file, or 0 if no file is damaged.
     damaged: AtomicU64,
     version: AtomicI64,
     /// The latest version at which a reader has seen a list of symbols.
     seen: AtomicI64,
-    /// The last known version of the shared database. Detects an import even while the worker is
-    /// busy writing.
+    /// The last known version of the shared database. Used to detect an import even while the
+    /// worker is busy writing.
     announced: AtomicI64,
-    /// Counts the worker's rounds; the clock for LRU eviction.
+    /// Number of rounds of the worker. Used as the clock for LRU eviction.
     turn: AtomicU64,
-    /// Time of the last response from the shared database, in milliseconds since `began`.
+    /// Reference time for `reached`, which is the time of the last response from the shared
+    /// database in milliseconds since `began`.
     began: Instant,
     reached: AtomicU64,
     is_reachable: AtomicBool,
@@ -154,7 +155,7 @@ impl Drop for LocalCopy {
 }
 
 impl LocalCopy {
-    /// Opens or creates the copy of a database, and brings it up to date.
+    /// Opens or creates the local copy of a database, and updates it to the current version.
     pub(crate) fn open(far: &Home, settings: &CopySettings) -> Result<LocalCopy, StoreError> {
         let lock = DirectoryLock::take(&settings.dir)?;
         let dir = settings.dir.join(FOLDER);
@@ -168,7 +169,7 @@ impl LocalCopy {
         Ok(LocalCopy { shared, _watch: watch, thread: Some(thread), _lock: lock })
     }
 
-    /// Returns the number of the current file, which changes when it is recreated.
+    /// Returns the number of the current file, which changes when the copy is recreated.
     pub(crate) fn number(&self) -> u64 {
         self.shared.number.load(Ordering::Acquire)
     }
@@ -183,7 +184,8 @@ impl LocalCopy {
         self.shared.version.load(Ordering::Acquire)
     }
 
-    /// Returns a symbol's mark if it may be served from the file with this number.
+    /// Returns a symbol's mark, or `None` if the symbol must not be served from the file with this
+    /// number.
     pub(crate) fn mark(&self, symbol: &Symbol, number: u64) -> Option<Mark> {
         let shared = &self.shared;
         let is_damaged = shared.damaged.load(Ordering::Acquire) == number;
@@ -196,8 +198,8 @@ impl LocalCopy {
         self.shared.held.mark(symbol, self.shared.turn.load(Ordering::Relaxed))
     }
 
-    /// Returns whether a symbol still has this mark. If so, data read in the meantime is from this
-    /// state or a later one.
+    /// Returns whether a symbol still has this mark. If so, data read in the meantime is from the
+    /// marked state or a later state.
     pub(crate) fn is_still(&self, symbol: &Symbol, mark: Mark, number: u64) -> bool {
         self.number() == number && self.shared.held.same(symbol, mark)
     }
@@ -213,15 +215,16 @@ impl LocalCopy {
         self.shared.queue.want(symbol);
     }
 
-    /// Records that a list of symbols was read from the shared database. Later queries for one of
-    /// them must not return older data, or a client that caches both would be inconsistent.
+    /// Records that a list of symbols was read from the shared database. A later query for one of
+    /// the symbols must not return older data, because a client that caches the list and the data
+    /// would be inconsistent.
     pub(crate) fn saw_all(&self, version: i64) {
         if self.shared.seen.fetch_max(version, Ordering::AcqRel).max(version) > self.version() {
             self.shared.queue.look();
         }
     }
 
-    /// Queues fetched bodies to be stored for later queries.
+    /// Queues fetched bodies to be written to the local file.
     pub(crate) fn store_bodies<'b>(&self, of: BodyOf, bodies: impl Iterator<Item = (i64, &'b [u8])>) {
         let (mut count, mut sum) = (0, 0);
         let bodies = bodies.map(|(id, bytes)| {
@@ -234,7 +237,8 @@ impl LocalCopy {
         self.shared.bytes_fetched.fetch_add(sum, Ordering::Relaxed);
     }
 
-    /// Reports inconsistent data of a symbol, which is then fetched again completely.
+    /// Reports that a symbol's data is inconsistent. The worker then fetches the whole symbol
+    /// again.
     pub(crate) fn doubt(&self, symbol: &Symbol) {
         self.shared.queue.doubt(symbol);
     }
@@ -293,8 +297,8 @@ fn watch(server: &Arc<Server>, shared: Arc<Shared>) -> std::io::Result<Watch> {
     let subject = Subject { channels, question: crate::candles::sql::VERSION.text, every: POLL };
     Watch::start(server.clone(), subject, move |news| match news {
         News::Number(version) => shared.announce(version),
-        // Any client can send a notification, so its content is not trusted and the version is
-        // polled instead.
+        // Any client can send a notification, so its content is not trusted. The version is polled
+        // instead.
         News::Notice { .. } | News::Listening => shared.queue.look(),
         News::Away(_) => {}
     })
@@ -327,8 +331,8 @@ impl Shared {
         }
     }
 
-    /// Records the version of the shared database. It decreases if the database was rolled back to
-    /// an earlier state.
+    /// Records the version of the shared database. The version decreases if the database was rolled
+    /// back to an earlier state.
     fn announce(&self, version: i64) {
         self.announced.store(version, Ordering::Release);
         self.queue.look();
@@ -345,7 +349,8 @@ impl Shared {
         self.began.elapsed().saturating_sub(Duration::from_millis(self.reached.load(Ordering::Acquire)))
     }
 
-    /// Returns whether the copy may be used; after the offline window it may be outdated.
+    /// Returns whether the copy may be used. Returns `false` after the offline window, because the
+    /// copy may be outdated.
     fn is_serving(&self) -> bool {
         let allowed = match self.is_reachable.load(Ordering::Acquire) {
             true => self.offline_window.max(LOOK_MAX),

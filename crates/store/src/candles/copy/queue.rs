@@ -8,17 +8,17 @@ use market::Symbol;
 
 use super::file::BodyOf;
 
-/// Maximum number of symbols waiting to be fetched. Beyond this, requests are dropped; the next
-/// query for the symbol repeats them.
+/// Maximum number of symbols waiting to be fetched. If the queue is full, a request is dropped, and
+/// the next query for the symbol repeats the request.
 const SYMBOLS_MAX: usize = 4_096;
 /// Maximum number of body bytes waiting to be written.
 const BODY_BYTES_MAX: usize = 64 << 20;
-/// Maximum number of symbols and bodies per round, so that polls of the shared database are not
-/// delayed.
+/// Maximum number of symbols fetched per round. Limits the delay of the next poll of the shared
+/// database.
 const SYMBOLS_AT_ONCE: usize = 32;
 const BODIES_AT_ONCE: usize = 256;
 
-/// A body that was fetched for a query, to be stored for later ones.
+/// A body that was fetched for a query, to be stored for later queries.
 #[derive(Debug)]
 pub(super) struct FetchedBody {
     pub(super) of: BodyOf,
@@ -30,18 +30,18 @@ pub(super) struct FetchedBody {
 pub(super) struct Work {
     pub(super) symbols: Vec<Symbol>,
     pub(super) bodies: Vec<FetchedBody>,
-    /// Symbols with inconsistent data.
+    /// Symbols with inconsistent data, to be fetched again.
     pub(super) doubted: Vec<Symbol>,
-    /// Number of a damaged file.
+    /// Number of a damaged file; `None` if no damage was reported.
     pub(super) damaged: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
-    /// Signals new work.
+    /// Notified when work is queued.
     wake: Condvar,
-    /// Signals finished work.
+    /// Notified when queued work is done.
     done: Condvar,
 }
 
@@ -54,7 +54,7 @@ struct Waiting {
     damaged: Option<u64>,
     look: bool,
     has_ended: bool,
-    /// The last ticket issued, and the last one whose work is done.
+    /// Number of the last ticket issued.
     given: u64,
     answered: u64,
 }
@@ -109,8 +109,8 @@ impl Queue {
         self.done.notify_all();
     }
 
-    /// Waits for work, or until `due`, when the shared database must be polled. Returns `None`
-    /// after `end`.
+    /// Waits for work, or until `due`, when the shared database must be polled. Returns the work
+    /// and its ticket, or `None` after `end`.
     pub(super) fn take(&self, due: Instant) -> Option<(Work, u64)> {
         let mut waiting = self.waiting();
         loop {
@@ -126,7 +126,8 @@ impl Queue {
         }
     }
 
-    /// Completes a ticket if the queue is empty, and wakes the waiters.
+    /// Completes all tickets up to `ticket` if the queue is empty, and notifies the threads that
+    /// wait for them.
     pub(super) fn answer(&self, ticket: u64) {
         let mut waiting = self.waiting();
         if !waiting.has_work() {
@@ -142,7 +143,7 @@ impl Queue {
         self.waiting().symbols.clear();
     }
 
-    /// Waits until all queued work is done and the shared database has been polled.
+    /// Waits until all queued work is done and the shared database was polled.
     pub(super) fn settle(&self) {
         let mut waiting = self.waiting();
         waiting.given += 1;

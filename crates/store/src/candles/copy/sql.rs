@@ -1,6 +1,6 @@
 //! Schema of the local copy's file, and SQL statements for the local copy: change notifications
-//! between the servers of one database, reading the shared database's state and a symbol's rows,
-//! and the additional tables of the local file. The dialect is described in `candles/sql.rs`.
+//! between the servers of one database, reads of the shared database's state and of a symbol's
+//! rows, and the additional tables of the local file. The dialect is described in `candles/sql.rs`.
 
 use crate::engine::migrations::{self, Migration};
 use crate::engine::statements::statements;
@@ -15,8 +15,8 @@ const OWN: Migration = Migration {
              seal bigint not null default 0);
          create table held (symbol text not null primary key, is_current bigint not null, row_bytes bigint not null, \
              body_bytes bigint not null, seal bigint not null default 0) without rowid;",
-    // A copy is always SQLite. The PostgreSQL text is for a test that checks the statements on both
-    // engines.
+    // A local copy is always SQLite. The PostgreSQL text is for a test that checks the statements
+    // on both engines.
     postgres: "create table origin (place bigint not null primary key, identity text not null, stamp text);
          create table held (symbol text not null primary key, is_current bigint not null, row_bytes bigint not null, \
              body_bytes bigint not null);",
@@ -24,8 +24,8 @@ const OWN: Migration = Migration {
     replaces: &[],
 };
 
-/// Tables that the shared database has for its nodes (`migrations/postgres`), for tests without a
-/// PostgreSQL server.
+/// Tables that the shared database has for its nodes (`migrations/postgres`). Used by tests that
+/// run without a PostgreSQL server.
 #[cfg(test)]
 pub(crate) const SHARED: &str =
     "create table touched (symbol text not null primary key, version bigint not null);
@@ -86,8 +86,8 @@ macro_rules! stored_trade_bodies {
 statements! {
     for &crate::candles::copy::sql::schema();
 
-    // Changes of the shared database. Not used with SQLite; its texts are for tests without a
-    // PostgreSQL server.
+    // Statements that read changes of the shared database. They are not used with SQLite; the
+    // SQLite texts are for tests that run without a PostgreSQL server.
     STATE: "check for changes",
         "select c.next, l.stamp, i.id from counter c cross join identity i left join lineage l on l.version = c.next \
          where c.name = 'version'";
@@ -101,8 +101,8 @@ statements! {
     FORGET_STAMPS: "delete old versions", "delete from lineage where version < $1";
     NOTIFY: "notify the other servers", "select $1, $2" => "select pg_notify($1, $2)";
 
-    // Statements on the shared database. A list shorter than the number of placeholders repeats its
-    // last id. A node also needs recently replaced bodies.
+    // Statements on the shared database. If there are fewer ids than placeholders, the last id is
+    // repeated. A node also needs recently replaced bodies.
     BODIES_1: "fetch blocks", bodies!("($1)");
     BODIES_8: "fetch blocks", bodies!("($1, $2, $3, $4, $5, $6, $7, $8)");
     BODIES_64: "fetch blocks", concat!("select id, body from block_body where id in ", ids_64!());
@@ -129,8 +129,8 @@ statements! {
          on conflict (place) do update set identity = excluded.identity, stamp = excluded.stamp";
     SET_VERSION: "write the version of the copy", "update counter set next = $1 where name = 'version'";
     HELD: "list the copied symbols", "select symbol, is_current, row_bytes, body_bytes from sealed_held";
-    // Does not verify the seal, which would double the cost: the index in memory already shows the
-    // symbol as current.
+    // This statement does not verify the seal, which would double the cost. The in-memory index
+    // already shows that the symbol is current.
     IS_CURRENT: "find a copied symbol", "select is_current from held where symbol = $1";
     PUT_HELD: "record a copied symbol",
         "insert into held (symbol, is_current, row_bytes, body_bytes) values ($1, $2, $3, $4) \
@@ -154,7 +154,7 @@ statements! {
     DROP_BODY: "delete a block", "delete from block_body where id = $1 returning length(body)";
     DROP_TRADE_BODY: "delete a block of trades", "delete from trade_body where id = $1 returning length(body)";
 
-    // Tables with rows of a symbol. Key columns come first.
+    // Tables that contain rows of a symbol. Key columns come first.
     SECURITY: "fetch a security",
         "select symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, \
          total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on, \

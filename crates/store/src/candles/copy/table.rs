@@ -1,4 +1,4 @@
-//! Copies rows between databases without interpreting their contents.
+//! Copying of rows between databases without interpreting their contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ impl ToValue for Cell {
 
 pub(super) type Cells = Vec<Cell>;
 
-/// A table whose rows are copied. Both databases use the same statements.
+/// A table whose rows are copied. The shared database and the local file use the same statements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
     pub(super) read: Sql,
@@ -62,7 +62,7 @@ pub(super) struct Table {
     columns: usize,
     /// Number of leading key columns.
     keys: usize,
-    /// Column that contains a body id, if any.
+    /// Index of the column that contains a body id, or `None` if the table has no such column.
     body: Option<usize>,
 }
 
@@ -130,10 +130,10 @@ pub(super) const TRADE_BLOCKS: Table = Table {
     keys: 3,
     body: Some(7),
 };
-/// The blocks of a single day.
+/// The trade blocks of a single day.
 pub(super) const TRADE_BLOCKS_OF_DAY: Table = Table { read: sql::TRADE_BLOCKS_OF_DAY, ..TRADE_BLOCKS };
 
-/// Tables with few rows per symbol, which are read completely.
+/// Tables with few rows per symbol. All of a symbol's rows in these tables are read together.
 pub(super) const SMALL: [Table; 4] = [SECURITY, ACTIONS, FACTORS, MARGIN];
 /// Column indexes of a series row.
 pub(super) const SERIES_ID: usize = 0;
@@ -150,8 +150,8 @@ impl Table {
         db.all(self.read, key, |row| cells(row, self.columns))
     }
 
-    /// Replaces rows, and writes only those that differ. Returns the ids of bodies that are no
-    /// longer referenced.
+    /// Replaces `old` rows with `new` rows, and writes only the rows that differ. Returns the ids
+    /// of bodies that are no longer referenced.
     pub(super) fn replace(&self, db: &Db, old: Vec<Cells>, new: &[Cells]) -> Result<Vec<i64>, StoreError> {
         let mut gone: BTreeMap<Vec<Cell>, Cells> =
             old.into_iter().map(|row| (row.iter().take(self.keys).cloned().collect(), row)).collect();

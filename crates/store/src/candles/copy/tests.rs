@@ -50,7 +50,7 @@ impl House {
         self.far.clone().with_copy(settings).unwrap()
     }
 
-    /// Makes the shared database fail every query for a symbol.
+    /// Makes every query for a symbol fail on the shared database.
     fn lose(&self) {
         script(self.far_dir.path(), "alter table security rename to lost");
     }
@@ -100,7 +100,7 @@ fn put(store: &Store, series: &Series, removed: &[i64], added: &[NewBlock]) -> V
     entries.iter().map(|entry| entry.id).collect()
 }
 
-/// Returns all bodies of a series, newest first.
+/// Returns all bodies of a series as text, newest first.
 fn bodies(store: &Store, series: &Series) -> Result<String, StoreError> {
     let mut all = Vec::new();
     store.reader()?.view().bodies_back(series, UNTIL, |body| {
@@ -114,7 +114,7 @@ fn load(store: &Store) -> CopyLoad {
     store.copy_load().unwrap()
 }
 
-/// Queries symbols, and waits until the copy has them.
+/// Queries symbols, and waits until they are in the copy.
 fn hold(node: &Store, symbols: &[&str]) {
     let mut reader = node.reader().unwrap();
     for text in symbols {
@@ -189,7 +189,7 @@ fn all_rows_of_a_symbol_are_copied() {
     batch.commit().unwrap();
     let node = house.node();
     hold(&node, &["700.HK"]);
-    // Derived data is copied, too.
+    // Derived data is copied as well.
     let mut batch = writer.begin().unwrap();
     batch.put_factors(&name, b"factors").unwrap();
     let sizes = TradeSizes { large_percent: 30, medium_percent: 30, large_from: 5, medium_from: 2 };
@@ -252,7 +252,7 @@ fn a_commit_becomes_visible_atomically() {
         batch.replace_blocks(series, &[], &[block(10, "new")]).unwrap();
     }
     batch.commit().unwrap();
-    // The copy may be behind, but never between two commits.
+    // The copy may be behind the shared database, but must not show a partial commit.
     let mut reader = node.reader().unwrap();
     let blocks: Vec<usize> =
         all.iter().map(|series| reader.view().blocks(series, None, None).unwrap().len()).collect();
@@ -317,7 +317,7 @@ fn a_snapshot_does_not_see_replaced_blocks() {
     let mut bytes = Vec::new();
     snapshot.block(&entries[0], &mut bytes).unwrap();
     assert_eq!(bytes, b"0 a");
-    // SQLite removes replaced bodies immediately. PostgreSQL retains them for a while.
+    // SQLite removes replaced bodies immediately, whereas PostgreSQL retains them for ten minutes.
     let gone = snapshot.block(&entries[1], &mut bytes).unwrap_err();
     assert!(matches!(gone, StoreError::Replaced { .. }), "{gone}");
     assert_eq!(snapshot.version().unwrap(), 1);
@@ -344,7 +344,7 @@ fn full_snapshots_and_lists_read_the_shared_database() {
     assert_eq!(snapshot.blocks(&minutes("1.HK"), None, None).unwrap().len(), 1);
     assert_eq!(snapshot.version().unwrap(), 2);
     drop(snapshot);
-    // Another symbol in a snapshot of `1.HK` may be at a later version.
+    // In a snapshot of `1.HK`, another symbol may be at a later version.
     put(&house.far, &minutes("2.HK"), &[], &[block(10, "b")]);
     node.settle_copy();
     let snapshot = reader.snapshot_of(&symbol("1.HK")).unwrap();
@@ -454,9 +454,9 @@ fn a_copy_of_another_database_is_not_used() {
 #[test]
 fn a_copy_is_recreated_after_a_rollback_of_the_shared_database() {
     for change in [
-        // A backup from before the last commit.
+        // The shared database is restored from a backup that precedes the last commit.
         "update counter set next = 1 where name = 'version'; delete from lineage where version > 1",
-        // The same backup, followed by other commits.
+        // The shared database is restored from the same backup, and other commits follow.
         "update counter set next = 5 where name = 'version'; delete from lineage where version > 1;
          insert into lineage values (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e')",
     ] {
@@ -516,7 +516,7 @@ fn a_damaged_copy_is_never_used() {
         hold(&node, &["1.HK"]);
         bodies(&node, &minutes("1.HK")).unwrap();
         node.settle_copy();
-        // Modified without updating seals and row counts.
+        // The damage does not update seals and row counts.
         let conn = rusqlite::Connection::open(house.files().last().unwrap()).unwrap();
         conn.execute_batch(&format!("pragma foreign_keys = off; {damage}")).unwrap();
         drop(conn);
@@ -612,8 +612,8 @@ fn a_copy_is_served_during_the_offline_window() {
 fn concurrent_readers_see_a_consistent_symbol_during_changes() {
     let house = House::new();
     let series = minutes("1.HK");
-    // Each state has one more block than the previous one; all blocks of a state have the same
-    // bytes.
+    // Each state has one more block than the previous state, and all blocks of a state have the
+    // same bytes.
     let mut ids = put(&house.far, &series, &[], &[block(0, "0")]);
     let node = house.node();
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -640,7 +640,8 @@ fn concurrent_readers_see_a_consistent_symbol_during_changes() {
                         seen += 1;
                     }
                     Err(StoreError::Replaced { .. }) => {}
-                    // SQLite has already removed the bodies of the previous state.
+                    // Only `Replaced` is allowed: SQLite may already have removed the bodies of the
+                    // previous state.
                     Err(error) => panic!("{error}"),
                 }
                 drop(snapshot);
@@ -675,7 +676,7 @@ fn concurrent_readers_see_a_consistent_symbol_during_changes() {
 }
 
 #[test]
-fn symbols_are_fetched_in_several_batches() {
+fn more_symbols_than_a_batch_holds_are_all_fetched() {
     let house = House::new();
     let mut writer = house.far.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -690,7 +691,7 @@ fn symbols_are_fetched_in_several_batches() {
 }
 
 #[test]
-fn an_announced_version_is_read_from_the_shared_database() {
+fn a_copy_behind_the_announced_version_is_not_used() {
     let house = House::new();
     put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
     hold(&house.node(), &["1.HK"]);
@@ -699,10 +700,10 @@ fn an_announced_version_is_read_from_the_shared_database() {
     let has = || copy.mark(&symbol("1.HK"), copy.number()).is_some();
     let version = copy.version();
     assert!(has());
-    // Takes effect without the worker thread, which may be busy.
+    // The announcement takes effect without the worker thread, which may be busy.
     copy.shared.announce(version + 1);
     assert!(!has());
-    // The announced version may decrease, if the database was rolled back.
+    // The announced version decreases if the database was rolled back.
     copy.shared.announce(version);
     assert!(has());
 }
@@ -715,7 +716,7 @@ fn eviction_polls_the_shared_database_between_rounds() {
         put(&house.far, &minutes(text), &[], &[block(0, "a")]);
     }
     hold(&house.node(), &all.iter().map(String::as_str).collect::<Vec<_>>());
-    // The same cache with almost no space.
+    // The cache is opened again with almost no space.
     let settings = CopySettings { bytes_max: 1, ..house.settings() };
     let dir = settings.dir.join(FOLDER);
     make_private(&dir).unwrap();

@@ -17,20 +17,20 @@ use super::{POLL, Shared};
 use crate::StoreError;
 use crate::engine::Db;
 
-/// Delay before retrying when the file could not be created.
+/// Delay before the next attempt after the file could not be created.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
-/// Maximum number of symbols and bytes evicted per round, after the first symbol. Polls of the
-/// shared database wait for the round to end.
+/// Maximum number of symbols evicted per round. Polls of the shared database wait for the round to
+/// end.
 const FORGOTTEN_AT_ONCE: usize = 32;
 const FREED_AT_ONCE: u64 = 64 << 20;
-/// WAL size in bytes from which it is checkpointed, and restarted if no reader uses it.
+/// Size of the WAL, in bytes, above which it is checkpointed and, if no reader uses it, restarted.
 const LOG_BYTES: u64 = 32 << 20;
 
 pub(super) struct Worker {
     shared: Arc<Shared>,
     far: Db,
-    /// `None` while the file cannot be created, for example on a full disk. All queries then go to
-    /// the shared database.
+    /// The local file; `None` while it cannot be created, for example because the disk is full. All
+    /// queries then go to the shared database.
     file: Option<LocalFile>,
     origin: Origin,
     marks: u64,
@@ -38,7 +38,7 @@ pub(super) struct Worker {
     tried: Instant,
 }
 
-/// An error, by the database that failed.
+/// An error, classified by the database that failed.
 #[derive(Debug)]
 pub(super) enum Trouble {
     Far(StoreError),
@@ -46,8 +46,8 @@ pub(super) enum Trouble {
 }
 
 impl Worker {
-    /// Opens the existing file if it is a copy of this database, or creates one, and brings it up
-    /// to date.
+    /// Opens the existing file if it is a copy of this database, or creates a new file. Updates the
+    /// copy to the current version.
     pub(super) fn open(shared: Arc<Shared>, far: Db) -> Result<Worker, StoreError> {
         let now = Origin::read(&far)?;
         let number = LocalFile::newest(&shared.dir)?.unwrap_or_default();
@@ -61,8 +61,8 @@ impl Worker {
                 shared.number.store(number, Ordering::Release);
                 (file, origin)
             }
-            // Any problem with the file is solved by recreating it: the shared database has all of
-            // the data.
+            // Any problem with the file is solved by recreating it, because the shared database has
+            // all of the data.
             _ => {
                 let number = number.saturating_add(1);
                 let file = LocalFile::create(&shared.dir, number, &now)?;
@@ -150,7 +150,8 @@ impl Worker {
             }
             Ok((now, step, fetched))
         })();
-        // Nothing was written. If the connection is broken, the next transaction reports it.
+        // This transaction wrote nothing. If the connection is broken, the next transaction reports
+        // the error.
         self.far.commit().ok();
         let (now, step, fetched) = read.map_err(Trouble::Far)?;
         self.shared.reach();
@@ -162,7 +163,8 @@ impl Worker {
             self.origin = now;
             return Ok(());
         };
-        // In memory first, so that queries for these symbols immediately go to the shared database.
+        // Memory is updated first, so that queries for these symbols immediately go to the shared
+        // database.
         let outdated = self.shared.held.outdate(touched);
         let written = file.change(|| {
             outdated.iter().try_for_each(|symbol| file.outdate(symbol))?;
@@ -188,7 +190,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Stores bodies whose symbols are in the copy.
+    /// Stores the bodies whose symbols are in the copy.
     fn store_bodies(&mut self, bodies: &[FetchedBody]) -> Result<(), Trouble> {
         let Some(file) = self.file.as_ref().filter(|_| !bodies.is_empty()) else { return Ok(()) };
         let mut stored: Vec<(Symbol, &FetchedBody)> = Vec::with_capacity(bodies.len());
@@ -201,7 +203,7 @@ impl Worker {
         let bytes = stored.iter().map(|(_, body)| body.bytes.len() as u64).sum();
         let symbols: BTreeSet<Symbol> = stored.iter().map(|(symbol, _)| symbol.clone()).collect();
         if !self.make_room(bytes, &symbols)? {
-            // Larger than the whole copy; queries will fetch them each time.
+            // The bodies are larger than the whole copy, so queries will fetch them each time.
             return Ok(());
         }
         let Some(file) = &self.file else { return Ok(()) };
@@ -225,16 +227,15 @@ impl Worker {
         Ok(())
     }
 
-    /// Evicts the least recently used symbols until `bytes` fit, but at most a limited amount per
-    /// round; the next round continues after polling the shared database. Returns whether `bytes`
-    /// fit.
+    /// Evicts the least recently used symbols until `bytes` fit. Evicts a limited amount per round,
+    /// and the next round continues after polling the shared database. Returns whether `bytes` fit.
     fn make_room(&mut self, bytes: u64, but_not: &BTreeSet<Symbol>) -> Result<bool, Trouble> {
         let max = self.shared.bytes_max;
         let taken = self.shared.held.sum().bytes.saturating_add(bytes);
         if taken <= max || bytes > max {
             return Ok(taken <= max);
         }
-        // Frees a little more than needed, so that not every query causes an eviction.
+        // A little more than needed is freed, so that not every query causes an eviction.
         let excess = (taken - max).saturating_add(max / 16).min(FREED_AT_ONCE);
         let mut oldest = self.shared.held.oldest(excess, |symbol| but_not.contains(symbol));
         oldest.truncate(FORGOTTEN_AT_ONCE);
@@ -254,7 +255,7 @@ impl Worker {
         forgotten.map_err(Trouble::File)
     }
 
-    /// Discards the file and creates an empty one for the version in `origin`.
+    /// Discards the file and creates an empty file for the version in `origin`.
     fn begin_anew(&mut self, origin: Origin) -> Result<(), StoreError> {
         self.tried = Instant::now();
         self.shared.held.load(Vec::new(), Mark(0));
@@ -266,7 +267,8 @@ impl Worker {
         let made = LocalFile::create(&self.shared.dir, number, &self.origin);
         // Versions seen before may belong to a state that no longer exists.
         self.shared.seen.store(0, Ordering::Release);
-        // Updated even if the creation failed, so that readers close the old file.
+        // The number is updated even if the file could not be created, so that readers close the
+        // old file.
         self.shared.number.store(number, Ordering::Release);
         self.shared.version.store(self.origin.version, Ordering::Release);
         self.file = Some(made?);

@@ -1,5 +1,5 @@
-//! PostgreSQL connection URL: `postgres://USER@HOST:PORT,HOST2:PORT2/DATABASE?parameters`. It never
-//! contains a password.
+//! PostgreSQL connection URL: `postgres://USER@HOST:PORT,HOST2:PORT2/DATABASE?parameters`. The URL
+//! never contains a password.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::Schema;
 
-/// Address of a database on one server or on several replicas. Displayed in the syntax that it is
-/// parsed from, without defaults.
+/// Address of a database on one server or on several replicas. Displayed as a URL that parses to
+/// the same address, without default values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
     pub(super) user: String,
@@ -18,7 +18,7 @@ pub struct Address {
     /// Hosts in the order in which they are tried. Never empty.
     pub(super) hosts: Vec<Host>,
     pub(super) target: Target,
-    /// `None` selects TLS by host; see [`Address::speaks_tls`].
+    /// TLS mode; if `None`, [`Address::speaks_tls`] decides by host.
     tls: Option<Tls>,
     pub(super) roots: Roots,
     schema: String,
@@ -52,7 +52,7 @@ pub(super) enum Target {
     Any,
 }
 
-/// Unverified TLS is not offered, because it does not prevent man-in-the-middle attacks.
+/// TLS mode. Unverified TLS is not offered, because it does not prevent man-in-the-middle attacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tls {
     Off,
@@ -66,7 +66,7 @@ pub(super) enum Roots {
     File(PathBuf),
 }
 
-/// Source of the password, read for each new connection.
+/// Source of the password. Read again for each new connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PasswordFrom {
     /// `PGPASSWORD`, or the file that `PGPASSFILE` names.
@@ -143,22 +143,24 @@ const PORT: u16 = 5432;
 const DEBIAN_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 const LENGTH_MAX: usize = 4_096;
 const HOSTS_MAX: usize = 8;
-/// PostgreSQL truncates longer names, so two names could become equal.
+/// Maximum length of a name, in bytes. PostgreSQL truncates longer names, so two names could become
+/// equal.
 const NAME_BYTES_MAX: usize = 63;
-/// Leaves room for the suffix `_candles` or `_accounts`.
+/// Maximum length of the schema name, in bytes. Leaves room for the suffix `_candles` or
+/// `_accounts`.
 const SCHEMA_BYTES_MAX: usize = 40;
 const SCHEMA: &str = "chandler";
 const APPLICATION: &str = "chandler";
 const CONNECT_TIMEOUT_S: u16 = 3;
 const CONNECT_TIMEOUT_S_MAX: u16 = 60;
 const POOL: usize = 16;
-/// A writer holds one connection during a change, and reads on others.
+/// Minimum pool size. A writer holds one connection during a change and reads on other connections.
 const POOL_MIN: usize = 4;
 const POOL_MAX: usize = 64;
 const _: () = assert!(SCHEMA_BYTES_MAX + "_accounts".len() <= NAME_BYTES_MAX);
 
 impl Address {
-    /// Returns whether a text is intended as an address, even if it is invalid.
+    /// Returns whether a text is intended as a PostgreSQL address, even if it is invalid.
     pub(crate) fn is_meant(text: &str) -> bool {
         text.split_once("://").is_some_and(|(word, _)| word.to_ascii_lowercase().starts_with("postgres"))
             || ["postgres:", "postgresql:"].iter().any(|word| text.starts_with(word))
@@ -187,7 +189,8 @@ impl Address {
         self.hosts.iter().map(Host::name).collect()
     }
 
-    /// Returns the address with only one of the hosts and without a required role.
+    /// Returns the address with only the host at index `place` and without a required role, or
+    /// `None` if there is no such host.
     #[must_use]
     pub fn of_host(&self, place: usize) -> Option<Address> {
         let host = self.hosts.get(place)?.clone();
@@ -200,7 +203,8 @@ impl Address {
         Address { database: database.to_owned(), ..self.clone() }
     }
 
-    /// Returns the path of the file that contains only the password, if one is configured.
+    /// Returns the path of the file that contains only the password, or `None` if no such file is
+    /// configured.
     pub fn password_file(&self) -> Option<&Path> {
         match &self.password {
             PasswordFrom::File(path) => Some(path),
@@ -208,8 +212,8 @@ impl Address {
         }
     }
 
-    /// Returns the address for PostgreSQL's own tools, which support fewer parameters. They do not
-    /// support [`Address::password_file`].
+    /// Returns the address for PostgreSQL's own tools, which support fewer parameters. In
+    /// particular, the tools do not support [`Address::password_file`].
     pub fn for_tools(&self) -> String {
         let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
         let mut text = format!(
@@ -255,7 +259,7 @@ impl Address {
     }
 
     /// Returns whether connections to a host use TLS. Without `sslmode`, only local connections are
-    /// unencrypted: they cannot be intercepted, and PostgreSQL seldom has a certificate for
+    /// unencrypted, because they cannot be intercepted and PostgreSQL seldom has a certificate for
     /// `localhost`.
     pub(super) fn speaks_tls(&self, host: &Host) -> bool {
         match self.tls {
@@ -278,7 +282,7 @@ impl Target {
 }
 
 impl Host {
-    /// Returns the host for error messages.
+    /// Returns the name of the host, for use in error messages.
     pub(super) fn name(&self) -> String {
         match &self.at {
             HostAt::Network(_) => self.to_string(),
@@ -318,8 +322,8 @@ impl FromStr for Address {
         }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
-        // Split at the last `@`: a colon anywhere before it may belong to a password that contains
-        // an `@`.
+        // The text is split at the last `@`, because a password may contain an `@`. A colon before
+        // it indicates a password.
         let (user, hosts) = authority.rsplit_once('@').ok_or(AddressError::NoUser)?;
         if user.contains(':') {
             return Err(AddressError::Password);
@@ -488,8 +492,8 @@ impl Parameters {
             "sslmode" => {
                 self.tls = Some(match value {
                     "disable" => Tls::Off,
-                    // Stricter than libpq, whose `require` accepts any certificate and so protects
-                    // nothing.
+                    // Stricter than libpq, whose `require` accepts any certificate and therefore
+                    // does not authenticate the server.
                     "require" | "verify-full" => Tls::Verified,
                     "allow" | "prefer" | "verify-ca" => {
                         return Err(refused(

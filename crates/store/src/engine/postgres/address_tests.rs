@@ -63,7 +63,8 @@ fn a_password_in_an_address_is_refused_and_not_shown() {
         assert!(actual.contains("PGPASSWORD") && actual.contains("passfile="), "{actual}");
         assert!(actual.contains("password_file=") && !actual.contains("ter2"), "{actual}");
     }
-    // Characters that end the part of the address that is searched for a password.
+    // These passwords contain characters that end the part of the address that is searched for a
+    // password.
     for text in ["postgres://u:hun/ter2@h/d", "postgres://u:hun?ter2@h/d", "postgres://u:hun#ter2@h/d"] {
         let actual = refused(text);
         assert!(!actual.contains("hun") && !actual.contains("ter2"), "{actual}");

@@ -1,4 +1,4 @@
-//! Establishing a connection: server checks, session settings, and error messages.
+//! Establishing a connection: server checks, session settings, and connection errors.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -29,7 +29,7 @@ const VERSION_MIN: u32 = 150_000;
 const VERIFY: &str = "select current_setting('server_version_num'), current_setting('server_version'), \
     current_setting('server_encoding'), current_setting('transaction_read_only'), pg_is_in_recovery(), \
     current_setting('synchronous_commit', true)";
-/// TCP keep-alive settings, to detect a server that has disappeared.
+/// Idle time before TCP keep-alive probes are sent, which detect a server that has disappeared.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(10);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEPALIVES_MAX: u32 = 3;
@@ -61,8 +61,8 @@ pub(super) async fn connect(
     };
     let silent =
         || Trouble::Away { at: at.clone(), reason: format!("no answer within {} s", within.as_secs()) };
-    // Twice the connect timeout: a name may resolve to several addresses, and the handshakes
-    // follow.
+    // The limit is twice the connect timeout, because a name may resolve to several addresses and
+    // the handshakes follow.
     let (client, task) = tokio::time::timeout(within * 2, made)
         .await
         .map_err(|_| silent())?
@@ -92,7 +92,7 @@ async fn settle(client: &Client, way: &Way, at: &str) -> Result<(), Trouble> {
     if client.batch_execute(&all).await.is_ok() {
         return Ok(());
     }
-    // Databases that only implement PostgreSQL's protocol lack some settings, and work without
+    // Databases that only implement PostgreSQL's protocol lack some settings, but work without
     // them.
     for (name, value) in &settings {
         let set = client.batch_execute(&format!("set {name} = '{value}'")).await;
@@ -173,20 +173,20 @@ fn settings(way: &Way, synchronous_commit: &str) -> Vec<(&'static str, String)> 
         ("lock_timeout", limits.lock_ms.to_string()),
         ("idle_in_transaction_session_timeout", limits.idle_in_transaction_ms.to_string()),
         ("default_transaction_isolation", "read committed".to_owned()),
-        // Cancels statements whose client has disconnected.
+        // The server cancels statements whose client has disconnected.
         ("client_connection_check_interval", "5s".to_owned()),
     ];
     match (way.pace, synchronous_commit) {
         (Pace::Fleeting, _) => settings.push(("synchronous_commit", "off".to_owned())),
-        // Acknowledged changes must survive a crash, and the loss of the primary if there is a
-        // synchronous standby.
+        // Acknowledged changes must survive a crash and, if there is a synchronous standby, the
+        // loss of the primary.
         (_, "off" | "local") => settings.push(("synchronous_commit", "on".to_owned())),
         _ => {}
     }
     settings
 }
 
-/// Returns the reason for a failed connection, with advice.
+/// Converts the error of a failed connection attempt to a message with advice.
 fn connect_error(error: tokio_postgres::Error, at: &str) -> Trouble {
     let refused = |reason: String| Trouble::Refused { at: at.to_owned(), reason };
     if let Some(reason) = tls::untrusted(&error) {

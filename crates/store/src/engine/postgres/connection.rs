@@ -1,5 +1,5 @@
-//! A database handle on top of a pool. A statement outside a transaction borrows a connection; a
-//! transaction holds one until it ends.
+//! A database handle on top of a connection pool. A statement outside a transaction borrows a
+//! connection, and a transaction holds a connection until it ends.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub(crate) type Read<'a> = dyn FnMut(&Row<'_>) -> Result<ControlFlow<()>, Fault>
 /// Callback that receives each row of several queries, with the index of the query.
 pub(crate) type ReadOfAll<'a> = dyn FnMut(usize, &Row<'_>) -> Result<ControlFlow<()>, Fault> + 'a;
 
-/// A handle for one thread at a time.
+/// A database handle. Can be used by one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Connection {
     server: Arc<Server>,
@@ -33,8 +33,8 @@ struct Turn {
     lease: Lease,
     mode: Mode,
     state: State,
-    /// Queries that are being read, each nested in the previous one. Only the last may have rows
-    /// that have not been received yet.
+    /// Queries that are being read, each nested in the previous query. Only the last query may have
+    /// rows that have not been received yet.
     readings: Vec<Reading>,
 }
 
@@ -46,16 +46,16 @@ enum Mode {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// `BEGIN` has not been sent yet: it is sent together with the first query.
+    /// `BEGIN` was not sent yet. It is sent together with the first query.
     Begun,
     Open,
-    /// A statement failed, and the server rejects further ones.
+    /// A statement failed, and the server rejects further statements.
     Failed,
     Ended,
 }
 
 struct Reading {
-    /// `None` once all rows have been received.
+    /// The row stream; `None` once all rows were received.
     rows: Option<Rows>,
     arrived: VecDeque<ServerRow>,
 }
@@ -66,8 +66,8 @@ impl std::fmt::Debug for Reading {
     }
 }
 
-/// Maximum number of rows that are read and discarded after a query was stopped early. If there are
-/// more, the connection is closed instead.
+/// Maximum number of rows that are read and discarded after a query was stopped early. If more rows
+/// are left, the connection is closed instead.
 const UNREAD_MAX: usize = 64;
 const HAS_SCHEMA: &str = "select 1 from pg_catalog.pg_namespace where nspname = $1";
 const NESTED: Trouble = Trouble::Misuse("a statement began within another one that cannot be interrupted");
@@ -92,8 +92,8 @@ impl Connection {
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
-    /// Passes each row to `read` until it returns `Break`. Inside a transaction `read` may run
-    /// other statements.
+    /// Runs a query and passes each row to `read` until `read` returns `Break`. Inside a
+    /// transaction `read` may run other statements.
     pub(crate) fn each(&self, text: &str, values: &[Value<'_>], read: &mut Read<'_>) -> Result<(), Fault> {
         self.check_right(text)?;
         match self.in_transaction() {
@@ -119,9 +119,9 @@ impl Connection {
 
     fn each_alone(&self, text: &str, values: &[Value<'_>], read: &mut Read<'_>) -> Result<(), Fault> {
         let harmless = is_question(text);
-        // The first row is part of the retryable step, because most errors arrive with it. A
-        // statement with changes may still fail until its last row has been received. The stream
-        // must not be polled after the last row.
+        // The first row is received in the retryable step, because most errors arrive with it. A
+        // statement with changes may still fail until its last row was received. The stream must
+        // not be polled after the last row.
         let ((mut rows, mut arrived), mut lease) = self.alone(text, |session| {
             let mut rows = session.rows(text, values)?;
             let mut arrived = VecDeque::<ServerRow>::new();
@@ -228,8 +228,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Creates the pool's schema if it does not exist. Safe to call concurrently. Checks for
-    /// existence first, because `create schema if not exists` requires the right to create schemas
+    /// Creates the pool's schema if it does not exist. Safe to call concurrently. The existence is
+    /// checked first, because `create schema if not exists` requires the right to create schemas
     /// even if the schema exists.
     pub(crate) fn create_schema(&self) -> Result<(), Fault> {
         let mut is_there = false;
@@ -243,7 +243,8 @@ impl Connection {
         self.create(&format!("create schema if not exists \"{}\"", self.server.schema()))
     }
 
-    /// Runs a `create ... if not exists`, which PostgreSQL does not make safe under concurrency.
+    /// Runs a `create ... if not exists` statement, and ignores errors of concurrent creation,
+    /// which PostgreSQL does not prevent.
     pub(super) fn create(&self, text: &str) -> Result<(), Fault> {
         match self.alone(text, |session| session.script(text)) {
             // Another session created the object concurrently.
@@ -252,7 +253,8 @@ impl Connection {
         }
     }
 
-    /// Begins a transaction. In a read-only transaction, all queries see the snapshot of the first.
+    /// Begins a transaction. In a read-only transaction, all queries see the snapshot of the first
+    /// query.
     pub(crate) fn begin(&self, write: bool) -> Result<(), Fault> {
         let mode = if write { Mode::Write } else { Mode::Read };
         if mode == Mode::Write && self.is_reader() {
@@ -275,7 +277,7 @@ impl Connection {
         Ok(turn.ok_or(NO_TURN)?.commit()?)
     }
 
-    /// Rolls back the transaction, if there is one.
+    /// Rolls back the transaction. Does nothing if there is no transaction.
     pub(crate) fn rollback(&self) -> Result<(), Fault> {
         drop(self.turn()?.take());
         Ok(())
@@ -302,7 +304,7 @@ impl Connection {
     }
 
     /// Runs `run` on a borrowed connection. If the connection is broken, retries once on another
-    /// one, provided that the statement was not sent or is read-only.
+    /// connection, provided that the statement was not sent or is read-only.
     fn alone<T>(
         &self,
         text: &str,
@@ -365,7 +367,7 @@ impl Turn {
         }
     }
 
-    /// Sends `BEGIN`, if it has not been sent yet.
+    /// Sends `BEGIN` if it was not sent yet.
     fn open(&mut self) -> Result<(), Trouble> {
         self.arrive()?;
         match self.state {
@@ -437,8 +439,8 @@ impl Turn {
         Ok(())
     }
 
-    /// Sends the first message of a transaction. Nothing can be lost yet, so a broken connection is
-    /// replaced.
+    /// Sends the first message of a transaction. A broken connection is replaced, because nothing
+    /// can be lost yet.
     fn first<T>(&mut self, mut run: impl FnMut(&mut Session) -> Result<T, Failure>) -> Result<T, Trouble> {
         let mut done = run(self.lease.session()?);
         if let Err(failure) = &done
@@ -447,7 +449,8 @@ impl Turn {
         {
             let server = self.lease.server().clone();
             server.distrust();
-            // Return the broken connection first, or an exhausted pool would wait for it.
+            // The broken connection is returned first. Otherwise an exhausted pool would wait for
+            // it.
             self.lease.give_back();
             self.lease = server.lease().inspect_err(|_| self.state = State::Failed)?;
             self.lease.session()?.begin_request();
@@ -488,7 +491,7 @@ impl Turn {
         }
         let session = self.lease.session()?;
         match self.mode {
-            // A read-only transaction has nothing to lose, so the response is not awaited.
+            // A read-only transaction has no changes to lose, so the response is not awaited.
             Mode::Read => {
                 session.send_off("commit");
                 session.in_transaction = false;
@@ -496,8 +499,8 @@ impl Turn {
             }
             Mode::Write => {
                 session.begin_request();
-                // PostgreSQL reports success when a failed transaction is committed; the query
-                // before it returns the error.
+                // PostgreSQL reports success when a failed transaction is committed. The query
+                // before the commit returns the error in that case.
                 let done = session.script("select 1; commit");
                 session.in_transaction = false;
                 let (sent, at, warning) = (session.sent, session.at().to_owned(), session.warning());

@@ -1,4 +1,4 @@
-//! Ownership of a schema, and its migration ledger.
+//! Ownership of a schema, and the schema's migration ledger.
 
 use std::ops::ControlFlow;
 
@@ -6,8 +6,8 @@ use super::Connection;
 use crate::engine::params::Value;
 use crate::engine::{Fault, Owner};
 
-/// Number of objects in the schema, and of our columns in the ledger. Uses the system catalog,
-/// which is readable without rights on the schema.
+/// Returns the number of objects in the schema, and the number of this program's columns in the
+/// table `migration`. Uses the system catalog, which is readable without rights on the schema.
 const FOUND: &str = "select count(*), cast(coalesce(sum(case when c.relname = 'migration' then \
     (select count(*) from pg_catalog.pg_attribute a where a.attrelid = c.oid and \
     cast(a.attname as text) in ('version', 'name', 'digest', 'applied_at', 'oldest')) else 0 end), 0) as bigint) \
@@ -16,8 +16,8 @@ const FOUND: &str = "select count(*), cast(coalesce(sum(case when c.relname = 'm
 const COLUMNS: i64 = 5;
 const LEDGER: &str = "create table if not exists migration (version bigint not null primary key, name text not null, \
     digest bytea not null, applied_at bigint not null, oldest bigint not null)";
-/// A migration holds this row lock until it ends. Concurrent migrations wait, and then find that
-/// nothing is left to do.
+/// Locks a row of the ledger. A migration holds this row lock until it ends. Concurrent migrations
+/// wait, and then find that the database is already migrated.
 const LOCK: &str = "insert into migration (version, name, digest, applied_at, oldest) values (0, 'lock', '', 0, 0) \
     on conflict (version) do update set name = excluded.name";
 
@@ -35,8 +35,8 @@ impl Connection {
         })
     }
 
-    /// Creates schema and ledger before a migration's transaction, so that two processes can create
-    /// them concurrently.
+    /// Creates the schema and the ledger. Runs before the transaction of a migration, so that two
+    /// processes can create them concurrently.
     pub(crate) fn make_ledger(&self) -> Result<(), Fault> {
         self.create_schema()?;
         self.create(LEDGER)

@@ -2,7 +2,7 @@
 //! connections. The driver is not used outside this module.
 //!
 //! Start with [`Connection`], the handle of a database. It borrows connections (`session.rs`) from
-//! a [`Server`]: one per statement, or one for a whole transaction.
+//! a [`Server`]: a connection per statement, or one connection for a whole transaction.
 
 use std::fs::File;
 use std::io::Read;
@@ -45,8 +45,8 @@ pub(crate) enum Schema {
     Accounts,
 }
 
-/// Returns the contents of a small file that an address refers to, or a message why it cannot be
-/// read.
+/// Returns the contents of a small file that an address refers to. The error is a message that says
+/// why the file cannot be read.
 fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));

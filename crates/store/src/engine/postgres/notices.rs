@@ -1,5 +1,5 @@
-//! Notification of changes by other processes: `LISTEN` if the server supports it, and in any case
-//! polling.
+//! Detection of changes by other processes: by polling, and also by `LISTEN` if the server supports
+//! it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -12,8 +12,8 @@ use super::session::{Failure, Session, Signal};
 use super::{Pace, Server, Trouble, column};
 use crate::engine::params::Value;
 
-/// A thread with its own connection that reports changes. Reconnects automatically and never gives
-/// up.
+/// A thread with its own connection that reports changes. After a failure the thread reconnects,
+/// without a limit on attempts.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: SyncSender<Signal>,
@@ -22,7 +22,7 @@ pub(crate) struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a watch observes.
+/// The channels and the query that a watch observes.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     /// Channel names: letters from a to z, digits and `_`.
@@ -33,25 +33,25 @@ pub(crate) struct Subject {
     pub(crate) every: Duration,
 }
 
-/// Events of a watch, reported on its own thread.
+/// Events of a watch. Reported on the thread of the watch.
 #[derive(Debug)]
 pub(crate) enum News<'a> {
-    /// The result of the query has changed, or is known for the first time.
+    /// The result of the query has changed, or was read for the first time.
     Number(i64),
     Notice {
         #[allow(dead_code, reason = "shown where news are printed")]
         channel: &'a str,
         payload: &'a str,
     },
-    /// Notifications are received from now on. Earlier ones may have been missed.
+    /// Notifications are received from now on. Earlier notifications may have been missed.
     Listening,
-    /// The server is unreachable. Reported once until it is reachable again.
+    /// The server is unreachable. Reported once until the server is reachable again.
     Away(#[allow(dead_code, reason = "shown where news are printed")] &'a Trouble),
 }
 
 #[derive(Debug, Default)]
 struct Sight {
-    /// `LISTENS` or `POLLS`; 0 until known.
+    /// `LISTENS` or `POLLS`; 0 until the server has responded to `LISTEN`.
     listens: AtomicU8,
     checked_at: Mutex<Option<Instant>>,
     stopped: AtomicBool,
@@ -59,10 +59,11 @@ struct Sight {
 
 const LISTENS: u8 = 1;
 const POLLS: u8 = 2;
-/// Maximum number of queued notifications. Further ones are dropped, and the loss is reported.
+/// Maximum number of queued notifications. Further notifications are dropped, and the loss is
+/// reported.
 const WAITING_MAX: usize = 1_024;
 const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// Maximum delay between attempts. Short, so that a recovered server is noticed soon.
+/// Maximum delay between attempts to connect. Short, so that a recovered server is noticed soon.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 impl Watch {
@@ -87,8 +88,8 @@ impl Watch {
         Ok(Watch { stop, sight, thread: Some(thread) })
     }
 
-    /// Returns whether notifications are received (`true`) or the server only supports polling
-    /// (`false`); `None` until known.
+    /// Returns whether notifications are received (`true`) or the server supports only polling
+    /// (`false`). Returns `None` until the server has responded to `LISTEN`.
     #[cfg(test)]
     pub(crate) fn listens(&self) -> Option<bool> {
         match self.sight.listens.load(Ordering::Relaxed) {
@@ -99,13 +100,13 @@ impl Watch {
     }
 
     /// Returns the time since the last response to the query, which is the maximum age of the known
-    /// number.
+    /// number. Returns `None` before the first response.
     pub(crate) fn age(&self) -> Option<Duration> {
         let requested = self.sight.checked_at.lock().unwrap_or_else(PoisonError::into_inner);
         requested.map(|at| at.elapsed())
     }
 
-    /// Stops the thread and waits for it. Must not be called on that thread.
+    /// Stops the thread and waits until it has ended. Must not be called on that thread.
     #[cfg(test)]
     pub(crate) fn stop(mut self) {
         let thread = self.thread.take();
@@ -117,7 +118,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.sight.stopped.store(true, Ordering::Relaxed);
-        // If the queue is full, the thread is already awake.
+        // If the queue is full, the thread is already running.
         self.stop.try_send(Signal::Stop).ok();
     }
 }
@@ -202,7 +203,7 @@ impl Watcher {
                     }
                     Ok(Signal::Missed) => (self.notify)(News::Listening),
                     Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return Left::Stopped,
-                    // The next query reports the cause.
+                    // The next query returns the cause.
                     Ok(Signal::Ended) | Err(RecvTimeoutError::Timeout) => break,
                 }
                 if Instant::now() >= next {

@@ -1,29 +1,30 @@
 use std::time::Duration;
 
-/// Timeouts of a connection, and the durability of its commits.
+/// Class of a connection, which determines its timeouts and the durability of its commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
     Usual,
     /// For queries that a client is waiting for.
     Quick,
-    /// Like `Quick`, but with asynchronous commits: for data that may be lost if the server
+    /// Like `Quick`, but with asynchronous commits, for data that may be lost if the server
     /// crashes.
     Fleeting,
-    /// For account locks, which are optional. A holder that disappears loses the lock soon.
+    /// For account locks, which are optional. The idle timeout is short, so that the lock of a
+    /// stalled holder is released soon.
     Lock,
-    /// For migrations, moves and checks, where a single statement may scan everything.
+    /// For migrations, moves and checks, where a single statement may scan all rows.
     Long,
 }
 
 pub(super) struct Limits {
-    /// Timeout of a statement on the server, in milliseconds; 0 for none.
+    /// Timeout of a statement on the server, in milliseconds; 0 for no timeout.
     pub(super) statement_ms: u32,
     pub(super) lock_ms: u32,
     pub(super) idle_in_transaction_ms: u32,
     /// Timeout of a request on the client side. A server that does not respond in time is
     /// considered dead.
     pub(super) request: Duration,
-    /// How long the OS retransmits unacknowledged data.
+    /// Time for which the OS retransmits unacknowledged data.
     pub(super) unacknowledged: Duration,
 }
 
@@ -67,8 +68,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The server must time out first, because it reports the reason and the connection remains
-    /// usable.
+    /// The server must time out before the client, because the server reports the reason and the
+    /// connection remains usable.
     #[test]
     fn the_statement_timeout_is_below_the_request_timeout() {
         for pace in [Pace::Usual, Pace::Quick, Pace::Fleeting, Pace::Lock, Pace::Long] {

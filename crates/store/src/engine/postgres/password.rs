@@ -1,5 +1,5 @@
-//! Password of a connection. Read from a file or the environment for each connection, so that a
-//! change needs no restart.
+//! The password of a connection. It is read from a file or the environment for each connection, so
+//! that a changed password needs no restart.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,8 +22,8 @@ impl fmt::Debug for Password {
 const PASSWORD_BYTES_MAX: u64 = 4_096;
 const PASSFILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns the password for a host, or `None` if none is configured. The error is a user-facing
-/// message.
+/// Returns the password for a host, or `None` if no password is configured. The error is a
+/// user-facing message.
 pub(super) fn password(
     address: &Address,
     host: &Host,
@@ -62,7 +62,8 @@ fn alone(path: &Path) -> Result<Password, String> {
     }
 }
 
-/// Returns the password from the first matching line of libpq's password file.
+/// Returns the password from the first matching line of libpq's password file, or `None` if no line
+/// matches.
 fn listed(path: &Path, address: &Address, host: &Host) -> Result<Option<Password>, String> {
     let open_to_others = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.mode() & 0o077 != 0);
     if open_to_others {
@@ -72,8 +73,8 @@ fn listed(path: &Path, address: &Address, host: &Host) -> Result<Option<Password
     let port = host.port.to_string();
     let name = match &host.at {
         HostAt::Network(name) => name.clone(),
-        // libpq uses `localhost` for its default socket directory, and the directory name for
-        // others.
+        // libpq uses `localhost` for its default socket directory, and the directory name for other
+        // directories.
         HostAt::Socket(directory) if is_usual(directory) => "localhost".to_owned(),
         HostAt::Socket(directory) => directory.to_string_lossy().into_owned(),
     };
@@ -96,7 +97,8 @@ fn is_usual(directory: &Path) -> bool {
 #[derive(Default)]
 struct Field {
     bytes: Vec<u8>,
-    /// An unescaped `*` matches anything; an escaped one is literal.
+    /// Whether the field contains an escape. An unescaped `*` matches any text, and an escaped `*`
+    /// is literal.
     is_escaped: bool,
 }
 

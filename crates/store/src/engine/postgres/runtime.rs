@@ -1,5 +1,6 @@
-//! A single thread of the process drives all connections. Callers block on their own threads with a
-//! deadline: the driver has no timeouts, so a network failure would block them forever.
+//! The runtime of the driver. A single thread of the process drives all connections. Callers block
+//! on their own threads with a deadline, because the driver has no timeouts and a network failure
+//! would block them forever.
 
 use std::future::Future;
 use std::io;
@@ -15,15 +16,15 @@ static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
 /// Number of threads for blocking host name lookups.
 const LOOKUPS_MAX: usize = 4;
 
-/// Returns the runtime. Its thread is started on first use.
+/// Returns a handle of the runtime. The runtime's thread is started on first use.
 pub(super) fn handle() -> io::Result<Handle> {
     let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(handle) = &*runtime {
         return Ok(handle.clone());
     }
     let (sender, receiver) = mpsc::sync_channel(1);
-    // Built on its own thread, because a runtime must not be dropped inside another one, such as
-    // the server's.
+    // The runtime is built on its own thread, because a runtime must not be dropped inside another
+    // runtime, such as the server's.
     thread::Builder::new().name("postgres".to_owned()).spawn(move || {
         let built =
             Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(LOOKUPS_MAX).build();
@@ -54,11 +55,11 @@ pub(super) fn run<T: Send + 'static>(
 }
 
 /// Waits for a future of the driver's client. Returns `None` on timeout. Polls no tokio resource,
-/// so the caller may be on a worker of another runtime: a resource that has used up the coop budget
-/// of that worker's task would never wake up.
+/// so the caller may be on a worker of another runtime: if the task of that worker had used up its
+/// coop budget, a tokio resource would stay pending and never notify this waker.
 pub(super) fn wait<F: Future>(future: F, until: Instant) -> Option<F::Output> {
     let mut future = pin!(future);
-    // Most rows have already arrived when they are requested.
+    // In most cases the row has already arrived.
     if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         return Some(output);
     }

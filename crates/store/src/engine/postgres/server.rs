@@ -13,17 +13,18 @@ use crate::engine::params::Value;
 use crate::engine::{patience, sooner};
 
 /// A connection pool. Connections are made on demand and reused last-in first-out, so that surplus
-/// ones become idle and are closed.
+/// connections become idle and are closed.
 ///
 /// A thread that holds a transaction and leases a second connection from the same pool can deadlock
-/// with itself; use another pool for that.
+/// with itself. The second connection must come from another pool.
 pub(crate) struct Server {
     way: Way,
     pool: Mutex<Pool>,
     changed: Condvar,
     /// Index of the last working host, which is tried first.
     host: AtomicUsize,
-    /// Number of connections found broken. The next connection may be to another server.
+    /// Number of connections found broken. After a loss, the next connection may be to another
+    /// server.
     losses: AtomicU64,
 }
 
@@ -38,17 +39,17 @@ struct Pool {
     trying: bool,
 }
 
-/// Properties of a server.
+/// Properties of a database server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Server version as a number, such as 150018.
     pub(crate) version: i64,
     pub(crate) has_schema: bool,
-    /// Whether the server detects damaged pages on disk; `None` if it does not report it.
+    /// Whether the server detects damaged pages on disk; `None` if the server does not report this.
     pub(crate) checks_pages: Option<bool>,
 }
 
-/// The required rights.
+/// The required rights on the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Read,
@@ -56,7 +57,7 @@ pub(crate) enum Need {
     Write,
 }
 
-/// A borrowed connection.
+/// A connection that is borrowed from the pool.
 pub(super) struct Lease {
     server: Arc<Server>,
     session: Option<Session>,
@@ -76,8 +77,8 @@ const DATABASE: &str = "select has_database_privilege(current_database(), 'creat
     current_setting('server_version_num')::bigint, current_setting('data_checksums', true)";
 
 impl Server {
-    /// Creates a pool. Does not connect yet. Fails if TLS is required and no certificate authority
-    /// is trusted.
+    /// Creates a pool without connecting. Fails if TLS is required and no certificate authority is
+    /// trusted.
     pub(crate) fn open(address: &Address, schema: Schema, pace: Pace) -> Result<Arc<Server>, Trouble> {
         let wants_tls = address.hosts.iter().find(|host| address.speaks_tls(host));
         let tls = wants_tls.map(|host| {
@@ -120,8 +121,9 @@ impl Server {
         &self.way.schema
     }
 
-    /// Connects if needed, and checks that the server is suitable: a primary (or the role that the
-    /// address requires), a supported version, UTF-8 encoding, and the required rights.
+    /// Connects if needed, and checks that the server is suitable: it must be a primary (or have
+    /// the role that the address requires) and have a supported version, UTF-8 encoding, and the
+    /// required rights.
     pub(crate) fn check(self: &Arc<Server>, need: Need) -> Result<Found, Trouble> {
         let mut lease = self.lease()?;
         let session = lease.session()?;
@@ -188,8 +190,8 @@ impl Server {
             if let Some((at, trouble)) = &pool.failed
                 && (pool.trying || at.elapsed() < FAILURE_STANDS)
             {
-                // Hundreds of threads may need an unreachable server. Only one at a time tries to
-                // connect; the others fail immediately.
+                // Hundreds of threads may need an unreachable server. Only one thread at a time
+                // tries to connect, and the others fail immediately.
                 return Err(trouble.clone());
             }
             if pool.open < size {
@@ -208,8 +210,8 @@ impl Server {
                     }
                     Err(trouble) => {
                         pool.open -= 1;
-                        // The server's connection limit is lower than the pool size: make do with
-                        // the existing connections.
+                        // The server's connection limit is lower than the pool size, so the
+                        // existing connections must suffice.
                         let must_do = matches!(trouble, Trouble::Crowded { .. }) && pool.open > 0;
                         if !must_do {
                             pool.failed = Some((Instant::now(), trouble.clone()));
@@ -233,8 +235,8 @@ impl Server {
         Lease { server: self.clone(), session: Some(session) }
     }
 
-    /// Closes all idle connections: a restart or network failure that broke one has probably broken
-    /// the others, too.
+    /// Closes all idle connections. A restart or network failure that broke one connection has
+    /// probably broken the others.
     pub(super) fn distrust(&self) {
         self.losses.fetch_add(1, Ordering::AcqRel);
         let mut pool = self.pool();
@@ -276,8 +278,8 @@ impl Server {
         let first = self.host.load(Ordering::Relaxed).min(hosts.len().saturating_sub(1));
         let order: Vec<usize> = (first..hosts.len()).chain(0..first).collect();
         let mut tried = Vec::new();
-        // Three times the timeout per host: twice for connecting, because a name may resolve to
-        // several addresses, and once for the settings.
+        // The limit is three times the timeout per host: twice for connecting, because a name may
+        // resolve to several addresses, and once for the settings.
         let all = way.address.connect_timeout() * 3;
         for index in order {
             let Some(host) = hosts.get(index).cloned() else { continue };

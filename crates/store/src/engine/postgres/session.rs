@@ -1,5 +1,5 @@
-//! One connection to a server: its prepared statements, requests with deadlines, and the runtime's
-//! side: I/O, and asynchronous messages from the server.
+//! One connection to a server: its prepared statements and requests with deadlines, and the task on
+//! the runtime that performs I/O and receives asynchronous messages from the server.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -23,14 +23,14 @@ use crate::engine::params::Value;
 use crate::engine::{patience, sooner};
 
 pub(super) struct Session {
-    /// Shared with pending requests while others are sent.
+    /// Shared with pending requests, so that further requests can be sent in the meantime.
     client: Arc<Client>,
     statements: Statements,
     course: Arc<Course>,
     task: AbortHandle,
     at: String,
     pace: Pace,
-    /// Whether a transaction is open. If so, a failed statement cannot simply be retried.
+    /// Whether a transaction is open. In a transaction a failed statement cannot be retried alone.
     pub(super) in_transaction: bool,
     /// Whether the current request was sent to the server.
     pub(super) sent: bool,
@@ -39,7 +39,7 @@ pub(super) struct Session {
     pub(super) idle_since: Instant,
 }
 
-/// Why a request failed.
+/// Error of a failed request.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) trouble: Trouble,
@@ -67,7 +67,7 @@ impl From<RowStream> for Rows {
     }
 }
 
-/// Limits of a pipeline, which bound memory here and on the server.
+/// Maximum number of requests in a pipeline. Bounds memory on the client and the server.
 const PIPELINE_REQUESTS_MAX: usize = 256;
 const PIPELINE_BYTES_MAX: usize = 4 << 20;
 
@@ -102,20 +102,21 @@ impl Session {
         !self.broken && !self.client.is_closed()
     }
 
-    /// Marks the connection as unusable and closes it. The server may not have noticed yet.
+    /// Marks the connection as unusable and closes it. The server may detect this later.
     pub(super) fn give_up(&mut self) {
         self.broken = true;
         self.task.abort();
     }
 
-    /// Starts tracking one request of the caller.
+    /// Resets the per-request state. Called at the start of each request of the caller.
     pub(super) fn begin_request(&mut self) {
         self.sent = false;
         self.warnings_before = self.course.warnings().0;
     }
 
-    /// Returns a warning that the server has sent since `begin_request`. For a commit it means
-    /// reduced durability: most likely the wait for a synchronous standby was cancelled.
+    /// Returns a warning that the server has sent since `begin_request`, or `None` if there was no
+    /// warning. A warning at a commit means reduced durability: most likely the wait for a
+    /// synchronous standby was cancelled.
     pub(super) fn warning(&self) -> Option<String> {
         let warnings = self.course.warnings();
         (warnings.0 > self.warnings_before).then(|| warnings.1.clone())
@@ -129,7 +130,7 @@ impl Session {
     }
 
     /// Sends a statement and ignores the response. The server runs later statements on this
-    /// connection after it.
+    /// connection after this statement.
     pub(super) fn send_off(&mut self, text: &str) {
         send_off(self.client.batch_execute(text));
     }
@@ -157,8 +158,8 @@ impl Session {
         })
     }
 
-    /// Sends the first query of a transaction together with `BEGIN`. The query must be read-only:
-    /// if `BEGIN` fails, it runs outside a transaction.
+    /// Sends the first query of a transaction together with `BEGIN`. The query must be read-only,
+    /// because it runs outside a transaction if `BEGIN` fails.
     pub(super) fn begin_with(
         &mut self,
         begin: &str,
@@ -249,7 +250,7 @@ impl Session {
 
     /// Runs `run` with a cached prepared statement. Outside a transaction, a statement that the
     /// server has dropped, or that no longer matches its tables after a migration, is prepared
-    /// again: the server has not executed it.
+    /// again. This is safe because the server has not executed the statement.
     fn prepared<T>(
         &mut self,
         text: &str,
@@ -290,7 +291,7 @@ impl Session {
         sooner(Instant::now() + self.pace.limits().request)
     }
 
-    /// Converts the result of a request; `None` is a timeout.
+    /// Converts the response to a request. `None` means that the request timed out.
     fn answered<T>(&mut self, answer: Option<Result<T, tokio_postgres::Error>>) -> Result<T, Failure> {
         let Some(answer) = answer else {
             self.give_up();
@@ -354,7 +355,7 @@ struct Statements {
     uses: u64,
 }
 
-/// Capacity of the statement cache; more than the number of statements for one schema.
+/// Capacity of the statement cache. Larger than the number of statements for one schema.
 const STATEMENTS_MAX: usize = 256;
 
 impl Statements {
@@ -400,18 +401,19 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Returns the number of warnings, and the last one.
+    /// Returns the number of warnings, and the text of the last warning.
     pub(super) fn warnings(&self) -> MutexGuard<'_, (u64, String)> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns why the connection ended, if known.
+    /// Returns the reason why the connection ended, or `None` if it is open or the reason is
+    /// unknown.
     pub(super) fn end(&self) -> MutexGuard<'_, Option<String>> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Runs I/O until the connection ends, and records the reason.
+/// Runs I/O until the connection ends, and records the reason for the end.
 pub(super) async fn drive<S, T>(
     mut connection: Connection<S, T>,
     course: Arc<Course>,
@@ -446,7 +448,7 @@ pub(super) async fn drive<S, T>(
             None => break,
         }
     }
-    // Pending requests fail now, and find the recorded reason.
+    // Pending requests now fail, and can read the recorded reason.
     drop(connection);
     notify(Signal::Ended);
 }

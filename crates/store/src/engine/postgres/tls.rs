@@ -14,8 +14,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::Roots;
 use super::read_file;
 
-/// Maximum size of a certificate file. A bundle of all public authorities has a quarter of a
-/// megabyte.
+/// Maximum size of a certificate file, in bytes. A bundle of all public authorities has about 250
+/// kB.
 const ROOTS_BYTES_MAX: u64 = 4 << 20;
 
 /// Creates a connector that trusts the given certificate authorities. The error is a user-facing
@@ -28,7 +28,7 @@ pub(super) fn connector(roots: &Roots) -> Result<MakeRustlsConnect, String> {
     let config = match roots {
         Roots::File(path) => builder.with_root_certificates(read(path)?).with_no_client_auth(),
         // The platform verifier is used, because a private authority is often installed only in the
-        // system.
+        // system's trust store.
         Roots::System => {
             let verifier = Verifier::new(provider).map_err(|_| {
                 "no authority is trusted here: install the certificates of the system (ca-certificates), or name a file with \
@@ -55,8 +55,8 @@ fn read(path: &Path) -> Result<RootCertStore, String> {
     }
 }
 
-/// Returns the TLS problem behind an error, if any, with advice. Never suggests disabling TLS,
-/// because an attacker could have caused the error.
+/// Returns a message with advice if an error was caused by TLS, otherwise `None`. The message never
+/// suggests disabling TLS, because an attacker could have caused the error.
 pub(super) fn untrusted(error: &(dyn Error + 'static)) -> Option<String> {
     let found = cause(error)?;
     let rustls::Error::InvalidCertificate(certificate) = found else {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_an_authority_is_reported() {
+    fn a_file_without_a_certificate_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ca.pem");
         let describe = |path: &Path| connector(&Roots::File(path.to_owned())).err().unwrap();

@@ -9,7 +9,8 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 use crate::engine::error::Kind;
 use crate::engine::{self, Fault};
 
-/// A server error with a one-line message. The caller adds the attempted action and the location.
+/// A server error with a one-line message. The caller adds the attempted action and the location to
+/// the message.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Trouble {
     /// The server is unreachable, or the connection broke before anything could be changed.
@@ -56,10 +57,10 @@ pub(crate) enum Trouble {
     /// A lock was held for longer than the timeout.
     #[error("{}", line(.0))]
     Locked(Box<DbError>),
-    /// A conflict with another transaction; a retry may succeed.
+    /// A conflict with another transaction. A retry may succeed.
     #[error("{}", line(.0))]
     Conflict(Box<DbError>),
-    /// A statement of the transaction failed, so it cannot be committed.
+    /// A statement of the transaction failed, so the transaction cannot be committed.
     #[error("an earlier statement of the transaction failed, so nothing of it was stored")]
     Aborted,
     /// A value that PostgreSQL cannot store.
@@ -102,8 +103,8 @@ impl Trouble {
             &SqlState::TOO_MANY_CONNECTIONS => Trouble::Crowded { at: at.to_owned(), reason: line(found) },
             &SqlState::READ_ONLY_SQL_TRANSACTION => Trouble::ReadOnly { reason: line(found) },
             &SqlState::INSUFFICIENT_PRIVILEGE => {
-                // Other missing rights, such as to create a database or to replicate, have other
-                // remedies.
+                // Other missing rights, such as the right to create a database or to replicate,
+                // have other remedies.
                 let of_schema = ["table", "sequence", "relation", "schema"];
                 let is_of_schema =
                     of_schema.iter().any(|kind| found.message().contains(&format!("for {kind} ")));
@@ -138,7 +139,7 @@ impl Trouble {
     }
 
     /// Returns whether a change that was sent may have been applied despite this error. PostgreSQL
-    /// reports this at a commit if it was stopped while waiting for its standby.
+    /// returns such an error for a commit that was stopped while it waited for a standby.
     pub(super) fn leaves_doubt(error: &tokio_postgres::Error) -> bool {
         let Some(found) = error.as_db_error() else {
             return true;
@@ -155,7 +156,7 @@ impl Trouble {
         Trouble::Lost { at: at.to_owned(), reason }
     }
 
-    /// Returns the five-character SQLSTATE code, if the error has one.
+    /// Returns the five-character SQLSTATE code, or `None` if the error has no code.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Trouble::Full(error)
@@ -201,7 +202,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// Formats a server's message as one line in our style: lowercase first letter, no full stop.
+/// Formats a server's message as one line that begins with a lowercase letter and has no full stop.
 pub(super) fn line(error: &DbError) -> String {
     let parts = [Some(error.message()), error.detail(), error.hint()];
     let parts: Vec<String> = parts.into_iter().flatten().map(one_line).collect();
@@ -218,7 +219,7 @@ pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     }
     let text = one_line(&error.to_string());
     match error.source() {
-        // The driver's own message, which adds no information.
+        // The driver's own message adds no information, so it is skipped.
         Some(source) if DRIVER_WORDS.contains(&text.as_str()) => chain(source),
         Some(source) => format!("{text}: {}", chain(source)),
         None => text,

@@ -14,7 +14,8 @@ use crate::engine::params::Value;
 /// A parameter value in the form that the driver needs.
 pub(super) struct Param<'a>(pub(super) Value<'a>);
 
-/// Does not show the value: the driver logs parameters at trace level, and one may be a secret.
+/// Does not show the value, because the driver logs parameters at trace level and a parameter may
+/// be a secret.
 impl fmt::Debug for Param<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(kind(self.0))
@@ -43,7 +44,7 @@ impl ToSql for Param<'_> {
     to_sql_checked!();
 }
 
-/// Checks that the values match the statement's parameters, before anything is sent.
+/// Checks that the values match the statement's parameters. Called before anything is sent.
 pub(super) fn fit(values: &[Value<'_>], expected: &[Type]) -> Result<(), Trouble> {
     if values.len() != expected.len() {
         return Err(Trouble::Misuse("the number of values differs from the number of placeholders"));

@@ -1,4 +1,4 @@
-//! Lock files of a directory.
+//! Lock files in a store's directory.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -12,22 +12,24 @@ const FILE: &str = "writer.lock";
 const JOBS_FILE: &str = "jobs.lock";
 /// Name of the lock file of [`ServerLock`].
 const SERVER_FILE: &str = "server.lock";
-/// Exists while a restore replaces the files of a store. Contains the path of the backup.
+/// Name of the file that exists while a restore replaces the files of a store. It contains the path
+/// of the backup.
 pub(crate) const RESTORE_FILE: &str = "restore.unfinished";
-/// Number and interval of attempts to take a lock whose file contains no process id.
+/// Maximum number of attempts to take a lock whose file contains no process id.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A locked file with the process id of its holder. The OS releases the lock when the process ends
-/// in any way, so a dead holder needs no cleanup. The file is not removed, because two processes
-/// could then lock two files with the same name.
+/// A locked file with the process id of the lock's holder. The OS releases the lock when the
+/// process ends in any way, so a dead holder needs no cleanup. The file is not removed, because two
+/// processes could then lock two files with the same name.
 #[derive(Debug)]
 pub(crate) struct LockFile {
     file: File,
 }
 
 impl LockFile {
-    /// Takes a lock. `held` makes the error if another process, with this id, holds it.
+    /// Takes a lock. If another process holds the lock, `held` makes the error from the id of that
+    /// process, which may be unknown.
     pub(crate) fn take(
         path: &Path,
         lock: fn(&File) -> Result<(), TryLockError>,
@@ -45,12 +47,12 @@ impl LockFile {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        // A stale process id would only be misleading, so an error is ignored.
+        // A stale process id would only be misleading, so an error is ignored here.
         if pid(&mut self.file) == Some(std::process::id()) {
             self.file.set_len(0).ok();
         }
-        // Closing the file is not enough while a child process that is being spawned has inherited
-        // it.
+        // Closing the file does not release the lock while a child process that is being spawned
+        // has inherited the file.
         self.file.unlock().ok();
     }
 }
@@ -79,7 +81,7 @@ impl Lock {
 }
 
 /// Lock for background jobs that change a store, such as removing expired rows. Only one of several
-/// servers holds it. The OS releases it when the process ends. The file is empty and is not
+/// servers holds the lock. The OS releases it when the process ends. The file is empty and is not
 /// removed.
 #[derive(Debug)]
 pub(crate) struct JobFile {
@@ -87,7 +89,7 @@ pub(crate) struct JobFile {
 }
 
 impl JobFile {
-    /// Takes the lock. Returns `None` if another process holds it.
+    /// Takes the lock. Returns `None` if another process holds the lock.
     pub(crate) fn try_take(dir: &Path) -> Result<Option<JobFile>, StoreError> {
         let file = try_lock(&dir.join(JOBS_FILE), File::try_lock)?;
         Ok(file.ok().map(|file| JobFile { file }))
@@ -96,25 +98,26 @@ impl JobFile {
 
 impl Drop for JobFile {
     fn drop(&mut self) {
-        // Closing the file is not enough while a child process that is being spawned has inherited
-        // it.
+        // Closing the file does not release the lock while a child process that is being spawned
+        // has inherited the file.
         self.file.unlock().ok();
     }
 }
 
-/// A shared lock held by every server that has a store open; a restore holds it exclusively. If
-/// there are several servers, the file names the last one.
+/// A shared lock held by every server that has a store open. A restore holds it exclusively. If
+/// there are several servers, the file contains the process id of the last server.
 #[derive(Debug)]
 pub(crate) struct ServerLock(#[expect(dead_code, reason = "it is held")] LockFile);
 
 impl ServerLock {
-    /// Takes the shared lock, for a server.
+    /// Takes the shared lock. Called by a server.
     pub(crate) fn join(dir: &Path) -> Result<ServerLock, StoreError> {
         let held = |pid| StoreError::Restoring { place: dir.into(), pid };
         LockFile::take(&dir.join(SERVER_FILE), File::try_lock_shared, held).map(ServerLock)
     }
 
-    /// Takes the exclusive lock, for a restore: no server has the store open, and none can open it.
+    /// Takes the exclusive lock. Called by a restore: while the lock is held, no server has the
+    /// store open or can open it.
     pub(crate) fn exclude(dir: &Path) -> Result<ServerLock, StoreError> {
         let held = |pid| StoreError::Served { place: dir.into(), pid };
         LockFile::take(&dir.join(SERVER_FILE), File::try_lock, held).map(ServerLock)
@@ -144,12 +147,12 @@ pub(crate) fn refuse_half_restored(dir: &Path) -> Result<(), StoreError> {
             Err(StoreError::HalfRestored { place: dir.into(), from })
         }
         // Usually the file does not exist. If it exists but cannot be read, opening the databases
-        // fails, too.
+        // also fails.
         Err(_) => Ok(()),
     }
 }
 
-/// Writes the process id to the file. It is only informational; the lock does not depend on it.
+/// Writes the process id to the file. The id is only informational; the lock does not depend on it.
 fn sign(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;

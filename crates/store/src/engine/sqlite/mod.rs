@@ -39,22 +39,23 @@ pub(crate) struct Database {
 /// rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seals {
-    /// Has only the views that statements have used so far. The others are created before the first
-    /// transaction or change.
+    /// Has only the views that statements have used so far. The remaining views and the triggers
+    /// are created before the first transaction or change.
     AtFirstUse,
     Attached,
-    /// Removed for a migration.
+    /// The views and triggers were removed for a migration.
     Detached,
 }
 
-/// Candle writers never conflict, because they hold the writer lock, and readers never wait for
-/// them; only another process that recovers or checkpoints the WAL is waited for. Account writers
-/// alternate, each with one short transaction.
+/// Maximum time that a statement waits for a lock. Candle writers never conflict, because they hold
+/// the writer lock, and readers never wait for writers. A statement waits only for another process
+/// that recovers or checkpoints the WAL. Account writers alternate, each with one short
+/// transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Capacity of the statement cache; more than the number of statements, so that none is prepared
-/// twice.
+/// Capacity of the statement cache. Larger than the number of statements, so that no statement is
+/// prepared twice.
 const STATEMENTS_MAX: usize = 192;
-/// Maximum row size in bytes: a corrupt length must not cause a huge allocation.
+/// Maximum size of a row, in bytes. Prevents a huge allocation because of a corrupt length.
 const LENGTH_MAX: i32 = BLOB_BYTES_MAX as i32 + 65_536;
 /// Number of pages that are copied between two progress reports (8 MB).
 const PAGES_A_STEP: i32 = 2_048;
@@ -66,9 +67,9 @@ const APPLICATION_ID: i64 = 0x4348_4e44;
 const LEDGER: &str = "create table if not exists migration (
     version bigint not null primary key, name text not null, digest blob not null, applied_at bigint not null)";
 const REFERENCES: &str = "select \"table\", parent, count(*) from pragma_foreign_key_check group by 1, 2";
-/// The attempted action, in the error for a file that is not a database.
+/// The attempted action that is named in the error for a file that is not a database.
 const HEADER: &str = "read the header of the database";
-/// Number of entries in SQLite's schema table: 0 in an empty file.
+/// Counts the entries of SQLite's schema table. The count is 0 in an empty file.
 pub(crate) const TABLES: &str = "select count(*) from sqlite_schema";
 
 impl Database {
@@ -102,8 +103,8 @@ impl Database {
         let schema = db.conn.query_row(TABLES, [], |_| Ok(()));
         schema.map_err(|error| db.fail(HEADER)(error.into()))?;
         if role == Role::Draft {
-            // Another database is copied into this file, and seals attached later would be derived
-            // from its schema.
+            // Another database is copied into this file. Seals that are attached later would be
+            // derived from the schema of that database.
             db.attach_seals()?;
         }
         Ok(db)
@@ -143,8 +144,8 @@ impl Database {
         Ok(statement)
     }
 
-    /// Removes views and triggers for a migration, which changes tables and rows freely. Call
-    /// [`Database::seal_all`] afterwards.
+    /// Removes views and triggers for a migration, which changes tables and rows without
+    /// restrictions. The caller must call [`Database::seal_all`] afterwards.
     pub(crate) fn detach_seals(&self) -> Result<(), StoreError> {
         seal::detach(&self.conn).map_err(|error| self.fail("migrate the database")(error.into()))?;
         self.seals.set(Seals::Detached);
@@ -193,8 +194,9 @@ impl Database {
         conn.busy_timeout(BUSY_TIMEOUT)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
         conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
-        // Otherwise SQLite plans `first_at < $4` with the bound value, and prepares the statement
-        // again whenever rusqlite clears its bindings: 30 us instead of 3 for a directory lookup.
+        // With QPSG disabled, SQLite plans `first_at < $4` with the bound value, and prepares the
+        // statement again whenever rusqlite clears its bindings: a directory lookup then takes 30
+        // us instead of 3 us.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         // Only `seal.rs` creates temporary objects.
         conn.execute_batch(
@@ -218,7 +220,7 @@ impl Database {
                  pragma wal_autocheckpoint = 4000; pragma journal_size_limit = 67108864;",
             ),
             // With NORMAL, the file may lose the last commits after a power loss, which is
-            // acceptable for a copy.
+            // acceptable for a local copy.
             Role::Copy => conn.execute_batch(
                 "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = off;
                  pragma cell_size_check = on; pragma cache_size = -4096;
@@ -229,8 +231,8 @@ impl Database {
         }
     }
 
-    /// Returns a number that changes when other connections commit. Comparable only on one
-    /// connection.
+    /// Returns a number that changes when other connections commit. Values are comparable only on
+    /// the same connection.
     pub(super) fn data_version(&self) -> Result<i64, Fault> {
         Ok(self.conn.prepare_cached("pragma data_version")?.query_row([], |row| row.get(0))?)
     }
@@ -268,7 +270,8 @@ impl Database {
         Ok(found)
     }
 
-    /// Checkpoints the WAL, as far as readers allow.
+    /// Checkpoints as much of the WAL as readers allow, and truncates it if the checkpoint is
+    /// complete.
     pub(crate) fn checkpoint(&self) -> Result<(), Fault> {
         self.each("pragma wal_checkpoint(truncate)", &[], |_| Ok(ControlFlow::Continue(())))
     }
@@ -322,11 +325,11 @@ impl Database {
         Ok(self.conn.execute_batch(text)?)
     }
 
-    /// Replaces all contents by the pages of another database, in one transaction: readers see
-    /// either the old contents or the new. If the other database has an open transaction, its
-    /// snapshot is copied, regardless of how long this takes. `watch` receives the number of copied
-    /// pages and the total, and may stop the copy, which leaves the contents unchanged. Returns
-    /// whether the copy completed.
+    /// Replaces all contents with the pages of another database, in one transaction: readers see
+    /// either the old or the new contents. If the other database has an open transaction, the
+    /// snapshot of that transaction is copied, regardless of how long the copy takes. `watch`
+    /// receives the number of copied pages and the total, and may stop the copy, which leaves the
+    /// contents unchanged. Returns `Break` if the copy was stopped.
     pub(crate) fn fill_from(
         &mut self,
         what: &'static str,
@@ -367,7 +370,7 @@ pub(super) fn column<'a>(row: &'a Row<'a>, column: usize) -> Result<Value<'a>, F
     match row.get_ref(column)? {
         ValueRef::Null => Ok(Value::Null),
         ValueRef::Integer(number) => Ok(Value::Int(number)),
-        // None of our columns contains floating-point numbers.
+        // No column of the schemas contains floating-point numbers.
         ValueRef::Real(number) => Err(Fault::value("value", &number.to_string())),
         ValueRef::Text(text) => match std::str::from_utf8(text) {
             Ok(text) => Ok(Value::Text(text)),
@@ -416,9 +419,9 @@ pub(crate) fn is_emptied(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0)
 }
 
-/// Rolls back a hot journal: a change that was interrupted during the creation of the database,
-/// before it was in WAL mode. A read-only connection cannot do that. If this process has no write
-/// permission either, the next statement reports it.
+/// Rolls back a hot journal, which remains if the creation of the database was interrupted before
+/// the database was in WAL mode. A read-only connection cannot roll back. If this process has no
+/// write permission, the next statement reports the error.
 fn roll_back(path: &Path) {
     if !with_ending(path, "-journal").exists() {
         return;
@@ -438,9 +441,9 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Returns the URI that opens a database as immutable, without creating files next to it. This is
-/// safe only if no process has the database open, which would have created a WAL. Returns `None` if
-/// there is a WAL, if there is a hot journal (partial changes would be read), or if the path cannot
-/// be a URI.
+/// safe only if no process has the database open, because such a process would have created a WAL.
+/// Returns `None` if there is a WAL, if there is a hot journal (partial changes would be read), or
+/// if the path cannot be a URI.
 fn untouched(path: &Path) -> Option<String> {
     if ["-wal", "-journal"].iter().any(|ending| with_ending(path, ending).exists()) {
         return None;

@@ -4,11 +4,11 @@
 //! sealed: writing a row updates its seal, and reads go through the view `sealed_…`, which rejects
 //! a row with a wrong seal. The triggers and views are temporary objects, created for each
 //! connection from the schema on first use. They are not stored in the file, so any tool can read
-//! it. A row that another tool has written has a wrong seal, and no command fixes it: it is
-//! restored from a backup or from the imported files.
+//! the file. A row that another tool has written has a wrong seal, and no command fixes the seal:
+//! the row must be restored from a backup or from the imported files.
 //!
 //! Missing rows are detected by the row count (`sealed_table.row_count`), and by links between rows
-//! for queries that read a few rows of many. `sealed_table` itself has no seal: it must match the
+//! for queries that read a few rows of many. `sealed_table` itself has no seal. It must match the
 //! schema, and which tables are sealed does not depend on it. The checksum has no key: it protects
 //! against disk errors, bugs and careless edits, not against an attacker.
 
@@ -37,7 +37,7 @@ pub(crate) struct SealedTable {
     pub(crate) keys: Vec<String>,
     /// All columns except the seal, in the order in which they are hashed.
     pub(crate) columns: Vec<String>,
-    /// Columns of an index or the primary key.
+    /// Columns that belong to an index or the primary key.
     indexed: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct SealedTable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) table: SealedTable,
-    /// The recorded row count.
+    /// The recorded row count of the table.
     pub(crate) rows: i64,
 }
 
@@ -53,10 +53,10 @@ const HAS_LIST: &str =
     "select exists (select 1 from sqlite_schema where type = 'table' and name = 'sealed_table')";
 const LIST: &str =
     "select name, key_columns, columns, row_count, indexed_columns from sealed_table order by name";
-/// All columns of one table, or of all tables, in the order of creation.
+/// Returns all columns of one table, or of all tables, in the order of creation.
 const COLUMNS: &str = "select t.name, c.name, c.pk > 0 from sqlite_schema t join pragma_table_info(t.name) c \
     where t.type = 'table' and ($1 is null or t.name = $1) order by t.name, c.cid";
-/// Columns of indexes.
+/// Returns the columns that belong to indexes.
 const INDEXED: &str = "select t.name, i.name from sqlite_schema t join pragma_index_list(t.name) l \
     join pragma_index_info(l.name) i \
     where t.type = 'table' and ($1 is null or t.name = $1) and i.name is not null";
@@ -70,7 +70,7 @@ pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
         // Temporary triggers and views may call the functions although `trusted_schema` is off.
         | FunctionFlags::SQLITE_INNOCUOUS;
     conn.create_scalar_function(c"seal", -1, flags, |context| Ok(seal(context, 0)))?;
-    // The first argument of `whole` is the stored seal; the others are the arguments of `seal`.
+    // The first argument of `whole` is the stored seal. The other arguments are those of `seal`.
     conn.create_scalar_function(c"whole", -1, flags, |context| {
         let stored = context.get_raw(0);
         if stored == ValueRef::Integer(seal(context, 1)) {
@@ -80,14 +80,15 @@ pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// Creates the views of the sealed tables, and for a writer the triggers that update the seals.
+/// Creates the views of the sealed tables. In `Writing` mode, also creates the triggers that update
+/// the seals.
 pub(crate) fn attach(conn: &Connection, mode: SealMode) -> rusqlite::Result<()> {
     let script: String = found(conn)?.iter().map(|table| table.script(mode)).collect();
     conn.execute_batch(&script)
 }
 
-/// Creates the missing views that a statement uses. For connections that run few queries: creating
-/// the views of all tables takes a few milliseconds.
+/// Creates the missing views that a statement uses. Used for connections that run few queries,
+/// because creating the views of all tables takes a few milliseconds.
 pub(crate) fn attach_views_named_in(conn: &Connection, statement: &str) -> rusqlite::Result<()> {
     for rest in statement.split(VIEW).skip(1) {
         let end = rest.find(|letter: char| !is_of_name(letter)).unwrap_or(rest.len());
@@ -113,7 +114,8 @@ pub(crate) fn detach(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(&drops.concat())
 }
 
-/// Returns the entries of `sealed_table`. Unreadable rows are skipped, and so reported as missing.
+/// Returns the entries of `sealed_table`. Unreadable rows are skipped, so their tables are reported
+/// as missing.
 pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<Listed>> {
     if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
         return Ok(Vec::new());
@@ -128,7 +130,8 @@ pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<Listed>> {
 }
 
 /// Seals all rows and records the sealed tables. This is the last step of a migration, which may
-/// have changed any table or row. The caller must have verified all seals and detached them before.
+/// have changed any table or row. Before the migration, the caller must have verified all seals and
+/// detached the views and triggers.
 pub(crate) fn seal_all(conn: &Connection) -> rusqlite::Result<()> {
     if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
         return Ok(());
@@ -155,19 +158,20 @@ fn note_all(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Returns the sealed tables according to the schema; empty for a schema without seals.
+/// Returns the sealed tables according to the schema. Empty for a schema without seals.
 pub(crate) fn found(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
     found_of(conn, None)
 }
 
-/// Returns whether a character may occur in table and column names of our migrations.
+/// Returns whether a character may occur in the table and column names of the migrations.
 fn is_of_name(letter: char) -> bool {
     letter.is_ascii_lowercase() || letter == '_'
 }
 
-/// Returns the sealed tables, or only `table`.
+/// Returns all sealed tables, or only `table` if it is given.
 fn found_of(conn: &Connection, table: Option<&str>) -> rusqlite::Result<Vec<SealedTable>> {
-    // The names become part of SQL text, so only names as in our migrations are accepted.
+    // The names become part of SQL text, so only characters that occur in names of the migrations
+    // are accepted.
     let is_name = |text: &str| text.chars().all(is_of_name);
     let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let indexed: HashSet<(String, String)> =
@@ -217,9 +221,10 @@ impl SealedTable {
 
     fn script(&self, mode: SealMode) -> String {
         let (name, columns, row) = (&self.name, self.columns.join(", "), self.sealed(""));
-        // Given `column = $1`, SQLite substitutes $1 for the column in all other expressions,
+        // Given `column = $1`, SQLite substitutes `$1` for the column in all other expressions,
         // including the arguments of `whole`, which it may evaluate before the comparison. The
-        // unary plus prevents that; an indexed column is known to have this value.
+        // unary plus prevents the substitution. It is not needed for an indexed column, which is
+        // known to have this value.
         let shown = |column: &String| match self.indexed.contains(column) {
             true => column.clone(),
             false => format!("+{column} as {column}"),
@@ -235,8 +240,8 @@ impl SealedTable {
         let [new, old] = ["new.", "old."].map(|of| self.sealed(of));
         let keys: Vec<String> = self.keys.iter().map(|key| format!("{key} = new.{key}")).collect();
         let (keys, count) = (keys.join(" and "), format!("where name = '{name}'"));
-        // An update rejects a row with a wrong seal, because a new seal would hide the damage. Such
-        // a row can be deleted.
+        // An update rejects a row with a wrong seal, because a new seal would hide the damage. A
+        // row with a wrong seal can be deleted.
         format!(
             "{view}create temp trigger seal_insert_{name} after insert on main.{name} begin
                 update {name} set seal = seal({new}) where {keys};
@@ -253,8 +258,8 @@ impl SealedTable {
     }
 }
 
-/// Returns a 64-bit hash of the arguments from `first` on. Each is hashed with its type and length,
-/// so that no two rows have the same encoding.
+/// Returns a 64-bit hash of the arguments from index `first` on. Each argument is hashed with its
+/// type and length, so that no two rows have the same encoding.
 fn seal(context: &Context<'_>, first: usize) -> i64 {
     let mut bytes = Vec::with_capacity(256);
     for argument in first..context.len() {
@@ -273,13 +278,13 @@ fn seal(context: &Context<'_>, first: usize) -> i64 {
     i64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// The findings of one part of a check, or the error that stopped it.
+/// The findings of one part of a check, or the error that stopped that part.
 type Part = Result<(Vec<Flaw>, ()), StoreError>;
 
 const WHAT: &str = "check the seals";
 
 /// Returns rows with wrong seals and tables with missing rows. Each table is checked separately, so
-/// that an unreadable one does not hide defects of others.
+/// that an unreadable table does not hide defects of other tables.
 pub(crate) fn seals(db: &Database) -> Vec<Flaw> {
     let (tables, listed, mut found) = noted(db);
     for table in &tables {
@@ -291,8 +296,8 @@ pub(crate) fn seals(db: &Database) -> Vec<Flaw> {
     found
 }
 
-/// Compares the row counts of the named tables with the recorded ones, and `sealed_table` with the
-/// schema.
+/// Compares the row counts of the named tables with the recorded counts, and `sealed_table` with
+/// the schema. Returns the differences.
 pub(crate) fn counts(db: &Database, names: &[&str]) -> Vec<Flaw> {
     let (_, listed, mut found) = noted(db);
     for listed in listed.iter().filter(|listed| names.contains(&listed.table.name.as_str())) {
@@ -321,8 +326,8 @@ fn noted(db: &Database) -> (Vec<SealedTable>, Vec<Listed>, Vec<Flaw>) {
     }
 }
 
-/// Returns tables whose entry in `sealed_table` differs from the schema. `sealed_table` has no
-/// seal, so it is compared instead.
+/// Returns the names of tables whose entry in `sealed_table` is missing or differs from the schema.
+/// Needed because `sealed_table` has no seal.
 fn misnoted(tables: &[SealedTable], listed: &[Listed]) -> impl Iterator<Item = String> {
     let missing = tables.iter().filter(|table| !listed.iter().any(|listed| listed.table == **table));
     let strange = listed.iter().filter(|listed| !tables.iter().any(|table| table.name == listed.table.name));
@@ -353,7 +358,8 @@ fn row_count(db: &Database, listed: &Listed) -> Part {
     Ok((differs.into_iter().collect(), ()))
 }
 
-/// Fails if a row has a wrong seal. A migration reseals rows, so it must not start in this case.
+/// Returns an error if a row has a wrong seal. Called before a migration, which seals all rows
+/// again.
 pub(crate) fn refuse_broken_seals(db: &Database) -> Result<(), StoreError> {
     match seals(db).is_empty() {
         true => Ok(()),
@@ -388,7 +394,7 @@ mod tests {
         let conn = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
         conn.execute_batch("update security set decimals = 4 where symbol = '700.HK'").unwrap();
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
-        // Also refused if the table is missing in `sealed_table`.
+        // The migration is also refused if the table is missing in `sealed_table`.
         conn.execute_batch("create temp table kept as select * from sealed_table; delete from sealed_table")
             .unwrap();
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
@@ -396,7 +402,7 @@ mod tests {
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
         conn.execute_batch("insert into sealed_table select * from kept").unwrap();
         migrate::migrate(&db, &steps, NOW).unwrap();
-        // The rows that the migration wrote are sealed, and so are later ones.
+        // The rows that the migration wrote are sealed, and so are rows that are written later.
         db.run(crate::candles::sql::ADD_COUNTS, (0, 0, "700.HK")).unwrap();
         assert_eq!(super::seals(db.sqlite().unwrap()), []);
     }

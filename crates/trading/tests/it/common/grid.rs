@@ -1,4 +1,4 @@
-//! Script lines about grids.
+//! Parses and formats script lines about grids.
 
 use market::Timestamp;
 use trading::{
@@ -95,7 +95,8 @@ pub fn command(words: &[&str], account: u64, instant: impl Fn(&str) -> Timestamp
     Some(command)
 }
 
-/// Answers `grid? 1`, `levels 1` and `history 1`. Returns `None` for other lines.
+/// Returns the output of the queries `grid? 1`, `levels 1` and `history 1`. Returns `None` for
+/// other lines.
 pub fn answer(words: &[&str], account: &Account, view: &MarketView<'_>) -> Option<Vec<String>> {
     let grid = |number: &str| {
         let id = GridId::of(account.number(), number.parse().expect("the number of a grid"));

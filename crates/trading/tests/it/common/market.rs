@@ -1,4 +1,4 @@
-//! An in-memory market.
+//! An in-memory market that implements the feed.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -49,7 +49,7 @@ pub fn at(market: Market, local: &str) -> Timestamp {
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     pub candles: BTreeMap<Symbol, Vec<EffectiveCandle>>,
-    /// All stored candles, including daily candles of days that are not coarse.
+    /// All stored candles, including the daily candles of days that are not coarse.
     stored: BTreeMap<Symbol, Vec<EffectiveCandle>>,
     pub securities: BTreeMap<Symbol, Security>,
     pub lots: Vec<(Symbol, Date, Quantity)>,
@@ -60,7 +60,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Adds a minute with the values `O H L C V`, in the lane of its stamp.
+    /// Adds a one-minute candle with the values `O H L C V`, in the lane of its stamp.
     pub fn add(&mut self, symbol: &Symbol, time: Timestamp, values: &[&str], arrived: Option<Timestamp>) {
         let price = |index: usize| Price::parse(values[index]).unwrap_or_else(|_| panic!("{values:?}"));
         let venue = venues().of(symbol.market());
@@ -173,7 +173,7 @@ impl Feed for Store {
 
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price> {
         let all = self.candles.get(symbol)?;
-        // Only the candles next to the instant can be the mark.
+        // Only candles close to the instant can determine the mark.
         let end = all.partition_point(|effective| effective.at <= at);
         let tail = &all[end.saturating_sub(3)..all.len().min(end + 3)];
         let mut near: Vec<EffectiveCandle> = tail.to_vec();

@@ -1,4 +1,4 @@
-//! Scripts and transcripts for the golden tables.
+//! Scripts and transcripts for the golden tests.
 //!
 //! A script is a list of lines. `given …` prepares the account and the store. A line that starts
 //! with a time is executed at that time. Lines that start with `>` are the expected output of the

@@ -56,8 +56,8 @@ pub fn play_as(account: u64, script: &str) -> Player {
 }
 
 impl Player {
-    /// Creates a player. Stores all data of the script first, regardless of its position, because a
-    /// store must be complete before it is queried.
+    /// Creates a player. All data in the script is stored first, regardless of its position,
+    /// because the store must be complete before it is queried.
     pub fn new(script: &str) -> Player {
         Player::numbered(NUMBER, script)
     }
@@ -83,13 +83,13 @@ impl Player {
         at(self.market, &format!("{} {clock}", self.day))
     }
 
-    /// Handles lines about the store. Returns `false` for other lines.
+    /// Handles a line that adds data to the store. Returns `false` for other lines.
     fn stored(&mut self, line: &str) -> bool {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["clock", market] => self.market = Market::parse(market).expect("a market"),
             ["day", day] => self.day = (*day).to_owned(),
-            // A price known from the previous trading day.
+            // A candle on the previous trading day, which sets the initial mark.
             ["mark", of, price] => {
                 let of = symbol(of);
                 let venue = super::market::venues().of(of.market());
@@ -108,8 +108,8 @@ impl Player {
                     self.store.add(&of, time, values, arrived);
                 }
             }
-            // The daily candle of the script's day, `O H L C V`, and its arrival time if it was
-            // late.
+            // The daily candle of the script's day with the values `O H L C V`, and its arrival
+            // time if it arrived late.
             ["daily", of, values @ ..] => {
                 let of = symbol(of);
                 let (values, late) = values.split_at(5);
@@ -195,7 +195,8 @@ impl Player {
                 let terms = terms(&words, |clock| self.instant(clock));
                 self.handle_shown(&Command::submit(terms), now)
             }
-            // Submits as an account with an API date from before the withdrawal of order types.
+            // Submits an order from an account whose API version predates the withdrawal of order
+            // types.
             ["dated", words @ ..] => {
                 let terms = terms(words, |clock| self.instant(clock));
                 let request = Submit { terms, takes_withdrawn: true };
@@ -215,7 +216,7 @@ impl Player {
         }
     }
 
-    /// Returns the answer to a query.
+    /// Returns the output of a query.
     pub fn ask(&self, words: &[&str], now: Timestamp) -> Vec<String> {
         let engine = Engine::new(&self.store, tables());
         let view = engine.view(now);
@@ -295,7 +296,8 @@ impl Player {
         self.outcomes.iter().flat_map(|outcome| &outcome.pushes)
     }
 
-    /// Checks that a round trip of the journal gives the same account, and so does a snapshot.
+    /// Checks that the journal folds to the same account after a serialization round trip, and that
+    /// a snapshot restores the same account.
     pub fn check_fold(&self) {
         let text: Vec<String> =
             self.entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
@@ -309,7 +311,7 @@ impl Player {
         assert_eq!(folded, self.account);
         let snapshot = serde_json::to_string(&self.account).unwrap();
         assert_eq!(serde_json::from_str::<Account>(&snapshot).unwrap(), self.account);
-        // Cached reserves equal those of an account without a cache.
+        // The cached reserves must equal the reserves of an account without a cache.
         let view = Engine::new(&self.store, tables()).view(self.account.horizon().unwrap_or_default());
         assert_eq!(balances(&folded, &view), balances(&self.account, &view));
     }

@@ -8,7 +8,7 @@ use trading::{
 
 use super::market::{symbol, zone};
 
-/// Formats the local time of an instant, with its date if that is not `today`.
+/// Formats an instant as local time, with the date if it is not `today`.
 pub fn clock(market: Market, at: Timestamp, today: &str) -> String {
     let zoned = jiff::Timestamp::from_second(at.0).expect("inside jiff's range").to_zoned(zone(market));
     let form = if zoned.strftime("%Y-%m-%d").to_string() == today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
@@ -114,7 +114,7 @@ pub fn fees_line(order: &Order, tables: &trading::Tables) -> String {
     format!("{} = {}", rows.collect::<Vec<_>>().join(" · "), order.fee_total().text())
 }
 
-/// Formats the current stop of an order that trails by an amount.
+/// Formats the current stop price of an order that trails by an amount.
 pub fn stop_line(order: &Order) -> String {
     let (Some(Watch::Trail(best)), Some(amount)) = (order.standing.watch, order.terms.trailing_amount) else {
         return format!("#{} follows nothing", order.id.number());

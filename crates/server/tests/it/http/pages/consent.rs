@@ -63,7 +63,7 @@ async fn a_denial_returns_without_a_code() {
 }
 
 #[tokio::test]
-async fn only_the_form_of_the_same_request_decides() {
+async fn a_form_decides_only_its_own_request() {
     let (server, _) = house().await;
     person(&server, "bob");
     let client = register(&server, "Chart").await;
@@ -141,7 +141,7 @@ async fn an_invalid_request_does_not_redirect() {
             assert!(text.contains("Win &lt;b&gt;") && !text.contains("<b>"), "{text}");
         }
     }
-    // The invalid request neither leads to the sign-in page nor is followed after signing in.
+    // The invalid request does not lead to the sign-in page, and is not followed after signing in.
     let signed_in = stranger.sign_in("/signin", "ann", PASSWORD).await;
     assert_eq!(signed_in.location.as_deref(), Some("/"));
     let next = other.get(&format!("/signin?{}", encoded(&[("next", &bad)]))).await;

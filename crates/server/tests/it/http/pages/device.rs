@@ -20,7 +20,7 @@ async fn a_user_enters_a_code_and_approves_it() {
         page.text().contains("name=\"user_code\"")
             && page.text().contains("<label for=\"code\">Code</label>")
     );
-    // As users type it: in lower case, with a space instead of the hyphen.
+    // The code as users type it, in lower case and with a space instead of the hyphen.
     let typed = code.to_lowercase().replace('-', "+");
     let page = browser.get(&format!("{CONFIRM}?user_code=+{typed}+")).await;
     is_page(&page);
@@ -121,7 +121,7 @@ async fn a_decision_is_accepted_once_and_only_from_its_own_form() {
         is_page(&answer);
         assert_eq!(answer.status, 403, "{wrong}");
     }
-    // The form alone is not sufficient: it is refused without a session and from another user.
+    // The form alone is not sufficient. It is refused without a session and from another user.
     let fields = [("csrf", csrf.as_str()), ("user_code", &code), ("decision", "approve")];
     assert_eq!(Browser::new(&server).post(CONFIRM, &fields).await.status, 403);
     assert_eq!(bob.post(CONFIRM, &fields).await.status, 403);
@@ -168,7 +168,7 @@ async fn a_form_from_another_site_is_refused() {
     let twice = format!("{body}&decision=deny");
     assert_eq!(browser.ask("POST", CONFIRM, kind, &twice).await.status, 400);
     assert_eq!(poll(&server, &client, &device_code, "ap").await, "authorization_pending");
-    // The headers that browsers send for our own pages.
+    // These are the headers that browsers send for our own pages.
     let own = format!("{kind}sec-fetch-site: same-origin\r\norigin: null\r\n");
     assert_eq!(browser.ask("POST", CONFIRM, &own, &body).await.status, 200);
     assert_eq!(poll(&server, &client, &device_code, "us").await, "ok");
@@ -204,7 +204,7 @@ async fn a_link_from_another_site_fills_in_a_code_without_trying_it() {
     let mut browser = Browser::signed_in(&server, "ann").await;
     for site in ["cross-site", "same-site"] {
         browser.head = format!("sec-fetch-site: {site}\r\n");
-        // More wrong codes than the free attempts allow.
+        // Try more wrong codes than the free attempts allow.
         for _ in 0..20 {
             let page = browser.get(&format!("{CONFIRM}?user_code=BCDF-GHJK")).await;
             is_page(&page);
@@ -216,7 +216,8 @@ async fn a_link_from_another_site_fills_in_a_code_without_trying_it() {
         assert!(!page.text().contains("Workbench"), "{}", page.text());
         assert_eq!(hidden(&page, "client_id"), client);
     }
-    // A click on our own page is same-origin, and a link opened from a terminal has no site.
+    // A click on our own page is same-origin, and a link opened from a terminal has
+    // `Sec-Fetch-Site: none`.
     for site in ["same-origin", "none"] {
         browser.head = format!("sec-fetch-site: {site}\r\n");
         let page = browser.get(&format!("{CONFIRM}?user_code={code}&client_id={client}")).await;

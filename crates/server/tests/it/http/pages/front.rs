@@ -1,5 +1,5 @@
-//! The two HTML documents with scripts, their files, and the redirect back to them after signing
-//! in.
+//! The two HTML documents with scripts, their files, and the redirect back to a document after
+//! signing in.
 
 use server::Settings;
 

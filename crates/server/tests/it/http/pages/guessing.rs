@@ -7,7 +7,7 @@ use access::AuditFilter;
 use super::*;
 
 /// Tries to sign in with each name until an attempt is refused with a delay. Returns the number of
-/// attempts before it, and the refusal.
+/// attempts before the refusal, and the refusal.
 async fn guess(browser: &mut Browser<'_>, names: impl Iterator<Item = String>) -> (usize, Response) {
     for (number, name) in names.enumerate() {
         let answer = browser.sign_in("/signin", &name, "guess").await;
@@ -52,7 +52,7 @@ async fn attempts_are_limited_per_address() {
 }
 
 #[tokio::test]
-async fn wrong_codes_delay_a_correct_one() {
+async fn wrong_codes_delay_a_correct_code() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (device_code, code) = waiting(&server, &client).await;
@@ -113,7 +113,8 @@ async fn concurrent_attempts_do_not_affect_other_endpoints() {
     assert_eq!(server.get("/v1/quote/cmd", &ann).await.status, 200);
     let statuses = sign_ins.join_all().await;
     let count = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
-    // Five attempts are not delayed, and a few more if a second passes during the test.
+    // Five attempts are not delayed. A few more are not delayed either if a second passes during
+    // the test.
     assert!((5..=9).contains(&count(403)), "{statuses:?}");
     assert_eq!(count(403) + count(429), 40, "{statuses:?}");
 }

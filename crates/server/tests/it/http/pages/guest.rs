@@ -1,4 +1,5 @@
-//! Demo mode: a user who opens a page on the same machine is signed in as a guest. No one else is.
+//! Demo mode, in which a user who opens a page on the same machine is signed in as a guest. No
+//! other client is signed in.
 
 use access::{AuditFilter, NewAccount, Role};
 use server::Settings;
@@ -71,11 +72,11 @@ async fn a_user_who_opens_a_page_on_this_machine_is_signed_in() {
 async fn no_other_request_starts_a_session() {
     let server = demonstration(Settings::default()).await;
     for (method, path, host, head) in [
-        // A host name that an attacker has pointed at this machine.
+        // An attacker has pointed a host name at this machine.
         ("GET", "/", "rebound.example.org:8080", OPENS),
         ("GET", "/", "127.0.0.1.example.org", OPENS),
         ("GET", "/", "192.168.0.7:8080", OPENS),
-        // A client behind a proxy on this machine.
+        // The client is behind a proxy on this machine.
         (
             "GET",
             "/",
@@ -100,8 +101,8 @@ async fn no_other_request_starts_a_session() {
             "127.0.0.1",
             "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\ncf-connecting-ip: 192.0.2.1\r\n",
         ),
-        // An image, a frame or a script on another site's page, or a program that probes the
-        // server.
+        // An image, a frame or a script on another site's page sends the request, or a program that
+        // probes the server.
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: image\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: iframe\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: empty\r\n"),
@@ -111,8 +112,8 @@ async fn no_other_request_starts_a_session() {
             "127.0.0.1",
             "sec-fetch-dest: document\r\nsec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n",
         ),
-        // A link, a window or a form on another site, a script that claims to fetch a document, or
-        // a request without these headers.
+        // A link, a window or a form on another site sends the request, or a script that claims to
+        // fetch a document, or the request has no `Sec-Fetch` headers.
         (
             "GET",
             "/",

@@ -29,7 +29,7 @@ async fn an_account_of_another_region_is_sent_to_its_listener() {
     let (device_code, code) = waiting(&server, &client).await;
     let (device, consent) = (format!("{CONFIRM}?user_code={code}"), question(&client));
     let mut browser = Browser::signed_in(&server, "ann").await;
-    // Forms from the all-region listener, sent to the listener for another region.
+    // Forms from the all-region listener are sent to the listener for another region.
     let marks = [hidden(&browser.get(&device).await, "csrf"), hidden(&browser.get(&consent).await, "csrf")];
     browser.at = at(Region::Us);
     let mut pages = vec![browser.get(&device).await, browser.get(&consent).await];

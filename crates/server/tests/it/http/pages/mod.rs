@@ -1,4 +1,4 @@
-//! Tests of the HTML pages with a minimal browser: cookies, hidden fields, forms.
+//! Tests of the HTML pages with a minimal browser that handles cookies, hidden fields and forms.
 
 mod consent;
 mod device;
@@ -61,7 +61,7 @@ async fn waiting(server: &Running, client: &str) -> (String, String) {
 }
 
 /// Polls as a device. Returns `ok` or the error code. Each call should use another `poller`, so
-/// that none polls too fast.
+/// that no poller polls too fast.
 async fn poll(server: &Running, client: &str, device_code: &str, poller: &str) -> String {
     let fields = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
@@ -141,7 +141,7 @@ impl<'a> Browser<'a> {
         self.ask("POST", path, "content-type: application/x-www-form-urlencoded\r\n", &encoded(fields)).await
     }
 
-    /// Opens a page, fills in its sign-in form, and sends it.
+    /// Opens a page, fills in the sign-in form, and submits the form.
     async fn sign_in(&mut self, page: &str, name: &str, password: &str) -> Response {
         let page = self.get(page).await;
         let (csrf, next) = (hidden(&page, "csrf"), hidden(&page, "next"));

@@ -1,4 +1,4 @@
-//! One-time links: each signs in a user of this machine once, and no one else.
+//! One-time links, which sign in a user of this machine once, and no other client.
 
 use access::AuditFilter;
 use server::Settings;
@@ -59,7 +59,7 @@ async fn a_link_signs_in_the_local_operator_once() {
     assert_eq!((&me["data"]["account"], &me["data"]["role"]), (&"local".into(), &"operator".into()));
     let local = server.access.account_named("local").unwrap().unwrap();
     assert!(local.terms.is_unlimited());
-    // Another browser cannot use the link again; the same browser is redirected to its page.
+    // Another browser cannot use the link again. The same browser is redirected to the link's page.
     is_refused(&open(&server, "GET", &path, "127.0.0.1", OPENS).await, USED);
     let again = open(&server, "GET", &path, "127.0.0.1", &format!("{OPENS}{cookie}")).await;
     assert_eq!((again.status, again.location.as_deref(), session(&again)), (303, Some(NEXT), None));
@@ -76,7 +76,7 @@ async fn a_link_signs_in_the_local_operator_once() {
 }
 
 #[tokio::test]
-async fn requests_not_made_by_a_user_do_not_use_up_the_link() {
+async fn automatic_requests_do_not_use_up_the_link() {
     let server = Running::start().await;
     let path = link(&server);
     let with = |more: &str| format!("{OPENS}{more}");

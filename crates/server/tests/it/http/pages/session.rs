@@ -1,4 +1,5 @@
-//! Browser sessions as credentials: where they are accepted, what they require, and how they end.
+//! Browser sessions as credentials: which endpoints accept them, what else a request needs, and how
+//! sessions end.
 
 use access::{AuditFilter, NewAccount, Role};
 use serde_json::json;
@@ -80,8 +81,8 @@ async fn no_change_is_accepted_without_the_csrf_token() {
     let head = format!("x-csrf: {right}\r\n");
     assert_eq!(browser.ask("POST", "/v1/quota/preview", &head, body).await.status, 200);
     assert_eq!(browser.ask("DELETE", "/v1/connections/1", &head, "").await.status, 404);
-    // An access token in a header needs no CSRF token, because a page cannot send it
-    // unintentionally.
+    // An access token in a header needs no CSRF token, because a page on another site cannot send
+    // the header.
     let token = format!("authorization: Bearer {}\r\n", ann.access_token.expose());
     assert_eq!(browser.ask("POST", "/v1/quota/preview", &token, body).await.status, 200);
 }

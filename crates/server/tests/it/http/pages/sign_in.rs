@@ -18,7 +18,7 @@ async fn each_sign_in_sets_a_new_cookie() {
     for link in ["<header><a href=\"/\">", "<a href=\"/\">Chart</a>", "<a href=\"/quota\">", CONFIRM] {
         assert!(page.text().contains(link), "{link} in {}", page.text());
     }
-    // Signing in with an existing cookie replaces it.
+    // Signing in with an existing cookie replaces the cookie.
     let mut again = Browser::new(&server);
     again.cookies.insert("chandler_session".to_owned(), "planted".to_owned());
     again.sign_in("/signin", "ann", PASSWORD).await;
@@ -55,13 +55,14 @@ async fn a_password_change_and_revocation_end_open_sessions() {
 }
 
 #[tokio::test]
-async fn unknown_names_and_wrong_passwords_get_identical_answers() {
+async fn unknown_names_and_wrong_passwords_get_identical_responses() {
     let (server, _) = house().await;
     server.account("eve", Terms::default());
     let gone = person(&server, "ivy");
     server.access.revoke(gone.account_id, &Actor::Operator, "", machine_now()).unwrap();
     let mut seen = Vec::new();
-    // A wrong password, an unknown name, an account without a password, and a revoked account.
+    // The cases are a wrong password, an unknown name, an account without a password, and a revoked
+    // account.
     for (name, password) in [("ann", "wrong"), ("bob", "wrong"), ("eve", "wrong"), ("ivy", PASSWORD)] {
         let mut browser = Browser::new(&server);
         let page = browser.get("/signin").await;
