@@ -6,7 +6,7 @@
 //! is a whole number of decimals, so the volume is split in two: a part at the average rounded down
 //! and the rest one step above. Volume and turnover are then exact sums.
 
-use market::{Candle, DECIMALS_MAX, Market, Price, Timestamp, TradeDirection, TradeType, Turnover};
+use market::{Candle, DECIMALS_MAX, Market, Price, Timestamp, Trade, TradeDirection, TradeType, Turnover};
 
 use crate::minute::{Clock, Minute};
 
@@ -34,6 +34,14 @@ pub struct Print {
     /// Neutral if the print is made of a candle.
     pub direction: TradeDirection,
     pub kind: TradeType,
+}
+
+impl Print {
+    /// A stored trade, unchanged.
+    pub fn of_trade(trade: Trade) -> Print {
+        let Trade { time, price, volume, direction, kind } = trade;
+        Print { time, price: price.into(), volume, direction, kind }
+    }
 }
 
 /// A price in hundred-millionths of the currency. 128 bits, because the average price of a wrong
@@ -71,13 +79,18 @@ pub struct Growth {
 }
 
 impl Growth {
+    /// From nothing to a candle.
+    pub(crate) fn of(candle: &Candle) -> Growth {
+        Growth { volume: candle.volume, turnover: candle.turnover }
+    }
+
     /// The growth from a minute's published state to the known one; `None` if the known state does
     /// not continue the published one, or fails [`Candle::check`]. Trades can add to a candle, but
     /// cannot take anything back.
     pub(crate) fn between(published: Option<&Candle>, known: &Candle) -> Option<Growth> {
         known.check().ok()?;
         let Some(old) = published else {
-            return Some(Growth { volume: known.volume, turnover: known.turnover });
+            return Some(Growth::of(known));
         };
         old.check().ok()?;
         let continues = known.open == old.open

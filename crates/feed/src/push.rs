@@ -68,6 +68,19 @@ pub struct Figures {
     pub turnover: Turnover,
 }
 
+/// Boards whose candles clients build of quotes.
+const INDEX_BOARDS: [&str; 11] = [
+    "USDJI", "USNSDQ", "USSector", "HKHS", "HKSector", "CNIX", "CNSector", "STI", "SGSector", "SPXIndex",
+    "VIXIndex",
+];
+
+impl Board {
+    /// Returns the kind of board for the name in a security's static information.
+    pub fn of_name(name: &str) -> Board {
+        if INDEX_BOARDS.contains(&name) { Board::Index } else { Board::Security }
+    }
+}
+
 impl Push {
     pub fn symbol(&self) -> &Symbol {
         match self {

@@ -56,7 +56,7 @@ impl Stored {
 
     fn replay(&self) -> Replay<'_> {
         let Stored { venue, symbol, board, minutes, days } = self;
-        Replay { symbol, board: *board, venue, minutes, days }
+        Replay { symbol, board: *board, venue, minutes, days, trades: None }
     }
 
     /// An instant of the two days, often one at which something happens.

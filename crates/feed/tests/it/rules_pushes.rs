@@ -32,7 +32,14 @@ fn u14_minutes(venue: &Venue) -> Candles {
 fn u14_a_minute_acts_before_the_next_one_opens() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let (minutes, days) = (u14_minutes(venue), Candles::default());
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     check(
         venue,
         &replay,
@@ -64,7 +71,14 @@ fn u14_a_minute_acts_before_the_next_one_opens() {
 fn u16_the_client_has_the_candles_of_the_store() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let (minutes, days) = (u14_minutes(venue), Candles::default());
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     let mut client = Client::new(venue, Board::Security);
     let mut advance = |from: &str, to: &str| {
         let dues = replay.between(at(venue, from), at(venue, to));
@@ -86,7 +100,14 @@ fn u5_an_unchanged_minute_pushes_nothing_when_it_acts() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let minutes = candles(&[minute(venue, "2026-03-18 10:04", "305.4 305.4 305.4 305.4 0 0")]);
     let days = Candles::default();
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     assert_eq!(replay.between(at(venue, "2026-03-18 10:03"), at(venue, "2026-03-18 10:04")).len(), 1);
     check(venue, &replay, ("2026-03-18 10:04", "2026-03-18 10:10"), &[]);
 }
@@ -97,7 +118,8 @@ fn u12_an_index_pushes_a_quote_for_every_point_of_its_path() {
     let minutes =
         candles(&[minute(venue, "2026-03-18 10:01", "18000.1 18010.5 17995 18005.2 1000000 250000000")]);
     let days = Candles::default();
-    let replay = Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days };
+    let replay =
+        Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days, trades: None };
     let after = "open 18000.100 high 18010.500 low 17995.000 volume 1000000 turnover 250000000.000";
     check(
         venue,
@@ -126,7 +148,14 @@ fn the_close_of_an_index_is_not_repeated_after_an_equal_extreme() {
     let days = Candles::default();
     let lasts = |values: &str| {
         let minutes = candles(&[minute(venue, "2026-03-18 10:01", values)]);
-        let replay = Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days };
+        let replay = Replay {
+            symbol: &symbol,
+            board: Board::Index,
+            venue,
+            minutes: &minutes,
+            days: &days,
+            trades: None,
+        };
         let dues = replay.between(at(venue, "2026-03-18 10:01"), at(venue, "2026-03-18 10:02"));
         let quotes = dues.iter().flat_map(|due| &due.pushes).map(|push| match push {
             Push::Quote(quote) => {
@@ -149,7 +178,8 @@ fn an_index_pushes_nothing_outside_regular_hours() {
     let (venue, symbol) = (venue(Market::Us), symbol(".DJI.US"));
     let minutes = candles(&[minute(venue, "2026-07-15 09:29", "100 101 99 100 7 700")]);
     let days = Candles::default();
-    let replay = Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days };
+    let replay =
+        Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days, trades: None };
     check(venue, &replay, ("2026-07-15 09:00", "2026-07-15 16:00"), &[]);
 }
 
@@ -158,7 +188,14 @@ fn u7_u17_the_tail_acts_before_the_end_of_its_day() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let minutes = candles(&[minute(venue, "2026-03-18 16:00", "304.6 304.6 304.6 304.6 900000 274140000")]);
     let days = candles(&[day(venue, "2026-03-18", "300 310 295 308 9000000 2727000000")]);
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     check(venue, &replay, ("2026-03-18 09:00", "2026-03-18 16:09:59"), &[]);
     check(
         venue,
@@ -188,7 +225,14 @@ fn q7_a_half_day_in_new_york_ends_at_one() {
         minute(venue, "2025-11-28 13:00", "190 190 190 190 10 1900"),
     ]);
     let days = candles(&[day(venue, "2025-11-28", "189 191 188 190 1000 190000")]);
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     let dues = replay.between(at(venue, "2025-11-28 12:59:59"), at(venue, "2025-11-28 13:00"));
     let phases: Vec<Phase> = dues.iter().map(|due| due.phase).collect();
     assert_eq!(phases, [Phase::Acts, Phase::Opens, Phase::EndOfDay]);
@@ -208,7 +252,14 @@ fn q8_a_half_day_in_hong_kong_ends_ten_minutes_after_noon() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let minutes = candles(&[minute(venue, "2026-02-16 12:00", "300.4 300.4 300.4 300.4 40000 12016000")]);
     let days = candles(&[day(venue, "2026-02-16", "300 301 299 300.4 50000 15020000")]);
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     let dues = replay.between(at(venue, "2026-02-16 09:00"), at(venue, "2026-02-16 12:10"));
     assert!(dues.iter().all(|due| due.at == at(venue, "2026-02-16 12:10")));
     let [acts, end] = dues.as_slice() else { panic!("{dues:?}") };
@@ -222,7 +273,14 @@ fn q8_a_half_day_in_hong_kong_ends_ten_minutes_after_noon() {
 fn a_day_candle_on_a_holiday_is_not_pushed() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let (minutes, days) = (Candles::default(), candles(&[day(venue, "2026-03-21", "1 1 1 1 1 1")]));
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     check(venue, &replay, ("2026-03-20 09:00", "2026-03-23 09:00"), &[]);
     assert_eq!(
         end_of_day(&symbol, Board::Security, venue, &days.get(0).unwrap(), &mut Sequence::default()),
@@ -239,7 +297,14 @@ fn a_first_push_repeats_the_last_quote_without_growth() {
         minute(venue, "2026-07-15 09:30", "190 190.2 189.9 190.1 4000 760100"),
     ]);
     let days = candles(&[day(venue, "2026-07-14", "189 190 188 189.7 1000 189500")]);
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     let first = |time: &str, sees: fn(Session) -> bool| {
         replay.latest(at(venue, time), sees).map(|push| push_text(&Push::Quote(push)))
     };
