@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use access::{LevelsFrom, PkceRule, Region};
 use clap::ValueEnum;
+use history::RunningTrades;
 use market::FloorTable;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
@@ -100,6 +101,17 @@ impl Setting<usize> for Mebibytes {
     fn to_setting(&self) -> usize {
         let mebibytes: usize = self.0.to_setting();
         mebibytes.saturating_mul(1 << 20)
+    }
+}
+
+/// Whether trades of the running minute are hidden.
+impl Setting<RunningTrades> for bool {
+    fn of(setting: &RunningTrades) -> bool {
+        *setting == RunningTrades::Hidden
+    }
+
+    fn to_setting(&self) -> RunningTrades {
+        if *self { RunningTrades::Hidden } else { RunningTrades::Shown }
     }
 }
 
