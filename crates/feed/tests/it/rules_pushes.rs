@@ -1,11 +1,14 @@
-//! The examples U5, U7, U12, U14 to U17, Q7, Q8, I1 to I3 and I8 to I10: which pushes, when, with
+//! The examples U5, U7, U12, U14 to U19, Q7, Q8, I1 to I3 and I8 to I10: which pushes, when, with
 //! which figures and numbers.
 
 use feed::{
     Board, Clock, Growth, Minute, Phase, Push, QuotePush, Replay, Sequence, Tag, Update, corrected,
     end_of_day,
 };
-use market::{Candle, Candles, Market, Session, Timestamp, Turnover, Venue};
+use market::{
+    Candle, Candles, Market, Price, Session, Timestamp, Trade, TradeDirection, TradeType, Trades, Turnover,
+    Venue,
+};
 
 use crate::client::{Built, Client};
 use crate::common::{at, candles, day, minute, push_text, symbol, venue};
@@ -215,6 +218,68 @@ fn u7_u17_the_tail_acts_before_the_end_of_its_day() {
     dues.iter().flat_map(|due| &due.pushes).for_each(|push| client.take(push));
     assert_eq!(client.day.unwrap().1, Built::of(&days.get(0).unwrap()));
     assert_eq!(client.minutes.into_values().collect::<Vec<_>>(), [Built::of(&minutes.get(0).unwrap())]);
+}
+
+#[test]
+fn u18_u19_stored_trades_are_pushed_at_their_seconds() {
+    let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
+    let mut trades = Trades::default();
+    for (time, price, volume) in [("10:01:03", "305.2", 100), ("10:01:41", "305", 200)] {
+        trades.push(Trade {
+            time: at(venue, &format!("2026-03-18 {time}")),
+            price: Price::parse(price).unwrap(),
+            volume,
+            direction: TradeDirection::Up,
+            kind: TradeType::BLANK,
+        });
+    }
+    let days = Candles::default();
+    for (candle, acts) in [
+        (
+            "305.2 305.2 305 305.1 500 152560",
+            &[
+                "10:02:00 Acts 104 1773799320000000 305.200 x 200 at +1773799319, 305.100 x 0 at +1773799319",
+                "10:02:00 Acts 101 1773799320000000 last 305.100 open 305.200 high 305.200 low 305.000 volume 500 \
+                 turnover 152560.000 current 200 / 61040.000 at 1773799319",
+            ][..],
+        ),
+        // It does not continue the low that was pushed.
+        (
+            "305.2 305.2 305.1 305.1 500 152560",
+            &[
+                "10:02:00 Acts 101 1773799320000000 last 305.100 open 305.200 high 305.200 low 305.100 volume 500 \
+               turnover 152560.000 current 0 / 0.000 at 1773799319",
+            ],
+        ),
+    ] {
+        let minutes = candles(&[minute(venue, "2026-03-18 10:01", candle)]);
+        let replay = Replay {
+            symbol: &symbol,
+            board: Board::Security,
+            venue,
+            minutes: &minutes,
+            days: &days,
+            trades: Some(&trades),
+        };
+        check(venue, &replay, ("2026-03-18 10:00", "2026-03-18 10:01:02"), &[]);
+        assert_eq!(replay.latest(at(venue, "2026-03-18 10:01:02"), |_| true), None);
+        check(
+            venue,
+            &replay,
+            ("2026-03-18 10:01:02", "2026-03-18 10:01:59"),
+            &[
+                "10:01:03 Opens 104 1773799263000000 305.200 x 100 at +1773799263",
+                "10:01:03 Opens 101 1773799263000000 last 305.200 open 305.200 high 305.200 low 305.200 volume 100 \
+                 turnover 30520.000 current 100 / 30520.000 at 1773799263",
+                "10:01:41 Opens 104 1773799301000000 305.000 x 200 at +1773799301",
+                "10:01:41 Opens 101 1773799301000000 last 305.000 open 305.200 high 305.200 low 305.000 volume 300 \
+                 turnover 91520.000 current 200 / 61000.000 at 1773799301",
+            ],
+        );
+        check(venue, &replay, ("2026-03-18 10:01:59", "2026-03-18 10:02"), acts);
+        let first = replay.latest(at(venue, "2026-03-18 10:01:50"), |_| true).unwrap();
+        assert_eq!((first.time, first.figures.volume), (Timestamp(1_773_799_301), 300));
+    }
 }
 
 #[test]
