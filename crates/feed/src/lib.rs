@@ -32,10 +32,11 @@
 //!     session: Session::Intraday,
 //! };
 //! let (minutes, days) = (Candles::from_iter([minute]), Candles::default());
-//! let replay = Replay { symbol: &symbol, board: Board::Security, venue: &venue, minutes: &minutes, days: &days };
+//! let (symbol, venue, minutes, days) = (&symbol, &venue, &minutes, &days);
+//! let replay = Replay { symbol, board: Board::Security, venue, minutes, days, trades: None };
 //!
 //! let mut registry = Registry::default();
-//! registry.subscribe(ConnectionId(1), &symbol, [SubType::Trades].into_iter().collect());
+//! registry.subscribe(ConnectionId(1), symbol, [SubType::Trades].into_iter().collect());
 //! let mut queue = PushQueue::default();
 //!
 //! let encode = |push: &Push| match push {

@@ -5,7 +5,7 @@
 //! rarely a multiple of the price step, so the volume is split in two: one part at the average
 //! rounded down, and the remainder one step above. The sums of volume and turnover are then exact.
 
-use market::{Candle, DECIMALS_MAX, Market, Price, Timestamp, TradeDirection, TradeType, Turnover};
+use market::{Candle, DECIMALS_MAX, Market, Price, Timestamp, Trade, TradeDirection, TradeType, Turnover};
 
 use crate::minute::{Clock, Minute};
 
@@ -36,8 +36,16 @@ pub struct Print {
     pub kind: TradeType,
 }
 
-/// A price in hundred-millionths of the currency. Uses 128 bits, because the average price of an
-/// inconsistent candle may be as large as its turnover.
+impl Print {
+    /// A stored trade, unchanged.
+    pub fn of_trade(trade: Trade) -> Print {
+        let Trade { time, price, volume, direction, kind } = trade;
+        Print { time, price: price.into(), volume, direction, kind }
+    }
+}
+
+/// A price in hundred-millionths of the currency. 128 bits, because the average price of a wrong
+/// candle may be as large as its turnover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PrintPrice(pub i128);
 
@@ -72,13 +80,18 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Returns the growth from the published state of a minute to the known state, or `None` if
-    /// trades cannot produce the known state or either state fails [`Candle::check`]. Trades can
-    /// only add to a candle.
+    /// From nothing to a candle.
+    pub(crate) fn of(candle: &Candle) -> Growth {
+        Growth { volume: candle.volume, turnover: candle.turnover }
+    }
+
+    /// The growth from a minute's published state to the known one; `None` if the known state does
+    /// not continue the published one, or fails [`Candle::check`]. Trades can add to a candle, but
+    /// cannot take anything back.
     pub(crate) fn between(published: Option<&Candle>, known: &Candle) -> Option<Growth> {
         known.check().ok()?;
         let Some(old) = published else {
-            return Some(Growth { volume: known.volume, turnover: known.turnover });
+            return Some(Growth::of(known));
         };
         old.check().ok()?;
         let continues = known.open == old.open

@@ -1,6 +1,8 @@
 //! Converts a changed one-minute candle into pushes: trades first, then quotes.
 
-use market::{Candle, Price, Session, Symbol, Timestamp, Turnover, Venue};
+use market::{
+    Candle, Price, Session, Symbol, Timestamp, Trade, TradeCandles, TradeEffect, Trades, Turnover, Venue,
+};
 
 use crate::minute::{Clock, Minute};
 use crate::prints::{CLOSE_AT, Growth, path, prints};
@@ -43,8 +45,26 @@ pub struct Outcome {
     pub is_correction: bool,
 }
 
-/// Returns the state that a simulated clock publishes at the start of a minute: all prices are the
-/// open, and volume and turnover are zero.
+impl Published {
+    /// The state before a set clock publishes the whole candle: its open alone. `None` for a tail,
+    /// of which nothing is published earlier.
+    pub fn opening(minute: &Minute, candle: &Candle) -> Option<Published> {
+        minute.opens_at().map(|last_at| Published { candle: opening(candle), last_at })
+    }
+
+    /// The fold of the stored trades of a minute, which clients have been sent at their seconds.
+    /// `None` if no trade moved the price.
+    pub fn of_trades(venue: &Venue, minute: &Minute, trades: &Trades) -> Option<Published> {
+        let folded = TradeCandles::of(venue, minute.day, trades).ok()?.minutes;
+        let candle = folded.iter().find(|candle| candle.time == minute.stamp)?;
+        let moves =
+            |trade: &Trade| trade.kind.effect(minute.market, minute.session) == TradeEffect::PriceAndVolume;
+        let last_at = trades.iter().rfind(moves)?.time;
+        Some(Published { candle, last_at })
+    }
+}
+
+/// The state that a set clock publishes when a minute begins: its open alone.
 pub fn opening(candle: &Candle) -> Candle {
     let open = candle.open;
     Candle { high: open, low: open, close: open, volume: 0, turnover: Turnover(0), ..*candle }
@@ -96,7 +116,13 @@ impl Update<'_> {
         Outcome { pushes, published, is_correction: growth.is_none() }
     }
 
-    /// Returns one push with all trades, omitted if there are none, followed by one quote.
+    /// The quote after stored trades, which clients have been sent unchanged.
+    pub(crate) fn after_trades(&self, last_at: Timestamp, sequence: &mut Sequence) -> Push {
+        let growth = Growth::between(self.published_candle(), &self.known).unwrap_or_default();
+        self.quote(self.known.close, last_at, growth, sequence)
+    }
+
+    /// One push of trades, then one quote.
     fn security(&self, growth: Growth, sequence: &mut Sequence) -> Vec<Push> {
         let prints =
             prints(&self.minute, self.published_candle(), &self.known, self.clock).unwrap_or_default();

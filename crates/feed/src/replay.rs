@@ -1,17 +1,20 @@
 //! Pushes of one security under a simulated clock, computed from its stored candles for a time
 //! window.
 
-use market::{Candle, Candles, Date, Session, Symbol, Timestamp, Venue};
+use market::{Candle, Candles, Date, Session, Symbol, Timestamp, Trades, Venue};
 
 use crate::minute::{Clock, Minute};
+use crate::prints::Print;
 use crate::publish::{Published, Update, end_of_day, opening};
-use crate::push::{Board, Figures, Push, QuotePush};
+use crate::push::{Board, Figures, Push, QuotePush, TradesPush};
 use crate::sequence::Sequence;
 
 /// Maximum time between a candle's stamp and its completion, in seconds. A tail lasts at most one
 /// hour.
 const ACTS_WITHIN: i64 = 3_600;
 const DAY: i64 = 86_400;
+/// Maximum number of prints in a push.
+const PRINTS_MAX: usize = 500;
 
 /// Stored candles of one security, from which its pushes are computed.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +27,9 @@ pub struct Replay<'a> {
     pub minutes: &'a Candles,
     /// Daily candles in ascending order.
     pub days: &'a Candles,
+    /// Single trades, ascending; `None` if none are stored, or if they are not shown before their
+    /// minute acts. The minutes that a window touches must be complete.
+    pub trades: Option<&'a Trades>,
 }
 
 /// Pushes of one security that are due at the same time.
@@ -40,7 +46,7 @@ pub struct Due {
 pub enum Phase {
     /// A one-minute candle is complete.
     Acts,
-    /// A one-minute candle opens.
+    /// Minutes that begin, and single trades.
     Opens,
     EndOfDay,
 }
@@ -100,19 +106,24 @@ impl Replay<'_> {
         let acted = |row: &usize| {
             let candle = self.minutes.get(*row)?;
             let minute = Minute::of(self.venue, candle.time).filter(|minute| sees(minute.session))?;
-            let shown = minute.opens_at().unwrap_or(minute.acts_at());
+            let traded = self.traded(&minute).map(|_| minute.stamp);
+            let shown = traded.or(minute.opens_at()).unwrap_or(minute.acts_at());
             (shown <= at).then_some(shown)
         };
-        let minute = (0..rows).rev().find_map(|row| acted(&row));
         let day = self.ends(Timestamp(i64::MIN), at).map(|(end, _)| end).next_back();
-        let from = minute.max(day)?;
-        let dues = self.between(Timestamp(from.0.saturating_sub(1)), at);
-        let pushes = dues.into_iter().flat_map(|due| due.pushes);
-        let quotes = pushes.filter_map(|push| match push {
-            Push::Quote(quote) if sees(quote.session) => Some(quote),
-            _ => None,
-        });
-        quotes.last().map(QuotePush::first)
+        let last_since = |from: Timestamp| {
+            let dues = self.between(Timestamp(from.0.saturating_sub(1)), at);
+            let pushes = dues.into_iter().flat_map(|due| due.pushes);
+            let quotes = pushes.filter_map(|push| match push {
+                Push::Quote(quote) if sees(quote.session) => Some(quote),
+                _ => None,
+            });
+            quotes.last()
+        };
+        // A minute that has begun has no push before its first trade.
+        let minutes = (0..rows).rev().filter_map(|row| acted(&row)).map(Some);
+        let quote = minutes.chain([None]).find_map(|minute| last_since(minute.max(day)?));
+        quote.map(QuotePush::first)
     }
 
     /// Returns the events after `after` and up to `until`, inclusive, in order.
@@ -125,8 +136,16 @@ impl Replay<'_> {
             let Some(candle) = self.minutes.get(row).filter(|candle| candle.time <= until) else { break };
             let Some(minute) = Minute::of(self.venue, candle.time) else { continue };
             let acts = Event { at: minute.acts_at(), phase: Phase::Acts, candle, row };
-            let opens = minute.opens_at().map(|at| Event { at, phase: Phase::Opens, candle, row });
-            events.extend(opens.into_iter().chain([acts]).filter(is_due));
+            let opens = |at: Timestamp| Event { at, phase: Phase::Opens, candle, row };
+            match self.traded(&minute) {
+                None => events.extend(minute.opens_at().map(opens).filter(is_due)),
+                Some(trades) => {
+                    let mut seconds = trades.time;
+                    seconds.dedup();
+                    events.extend(seconds.into_iter().map(|at| opens(Timestamp(at))).filter(is_due));
+                }
+            }
+            events.extend([acts].into_iter().filter(is_due));
         }
         let ends = self.ends(after, until);
         let ends = ends.map(|(at, candle)| Event { at, phase: Phase::EndOfDay, candle, row: 0 });
@@ -174,11 +193,12 @@ impl Replay<'_> {
         let figures = earlier.fold(start.figures, |figures, candle| Some(Figures::then(figures, &candle)));
         *lane = Some(Lane { figures, next: event.row.max(start.next), ..start });
 
-        let open = opening(&event.candle);
-        let opened = minute.opens_at().map(|last_at| Published { candle: open, last_at });
-        let (published, known) = match event.phase {
-            Phase::Acts => (opened, event.candle),
-            Phase::Opens | Phase::EndOfDay => (None, open),
+        let traded = self.traded(&minute);
+        let (published, known) = match (event.phase, &traded) {
+            (Phase::Acts, None) => (Published::opening(&minute, &event.candle), event.candle),
+            (Phase::Acts, Some(trades)) => (Published::of_trades(self.venue, &minute, trades), event.candle),
+            (_, None) => (None, opening(&event.candle)),
+            (_, Some(trades)) => return self.of_second(event.at, &minute, figures, trades, sequence),
         };
         let update = Update {
             symbol: self.symbol,
@@ -190,5 +210,54 @@ impl Replay<'_> {
             clock: Clock::Set,
         };
         update.publish(sequence).pushes
+    }
+
+    /// The stored trades of a minute; `None` if there are none. Clients build index boards of
+    /// quotes alone.
+    fn traded(&self, minute: &Minute) -> Option<Trades> {
+        let trades = self.trades.filter(|_| self.board == Board::Security)?;
+        let rows = trades.within(minute.stamp.0..minute.acts_at().0);
+        let mut of_minute = Trades::default();
+        of_minute.append_rows(trades, rows);
+        (!of_minute.is_empty()).then_some(of_minute)
+    }
+
+    /// The pushes of the stored trades of one second: the trades unchanged, and the quote unless no
+    /// trade of the minute has moved the price yet.
+    fn of_second(
+        &self,
+        at: Timestamp,
+        minute: &Minute,
+        before: Option<Figures>,
+        of_minute: &Trades,
+        sequence: &mut Sequence,
+    ) -> Vec<Push> {
+        let until = |time: i64| {
+            let mut trades = of_minute.clone();
+            trades.truncate(of_minute.within(i64::MIN..time).end);
+            Published::of_trades(self.venue, minute, &trades)
+        };
+        let session = minute.session;
+        let rows = of_minute.within(at.0..at.0.saturating_add(1));
+        let prints = rows.filter_map(|row| of_minute.get(row)).map(Print::of_trade);
+        let trades = prints.collect::<Vec<Print>>();
+        let chunks = trades.chunks(PRINTS_MAX).map(|prints| {
+            let (symbol, prints) = (self.symbol.clone(), prints.to_vec());
+            Push::Trades(TradesPush { symbol, sequence: sequence.next_trades(), session, prints })
+        });
+        let mut pushes: Vec<Push> = chunks.collect();
+        if let Some(known) = until(at.0.saturating_add(1)) {
+            let update = Update {
+                symbol: self.symbol,
+                board: self.board,
+                minute: *minute,
+                before,
+                published: until(at.0),
+                known: known.candle,
+                clock: Clock::Set,
+            };
+            pushes.push(update.after_trades(known.last_at, sequence));
+        }
+        pushes
     }
 }

@@ -116,6 +116,7 @@ pub(crate) enum Kind {
     Securities(Vec<(&'static str, usize)>),
     Actions(Vec<(&'static str, usize)>),
     Margins(Vec<(&'static str, usize)>),
+    Suspensions(Vec<(&'static str, usize)>),
 }
 
 const SYMBOL: &[&str] = &["symbol", "ticker", "ts_code", "code", "s", "sym", "股票代码", "代码"];
@@ -212,6 +213,8 @@ const SECURITY: &[&str] = &[
     "from",
 ];
 const ACTION: &[&str] = &["cash", "split", "bonus", "rights", "rights_price"];
+/// A table of suspensions must have all of these columns.
+const SUSPENSION: &[&str] = &["from", "to"];
 /// A margin table must have all of these columns.
 const MARGIN: &[&str] = &["im", "mm", "fm"];
 
@@ -253,6 +256,11 @@ pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind,
         if margins.len() == MARGIN.len() {
             margins.push(("symbol", symbol));
             return Ok(Kind::Margins(margins));
+        }
+        let mut suspensions = header.known(SUSPENSION);
+        if suspensions.len() == SUSPENSION.len() {
+            suspensions.push(("symbol", symbol));
+            return Ok(Kind::Suspensions(suspensions));
         }
         let mut known = header.known(SECURITY);
         if !known.is_empty() {

@@ -2,7 +2,7 @@
 //! writes our own tables as CSV, Parquet or Arrow IPC.
 //!
 //! A table is recognised by its header: candles of a dozen vendors, single trades, securities,
-//! corporate actions, or margin factors. Values are parsed to exact integers and instants.
+//! corporate actions, margin factors, or suspensions. Values are parsed to exact integers and instants.
 //! Unreadable rows are returned with their line and a reason, and reading continues. The crate does
 //! not depend on stores, blocks or trading rules: the caller decides whether a price range, a
 //! session or a duplicate is acceptable. The crate opens only the given files and reads no clock.
@@ -51,7 +51,7 @@ pub use opening::open;
 pub use options::{ColumnMap, Field, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
 pub use period::{JudgedBy, JudgedPeriod};
 pub use reader::{CandleReader, Table};
-pub use records::{ActionRow, MarginRow, Records, SecurityRow};
+pub use records::{ActionRow, MarginRow, Records, SecurityRow, SuspensionRow};
 pub use row::{CandleBatch, CandleRow, Rejected, RowBatch};
 pub use sink::{CandleSink, Format, TradeSink};
 pub use source::{read_bytes, tables_in};
@@ -67,7 +67,7 @@ pub const LINE_MAX: usize = 64 * 1024;
 pub const COLUMNS_MAX: usize = 1024;
 /// Maximum number of symbols in a file.
 pub const SYMBOLS_MAX: usize = 100_000;
-/// Maximum number of rows in a table of securities, actions or margins, which is held in memory.
+/// Maximum number of rows in a table of securities, actions, margins or suspensions, which is held in memory.
 pub const RECORDS_MAX: usize = 1_000_000;
 /// Maximum number of rows in a [`CandleBatch`] or [`TradeBatch`]. A table with several symbols side
 /// by side may exceed it by the rows of its last line.

@@ -42,6 +42,9 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
                 }
                 Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
                 Kind::Margins(known) => records::margins(&mut table, &known, options).map(Table::Margins),
+                Kind::Suspensions(known) => {
+                    records::suspensions(&mut table, &known, options).map(Table::Suspensions)
+                }
                 Kind::Trades { vendor, columns } => {
                     let rows = trade_rows(columns, vendor, path, options)?;
                     let input = Input::Columns(Box::new(table.trades(&rows.columns)?));
@@ -80,6 +83,7 @@ fn open_text(opening: Opening<'_>, lines: Lines, header: TextHeader) -> Result<T
         Kind::Securities(known) => records::securities(&mut table, &known, options).map(Table::Securities),
         Kind::Actions(known) => records::actions(&mut table, &known, options).map(Table::Actions),
         Kind::Margins(known) => records::margins(&mut table, &known, options).map(Table::Margins),
+        Kind::Suspensions(known) => records::suspensions(&mut table, &known, options).map(Table::Suspensions),
         Kind::Trades { vendor, columns } => {
             let mut rows = trade_rows(columns, vendor, path, options)?;
             let (price, volume) = ([rows.columns.price], [rows.columns.volume]);

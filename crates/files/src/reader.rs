@@ -9,7 +9,7 @@ use crate::clock::{Clock, Reading};
 use crate::header::Vendor;
 use crate::input::{Input, Position, SAMPLE_ROWS};
 use crate::period::{self, JudgedBy, JudgedPeriod, Watch};
-use crate::records::{ActionRow, MarginRow, Records, SecurityRow};
+use crate::records::{ActionRow, MarginRow, Records, SecurityRow, SuspensionRow};
 use crate::row::{RawChunk, RawRow};
 use crate::sample::read_sample;
 use crate::text::Rows;
@@ -26,6 +26,7 @@ pub enum Table {
     Securities(Records<SecurityRow>),
     Actions(Records<ActionRow>),
     Margins(Records<MarginRow>),
+    Suspensions(Records<SuspensionRow>),
 }
 
 /// Context for opening a table.

@@ -1,5 +1,5 @@
-//! Reads securities, corporate actions and margin factors: small tables that are loaded into
-//! memory.
+//! Reads securities, corporate actions, margin factors and suspensions: small tables that are
+//! loaded into memory.
 
 use market::adjust::Amount;
 use market::{Action, Date, MarginFactor, SecurityKind, Symbol, parse_scaled};
@@ -81,6 +81,15 @@ pub struct MarginRow {
     pub fm: MarginFactor,
 }
 
+/// Days on which a security is not traded, both inclusive; without an end, until further notice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuspensionRow {
+    pub line: u64,
+    pub symbol: Symbol,
+    pub from: Date,
+    pub to: Option<Date>,
+}
+
 /// Receives a row: its line, its cells or the reason why they are unreadable, and its text.
 pub(crate) type RowSink<'a> =
     dyn FnMut(u64, Result<Vec<Vec<u8>>, String>, String) -> Result<(), Problem> + 'a;
@@ -148,6 +157,22 @@ pub(crate) fn margins(
     collect(table, known, |row, line| {
         let symbol = row.symbol(options)?;
         Ok(MarginRow { line, symbol, im: row.factor("im")?, mm: row.factor("mm")?, fm: row.factor("fm")? })
+    })
+}
+
+pub(crate) fn suspensions(
+    table: &mut dyn TextCells,
+    known: &[(&'static str, usize)],
+    options: &ReadOptions,
+) -> Result<Records<SuspensionRow>, Problem> {
+    collect(table, known, |row, line| {
+        let symbol = row.symbol(options)?;
+        let from = row.date("from")?.ok_or_else(|| "from is empty".to_owned())?;
+        let to = row.date("to")?;
+        if to.is_some_and(|to| to < from) {
+            return Err("to is before from".to_owned());
+        }
+        Ok(SuspensionRow { line, symbol, from, to })
     })
 }
 

@@ -5,7 +5,8 @@
 //! decides which stored candles are complete at that instant, and how incomplete candles are
 //! replaced. High, low, close and volume are unknown until a candle is complete:
 //!
-//! - a one-minute candle is complete after its minute,
+//! - a one-minute candle is complete after its minute; until then it shows its open, or the fold of
+//!   its trades so far if single trades of that minute are stored,
 //! - a closing candle after the tail of its segment,
 //! - a coarse candle after its last minute,
 //! - a daily candle after the regular hours of its day.
@@ -24,6 +25,16 @@ pub enum AsOf {
     Replay(Timestamp),
 }
 
+/// Whether a replay shows single trades before their minute is complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunningTrades {
+    /// From their second on, also within the running minute.
+    #[default]
+    Shown,
+    /// Together with their whole minute, so that no trade reveals what the minute will fill.
+    Hidden,
+}
+
 /// Boundary after which the stored candles of a grain are incomplete, and the one-minute candles
 /// that replace them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +43,8 @@ pub struct Edge {
     pub from: Timestamp,
     /// Half-open range of one-minute candles that are folded as a replacement.
     pub minutes: Range<Timestamp>,
-    /// One-minute candles from this stamp on are still running, and only their open is known.
+    /// Minutes from this stamp on are still running; only their open and their trades so far are
+    /// known.
     pub running_from: Timestamp,
     pub prefer: Prefer,
 }
@@ -101,7 +113,7 @@ impl AsOf {
         match (self, grain) {
             (AsOf::Live(_), _) => Timestamp(i64::MAX),
             (AsOf::Replay(_), grain) if grain == Grain::Minute || grain.is_own() => {
-                self.minutes(venue).shown_until
+                venue.closing(self.now()).unwrap_or(self.minutes(venue).shown_until)
             }
             (AsOf::Replay(_), _) => {
                 let Horizon { until, edge } = self.horizon(venue, grain.period(), Floors::NONE);
@@ -125,17 +137,11 @@ impl AsOf {
             AsOf::Replay(now) => now,
         };
         if let Some(stamp) = venue.closing(now) {
-            // A closing candle has no open to show: all its trades come from the auction at the end
-            // of the tail.
-            return MinutesKnown { forming: Some(stamp), ..MinutesKnown::whole(stamp) };
+            return MinutesKnown::running(stamp, self.next());
         }
         if venue.slot(now).is_some() {
             let running = Timestamp(now.0.saturating_sub(now.0.rem_euclid(MINUTE)));
-            return MinutesKnown {
-                complete_until: running,
-                shown_until: self.next(),
-                forming: Some(running),
-            };
+            return MinutesKnown::running(running, self.next());
         }
         // No session is running. A stored one-minute candle outside the sessions is complete once
         // its minute has passed.
@@ -155,7 +161,14 @@ impl AsOf {
             end.saturating_sub(MINUTE) < complete_until.0
         };
         let running = candles.time.partition_point(is_complete);
-        keep_opens(candles, running);
+        hide(venue, candles, running);
+    }
+
+    /// Returns the exclusive end of the trades that are visible if trades are hidden until their
+    /// minute or closing tail is complete.
+    pub(crate) fn trades_complete_until(self, venue: &Venue) -> Timestamp {
+        let known = self.minutes(venue);
+        known.forming.map_or(self.next(), |_| known.complete_until)
     }
 
     /// Returns how far the stored source candles of a period may be read. Daily candles folded from
@@ -178,18 +191,20 @@ impl AsOf {
     }
 
     /// Returns the edge for daily and longer candles. A day that is not over is folded from its
-    /// regular one-minute candles, and so is a finished day whose daily candle is not imported yet.
-    /// Within a longer candle that is still forming, the rule applies to each day, so that a weekly
-    /// candle includes a Monday whose daily candle is missing.
+    /// regular minutes, including the running one, because quotes include it too. A finished day
+    /// whose daily candle is not imported yet is also folded from its minutes. Within a
+    /// longer candle that is still forming, the rule applies to each day: otherwise a week would
+    /// lose its Monday if that daily candle is missing.
     fn day_edge(self, venue: &Venue, span: Span, floors: Floors) -> Option<Edge> {
         let today = venue.zone().date(self.now());
         let is_open = venue.calendar().kind(today).is_some();
-        let (until, prefer) = match self {
-            // A live feed updates the daily candle during the day. A day without trading has no
-            // daily candle.
+        let known = self.minutes(venue);
+        let prefer = match self {
+            // A live feed updates the daily candle during the day; there is none on a day without
+            // trading.
             AsOf::Live(_) if !is_open => return None,
-            AsOf::Live(_) => (self.next(), Prefer::MinutesThenStored),
-            AsOf::Replay(_) => (self.minutes(venue).complete_until, Prefer::Minutes),
+            AsOf::Live(_) => Prefer::MinutesThenStored,
+            AsOf::Replay(_) => Prefer::Minutes,
         };
         let prefer = match self.is_over(venue, today) {
             true if !is_open => return None,
@@ -198,8 +213,9 @@ impl AsOf {
         };
         let first = if is_open { span.floor(today) } else { today };
         let served_from = venue.served_from(floors, Period::MINUTE);
-        let minutes = venue.zone().midnight(first).max(served_from)..until;
-        Some(Edge { from: venue.zone().midnight(today), minutes, running_from: until, prefer })
+        let minutes = venue.zone().midnight(first).max(served_from)..known.shown_until;
+        let from = venue.zone().midnight(today);
+        Some(Edge { from, minutes, running_from: known.complete_until, prefer })
     }
 }
 
@@ -208,8 +224,8 @@ impl AsOf {
 struct MinutesKnown {
     /// One-minute candles with an earlier stamp are complete.
     complete_until: Timestamp,
-    /// One-minute candles with an earlier stamp are visible. Only the open is visible if they are
-    /// not complete.
+    /// Minutes with an earlier stamp are visible, reduced to what is known if they are not
+    /// complete.
     shown_until: Timestamp,
     /// Stamp of the one-minute candle that is currently forming, if any. Longer candles that
     /// contain this stamp are also forming.
@@ -220,14 +236,30 @@ impl MinutesKnown {
     fn whole(until: Timestamp) -> MinutesKnown {
         MinutesKnown { complete_until: until, shown_until: until, forming: None }
     }
+
+    fn running(stamp: Timestamp, until: Timestamp) -> MinutesKnown {
+        MinutesKnown { complete_until: stamp, shown_until: until, forming: Some(stamp) }
+    }
 }
 
 impl Edge {
-    /// Reduces running one-minute candles to their open.
-    pub(crate) fn hide(&self, minutes: &mut Candles) {
-        let start = minutes.time.partition_point(|time| *time < self.running_from.0);
-        keep_opens(minutes, start);
+    /// Returns the first row that is not complete.
+    pub(crate) fn running_row(&self, minutes: &Candles) -> usize {
+        minutes.time.partition_point(|time| *time < self.running_from.0)
     }
+}
+
+/// Reduces the candles from row `start` on to their open. A closing candle is removed, because it
+/// has no open to show: all its trades come from the auction at the end of the tail.
+pub(crate) fn hide(venue: &Venue, candles: &mut Candles, start: usize) {
+    let is_tail = |time: &i64| {
+        let at = Timestamp(*time);
+        venue.slot(at).is_some_and(|slot| slot.is_tail(at))
+    };
+    let running = candles.time.get(start..).unwrap_or_default();
+    let shown = running.iter().position(is_tail).unwrap_or(running.len());
+    candles.truncate(start.saturating_add(shown));
+    keep_opens(candles, start);
 }
 
 /// Sets high, low and close to the open, and volume and turnover to zero, from row `start` on.

@@ -6,10 +6,11 @@ use std::ops::Range;
 use market::{Candles, Date, Grain, Period, Symbol, Timestamp, Venue, fold};
 use store::{Series, Snapshot};
 
-use crate::as_of::{Edge, Prefer};
+use crate::as_of::{Edge, Prefer, RunningTrades, hide};
 use crate::plan::{Plan, Rows};
 use crate::query::HistoryError;
 use crate::read::{interleave, read_back, read_lanes};
+use crate::trade_blocks::TradedMinute;
 
 const ALL: Rows = Rows::Forward(usize::MAX);
 
@@ -20,6 +21,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) venue: &'a Venue,
     pub(crate) symbol: &'a Symbol,
     pub(crate) plan: &'a Plan,
+    pub(crate) trades: RunningTrades,
 }
 
 impl Sources<'_> {
@@ -73,12 +75,36 @@ impl Sources<'_> {
     fn running(&self, edge: &Edge) -> Result<Candles, HistoryError> {
         let Range { start, end } = self.plan.sources;
         let mut candles = self.minutes(edge.minutes.start.max(start)..edge.minutes.end.min(end))?;
-        edge.hide(&mut candles);
+        self.hide_running(edge, &mut candles)?;
         Ok(candles)
     }
 
-    /// Merges stored daily candles with daily candles folded from one-minute candles: today's, and
-    /// those of earlier days in a longer candle that are not stored.
+    /// Reduces the running minute to its trades so far, or to its open if no trades are stored.
+    fn hide_running(&self, edge: &Edge, minutes: &mut Candles) -> Result<(), HistoryError> {
+        let row = edge.running_row(minutes);
+        let Some(stamp) = minutes.time.get(row) else { return Ok(()) };
+        let traded = match self.trades {
+            RunningTrades::Hidden => TradedMinute::Untraded,
+            RunningTrades::Shown => TradedMinute::read(
+                self.snapshot,
+                self.venue,
+                self.symbol,
+                Timestamp(*stamp),
+                edge.minutes.end,
+            )?,
+        };
+        match traded {
+            TradedMinute::Untraded => hide(self.venue, minutes, row),
+            TradedMinute::Traded(published) => {
+                minutes.truncate(row);
+                published.into_iter().for_each(|published| minutes.push(published.candle));
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges stored days with days folded from minutes: today, and any earlier day of a longer
+    /// candle that is not stored.
     fn days(&self, edge: &Edge, stored: Candles) -> Result<Candles, HistoryError> {
         let today = match edge.prefer {
             Prefer::Minutes => Candles::default(),
@@ -88,7 +114,8 @@ impl Sources<'_> {
         };
         let mut made = Candles::default();
         for window in self.missing(edge, &stored, &today) {
-            let minutes = self.minutes(window)?;
+            let mut minutes = self.minutes(window)?;
+            self.hide_running(edge, &mut minutes)?;
             fold_days(self.venue, &minutes, &mut made).map_err(|source| self.overflow(source))?;
         }
         let is_made = made.time.last().is_some_and(|time| *time >= edge.from.0);

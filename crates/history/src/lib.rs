@@ -58,12 +58,14 @@ mod quote;
 mod read;
 mod removal;
 mod sizes;
+mod trade_blocks;
 mod trades;
 
-pub use as_of::{AsOf, Edge, Prefer};
+pub use as_of::{AsOf, Edge, Prefer, RunningTrades};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
 pub use day_minutes::{DayMinutes, LinePoint};
+pub use feed::Figures;
 pub use inventory::{StoredRange, known_part, makes, stored_ranges};
 pub use page_cache::{Encoded, PageCache, PageCacheLoad, Slices};
 pub use paging::{Paged, Pages, Paging, in_order};

@@ -181,9 +181,8 @@ impl<'a> Mixed<'a> {
     /// Reads one-minute candles, or roll-ups where they are complete.
     fn minutes(&self, window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
         let edge = self.edge.clone().filter(|edge| edge.from < window.end);
-        let Sources { snapshot, venue, symbol, plan } = self.sources;
-        let plan = Plan { sources: window.clone(), edge, rows: ALL, ..plan.clone() };
-        Sources { snapshot, venue, symbol, plan: &plan }.read()
+        let plan = Plan { sources: window.clone(), edge, rows: ALL, ..self.sources.plan.clone() };
+        Sources { plan: &plan, ..self.sources }.read()
     }
 
     /// Returns the number of candles within the plan's stamps after folding.

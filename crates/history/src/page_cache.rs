@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::{Arc, RwLock};
 
 use block::{Block, PAGE_ROWS};
-use market::{Candles, Grain, Timestamp, Venue};
+use market::{Candles, Grain, Timestamp};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use store::{BlockEntry, Reader, Series, Snapshot};
@@ -27,6 +27,7 @@ use crate::as_of::{Edge, Prefer};
 use crate::edge::Sources;
 use crate::own::has_own;
 use crate::plan::{Plan, Take};
+use crate::read::History;
 
 /// Encoded form of a page. Clones must be cheap and share their data.
 pub trait Encoded: Clone + Send + Sync + 'static {
@@ -142,7 +143,7 @@ impl<E: Encoded> PageCache<E> {
     pub fn slices(
         &self,
         reader: &mut Reader,
-        venue: &Venue,
+        history: &History,
         plan: &Plan,
     ) -> Result<Option<Slices<E::Piece>>, HistoryError> {
         let Some(series) = plan.stored() else { return Ok(None) };
@@ -164,7 +165,9 @@ impl<E: Encoded> PageCache<E> {
         if self.known(&minutes, directory.version).is_none() {
             self.read(&snapshot, &minutes)?;
         }
-        let made = Sources { snapshot: &snapshot, venue, symbol: &series.symbol, plan }.made(edge)?;
+        let symbol = &series.symbol;
+        let (venue, trades) = (history.venue(symbol), history.running_trades());
+        let made = Sources { snapshot: &snapshot, venue, symbol, plan, trades }.made(edge)?;
         let found = walk.until(edge.from).slices_before(plan.take, &made)?;
         Ok(found.filter(|found| found.rows > 0))
     }

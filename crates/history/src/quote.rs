@@ -1,20 +1,21 @@
 //! Quotes: the last price of a security at an instant and the figures of its trading day, computed
 //! from the newest candles.
 //!
-//! [`History::quote`] reads the candles, and `QuoteCandles::quote` evaluates them without I/O.
-//! [`History::last_price`] returns only the price, for lists of securities, by the same rule with
-//! fewer reads.
+//! A quote equals what the pushes up to that instant have sent: [`feed::Update`] and
+//! [`feed::Figures`] compute both. [`History::last_price`] returns only the price, for lists of
+//! securities: it follows the same rule with fewer reads.
 
-use market::{
-    Candle, Candles, Date, Floors, Grain, Market, Period, Price, Session, Symbol, Timestamp, Turnover, Venue,
-};
-use store::Reader;
+use feed::{Board, Figures, Minute, Published, Sequence, Update};
+use market::{Candle, Date, Floors, Grain, Market, Period, Price, Session, Symbol, Timestamp, Venue};
+use store::{Reader, Security};
 
-use crate::as_of::AsOf;
+use crate::as_of::{AsOf, Prefer, RunningTrades};
 use crate::day_minutes::{DayMinutes, minutes};
 use crate::own::has_own;
+use crate::plan::Plan;
 use crate::query::{Adjust, Anchor, Direction, HistoryError, Query, Select, Sessions};
 use crate::read::{Answer, History};
+use crate::trade_blocks::TradedMinute;
 
 /// Unadjusted prices of a security at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,13 +45,9 @@ pub struct SessionQuote {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionState {
     pub day: Date,
-    pub open: Price,
-    pub high: Price,
-    pub low: Price,
-    pub last: Price,
-    pub volume: i64,
-    pub turnover: Turnover,
-    /// Stamp of the last price: its minute, or its day if no one-minute candles are stored.
+    pub figures: Figures,
+    /// Second of the last price: that of the last print of its minute, or the end of the day if the
+    /// figures are those of its daily candle.
     pub time: Timestamp,
 }
 
@@ -58,6 +55,38 @@ pub struct SessionState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TradeStatus {
     Normal,
+    Delisted,
+    Suspended,
+}
+
+impl TradeStatus {
+    /// Second of a local day at which a status changes: the opening of regular hours in every
+    /// market.
+    const CHANGES_AT: i64 = 9 * 3600 + 30 * 60;
+
+    /// Returns the status of a security at an instant.
+    pub fn of(security: &Security, venue: &Venue, now: Timestamp) -> TradeStatus {
+        let (today, seconds) = venue.zone().local(now);
+        let begun = if seconds >= TradeStatus::CHANGES_AT { Some(today) } else { today.yesterday().ok() };
+        let Some(day) = begun else { return TradeStatus::Normal };
+        if security.delisted_on.is_some_and(|delisted| delisted <= day) {
+            TradeStatus::Delisted
+        } else if security.is_suspended_on(day) {
+            TradeStatus::Suspended
+        } else {
+            TradeStatus::Normal
+        }
+    }
+}
+
+/// The security and the instant of a quote.
+#[derive(Clone, Copy, Debug)]
+struct Quoted<'a> {
+    symbol: &'a Symbol,
+    floors: Floors,
+    as_of: AsOf,
+    board: Board,
+    trade_status: TradeStatus,
 }
 
 impl History {
@@ -71,30 +100,117 @@ impl History {
         floors: Floors,
         as_of: AsOf,
     ) -> Result<Option<Quote>, HistoryError> {
-        let found = self.quote_candles(reader, symbol, sessions, floors, as_of);
-        let candles = without_missing(found)?;
-        Ok(candles.and_then(|candles| candles.quote(symbol, self.venue(symbol), as_of)))
+        let Some(security) = reader.snapshot_of(symbol)?.security(symbol)? else { return Ok(None) };
+        let board = security.board.as_deref().map_or(Board::Security, Board::of_name);
+        let trade_status = TradeStatus::of(&security, self.venue(symbol), as_of.now());
+        let quoted = Quoted { symbol, floors, as_of, board, trade_status };
+        without_missing(self.find_quote(reader, &quoted, sessions)).map(Option::flatten)
     }
 
-    fn quote_candles(
+    fn find_quote(
         &self,
         reader: &mut Reader,
-        symbol: &Symbol,
+        quoted: &Quoted<'_>,
         sessions: Sessions,
-        floors: Floors,
-        as_of: AsOf,
-    ) -> Result<QuoteCandles, HistoryError> {
-        let Answer { decimals, candles: days, .. } =
-            self.candles(reader, &newest(symbol, Period::DAY, 2, floors), as_of)?;
+    ) -> Result<Option<Quote>, HistoryError> {
+        let Quoted { symbol, floors, as_of, .. } = *quoted;
+        let venue = self.venue(symbol);
+        let dated = |candle: &Candle| venue.zone().date(candle.time);
+        let Answer { decimals, candles: days, .. } = self.newest_stored_day(reader, quoted)?;
         let all = minutes(symbol, sessions, floors);
         let regular = Query { sessions: Sessions::Intraday, ..all.clone() };
-        let day = self.newest_day(reader, &regular, as_of)?;
+        let stored = days.last();
+        let traded = self.newest_day(reader, &regular, as_of)?;
+        let Some(day) = traded.max(stored.as_ref().map(dated)) else { return Ok(None) };
+        let of_day = self.minutes_of_day(reader, &all, day, as_of)?;
+        let stored = stored.filter(|stored| {
+            let prefers = |minutes: Date| as_of.prefers_minutes(venue, dated(stored), minutes);
+            dated(stored) == day && !traded.is_some_and(prefers)
+        });
+        let state = match stored {
+            Some(stored) => Some(SessionState::of_day(venue, day, &stored, as_of)),
+            None => self.state(reader, quoted, &of_day, Session::Intraday)?,
+        };
+        let Some(state) = state else { return Ok(None) };
+        let last = state.figures.last;
+        let snapshot = reader.snapshot_of(symbol)?;
+        let prev_close = self.close_before(&snapshot, symbol, day)?.unwrap_or(state.figures.open);
+        drop(snapshot);
+
         let has_more = symbol.market() == Market::Us && sessions != Sessions::Intraday;
-        let newest = if has_more { self.newest_day(reader, &all, as_of)? } else { None };
-        let mut of_day =
-            |day: Option<Date>| day.map(|day| self.minutes_of_day(reader, &all, day, as_of)).transpose();
-        let ahead = of_day(newest.filter(|newest| day.is_none_or(|day| *newest > day)))?;
-        Ok(QuoteCandles { decimals, days, minutes: of_day(day)?, ahead })
+        let ahead = if has_more { self.newest_day(reader, &all, as_of)? } else { None };
+        let ahead = match ahead.filter(|ahead| *ahead > day) {
+            Some(ahead) => Some(self.minutes_of_day(reader, &all, ahead, as_of)?),
+            None => None,
+        };
+        let mut of = |minutes: &DayMinutes, session: Session, prev_close: Price| {
+            let state = self.state(reader, quoted, minutes, session)?;
+            Ok::<_, HistoryError>(state.map(|state| SessionQuote { state, prev_close }))
+        };
+        // Sessions before regular hours are compared with the previous regular close.
+        let mut before = |session: Session| {
+            let next = ahead.as_ref().map(|ahead| of(ahead, session, last)).transpose()?.flatten();
+            if next.is_some() { Ok(next) } else { of(&of_day, session, prev_close) }
+        };
+        let (pre, overnight) = (before(Session::Pre)?, before(Session::Overnight)?);
+        let post = of(&of_day, Session::Post, last)?;
+        Ok(Some(Quote {
+            symbol: symbol.clone(),
+            decimals,
+            trade_status: quoted.trade_status,
+            regular: SessionQuote { state, prev_close },
+            pre,
+            post,
+            overnight,
+        }))
+    }
+
+    /// Returns the newest daily candle that is stored and visible, not one that is folded from
+    /// minutes.
+    fn newest_stored_day(&self, reader: &mut Reader, quoted: &Quoted<'_>) -> Result<Answer, HistoryError> {
+        let Quoted { symbol, floors, as_of, .. } = *quoted;
+        let query = newest(symbol, Period::DAY, floors);
+        let mut plan = Plan::of(&query, self.venue(symbol), as_of);
+        if let Some(edge) = plan.edge.take()
+            && edge.prefer == Prefer::Minutes
+        {
+            plan.sources.end = edge.from.max(plan.sources.start);
+        }
+        self.answer(reader, &query, &plan, as_of)
+    }
+
+    /// Returns the figures of one session of a day, or `None` if it has no trades.
+    fn state(
+        &self,
+        reader: &mut Reader,
+        quoted: &Quoted<'_>,
+        minutes: &DayMinutes,
+        session: Session,
+    ) -> Result<Option<SessionState>, HistoryError> {
+        let Quoted { symbol, as_of, board, .. } = *quoted;
+        let venue = self.venue(symbol);
+        let mut candles = minutes.candles.iter().filter(|candle| candle.session == session);
+        let Some(known) = candles.next_back() else { return Ok(None) };
+        let before = candles.fold(None, |figures, candle| Some(Figures::then(figures, &candle)));
+        let figures = Figures::then(before, &known);
+        let time = match Minute::of(venue, known.time) {
+            None => known.time,
+            Some(minute) => {
+                let traded = match (self.running_trades(), as_of) {
+                    (RunningTrades::Hidden, AsOf::Replay(_)) => None,
+                    _ => {
+                        let until = Timestamp(as_of.now().0.saturating_add(1));
+                        let view = reader.snapshot_of(symbol)?;
+                        TradedMinute::read(&view, venue, symbol, known.time, until)?.published()
+                    }
+                };
+                let published = traded.or_else(|| Published::opening(&minute, &known));
+                let clock = feed::Clock::Set;
+                let update = Update { symbol, board, minute, before, published, known, clock };
+                update.publish(&mut Sequence::default()).published.last_at
+            }
+        };
+        Ok(Some(SessionState { day: minutes.day, figures, time: time.min(as_of.now()) }))
     }
 
     /// Returns the last price in regular hours and its number of decimals, or `None` if there is
@@ -140,98 +256,29 @@ impl History {
         floors: Floors,
         as_of: AsOf,
     ) -> Result<Option<(Candle, u32)>, HistoryError> {
-        let found = self.candles(reader, &newest(symbol, period, 1, floors), as_of);
+        let found = self.candles(reader, &newest(symbol, period, floors), as_of);
         let answer = without_missing(found)?;
         Ok(answer.and_then(|answer| answer.candles.last().map(|candle| (candle, answer.decimals))))
     }
 }
 
-/// Candles from which a quote is computed.
-#[derive(Debug)]
-struct QuoteCandles {
-    decimals: u32,
-    /// The newest two daily candles.
-    days: Candles,
-    /// One-minute candles of the newest day that has any in regular hours.
-    minutes: Option<DayMinutes>,
-    /// One-minute candles of a later day whose regular hours have not begun.
-    ahead: Option<DayMinutes>,
-}
-
-impl QuoteCandles {
-    fn quote(&self, symbol: &Symbol, venue: &Venue, as_of: AsOf) -> Option<Quote> {
-        let dated = |candle: &Candle| venue.zone().date(candle.time);
-        let minutes = self.minutes.as_ref();
-        let traded = minutes.and_then(|minutes| minutes.state(Session::Intraday));
-        let state = match (self.days.last().map(|day| (dated(&day), day)), traded) {
-            (Some((date, _)), Some(traded)) if as_of.prefers_minutes(venue, date, traded.day) => traded,
-            (Some((date, day)), traded) => {
-                let last = traded.filter(|traded| traded.day == date).map(|traded| traded.time);
-                SessionState::of_day(date, &day, last)
-            }
-            (None, traded) => traded?,
-        };
-        let before = self.days.iter().rfind(|day| dated(day) < state.day);
-        let prev_close = before.map_or(state.open, |day| day.close);
-        let ahead = self.ahead.as_ref().filter(|ahead| ahead.day > state.day);
-        let of = |minutes: Option<&DayMinutes>, session: Session, prev_close: Price| {
-            Some(SessionQuote { state: minutes?.state(session)?, prev_close })
-        };
-        // Sessions before regular hours are compared with the previous regular close.
-        let before =
-            |session: Session| of(ahead, session, state.last).or_else(|| of(minutes, session, prev_close));
-        Some(Quote {
-            symbol: symbol.clone(),
-            decimals: self.decimals,
-            trade_status: TradeStatus::Normal,
-            regular: SessionQuote { state, prev_close },
-            pre: before(Session::Pre),
-            post: of(minutes, Session::Post, state.last),
-            overnight: before(Session::Overnight),
-        })
-    }
-}
-
-impl DayMinutes {
-    /// Returns the figures of one session, or `None` if it has no trades.
-    pub fn state(&self, session: Session) -> Option<SessionState> {
-        let mut candles = self.candles.iter().filter(|candle| candle.session == session);
-        let first = SessionState::of_candle(self.day, &candles.next()?);
-        Some(candles.fold(first, |state, candle| SessionState {
-            high: state.high.max(candle.high),
-            low: state.low.min(candle.low),
-            last: candle.close,
-            volume: state.volume.saturating_add(candle.volume),
-            turnover: Turnover(state.turnover.0.saturating_add(candle.turnover.0)),
-            time: candle.time,
-            ..state
-        }))
-    }
-}
-
 impl SessionState {
-    fn of_candle(day: Date, candle: &Candle) -> SessionState {
-        let Candle { time, open, high, low, close, volume, turnover, .. } = *candle;
-        SessionState { day, open, high, low, last: close, volume, turnover, time }
-    }
-
-    /// Returns the figures of a daily candle. `last` is the stamp of the day's last one-minute
-    /// candle, if stored.
-    fn of_day(date: Date, day: &Candle, last: Option<Timestamp>) -> SessionState {
-        let state = SessionState::of_candle(date, day);
-        SessionState { time: last.unwrap_or(state.time), ..state }
+    /// Returns the figures of a daily candle, which is published at the end of its day.
+    fn of_day(venue: &Venue, day: Date, candle: &Candle, as_of: AsOf) -> SessionState {
+        let time = venue.day_end(day).min(as_of.now());
+        SessionState { day, figures: Figures::then(None, candle), time }
     }
 }
 
-/// Builds a query for the newest `count` candles of a period.
-fn newest(symbol: &Symbol, period: Period, count: usize, floors: Floors) -> Query {
+/// Builds a query for the newest candle of a period.
+fn newest(symbol: &Symbol, period: Period, floors: Floors) -> Query {
     Query {
         symbol: symbol.clone(),
         period,
         adjust: Adjust::None,
         sessions: Sessions::Intraday,
         floors,
-        select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count },
+        select: Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: 1 },
     }
 }
 

@@ -5,7 +5,7 @@ use market::{Candles, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
 use store::{BlockEntry, Body, Reader, Series, Snapshot, StoreError, View};
 
 use crate::adjustment;
-use crate::as_of::AsOf;
+use crate::as_of::{AsOf, RunningTrades};
 use crate::edge::Sources;
 use crate::own::Mixed;
 use crate::plan::{Plan, Rows, Take};
@@ -15,6 +15,7 @@ use crate::query::{Adjust, HistoryError, Query};
 #[derive(Debug)]
 pub struct History {
     venues: Venues,
+    running_trades: RunningTrades,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,16 @@ pub struct Answer {
 
 impl History {
     pub fn new(venues: Venues) -> History {
-        History { venues }
+        History { venues, running_trades: RunningTrades::default() }
+    }
+
+    /// Returns the same rules with another visibility of trades.
+    pub fn with_running_trades(self, running_trades: RunningTrades) -> History {
+        History { running_trades, ..self }
+    }
+
+    pub fn running_trades(&self) -> RunningTrades {
+        self.running_trades
     }
 
     pub fn venues(&self) -> &Venues {
@@ -77,7 +87,8 @@ impl History {
         let Some(decimals) = snapshot.decimals(symbol)? else {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         };
-        let sources = Sources { snapshot: &snapshot, venue, symbol, plan };
+        let trades = self.running_trades;
+        let sources = Sources { snapshot: &snapshot, venue, symbol, plan, trades };
         let mixed = if may_mix { Mixed::of(sources, as_of)? } else { None };
         let is_mixed = mixed.is_some();
         let mut sources = match mixed {

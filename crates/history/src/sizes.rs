@@ -6,7 +6,7 @@ use market::{CapitalClasses, ClassShares, Date, DaySizes, FlowTrade, Symbol, Tim
 use store::{TradeDay, TradeSizes, View};
 
 use crate::HistoryError;
-use crate::trades::read_trades;
+use crate::trade_blocks::read_trades;
 
 /// Number of previous trading days from which the thresholds of a day are computed.
 const DAYS: u32 = 20;

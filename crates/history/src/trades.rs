@@ -1,15 +1,17 @@
 //! Queries over single trades: the latest trades, capital flow, and capital distribution. Trades
-//! after the query's instant are excluded. Capital flow uses the newest day that has opened and has
+//! after the query's instant are excluded, and those of a running minute if [`RunningTrades`] says
+//! so. Capital flow uses the newest day that has opened and has
 //! trades, like the intraday line.
 
-use block::TradeBlock;
 use market::{
     CapitalClasses, CapitalDay, ClassShares, Date, DaySizes, Floors, FlowTrade, Period, SecurityKind,
     Session, Symbol, Timestamp, Trade, TradeHours, Trades, Turnover, Venue,
 };
-use store::{BlockEntry, Reader, TradeDay, View};
+use store::{Reader, TradeDay, View};
 
+use crate::as_of::RunningTrades;
 use crate::sizes::SizeWindow;
+use crate::trade_blocks::read_trades;
 use crate::{AsOf, History, HistoryError, Sessions};
 
 /// Maximum number of trades in an answer.
@@ -60,7 +62,8 @@ impl History {
         as_of: AsOf,
     ) -> Result<Vec<TradeDay>, HistoryError> {
         let mut days = reader.snapshot_of(symbol)?.trade_days(symbol)?;
-        days.retain(|day| day.first <= as_of.now());
+        let known = self.trades_through(symbol, as_of);
+        days.retain(|day| day.first <= known);
         Ok(days)
     }
 
@@ -75,7 +78,8 @@ impl History {
         as_of: AsOf,
     ) -> Result<Vec<TradeDay>, HistoryError> {
         let mut days = reader.snapshot_of(symbol)?.trade_days_back(symbol, through, limit)?;
-        days.retain(|day| day.first <= as_of.now());
+        let known = self.trades_through(symbol, as_of);
+        days.retain(|day| day.first <= known);
         Ok(days)
     }
 
@@ -88,7 +92,8 @@ impl History {
     ) -> Result<Trades, HistoryError> {
         let snapshot = reader.snapshot_of(&day.symbol)?;
         let mut trades = read_trades(&snapshot, &day.symbol, &snapshot.trade_blocks(day)?)?;
-        let known = trades.within(i64::MIN..as_of.now().0.saturating_add(1));
+        let through = self.trades_through(&day.symbol, as_of);
+        let known = trades.within(i64::MIN..through.0.saturating_add(1));
         trades.truncate(known.end);
         Ok(trades)
     }
@@ -109,10 +114,11 @@ impl History {
         let decimals = snapshot.decimals(symbol)?.unwrap_or(store::Security::DECIMALS_DEFAULT);
         let mut hours = TradeHours::new(venue);
         let mut newest: Vec<(Trade, Session)> = Vec::with_capacity(count);
+        let known = self.trades_through(symbol, as_of);
         'days: for day in &days {
             for entry in snapshot.trade_blocks(day)?.iter().rev() {
                 let trades = read_trades(&snapshot, symbol, std::slice::from_ref(entry))?;
-                for trade in trades.iter().rev().filter(|trade| trade.time <= as_of.now()) {
+                for trade in trades.iter().rev().filter(|trade| trade.time <= known) {
                     if newest.len() >= count {
                         break 'days;
                     }
@@ -137,8 +143,9 @@ impl History {
     ) -> Result<CapitalFlow, HistoryError> {
         let venue = self.venue(symbol);
         let (day, trades) = self.current_day(reader, symbol, floors, as_of)?;
+        let known = self.trades_through(symbol, as_of);
         let mut minutes: Vec<(Timestamp, i128)> = Vec::new();
-        FlowTrade::each(venue, day.day, &trades, as_of.now(), |trade| {
+        FlowTrade::each(venue, day.day, &trades, known, |trade| {
             let amount = i128::from(if trade.is_inflow { trade.amount } else { -trade.amount });
             match minutes.last_mut() {
                 Some((minute, sum)) if *minute == trade.minute => *sum += amount,
@@ -169,6 +176,7 @@ impl History {
         as_of: AsOf,
     ) -> Result<CapitalDay, HistoryError> {
         let venue = self.venue(symbol);
+        let known = self.trades_through(symbol, as_of);
         let (day, trades) = self.current_day(reader, symbol, floors, as_of)?;
         let stored = day
             .sizes
@@ -183,12 +191,12 @@ impl History {
         // If no earlier days are stored, the thresholds come from the current day's trades.
         let classes = classes.or_else(|| {
             let mut amounts = Vec::with_capacity(trades.len());
-            FlowTrade::each(venue, day.day, &trades, as_of.now(), |trade| amounts.push(trade.amount));
+            FlowTrade::each(venue, day.day, &trades, known, |trade| amounts.push(trade.amount));
             CapitalClasses::of(&[&DaySizes::of(amounts)], shares)
         });
         let mut capital = CapitalDay::default();
         if let Some(classes) = classes {
-            FlowTrade::each(venue, day.day, &trades, as_of.now(), |trade| capital.add(classes, &trade));
+            FlowTrade::each(venue, day.day, &trades, known, |trade| capital.add(classes, &trade));
         }
         Ok(capital)
     }
@@ -232,8 +240,18 @@ impl History {
         }
     }
 
-    /// Returns days with a visible trade, newest first. Returns an error if no day has a visible
-    /// trade.
+    /// Returns the last second whose trades are visible.
+    fn trades_through(&self, symbol: &Symbol, as_of: AsOf) -> Timestamp {
+        match (self.running_trades(), as_of) {
+            (RunningTrades::Hidden, AsOf::Replay(_)) => {
+                let until = as_of.trades_complete_until(self.venue(symbol));
+                Timestamp(until.0.saturating_sub(1))
+            }
+            _ => as_of.now(),
+        }
+    }
+
+    /// Returns days with a visible trade, newest first. Returns an error if there are none.
     fn known_days(
         &self,
         view: &View,
@@ -254,7 +272,8 @@ impl History {
         let through = venue.trading_day(as_of.now()).map_or(today, |day| day.max(today));
         let mut days = view.trade_days_back(symbol, through, limit)?;
         let floor = floors.of(Period::MINUTE);
-        days.retain(|day| day.first <= as_of.now() && floor.is_none_or(|floor| day.day >= floor));
+        let known = self.trades_through(symbol, as_of);
+        days.retain(|day| day.first <= known && floor.is_none_or(|floor| day.day >= floor));
         if days.is_empty() { Err(HistoryError::NoTrades(symbol.clone())) } else { Ok(days) }
     }
 }
@@ -276,24 +295,4 @@ fn opens_at(venue: &Venue, date: Date) -> Option<Timestamp> {
     let day = venue.day(date)?;
     let first = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
     Some(day.at(first.start))
-}
-
-/// Decodes the trades of consecutive blocks.
-pub(crate) fn read_trades(
-    view: &View,
-    symbol: &Symbol,
-    entries: &[BlockEntry],
-) -> Result<Trades, HistoryError> {
-    let mut trades = Trades::with_capacity(entries.iter().map(|entry| entry.rows as usize).sum());
-    for entry in entries {
-        let read = view.with_trade_block(entry, |bytes| {
-            TradeBlock::parse(bytes).and_then(|block| block.read_all(&mut trades))
-        })?;
-        read.map_err(|source| HistoryError::DamagedTrades {
-            symbol: symbol.clone(),
-            at: entry.first,
-            source,
-        })?;
-    }
-    Ok(trades)
 }

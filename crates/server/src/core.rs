@@ -107,6 +107,8 @@ pub(crate) struct Core {
     is_stopping: AtomicBool,
     /// Machine time at which the server started.
     pub(crate) started_at: Timestamp,
+    /// Market time at which the server started.
+    pub(crate) market_start: Timestamp,
     /// Market time, which may be paused or in the past. Quota months follow it.
     market: MarketClock,
     /// Machine time, used for authentication.
@@ -199,6 +201,7 @@ impl Core {
             server_lock: None,
             is_stopping: AtomicBool::new(false),
             started_at: machine(),
+            market_start: market.as_of().now(),
             market,
             machine,
             started: Instant::now(),

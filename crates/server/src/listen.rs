@@ -133,6 +133,7 @@ impl Server {
             .with_grace(settings.node.offline_window);
         access.follow()?;
         let server_lock = store.server_lock()?;
+        let history = history.with_running_trades(settings.running_trades);
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
         let mut core = core.with_limits(settings.limits);
         if let Some(folder) = &settings.node.cache {

@@ -38,6 +38,8 @@ pub struct Settings {
     pub flow_large_percent: u32,
     /// Share of turnover in percent that defines large and medium trades together.
     pub flow_medium_percent: u32,
+    /// Whether a replay shows single trades before their minute is complete.
+    pub running_trades: history::RunningTrades,
     /// Maximum number of open connections of all kinds.
     pub connections_max: usize,
     /// Size of the cache of encoded candles in bytes; 0 disables the cache.
@@ -103,6 +105,7 @@ impl Default for Settings {
             floors: market::FloorTable::PUBLISHED,
             flow_large_percent: 30,
             flow_medium_percent: 55,
+            running_trades: history::RunningTrades::default(),
             connections_max: 16_384,
             cache_bytes: 256 << 20,
             limits: Limits::default(),

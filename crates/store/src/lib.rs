@@ -45,7 +45,8 @@ pub use candles::{
     DatedFigures, FIGURES_MAX, FileSizes, Finding, ImportChange, ImportId, ImportProgress, ImportRecord,
     ImportSource, ImportState, Lane, Margin, NewBlock, NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store,
-    StoredAction, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader, View, Writer,
+    StoredAction, Suspension, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader,
+    View, Writer,
 };
 pub use cluster::{
     Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,

@@ -171,7 +171,7 @@ fn first_series(table: Table) -> Option<(Symbol, Grain)> {
             reader.next().ok()?;
             Some((reader.symbols().first()?.clone(), Grain::Minute))
         }
-        Table::Securities(_) | Table::Actions(_) | Table::Margins(_) => None,
+        Table::Securities(_) | Table::Actions(_) | Table::Margins(_) | Table::Suspensions(_) => None,
     }
 }
 

@@ -87,7 +87,12 @@ fn argument(key: &Key, default: &Value) -> Arg {
         .value_name(key.value)
         .value_parser(Text(key.choices))
         .help(help);
-    if key.is_list { argument.action(ArgAction::Append).value_delimiter(',') } else { argument }
+    match default {
+        // The flag alone turns it on.
+        Value::Bool(false) => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        _ if key.is_list => argument.action(ArgAction::Append).value_delimiter(','),
+        _ => argument,
+    }
 }
 
 impl FromArgMatches for Arguments {

@@ -299,6 +299,14 @@ keys! {
             help: "Share of the turnover of large and medium trades together, in percent",
             range: 1..=100,
         }
+        /// With a set market clock, single trades are neither shown nor used before their minute is
+        /// complete. By default a trade is visible from its second on, and the running candle is
+        /// the fold of its trades so far, which reveals part of what that minute will fill
+        /// (docs/query-semantics.md).
+        without_trades: bool, of settings.running_trades, {
+            flag: "without-trades", variable: "CHANDLER_WITHOUT_TRADES", value: "BOOL", choices: &["true", "false"],
+            help: "With a set market clock, hide single trades until their minute is complete",
+        }
         /// Which OAuth clients without a secret require PKCE (RFC 7636) for an authorization code:
         /// "always", "remote" (clients whose redirect address is not on the browser's machine) or
         /// "never" (docs/oauth.md).

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use access::Region;
-use clap::Args;
+use clap::{Args, FromArgMatches};
 use expect_test::expect_file;
 use server::Settings;
 
@@ -89,6 +89,7 @@ fn a_flag_changes_only_its_key() {
         let text = match key.to_string().as_str() {
             "server.floors" => "none",
             "server.pkce" => "always",
+            "server.without_trades" => "true",
             "server.public_url" => "https://candles.example.com",
             "server.trusted_proxies" => "10.0.0.0/8",
             "server.regional" => "us=127.0.0.1:9",
@@ -114,6 +115,18 @@ fn a_flag_changes_only_its_key() {
         // no effect, and the key file is used before the server starts.
         assert_eq!(is_same, key.table == "log" || matches!(key.name, "tls_key" | "key_file"), "{key}");
     }
+}
+
+#[test]
+fn a_switch_needs_no_value() {
+    let is_on = |flags: &[&str]| {
+        let command = Arguments::augment_args(clap::Command::new("serve"));
+        let matches = command.try_get_matches_from([&["serve"], flags].concat()).unwrap();
+        Arguments::from_arg_matches(&matches).unwrap().config().unwrap().server.without_trades
+    };
+    assert!(!is_on(&[]) && !is_on(&["--without-trades=false"]));
+    assert!(is_on(&["--without-trades"]) && is_on(&["--without-trades=true"]));
+    assert!(is_on(&["--without-trades", "--listen", "127.0.0.1:9"]));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use access::{LevelsFrom, PkceRule, Region};
 use clap::ValueEnum;
+use history::RunningTrades;
 use market::FloorTable;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
@@ -105,7 +106,18 @@ impl Setting<usize> for Mebibytes {
     }
 }
 
-/// Optional path. An empty string stands for `None`.
+/// Whether trades of the running minute are hidden.
+impl Setting<RunningTrades> for bool {
+    fn of(setting: &RunningTrades) -> bool {
+        *setting == RunningTrades::Hidden
+    }
+
+    fn to_setting(&self) -> RunningTrades {
+        if *self { RunningTrades::Hidden } else { RunningTrades::Shown }
+    }
+}
+
+/// An optional path. An empty string means none.
 impl Setting<Option<PathBuf>> for String {
     fn of(setting: &Option<PathBuf>) -> String {
         setting.as_ref().map(|path| path.display().to_string()).unwrap_or_default()

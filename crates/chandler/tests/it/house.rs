@@ -51,7 +51,7 @@ fn dependencies_point_only_downwards() {
         ("store", &["market"]),
         ("trading", &["market"]),
         ("feed", &["market"]),
-        ("history", &["block", "files", "market", "store"]),
+        ("history", &["block", "feed", "files", "market", "store"]),
         ("access", &["market", "store"]),
         ("paper", &["history", "market", "store", "trading"]),
         ("social", &["market", "store"]),

@@ -1,11 +1,14 @@
-//! Pushes in the worked examples U5, U7, U12, U14 to U17, Q7, Q8, I1 to I3 and I8 to I10 of the
-//! specification: their times, figures and sequence numbers.
+//! The examples U5, U7, U12, U14 to U19, Q7, Q8, I1 to I3 and I8 to I10: which pushes, when, with
+//! which figures and numbers.
 
 use feed::{
     Board, Clock, Growth, Minute, Phase, Push, QuotePush, Replay, Sequence, Tag, Update, corrected,
     end_of_day,
 };
-use market::{Candle, Candles, Market, Session, Timestamp, Turnover, Venue};
+use market::{
+    Candle, Candles, Market, Price, Session, Timestamp, Trade, TradeDirection, TradeType, Trades, Turnover,
+    Venue,
+};
 
 use crate::client::{Built, Client};
 use crate::common::{at, candles, day, minute, push_text, symbol, venue};
@@ -33,7 +36,14 @@ fn u14_minutes(venue: &Venue) -> Candles {
 fn u14_a_minute_completes_before_the_next_minute_opens() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let (minutes, days) = (u14_minutes(venue), Candles::default());
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     check(
         venue,
         &replay,
@@ -65,7 +75,14 @@ fn u14_a_minute_completes_before_the_next_minute_opens() {
 fn u16_the_client_rebuilds_the_stored_candles() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let (minutes, days) = (u14_minutes(venue), Candles::default());
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     let mut client = Client::new(venue, Board::Security);
     let mut advance = |from: &str, to: &str| {
         let dues = replay.between(at(venue, from), at(venue, to));
@@ -87,7 +104,14 @@ fn u5_an_unchanged_minute_pushes_nothing_when_it_completes() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let minutes = candles(&[minute(venue, "2026-03-18 10:04", "305.4 305.4 305.4 305.4 0 0")]);
     let days = Candles::default();
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     assert_eq!(replay.between(at(venue, "2026-03-18 10:03"), at(venue, "2026-03-18 10:04")).len(), 1);
     check(venue, &replay, ("2026-03-18 10:04", "2026-03-18 10:10"), &[]);
 }
@@ -98,7 +122,8 @@ fn u12_an_index_pushes_a_quote_for_every_price_in_its_path() {
     let minutes =
         candles(&[minute(venue, "2026-03-18 10:01", "18000.1 18010.5 17995 18005.2 1000000 250000000")]);
     let days = Candles::default();
-    let replay = Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days };
+    let replay =
+        Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days, trades: None };
     let after = "open 18000.100 high 18010.500 low 17995.000 volume 1000000 turnover 250000000.000";
     check(
         venue,
@@ -127,7 +152,14 @@ fn an_index_close_is_not_repeated_after_an_equal_extreme() {
     let days = Candles::default();
     let lasts = |values: &str| {
         let minutes = candles(&[minute(venue, "2026-03-18 10:01", values)]);
-        let replay = Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days };
+        let replay = Replay {
+            symbol: &symbol,
+            board: Board::Index,
+            venue,
+            minutes: &minutes,
+            days: &days,
+            trades: None,
+        };
         let dues = replay.between(at(venue, "2026-03-18 10:01"), at(venue, "2026-03-18 10:02"));
         let quotes = dues.iter().flat_map(|due| &due.pushes).map(|push| match push {
             Push::Quote(quote) => {
@@ -150,7 +182,8 @@ fn an_index_pushes_nothing_outside_regular_hours() {
     let (venue, symbol) = (venue(Market::Us), symbol(".DJI.US"));
     let minutes = candles(&[minute(venue, "2026-07-15 09:29", "100 101 99 100 7 700")]);
     let days = Candles::default();
-    let replay = Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days };
+    let replay =
+        Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days, trades: None };
     check(venue, &replay, ("2026-07-15 09:00", "2026-07-15 16:00"), &[]);
 }
 
@@ -159,7 +192,14 @@ fn u7_u17_the_tail_is_pushed_before_the_daily_candle() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let minutes = candles(&[minute(venue, "2026-03-18 16:00", "304.6 304.6 304.6 304.6 900000 274140000")]);
     let days = candles(&[day(venue, "2026-03-18", "300 310 295 308 9000000 2727000000")]);
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     check(venue, &replay, ("2026-03-18 09:00", "2026-03-18 16:09:59"), &[]);
     check(
         venue,
@@ -182,6 +222,68 @@ fn u7_u17_the_tail_is_pushed_before_the_daily_candle() {
 }
 
 #[test]
+fn u18_u19_stored_trades_are_pushed_at_their_seconds() {
+    let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
+    let mut trades = Trades::default();
+    for (time, price, volume) in [("10:01:03", "305.2", 100), ("10:01:41", "305", 200)] {
+        trades.push(Trade {
+            time: at(venue, &format!("2026-03-18 {time}")),
+            price: Price::parse(price).unwrap(),
+            volume,
+            direction: TradeDirection::Up,
+            kind: TradeType::BLANK,
+        });
+    }
+    let days = Candles::default();
+    for (candle, acts) in [
+        (
+            "305.2 305.2 305 305.1 500 152560",
+            &[
+                "10:02:00 Acts 104 1773799320000000 305.200 x 200 at +1773799319, 305.100 x 0 at +1773799319",
+                "10:02:00 Acts 101 1773799320000000 last 305.100 open 305.200 high 305.200 low 305.000 volume 500 \
+                 turnover 152560.000 current 200 / 61040.000 at 1773799319",
+            ][..],
+        ),
+        // It does not continue the low that was pushed.
+        (
+            "305.2 305.2 305.1 305.1 500 152560",
+            &[
+                "10:02:00 Acts 101 1773799320000000 last 305.100 open 305.200 high 305.200 low 305.100 volume 500 \
+               turnover 152560.000 current 0 / 0.000 at 1773799319",
+            ],
+        ),
+    ] {
+        let minutes = candles(&[minute(venue, "2026-03-18 10:01", candle)]);
+        let replay = Replay {
+            symbol: &symbol,
+            board: Board::Security,
+            venue,
+            minutes: &minutes,
+            days: &days,
+            trades: Some(&trades),
+        };
+        check(venue, &replay, ("2026-03-18 10:00", "2026-03-18 10:01:02"), &[]);
+        assert_eq!(replay.latest(at(venue, "2026-03-18 10:01:02"), |_| true), None);
+        check(
+            venue,
+            &replay,
+            ("2026-03-18 10:01:02", "2026-03-18 10:01:59"),
+            &[
+                "10:01:03 Opens 104 1773799263000000 305.200 x 100 at +1773799263",
+                "10:01:03 Opens 101 1773799263000000 last 305.200 open 305.200 high 305.200 low 305.200 volume 100 \
+                 turnover 30520.000 current 100 / 30520.000 at 1773799263",
+                "10:01:41 Opens 104 1773799301000000 305.000 x 200 at +1773799301",
+                "10:01:41 Opens 101 1773799301000000 last 305.000 open 305.200 high 305.200 low 305.000 volume 300 \
+                 turnover 91520.000 current 200 / 61000.000 at 1773799301",
+            ],
+        );
+        check(venue, &replay, ("2026-03-18 10:01:59", "2026-03-18 10:02"), acts);
+        let first = replay.latest(at(venue, "2026-03-18 10:01:50"), |_| true).unwrap();
+        assert_eq!((first.time, first.figures.volume), (Timestamp(1_773_799_301), 300));
+    }
+}
+
+#[test]
 fn q7_a_half_day_in_new_york_ends_at_13_00() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let minutes = candles(&[
@@ -189,7 +291,14 @@ fn q7_a_half_day_in_new_york_ends_at_13_00() {
         minute(venue, "2025-11-28 13:00", "190 190 190 190 10 1900"),
     ]);
     let days = candles(&[day(venue, "2025-11-28", "189 191 188 190 1000 190000")]);
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     let dues = replay.between(at(venue, "2025-11-28 12:59:59"), at(venue, "2025-11-28 13:00"));
     let phases: Vec<Phase> = dues.iter().map(|due| due.phase).collect();
     assert_eq!(phases, [Phase::Acts, Phase::Opens, Phase::EndOfDay]);
@@ -209,7 +318,14 @@ fn q8_a_half_day_in_hong_kong_ends_at_12_10() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let minutes = candles(&[minute(venue, "2026-02-16 12:00", "300.4 300.4 300.4 300.4 40000 12016000")]);
     let days = candles(&[day(venue, "2026-02-16", "300 301 299 300.4 50000 15020000")]);
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     let dues = replay.between(at(venue, "2026-02-16 09:00"), at(venue, "2026-02-16 12:10"));
     assert!(dues.iter().all(|due| due.at == at(venue, "2026-02-16 12:10")));
     let [acts, end] = dues.as_slice() else { panic!("{dues:?}") };
@@ -223,7 +339,14 @@ fn q8_a_half_day_in_hong_kong_ends_at_12_10() {
 fn a_daily_candle_on_a_holiday_is_not_pushed() {
     let (venue, symbol) = (venue(Market::Hk), symbol("700.HK"));
     let (minutes, days) = (Candles::default(), candles(&[day(venue, "2026-03-21", "1 1 1 1 1 1")]));
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     check(venue, &replay, ("2026-03-20 09:00", "2026-03-23 09:00"), &[]);
     assert_eq!(
         end_of_day(&symbol, Board::Security, venue, &days.get(0).unwrap(), &mut Sequence::default()),
@@ -240,7 +363,14 @@ fn a_first_push_repeats_the_last_quote_without_growth() {
         minute(venue, "2026-07-15 09:30", "190 190.2 189.9 190.1 4000 760100"),
     ]);
     let days = candles(&[day(venue, "2026-07-14", "189 190 188 189.7 1000 189500")]);
-    let replay = Replay { symbol: &symbol, board: Board::Security, venue, minutes: &minutes, days: &days };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Security,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+    };
     let first = |time: &str, sees: fn(Session) -> bool| {
         replay.latest(at(venue, time), sees).map(|push| push_text(&Push::Quote(push)))
     };

@@ -19,6 +19,7 @@ fn recognised(header: &str) -> String {
         Ok(Table::Securities(_)) => "securities".to_owned(),
         Ok(Table::Actions(_)) => "actions".to_owned(),
         Ok(Table::Margins(_)) => "margins".to_owned(),
+        Ok(Table::Suspensions(_)) => "suspensions".to_owned(),
         Ok(Table::Trades(_)) => "trades".to_owned(),
         Err(error) => error.problem.to_string(),
     }

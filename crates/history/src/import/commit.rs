@@ -9,7 +9,7 @@ use files::{MarginRow, Rejected, SecurityRow};
 use market::{Symbol, Timestamp};
 use store::{
     Batch, Change, DatedFigures, ImportId, ImportProgress, ImportRecord, ImportState, Margin, NewImport,
-    QuarantineRow, Reader, Security, Series, StoreError, StoredAction, Writer,
+    QuarantineRow, Reader, Security, Series, StoreError, StoredAction, Suspension, Writer,
 };
 
 use super::flush::{Begin, Failure, Failures, FileNo, Flush, Mark};
@@ -227,6 +227,7 @@ impl LedgerEntries {
         self.securities(batch, std::mem::take(&mut flush.securities))?;
         self.actions(batch, &flush.actions)?;
         self.margins(batch, std::mem::take(&mut flush.margins))?;
+        self.suspensions(batch, std::mem::take(&mut flush.suspensions))?;
         self.candles(batch, laid)?;
         let rejected = flush.rejected.into_iter();
         let rejected: Vec<_> = rejected.filter_map(|(file, row)| self.quarantined(file, row)).collect();
@@ -275,6 +276,24 @@ impl LedgerEntries {
         for (file, MarginRow { symbol, im, mm, fm, .. }) in margins {
             let change = batch.put_margin(&Margin { symbol, im, mm, fm })?;
             self.counts.entry(file).or_default().add(change);
+        }
+        Ok(())
+    }
+
+    /// Replaces the suspensions of each symbol.
+    fn suspensions(
+        &mut self,
+        batch: &mut Batch<'_>,
+        suspensions: Vec<(FileNo, Symbol, Vec<Suspension>)>,
+    ) -> Result<(), StoreError> {
+        for (file, symbol, suspensions) in suspensions {
+            let known = batch.security(&symbol)?.unwrap_or_else(|| Security::new(symbol));
+            let rows = suspensions.len() as u64;
+            let kept = suspensions.iter().filter(|one| known.suspensions.contains(one)).count() as u64;
+            batch.put_security(&Security { suspensions, ..known })?;
+            let count = self.counts.entry(file).or_default();
+            count.added += rows - kept;
+            count.unchanged += kept;
         }
         Ok(())
     }

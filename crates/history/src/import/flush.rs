@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use files::{MarginRow, Rejected, SecurityRow};
 use market::{Candles, Date, Symbol, Trades};
-use store::{ImportRecord, ImportState, Series, StoredAction};
+use store::{ImportRecord, ImportState, Series, StoredAction, Suspension};
 
 use super::context::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
 use super::lay::Part;
@@ -30,6 +30,7 @@ pub(crate) struct Flush {
     pub(crate) securities: Vec<(FileNo, SecurityRow)>,
     pub(crate) actions: Vec<(FileNo, Symbol, Vec<StoredAction>)>,
     pub(crate) margins: Vec<(FileNo, MarginRow)>,
+    pub(crate) suspensions: Vec<(FileNo, Symbol, Vec<Suspension>)>,
     pub(crate) rejected: Vec<(FileNo, Rejected)>,
     pub(crate) marks: Vec<Mark>,
 }

@@ -1,15 +1,15 @@
 //! Reads files into flushes: detects the kind of each file, looks it up in the ledger, and reads
 //! and counts its rows.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
-use files::{ActionRow, CandleReader, MarginRow, Records, Rejected, Table};
+use files::{ActionRow, CandleReader, MarginRow, Records, Rejected, SuspensionRow, Table};
 use market::{Grain, Symbol, Timestamp};
-use store::{ImportRecord, ImportState, Reader, StoredAction};
+use store::{ImportRecord, ImportState, Reader, StoredAction, Suspension};
 
 use super::context::{NAMES_SHOWN, PROBLEMS_SHOWN};
 use super::flush::{Begin, CommitterGone, Failures, FileNo, Flush, Mark, Pending};
@@ -142,6 +142,7 @@ impl Gatherer<'_> {
             Table::Securities(_) => "securities",
             Table::Actions(_) => "actions",
             Table::Margins(_) => "margins",
+            Table::Suspensions(_) => "suspensions",
         };
         report.kind = begin.kind;
         let build = self.context.options.build_meaning(&table)?;
@@ -232,6 +233,19 @@ impl Gatherer<'_> {
                 self.pending.flush_mut().margins.extend(table.rows.into_iter().map(|row| (file, row)));
                 self.small(file, report.symbols, (table.rejected, table.omitted), report)
             }
+            Table::Suspensions(table) => {
+                self.strict_table(&table.rejected)?;
+                self.begin(begin, ledger)?;
+                let rows = table.rows.len() as u64;
+                let mut by_symbol: BTreeMap<Symbol, BTreeSet<Suspension>> = BTreeMap::new();
+                for SuspensionRow { symbol, from, to, .. } in table.rows {
+                    by_symbol.entry(symbol).or_default().insert(Suspension { from, to });
+                }
+                report.symbols = by_symbol.len() as u64;
+                let all = by_symbol.into_iter().map(|(symbol, of)| (file, symbol, of.into_iter().collect()));
+                self.pending.flush_mut().suspensions.extend(all);
+                self.small(file, rows, (table.rejected, table.omitted), report)
+            }
         }
     }
 
@@ -264,8 +278,8 @@ impl Gatherer<'_> {
         });
     }
 
-    /// Finishes a table of securities, actions or margins. These tables are small, so each table is
-    /// read whole and sent as one flush.
+    /// Finishes a table of securities, actions, margins or suspensions. These are small, so each is read whole
+    /// and sent as one flush.
     fn small(
         &mut self,
         file: FileNo,

@@ -62,7 +62,7 @@ fn first_symbols(table: &Table) -> Option<&[Symbol]> {
     match table {
         Table::Candles(reader) => Some(reader.symbols()),
         Table::Trades(reader) => Some(reader.symbols()),
-        Table::Securities(_) | Table::Actions(_) | Table::Margins(_) => None,
+        Table::Securities(_) | Table::Actions(_) | Table::Margins(_) | Table::Suspensions(_) => None,
     }
 }
 

@@ -84,6 +84,10 @@ impl Preview<'_> {
                 report.kind = "margins";
                 count(&mut report, &table);
             }
+            Table::Suspensions(table) => {
+                report.kind = "suspensions";
+                count(&mut report, &table);
+            }
         }
         if self.stop.load(Ordering::Relaxed) {
             report.outcome = Outcome::Interrupted;

@@ -78,7 +78,7 @@ fn cached_pages_give_the_same_answers_as_blocks() {
             for page_cache in &page_caches {
                 let context = format!("seed {seed}, turn {turn}, {cut:?}, {plan}");
                 let before = page_cache.slices_in_memory(version, &plan).unwrap();
-                let found = page_cache.slices(&mut reader, venue(market), &plan).unwrap().unwrap();
+                let found = page_cache.slices(&mut reader, &shop.history, &plan).unwrap().unwrap();
                 assert_eq!(found.pieces.concat(), expected, "{context}");
                 assert_eq!(found.rows, expected.len(), "{context}");
                 assert!(before.is_none_or(|before| before == found), "{context}: in memory");

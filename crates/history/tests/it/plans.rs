@@ -133,7 +133,7 @@ fn minute_candles_replace_incomplete_candles_at_the_edge() {
         "2026-11-12 10:45:30",
         "700.HK week {0, -, -, 2}",
         expect_test::expect![
-            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-08T16:00:00Z..2026-11-12T02:45:00Z from 2026-11-11T16:00:00Z on, stamps ..2026-11-12T02:45:31Z, keep last 2"
+            "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-08T16:00:00Z..2026-11-12T02:45:31Z from 2026-11-11T16:00:00Z on, running from 2026-11-12T02:45:00Z, stamps ..2026-11-12T02:45:31Z, keep last 2"
         ],
     );
     check(
@@ -165,7 +165,7 @@ fn minute_candles_replace_incomplete_candles_at_the_edge() {
         "2026-11-12 16:05:00",
         "700.HK 1m {0, -, -, 2}",
         expect_test::expect![
-            "700.HK/1m 2022-09-28T01:30:00Z..2026-11-12T08:00:00Z, 2 rows back, stamps ..2026-11-12T08:05:01Z, keep last 2"
+            "700.HK/1m 2022-09-28T01:30:00Z..2026-11-12T08:05:01Z, 2 rows back, minutes 2026-11-12T08:00:00Z..2026-11-12T08:05:01Z from 2026-11-12T08:00:00Z on, running from 2026-11-12T08:00:00Z, stamps ..2026-11-12T08:05:01Z, keep last 2"
         ],
     );
     check_as_of(

@@ -10,7 +10,9 @@
 use crate::common::{COARSE, Rng, Shop, at, candle, date, days, minutes, symbol, venue};
 use crate::reference::{STRETCHES, world};
 use crate::rules_r_replay::{busy_now, numbered_shop, price, shop_of};
-use history::{AsOf, DayMinutes, LinePoint, Quote, SessionQuote, SessionState, Sessions, TradeStatus};
+use history::{
+    AsOf, DayMinutes, Figures, LinePoint, Quote, SessionQuote, SessionState, Sessions, TradeStatus,
+};
 use market::{Candle, Candles, Floors, Market, Price, Session, Symbol, Timestamp, Turnover};
 
 fn quote_of(shop: &Shop, symbol: &Symbol, sessions: Sessions, as_of: AsOf) -> Option<Quote> {
@@ -24,9 +26,13 @@ fn describe(market: Market, quote: Option<Quote>) -> String {
     assert_eq!((quote.decimals, quote.trade_status), (3, TradeStatus::Normal));
     let units = |price: Price| price.0 / 1_000_000;
     let one = |SessionQuote { state, prev_close }: SessionQuote| {
-        let SessionState { day, open, high, low, last, volume, time, .. } = state;
+        let SessionState { day, figures, time } = state;
+        let Figures { open, high, low, last, volume, .. } = figures;
         let (date, seconds) = venue(market).zone().local(time);
-        let time = format!("{:02}:{:02}", seconds / 3600, seconds / 60 % 60);
+        let time = match seconds % 60 {
+            0 => format!("{:02}:{:02}", seconds / 3600, seconds / 60 % 60),
+            second => format!("{:02}:{:02}:{second:02}", seconds / 3600, seconds / 60 % 60),
+        };
         let time = if date == day { time } else { format!("{date} {time}") };
         let [open, high, low, last, prev] = [open, high, low, last, prev_close].map(units);
         format!("{day} {open} {high} {low} {last} ×{volume} at {time}, prev {prev}")
@@ -65,7 +71,7 @@ fn no_visible_candle_means_no_quote() {
 
 #[test]
 fn quotes_change_with_the_sessions_of_a_hong_kong_day() {
-    let monday = "2025-12-22 100 902 99 900 ×90000 at 16:00, prev 100";
+    let monday = "2025-12-22 100 902 99 900 ×90000 at 16:10, prev 100";
     check("5.HK", "2025-12-22 16:10:00", monday);
     // Before the open, the previous day is shown.
     check("5.HK", "2025-12-23 00:00:00", monday);
@@ -74,22 +80,21 @@ fn quotes_change_with_the_sessions_of_a_hong_kong_day() {
     check("5.HK", "2025-12-23 09:30:00", "2025-12-23 100 100 100 100 ×0 at 09:30, prev 900");
     check("5.HK", "2025-12-23 09:30:59", "2025-12-23 100 100 100 100 ×0 at 09:30, prev 900");
     check("5.HK", "2025-12-23 09:31:00", "2025-12-23 100 102 99 101 ×10 at 09:31, prev 900");
-    check("5.HK", "2025-12-23 12:30:00", "2025-12-23 100 251 99 250 ×1500 at 11:59, prev 900");
+    check("5.HK", "2025-12-23 12:30:00", "2025-12-23 100 251 99 250 ×1500 at 11:59:59, prev 900");
     // The closing candle and the daily candle become visible when the tail is over.
-    check("5.HK", "2025-12-23 16:09:59", "2025-12-23 100 431 99 430 ×3300 at 15:59, prev 900");
-    check("5.HK", "2025-12-23 16:10:00", "2025-12-23 100 902 99 900 ×90000 at 16:00, prev 900");
-    check("5.HK", "2025-12-24 12:10:00", "2025-12-24 100 902 99 900 ×90000 at 12:00, prev 900");
+    check("5.HK", "2025-12-23 16:09:59", "2025-12-23 100 431 99 430 ×3300 at 15:59:59, prev 900");
+    check("5.HK", "2025-12-23 16:10:00", "2025-12-23 100 902 99 900 ×90000 at 16:10, prev 900");
+    check("5.HK", "2025-12-24 12:10:00", "2025-12-24 100 902 99 900 ×90000 at 12:10, prev 900");
     // Nothing changes on days without trading.
-    check("5.HK", "2025-12-28 12:00:00", "2025-12-24 100 902 99 900 ×90000 at 12:00, prev 900");
+    check("5.HK", "2025-12-28 12:00:00", "2025-12-24 100 902 99 900 ×90000 at 12:10, prev 900");
 }
 
 #[test]
 fn minute_candles_replace_a_missing_daily_candle() {
-    check("6.HK", "2025-12-23 16:10:00", "2025-12-23 100 432 99 431 ×3310 at 16:00, prev 900");
-    // The previous close is the close of the last daily candle, which is of 22 December.
-    check("6.HK", "2025-12-24 08:00:00", "2025-12-23 100 432 99 431 ×3310 at 16:00, prev 900");
-    check("6.HK", "2025-12-24 18:00:00", "2025-12-24 100 252 99 251 ×1510 at 12:00, prev 900");
-    // Without any daily candle, the previous close is the day's open.
+    check("6.HK", "2025-12-23 16:10:00", "2025-12-23 100 432 99 431 ×3310 at 16:08, prev 900");
+    check("6.HK", "2025-12-24 08:00:00", "2025-12-23 100 432 99 431 ×3310 at 16:08, prev 900");
+    check("6.HK", "2025-12-24 18:00:00", "2025-12-24 100 252 99 251 ×1510 at 12:08, prev 431");
+    // The previous close is that of the last minute if it is newer than all daily candles.
     let shop = Shop::new();
     shop.stock(
         &symbol("7.HK"),
@@ -97,7 +102,7 @@ fn minute_candles_replace_a_missing_daily_candle() {
         &Candles::default(),
         COARSE,
     );
-    check_of(&shop, AsOf::Live, "7.HK", "2025-12-29 12:00", "2025-12-23 10 10 10 10 ×331 at 16:00, prev 10");
+    check_of(&shop, AsOf::Live, "7.HK", "2025-12-29 12:00", "2025-12-23 10 10 10 10 ×331 at 16:08, prev 10");
 }
 
 #[test]
@@ -108,12 +113,12 @@ fn a_finished_daily_candle_is_enough_for_a_quote() {
     two.high.clone_from(&two.close);
     shop.stock(&security, &Candles::default(), &two, COARSE);
     let (monday, tuesday) =
-        ("2025-12-22 10 20 10 20 ×1 at 00:00, prev 10", "2025-12-23 10 30 10 30 ×1 at 00:00, prev 20");
+        ("2025-12-22 10 20 10 20 ×1 at 16:10, prev 10", "2025-12-23 10 30 10 30 ×1 at 16:10, prev 20");
     for (clock, now, expected) in [
         (AsOf::Replay as fn(Timestamp) -> AsOf, "2025-12-23 16:09:59", monday),
         (AsOf::Replay, "2025-12-23 16:10:00", tuesday),
         // With a live clock, every stored candle has already happened.
-        (AsOf::Live, "2025-12-23 10:00:00", tuesday),
+        (AsOf::Live, "2025-12-23 10:00:00", "2025-12-23 10 30 10 30 ×1 at 10:00, prev 20"),
         // The day has no candle, because of a halt or missing data: the last day with a candle is
         // shown.
         (AsOf::Replay, "2025-12-24 11:00:00", tuesday),
@@ -129,7 +134,7 @@ fn a_day_without_candles_shows_the_previous_day() {
     let traded = minutes(Market::Hk, "2025-12-22", "2025-12-22");
     shop.stock(&security, &traded, &days(Market::Hk, "2025-12-19", "2025-12-22"), COARSE);
     for now in ["2025-12-22 17:00", "2025-12-23 09:30", "2025-12-23 17:00", "2025-12-30 12:00"] {
-        let expected = "2025-12-22 10 10 10 10 ×1 at 16:00, prev 10";
+        let expected = "2025-12-22 10 10 10 10 ×1 at 16:10, prev 10";
         check_of(&shop, AsOf::Replay, "5.HK", now, expected);
         check_of(&shop, AsOf::Live, "5.HK", now, expected);
     }
@@ -137,12 +142,12 @@ fn a_day_without_candles_shows_the_previous_day() {
 
 #[test]
 fn quotes_change_with_the_sessions_of_a_new_york_day() {
-    let night = "overnight 2025-11-26 100 581 99 580 ×4800 at 03:59";
-    let pre = "pre 2025-11-26 580 911 579 910 ×3300 at 09:29";
+    let night = "overnight 2025-11-26 100 581 99 580 ×4800 at 03:59:59";
+    let pre = "pre 2025-11-26 580 911 579 910 ×3300 at 09:29:59";
     let open = "2025-11-26 910 910 910 910 ×0 at 09:30, prev 910";
     check("A.US", "2025-11-26 09:30:00", &format!("{open}; {night}, prev 910; {pre}, prev 910"));
-    let day = "2025-11-26 100 902 99 900 ×90000 at 15:59, prev 100";
-    let post = "post 2025-11-26 1300 1541 1299 1540 ×2400 at 19:59, prev 900";
+    let day = "2025-11-26 100 902 99 900 ×90000 at 16:00, prev 100";
+    let post = "post 2025-11-26 1300 1541 1299 1540 ×2400 at 19:59:59, prev 900";
     check(
         "A.US",
         "2025-11-26 16:00:00",
@@ -159,18 +164,18 @@ fn quotes_change_with_the_sessions_of_a_new_york_day() {
     // the previous day.
     let begun = "overnight 2025-11-28 100 100 100 100 ×0 at 2025-11-27 20:00, prev 900";
     check("A.US", "2025-11-27 20:00:00", &format!("{day}; {begun}; {pre}, prev 100; {post}"));
-    let night = "overnight 2025-11-28 100 581 99 580 ×4800 at 03:59, prev 900";
+    let night = "overnight 2025-11-28 100 581 99 580 ×4800 at 03:59:59, prev 900";
     let begun = "pre 2025-11-28 580 580 580 580 ×0 at 04:00, prev 900";
     check("A.US", "2025-11-28 04:00:59", &format!("{day}; {night}; {begun}; {post}"));
     let running = "pre 2025-11-28 580 910 579 909 ×3290 at 09:29, prev 900";
-    let pre = "pre 2025-11-28 580 911 579 910 ×3300 at 09:29, prev 900";
+    let pre = "pre 2025-11-28 580 911 579 910 ×3300 at 09:29:59, prev 900";
     check("A.US", "2025-11-28 09:29:59", &format!("{day}; {night}; {running}; {post}"));
     let open = "2025-11-28 910 910 910 910 ×0 at 09:30, prev 900";
     check("A.US", "2025-11-28 09:30:00", &format!("{open}; {night}; {pre}"));
     let last = "2025-11-28 910 1120 909 1119 ×2090 at 12:59, prev 900";
     check("A.US", "2025-11-28 12:59:59", &format!("{last}; {night}; {pre}"));
-    // 28 November is a half day.
-    let day = "2025-11-28 100 902 99 900 ×90000 at 12:59, prev 900";
+    // A half day.
+    let day = "2025-11-28 100 902 99 900 ×90000 at 13:00, prev 900";
     let post = "post 2025-11-28 1120 1120 1120 1120 ×0 at 13:00, prev 900";
     check("A.US", "2025-11-28 13:00:00", &format!("{day}; {night}; {pre}; {post}"));
 }
@@ -189,23 +194,14 @@ fn only_the_requested_sessions_are_quoted() {
     }
 }
 
-/// Known bug: if the one-minute candles are of an earlier day than the regular figures, other
-/// sessions should have no quote.
+/// A newer daily candle leaves no session quotes of an older day.
 #[test]
-fn other_sessions_are_quoted_from_the_last_day_with_minute_candles() {
+fn other_sessions_are_of_the_quoted_day() {
     let (shop, security) = (Shop::new(), symbol("A.US"));
     let traded = minutes(Market::Us, "2025-11-26", "2025-11-26");
     shop.stock(&security, &traded, &days(Market::Us, "2025-11-26", "2025-11-28"), COARSE);
-    check_of(
-        &shop,
-        AsOf::Replay,
-        "A.US",
-        "2025-11-28 18:00",
-        "2025-11-28 10 10 10 10 ×1 at 00:00, prev 10; \
-         overnight 2025-11-26 10 10 10 10 ×480 at 03:59, prev 10; \
-         pre 2025-11-26 10 10 10 10 ×330 at 09:29, prev 10; \
-         post 2025-11-26 10 10 10 10 ×240 at 19:59, prev 10",
-    );
+    let expected = "2025-11-28 10 10 10 10 ×1 at 13:00, prev 10";
+    check_of(&shop, AsOf::Replay, "A.US", "2025-11-28 18:00", expected);
 }
 
 #[test]
@@ -230,7 +226,6 @@ fn the_intraday_line_has_a_running_average() {
     );
     let prices = [-1, 0, 179, 180, 1000].map(|at| minutes.price_at(Timestamp(at)));
     assert_eq!(prices, [None, Some(price(7)), Some(price(8)), Some(price(9)), Some(price(6))]);
-    assert_eq!(minutes.state(Session::Pre), None);
 }
 
 /// `last_price` must follow the same rule as a quote.
@@ -252,7 +247,7 @@ fn the_last_price_equals_that_of_the_quote() {
                 let quote = quote_of(&shop, &security, Sessions::All, as_of);
                 let reader = &mut shop.store.reader().unwrap();
                 let last = shop.history.last_price(reader, &security, Floors::NONE, as_of).unwrap();
-                let quoted = quote.as_ref().map(|quote| (quote.regular.state.last, quote.decimals));
+                let quoted = quote.as_ref().map(|quote| (quote.regular.state.figures.last, quote.decimals));
                 assert_eq!(last, quoted, "seed {seed}, {as_of:?}: {quote:?}");
                 found += usize::from(quote.is_some());
             }

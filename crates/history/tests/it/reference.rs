@@ -110,11 +110,9 @@ fn known(world: &World, venue: &Venue, query: &Query, as_of: AsOf) -> World {
     for (date, _) in venue.calendar().days(first, today) {
         let midnight = venue.zone().midnight(date);
         let of_day = |c: &&Candle| {
-            let is_complete = c.time.0 + 60 <= now.0 || matches!(as_of, AsOf::Live(_));
             c.session == Session::Intraday
                 && trading_day(venue, c.time) == date
                 && query.floors.minute.is_none_or(|floor| floor <= date)
-                && is_complete
         };
         let made = fold_naively(venue, Period::DAY, minutes.iter().filter(of_day).copied());
         let is_made = match unfinished_day(venue, now) == Some(date) {

@@ -154,11 +154,12 @@ fn r2_a_closing_candle_is_hidden_until_its_tail_is_over() {
 }
 
 #[test]
-fn r3_an_unfinished_day_is_folded_from_complete_minutes() {
+fn r3_an_unfinished_day_is_folded_from_its_minutes() {
     let day = "5.HK day {0, -, -, 2}";
     let monday = "2025-12-22 100 902 99 900 ×90000;";
     check("2025-12-22 00:00:00", day, "error: 5.HK is known, but has no candles");
-    check("2025-12-22 09:30:20", day, "");
+    // The running minute is part of the day, with its open alone.
+    check("2025-12-22 09:30:20", day, "2025-12-22 100 100 100 100 ×0;");
     check("2025-12-22 09:31:20", day, "2025-12-22 100 102 99 101 ×10;");
     check("2025-12-22 16:09:59", day, "2025-12-22 100 431 99 430 ×3300;");
     check("2025-12-22 16:10:00", day, monday);
@@ -170,7 +171,7 @@ fn r3_an_unfinished_day_is_folded_from_complete_minutes() {
     check("2026-11-12 15:10:00", "600000.SH day {0, -, -, 1}", "2026-11-12 100 902 99 900 ×90000;");
     // Daily candles contain only regular hours, without pre-market trades.
     check("2025-11-28 09:31:20", "A.US day {0, -, -, 1}", "2025-11-28 910 912 909 911 ×10;");
-    check("2025-11-28 09:30:20", "A.US day [20251128, -]", "");
+    check("2025-11-28 09:30:20", "A.US day [20251128, -]", "2025-11-28 910 910 910 910 ×0;");
     check("2025-11-28 12:59:59", "A.US day {0, -, -, 1}", "2025-11-28 910 1120 909 1119 ×2090;");
     check("2025-11-28 13:00:00", "A.US day {0, -, -, 1}", "2025-11-28 100 902 99 900 ×90000;");
 }
@@ -182,7 +183,7 @@ fn r3_longer_periods_combine_stored_daily_and_minute_candles() {
     {
         let question = format!("5.HK {period} {{0, -, -, 1}}");
         check("2025-12-22 09:31:20", &question, &format!("{stamp} 100 102 99 101 ×10;"));
-        check("2025-12-23 09:30:20", &question, &format!("{stamp} 100 902 99 900 ×90000;"));
+        check("2025-12-23 09:30:20", &question, &format!("{stamp} 100 902 99 100 ×90000;"));
         check("2025-12-23 09:31:20", &question, &format!("{stamp} 100 902 99 101 ×90010;"));
         check("2025-12-24 18:00:00", &question, &format!("{stamp} 100 902 99 900 ×270000;"));
     }
@@ -351,7 +352,7 @@ fn check_page_cache(
 ) -> bool {
     let plan = Plan::of(query, venue(query.symbol.market()), as_of);
     let reader = &mut shop.store.reader().unwrap();
-    let Some(slices) = page_cache.slices(reader, venue(query.symbol.market()), &plan).unwrap() else {
+    let Some(slices) = page_cache.slices(reader, &shop.history, &plan).unwrap() else {
         return false;
     };
     let found = slices.pieces.concat();

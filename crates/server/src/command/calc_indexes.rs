@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use access::Permit;
 use history::{
-    Adjust, Anchor, AsOf, Direction, HistoryError, Query, Quote, Select, SessionQuote, SessionState, Sessions,
+    Adjust, Anchor, AsOf, Direction, Figures, HistoryError, Query, Quote, Select, SessionQuote, Sessions,
 };
 use market::{
     Date, DateSpan, Floors, PRICE_UNIT, Period, Price, SecurityKind, Symbol, Timestamp, Turnover,
@@ -144,10 +144,10 @@ impl Facts {
         // Rounded like the quote, so that indexes agree with the prices that clients see.
         let shown = |price: Price| price.rounded(quote.decimals);
         Ok(Facts {
-            last: shown(state.last),
+            last: shown(state.figures.last),
             previous: shown(prev_close),
-            high: shown(state.high),
-            low: shown(state.low),
+            high: shown(state.figures.high),
+            low: shown(state.figures.low),
             security,
             day,
             closes,
@@ -158,7 +158,7 @@ impl Facts {
     }
 
     fn row(&self, quote: &Quote, indexes: &[CalcIndex]) -> Row {
-        let SessionState { volume, turnover, .. } = quote.regular.state;
+        let Figures { volume, turnover, .. } = quote.regular.state.figures;
         let price = |price: Price| price.text(quote.decimals).to_string();
         let mut row = Row { symbol: quote.symbol.as_str().to_owned(), ..Row::default() };
         let applies = |index: &&CalcIndex| !(self.is_warrant && OF_NO_WARRANT.contains(&i32::from(**index)));
@@ -317,7 +317,7 @@ fn quotient(dividend: i128, divisor: i128) -> String {
 
 #[cfg(test)]
 mod tests {
-    use history::TradeStatus;
+    use history::{SessionState, TradeStatus};
 
     use super::*;
 
@@ -351,16 +351,15 @@ mod tests {
     }
 
     fn all(facts: &Facts) -> Row {
-        let state = SessionState {
-            day: facts.day,
+        let figures = Figures {
             open: facts.previous,
             high: facts.high,
             low: facts.low,
             last: facts.last,
             volume: 1_000,
             turnover: Turnover(i128::from(200_000 * PRICE_UNIT)),
-            time: Timestamp(0),
         };
+        let state = SessionState { day: facts.day, figures, time: Timestamp(0) };
         let quote = Quote {
             symbol: "700.HK".parse().unwrap(),
             decimals: 3,

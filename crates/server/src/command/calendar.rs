@@ -1,7 +1,8 @@
 //! Commands 8 and 9: the day's trading hours in every market, and a market's trading days.
 
 use access::Permit;
-use market::{Date, DateSpan, DayKind, Market, Session, parse_date};
+use history::AsOf;
+use market::{Date, DateSpan, DayKind, Market, Session, Timestamp, parse_date};
 use wire::quote::{
     MarketSessions, SessionHours, TradingDaysRequest, TradingDaysResponse, TradingSessionsResponse,
 };
@@ -107,6 +108,16 @@ const DAYS_MAX: i32 = 31;
 /// How far into the past trading days are served, in days.
 const PAST_DAYS_MAX: i64 = 366;
 
+/// Clients request the half days of this many days, beginning this many days before the machine's
+/// date in UTC, regardless of the market clock.
+const CLIENT_DAYS: i32 = 30;
+const CLIENT_DAYS_BEFORE: i64 = 5;
+/// Maximum difference between the machines' dates, in days.
+const CLIENT_DAYS_APART: i32 = 2;
+/// Number of days before the start of a set clock, and after it, whose half days are added.
+const REPLAYED_BEFORE: i64 = 5;
+const REPLAYED_AFTER: i64 = 400;
+
 /// A request for a market's trading days, both dates inclusive. The market is `None` for Singapore,
 /// which the protocol defines and Chandler does not support.
 #[derive(Debug)]
@@ -114,6 +125,33 @@ pub(crate) struct TradingDays {
     market: Option<Market>,
     from: Date,
     through: Date,
+    /// Inclusive range whose half days are added, because a client needs them in a replay but
+    /// cannot request them.
+    replayed: Option<(Date, Date)>,
+}
+
+/// Returns the days of a set clock whose half days are added to a request, or `None` if the request
+/// is not the one that clients send by themselves.
+fn replayed(from: Date, through: Date, context: &Context<'_>) -> Option<(Date, Date)> {
+    let AsOf::Replay(_) = context.caller.as_of else { return None };
+    let core = context.core;
+    let days = |from: Date, to: Date| from.until(to).map_or(i32::MAX, |span| span.get_days());
+    let moved = |date: Date, days: i64| date.checked_add(DateSpan::new().days(days)).ok();
+    let expected = moved(utc_date(core.machine_now())?, -CLIENT_DAYS_BEFORE)?;
+    if days(from, through) != CLIENT_DAYS || days(expected, from).abs() > CLIENT_DAYS_APART {
+        return None;
+    }
+    let start = utc_date(core.market_start)?;
+    Some((
+        moved(start, -REPLAYED_BEFORE)?,
+        moved(start.max(utc_date(context.caller.now())?), REPLAYED_AFTER)?,
+    ))
+}
+
+/// Returns the date of an instant in UTC.
+fn utc_date(at: Timestamp) -> Option<Date> {
+    const DAY: i64 = 86_400;
+    Date::constant(1970, 1, 1).checked_add(DateSpan::new().days(at.0.div_euclid(DAY))).ok()
 }
 
 impl Command for TradingDays {
@@ -142,10 +180,11 @@ impl Command for TradingDays {
         let venue = context.core.history.venues().of(market.unwrap_or(Market::Hk));
         let today = venue.zone().date(context.caller.now());
         let earliest = today.checked_sub(DateSpan::new().days(PAST_DAYS_MAX)).unwrap_or(Date::MIN);
-        if from < earliest {
+        let replayed = replayed(from, through, context);
+        if from < earliest && replayed.is_none() {
             return Err(bad(format!("beg_day {from} is before {earliest}: the past year is known")));
         }
-        Ok(TradingDays { market, from, through })
+        Ok(TradingDays { market, from, through, replayed })
     }
 
     fn subject(&self) -> Subject<'_> {
@@ -155,12 +194,20 @@ impl Command for TradingDays {
     fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<TradingDaysResponse, Refusal> {
         let mut response = TradingDaysResponse::default();
         let Some(market) = self.market else { return Ok(response) };
-        for (date, kind) in core.history.venues().of(market).calendar().days(self.from, self.through) {
+        let calendar = core.history.venues().of(market).calendar();
+        let text = |date: Date| date.strftime("%Y%m%d").to_string();
+        for (date, kind) in calendar.days(self.from, self.through) {
             let days = match kind {
                 DayKind::Full => &mut response.trade_day,
                 DayKind::Half => &mut response.half_trade_day,
             };
-            days.push(date.strftime("%Y%m%d").to_string());
+            days.push(text(date));
+        }
+        if let Some((from, through)) = self.replayed {
+            let half = calendar.days(from, through).filter(|(_, kind)| *kind == DayKind::Half);
+            response.half_trade_day.extend(half.map(|(date, _)| text(date)));
+            response.half_trade_day.sort_unstable();
+            response.half_trade_day.dedup();
         }
         Ok(response)
     }

@@ -101,9 +101,7 @@ fn reply(query: &Query, plan: &Plan, as_of: AsOf, core: &Core) -> Result<Reply, 
     // Encoding whole pages is worthwhile only if they are cached.
     let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !core.page_cache.is_off();
     let found = core.with_reader(|reader| {
-        if is_paged
-            && let Some(slices) = core.page_cache.slices(reader, core.history.venue(&query.symbol), plan)?
-        {
+        if is_paged && let Some(slices) = core.page_cache.slices(reader, &core.history, plan)? {
             return Ok(put_together(&query.symbol, slices));
         }
         let answer = core.history.answer(reader, query, plan, as_of)?;

@@ -2,7 +2,7 @@
 //! candles.
 
 use access::Permit;
-use history::{HistoryError, Quote, SessionQuote, Sessions, TradeStatus};
+use history::{HistoryError, Quote, SessionQuote, SessionState, Sessions, TradeStatus};
 use market::{Price, Region, Symbol};
 use store::{Security, StoreError};
 use wire::quote::{self, PrePost, QuoteResponse, StaticInfoResponse, SymbolsRequest};
@@ -52,28 +52,30 @@ impl Command for Quotes {
 
 fn message(quote: &Quote) -> quote::Quote {
     let price = |price: Price| price.text(quote.decimals).to_string();
-    let beside = |SessionQuote { state, prev_close }: SessionQuote| PrePost {
-        last_done: price(state.last),
-        timestamp: state.time.0,
-        volume: state.volume,
-        turnover: state.turnover.text().to_string(),
-        high: price(state.high),
-        low: price(state.low),
+    let beside = |SessionQuote { state: SessionState { figures, time, .. }, prev_close }| PrePost {
+        last_done: price(figures.last),
+        timestamp: time.0,
+        volume: figures.volume,
+        turnover: figures.turnover.text().to_string(),
+        high: price(figures.high),
+        low: price(figures.low),
         prev_close: price(prev_close),
     };
-    let SessionQuote { state, prev_close } = quote.regular;
+    let SessionQuote { state: SessionState { figures, time, .. }, prev_close } = quote.regular;
     quote::Quote {
         symbol: quote.symbol.as_str().to_owned(),
-        last_done: price(state.last),
+        last_done: price(figures.last),
         prev_close: price(prev_close),
-        open: price(state.open),
-        high: price(state.high),
-        low: price(state.low),
-        timestamp: state.time.0,
-        volume: state.volume,
-        turnover: state.turnover.text().to_string(),
+        open: price(figures.open),
+        high: price(figures.high),
+        low: price(figures.low),
+        timestamp: time.0,
+        volume: figures.volume,
+        turnover: figures.turnover.text().to_string(),
         trade_status: match quote.trade_status {
             TradeStatus::Normal => quote::TradeStatus::Normal.into(),
+            TradeStatus::Delisted => quote::TradeStatus::Delisted.into(),
+            TradeStatus::Suspended => quote::TradeStatus::Suspended.into(),
         },
         pre_market_quote: quote.pre.map(beside),
         post_market_quote: quote.post.map(beside),

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
 use crate::candles::copy::sql as copy_sql;
-use crate::candles::security::written_figures;
+use crate::candles::security::written_dated;
 use crate::candles::{FIGURES_MAX, sql};
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value, signed};
@@ -108,8 +108,8 @@ impl<'a> Batch<'a> {
                 let reason = format!("{} decimals are more than {DECIMALS_MAX}", security.decimals);
                 return Err(StoreError::unfit(&security.symbol, reason));
             }
-            if security.dated.len() > FIGURES_MAX {
-                let reason = format!("figures of more than {FIGURES_MAX} days");
+            if security.dated.len().max(security.suspensions.len()) > FIGURES_MAX {
+                let reason = format!("figures or suspensions of more than {FIGURES_MAX} days");
                 return Err(StoreError::unfit(&security.symbol, reason));
             }
             let change = match batch.security(&security.symbol)? {
@@ -409,7 +409,7 @@ fn write_security(db: &Db, security: &Security) -> Result<(), StoreError> {
         &security.dividend_yield,
         security.kind.map(SecurityKind::as_str),
         security.delisted_on.map(|date| date.to_string()),
-        written_figures(&security.dated),
+        written_dated(security),
     );
     db.run(sql::PUT_SECURITY, params).map(drop)
 }

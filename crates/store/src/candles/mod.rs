@@ -15,7 +15,7 @@ pub use ledger::{
 };
 pub use margin::Margin;
 pub(crate) use retired::sweep_all;
-pub use security::{DatedFigures, FIGURES_MAX, Security};
+pub use security::{DatedFigures, FIGURES_MAX, Security, Suspension};
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};

@@ -32,6 +32,8 @@ pub struct Security {
     /// Shares and per-share figures by effective day, in ascending order. The fields above apply
     /// before the first of these days.
     pub dated: Vec<DatedFigures>,
+    /// Days without trading, in ascending order.
+    pub suspensions: Vec<Suspension>,
 }
 
 impl Security {
@@ -60,11 +62,16 @@ impl Security {
             kind: None,
             delisted_on: None,
             dated: Vec::new(),
+            suspensions: Vec::new(),
         }
     }
 
-    /// Returns the security with the figures effective on `day`. Figures with a later day are
-    /// dropped.
+    /// Returns whether trading is suspended on a day.
+    pub fn is_suspended_on(&self, day: Date) -> bool {
+        self.suspensions.iter().any(|suspension| suspension.holds(day))
+    }
+
+    /// Returns the security with the figures effective on `day`. Later figures are dropped.
     pub fn on(mut self, day: Date) -> Security {
         for dated in std::mem::take(&mut self.dated).into_iter().take_while(|dated| dated.from <= day) {
             let DatedFigures {
@@ -103,6 +110,7 @@ impl Security {
 
     pub(crate) fn read(row: &Row<'_>) -> Result<Security, Fault> {
         let symbol: String = row.get(0)?;
+        let (dated, suspensions) = read_dated(row.text_or_null(19)?.unwrap_or_default())?;
         Ok(Security {
             symbol: symbol.parse().map_err(|_| Fault::value("symbol", &symbol))?,
             name_en: row.get(1)?,
@@ -123,7 +131,8 @@ impl Security {
             dividend_yield: row.get(16)?,
             kind: kind(row, 17)?,
             delisted_on: date(row, 18, "delisting date")?,
-            dated: read_figures(row.text_or_null(19)?.unwrap_or_default())?,
+            dated,
+            suspensions,
         })
     }
 }
@@ -142,9 +151,23 @@ fn kind(row: &Row<'_>, column: usize) -> Result<Option<SecurityKind>, Fault> {
 /// centuries.
 pub const FIGURES_MAX: usize = 1_000;
 
-/// Shares and per-share figures effective from a day on. `None` means unchanged. Figures are stored
-/// in a text column of the security, one line per day, because a security has few figures and they
-/// are always read, sealed, copied and removed together with the security.
+/// Days on which a security is not traded, both inclusive. Without an end it lasts until further
+/// notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Suspension {
+    pub from: Date,
+    pub to: Option<Date>,
+}
+
+impl Suspension {
+    fn holds(&self, day: Date) -> bool {
+        self.from <= day && self.to.is_none_or(|to| day <= to)
+    }
+}
+
+/// Shares and per-share figures effective from a day on. `None` means unchanged. They are stored in
+/// a text column of the security, one line per day, and so are suspensions: a security has few of
+/// them, and they are always read, sealed, copied and removed together with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatedFigures {
     pub from: Date,
@@ -174,22 +197,45 @@ impl DatedFigures {
     }
 }
 
-/// Serializes figures, one line per day, such as `20260301,9000,,,1.5,,,`. Returns `None` if
-/// `dated` is empty.
-pub(super) fn written_figures(dated: &[DatedFigures]) -> Option<String> {
-    let whole = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
-    let line = |one: &DatedFigures| {
-        let texts = [&one.eps, &one.eps_ttm, &one.bps, &one.dividend_yield];
-        let mut cells = vec![one.from.strftime("%Y%m%d").to_string()];
-        cells.extend([one.total_shares, one.circulating_shares, one.hk_shares].map(whole));
-        cells.extend(texts.map(|text| text.clone().unwrap_or_default()));
-        cells.join(",")
-    };
-    (!dated.is_empty()).then(|| dated.iter().map(line).collect::<Vec<_>>().join("\n"))
+/// First cell of a line that is a suspension.
+const SUSPENDED: &str = "suspended";
+
+/// Serializes figures and suspensions, one line per day or suspension, such as
+/// `20260301,9000,,,1.5,,,` and `suspended,20260302,20260305`. Returns `None` if there are none.
+pub(super) fn written_dated(security: &Security) -> Option<String> {
+    let day = |date: Date| date.strftime("%Y%m%d").to_string();
+    let suspended =
+        |one: &Suspension| format!("{SUSPENDED},{},{}", day(one.from), one.to.map(day).unwrap_or_default());
+    let figures = security.dated.iter().map(written_figures);
+    let lines: Vec<String> = figures.chain(security.suspensions.iter().map(suspended)).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-fn read_figures(text: &str) -> Result<Vec<DatedFigures>, Fault> {
-    text.lines().map(|line| one_day(line).ok_or_else(|| Fault::value("figures", line))).collect()
+fn written_figures(one: &DatedFigures) -> String {
+    let whole = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let texts = [&one.eps, &one.eps_ttm, &one.bps, &one.dividend_yield];
+    let mut cells = vec![one.from.strftime("%Y%m%d").to_string()];
+    cells.extend([one.total_shares, one.circulating_shares, one.hk_shares].map(whole));
+    cells.extend(texts.map(|text| text.clone().unwrap_or_default()));
+    cells.join(",")
+}
+
+fn read_dated(text: &str) -> Result<(Vec<DatedFigures>, Vec<Suspension>), Fault> {
+    let (mut dated, mut suspensions) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        let wrong = || Fault::value("figures", line);
+        match line.strip_prefix(SUSPENDED) {
+            Some(rest) => suspensions.push(suspension(rest).ok_or_else(wrong)?),
+            None => dated.push(one_day(line).ok_or_else(wrong)?),
+        }
+    }
+    Ok((dated, suspensions))
+}
+
+fn suspension(cells: &str) -> Option<Suspension> {
+    let (from, to) = cells.strip_prefix(',')?.split_once(',')?;
+    let to = if to.is_empty() { None } else { Some(parse_date(to).ok()?) };
+    Some(Suspension { from: parse_date(from).ok()?, to })
 }
 
 fn one_day(line: &str) -> Option<DatedFigures> {
@@ -222,7 +268,8 @@ mod tests {
 
     #[test]
     fn figures_round_trip() {
-        assert_eq!((written_figures(&[]), read_figures("").unwrap()), (None, Vec::new()));
+        let mut security = Security::new("700.HK".parse().unwrap());
+        assert_eq!((written_dated(&security), read_dated("").unwrap()), (None, (Vec::new(), Vec::new())));
         let all = [
             DatedFigures { total_shares: Some(9_000), eps: Some("-1.50".to_owned()), ..from("2026-03-01") },
             DatedFigures {
@@ -234,12 +281,31 @@ mod tests {
                 ..from("2026-06-01")
             },
         ];
-        let text = written_figures(&all).unwrap();
-        assert_eq!(text, "20260301,9000,,,-1.50,,,\n20260601,,0,9223372036854775807,,0,3,0.1");
-        assert_eq!(read_figures(&text).unwrap(), all);
-        for wrong in ["x", "20260301", "20260301,,,,,,,,", "20260301,1.5,,,,,,", "20260231,,,,,,,"] {
-            assert!(read_figures(wrong).is_err(), "{wrong}");
+        let day = |text: &str| text.parse::<Date>().unwrap();
+        let suspensions = [
+            Suspension { from: day("2026-03-02"), to: Some(day("2026-03-05")) },
+            Suspension { from: day("2026-07-01"), to: None },
+        ];
+        (security.dated, security.suspensions) = (all.to_vec(), suspensions.to_vec());
+        let text = written_dated(&security).unwrap();
+        let figures = "20260301,9000,,,-1.50,,,\n20260601,,0,9223372036854775807,,0,3,0.1";
+        assert_eq!(text, format!("{figures}\nsuspended,20260302,20260305\nsuspended,20260701,"));
+        assert_eq!(read_dated(&text).unwrap(), (all.to_vec(), suspensions.to_vec()));
+        for wrong in [
+            "x",
+            "20260301",
+            "20260301,,,,,,,,",
+            "20260301,1.5,,,,,,",
+            "20260231,,,,,,,",
+            "suspended",
+            "suspended,20260302",
+            "suspended,,20260302",
+            "suspended,20260302,x",
+        ] {
+            assert!(read_dated(wrong).is_err(), "{wrong}");
         }
+        let days = ["2026-03-01", "2026-03-02", "2026-03-05", "2026-03-06", "2030-01-01"];
+        assert_eq!(days.map(|date| security.is_suspended_on(day(date))), [false, true, true, false, true]);
     }
 
     #[test]

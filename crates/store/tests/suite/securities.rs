@@ -1,5 +1,5 @@
 use market::SecurityKind;
-use store::{Change, DatedFigures, FIGURES_MAX, Security, StoreError};
+use store::{Change, DatedFigures, FIGURES_MAX, Security, StoreError, Suspension};
 
 use crate::fixture::{block, fresh, minutes, put, symbol};
 
@@ -35,6 +35,10 @@ fn tencent() -> Security {
         kind: Some(SecurityKind::Equity),
         delisted_on: Some("2031-01-02".parse().unwrap()),
         dated: vec![figures("2026-03-01"), figures("2026-06-01")],
+        suspensions: vec![
+            Suspension { from: "2026-03-02".parse().unwrap(), to: "2026-03-05".parse().ok() },
+            Suspension { from: "2026-07-01".parse().unwrap(), to: None },
+        ],
     }
 }
 

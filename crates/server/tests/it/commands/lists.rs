@@ -110,8 +110,8 @@ async fn quotes_are_from_the_last_trading_day() {
     ];
     assert_eq!(shown, ["700.HK", "123.500", "122.500", "123.000", "125.000", "122.000", "123000.000"]);
     assert_eq!((tencent.volume, tencent.trade_status), (1000, 0));
-    // The closing one-minute candle is at 16:00 in Hong Kong.
-    assert_eq!(tencent.timestamp, 1_794_556_800);
+    // The end of the day, 16:10 in Hong Kong.
+    assert_eq!(tencent.timestamp, 1_794_557_400);
     assert_eq!((&tencent.pre_market_quote, &tencent.over_night_quote), (&None, &None));
 }
 
@@ -133,9 +133,9 @@ async fn us_quotes_include_pre_post_and_overnight_sessions() {
     };
     // 480 overnight minutes, 330 pre-market, 390 regular, 240 post-market.
     let (overnight, pre, post) = (
-        beside("124.790", 1_794_560_340, 0, 480, "123.500"),
-        beside("124.090", 1_794_580_140, 480, 330, "123.500"),
-        beside("124.390", 1_794_617_940, 1200, 240, "124.500"),
+        beside("124.790", 1_794_560_399, 0, 480, "123.500"),
+        beside("124.090", 1_794_580_199, 480, 330, "123.500"),
+        beside("124.390", 1_794_617_999, 1200, 240, "124.500"),
     );
     for (metadata, overnight) in [(&[][..], None), (&[("need_over_night_quote", "true")], overnight)] {
         let mut client = server.enter(TransportLabel::Tcp, &account, metadata).await;

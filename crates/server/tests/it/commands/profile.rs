@@ -6,7 +6,7 @@ use wire::quote::{
     TradingSessionsResponse,
 };
 
-use crate::support::{Client, OVERNIGHT, Running, TRANSPORTS, TransportLabel};
+use crate::support::{Client, OVERNIGHT, Running, TRANSPORTS, TransportLabel, machine_now};
 
 async fn profile(client: &mut Client, language: &str) -> QuoteProfileResponse {
     client.ask(4, &QuoteProfileRequest { language: language.to_owned() }).await.unwrap()
@@ -172,6 +172,35 @@ async fn the_trading_day_range_is_inclusive() {
     assert_eq!(one.trade_day, ["20261113"]);
     let none: TradingDaysResponse = client.ask(9, &days("HK", "20261114", "20261115")).await.unwrap();
     assert_eq!(none, TradingDaysResponse::default());
+}
+
+/// Q9: clients request the days around the machine's date, whatever day is replayed.
+#[tokio::test]
+async fn the_calendar_request_of_a_client_includes_the_half_days_of_a_replay() {
+    let server = Running::start().await;
+    let account = server.account_with("ann", "none", Terms::default());
+    let mut client = server.enter(TransportLabel::Tcp, &account, &[]).await;
+    let today = machine_now().0.div_euclid(86_400);
+    let date = |days: i64| {
+        let epoch: market::Date = "1970-01-01".parse().unwrap();
+        let date = epoch.checked_add(market::DateSpan::new().days(today + days)).unwrap();
+        date.strftime("%Y%m%d").to_string()
+    };
+    for (first, last, is_of_client) in
+        [(-5, 25, true), (-7, 23, true), (-3, 27, true), (-8, 22, false), (-2, 28, false), (-5, 24, false)]
+    {
+        let request = days("HK", &date(first), &date(last));
+        let answer: TradingDaysResponse = client.ask(9, &request).await.unwrap();
+        // The clock was set to 15 November 2026.
+        let half = |day: &str| answer.half_trade_day.iter().any(|half| half == day);
+        let asked = |day: &str| (request.beg_day.as_str()..=request.end_day.as_str()).contains(&day);
+        for day in ["20261224", "20261231"] {
+            assert_eq!(half(day), is_of_client || asked(day), "{request:?}");
+        }
+        assert!(!half("20251224") || asked("20251224"), "{request:?}");
+        assert!(answer.trade_day.iter().all(|day| asked(day)), "{request:?}");
+        assert!(answer.half_trade_day.is_sorted_by(|a, b| a < b), "{request:?}");
+    }
 }
 
 #[tokio::test]
