@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use access::AccessError;
+use history::ingest::IngestError;
 use paper::PaperError;
 use store::{JobLock, Store, StoreError};
 use tokio::sync::Notify;
@@ -63,6 +64,8 @@ pub(crate) enum JobError {
     Paper(#[from] PaperError),
     #[error("the previous certificate stays in use: {0}")]
     Tls(#[from] TlsError),
+    #[error("cannot merge ingested batches: {0}")]
+    Ingest(#[from] IngestError),
     #[error("cannot remove uploads: {0}")]
     Uploads(#[from] std::io::Error),
     #[error("it ended unexpectedly")]

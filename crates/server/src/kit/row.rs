@@ -31,6 +31,8 @@ pub(crate) struct Row {
 pub(crate) enum RowBody {
     /// Into memory.
     Whole,
+    /// Into memory, up to the size of an ingested batch.
+    Batch,
     /// Into a file, after authentication. The handler finds it in [`Call::arriving`].
     File,
 }
@@ -188,6 +190,11 @@ impl Row {
     /// Marks the endpoint as one to which clients may deliberately send the same change twice.
     pub(crate) const fn orders(self) -> Row {
         Row { effect: Effect::Orders, ..self }
+    }
+
+    /// Accepts a body of the size of an ingested batch.
+    pub(crate) const fn takes_batch(self) -> Row {
+        Row { body: RowBody::Batch, ..self }
     }
 
     /// Reads the request body into a file.

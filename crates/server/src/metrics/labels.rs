@@ -207,6 +207,7 @@ label! {
         PaperLevels => "paper_levels",
         Statements => "statements",
         Uploads => "uploads",
+        Ingest => "ingest",
         Nodes => "nodes",
         SharedState => "shared_state",
     }

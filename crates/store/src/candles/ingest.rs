@@ -217,6 +217,11 @@ impl View {
         self.far().one(sql::APPLIED, [], |row| row.get(0))
     }
 
+    /// Returns the last logged batch.
+    pub fn ingest_newest(&self) -> Result<i64, StoreError> {
+        self.far().one(sql::NEWEST, [], |row| row.get(0))
+    }
+
     /// Returns logged batches in the range `after` (exclusive) to `through` (inclusive), oldest
     /// first. Batches are removed some minutes after they were merged.
     pub fn ingest_batches(&self, after: i64, through: i64) -> Result<Vec<IngestBatch>, StoreError> {
@@ -295,6 +300,7 @@ mod sql {
         STATE: "read the version of the store",
             "select v.next, a.next from counter v join counter a on a.name = 'applied' where v.name = 'version'";
         APPLIED: "read the last merged batch", "select next from counter where name = 'applied'";
+        NEWEST: "read the last ingested batch", "select next from counter where name = 'ingest'";
         SET_APPLIED: "record the last merged batch", "update counter set next = $1 where name = 'applied'";
         AFTER: "read ingested batches",
             "select id, push_from, body from ingest_batch where id > $1 and id <= $2 order by id";

@@ -60,9 +60,14 @@ impl Home {
         );
     }
 
-    /// Changes the digest of the only migration.
+    /// Changes the digest of the baseline.
     pub(crate) fn set_digest(&self, part: &str, hex: &str) {
-        self.damage(part, &format!("update migration set digest = x'{hex}'"));
+        self.damage(
+            part,
+            &format!(
+                "update migration set digest = x'{hex}' where version = (select min(version) from migration)"
+            ),
+        );
     }
 
     /// Renames one part of a store to the other.

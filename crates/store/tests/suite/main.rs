@@ -5,6 +5,7 @@
 
 mod fixture;
 mod home;
+mod ingest;
 
 // Shared by all engines.
 mod accounts;
