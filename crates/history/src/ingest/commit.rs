@@ -255,7 +255,8 @@ impl Cursor<'_> {
     }
 
     fn text(&mut self) -> Option<String> {
-        let (head, rest) = self.0.split_at_checked(self.length()?)?;
+        let length = self.length()?;
+        let (head, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         String::from_utf8(head.to_vec()).ok()
     }

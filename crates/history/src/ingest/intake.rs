@@ -15,6 +15,7 @@ use crate::import::trade_gather::{Inspector as TradeInspector, spell as spell_tr
 use crate::lane_of;
 
 const MICROSECONDS: i64 = 1_000_000;
+const DAY_S: i64 = 86_400;
 /// Sequence numbers that are reserved for each row. A minute of an index makes at most four pushes.
 const PUSHES_A_ROW: usize = 8;
 
@@ -312,7 +313,8 @@ impl Check<'_, '_> {
             .iter()
             .filter_map(|(input, day)| Some((&input.symbol, *day, input.id.as_deref()?)))
             .collect();
-        let mut new = self.append.add_trades(source, &ids)?.into_iter();
+        let today = self.now.0.div_euclid(DAY_S);
+        let mut new = self.append.add_trades(source, &ids, today)?.into_iter();
         for (TradeInput { symbol, trade, id }, _) in &valid {
             if id.is_some() && new.next() == Some(false) {
                 checked.counts.unchanged += 1;

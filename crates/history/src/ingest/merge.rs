@@ -170,8 +170,7 @@ impl Merger {
         }
         ledger.close(&mut batch, contributions)?;
         if self.tidied != today {
-            let oldest = Timestamp(now.0.saturating_sub(TRADE_IDS_KEPT_DAYS * DAY_S));
-            batch.forget_ingested_trades(market::Zone::of(market::Market::Hk).date(oldest))?;
+            batch.forget_ingested_trades(today - TRADE_IDS_KEPT_DAYS)?;
             self.tidied = today;
         }
         let kept_from = now.0.saturating_mul(MICROSECONDS).saturating_sub(KEPT_US);

@@ -393,3 +393,67 @@ proptest! {
         prop_assert_eq!(rows > 0, !expected.is_empty());
     }
 }
+
+/// Environment variable with the store's directory, for the process that is killed.
+const DOOMED_DIR: &str = "HISTORY_TEST_DOOMED_INGEST";
+
+/// A process that commits and merges batches is killed at a random instant, several times. Each
+/// batch that it had reported is in the store, all of it, and no push number is used again.
+#[test]
+fn acknowledged_batches_survive_a_kill() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let Live { dir, store, intake, merger } = live();
+    drop((intake, merger));
+    let mut last_push = 0;
+    for reports in [1, 3, 10, 40] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "ingest::doomed_feed", "--ignored", "--nocapture"])
+            .env(DOOMED_DIR, dir.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let numbers =
+            lines.filter_map(|line| line.unwrap().strip_prefix("acknowledged ")?.parse::<i64>().ok());
+        let acknowledged = numbers.take(reports).last().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let (mut intake, mut merger) = Intake::open(&store, &Venues::built_in().unwrap(), GRACE_S).unwrap();
+        while merger.merge(Timestamp(M)).unwrap().has_more {}
+        let (seq, _) = intake.last_answer("doomed").unwrap().unwrap();
+        assert!(seq >= acknowledged, "{seq} {acknowledged}");
+        let mut reader = store.reader().unwrap();
+        let history = History::new(Venues::built_in().unwrap());
+        for symbol in ["AAPL.US", "MSFT.US"] {
+            let symbol: Symbol = symbol.parse().unwrap();
+            let minutes = history.minutes(reader.view(), &symbol, Timestamp(0)..Timestamp(i64::MAX)).unwrap();
+            assert_eq!(minutes.volume, (1..=seq).collect::<Vec<_>>(), "{symbol}");
+        }
+        let commits = Merger::commits(&mut reader, 0, i64::MAX).unwrap();
+        let pushes: Vec<i64> = commits.iter().map(|commit| commit.push_from).collect();
+        assert!(pushes.is_sorted_by(|a, b| a < b) && pushes.last() > Some(&last_push), "{pushes:?}");
+        last_push = *pushes.last().unwrap();
+    }
+}
+
+#[test]
+#[ignore = "not a test: the process that the test above starts and kills"]
+fn doomed_feed() {
+    let dir = std::env::var(DOOMED_DIR).unwrap();
+    let store = Store::open(std::path::Path::new(&dir), Access::Write { now: Timestamp(M) }).unwrap();
+    let (mut intake, mut merger) = Intake::open(&store, &Venues::built_in().unwrap(), GRACE_S).unwrap();
+    let first = intake.last_answer("doomed").unwrap().map_or(1, |(seq, _)| seq + 1);
+    for seq in first..first + 60 {
+        let row = |symbol| Ok(input(symbol, M - 120 + seq * 60, ["190"; 4], seq, "0"));
+        let rows = vec![row("AAPL.US"), row("MSFT.US")];
+        let number = head("doomed", Some(seq));
+        intake.candles(&number, rows, M * 1_000_000, &|_| "{}".to_owned()).unwrap();
+        println!("acknowledged {seq}");
+        if seq % 3 == 0 {
+            merger.merge(Timestamp(M)).unwrap();
+        }
+    }
+}

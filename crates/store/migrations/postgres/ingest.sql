@@ -23,15 +23,17 @@ create table ingest_answer (
     primary key (source, seq)
 );
 
--- Ids of accepted trades, by the trading day. A known one is not added again.
+-- Ids of accepted trades, by the trading day. A known one is not added again. `noted_on` is the day
+-- since 1970 on which it came; old ones are removed.
 create table ingest_trade (
     source text collate "C" not null,
     symbol text collate "C" not null,
     day text collate "C" not null,
     id text collate "C" not null,
+    noted_on bigint not null,
     primary key (source, symbol, day, id)
 );
-create index ingest_trade_day on ingest_trade (day);
+create index ingest_trade_noted on ingest_trade (noted_on);
 
 -- Stored minutes that are not final yet. They become final at `final_at` at the latest.
 create table partial_minute (

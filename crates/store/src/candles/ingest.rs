@@ -136,11 +136,17 @@ impl Append<'_> {
         self.db.first(sql::ANSWER, (source, seq), |row| row.get(0))
     }
 
-    /// Records the ids of trades. Returns for each whether it is new.
-    pub fn add_trades(&self, source: &str, ids: &[(&Symbol, Date, &str)]) -> Result<Vec<bool>, StoreError> {
+    /// Records the ids of trades that came on `today`, in days since 1970. Returns for each whether it
+    /// is new.
+    pub fn add_trades(
+        &self,
+        source: &str,
+        ids: &[(&Symbol, Date, &str)],
+        today: i64,
+    ) -> Result<Vec<bool>, StoreError> {
         let mut new = Vec::with_capacity(ids.len());
         for (symbol, day, id) in ids {
-            let row = (source, symbol.as_str(), day.to_string(), *id);
+            let row = (source, symbol.as_str(), day.to_string(), *id, today);
             new.push(self.db.run(sql::ADD_TRADE, row)? > 0);
         }
         Ok(new)
@@ -286,9 +292,9 @@ impl Batch<'_> {
         })
     }
 
-    /// Removes the ids of trades of days before `day`.
-    pub fn forget_ingested_trades(&mut self, day: Date) -> Result<(), StoreError> {
-        self.write(|batch| batch.db().run(sql::FORGET_TRADES, [day.to_string()]).map(drop))
+    /// Removes the ids of trades that came before `day`, in days since 1970.
+    pub fn forget_ingested_trades(&mut self, day: i64) -> Result<(), StoreError> {
+        self.write(|batch| batch.db().run(sql::FORGET_TRADES, [day]).map(drop))
     }
 }
 
@@ -319,9 +325,9 @@ mod sql {
              on conflict (source, seq) do update set answer = excluded.answer";
         FORGET_ANSWERS: "remove old answers", "delete from ingest_answer where source = $1 and seq <= $2";
         ADD_TRADE: "write the id of a trade",
-            "insert into ingest_trade (source, symbol, day, id) values ($1, $2, $3, $4) \
+            "insert into ingest_trade (source, symbol, day, id, noted_on) values ($1, $2, $3, $4, $5) \
              on conflict (source, symbol, day, id) do nothing";
-        FORGET_TRADES: "remove the ids of trades", "delete from ingest_trade where day < $1";
+        FORGET_TRADES: "remove the ids of trades", "delete from ingest_trade where noted_on < $1";
         PARTIALS: "read partial minutes",
             "select symbol, lane, at, final_at from partial_minute where symbol = $1 order by lane, at";
         FINAL_BY: "read partial minutes",

@@ -72,16 +72,22 @@ fn a_trade_id_is_known_by_source_symbol_and_day() {
     let mut log = fresh.store.ingest_log().unwrap();
     let append = log.append().unwrap();
     let ids = [(&apple, day, "7"), (&apple, day, "7"), (&apple, next, "7"), (&tencent, day, "7")];
-    assert_eq!(append.add_trades("feed", &ids).unwrap(), [true, false, true, true]);
-    assert_eq!(append.add_trades("other", &ids[..1]).unwrap(), [true]);
+    assert_eq!(append.add_trades("feed", &ids, 10).unwrap(), [true, false, true, true]);
+    assert_eq!(append.add_trades("other", &ids[..1], 10).unwrap(), [true]);
     append.commit().unwrap();
     let mut writer = fresh.store.ingest_writer().unwrap();
     writer.lock().unwrap();
     let mut batch = writer.begin().unwrap();
-    batch.forget_ingested_trades(next).unwrap();
+    batch.forget_ingested_trades(10).unwrap();
     batch.commit().unwrap();
     let append = log.append().unwrap();
-    assert_eq!(append.add_trades("feed", &ids[..3]).unwrap(), [true, false, false]);
+    assert_eq!(append.add_trades("feed", &ids, 11).unwrap(), [false; 4]);
+    drop(append);
+    let mut batch = writer.begin().unwrap();
+    batch.forget_ingested_trades(11).unwrap();
+    batch.commit().unwrap();
+    let append = log.append().unwrap();
+    assert_eq!(append.add_trades("feed", &ids, 11).unwrap(), [true, false, true, true]);
 }
 
 #[test]

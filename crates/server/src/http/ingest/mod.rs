@@ -37,15 +37,18 @@ const ABOUT: &str = "Requires an operator, or an operator's token with the scope
 
 const CANDLES: Doc = Doc::new(Tag::Admin, "ingestCandles", "Add candles while the server runs")
     .about(ABOUT)
-    .body(&[Media::json::<head::CandleBatch>()])
+    .body(&[Media::json::<head::CandleBatch>(), LINES])
     .answers(&[AnswerDoc::ok("The batch is stored", &[data::<Ingested>()])])
     .refuses(&[BAD_REQUEST, CONFLICT, TOO_LARGE, TOO_MANY]);
 
 const TRADES: Doc = Doc::new(Tag::Admin, "ingestTrades", "Add trades while the server runs")
     .about(ABOUT)
-    .body(&[Media::json::<head::TradeBatch>()])
+    .body(&[Media::json::<head::TradeBatch>(), LINES])
     .answers(&[AnswerDoc::ok("The batch is stored", &[data::<Ingested>()])])
     .refuses(&[BAD_REQUEST, CONFLICT, TOO_LARGE, TOO_MANY]);
+
+const LINES: Media =
+    Media::binary("application/x-ndjson").about("The batch without its rows, then a row in each line");
 
 const TOO_LARGE: RefusalDoc = RefusalDoc::new("413", "BatchTooLarge", &[413]);
 const TOO_MANY: RefusalDoc =

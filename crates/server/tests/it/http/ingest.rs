@@ -123,8 +123,9 @@ async fn lines_and_compressed_batches_are_read() {
     );
 
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
-    gzip.write_all(batch(None, &[row(json!(M + 120), "190.3", 3)]).to_string().as_bytes()).unwrap();
-    let head = format!("content-encoding: gzip\r\n{}", bearer(&operator));
+    let lines = format!("{}\n{}", json!({"source": "gzip"}), row(json!(M + 120), "190.3", 3));
+    gzip.write_all(lines.as_bytes()).unwrap();
+    let head = format!("content-encoding: gzip\r\n{head}");
     let answer = data(&server.http("POST", "/v1/ingest/candles", &head, &gzip.finish().unwrap()).await);
     assert_eq!(answer["accepted"], json!(1));
     until_volumes(&server, &operator, "AAPL.US", &[1, 2, 3]).await;
@@ -164,7 +165,10 @@ async fn invalid_rows_are_refused_one_by_one() {
     ];
     let rows: Vec<Value> =
         cases.iter().map(|(row, _)| row.clone()).chain([row(json!(M), "190.3", 9)]).collect();
-    let answer = data(&send(&server, &operator, &batch(None, &rows)).await);
+    let lines: Vec<String> = [json!({"source": "feed"})].iter().chain(&rows).map(Value::to_string).collect();
+    let head = format!("content-type: application/x-ndjson\r\n{}", bearer(&operator));
+    let answer = server.http("POST", "/v1/ingest/candles", &head, lines.join("\n").as_bytes()).await;
+    let answer = data(&answer);
     assert_eq!(answer["accepted"], json!(1));
     let reasons = answer["refused"].as_array().unwrap();
     assert_eq!(reasons.len(), cases.len(), "{reasons:#?}");
@@ -197,9 +201,12 @@ async fn an_invalid_head_refuses_the_batch() {
     assert_eq!((&empty["accepted"], &empty["seq"]), (&json!(0), &json!(1)));
     let many = vec![row(json!(M), "190.3", 1); 5_001];
     assert_eq!(send(&server, &operator, &batch(None, &many)).await.status, 413);
-    let large = format!("{}{}", " ".repeat(4 << 20), batch(None, &[]));
-    let large = server.post("/v1/ingest/candles", &operator, &large).await;
-    assert_eq!(large.status, 413);
+    let length = (4 << 20) + 1;
+    let large = format!(
+        "POST /v1/ingest/candles HTTP/1.1\r\nhost: test\r\ncontent-length: {length}\r\nexpect: 100-continue\r\n{}\r\n",
+        bearer(&operator)
+    );
+    assert_eq!(server.raw(&large).await.status, 413);
 }
 
 #[tokio::test]
