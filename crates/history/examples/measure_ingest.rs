@@ -3,8 +3,10 @@
 //! thread as a server does.
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::disallowed_methods,
+    clippy::cast_precision_loss,
     reason = "it is a measurement"
 )]
 

@@ -381,7 +381,7 @@ fn write(batch: &mut Batch<'_>, part: &LaidSeries, ledger: &mut Ledger) -> Resul
     batch.ensure_security(&series.symbol)?;
     for write in &laid.writes {
         batch.replace_blocks(&write.series, &write.removed, &write.added)?;
-        if write.added.last().is_some_and(|block| block.rows as usize >= SHORT_ROWS) {
+        if write.added.iter().any(|block| block.rows as usize >= SHORT_ROWS) {
             join_short_blocks(batch, &write.series)?;
         }
     }

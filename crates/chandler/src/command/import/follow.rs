@@ -2,9 +2,8 @@
 //! they come. The position in a file is committed with the rows before it, so the same command
 //! continues where the last one stopped.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -282,6 +281,26 @@ fn failed(error: IngestError) -> Failure {
     }
 }
 
+#[cfg(unix)]
+fn device(data: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::dev(data)
+}
+
+#[cfg(unix)]
+fn inode(data: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(data)
+}
+
+#[cfg(not(unix))]
+fn device(_: &Metadata) -> u64 {
+    0
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
+}
+
 /// Identifies a file up to an offset.
 fn position(path: &Path, offset: u64) -> Result<Value, Failure> {
     let mut file = File::open(path)?;
@@ -291,7 +310,7 @@ fn position(path: &Path, offset: u64) -> Result<Value, Failure> {
     let mut tail = Vec::new();
     file.take(offset - from).read_to_end(&mut tail)?;
     let hash = fingerprint(&tail);
-    Ok(json!({"device": data.dev(), "inode": data.ino(), "offset": offset, "hash": hash}))
+    Ok(json!({"device": device(&data), "inode": inode(&data), "offset": offset, "hash": hash}))
 }
 
 fn read_input(sender: &SyncSender<Piece>) {
@@ -314,7 +333,7 @@ fn read_file(path: &Path, mut at: u64, stop: &AtomicBool, sender: &SyncSender<Pi
             std::thread::sleep(PAUSE);
             continue;
         };
-        let is_other = open.as_ref().is_some_and(|(inode, _)| *inode != found.ino());
+        let is_other = open.as_ref().is_some_and(|(known, _)| *known != inode(&found));
         if is_other || found.len() < at {
             (open, at) = (None, 0);
             if sender.send(Piece::Restarted).is_err() {
@@ -326,7 +345,7 @@ fn read_file(path: &Path, mut at: u64, stop: &AtomicBool, sender: &SyncSender<Pi
             if file.seek(SeekFrom::Start(at)).is_err() {
                 return;
             }
-            open = Some((found.ino(), BufReader::new(file)));
+            open = Some((inode(&found), BufReader::new(file)));
         }
         let Some((_, reader)) = &mut open else { continue };
         let mut line = Vec::new();
