@@ -15,6 +15,9 @@ pub enum Scope {
     Account,
     /// Administration of other accounts and the store, for accounts with the operator role.
     Operator,
+    /// Adding candles and trades while the server runs, for accounts with the operator role. A feed
+    /// program needs nothing else.
+    Ingest,
 }
 
 /// A set of scopes.
@@ -22,7 +25,7 @@ pub enum Scope {
 pub struct Scopes(u8);
 
 impl Scope {
-    pub const ALL: [Scope; 4] = [Scope::Quote, Scope::Trade, Scope::Account, Scope::Operator];
+    pub const ALL: [Scope; 5] = [Scope::Quote, Scope::Trade, Scope::Account, Scope::Operator, Scope::Ingest];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,6 +33,7 @@ impl Scope {
             Scope::Trade => "trade",
             Scope::Account => "account",
             Scope::Operator => "operator",
+            Scope::Ingest => "ingest",
         }
     }
 
@@ -39,6 +43,7 @@ impl Scope {
             Scope::Trade => 2,
             Scope::Account => 4,
             Scope::Operator => 8,
+            Scope::Ingest => 16,
         }
     }
 }
@@ -80,7 +85,7 @@ impl Scopes {
 
     /// Returns the scopes of a bit set, or `None` if an unknown bit is set.
     pub(crate) const fn of_bits(bits: u8) -> Option<Scopes> {
-        if bits & !Scopes::ALL.0 == 0 { Some(Scopes(bits)) } else { None }
+        if bits & !Scopes::ALL.with(Scope::Ingest).0 == 0 { Some(Scopes(bits)) } else { None }
     }
 
     pub const fn is_empty(self) -> bool {
@@ -113,6 +118,7 @@ mod tests {
         assert_eq!(Scopes::PROGRAM.and(Scopes::ADDRESS), Scopes::ADDRESS);
         assert!(Scopes::NONE.is_empty() && !Scopes::ADDRESS.has(Scope::Trade));
         assert_eq!(Scopes::of_bits(Scopes::PROGRAM.bits()), Some(Scopes::PROGRAM));
-        assert_eq!(Scopes::of_bits(16), None);
+        assert_eq!(Scopes::of_bits(16), Some(Scopes::NONE.with(Scope::Ingest)));
+        assert_eq!(Scopes::of_bits(32), None);
     }
 }

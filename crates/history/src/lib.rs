@@ -47,6 +47,7 @@ mod coverage;
 mod day_minutes;
 mod edge;
 pub mod import;
+pub mod ingest;
 mod inventory;
 mod minutes;
 mod own;

@@ -45,11 +45,10 @@ impl Candle {
     /// Performs the specification's checks that need only the candle itself, and returns the first
     /// flaw.
     pub fn check(&self) -> Result<(), Flaw> {
-        let Candle { open, high, low, close, .. } = *self;
-        if low > open || low > close || open > high || close > high {
+        if self.range_flaw().is_some() {
             return Err(Flaw::Range);
         }
-        if low.0 <= 0 {
+        if self.low.0 <= 0 {
             return Err(Flaw::Price);
         }
         if self.volume < 0 || self.turnover.0 < 0 {
@@ -59,6 +58,18 @@ impl Candle {
             return Err(Flaw::Turnover);
         }
         Ok(())
+    }
+
+    /// Returns which two prices contradict each other; `None` if none do.
+    pub fn range_flaw(&self) -> Option<&'static str> {
+        let Candle { open, high, low, close, .. } = *self;
+        match () {
+            () if low > open => Some("low above open"),
+            () if low > close => Some("low above close"),
+            () if open > high => Some("open above high"),
+            () if close > high => Some("close above high"),
+            () => None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use history::{AsOf, History, HistoryError};
-use market::{Session, Symbol, Timestamp};
+use market::{Candle, Session, Symbol, Timestamp};
 use quick_cache::sync::Cache;
 use store::{Reader, View};
 use trading::{ActTimes, CandleKind, EffectiveCandle};
@@ -174,7 +174,16 @@ impl Part {
         // Read everything from one snapshot, so that the version matches the candles.
         let snapshot = reader.snapshot_of(symbol)?;
         let version = snapshot.version()?;
-        let candles = history.minutes(&snapshot, symbol, start..end)?;
+        let mut candles = history.minutes(&snapshot, symbol, start..end)?;
+        let partial = snapshot.partial_minutes(symbol)?;
+        if !partial.is_empty() {
+            // A minute takes effect when it is final. Until then it has not arrived.
+            let is_final = |candle: &Candle| {
+                let lane = history::lane_of(candle.session);
+                !partial.iter().any(|minute| minute.at == candle.time && minute.lane == lane)
+            };
+            candles = candles.iter().filter(is_final).collect();
+        }
         let before = newest_before(history, &snapshot, symbol, start)?;
         let day = day_of(history, &snapshot, symbol, start)?;
         drop(snapshot);

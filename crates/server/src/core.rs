@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use access::{Access, Account, DatabaseState, Moment, Present, Region};
+use history::ingest::IngestError;
 use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{NoListener, Paper, PaperError};
@@ -23,6 +24,7 @@ use trading::Tables;
 use crate::backoff::Backoff;
 use crate::caller::{Caller, Client};
 use crate::encoded_page::EncodedPage;
+use crate::ingest::Ingest;
 use crate::intake::Intake;
 use crate::live::Live;
 use crate::market_clock::MarketClock;
@@ -96,6 +98,8 @@ pub(crate) struct Core {
     pub(crate) community: Community,
     /// Uploaded files and their import.
     pub(crate) intake: Intake,
+    /// Candles and trades that arrive while the server runs.
+    pub(crate) ingest: Ingest,
     /// Directory for this server's files: the store directory, or the cache directory if the store
     /// is on another machine.
     folder: PathBuf,
@@ -180,6 +184,7 @@ impl Core {
             folder: store.dir().map_or_else(std::env::temp_dir, Path::to_owned),
             // Imports merge with current data, so they bypass the node's local copy.
             intake: Intake::new(store.without_copy(), history.venues().clone(), machine.clone()),
+            ingest: Ingest::new(store.without_copy(), history.venues().clone()),
             statements_due: Arc::default(),
             store,
             // Levels use the same calendar as the other services.
@@ -505,6 +510,12 @@ impl Suspect for HistoryError {
             HistoryError::DamagedTrades { symbol, .. } => Some(symbol),
             _ => None,
         }
+    }
+}
+
+impl Suspect for IngestError {
+    fn damaged_symbol(&self) -> Option<&Symbol> {
+        None
     }
 }
 

@@ -20,6 +20,7 @@ mod dispatch;
 mod encoded_page;
 mod facts;
 mod http;
+mod ingest;
 mod intake;
 mod jobs;
 mod kit;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use access::{Access, AccessError, Region};
 use history::History;
+use history::ingest::IngestError;
 use store::{Store, StoreError};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -150,6 +151,7 @@ impl Server {
         core.floors = settings.floors;
         core.class_shares = settings.class_shares();
         core.intake.limit = intake::limit(settings.upload_bytes);
+        core.ingest.grace_s = i64::from(settings.ingest_grace_seconds);
         let (core, links) = (Arc::new(core), Links::default());
         let mut site = Site::new(core.clone(), links.clone());
         site.public_url.clone_from(&settings.public_url);
@@ -181,6 +183,7 @@ impl Server {
         let places = Arc::new(Semaphore::new(settings.connections_max));
         let trusted = settings.trusted_proxies.as_slice().into();
         join(&core).await?;
+        merge_ingested(&core).await;
         let hub = Arc::new(Hub::new(core, links));
         Ok(Server { http, tcp, regional, internal, site: Arc::new(site), hub, trusted, places, jobs })
     }
@@ -344,6 +347,22 @@ async fn join(core: &Arc<Core>) -> Result<(), access::AccessError> {
         return tokio::task::spawn_blocking(heartbeat).await.unwrap_or(Ok(()));
     }
     Ok(())
+}
+
+/// Merges batches that were acknowledged before the last server ended, so that the first request
+/// sees them.
+async fn merge_ingested(core: &Arc<Core>) {
+    let core = core.clone();
+    let merged = tokio::task::spawn_blocking(move || {
+        let now = core.machine_now();
+        core.with_reader(|reader| {
+            while core.ingest.merge(reader, now)?.has_more {}
+            Ok::<(), IngestError>(())
+        })
+    });
+    if let Ok(Err(error)) = merged.await {
+        tracing::warn!(%error, "cannot merge ingested batches yet");
+    }
 }
 
 /// Unregisters this node and its connections.

@@ -58,6 +58,8 @@ pub struct Settings {
     pub statement_link_seconds: u32,
     /// Font for Chinese text in PDF statements; `None` to search the usual paths.
     pub statement_font: Option<PathBuf>,
+    /// Time after its end at which a minute that arrived incomplete counts as final, in seconds.
+    pub ingest_grace_seconds: u32,
     /// Maximum size of an uploaded file in bytes.
     pub upload_bytes: usize,
     pub node: NodeSettings,
@@ -114,6 +116,7 @@ impl Default for Settings {
             audit_retention_days: None,
             levels_from: access::LevelsFrom::default(),
             statement_link_seconds: 600,
+            ingest_grace_seconds: 5,
             statement_font: None,
             upload_bytes: FILE_BYTES_MAX,
             node: NodeSettings::default(),

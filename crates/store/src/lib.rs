@@ -41,12 +41,12 @@ pub use backup::{
     Restored, Scope, Stage, Watch, check_pages, verify,
 };
 pub use candles::{
-    Access, ActionChanges, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, CopyLoad, CopySettings,
-    DatedFigures, FIGURES_MAX, FileSizes, Finding, ImportChange, ImportId, ImportProgress, ImportRecord,
-    ImportSource, ImportState, Lane, Margin, NewBlock, NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX,
-    QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store,
-    StoredAction, Suspension, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader,
-    View, Writer,
+    Access, ActionChanges, Append, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, CopyLoad, CopySettings,
+    DatedFigures, FIGURES_MAX, FileSizes, Finding, INGEST_ANSWERS_KEPT, ImportChange, ImportId,
+    ImportProgress, ImportRecord, ImportSource, ImportState, IngestBatch, IngestLog, IngestWriter, Lane,
+    Margin, NewBlock, NewImport, ParseSeriesError, PartialMinute, QUARANTINE_TEXT_MAX, QuarantineEntry,
+    QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store, StoredAction,
+    Suspension, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader, View, Writer,
 };
 pub use cluster::{
     Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,

@@ -154,8 +154,15 @@ pub const SCOPE: &str = "openapi";
 /// Name of the scope [`SCOPE`] in the public API documentation.
 const ALIAS: &str = "3";
 
-/// Parses a requested scope, which must be empty, `openapi` or its alias. Always returns `openapi`.
+/// Scope of a program that adds candles and trades, without any other permission. It has an effect
+/// only for operators.
+const INGEST: &str = "ingest";
+
+/// Parses a requested scope: empty, `openapi` or its alias, or `ingest`.
 fn parse_scope(text: &str) -> Result<&'static str, OAuthError> {
+    if text.trim() == INGEST {
+        return Ok(INGEST);
+    }
     let all_known =
         text.split(' ').filter(|word| !word.is_empty()).all(|word| word == SCOPE || word == ALIAS);
     if all_known { Ok(SCOPE) } else { Err(OAuthError::InvalidScope) }
@@ -169,6 +176,7 @@ fn granted(scope: &str) -> Scopes {
         "quote" => all.with(Scope::Quote),
         "trade" => all.with(Scope::Trade),
         "account" => all.with(Scope::Account),
+        INGEST => all.with(Scope::Ingest),
         _ => all,
     })
 }
@@ -212,6 +220,7 @@ mod tests {
             ("", ""),
             ("operator", ""),
             ("profile email", ""),
+            ("ingest", "ingest"),
         ] {
             assert_eq!(granted(scope).to_string(), wanted, "{scope:?}");
         }

@@ -33,6 +33,8 @@ const RETENTION_DAYS_MAX: u32 = 36_500;
 /// Upper limit for the lifetime of a statement link, in seconds. Equals one week; longer access
 /// should require signing in.
 const LINK_SECONDS_MAX: u32 = 7 * 86_400;
+/// Upper limit for the time until an ingested minute is final: ten minutes.
+const INGEST_GRACE_MAX: u32 = 600;
 const THREADS_MAX: u32 = 24;
 const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
 /// Upper limit for uploads, in MiB.
@@ -346,6 +348,13 @@ keys! {
         statement_font: String, of settings.statement_font, {
             flag: "statement-font", variable: "CHANDLER_STATEMENT_FONT", value: "FILE",
             help: "Font file for Chinese text in PDF statements",
+        }
+        /// Number of seconds after its end at which a minute that arrived incomplete counts as final
+        /// (docs/ingest.md). Paper accounts act on it then.
+        ingest_grace_seconds: u32, of settings.ingest_grace_seconds, {
+            flag: "ingest-grace-seconds", variable: "CHANDLER_INGEST_GRACE_SECONDS", value: "SECONDS",
+            help: "Number of seconds after its end at which an ingested minute counts as final",
+            range: 0..=INGEST_GRACE_MAX,
         }
         /// Maximum size of a file that operators upload for import, in MiB. Uploads are stored next
         /// to the store for a day; there is room for four of the maximum size (docs/importing.md).

@@ -13,6 +13,8 @@ mod damage;
 mod dead_server;
 mod demo;
 mod doctor;
+#[cfg(unix)]
+mod follow;
 mod grid;
 mod house;
 mod import;

@@ -28,6 +28,16 @@ impl<'a> Inspector<'a> {
     /// Validates a row and returns its trading session.
     #[inline]
     pub(crate) fn inspect(&mut self, row: &CandleRow, symbol: &Symbol) -> Result<Session, Flaw> {
+        let session = self.session_of(row, symbol)?;
+        if !self.seen.insert(row.symbol, row.time, self.grain) {
+            return Err(Flaw::Duplicate);
+        }
+        Ok(session)
+    }
+
+    /// Like [`Inspector::inspect`], but accepts several rows with the same stamp.
+    #[inline]
+    pub(crate) fn session_of(&mut self, row: &CandleRow, symbol: &Symbol) -> Result<Session, Flaw> {
         candle(row, Session::Intraday).check()?;
         let session = self.session(symbol.market(), row.time)?;
         if session != Session::Intraday && symbol.is_us_option() {
@@ -36,9 +46,6 @@ impl<'a> Inspector<'a> {
         // The time determines the session. If the column disagrees, one of the two is wrong.
         if row.session.is_some_and(|given| given != session) {
             return Err(Flaw::Session);
-        }
-        if !self.seen.insert(row.symbol, row.time, self.grain) {
-            return Err(Flaw::Duplicate);
         }
         Ok(session)
     }

@@ -12,23 +12,23 @@
 //! are stored, candles are built from them (`trade_build.rs`). `preview.rs` computes the effect of
 //! an import without writing, and `undo.rs` reverts an import by its ledger records (`changes.rs`).
 
-mod changes;
+pub(crate) mod changes;
 mod commit;
-mod context;
+pub(crate) mod context;
 mod flush;
 mod gather;
 mod guard;
 mod identity;
-mod inspect;
-mod lay;
+pub(crate) mod inspect;
+pub(crate) mod lay;
 mod merge;
 mod overlap;
 mod preview;
 mod replacing;
-mod sorting;
+pub(crate) mod sorting;
 mod trade_build;
-mod trade_gather;
-mod trade_lay;
+pub(crate) mod trade_gather;
+pub(crate) mod trade_lay;
 mod undo;
 
 use std::path::PathBuf;

@@ -163,7 +163,7 @@ pub(super) fn last_line_behind(lines: impl Iterator<Item = u64>, rows: u64) -> O
 }
 
 /// Formats an invalid row for the quarantine.
-fn spell(row: &CandleRow, symbol: &Symbol, venues: &Venues) -> String {
+pub(crate) fn spell(row: &CandleRow, symbol: &Symbol, venues: &Venues) -> String {
     let time = venues.of(symbol.market()).zone().rfc3339(row.time);
     let [open, high, low, close] =
         [row.open, row.high, row.low, row.close].map(|price| price.text(6).to_string());

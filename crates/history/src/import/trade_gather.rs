@@ -32,20 +32,20 @@ impl Options {
 
 /// Validates trades against the trading hours of their market.
 #[derive(Debug)]
-pub(super) struct Inspector<'a> {
+pub(crate) struct Inspector<'a> {
     hk: TradeHours<'a>,
     us: TradeHours<'a>,
     cn: TradeHours<'a>,
 }
 
 impl<'a> Inspector<'a> {
-    pub(super) fn new(venues: &'a Venues) -> Inspector<'a> {
+    pub(crate) fn new(venues: &'a Venues) -> Inspector<'a> {
         let hours = |market| TradeHours::new(venues.of(market));
         Inspector { hk: hours(Market::Hk), us: hours(Market::Us), cn: hours(Market::Cn) }
     }
 
     #[inline]
-    pub(super) fn inspect(&mut self, row: &TradeRow, symbol: &Symbol) -> Result<TradePlace, TradeFlaw> {
+    pub(crate) fn inspect(&mut self, row: &TradeRow, symbol: &Symbol) -> Result<TradePlace, TradeFlaw> {
         row.trade.check()?;
         if symbol.is_us_option() {
             return Err(TradeFlaw::Option);
@@ -223,7 +223,7 @@ impl TradeSorting<'_> {
 }
 
 /// Formats an invalid row for the quarantine.
-fn spell(row: &TradeRow, symbol: &Symbol, venues: &Venues) -> String {
+pub(crate) fn spell(row: &TradeRow, symbol: &Symbol, venues: &Venues) -> String {
     let time = venues.of(symbol.market()).zone().rfc3339(row.trade.time);
     let (direction, kind) = (row.trade.direction.as_str(), row.trade.kind);
     format!("{symbol},{time},{},{},{direction},{kind}", row.trade.price.text(6), row.trade.volume)

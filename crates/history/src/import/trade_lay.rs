@@ -79,6 +79,33 @@ pub(crate) fn lay_trades(
     Ok(Some(LaidTrades { file, symbol, day, rows, first, last, counts, write }))
 }
 
+/// Adds trades to those of a day, also to seconds that have some: the order of the new trades
+/// within a second follows the stored ones. Returns the number of leading blocks that stay
+/// unchanged, and the blocks that follow them.
+pub(crate) fn add(
+    snapshot: &Snapshot<'_>,
+    symbol: &Symbol,
+    day: Date,
+    new: &Trades,
+) -> Result<(usize, Vec<NewBlock>), ImportError> {
+    let entries = stored_blocks(snapshot, symbol, day, OnDamage::Stop)?;
+    let first = new.time.iter().min().copied().unwrap_or(i64::MAX);
+    let mut retained = entries.iter().take_while(|entry| entry.last.0 < first).count();
+    let is_short = |at: usize| entries.get(at).is_some_and(|entry| (entry.rows as usize) < BLOCK_ROWS);
+    if retained.checked_sub(1).is_some_and(is_short) {
+        retained -= 1;
+    }
+    let mut trades = load(snapshot, symbol, entries.get(retained..).unwrap_or_default(), OnDamage::Stop)?;
+    trades.append_rows(new, 0..new.len());
+    Ok((retained, encode(symbol, &trades.sorted())?))
+}
+
+/// Returns the stored trades of a day.
+pub(crate) fn of_day(snapshot: &Snapshot<'_>, symbol: &Symbol, day: Date) -> Result<Trades, ImportError> {
+    let entries = stored_blocks(snapshot, symbol, day, OnDamage::Stop)?;
+    load(snapshot, symbol, &entries, OnDamage::Stop)
+}
+
 fn stored_blocks(
     snapshot: &Snapshot<'_>,
     symbol: &Symbol,

@@ -12,6 +12,7 @@ mod import_replacing;
 mod import_resume;
 mod import_tables;
 mod import_undo;
+mod ingest;
 mod page_cache;
 mod plans;
 mod pushes;

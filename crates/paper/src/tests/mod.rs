@@ -5,6 +5,7 @@ mod equity;
 mod explanation;
 mod grids;
 mod house;
+mod ingested;
 mod names;
 mod orders;
 mod portions;

@@ -29,6 +29,9 @@ use crate::workers::Share;
 
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 const BODY_MAX: usize = 256 << 10;
+/// Maximum size of an ingested batch.
+const BATCH_MAX: usize = crate::ingest::BYTES_MAX;
+const _: () = assert!(BATCH_MAX <= DROPPED_MAX);
 /// Maximum body size before authentication, in bytes. Slightly above the limits for forms and
 /// client registrations, so that those endpoints can refuse an oversized body with a specific
 /// error.
@@ -53,6 +56,7 @@ pub(super) struct WholeRequest {
 /// How much of a body is read into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyLimit {
+    Batch,
     All,
     Strangers,
     Nothing,
@@ -61,6 +65,7 @@ enum BodyLimit {
 impl BodyLimit {
     fn bytes(self) -> usize {
         match self {
+            BodyLimit::Batch => BATCH_MAX,
             BodyLimit::All => BODY_MAX,
             BodyLimit::Strangers => STRANGERS_BODY_MAX,
             BodyLimit::Nothing => 0,
@@ -87,8 +92,10 @@ pub(super) async fn read(
     }
     let declared = body.size_hint().lower();
     // A client that sends `Expect: 100-continue` can be refused before it sends the body.
-    if declared > BODY_MAX as u64 && (declared > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT)) {
-        return Err(Problem::too_large(BODY_MAX));
+    let is_batch = way.row().is_some_and(|row| row.body == RowBody::Batch);
+    let most = if is_batch { BATCH_MAX } else { BODY_MAX };
+    if declared > most as u64 && (declared > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT)) {
+        return Err(Problem::too_large(most));
     }
     let stored = match way.target() {
         None => BodyLimit::Nothing,
@@ -96,7 +103,10 @@ pub(super) async fn read(
         Some(_) if known.is_some() => BodyLimit::All,
         Some(_) => recognized(&parts, share, site).await?,
     };
-    let mut held = site.bodies.tallies(share.who);
+    let (stored, mut held) = match stored {
+        BodyLimit::All if is_batch => (BodyLimit::Batch, site.bodies.tallies_of_batch(share.who)),
+        stored => (stored, site.bodies.tallies(share.who)),
+    };
     let gathered = timeout(BODY_WITHIN, gather(body, stored, &mut held)).await;
     let body = gathered.unwrap_or_else(|_| Err(Problem::too_slow()))?;
     Ok(WholeRequest { parts, body, share, held, arriving: None })

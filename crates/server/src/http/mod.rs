@@ -16,6 +16,7 @@ mod example;
 mod framing;
 mod grid;
 mod in_process;
+mod ingest;
 mod not_offered;
 mod oauth;
 #[cfg(test)]

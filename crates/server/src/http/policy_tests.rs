@@ -36,8 +36,9 @@ plain, operator: accounts of the listener's region. other region: a plain accoun
 Forms are sent without the token of the form.
 ";
 
-/// Scopes, in the order of the tables in `policy.txt`.
-const SCOPES: [&str; 6] = ["none", "quote", "quote or trade", "trade", "account", "operator"];
+/// Scopes in the order of the tables in `policy.txt`.
+const SCOPES: [&str; 7] =
+    ["none", "quote", "quote or trade", "trade", "account", "operator", "ingest or operator"];
 
 /// Columns of the tables in `policy.txt`.
 const ROLES: [(&str, Role, Region); 3] = [
@@ -74,8 +75,8 @@ enum Origin {
     Internal,
 }
 
-/// Rows of the tables in `policy.txt`.
-const PROOFS: [(&str, Credentials, Age, Origin); 18] = [
+/// Rows of the tables.
+const PROOFS: [(&str, Credentials, Age, Origin); 19] = [
     ("signature", Credentials::Signature, Age::Good, Origin::Outside),
     ("bearer", Credentials::Bearer, Age::Good, Origin::Outside),
     ("OAuth openapi", Credentials::OAuth("openapi"), Age::Good, Origin::Outside),
@@ -83,6 +84,7 @@ const PROOFS: [(&str, Credentials, Age, Origin); 18] = [
     ("OAuth trade", Credentials::OAuth("trade"), Age::Good, Origin::Outside),
     ("OAuth account", Credentials::OAuth("account"), Age::Good, Origin::Outside),
     ("OAuth operator", Credentials::OAuth("operator"), Age::Good, Origin::Outside),
+    ("OAuth ingest", Credentials::OAuth("ingest"), Age::Good, Origin::Outside),
     ("session", Credentials::Session, Age::Good, Origin::Outside),
     ("session without x-csrf", Credentials::BareSession, Age::Good, Origin::Outside),
     ("address", Credentials::Address, Age::Good, Origin::Outside),

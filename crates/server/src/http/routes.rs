@@ -9,15 +9,15 @@ use percent_encoding::percent_decode_str;
 
 use super::not_offered::{self, MissingFeature};
 use super::{
-    account, admin, asset, content, data, document, grid, oauth, quote, statement, trade, udf, uploads,
-    watch, watchlist,
+    account, admin, asset, content, data, document, grid, ingest, oauth, quote, statement, trade, udf,
+    uploads, watch, watchlist,
 };
 use crate::kit::{CredentialTerms, Home, PathValue, Row};
 use crate::metrics::Task;
 use crate::pages;
 
 /// The endpoint groups. SDK endpoints that are not offered are in `not_offered.rs`.
-pub(super) const GROUPS: [&[Row]; 16] = [
+pub(super) const GROUPS: [&[Row]; 17] = [
     watch::ROUTES,
     document::ROUTES,
     oauth::ROUTES,
@@ -25,6 +25,7 @@ pub(super) const GROUPS: [&[Row]; 16] = [
     account::ROUTES,
     data::ROUTES,
     uploads::ROUTES,
+    ingest::ROUTES,
     watchlist::ROUTES,
     admin::ROUTES,
     quote::ROUTES,

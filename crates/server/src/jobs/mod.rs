@@ -3,6 +3,7 @@
 //! `metrics/labels.rs` and list it in [`of_server`].
 
 mod changes;
+mod ingest;
 mod nodes;
 mod paper_accounts;
 mod pushes;
@@ -30,6 +31,7 @@ pub(crate) fn of_server(
     let mut jobs = vec![changes::of_store(core), removal::expired_grants(core)];
     jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core), paper_accounts::levels(core)]);
     jobs.extend([paper_accounts::statements(core), removal::uploads(core), pushes::publish(core)]);
+    jobs.push(ingest::merge(core));
     if core.access.is_shared() {
         jobs.extend([nodes::heartbeat(core, links), nodes::sweep(core)]);
     }

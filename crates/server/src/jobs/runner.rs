@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use access::AccessError;
 use history::HistoryError;
+use history::ingest::IngestError;
 use paper::PaperError;
 use store::{JobLock, Store, StoreError};
 use tokio::sync::Notify;
@@ -67,6 +68,8 @@ pub(crate) enum JobError {
     History(#[from] HistoryError),
     #[error("the previous certificate stays in use: {0}")]
     Tls(#[from] TlsError),
+    #[error("cannot merge ingested batches: {0}")]
+    Ingest(#[from] IngestError),
     #[error("cannot remove uploads: {0}")]
     Uploads(#[from] std::io::Error),
     #[error("it ended unexpectedly")]

@@ -31,8 +31,9 @@ pub(crate) struct Row {
 pub(crate) enum RowBody {
     /// The body is read into memory.
     Whole,
-    /// The body is read into a file, after authentication. The handler finds the file in
-    /// [`Call::arriving`].
+    /// Into memory, up to the size of an ingested batch.
+    Batch,
+    /// Into a file, after authentication. The handler finds it in [`Call::arriving`].
     File,
 }
 
@@ -189,6 +190,11 @@ impl Row {
     /// Marks the endpoint as one that may receive the same change twice on purpose.
     pub(crate) const fn orders(self) -> Row {
         Row { effect: Effect::Orders, ..self }
+    }
+
+    /// Accepts a body of the size of an ingested batch.
+    pub(crate) const fn takes_batch(self) -> Row {
+        Row { body: RowBody::Batch, ..self }
     }
 
     /// Reads the request body into a file.

@@ -9,6 +9,7 @@ pub(crate) use copy::LocalCopy;
 pub(crate) use copy::sql::NOTIFY;
 pub use copy::{CopyLoad, CopySettings};
 pub use finding::Finding;
+pub use ingest::{Append, INGEST_ANSWERS_KEPT, IngestBatch, IngestLog, IngestWriter, PartialMinute};
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow,
@@ -32,6 +33,7 @@ mod bulk;
 pub(crate) mod check;
 mod copy;
 mod finding;
+mod ingest;
 mod ledger;
 mod margin;
 mod nearby;

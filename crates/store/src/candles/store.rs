@@ -3,6 +3,7 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use market::{Symbol, Timestamp};
 
@@ -27,6 +28,10 @@ const STAMPS_KEPT: i64 = 100_000;
 
 /// Pool connections that are reserved for a writer and its queries.
 const NOT_FOR_READERS: usize = 3;
+
+/// How long a writer waits for the lock.
+const INGEST_MERGES_WITHIN: Duration = Duration::from_millis(1_500);
+const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// The purpose of opening a store.
 #[derive(Clone, Copy, Debug)]
@@ -219,7 +224,7 @@ impl Store {
     /// because holding the writer lock proves that no import is running.
     pub fn writer(&self) -> Result<Writer, StoreError> {
         self.must_exist()?;
-        let lock = self.lock()?;
+        let lock = self.lock_soon()?;
         let db = self.home.open(Role::Writer)?;
         let (found, known) = (migrate::schema(&db, migrations::ALL)?, migrations::known(migrations::ALL));
         if found != known {
@@ -259,12 +264,41 @@ impl Store {
         ServerLock::of_directory(self.dir())
     }
 
-    fn lock(&self) -> Result<WriterLock, StoreError> {
+    /// Takes the writer lock. Waits for a server that is merging ingested rows, which takes a
+    /// fraction of a second.
+    fn lock_soon(&self) -> Result<WriterLock, StoreError> {
+        let begun = Instant::now();
+        loop {
+            match self.lock() {
+                Err(StoreError::Busy { .. }) if begun.elapsed() < INGEST_MERGES_WITHIN => {
+                    std::thread::sleep(LOCK_RETRY);
+                }
+                taken => return taken,
+            }
+        }
+    }
+
+    /// Takes the writer lock.
+    pub(super) fn lock(&self) -> Result<WriterLock, StoreError> {
         match (&self.home, self.dir()) {
             (Home::Server(server), _) => WriterLock::of_server(server),
             (Home::File(_), Some(dir)) => WriterLock::of_directory(dir),
             (Home::File(_), None) => Err(StoreError::Absent { place: self.place.clone() }),
         }
+    }
+
+    /// Opens a connection that may write, after checking the schema version.
+    pub(super) fn open_for_ingest(&self) -> Result<Db, StoreError> {
+        drop(self.connect()?);
+        self.home.open(Role::Writer)
+    }
+
+    pub(super) fn view_of(&self, db: Db) -> View {
+        View::new(db, self.blocks_read.clone())
+    }
+
+    pub(super) fn has_nodes(&self) -> bool {
+        self.has_nodes
     }
 
     fn must_exist(&self) -> Result<(), StoreError> {

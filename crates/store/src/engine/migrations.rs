@@ -39,13 +39,16 @@ macro_rules! step {
 }
 
 /// Migrations of `candles.db`. A baseline has the name of its database.
-pub(crate) const ALL: &[Migration] = &[Migration {
-    replaces: &[
-        "c0afb906c460b769ff61de735e676bc3e92694137ed7e38fa081319c44eea0fc",
-        "6db345e657632fb5c0c071302b05479cb0163076d4c36e5f8ff38cb5d5eabe6e",
-    ],
-    ..step!(9, "candles", "candles")
-}];
+pub(crate) const ALL: &[Migration] = &[
+    Migration {
+        replaces: &[
+            "c0afb906c460b769ff61de735e676bc3e92694137ed7e38fa081319c44eea0fc",
+            "6db345e657632fb5c0c071302b05479cb0163076d4c36e5f8ff38cb5d5eabe6e",
+        ],
+        ..step!(9, "candles", "candles")
+    },
+    step!(10, "ingest", "ingest"),
+];
 
 /// Migrations of `accounts.db`, numbered independently.
 pub(crate) const ACCOUNTS: &[Migration] = &[

@@ -86,7 +86,8 @@ impl Home {
 
     /// Changes the digest of the only migration.
     pub(crate) fn set_digest(&self, part: &str, hex: &str) {
-        self.damage(part, &format!("update migration set digest = '\\x{hex}' where version > 0"));
+        let baseline = "(select min(version) from migration where version > 0)";
+        self.damage(part, &format!("update migration set digest = '\\x{hex}' where version = {baseline}"));
     }
 
     /// Renames one part of a store, so that it takes the place of the other part.

@@ -19,6 +19,8 @@ mod background;
 mod blocks;
 #[path = "../suite/checks.rs"]
 mod checks;
+#[path = "../suite/ingest.rs"]
+mod ingest;
 #[path = "../suite/journals.rs"]
 mod journals;
 #[path = "../suite/ledger.rs"]

@@ -71,7 +71,12 @@ impl Home {
 
     /// Changes the digest of the only migration.
     pub(crate) fn set_digest(&self, part: &str, hex: &str) {
-        self.damage(part, &format!("update migration set digest = x'{hex}'"));
+        self.damage(
+            part,
+            &format!(
+                "update migration set digest = x'{hex}' where version = (select min(version) from migration)"
+            ),
+        );
     }
 
     /// Renames one part of a store, so that it takes the place of the other part.

@@ -5,6 +5,7 @@
 
 mod fixture;
 mod home;
+mod ingest;
 
 // These files are shared by all engines.
 mod accounts;

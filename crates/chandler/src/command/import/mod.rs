@@ -1,5 +1,6 @@
 //! `chandler import`: imports files, with a progress bar on a terminal, and prints a summary.
 
+mod follow;
 mod words;
 
 use std::io::Write;
@@ -72,6 +73,15 @@ pub(crate) struct Arguments {
     /// Build one-minute and daily candles from the imported trades, replacing stored ones
     #[arg(long)]
     build_candles: bool,
+    /// Read one file that grows, or `-` for standard input, and store its rows as they come
+    #[arg(long, conflicts_with_all = ["dry_run", "strict", "again", "replace"])]
+    follow: bool,
+    /// With --follow: seconds after its end at which a minute counts as final
+    #[arg(long, requires = "follow", value_name = "SECONDS", default_value = "5s", value_parser = seconds)]
+    final_after: i64,
+    /// With --follow: every row is final
+    #[arg(long, requires = "follow")]
+    all_final: bool,
     /// First dates served to accounts, as in `chandler serve`; earlier rows are stored and counted
     /// [default: published]
     #[arg(long, env = "CHANDLER_FLOORS", value_name = "FLOORS")]
@@ -182,13 +192,18 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let options = arguments.options()?;
-    let files = expand(&arguments.files)?;
-    // The first Ctrl-C stops the import at its next flush. A second Ctrl-C kills the process as
-    // usual.
+    let files = if arguments.follow { arguments.files.clone() } else { expand(&arguments.files)? };
+    // The first Ctrl-C ends the import at its next flush. A second one kills the process as usual.
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    if arguments.follow {
+        let [file] = files.as_slice() else { return Err(usage("--follow reads one file, or -")) };
+        let (final_after_s, all_final) = (arguments.final_after, arguments.all_final);
+        let follow = follow::Follow { file, options, final_after_s, all_final, stop };
+        return follow::run(&follow, context);
     }
     if arguments.dry_run {
         let reports = dry_run(&options, &files, &stop, context)?;
@@ -227,6 +242,12 @@ fn note(
         Format::Json => output::json(&as_json(reports, ignored, &next, venues)).map_err(Failure::from),
     };
     failure::found(report, verdict(reports, files))
+}
+
+/// Parses a number of seconds, such as `5` or `5s`.
+fn seconds(text: &str) -> Result<i64, String> {
+    let digits = text.strip_suffix('s').unwrap_or(text);
+    digits.parse::<u32>().map(i64::from).map_err(|_| "a number of seconds, such as 5s".to_owned())
 }
 
 /// Maximum number of rows that a dry run shows per file.

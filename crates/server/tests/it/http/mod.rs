@@ -4,6 +4,7 @@ mod candles;
 mod connections;
 mod dashboard;
 mod document;
+mod ingest;
 mod inventory;
 mod mirrors;
 mod not_offered;

@@ -1,0 +1,490 @@
+//! Merges logged batches into blocks, by the same code as an import. A series that receives rows
+//! has a short block at its end, which is quick to encode again; when several have gathered, they
+//! are joined.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use market::{
+    Candle, Candles, Date, Grain, Symbol, Timestamp, TradeCandles, TradeHours, Trades, Venue, Venues,
+};
+use store::{
+    Batch, ImportId, ImportProgress, ImportRecord, ImportState, IngestBatch, IngestWriter, Lane, NewBlock,
+    NewImport, PartialMinute, QuarantineRow, Reader, Series, Snapshot, Store, View,
+};
+
+use super::{Commit, CommittedCandle, Counts, Effect, IngestError, MergeVersions, RefusedRow, end_of};
+use crate::adjustment;
+use crate::import::changes::Changes;
+use crate::import::context::QUARANTINE_MAX;
+use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part};
+use crate::import::trade_lay;
+use crate::lane_of;
+
+/// Candles of the short block at the end of a series: one page.
+const SHORT_ROWS: usize = 256;
+/// Maximum number of short blocks. More are joined.
+const SHORT_BLOCKS_MAX: usize = BLOCK_ROWS / SHORT_ROWS;
+/// Maximum number of bytes of batches per merge, after the first.
+const BYTES_MAX: usize = 16 << 20;
+/// How long a merged batch is stored, in microseconds: servers push it in the meantime.
+const KEPT_US: i64 = 600_000_000;
+/// How long the ids of trades are stored, in days.
+const TRADE_IDS_KEPT_DAYS: i64 = 7;
+const MICROSECONDS: i64 = 1_000_000;
+const DAY_S: i64 = 86_400;
+
+/// Merges batches, for one thread at a time.
+#[derive(Debug)]
+pub struct Merger {
+    venues: Venues,
+    grace_s: i64,
+    writer: IngestWriter,
+    reader: Reader,
+    merges: MergeVersions,
+    /// The UTC day of the last removal of old trade ids.
+    tidied: i64,
+}
+
+/// Result of a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// All batches up to this one are merged.
+    pub through: i64,
+    /// Whether this merge changed something.
+    pub has_changed: bool,
+    /// Whether more batches wait.
+    pub has_more: bool,
+    /// When the next minute becomes final.
+    pub next_final: Option<Timestamp>,
+}
+
+/// Rows of one series, gathered from batches.
+#[derive(Debug, Default)]
+struct Gathered {
+    candles: BTreeMap<i64, Candle>,
+    /// Stamps of corrected candles.
+    corrected: BTreeSet<i64>,
+    /// Number of rows by source.
+    sources: BTreeMap<String, u64>,
+    /// Minutes up to this stamp are final.
+    final_through: Option<i64>,
+    partial: BTreeSet<i64>,
+}
+
+/// New trades of one symbol and day.
+#[derive(Debug, Default)]
+struct GatheredTrades {
+    trades: Trades,
+    sources: BTreeMap<String, u64>,
+    builds: bool,
+}
+
+/// A series after its rows were merged in memory.
+#[derive(Debug)]
+struct LaidSeries {
+    series: Series,
+    gathered: Gathered,
+    laid: Laid,
+}
+
+/// Contribution of a source to a merge.
+#[derive(Debug, Default)]
+struct Contribution {
+    counts: Counts,
+    refused: Vec<RefusedRow>,
+}
+
+impl Merger {
+    pub(super) fn open(
+        store: &Store,
+        venues: &Venues,
+        grace_s: i64,
+        merges: MergeVersions,
+    ) -> Result<Merger, IngestError> {
+        let (writer, reader) = (store.ingest_writer()?, store.reader()?);
+        Ok(Merger { venues: venues.clone(), grace_s, writer, reader, merges, tidied: 0 })
+    }
+
+    /// Returns committed batches that are merged, in the range `after` (exclusive) to `through`
+    /// (inclusive).
+    pub fn commits(reader: &mut Reader, after: i64, through: i64) -> Result<Vec<Commit>, IngestError> {
+        let batches = reader.view().ingest_batches(after, through)?;
+        batches.iter().map(Commit::decode).collect()
+    }
+
+    /// Returns the state without merging. `has_more` is true if there is something to do.
+    pub fn waiting(view: &View, now: Timestamp) -> Result<Merged, IngestError> {
+        let (through, newest) = (view.ingest_applied()?, view.ingest_newest()?);
+        let next_final = view.next_final_minute()?;
+        let has_more = newest > through || next_final.is_some_and(|next| next <= now);
+        Ok(Merged { through, has_changed: false, has_more, next_final })
+    }
+
+    /// Merges waiting batches, and marks minutes as final whose time has come. Fails with an error
+    /// for which [`IngestError::is_busy`] is true if another process is writing to the store.
+    pub fn merge(&mut self, now: Timestamp) -> Result<Merged, IngestError> {
+        let waiting = Merger::waiting(self.reader.view(), now)?;
+        if !waiting.has_more {
+            return Ok(waiting);
+        }
+        self.writer.lock()?;
+        let merged = self.merge_locked(now);
+        self.writer.unlock();
+        merged
+    }
+
+    fn merge_locked(&mut self, now: Timestamp) -> Result<Merged, IngestError> {
+        let snapshot = self.reader.snapshot()?;
+        let before = snapshot.ingest_applied()?;
+        let (batches, has_more) = portion(snapshot.ingest_batches(before, i64::MAX)?);
+        let commits = batches.iter().map(Commit::decode).collect::<Result<Vec<_>, _>>()?;
+        let through = commits.last().map_or(before, |commit| commit.id);
+        let due = snapshot.minutes_final_by(now)?;
+
+        let (mut series, trades, mut contributions) = gather(&self.venues, &commits);
+        let trades = lay_trades(&snapshot, &self.venues, trades, &mut series, &mut contributions)?;
+        let laid = lay_all(&snapshot, &self.venues, series, &mut contributions)?;
+        let has_days = laid.iter().any(|part| part.series.grain == Grain::Day);
+        drop(snapshot);
+
+        let today = now.0.div_euclid(DAY_S);
+        let mut batch = self.writer.begin()?;
+        let version = batch.version()?;
+        let mut ledger = Ledger { now, entries: BTreeMap::new() };
+        for part in &laid {
+            write(&mut batch, part, &mut ledger)?;
+        }
+        for (symbol, day, gathered, (retained, blocks)) in &trades {
+            batch.replace_trades(symbol, *day, *retained, blocks)?;
+            let (first, last) = (gathered.trades.time.iter().min(), gathered.trades.time.iter().max());
+            if let (Some(first), Some(last)) = (first, last) {
+                for (source, rows) in &gathered.sources {
+                    let id = ledger.entry(&mut batch, source)?;
+                    batch.add_import_trades(id, symbol, *rows, Timestamp(*first), Timestamp(*last))?;
+                }
+            }
+        }
+        put_finality(&mut batch, (&self.venues, self.grace_s), &laid, &due, now)?;
+        if has_days {
+            adjustment::keep_all(&mut batch, &self.venues)?;
+        }
+        ledger.close(&mut batch, contributions)?;
+        if self.tidied != today {
+            batch.forget_ingested_trades(today - TRADE_IDS_KEPT_DAYS)?;
+            self.tidied = today;
+        }
+        let kept_from = now.0.saturating_mul(MICROSECONDS).saturating_sub(KEPT_US);
+        batch.ingest_applied_through(through, kept_from)?;
+        let after = batch.version()?;
+        let next_final = batch.next_final_minute()?;
+        batch.commit()?;
+        self.merges.note(version, after);
+        Ok(Merged { through, has_changed: true, has_more, next_final })
+    }
+}
+
+/// Records which minutes are final.
+fn put_finality(
+    batch: &mut Batch<'_>,
+    (venues, grace_s): (&Venues, i64),
+    laid: &[LaidSeries],
+    due: &[PartialMinute],
+    now: Timestamp,
+) -> Result<(), IngestError> {
+    let mut finished: Vec<(Symbol, Lane, Timestamp)> =
+        due.iter().map(|minute| (minute.symbol.clone(), minute.lane, minute.at)).collect();
+    let mut partial = Vec::new();
+    for LaidSeries { series, gathered, .. } in laid.iter().filter(|part| part.series.grain == Grain::Minute) {
+        let venue = venues.of(series.symbol.market());
+        if let Some(through) = gathered.final_through {
+            finished.push((series.symbol.clone(), series.lane, Timestamp(through)));
+        }
+        for at in gathered.partial.iter().filter(|at| Some(**at) > gathered.final_through) {
+            let at = Timestamp(*at);
+            let final_at = Timestamp(end_of(venue, Grain::Minute, at).0.saturating_add(grace_s));
+            if final_at > now {
+                partial.push(PartialMinute {
+                    symbol: series.symbol.clone(),
+                    lane: series.lane,
+                    at,
+                    final_at,
+                });
+            }
+        }
+    }
+    batch.finish_minutes(&finished)?;
+    Ok(batch.put_partial_minutes(&partial)?)
+}
+
+/// Returns as many batches as one merge takes, and whether there are more.
+fn portion(mut batches: Vec<IngestBatch>) -> (Vec<IngestBatch>, bool) {
+    let mut bytes = 0;
+    let taken = batches.iter().take_while(|batch| {
+        let is_first = bytes == 0;
+        bytes += batch.body.len();
+        is_first || bytes <= BYTES_MAX
+    });
+    let taken = taken.count();
+    let has_more = taken < batches.len();
+    batches.truncate(taken);
+    (batches, has_more)
+}
+
+type SeriesRows = BTreeMap<Series, Gathered>;
+type TradeRows = BTreeMap<(Symbol, Date), GatheredTrades>;
+type Contributions = BTreeMap<String, Contribution>;
+
+/// Sorts the rows of batches by series. Of several rows for one stamp, the last counts.
+fn gather(venues: &Venues, commits: &[Commit]) -> (SeriesRows, TradeRows, Contributions) {
+    let (mut series, mut trades) = (SeriesRows::new(), TradeRows::new());
+    let mut contributions = Contributions::new();
+    for commit in commits {
+        let contribution = contributions.entry(commit.source.clone()).or_default();
+        contribution.counts.accepted += commit.counts.accepted;
+        contribution.counts.unchanged += commit.counts.unchanged;
+        contribution.counts.replaced += commit.counts.replaced;
+        contribution.counts.refused += commit.counts.refused;
+        contribution.refused.extend(commit.refused.iter().cloned());
+        for row in &commit.candles {
+            series.entry(row.series()).or_default().add(row, &commit.source);
+        }
+        for row in &commit.trades {
+            let hours = TradeHours::new(venues.of(row.symbol.market())).place(row.trade.time);
+            // It was checked before it was committed.
+            let Ok(place) = hours else { continue };
+            let day = trades.entry((row.symbol.clone(), place.day)).or_default();
+            day.trades.push(row.trade);
+            day.builds |= commit.builds;
+            *day.sources.entry(commit.source.clone()).or_default() += 1;
+        }
+    }
+    (series, trades, contributions)
+}
+
+impl Gathered {
+    fn add(&mut self, row: &CommittedCandle, source: &str) {
+        let at = row.candle.time.0;
+        self.candles.insert(at, row.candle);
+        *self.sources.entry(source.to_owned()).or_default() += 1;
+        if row.effect == Effect::Replaced {
+            self.corrected.insert(at);
+        }
+        self.settle(at, row.is_final);
+    }
+
+    /// A later minute makes all earlier ones final.
+    fn settle(&mut self, at: i64, is_final: bool) {
+        let through = if is_final { at } else { at - 1 };
+        self.final_through = self.final_through.max(Some(through));
+        if is_final {
+            self.partial.remove(&at)
+        } else {
+            self.partial.insert(at)
+        };
+    }
+}
+
+type LaidTrades = Vec<(Symbol, Date, GatheredTrades, (usize, Vec<NewBlock>))>;
+
+/// Adds trades to their days in memory, and the candles that are built of them to `series`.
+fn lay_trades(
+    snapshot: &Snapshot<'_>,
+    venues: &Venues,
+    trades: TradeRows,
+    series: &mut SeriesRows,
+    contributions: &mut Contributions,
+) -> Result<LaidTrades, IngestError> {
+    let mut laid = LaidTrades::with_capacity(trades.len());
+    for ((symbol, day), gathered) in trades {
+        let blocks = trade_lay::add(snapshot, &symbol, day, &gathered.trades)?;
+        if gathered.builds {
+            let venue = venues.of(symbol.market());
+            let mut all = trade_lay::of_day(snapshot, &symbol, day)?;
+            all.append_rows(&gathered.trades, 0..gathered.trades.len());
+            match TradeCandles::of(venue, day, &all.sorted()) {
+                Ok(built) => add_built(venue, &symbol, &gathered, &built.minutes, series),
+                Err(error) => refuse(contributions, &gathered.sources, &symbol, &error.to_string()),
+            }
+        }
+        laid.push((symbol, day, gathered, blocks));
+    }
+    Ok(laid)
+}
+
+/// Adds the candles of minutes that have new trades. They are final when a later one begins.
+fn add_built(
+    venue: &Venue,
+    symbol: &Symbol,
+    gathered: &GatheredTrades,
+    minutes: &Candles,
+    series: &mut SeriesRows,
+) {
+    let mut hours = TradeHours::new(venue);
+    let places = gathered.trades.iter().filter_map(|trade| hours.place(trade.time).ok()?.minute);
+    let touched: BTreeSet<i64> = places.map(|stamp| stamp.0).collect();
+    for candle in minutes.iter().filter(|candle| touched.contains(&candle.time.0)) {
+        let key = Series { symbol: symbol.clone(), grain: Grain::Minute, lane: lane_of(candle.session) };
+        let of_series = series.entry(key).or_default();
+        of_series.candles.insert(candle.time.0, candle);
+        of_series.settle(candle.time.0, false);
+        for (source, rows) in &gathered.sources {
+            *of_series.sources.entry(source.clone()).or_default() += rows;
+        }
+    }
+}
+
+/// Quarantines the rows of a series that cannot be stored: their sum overflows.
+fn refuse(contributions: &mut Contributions, sources: &BTreeMap<String, u64>, symbol: &Symbol, reason: &str) {
+    let Some((source, _)) = sources.last_key_value() else { return };
+    let contribution = contributions.entry(source.clone()).or_default();
+    contribution.counts.refused += 1;
+    let (symbol, reason) = (Some(symbol.to_string()), reason.to_owned());
+    contribution.refused.push(RefusedRow { row: 0, symbol, text: String::new(), reason });
+}
+
+fn lay_all(
+    snapshot: &Snapshot<'_>,
+    venues: &Venues,
+    series: SeriesRows,
+    contributions: &mut Contributions,
+) -> Result<Vec<LaidSeries>, IngestError> {
+    let mut all = Vec::with_capacity(series.len());
+    for (series, gathered) in series {
+        let venue = venues.of(series.symbol.market());
+        let candles: Candles = gathered.candles.values().copied().collect();
+        let block_rows = block_rows(snapshot, &series, &candles)?;
+        let part = Part { series: series.clone(), candles };
+        match lay::lay(snapshot, venue, part, block_rows, OnDamage::Stop) {
+            Ok(laid) => all.push(LaidSeries { series, gathered, laid }),
+            Err(LayError::Import(error)) => return Err(error.into()),
+            Err(error @ LayError::Overflow { .. }) => {
+                refuse(contributions, &gathered.sources, &series.symbol, &error.to_string());
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the size of blocks to write: short ones at the end of a series, and full ones where rows
+/// change a block that is full.
+fn block_rows(snapshot: &Snapshot<'_>, series: &Series, new: &Candles) -> Result<usize, IngestError> {
+    let first = new.time.first().copied().unwrap_or_default();
+    let last = snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().copied();
+    let is_at_end = last.is_none_or(|last| {
+        first > last.last.0 || (first >= last.first.0 && (last.rows as usize) < SHORT_ROWS)
+    });
+    Ok(if is_at_end { SHORT_ROWS } else { BLOCK_ROWS })
+}
+
+fn write(batch: &mut Batch<'_>, part: &LaidSeries, ledger: &mut Ledger) -> Result<(), IngestError> {
+    let LaidSeries { series, gathered, laid } = part;
+    batch.ensure_security(&series.symbol)?;
+    for write in &laid.writes {
+        batch.replace_blocks(&write.series, &write.removed, &write.added)?;
+        if write.added.iter().any(|block| block.rows as usize >= SHORT_ROWS) {
+            join_short_blocks(batch, &write.series)?;
+        }
+    }
+    let (first, last) = (gathered.candles.first_key_value(), gathered.candles.last_key_value());
+    let (Some((first, _)), Some((last, _))) = (first, last) else { return Ok(()) };
+    for (source, rows) in &gathered.sources {
+        let id = ledger.entry(batch, source)?;
+        batch.add_import_series(id, series, *rows, Timestamp(*first), Timestamp(*last))?;
+    }
+    let Some((source, _)) = gathered.sources.last_key_value() else { return Ok(()) };
+    let mut changes = Changes::default();
+    let replaced = laid.changes.replaced.iter();
+    replaced.filter(|old| gathered.corrected.contains(&old.time.0)).for_each(|old| changes.replace(old));
+    if !changes.replaced.is_empty() {
+        let id = ledger.entry(batch, source)?;
+        for change in changes.records(id, series)? {
+            batch.add_import_change(&change)?;
+        }
+    }
+    Ok(())
+}
+
+/// Joins the short blocks at the end of a series when there are many.
+fn join_short_blocks(batch: &mut Batch<'_>, series: &Series) -> Result<(), IngestError> {
+    let view: &View = batch;
+    let mut entries = view.blocks_back(series, Timestamp(i64::MAX), BLOCK_ROWS)?;
+    let full = entries.iter().rposition(|entry| entry.rows as usize >= BLOCK_ROWS);
+    entries.drain(..full.map_or(0, |full| full + 1));
+    let Some(first) = entries.first().filter(|_| entries.len() >= SHORT_BLOCKS_MAX) else { return Ok(()) };
+    let window = (first.first, Timestamp(i64::MAX));
+    let candles = lay::stored(view, series, window.0, window.1)?;
+    if let Some(write) = lay::replace_window(view, series, window, &candles)? {
+        batch.replace_blocks(&write.series, &write.removed, &write.added)?;
+    }
+    Ok(())
+}
+
+/// The ledger entries of the sources: one for each source and day.
+struct Ledger {
+    now: Timestamp,
+    entries: BTreeMap<String, (ImportId, Option<ImportRecord>)>,
+}
+
+impl Ledger {
+    fn entry(&mut self, batch: &mut Batch<'_>, source: &str) -> Result<ImportId, IngestError> {
+        if let Some((id, _)) = self.entries.get(source) {
+            return Ok(*id);
+        }
+        let day = self.now.0.div_euclid(DAY_S);
+        let options = format!("source={source} day={day}");
+        let digest = *blake3::hash(format!("ingest {options}").as_bytes()).as_bytes();
+        let record = batch.find_import(&digest, &options)?;
+        let id = match &record {
+            Some(record) => record.id,
+            None => batch.start_import(&NewImport {
+                file: format!("ingest:{source}"),
+                digest,
+                bytes: 0,
+                kind: "ingest".to_owned(),
+                options,
+                started_at: self.now,
+            })?,
+        };
+        self.entries.insert(source.to_owned(), (id, record));
+        Ok(id)
+    }
+
+    /// Adds the counts of this merge, and quarantines refused rows.
+    fn close(mut self, batch: &mut Batch<'_>, contributions: Contributions) -> Result<(), IngestError> {
+        for (source, Contribution { counts, refused }) in contributions {
+            if counts.accepted + counts.replaced + counts.refused == 0 {
+                continue;
+            }
+            let id = self.entry(batch, &source)?;
+            let before = self.entries.get(&source).and_then(|(_, record)| record.as_ref());
+            let of = |count: fn(&ImportRecord) -> u64| before.map_or(0, count);
+            let rows = counts.accepted + counts.unchanged + counts.replaced + counts.refused;
+            let quarantined = of(|record| record.quarantined);
+            let room = usize::try_from(QUARANTINE_MAX.saturating_sub(quarantined)).unwrap_or(usize::MAX);
+            let rejected: Vec<QuarantineRow> = refused
+                .into_iter()
+                .take(room)
+                .map(|RefusedRow { row, symbol, text, reason }| QuarantineRow {
+                    import_id: id,
+                    line: row as u64 + 1,
+                    symbol,
+                    text,
+                    reason,
+                })
+                .collect();
+            batch.add_quarantine(&rejected)?;
+            let progress = ImportProgress {
+                state: ImportState::Done,
+                rows_read: of(|record| record.rows_read) + rows,
+                rows_done: of(|record| record.rows_done) + rows,
+                added: of(|record| record.added) + counts.accepted,
+                replaced: of(|record| record.replaced) + counts.replaced,
+                unchanged: of(|record| record.unchanged) + counts.unchanged,
+                quarantined: quarantined + counts.refused,
+                message: None,
+            };
+            batch.checkpoint_import(id, &progress, self.now)?;
+        }
+        Ok(())
+    }
+}

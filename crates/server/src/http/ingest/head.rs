@@ -1,0 +1,177 @@
+//! Reads a batch: JSON or lines of JSON, plain or compressed. Only its head can make a batch
+//! invalid; rows are refused one by one.
+
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use history::ingest::Head;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::ingest::{BYTES_MAX, ROWS_MAX};
+use crate::kit::{Call, Problem};
+
+const SOURCE_MAX: usize = 40;
+const NDJSON: &str = "application/x-ndjson";
+
+/// A batch whose rows are not parsed yet. A row that is not JSON is an error message.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) source: String,
+    pub(super) seq: Option<i64>,
+    gap: bool,
+    build: bool,
+    pub(super) rows: Vec<Result<Value, String>>,
+}
+
+/// A batch of candles.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "IngestCandles")]
+#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
+pub(super) struct CandleBatch {
+    /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
+    source: String,
+    /// Number of the batch, one more than that of the source's last batch.
+    seq: Option<i64>,
+    /// Numbers may be missing before this one.
+    gap: Option<bool>,
+    rows: Vec<CandleRow>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "IngestCandle")]
+#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
+pub(super) struct CandleRow {
+    symbol: String,
+    /// `1m`, the default, or `day`.
+    period: Option<String>,
+    /// Start of the candle: RFC 3339, or Unix seconds or milliseconds.
+    time: Value,
+    /// A decimal, as text or as a number, like all prices.
+    open: Value,
+    high: Value,
+    low: Value,
+    close: Value,
+    volume: Value,
+    turnover: Option<Value>,
+    /// Whether the candle is complete. By default it is once its minute is over.
+    r#final: Option<bool>,
+}
+
+/// A batch of trades.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "IngestTrades")]
+#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
+pub(super) struct TradeBatch {
+    /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
+    source: String,
+    /// Number of the batch, one more than that of the source's last batch.
+    seq: Option<i64>,
+    /// Numbers may be missing before this one.
+    gap: Option<bool>,
+    /// Build one-minute candles of the trades.
+    build: Option<bool>,
+    rows: Vec<TradeRow>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "IngestTrade")]
+#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
+pub(super) struct TradeRow {
+    symbol: String,
+    /// RFC 3339, or Unix seconds or milliseconds.
+    time: Value,
+    price: Value,
+    volume: Value,
+    /// `up`, `down` or `neutral`, or a number of the protocol.
+    direction: Option<Value>,
+    /// Trade type of the exchange.
+    r#type: Option<String>,
+    /// Id of the trade at its source. A trade with a known id is not added again.
+    id: Option<Value>,
+}
+
+impl Batch {
+    pub(super) fn read(call: &Call<'_>) -> Result<Batch, Problem> {
+        let is_gzip = match call.header("content-encoding").map(str::trim) {
+            None | Some("" | "identity") => false,
+            Some(coding) if coding.eq_ignore_ascii_case("gzip") => true,
+            Some(_) => return Err(wrong("content-encoding is gzip, or absent")),
+        };
+        let unpacked = if is_gzip { unpack(call.body)? } else { Vec::new() };
+        let body = if is_gzip { unpacked.as_slice() } else { call.body };
+        let media = call.header("content-type").unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default().trim();
+        let batch = if media.eq_ignore_ascii_case(NDJSON) { of_lines(body) } else { of_json(body) }?;
+        if batch.rows.len() > ROWS_MAX {
+            return Err(Problem::file_too_large(format!("a batch has at most {ROWS_MAX} rows")));
+        }
+        Ok(batch)
+    }
+
+    pub(super) fn head(&self) -> Head<'_> {
+        Head { source: &self.source, seq: self.seq, gap: self.gap, build: self.build }
+    }
+
+    fn of(mut head: Map<String, Value>, rows: Vec<Result<Value, String>>) -> Result<Batch, Problem> {
+        let source = match head.remove("source") {
+            Some(Value::String(source)) if is_source(&source) => source,
+            _ => {
+                return Err(wrong(
+                    "source is required: at most 40 lower-case letters, digits, dots, underscores and hyphens",
+                ));
+            }
+        };
+        let seq = match head.remove("seq") {
+            None | Some(Value::Null) => None,
+            Some(seq) => Some(seq.as_i64().ok_or_else(|| wrong("seq is a whole number"))?),
+        };
+        let mut flag = |name: &str| match head.remove(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(_) => Err(wrong(&format!("{name} is true or false"))),
+        };
+        let (gap, build) = (flag("gap")?, flag("build")?);
+        Ok(Batch { source, seq, gap, build, rows })
+    }
+}
+
+fn is_source(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    (1..=SOURCE_MAX).contains(&text.len()) && text.bytes().all(fits)
+}
+
+fn of_json(body: &[u8]) -> Result<Batch, Problem> {
+    let mut head: Map<String, Value> =
+        serde_json::from_slice(body).map_err(|error| wrong(&format!("the body is not a batch: {error}")))?;
+    match head.remove("rows") {
+        Some(Value::Array(rows)) => Batch::of(head, rows.into_iter().map(Ok).collect()),
+        _ => Err(wrong("rows is required: a list")),
+    }
+}
+
+fn of_lines(body: &[u8]) -> Result<Batch, Problem> {
+    let mut lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let head = lines.next().unwrap_or_default();
+    let head: Map<String, Value> = serde_json::from_slice(head)
+        .map_err(|error| wrong(&format!("the first line is not a head: {error}")))?;
+    let row =
+        |line: &[u8]| serde_json::from_slice(line).map_err(|_| String::from_utf8_lossy(line).into_owned());
+    // One more than permitted, so that the batch is refused.
+    Batch::of(head, lines.take(ROWS_MAX + 1).map(row).collect())
+}
+
+fn unpack(body: &[u8]) -> Result<Vec<u8>, Problem> {
+    let mut unpacked = Vec::new();
+    let read = MultiGzDecoder::new(body).take(BYTES_MAX as u64 + 1).read_to_end(&mut unpacked);
+    read.map_err(|_| wrong("the body cannot be decompressed"))?;
+    if unpacked.len() > BYTES_MAX {
+        return Err(Problem::file_too_large(format!("a batch has at most {BYTES_MAX} bytes")));
+    }
+    Ok(unpacked)
+}
+
+fn wrong(text: &str) -> Problem {
+    Problem::bad_request(text)
+}

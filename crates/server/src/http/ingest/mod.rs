@@ -1,0 +1,162 @@
+//! `POST /v1/ingest/candles` and `/v1/ingest/trades`: rows that arrive while the server runs. A
+//! batch is on disk before it is answered. `head.rs` reads a batch, `rows.rs` its rows.
+
+mod head;
+mod rows;
+
+use access::Scope;
+use history::AsOf;
+use history::ingest::{IngestError, Outcome, Receipt};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::ingest::{NotIngested, WAITING_MAX};
+use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, RETRY_AFTER};
+use crate::kit::doc::{AnswerDoc, Doc, Media, RefusalDoc, Tag, data};
+use crate::kit::{Accepts, Admitted, Answer, Call, PermittedHandler, Problem, Row, Site, codes, envelope};
+use crate::metrics::Task;
+use crate::refusal::Refusal;
+use head::Batch;
+
+pub(super) const ROUTES: &[Row] =
+    &[post("/v1/ingest/candles", candles).doc(&CANDLES), post("/v1/ingest/trades", trades).doc(&TRADES)];
+
+const fn post(path: &'static str, handler: PermittedHandler) -> Row {
+    Row::post(path, Accepts::Program, Scope::Ingest, Task::Data, handler)
+        .or_scope(Scope::Operator)
+        .own_region_only()
+        .takes_batch()
+}
+
+const ABOUT: &str = "Requires an operator, or an operator's token with the scope `ingest`. The body is JSON, \
+ or lines of JSON (`application/x-ndjson`) of which the first is the batch without its rows; it may be \
+ compressed with gzip. A batch has at most 5,000 rows and 4 MiB. It is on disk before it is answered, and \
+ visible to every request a moment later. A batch that was answered before gets the same answer again, \
+ with `repeated`.";
+
+const CANDLES: Doc = Doc::new(Tag::Admin, "ingestCandles", "Add candles while the server runs")
+    .about(ABOUT)
+    .body(&[Media::json::<head::CandleBatch>(), LINES])
+    .answers(&[AnswerDoc::ok("The batch is stored", &[data::<Ingested>()])])
+    .refuses(&[BAD_REQUEST, CONFLICT, TOO_LARGE, TOO_MANY]);
+
+const TRADES: Doc = Doc::new(Tag::Admin, "ingestTrades", "Add trades while the server runs")
+    .about(ABOUT)
+    .body(&[Media::json::<head::TradeBatch>(), LINES])
+    .answers(&[AnswerDoc::ok("The batch is stored", &[data::<Ingested>()])])
+    .refuses(&[BAD_REQUEST, CONFLICT, TOO_LARGE, TOO_MANY]);
+
+const LINES: Media =
+    Media::binary("application/x-ndjson").about("The batch without its rows, then a row in each line");
+
+const TOO_LARGE: RefusalDoc = RefusalDoc::new("413", "BatchTooLarge", &[413]);
+const TOO_MANY: RefusalDoc =
+    RefusalDoc::new("429", "TooManyBatches", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
+
+/// `Retry-After` if too many batches wait, in seconds.
+const RETRY_AFTER_S: i64 = 1;
+
+/// What became of a batch.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Ingested {
+    /// Number of the batch; null if it has none.
+    seq: Option<i64>,
+    /// Rows that are new, or change a candle that was not final.
+    accepted: u64,
+    /// Rows that change nothing.
+    unchanged: u64,
+    /// Rows that correct a final candle.
+    replaced: u64,
+    refused: Vec<RefusedRow>,
+    /// Position of the batch among all that the store has accepted.
+    revision: i64,
+    /// The batch was accepted before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RefusedIngestRow")]
+struct RefusedRow {
+    /// Index of the row in the batch, from 0 on.
+    row: usize,
+    reason: String,
+}
+
+fn candles(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
+    let batch = read(call, &by)?;
+    let venues = site.core.history.venues();
+    let parsed = batch.rows.iter().map(|row| rows::candle(row, venues)).collect();
+    let outcome = site.core.ingest.candles(&batch.head(), parsed, site.core.machine_now(), &written);
+    answer(&batch, outcome, &by)
+}
+
+fn trades(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
+    let batch = read(call, &by)?;
+    let parsed = batch.rows.iter().map(rows::trade).collect();
+    let outcome = site.core.ingest.trades(&batch.head(), parsed, site.core.machine_now(), &written);
+    answer(&batch, outcome, &by)
+}
+
+fn read(call: &Call<'_>, by: &Admitted) -> Result<Batch, Problem> {
+    if matches!(by.caller.as_of, AsOf::Replay(_)) {
+        return Err(Problem::conflict("the clock is set"));
+    }
+    Batch::read(call)
+}
+
+/// Writes the answer that is stored with the batch.
+fn written(receipt: &Receipt) -> String {
+    serde_json::to_string(&document(receipt)).unwrap_or_default()
+}
+
+fn document(receipt: &Receipt) -> Ingested {
+    let refused =
+        receipt.refused.iter().map(|(row, reason)| RefusedRow { row: *row, reason: reason.clone() });
+    Ingested {
+        seq: receipt.seq,
+        accepted: receipt.counts.accepted,
+        unchanged: receipt.counts.unchanged,
+        replaced: receipt.counts.replaced,
+        refused: refused.collect(),
+        revision: receipt.revision,
+        repeated: false,
+    }
+}
+
+fn answer(batch: &Batch, outcome: Result<Outcome, NotIngested>, by: &Admitted) -> Result<Answer, Problem> {
+    match outcome {
+        Ok(Outcome::Committed(receipt)) => {
+            tracing::debug!(
+                account = by.account().id.0,
+                source = batch.source,
+                rows = batch.rows.len(),
+                revision = receipt.revision,
+                "a batch was ingested"
+            );
+            Ok(envelope::success(document(&receipt)))
+        }
+        Ok(Outcome::Repeated(before)) => {
+            let before = before.and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok());
+            let mut answer = before.unwrap_or_else(|| Map::from_iter([("seq".to_owned(), json!(batch.seq))]));
+            answer.insert("repeated".to_owned(), json!(true));
+            Ok(envelope::success(answer))
+        }
+        Err(NotIngested::TooMany) => {
+            let text = format!("more than {WAITING_MAX} batches are waiting: try again");
+            Err(Problem::too_often(&text, RETRY_AFTER_S))
+        }
+        Err(NotIngested::Ingest(error @ IngestError::Gap { .. })) => {
+            Err(Problem::conflict(error.to_string()))
+        }
+        Err(NotIngested::Ingest(error)) if error.is_busy() => Err(Refusal::Busy.into()),
+        Err(NotIngested::Ingest(error)) => match error.store() {
+            Some(error) => Err(Problem::from_store(error, "cannot ingest a batch")),
+            None => {
+                tracing::error!(%error, "cannot ingest a batch");
+                Err(Problem::internal())
+            }
+        },
+    }
+}

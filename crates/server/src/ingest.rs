@@ -1,0 +1,233 @@
+//! Candles and trades that arrive while the server runs. Requests commit batches one at a time; a
+//! job merges them into the store (`jobs/ingest.rs`), and then wakes the receivers of
+//! [`Ingest::merged`].
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use history::ingest::{
+    CandleInput, Commit, GRACE_S, Head, IngestError, Intake, Merged, Merger, Outcome, Parsed, Receipt,
+    TradeInput,
+};
+use market::{Timestamp, Venues};
+use store::{Reader, Store};
+use tokio::sync::{Notify, watch};
+
+/// Maximum number of batches that wait for their commit.
+pub(crate) const WAITING_MAX: usize = 64;
+/// Maximum number of rows of a batch.
+pub(crate) const ROWS_MAX: usize = 5_000;
+/// Maximum size of a batch in bytes, also after decompression.
+pub(crate) const BYTES_MAX: usize = 4 << 20;
+const MICROSECONDS: i64 = 1_000_000;
+
+/// Writes the answer that is stored with a batch.
+pub(crate) type WriteAnswer<'a> = &'a dyn Fn(&Receipt) -> String;
+
+pub(crate) struct Ingest {
+    store: Store,
+    venues: Venues,
+    /// Time after its end at which a partial minute counts as final, in seconds.
+    pub(crate) grace_s: i64,
+    intake: Mutex<Option<Intake>>,
+    merger: Mutex<Option<Merger>>,
+    waiting: AtomicUsize,
+    /// Starts a merge immediately.
+    demand: Arc<Notify>,
+    merged: watch::Sender<i64>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotIngested {
+    #[error("more than {WAITING_MAX} batches are waiting")]
+    TooMany,
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+}
+
+impl std::fmt::Debug for Ingest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ingest").finish_non_exhaustive()
+    }
+}
+
+impl Ingest {
+    pub(crate) fn new(store: Store, venues: Venues) -> Ingest {
+        Ingest {
+            store,
+            venues,
+            grace_s: GRACE_S,
+            intake: Mutex::default(),
+            merger: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            demand: Arc::default(),
+            merged: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn candles(
+        &self,
+        head: &Head<'_>,
+        rows: Vec<Parsed<CandleInput>>,
+        now: Timestamp,
+        answer: WriteAnswer<'_>,
+    ) -> Result<Outcome, NotIngested> {
+        self.commit(|intake| intake.candles(head, rows, microseconds(now), answer))
+    }
+
+    pub(crate) fn trades(
+        &self,
+        head: &Head<'_>,
+        rows: Vec<Parsed<TradeInput>>,
+        now: Timestamp,
+        answer: WriteAnswer<'_>,
+    ) -> Result<Outcome, NotIngested> {
+        self.commit(|intake| intake.trades(head, rows, microseconds(now), answer))
+    }
+
+    fn commit(
+        &self,
+        commit: impl FnOnce(&mut Intake) -> Result<Outcome, IngestError>,
+    ) -> Result<Outcome, NotIngested> {
+        let _place = Place::take(&self.waiting).ok_or(NotIngested::TooMany)?;
+        let mut intake = lock(&self.intake);
+        let outcome = match &mut *intake {
+            Some(intake) => commit(intake),
+            closed => commit(closed.insert(self.open()?)),
+        }?;
+        drop(intake);
+        self.demand.notify_one();
+        Ok(outcome)
+    }
+
+    /// Opens the store for ingest, and installs the merger.
+    fn open(&self) -> Result<Intake, IngestError> {
+        let (intake, merger) = Intake::open(&self.store, &self.venues, self.grace_s)?;
+        *lock(&self.merger) = Some(merger);
+        Ok(intake)
+    }
+
+    /// Merges committed batches into the store, and marks minutes as final. Opens the store for
+    /// writing only if there is something to do.
+    pub(crate) fn merge(&self, reader: &mut Reader, now: Timestamp) -> Result<Merged, IngestError> {
+        let waiting = Merger::waiting(reader.view(), now)?;
+        let merged = if waiting.has_more { self.merge_waiting(now)? } else { waiting };
+        self.merged.send_if_modified(|through| {
+            let is_new = *through != merged.through;
+            *through = merged.through;
+            is_new
+        });
+        Ok(merged)
+    }
+
+    fn merge_waiting(&self, now: Timestamp) -> Result<Merged, IngestError> {
+        let mut merger = lock(&self.merger);
+        if merger.is_none() {
+            drop(merger);
+            let mut intake = lock(&self.intake);
+            if intake.is_none() {
+                *intake = Some(self.open()?);
+            }
+            drop(intake);
+            merger = lock(&self.merger);
+        }
+        let Some(open) = &mut *merger else { return Err(IngestError::Damaged { id: 0 }) };
+        open.merge(now)
+    }
+
+    /// Returns the notifier that starts a merge.
+    pub(crate) fn demand(&self) -> Arc<Notify> {
+        self.demand.clone()
+    }
+
+    /// Returns a receiver of the last merged batch. Its value changes after every merge of new
+    /// batches, by any server; [`Ingest::commits`] returns them.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the pushes of live quotes"))]
+    pub(crate) fn merged(&self) -> watch::Receiver<i64> {
+        self.merged.subscribe()
+    }
+
+    /// Returns the merged batches in the range `after` (exclusive) to `through` (inclusive), in
+    /// order. They are available for ten minutes.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the pushes of live quotes"))]
+    pub(crate) fn commits(reader: &mut Reader, after: i64, through: i64) -> Result<Vec<Commit>, IngestError> {
+        Merger::commits(reader, after, through)
+    }
+}
+
+fn microseconds(now: Timestamp) -> i64 {
+    now.0.saturating_mul(MICROSECONDS)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A place among the waiting batches.
+struct Place<'a>(&'a AtomicUsize);
+
+impl Place<'_> {
+    fn take(waiting: &AtomicUsize) -> Option<Place<'_>> {
+        let taken = waiting.fetch_add(1, Ordering::AcqRel);
+        let place = Place(waiting);
+        // One of them is being committed, and does not wait.
+        (taken <= WAITING_MAX).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use market::{Candle, Grain, Price, Session, Turnover};
+
+    use super::*;
+
+    const M: Timestamp = Timestamp(1_784_122_320);
+
+    #[tokio::test]
+    async fn a_merge_wakes_the_receivers() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), store::Access::Write { now: M }).unwrap();
+        let ingest = Ingest::new(store.clone(), Venues::built_in().unwrap());
+        let (mut merged, mut reader) = (ingest.merged(), store.reader().unwrap());
+        ingest.merge(&mut reader, M).unwrap();
+        assert!(!merged.has_changed().unwrap());
+        let price = Price::parse("190.3").unwrap();
+        let candle = Candle {
+            time: M,
+            open: price,
+            high: price,
+            low: price,
+            close: price,
+            volume: 500,
+            turnover: Turnover(0),
+            session: Session::Intraday,
+        };
+        let symbol = "AAPL.US".parse().unwrap();
+        let row = CandleInput { symbol, grain: Grain::Minute, candle, is_final: None };
+        let head = Head { source: "feed", seq: Some(1), gap: false, build: false };
+        ingest.candles(&head, vec![Ok(row)], M, &|_| String::new()).unwrap();
+        ingest.demand().notified().await;
+        assert!(ingest.merge(&mut reader, M).unwrap().has_changed);
+        let through = *merged.borrow_and_update();
+        let commits = Ingest::commits(&mut reader, 0, through).unwrap();
+        assert_eq!(commits.iter().map(|commit| commit.candles[0].candle).collect::<Vec<_>>(), [candle]);
+        assert!(commits[0].push_from >= M.0 * MICROSECONDS);
+    }
+
+    #[test]
+    fn sixty_four_batches_wait_at_most() {
+        let waiting = AtomicUsize::new(0);
+        let mut places: Vec<_> = (0..=WAITING_MAX).map(|_| Place::take(&waiting).unwrap()).collect();
+        assert!(Place::take(&waiting).is_none());
+        places.pop();
+        assert!(Place::take(&waiting).is_some());
+        drop(places);
+        assert_eq!(waiting.load(Ordering::Acquire), 0);
+    }
+}

@@ -1,0 +1,43 @@
+//! The job that merges ingested batches into the store, and marks minutes as final in time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::runner::{Job, Progress, RunsOn};
+use crate::core::Core;
+use crate::metrics::JobName;
+
+/// Interval between checks for batches of other processes.
+const EVERY: Duration = Duration::from_secs(1);
+/// The same if several servers share the store. Each pushes what the others have merged.
+const EVERY_OF_NODES: Duration = Duration::from_millis(200);
+/// Time until the next attempt if another process is writing to the store.
+const RETRY: Duration = Duration::from_millis(50);
+
+pub(super) fn merge(core: &Arc<Core>) -> Job {
+    let core = core.clone();
+    let every = if core.access.is_shared() { EVERY_OF_NODES } else { EVERY };
+    Job {
+        name: JobName::Ingest,
+        place: RunsOn::EveryServer,
+        first_after: Duration::ZERO,
+        every,
+        demand: core.ingest.demand(),
+        work: Arc::new(move |_| {
+            let now = core.machine_now();
+            let merged = match core.with_reader(|reader| core.ingest.merge(reader, now)) {
+                Err(error) if error.is_busy() => return Ok(Progress::DoneFor(RETRY)),
+                merged => merged?,
+            };
+            if merged.has_changed {
+                // Orders may be waiting for the new candles.
+                core.listeners.sooner().notify_one();
+            }
+            if merged.has_more {
+                core.ingest.demand().notify_one();
+            }
+            let until_final = merged.next_final.and_then(|at| u64::try_from(at.0 - now.0).ok());
+            Ok(until_final.map_or(Progress::Done, |seconds| Progress::DoneFor(Duration::from_secs(seconds))))
+        }),
+    }
+}

@@ -1,0 +1,342 @@
+//! Rows that arrive while a server runs. A batch is first appended to a log ([`IngestLog`]), which
+//! makes it durable with a few statements, and later merged into blocks ([`IngestWriter`]). The log
+//! needs no writer lock, so an import does not delay it. The bytes of a batch are opaque.
+
+use market::{Date, Symbol, Timestamp};
+
+use crate::candles::sql::COUNT_UP;
+use crate::engine::lock::WriterLock;
+use crate::engine::{Db, Fault, Row, Value, signed};
+use crate::{Batch, Lane, Store, StoreError, View};
+
+/// Number of answers that are stored per source.
+pub const INGEST_ANSWERS_KEPT: i64 = 1_000;
+
+/// A logged batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IngestBatch {
+    /// Position in the log, from 1 on.
+    pub id: i64,
+    /// The first of the sequence numbers that are reserved for the pushes of this batch.
+    pub push_from: i64,
+    pub body: Vec<u8>,
+}
+
+/// A stored minute that is not final yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartialMinute {
+    pub symbol: Symbol,
+    pub lane: Lane,
+    pub at: Timestamp,
+    /// When it becomes final at the latest.
+    pub final_at: Timestamp,
+}
+
+impl IngestBatch {
+    fn read(row: &Row<'_>) -> Result<IngestBatch, Fault> {
+        Ok(IngestBatch { id: row.get(0)?, push_from: row.get(1)?, body: row.get(2)? })
+    }
+}
+
+impl PartialMinute {
+    fn read(row: &Row<'_>) -> Result<PartialMinute, Fault> {
+        let (symbol, lane) = (row.text(0)?, row.text(1)?);
+        Ok(PartialMinute {
+            symbol: symbol.parse().map_err(|_| Fault::value("symbol", symbol))?,
+            lane: Lane::ALL
+                .into_iter()
+                .find(|known| known.as_str() == lane)
+                .ok_or_else(|| Fault::value("lane", lane))?,
+            at: Timestamp(row.get(2)?),
+            final_at: Timestamp(row.get(3)?),
+        })
+    }
+}
+
+/// A connection that appends batches to the log. For one thread at a time.
+#[derive(Debug)]
+pub struct IngestLog {
+    db: Db,
+}
+
+/// A transaction that appends one batch. Rolled back if dropped without a commit. Only one is open
+/// at a time, in all processes.
+#[derive(Debug)]
+pub struct Append<'a> {
+    db: &'a Db,
+    id: i64,
+    is_committed: bool,
+}
+
+impl Store {
+    /// Opens the log of ingested batches for appending.
+    pub fn ingest_log(&self) -> Result<IngestLog, StoreError> {
+        Ok(IngestLog { db: self.open_for_ingest()? })
+    }
+
+    /// Opens a writer for merging ingested batches. It does not hold the writer lock yet.
+    pub fn ingest_writer(&self) -> Result<IngestWriter, StoreError> {
+        let view = self.view_of(self.open_for_ingest()?);
+        Ok(IngestWriter { store: self.without_copy(), view, lock: None })
+    }
+}
+
+impl IngestLog {
+    /// Begins to append a batch.
+    pub fn append(&mut self) -> Result<Append<'_>, StoreError> {
+        self.db.begin_write()?;
+        // On PostgreSQL, the lock of this row makes the order of ids the order of commits.
+        match self.db.one(COUNT_UP, (1, "ingest"), |row| row.get(0)) {
+            Ok(id) => Ok(Append { db: &self.db, id, is_committed: false }),
+            Err(error) => {
+                self.db.rollback().ok();
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the version of the store and the last merged batch, as of one instant.
+    pub fn state(&self) -> Result<(i64, i64), StoreError> {
+        self.db.one(sql::STATE, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+}
+
+impl Drop for Append<'_> {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            // After some errors SQLite has already rolled back, and this fails.
+            self.db.rollback().ok();
+        }
+    }
+}
+
+impl Append<'_> {
+    /// Returns the id that the batch will have.
+    pub fn id(&self) -> i64 {
+        self.id
+    }
+
+    /// Returns the version of the store and the last merged batch.
+    pub fn state(&self) -> Result<(i64, i64), StoreError> {
+        self.db.one(sql::STATE, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Returns the batches after an id, oldest first.
+    pub fn batches_after(&self, id: i64) -> Result<Vec<IngestBatch>, StoreError> {
+        self.db.all(sql::AFTER, (id, i64::MAX), IngestBatch::read)
+    }
+
+    /// Returns the sequence number of a source's last accepted batch.
+    pub fn last_seq(&self, source: &str) -> Result<Option<i64>, StoreError> {
+        self.db.first(sql::LAST_SEQ, [source], |row| row.get(0))
+    }
+
+    /// Returns the answer to an earlier batch; `None` if it is not stored any more.
+    pub fn answer(&self, source: &str, seq: i64) -> Result<Option<String>, StoreError> {
+        self.db.first(sql::ANSWER, (source, seq), |row| row.get(0))
+    }
+
+    /// Records the ids of trades that came on `today`, in days since 1970. Returns for each whether it
+    /// is new.
+    pub fn add_trades(
+        &self,
+        source: &str,
+        ids: &[(&Symbol, Date, &str)],
+        today: i64,
+    ) -> Result<Vec<bool>, StoreError> {
+        let mut new = Vec::with_capacity(ids.len());
+        for (symbol, day, id) in ids {
+            let row = (source, symbol.as_str(), day.to_string(), *id, today);
+            new.push(self.db.run(sql::ADD_TRADE, row)? > 0);
+        }
+        Ok(new)
+    }
+
+    /// Reserves `count` sequence numbers for pushes, from the commit time in microseconds on.
+    /// Returns the first.
+    pub fn reserve_pushes(&self, commit_us: i64, count: usize) -> Result<i64, StoreError> {
+        let count = signed(count as u64);
+        let next: i64 = self.db.one(sql::RESERVE_PUSHES, (commit_us, count), |row| row.get(0))?;
+        Ok(next - count)
+    }
+
+    pub fn put(&self, push_from: i64, body: &[u8]) -> Result<(), StoreError> {
+        self.db.run(sql::ADD, (self.id, push_from, body)).map(drop)
+    }
+
+    /// Records the last accepted batch of a source, and its answer.
+    pub fn put_answer(&self, source: &str, seq: i64, answer: &str) -> Result<(), StoreError> {
+        self.db.run(sql::PUT_SEQ, (source, seq))?;
+        self.db.run(sql::PUT_ANSWER, (source, seq, answer))?;
+        let oldest = seq.saturating_sub(INGEST_ANSWERS_KEPT);
+        self.db.run(sql::FORGET_ANSWERS, (source, oldest)).map(drop)
+    }
+
+    /// Commits the batch. It is durable on return.
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        self.db.commit()?;
+        self.is_committed = true;
+        Ok(())
+    }
+}
+
+/// Merges logged batches into blocks. It holds the writer lock only while it merges, so imports
+/// can run in between.
+#[derive(Debug)]
+pub struct IngestWriter {
+    store: Store,
+    view: View,
+    lock: Option<WriterLock>,
+}
+
+impl IngestWriter {
+    /// Takes the writer lock, unless it is held. Fails with [`StoreError::Busy`] if another process
+    /// has it.
+    pub fn lock(&mut self) -> Result<(), StoreError> {
+        if self.lock.is_none() {
+            self.lock = Some(self.store.lock()?);
+        }
+        Ok(())
+    }
+
+    pub fn unlock(&mut self) {
+        self.lock = None;
+    }
+
+    /// Begins a transaction. The writer lock must be held.
+    pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
+        let Some(lock) = &self.lock else {
+            return Err(StoreError::unfit("ingested rows", "the writer lock is not held"));
+        };
+        self.view.db().begin_write()?;
+        if let Err(error) = lock.fence(self.view.db()) {
+            self.view.db().rollback().ok();
+            return Err(error);
+        }
+        Ok(Batch::new(&self.view, lock, self.store.has_nodes()))
+    }
+}
+
+impl View {
+    /// Returns the last batch that was merged into blocks.
+    pub fn ingest_applied(&self) -> Result<i64, StoreError> {
+        self.far().one(sql::APPLIED, [], |row| row.get(0))
+    }
+
+    /// Returns the last logged batch.
+    pub fn ingest_newest(&self) -> Result<i64, StoreError> {
+        self.far().one(sql::NEWEST, [], |row| row.get(0))
+    }
+
+    /// Returns logged batches in the range `after` (exclusive) to `through` (inclusive), oldest
+    /// first. Batches are removed some minutes after they were merged.
+    pub fn ingest_batches(&self, after: i64, through: i64) -> Result<Vec<IngestBatch>, StoreError> {
+        self.far().all(sql::AFTER, (after, through), IngestBatch::read)
+    }
+
+    /// Returns the minutes of a symbol that are not final.
+    pub fn partial_minutes(&self, symbol: &Symbol) -> Result<Vec<PartialMinute>, StoreError> {
+        self.far().all(sql::PARTIALS, [symbol.as_str()], PartialMinute::read)
+    }
+
+    /// Returns all minutes that become final by `now` at the latest.
+    pub fn minutes_final_by(&self, now: Timestamp) -> Result<Vec<PartialMinute>, StoreError> {
+        self.far().all(sql::FINAL_BY, [now.0], PartialMinute::read)
+    }
+
+    /// Returns when the next minute becomes final.
+    pub fn next_final_minute(&self) -> Result<Option<Timestamp>, StoreError> {
+        let next: Option<i64> = self.far().one(sql::NEXT_FINAL, [], |row| row.get(0))?;
+        Ok(next.map(Timestamp))
+    }
+}
+
+impl Batch<'_> {
+    /// Records that all batches up to `id` are merged. Removes those with push numbers below
+    /// `push_before`, which are older than every server needs.
+    pub fn ingest_applied_through(&mut self, id: i64, push_before: i64) -> Result<(), StoreError> {
+        self.write(|batch| {
+            batch.db().run(sql::SET_APPLIED, [id])?;
+            batch.db().run(sql::FORGET, (id, push_before)).map(drop)
+        })
+    }
+
+    /// Marks minutes as not final.
+    pub fn put_partial_minutes(&mut self, minutes: &[PartialMinute]) -> Result<(), StoreError> {
+        self.write(|batch| {
+            let rows: Vec<[Value<'_>; 4]> = minutes
+                .iter()
+                .map(|minute| {
+                    [
+                        Value::Text(minute.symbol.as_str()),
+                        Value::Text(minute.lane.as_str()),
+                        Value::Int(minute.at.0),
+                        Value::Int(minute.final_at.0),
+                    ]
+                })
+                .collect();
+            batch.db().run_all(sql::PUT_PARTIAL, rows.iter().map(<[Value<'_>; 4]>::as_slice))
+        })
+    }
+
+    /// Marks minutes as final: of each lane, those up to and including a stamp.
+    pub fn finish_minutes(&mut self, through: &[(Symbol, Lane, Timestamp)]) -> Result<(), StoreError> {
+        self.write(|batch| {
+            for (symbol, lane, at) in through {
+                let row = (symbol.as_str(), lane.as_str(), at.0);
+                if batch.db().run(sql::FINISH, row)? > 0 {
+                    batch.touch(symbol)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes the ids of trades that came before `day`, in days since 1970.
+    pub fn forget_ingested_trades(&mut self, day: i64) -> Result<(), StoreError> {
+        self.write(|batch| batch.db().run(sql::FORGET_TRADES, [day]).map(drop))
+    }
+}
+
+mod sql {
+    use crate::engine::statements::statements;
+
+    statements! {
+        for crate::engine::migrations::ALL;
+        STATE: "read the version of the store",
+            "select v.next, a.next from counter v join counter a on a.name = 'applied' where v.name = 'version'";
+        APPLIED: "read the last merged batch", "select next from counter where name = 'applied'";
+        NEWEST: "read the last ingested batch", "select next from counter where name = 'ingest'";
+        SET_APPLIED: "record the last merged batch", "update counter set next = $1 where name = 'applied'";
+        AFTER: "read ingested batches",
+            "select id, push_from, body from ingest_batch where id > $1 and id <= $2 order by id";
+        ADD: "write an ingested batch", "insert into ingest_batch (id, push_from, body) values ($1, $2, $3)";
+        FORGET: "remove ingested batches", "delete from ingest_batch where id <= $1 and push_from < $2";
+        RESERVE_PUSHES: "reserve sequence numbers",
+            "update counter set next = case when next < $1 then $1 else next end + cast($2 as bigint) \
+             where name = 'push' returning next";
+        LAST_SEQ: "read a source", "select last_seq from ingest_source where source = $1";
+        PUT_SEQ: "write a source",
+            "insert into ingest_source (source, last_seq) values ($1, $2) \
+             on conflict (source) do update set last_seq = excluded.last_seq";
+        ANSWER: "read an earlier answer", "select answer from ingest_answer where source = $1 and seq = $2";
+        PUT_ANSWER: "write an answer",
+            "insert into ingest_answer (source, seq, answer) values ($1, $2, $3) \
+             on conflict (source, seq) do update set answer = excluded.answer";
+        FORGET_ANSWERS: "remove old answers", "delete from ingest_answer where source = $1 and seq <= $2";
+        ADD_TRADE: "write the id of a trade",
+            "insert into ingest_trade (source, symbol, day, id, noted_on) values ($1, $2, $3, $4, $5) \
+             on conflict (source, symbol, day, id) do nothing";
+        FORGET_TRADES: "remove the ids of trades", "delete from ingest_trade where noted_on < $1";
+        PARTIALS: "read partial minutes",
+            "select symbol, lane, at, final_at from partial_minute where symbol = $1 order by lane, at";
+        FINAL_BY: "read partial minutes",
+            "select symbol, lane, at, final_at from partial_minute where final_at <= $1 order by symbol, lane, at";
+        NEXT_FINAL: "read partial minutes", "select min(final_at) from partial_minute";
+        PUT_PARTIAL: "write a partial minute",
+            "insert into partial_minute (symbol, lane, at, final_at) values ($1, $2, $3, $4) \
+             on conflict (symbol, lane, at) do update set final_at = excluded.final_at";
+        FINISH: "finish a minute",
+            "delete from partial_minute where symbol = $1 and lane = $2 and at <= $3";
+    }
+}

@@ -1,0 +1,152 @@
+use market::Timestamp;
+use store::{INGEST_ANSWERS_KEPT, Lane, PartialMinute, StoreError};
+
+use crate::fixture::{Fresh, block, fresh, minutes, put, symbol};
+
+/// Appends a batch with this body. Returns its id.
+fn append(fresh: &Fresh, body: &[u8], commit_us: i64) -> i64 {
+    let mut log = fresh.store.ingest_log().unwrap();
+    let append = log.append().unwrap();
+    let push_from = append.reserve_pushes(commit_us, 8).unwrap();
+    append.put(push_from, body).unwrap();
+    let id = append.id();
+    append.commit().unwrap();
+    id
+}
+
+#[test]
+fn batches_are_read_in_the_order_of_their_commits() {
+    let fresh = fresh();
+    assert_eq!([b"a", b"b", b"c"].map(|body| append(&fresh, body, 100)), [1, 2, 3]);
+    let mut reader = fresh.store.reader().unwrap();
+    let batches = reader.view().ingest_batches(1, 3).unwrap();
+    assert_eq!(batches.iter().map(|batch| batch.body.as_slice()).collect::<Vec<_>>(), [b"b", b"c"]);
+    assert_eq!(reader.view().ingest_newest().unwrap(), 3);
+    // Push numbers begin with the time of the commit, and never repeat.
+    let all = reader.view().ingest_batches(0, 9).unwrap();
+    assert_eq!(all.iter().map(|batch| batch.push_from).collect::<Vec<_>>(), [100, 108, 116]);
+    append(&fresh, b"d", 1_000);
+    append(&fresh, b"e", 50);
+    let last = reader.view().ingest_batches(3, 9).unwrap();
+    assert_eq!(last.iter().map(|batch| batch.push_from).collect::<Vec<_>>(), [1_000, 1_008]);
+}
+
+#[test]
+fn an_abandoned_batch_leaves_nothing() {
+    let fresh = fresh();
+    let mut log = fresh.store.ingest_log().unwrap();
+    let abandoned = log.append().unwrap();
+    abandoned.put(1, b"x").unwrap();
+    abandoned.put_answer("feed", 7, "{}").unwrap();
+    drop(abandoned);
+    let append = log.append().unwrap();
+    assert_eq!((append.id(), append.last_seq("feed").unwrap()), (1, None));
+    assert!(append.batches_after(0).unwrap().is_empty());
+}
+
+#[test]
+fn the_last_answers_of_a_source_are_stored() {
+    let fresh = fresh();
+    let mut log = fresh.store.ingest_log().unwrap();
+    let append = log.append().unwrap();
+    for seq in [1, 2, 2 + INGEST_ANSWERS_KEPT] {
+        append.put_answer("feed", seq, &format!("answer {seq}")).unwrap();
+    }
+    append.put_answer("other", 5, "x").unwrap();
+    append.commit().unwrap();
+    let append = log.append().unwrap();
+    assert_eq!(append.last_seq("feed").unwrap(), Some(2 + INGEST_ANSWERS_KEPT));
+    assert_eq!(append.last_seq("other").unwrap(), Some(5));
+    let answer = |seq| append.answer("feed", seq).unwrap();
+    assert_eq!(answer(1), None);
+    assert_eq!(answer(2), None);
+    assert_eq!(answer(2 + INGEST_ANSWERS_KEPT).as_deref(), Some("answer 1002"));
+}
+
+#[test]
+fn a_trade_id_is_known_by_source_symbol_and_day() {
+    let fresh = fresh();
+    let (apple, tencent) = (symbol("AAPL.US"), symbol("700.HK"));
+    let day = "2026-07-15".parse().unwrap();
+    let next = "2026-07-16".parse().unwrap();
+    let mut log = fresh.store.ingest_log().unwrap();
+    let append = log.append().unwrap();
+    let ids = [(&apple, day, "7"), (&apple, day, "7"), (&apple, next, "7"), (&tencent, day, "7")];
+    assert_eq!(append.add_trades("feed", &ids, 10).unwrap(), [true, false, true, true]);
+    assert_eq!(append.add_trades("other", &ids[..1], 10).unwrap(), [true]);
+    append.commit().unwrap();
+    let mut writer = fresh.store.ingest_writer().unwrap();
+    writer.lock().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.forget_ingested_trades(10).unwrap();
+    batch.commit().unwrap();
+    let append = log.append().unwrap();
+    assert_eq!(append.add_trades("feed", &ids, 11).unwrap(), [false; 4]);
+    drop(append);
+    let mut batch = writer.begin().unwrap();
+    batch.forget_ingested_trades(11).unwrap();
+    batch.commit().unwrap();
+    let append = log.append().unwrap();
+    assert_eq!(append.add_trades("feed", &ids, 11).unwrap(), [true, false, true, true]);
+}
+
+#[test]
+fn merged_batches_are_removed_when_they_are_old() {
+    let fresh = fresh();
+    for commit_us in [100, 200, 300] {
+        append(&fresh, b"x", commit_us);
+    }
+    let mut writer = fresh.store.ingest_writer().unwrap();
+    assert!(matches!(writer.begin(), Err(StoreError::Unfit { .. })), "the lock is not held");
+    writer.lock().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.ingest_applied_through(2, 250).unwrap();
+    batch.commit().unwrap();
+    let mut reader = fresh.store.reader().unwrap();
+    let left = reader.view().ingest_batches(0, 9).unwrap();
+    assert_eq!(left.iter().map(|batch| batch.id).collect::<Vec<_>>(), [3]);
+    assert_eq!(reader.view().ingest_applied().unwrap(), 2);
+    assert_eq!(fresh.store.ingest_log().unwrap().state().unwrap().1, 2);
+}
+
+#[test]
+fn minutes_are_partial_until_they_are_finished() {
+    let fresh = fresh();
+    put(&fresh.store, &minutes("AAPL.US"), &[], &[block(60, 180)]);
+    let minute = |at: i64, lane| PartialMinute {
+        symbol: symbol("AAPL.US"),
+        lane,
+        at: Timestamp(at),
+        final_at: Timestamp(at + 65),
+    };
+    let mut writer = fresh.store.ingest_writer().unwrap();
+    writer.lock().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let partial = [minute(60, Lane::Regular), minute(120, Lane::Regular), minute(120, Lane::Extended)];
+    batch.put_partial_minutes(&partial).unwrap();
+    batch.commit().unwrap();
+    let mut reader = fresh.store.reader().unwrap();
+    assert_eq!(reader.view().partial_minutes(&symbol("AAPL.US")).unwrap().len(), 3);
+    assert_eq!(reader.view().next_final_minute().unwrap(), Some(Timestamp(125)));
+    assert_eq!(reader.view().minutes_final_by(Timestamp(125)).unwrap(), [minute(60, Lane::Regular)]);
+    let version = reader.version().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.finish_minutes(&[(symbol("AAPL.US"), Lane::Regular, Timestamp(120))]).unwrap();
+    batch.commit().unwrap();
+    assert_eq!(reader.view().partial_minutes(&symbol("AAPL.US")).unwrap(), [minute(120, Lane::Extended)]);
+    assert!(reader.version().unwrap() > version, "accounts wait for final minutes");
+}
+
+#[test]
+fn an_import_and_a_merge_exclude_each_other() {
+    let fresh = fresh();
+    let mut merger = fresh.store.ingest_writer().unwrap();
+    let importer = fresh.store.writer().unwrap();
+    assert!(matches!(merger.lock(), Err(StoreError::Busy { .. })));
+    // The log does not wait for the import.
+    assert_eq!(append(&fresh, b"x", 1), 1);
+    drop(importer);
+    merger.lock().unwrap();
+    merger.unlock();
+    drop(fresh.store.writer().unwrap());
+}
