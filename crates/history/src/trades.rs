@@ -3,6 +3,8 @@
 //! so. Capital flow uses the newest day that has opened and has
 //! trades, like the intraday line.
 
+use std::ops::Range;
+
 use market::{
     CapitalClasses, CapitalDay, ClassShares, Date, DaySizes, Floors, FlowTrade, Period, SecurityKind,
     Session, Symbol, Timestamp, Trade, TradeHours, Trades, Turnover, Venue,
@@ -35,6 +37,9 @@ pub struct CapitalFlow {
     pub day: Date,
     pub lines: Vec<(Timestamp, Turnover)>,
 }
+
+/// Maximum number of days read by [`History::trades_around`].
+const WINDOW_DAYS_MAX: u32 = 10;
 
 impl History {
     /// Returns an error if a symbol is unknown or has no visible trade.
@@ -96,6 +101,30 @@ impl History {
         let known = trades.within(i64::MIN..through.0.saturating_add(1));
         trades.truncate(known.end);
         Ok(trades)
+    }
+
+    /// Returns all trades of the stored days that overlap a window, not limited by a clock. `None` if
+    /// there are none, or if trades are hidden until their minute is complete.
+    pub fn trades_around(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        window: Range<Timestamp>,
+    ) -> Result<Option<Trades>, HistoryError> {
+        let zone = self.venue(symbol).zone();
+        let through = zone.date(window.end).tomorrow();
+        let (Ok(through), RunningTrades::Shown) = (through, self.running_trades()) else {
+            return Ok(None);
+        };
+        let view = reader.view();
+        let days = i64::from(WINDOW_DAYS_MAX).min((window.end.0 - window.start.0) / 86_400 + 3);
+        let mut days = view.trade_days_back(symbol, through, u32::try_from(days).unwrap_or(0))?;
+        days.retain(|day| day.first < window.end && day.last >= window.start);
+        let mut trades = Trades::default();
+        for day in days.iter().rev() {
+            trades.append(&read_trades(view, symbol, &view.trade_blocks(day)?)?);
+        }
+        Ok((!trades.is_empty()).then_some(trades))
     }
 
     /// Returns at most `count` of the newest trades in the given sessions.

@@ -90,15 +90,19 @@ async fn list(far: &mut Far) -> Vec<(String, Vec<i32>)> {
     listed(far.ask(SUBSCRIPTIONS, &SubscribeRequest::default()).await.unwrap())
 }
 
+/// Returns the next push, ignoring pings.
 async fn pushed(far: &mut Far) -> Pushed {
-    match far.see().await {
-        Seen::Packet(Packet::Push { command: 101, body }) => {
-            Pushed::Quote(PushQuote::decode(&*body).unwrap())
+    loop {
+        match far.see().await {
+            Seen::Packet(Packet::Push { command: 101, body }) => {
+                return Pushed::Quote(PushQuote::decode(&*body).unwrap());
+            }
+            Seen::Packet(Packet::Push { command: 104, body }) => {
+                return Pushed::Trades(PushTrades::decode(&*body).unwrap());
+            }
+            Seen::Ping(_) => {}
+            other => panic!("{other:?} instead of a push"),
         }
-        Seen::Packet(Packet::Push { command: 104, body }) => {
-            Pushed::Trades(PushTrades::decode(&*body).unwrap())
-        }
-        other => panic!("{other:?} instead of a push"),
     }
 }
 
@@ -183,6 +187,23 @@ async fn s5_symbols_without_right_or_form_are_left_out() {
     let left_out = house.core.live.of_connection(id).left_out;
     let left_out: Vec<(&str, &str)> = left_out.iter().map(|of| (of.symbol.as_str(), of.reason)).collect();
     assert_eq!(left_out, [("XX", "malformed"), ("AAPL.US", "no right")]);
+}
+
+#[tokio::test]
+async fn pushes_end_with_the_right_and_with_the_account() {
+    let house = house(OPEN - 60);
+    let account = house.account("ann", 10);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    subscribe(&mut far, &["700.HK", "AAPL.US"], &[1], false).await.unwrap();
+    house.core.access.withdraw(account.account_id, Right::Hk, &Actor::Operator, NOW).unwrap();
+    step(&house, OPEN);
+    assert_eq!(list(&mut far).await, pairs(&[("AAPL.US", &[1])]));
+    let id = house.hub.links.list(Some(account.account_id))[0].id;
+    let left_out = house.core.live.of_connection(id).left_out;
+    assert!(left_out.iter().any(|of| (of.symbol.as_str(), of.reason) == ("700.HK", "no right")));
+    house.core.access.revoke(account.account_id, &Actor::Operator, "", NOW).unwrap();
+    step(&house, OPEN + 60);
+    assert!(house.core.live.of_connection(id).list.is_empty());
 }
 
 #[tokio::test]

@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use access::Demand;
 use feed::{Board, ConnectionId, Due, FirstPush, Push, QuotePush, Replay, SubType, SubTypes};
 use history::{AsOf, HistoryError};
-use market::{Candles, Session, Symbol, Timestamp, Venue};
+use market::{Candles, Session, Symbol, Timestamp, Trades, Venue};
 use store::Reader;
 
 use super::subscriptions::{Recipient, Sent};
@@ -69,6 +70,7 @@ pub(crate) fn publish(core: &Core) -> Result<Published, HistoryError> {
 impl Publisher {
     fn publish(&mut self, core: &Core) -> Result<Published, HistoryError> {
         let mut published = Published::default();
+        end_without_right(core);
         let AsOf::Replay(now) = core.market_now() else { return Ok(published) };
         let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
         if symbols.is_empty() {
@@ -77,15 +79,16 @@ impl Publisher {
         }
         self.forget(&symbols);
         let mut movement = Movement::new(core);
+        let mut next = None;
         while let Some(from) = self.until.filter(|until| *until < now) {
             let until = Timestamp(from.0.saturating_add(WINDOW)).min(now);
             let mut dues = Vec::new();
             core.with_reader(|reader| {
                 self.refresh(reader.version()?);
                 for symbol in &symbols {
-                    dues.extend(
-                        Stored::read(core, reader, symbol, from, until)?.replay().between(from, until),
-                    );
+                    let stored = Stored::read(core, reader, symbol, from, until)?;
+                    dues.extend(stored.replay().between(from, until));
+                    next = next.into_iter().chain(stored.next_trade(until)).min();
                 }
                 Ok::<_, HistoryError>(())
             })?;
@@ -101,7 +104,8 @@ impl Publisher {
         published.quotes = movement.quotes;
         published.trades = movement.trades;
         // Candles open and act at whole minutes.
-        published.next = Some(Timestamp(now.0.saturating_add(60 - now.0.rem_euclid(60))));
+        let minute = Timestamp(now.0.saturating_add(60 - now.0.rem_euclid(60)));
+        published.next = next.into_iter().filter(|next| *next > now).chain([minute]).min();
         Ok(published)
     }
 
@@ -264,6 +268,30 @@ impl Latest {
     }
 }
 
+/// Ends subscriptions whose account was revoked or has lost the right to a market.
+fn end_without_right(core: &Core) {
+    let callers = core.live.subscriptions().callers();
+    if callers.is_empty() || core.version_check().is_err() {
+        return;
+    }
+    for (connection, who) in callers {
+        let now = core.market_now_of(who.account()).now();
+        let permit = match core.access.admit(Demand::Open { caller: &who }, now) {
+            Ok(permit) => Some(permit),
+            Err(access::Refusal::Revoked) => None,
+            // The account cannot be looked up at the moment.
+            Err(_) => continue,
+        };
+        let holds =
+            |symbol: &Symbol| permit.as_ref().is_some_and(|permit| permit.holds(symbol.market().into()));
+        let overnight = permit.as_ref().is_some_and(|permit| permit.overnight());
+        let ended = core.live.subscriptions().restrict(connection, holds, overnight);
+        if !ended.is_empty() {
+            core.access.release_subscriptions(connection, Some(&ended));
+        }
+    }
+}
+
 /// Returns the last quote push of a security up to an instant, in the sessions that `sees` admits.
 fn last_quote(
     core: &Core,
@@ -302,6 +330,8 @@ struct Stored<'a> {
     venue: &'a Venue,
     minutes: Candles,
     days: Candles,
+    /// All trades of the days that the window touches, later ones included.
+    trades: Option<Trades>,
 }
 
 impl<'a> Stored<'a> {
@@ -313,6 +343,8 @@ impl<'a> Stored<'a> {
         until: Timestamp,
     ) -> Result<Stored<'a>, HistoryError> {
         let venue = core.history.venue(symbol);
+        let trades = Timestamp(from.0.saturating_sub(3_600))..Timestamp(until.0.saturating_add(1));
+        let trades = core.history.trades_around(reader, symbol, trades)?;
         let view = reader.view();
         let board = view.security(symbol)?.and_then(|security| security.board);
         let window = Timestamp(from.0.saturating_sub(DAY_BEFORE))..Timestamp(until.0.saturating_add(1));
@@ -322,12 +354,19 @@ impl<'a> Stored<'a> {
             venue,
             minutes: core.history.minutes(view, symbol, window.clone())?,
             days: core.history.days(view, symbol, window)?,
+            trades,
         })
     }
 
+    /// Returns the second of the first trade after an instant.
+    fn next_trade(&self, after: Timestamp) -> Option<Timestamp> {
+        let times = &self.trades.as_ref()?.time;
+        times.get(times.partition_point(|time| *time <= after.0)).map(|time| Timestamp(*time))
+    }
+
     fn replay(&self) -> Replay<'_> {
-        let Stored { symbol, board, venue, minutes, days } = self;
-        Replay { symbol, board: *board, venue, minutes, days }
+        let Stored { symbol, board, venue, minutes, days, trades } = self;
+        Replay { symbol, board: *board, venue, minutes, days, trades: trades.as_ref() }
     }
 }
 

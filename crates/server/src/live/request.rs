@@ -9,14 +9,13 @@ use wire::quote::{
     SubscribeRequest, Subscription, SubscriptionsResponse, UnsubscribeRequest, UnsubscribeResponse,
 };
 
-use super::subscriptions::{LeftOut, Recipient, Wanted};
+use super::subscriptions::{LeftOut, NO_RIGHT, Recipient, Wanted};
 use crate::caller::Caller;
 use crate::command::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::core::Core;
 use crate::refusal::Refusal;
 
 const MALFORMED: &str = "malformed";
-const NO_RIGHT: &str = "no right";
 const OPTION: &str = "option";
 const WRONG_REGION: &str = "wrong region";
 const OVER_LIMIT: &str = "over the limit";
@@ -86,7 +85,7 @@ fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<Subscriptions
     let permit = core.access.admit(Demand::Open { caller: &caller.who }, caller.now())?;
     let recipient = Recipient {
         id: request.connection,
-        account: permit.account().id,
+        who: caller.who,
         mailbox: request.mailbox.clone(),
         overnight: caller.overnight && permit.overnight(),
     };
@@ -136,7 +135,7 @@ fn reserve(
 ) -> Result<Vec<Symbol>, Refusal> {
     let (account, limit) = (permit.account().id, permit.account().terms.subscriptions);
     let symbols: Vec<Symbol> = wanted.iter().map(|wanted| wanted.symbol.clone()).collect();
-    let too_many = |used: usize, more: usize| {
+    let too_many = |used: u32, more: usize| {
         let text = format!("too many subscriptions: {used} of {limit} used, {more} more asked");
         Refusal::TooManySubscriptions(text)
     };

@@ -9,6 +9,8 @@ use market::{Session, Symbol};
 
 use crate::mailbox::Mailbox;
 
+/// Reason for a symbol whose market the account may not see.
+pub(super) const NO_RIGHT: &str = "no right";
 /// Maximum number of remembered symbols that a connection requested in vain.
 const LEFT_OUT_MAX: usize = 500;
 
@@ -21,7 +23,8 @@ pub(super) struct Subscriptions {
 /// A connection that has sent command 6.
 #[derive(Debug)]
 struct Subscriber {
-    account: AccountId,
+    number: access::ConnectionId,
+    who: access::Caller,
     mailbox: Mailbox,
     /// Whether overnight pushes are sent.
     overnight: bool,
@@ -50,7 +53,7 @@ pub(crate) struct Subscribed {
 #[derive(Clone, Debug)]
 pub(crate) struct Recipient {
     pub(crate) id: access::ConnectionId,
-    pub(crate) account: AccountId,
+    pub(crate) who: access::Caller,
     pub(crate) mailbox: Mailbox,
     pub(crate) overnight: bool,
 }
@@ -69,12 +72,13 @@ fn id(connection: access::ConnectionId) -> ConnectionId {
 
 impl Subscriptions {
     /// Returns the number of distinct securities of an account on this server.
-    pub(super) fn securities(&self, account: AccountId) -> usize {
-        let of_account = self.connections.iter().filter(|(_, subscriber)| subscriber.account == account);
+    pub(super) fn securities(&self, account: AccountId) -> u32 {
+        let of_account =
+            self.connections.iter().filter(|(_, subscriber)| subscriber.who.account() == account);
         let symbols = of_account.flat_map(|(id, _)| {
             self.registry.list(*id).map(|(symbol, _)| symbol).chain(self.registry.waiting(*id))
         });
-        symbols.collect::<BTreeSet<&Symbol>>().len()
+        u32::try_from(symbols.collect::<BTreeSet<&Symbol>>().len()).unwrap_or(u32::MAX)
     }
 
     /// Subscribes a connection.
@@ -86,10 +90,10 @@ impl Subscriptions {
         first_push: FirstPush,
     ) {
         let connection = id(recipient.id);
-        let Recipient { account, mailbox, overnight, .. } = recipient.clone();
+        let Recipient { id: number, who, mailbox, overnight } = recipient.clone();
         let subscriber = self.connections.entry(connection);
         let subscriber =
-            subscriber.or_insert(Subscriber { account, mailbox, overnight, left_out: Vec::new() });
+            subscriber.or_insert(Subscriber { number, who, mailbox, overnight, left_out: Vec::new() });
         subscriber.overnight = overnight;
         for Wanted { symbol, is_stored } in wanted {
             match is_stored {
@@ -131,6 +135,33 @@ impl Subscriptions {
             !self.types(connection, symbol).is_empty() || waiting.any(|waiting| waiting == *symbol)
         };
         symbols.iter().filter(|symbol| !is_left(symbol)).cloned().collect()
+    }
+
+    /// Returns the subscribed connections, with their callers.
+    pub(super) fn callers(&self) -> Vec<(access::ConnectionId, access::Caller)> {
+        self.connections.values().map(|subscriber| (subscriber.number, subscriber.who)).collect()
+    }
+
+    /// Ends a connection's subscriptions to securities that its account may no longer see, and
+    /// removes their queued pushes. Returns the securities.
+    pub(super) fn restrict(
+        &mut self,
+        connection: access::ConnectionId,
+        holds: impl Fn(&Symbol) -> bool,
+        overnight: bool,
+    ) -> Vec<Symbol> {
+        let number = id(connection);
+        let Some(subscriber) = self.connections.get_mut(&number) else { return Vec::new() };
+        subscriber.overnight &= overnight;
+        let symbols =
+            self.registry.list(number).map(|(symbol, _)| symbol).chain(self.registry.waiting(number));
+        let ended: Vec<Symbol> = symbols.filter(|symbol| !holds(symbol)).cloned().collect();
+        if !ended.is_empty() {
+            self.unsubscribe(connection, &ended, SubType::ALL.into_iter().collect());
+            let left_out = |symbol: &Symbol| LeftOut { symbol: symbol.as_str().to_owned(), reason: NO_RIGHT };
+            self.leave_out(connection, ended.iter().map(left_out).collect());
+        }
+        ended
     }
 
     /// Ends all subscriptions of a connection, and removes their queued pushes.
