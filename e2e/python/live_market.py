@@ -58,6 +58,13 @@ def random_candles(symbol, day, market, seed):
     return rows
 
 
+def folded(symbol, day, rows):
+    """The daily candle of all minutes of a day."""
+    cells = [[Decimal(cell) for cell in row.split(",")[2:]] for row in rows]
+    opens, highs, lows, closes, volumes, turnovers = zip(*cells)
+    return ",".join(map(str, (symbol, day, opens[0], max(highs), min(lows), closes[-1], sum(volumes), sum(turnovers))))
+
+
 class Sentinel:
     """The candles of a sentinel: flat, one in every minute of its days, and one a day."""
 
@@ -131,10 +138,16 @@ class Listener:
             # It would print a table at every connection.
             options["enable_print_quote_packages"] = False
         self.quotes, self.trades, self.candles = (collections.defaultdict(list) for _ in range(3))
+        # Depth and brokers are not stored.
+        self.never = []
         self.context = self.api.QuoteContext(trade_clients.config(package, server, account, **options))
         self.context.set_on_quote(lambda symbol, event: self.quotes[symbol].append(event))
         self.context.set_on_trades(lambda symbol, event: self.trades[symbol].extend(event.trades))
         self.context.set_on_candlestick(lambda symbol, event: self.candles[symbol].append(event))
+        self.context.set_on_depth(lambda *event: self.never.append(event))
+        self.context.set_on_brokers(lambda *event: self.never.append(event))
+        # Known wrong: both packages can hang in `set_on_…` while a push arrives, so callbacks are set
+        # before the first subscription.
         self.context.subscribe([server.sentinel.symbol], [self.api.SubType.Quote, self.api.SubType.Trade])
 
     def subscribe(self, *kinds):

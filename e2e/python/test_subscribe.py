@@ -181,12 +181,9 @@ class Pushes(Subscriptions):
     def test_depth_and_brokers_can_be_subscribed_and_are_never_pushed(self):
         self.serve()
         listener = self.listen()
-        received = []
-        listener.context.set_on_depth(lambda *event: received.append(event))
-        listener.context.set_on_brokers(lambda *event: received.append(event))
         listener.subscribe("Depth", "Brokers")
         listener.move(OPEN + 60)
-        self.assertEqual((received, listener.quotes[SYMBOL], listener.trades[SYMBOL]), ([], [], []))
+        self.assertEqual((listener.never, listener.quotes[SYMBOL], listener.trades[SYMBOL]), ([], [], []))
         self.subscribed(2)
 
     def test_too_many_subscriptions_are_refused_as_a_whole(self):
@@ -264,8 +261,10 @@ class Candles(Subscriptions):
         return listener
 
     def hong_kong(self, now, instants):
-        minutes = [row for seed, day in enumerate((DAY, NEXT)) for row in live_market.random_candles(SYMBOL, day, "HK", seed)]
-        self.serve(instant(DAY, now), tuple(minutes), DAILY[:1], (DAY, NEXT))
+        # A completed day is never built from minutes, so each has its daily candle: the same one.
+        minutes = {day: live_market.random_candles(SYMBOL, day, "HK", seed) for seed, day in enumerate((DAY, NEXT))}
+        daily = [live_market.folded(SYMBOL, day, rows) for day, rows in minutes.items()]
+        self.serve(instant(DAY, now), tuple(sum(minutes.values(), [])), (DAILY[0], *daily), (DAY, NEXT))
         return self.follow([(instant(day, time), f"{day} {time}") for day, time in instants])
 
     def test_a_day_in_hong_kong_from_before_it_opens(self):
