@@ -141,8 +141,10 @@ class Listener:
         # Depth and brokers are not stored.
         self.never = []
         self.context = self.api.QuoteContext(trade_clients.config(package, server, account, **options))
-        self.context.set_on_quote(lambda symbol, event: self.quotes[symbol].append(event))
-        self.context.set_on_trades(lambda symbol, event: self.trades[symbol].extend(event.trades))
+        # The newest time that the sentinel was pushed with.
+        self.heard = 0
+        self.context.set_on_quote(lambda symbol, event: self.receive(self.quotes, symbol, [event]))
+        self.context.set_on_trades(lambda symbol, event: self.receive(self.trades, symbol, event.trades))
         self.context.set_on_candlestick(lambda symbol, event: self.candles[symbol].append(event))
         self.context.set_on_depth(lambda *event: self.never.append(event))
         self.context.set_on_brokers(lambda *event: self.never.append(event))
@@ -167,10 +169,10 @@ class Listener:
         """The periods that the callback of candles was called with."""
         return {str(event.period).removeprefix("Period.") for event in self.candles[self.server.symbol]}
 
-    def heard(self):
-        """The newest time that the sentinel was pushed with."""
-        symbol = self.server.sentinel.symbol
-        return max((int(event.timestamp.timestamp()) for event in self.quotes[symbol] + self.trades[symbol]), default=0)
+    def receive(self, received, symbol, events):
+        received[symbol].extend(events)
+        if symbol == self.server.sentinel.symbol:
+            self.heard = max([self.heard, *(int(event.timestamp.timestamp()) for event in events)])
 
     def move(self, to):
         """Moves the clock, and waits until all pushes up to then have been received."""
@@ -179,7 +181,7 @@ class Listener:
 
     def wait(self):
         awaited = self.server.sentinel.last_second(self.server.now)
-        harness.wait_for(lambda: self.heard() >= awaited, lambda: f"{utc(awaited)} of the sentinel, after {utc(self.heard())}")
+        harness.wait_for(lambda: self.heard >= awaited, lambda: f"{utc(awaited)} of the sentinel, after {utc(self.heard)}")
 
     def clear(self):
         for received in (self.quotes, self.trades, self.candles):
