@@ -16,31 +16,53 @@ from paper_market import instant, utc
 
 MINUTE = 60
 # A listed security whose pushes are compared, and its sentinel.
-SENTINELS = {"700.HK": "9988.HK", "AAPL.US": "ZION.US"}
+SENTINELS = {"700.HK": "9988.HK", "HSI.HK": "HSZ.HK", "AAPL.US": "ZION.US", "600519.SH": "600520.SH"}
 SECURITIES = """symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,decimals,board
 700.HK,Lamp & Wick,灯芯,燈芯,SEHK,HKD,100,3,HKEquity
 9988.HK,Sentinel,哨兵,哨兵,SEHK,HKD,100,3,HKEquity
+HSI.HK,Lamp Index,灯指数,燈指數,SEHK,HKD,1,3,HKHS
+HSZ.HK,Sentinel,哨兵,哨兵,SEHK,HKD,100,3,HKEquity
+600519.SH,Lamp Glass,灯罩,燈罩,SSE,CNY,100,2,SHMainConnect
+600520.SH,Sentinel,哨兵,哨兵,SSE,CNY,100,2,SHMainConnect
 AAPL.US,Lamp Oil,灯油,燈油,NASD,USD,1,3,USMain
 ZION.US,Sentinel,哨兵,哨兵,NASD,USD,1,3,USMain
 """
 HEADER = "symbol,time,open,high,low,close,volume,turnover\n"
-# The closing auction of Hong Kong is stamped with the end of the session, and acts ten minutes later.
-TAIL, TAIL_ACTS, TAIL_PRINTS = "16:00", 600, 480
-SEGMENTS = {"HK": (("09:30", "12:00"), ("13:00", "16:00")), "US": (("04:00", "20:00"),)}
-DAY_ENDS = {"HK": "16:10:00", "US": "16:00:00"}
+SEGMENTS = {
+    "HK": (("09:30", "12:00"), ("13:00", "16:00")), "SH": (("09:30", "11:30"), ("13:00", "15:00")), "US": (("04:00", "20:00"),)}
+HALF_DAY, HALF = "2026-02-16", (("09:30", "12:00"),)
+# The closing auction is stamped with the end of the session, and acts ten minutes later. In New York
+# there is none.
+TAIL_ACTS, TAIL_PRINTS = 600, 480
 
 
+def at(day, time, market):
+    """Unix seconds of a market time."""
+    return instant(day, time, "US" if market == "US" else "HK")
+
+
+def tail_of(day, market):
+    """The stamp of the closing auction."""
+    segments = HALF if day == HALF_DAY else SEGMENTS[market]
+    return None if market == "US" else at(day, segments[-1][1], market)
+
+
+@functools.cache
 def minutes_of(day, market):
     """The start of every minute of a day, including the closing auction."""
+    segments = HALF if day == HALF_DAY else SEGMENTS[market]
     starts = [
-        start for begin, end in SEGMENTS[market]
-        for start in range(instant(day, begin, market), instant(day, end, market), MINUTE)]
-    return starts + ([instant(day, TAIL)] if market == "HK" else [])
+        start for begin, end in segments for start in range(at(day, begin, market), at(day, end, market), MINUTE)]
+    tail = tail_of(day, market)
+    return starts if tail is None else [*starts, tail]
 
 
-def random_candles(symbol, day, market, seed):
-    """Candles of a day, with gaps, minutes without volume, and turnovers that no single price
-    gives."""
+def random_candles(symbol, day, seed):
+    """Candles of a day, with gaps, minutes without volume, and turnovers that no single price gives,
+    or none in the range of the candle."""
+    market = symbol.rsplit(".", 1)[1]
+    # Volumes of A shares are in lots.
+    unit = 100 if market == "SH" else 1
     chance, price, rows = random.Random(seed), 3000, []
     for start in minutes_of(day, market):
         if chance.random() < 0.1:
@@ -51,7 +73,10 @@ def random_candles(symbol, day, market, seed):
         if volume == 0:
             low = high = close = open
         # Between the lowest and the highest price, to a thousandth.
-        turnover = chance.randint(low * volume * 100, high * volume * 100)
+        turnover = chance.randint(low * volume * 100 * unit, high * volume * 100 * unit)
+        # A block trade. The SDKs have no type of trades for it in mainland China.
+        if market != "SH" and chance.random() < 0.05:
+            turnover = (high + 3) * volume * 100
         price = close
         cells = [Decimal(value) / 10 for value in (open, high, low, close)]
         rows.append(",".join([symbol, utc(start), *map(str, cells), str(volume), str(Decimal(turnover) / 1000)]))
@@ -83,11 +108,11 @@ class Sentinel:
         newest = 0
         for day in self.days:
             for start in minutes_of(day, self.market):
-                if self.market == "HK" and start == instant(day, TAIL):
+                if start == tail_of(day, self.market):
                     newest = max(newest, start + TAIL_PRINTS if start + TAIL_ACTS <= now else 0)
                 elif start <= now:
                     newest = max(newest, start + 59 if start + MINUTE <= now else start)
-            end = instant(day, DAY_ENDS[self.market], self.market)
+            end = at(day, "16:00", "US") if self.market == "US" else tail_of(day, self.market) + TAIL_ACTS
             newest = max(newest, end if end <= now else 0)
         return newest
 

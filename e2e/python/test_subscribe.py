@@ -260,25 +260,41 @@ class Candles(Subscriptions):
             self.compare(listener, where, sessions)
         return listener
 
-    def hong_kong(self, now, instants):
+    def days(self, now, days, instants, symbol=SYMBOL, eve=EVE):
+        """Serves some days, and follows them from a time of the first on."""
+        minutes = {day: live_market.random_candles(symbol, day, seed) for seed, day in enumerate(days)}
         # A completed day is never built from minutes, so each has its daily candle: the same one.
-        minutes = {day: live_market.random_candles(SYMBOL, day, "HK", seed) for seed, day in enumerate((DAY, NEXT))}
-        daily = [live_market.folded(SYMBOL, day, rows) for day, rows in minutes.items()]
-        self.serve(instant(DAY, now), tuple(sum(minutes.values(), [])), (DAILY[0], *daily), (DAY, NEXT))
-        return self.follow([(instant(day, time), f"{day} {time}") for day, time in instants])
+        daily = [live_market.folded(symbol, day, rows) for day, rows in minutes.items()]
+        before = f"{symbol},{eve},297,299,296,298.6,1000000,298000000"
+        self.serve(instant(days[0], now), tuple(sum(minutes.values(), [])), (before, *daily), days, symbol, eve)
+        self.follow([(instant(day, time), f"{day} {time}") for day, time in instants])
 
     def test_a_day_in_hong_kong_from_before_it_opens(self):
         times = (
             "09:29:59", "09:30:00", "09:30:30", "09:31:00", "09:32:00", "10:00:00", "11:59:00", "12:00:00", "12:30:00",
             "13:00:00", "13:01:00", "14:37:20", "15:59:00", "16:00:00", "16:09:59", "16:10:00", "18:00:00")
-        self.hong_kong("09:00:00", [*((DAY, time) for time in times), (NEXT, "09:31:00"), (NEXT, "16:10:00")])
+        self.days("09:00:00", (DAY, NEXT), [*((DAY, time) for time in times), (NEXT, "09:31:00"), (NEXT, "16:10:00")])
 
     def test_a_day_in_hong_kong_from_the_middle_of_a_minute(self):
-        self.hong_kong("11:07:31", [(DAY, time) for time in ("11:08:00", "12:00:00", "13:02:00", "16:00:00", "16:10:00")])
+        times = ("11:08:00", "12:00:00", "13:02:00", "16:00:00", "16:10:00")
+        self.days("11:07:31", (DAY,), [(DAY, time) for time in times])
+
+    def test_a_half_day_in_hong_kong(self):
+        day, eve = live_market.HALF_DAY, "2026-02-13"
+        times = ("09:31:00", "11:59:00", "12:00:00", "12:09:59", "12:10:00", "13:00:00")
+        self.days("09:00:00", (day,), [(day, time) for time in times], eve=eve)
+
+    def test_an_index(self):
+        times = ("09:30:00", "09:31:00", "12:00:00", "13:02:00", "16:00:00", "16:10:00")
+        self.days("09:00:00", (DAY,), [(DAY, time) for time in times], "HSI.HK")
+
+    def test_a_day_in_shanghai_in_lots(self):
+        times = ("09:30:00", "09:31:00", "11:30:00", "13:02:00", "15:00:00", "15:10:00")
+        self.days("09:00:00", (DAY,), [(DAY, time) for time in times], "600519.SH")
 
     def test_a_day_in_new_york_with_its_early_and_late_hours(self):
         symbol, eve, day = "AAPL.US", "2026-07-14", "2026-07-15"
-        minutes = live_market.random_candles(symbol, day, "US", 3)
+        minutes = live_market.random_candles(symbol, day, 3)
         daily = (f"{symbol},{eve},298,302,297,301,5000000,1500000000",)
         self.serve(instant(day, "03:00:00", "US"), tuple(minutes), daily, (day,), symbol, eve)
         times = (
@@ -324,6 +340,19 @@ class Comeback(Subscriptions):
         (lost,) = self.server.connections(self.account)
         self.server.request("DELETE", f"/v1/connections/{lost}", self.account)
         self.subscribed(2, other_than=lost)
+
+    def test_what_it_missed_follows(self):
+        """The clock moves while the client is away."""
+        self.serve(OPEN - 60)
+        listener = self.listen()
+        listener.context.subscribe_candlesticks(SYMBOL, listener.period("Min_1"))
+        listener.move(OPEN)
+        (lost,) = self.server.connections(self.account)
+        self.server.request("DELETE", f"/v1/connections/{lost}", self.account)
+        self.server.move(OPEN + 60)
+        self.subscribed(2, other_than=lost)
+        listener.move(OPEN + 120)
+        self.assertEqual(listener.built("Min_1"), listener.requested("Min_1"))
 
     def restart(self, end):
         end()
