@@ -237,6 +237,31 @@ class Ends(Subscriptions):
         self.assertEqual(listener.candles[SYMBOL], [])
 
 
+    def check_no_longer_pushed(self, *command):
+        """Nothing is pushed after an operator's command, although the client sends no request."""
+        self.serve(OPEN - 60)
+        listener = self.listen()
+        listener.subscribe("Quote", "Trade")
+        self.subscribed(2)
+        harness.chandler(self.server.store, *command, clock=self.server.clock)
+        self.server.hear()
+        self.server.move(OPEN)
+
+        def subscribed():
+            _, envelope = self.server.request("GET", "/v1/connections?account=listener", self.server.operator)
+            return [one["subscriptions"]["count"] for one in envelope["data"]["connections"]]
+
+        harness.wait_for(lambda: sum(subscribed()) == 0, lambda: f"no subscriptions, not {subscribed()}")
+        self.server.move(OPEN + 60)
+        self.assertEqual(listener.trades[SYMBOL], [])
+
+    def test_pushes_end_with_the_right(self):
+        self.check_no_longer_pushed("account", "withdraw", "listener", "HK")
+
+    def test_pushes_end_with_the_account(self):
+        self.check_no_longer_pushed("account", "revoke", "listener")
+
+
 class Candles(Subscriptions):
     """What an SDK has built of the pushes is what the server answers, at any time of a day."""
 
