@@ -173,7 +173,7 @@ class Listener:
         self.context.set_on_candlestick(lambda symbol, event: self.candles[symbol].append(event))
         self.context.set_on_depth(lambda *event: self.never.append(event))
         self.context.set_on_brokers(lambda *event: self.never.append(event))
-        # Known wrong: both packages can hang in `set_on_…` while a push arrives, so callbacks are set
+        # Known wrong: `longport` can hang in `set_on_…` while a push arrives, so callbacks are set
         # before the first subscription.
         self.context.subscribe([server.sentinel.symbol], [self.api.SubType.Quote, self.api.SubType.Trade])
 
