@@ -8,7 +8,7 @@ from decimal import Decimal
 import harness
 import live_market
 from live_market import LiveMarket, Listener, plain_candle, plain_quote, plain_trade
-from paper_market import instant
+from paper_market import instant, utc
 
 EVE, DAY, NEXT = "2026-03-17", "2026-03-18", "2026-03-19"
 SYMBOL = "700.HK"
@@ -273,9 +273,9 @@ class Candles(Subscriptions):
         with self.subTest(at=where):
             self.assertEqual(different, {})
 
-    def follow(self, instants, sessions="Intraday"):
+    def follow(self, instants, sessions="Intraday", listener=None):
         """Subscribes to all periods, and compares at each of these instants."""
-        listener = self.listen()
+        listener = listener or self.listen()
         for period in PERIODS:
             listener.context.subscribe_candlesticks(
                 self.server.symbol, listener.period(period), getattr(listener.api.TradeSessions, sessions))
@@ -325,6 +325,25 @@ class Candles(Subscriptions):
             "04:00:00", "04:01:00", "07:13:20", "09:29:00", "09:30:00", "09:31:00", "12:00:00", "15:59:00", "16:00:00",
             "16:01:00", "18:30:00", "19:59:00", "20:00:00")
         self.follow([(instant(day, time, "US"), time) for time in times], "All")
+
+    def check_overnight(self, sessions, *rights, **options):
+        """The last minutes of a night in New York, and the first of the morning."""
+        symbol, eve, day = "AAPL.US", "2026-07-14", "2026-07-15"
+        start = instant(day, "03:50", "US")
+        minutes = [f"{symbol},{utc(start + 60 * at)},190,190.4,189.9,190.1,{100 * at},{19005 * at}" for at in range(20)]
+        daily = (f"{symbol},{eve},188,191,187,189.7,5000000,900000000",)
+        self.serve(instant(day, "03:40", "US"), tuple(minutes), daily, (day,), symbol, eve)
+        account = self.server.account("by night", "--rate", "unlimited", *rights)
+        listener = Listener(self.package, self.server, account, **options)
+        listener.subscribe("Trade")
+        self.follow([(instant(day, time, "US"), time) for time in ("04:00:00", "04:05:00")], "All", listener)
+        self.assertEqual({str(trade.trade_session) for trade in listener.trades[symbol]}, sessions)
+
+    def test_nights_are_pushed_to_those_who_may_see_them(self):
+        self.check_overnight({"TradeSession.Overnight", "TradeSession.Pre"}, "--overnight", enable_overnight=True)
+
+    def test_nights_are_not_pushed_to_others(self):
+        self.check_overnight({"TradeSession.Pre"})
 
     def test_eighteen_periods_are_one_subscription(self):
         self.serve(OPEN - 60, log="info,requests=debug")
