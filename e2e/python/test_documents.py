@@ -11,6 +11,8 @@ import unittest
 import harness
 import person
 
+from longbridge.openapi import AdjustType, Period
+
 DOCS, EXAMPLES = harness.ROOT / "docs", harness.ROOT / "e2e/examples"
 # A comment with a path, then a block of code.
 QUOTED = re.compile(r"<!-- (e2e/examples/\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
@@ -115,6 +117,53 @@ class Strategies(Runner):
     @unittest.skipUnless("CHANDLER_E2E_RUST" in os.environ, "run with `make e2e-rust`")
     def test_rust(self):
         self.play([], pathlib.Path(os.environ["CHANDLER_E2E_RUST"]) / "e2e-example-strategy")
+
+
+class Live(Runner):
+    """The documented subscriptions, in a market whose minutes last a second."""
+
+    def setUp(self):
+        self.server = harness.Server(clock="2026-11-12T01:30:00Z,run@60")
+        self.addCleanup(self.server.kill)
+        self.account = self.server.account("watcher", "--rate", "unlimited")
+        self.environment = {**self.environment, **self.account["environment"]}
+
+    def run_example(self, *command):
+        ran = subprocess.run(command, env=self.environment, cwd=harness.WORK, capture_output=True, text=True, timeout=harness.PATIENCE_S)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return ran.stdout.splitlines()
+
+    def check_both(self, lines):
+        """Quotes of both securities, and complete minutes of one."""
+        minutes = [line for line in lines if line.startswith("minute ")]
+        self.assertGreaterEqual(len(minutes), 3, lines)
+        self.assertEqual(len(set(minutes)), len(minutes))
+        quotes = [line for line in lines if re.match(r"2026-11-12.* 900[12]\.HK \d+\.\d+ \d+$", line)]
+        self.assertGreaterEqual(len(quotes), 10, lines)
+        self.assertTrue(any("9001.HK" in line for line in quotes) and any("9002.HK" in line for line in quotes), lines)
+
+    def test_quotes_in_python(self):
+        lines = self.run_example(sys.executable, str(EXAMPLES / "python/live.py"))
+        self.assertEqual(len(lines), 10)
+        self.assertEqual({line.split()[2] for line in lines}, {"9001.HK", "9002.HK"})
+        # They move.
+        self.assertGreater(len({line for line in lines if "9001.HK" in line}), 2)
+
+    def test_candles_in_python(self):
+        first, *minutes, last = self.run_example(sys.executable, str(EXAMPLES / "python/live_candles.py"))
+        self.assertRegex(first, r"^\d+ minutes so far$")
+        self.assertRegex(last, r"^now \d+\.\d+$")
+        self.assertEqual(len(minutes), 3)
+        candles = self.server.quotes(self.account).candlesticks("9001.HK", Period.Min_1, 1000, AdjustType.NoAdjust)
+        stored = {f"{one.timestamp} {one.open} {one.high} {one.low} {one.close} {one.volume}" for one in candles}
+        self.assertEqual(set(minutes) - stored, set())
+
+    def test_node(self):
+        self.check_both(self.run_example("node", str(EXAMPLES / "node/live.js")))
+
+    @unittest.skipUnless("CHANDLER_E2E_RUST" in os.environ, "run with `make e2e-rust`")
+    def test_rust(self):
+        self.check_both(self.run_example(str(pathlib.Path(os.environ["CHANDLER_E2E_RUST"]) / "e2e-example-live")))
 
 
 class Examples(Runner):

@@ -5,7 +5,7 @@ import unittest
 
 import harness
 import questions
-from longbridge.openapi import OpenApiException, SubType
+from longbridge.openapi import OpenApiException
 
 DAY = {"period": "day", "adjust": "none", "offset": {"forward": False, "count": 1}}
 TRANSPORTS = ("ws", "http")
@@ -119,7 +119,6 @@ class Refusals(unittest.TestCase):
         for transport in TRANSPORTS:
             quotes = self.server.quotes(self.generous, transport)
             calls = [(quotes.depth, "9001.HK"), (quotes.brokers, "9001.HK")]
-            calls.append((quotes.subscribe, ["9001.HK"], [SubType.Quote]))
             for call, *arguments in calls:
                 with self.assertRaises(OpenApiException) as caught:
                     call(*arguments)
