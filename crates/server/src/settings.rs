@@ -32,6 +32,9 @@ pub struct Settings {
     /// Account as which users on this machine are signed in without a password. Only for the demo:
     /// no configuration key sets it, and it is ignored if a proxy is trusted.
     pub guest: Option<access::AccountId>,
+    /// Whether the stored prices are invented, which the pages then say if the market clock runs.
+    /// Only for the demo: no configuration key sets it.
+    pub is_simulated: bool,
     /// Start of the visible history for accounts without floors of their own.
     pub floors: market::FloorTable,
     /// Share of turnover in percent that defines large trades, for capital distribution.
@@ -100,6 +103,7 @@ impl Default for Settings {
             public_url: None,
             trusted_proxies: Vec::new(),
             guest: None,
+            is_simulated: false,
             floors: market::FloorTable::PUBLISHED,
             flow_large_percent: 30,
             flow_medium_percent: 55,
