@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use history::AsOf;
-use market::Timestamp;
+use market::{Timestamp, Venues};
 use serde::{Deserialize, Serialize};
 use server::{CannotStep, ClockSpeed, MarketTime};
 
-/// Maximum speed of a running clock, as a multiple of the machine's clock: about eleven days per
-/// second.
+use crate::open_hours::OpenHours;
+
+/// Maximum speed of a clock, relative to the machine's clock: about eleven days per second.
 const SPEED_MAX: u64 = 1_000_000;
 
 /// Source of the current time.
@@ -28,17 +29,28 @@ pub(crate) enum Clock {
     /// Was at `from` at the instant `since`, and advances at `thousandths` / 1000 of the machine's
     /// speed.
     Running { from: Timestamp, since: Instant, thousandths: u64 },
+    /// Like `Running`, but jumps over closed hours.
+    Skipping { from: Timestamp, since: Instant, thousandths: u64, hours: &'static OpenHours },
 }
 
 impl Clock {
+    /// Starts a clock that jumps over the hours in which all markets are closed. The hours are kept
+    /// until the process ends, because a clock is copied freely.
+    pub(crate) fn skipping(from: Timestamp, thousandths: u64, venues: &Venues) -> Clock {
+        let hours = Box::leak(Box::new(OpenHours::since(venues, from)));
+        Clock::Skipping { from, since: Instant::now(), thousandths, hours }
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         match self {
             #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else is given")]
             Clock::Machine => Timestamp(jiff::Timestamp::now().as_second()),
             Clock::Fixed(at) => *at,
             Clock::Running { from, since, thousandths } => {
-                let passed = since.elapsed().as_millis().saturating_mul(u128::from(*thousandths)) / 1_000_000;
-                Timestamp(from.0.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX)))
+                Timestamp(from.0.saturating_add(passed(since.elapsed(), *thousandths)))
+            }
+            Clock::Skipping { from, since, thousandths, hours } => {
+                hours.after(*from, passed(since.elapsed(), *thousandths))
             }
         }
     }
@@ -48,12 +60,18 @@ impl Clock {
     pub(crate) fn as_of(&self) -> AsOf {
         match self {
             Clock::Machine => AsOf::Live(self.now()),
-            Clock::Fixed(_) | Clock::Running { .. } => AsOf::Replay(self.now()),
+            Clock::Fixed(_) | Clock::Running { .. } | Clock::Skipping { .. } => AsOf::Replay(self.now()),
         }
     }
 }
 
-/// Returns the machine's time in milliseconds since the Unix epoch.
+/// Returns the seconds that a clock advances in `elapsed`.
+fn passed(elapsed: Duration, thousandths: u64) -> i64 {
+    let seconds = elapsed.as_millis().saturating_mul(u128::from(thousandths)) / 1_000_000;
+    i64::try_from(seconds).unwrap_or(i64::MAX)
+}
+
+/// Returns the machine's time in milliseconds since 1970.
 pub(crate) fn machine_ms() -> i64 {
     #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else is given")]
     jiff::Timestamp::now().as_millisecond()
@@ -140,7 +158,21 @@ impl MarketTime for ServedClock {
         match self.clock {
             Clock::Machine => ClockSpeed::Machine,
             Clock::Fixed(_) => ClockSpeed::Standing,
-            Clock::Running { thousandths, .. } => ClockSpeed::Running { thousandths },
+            Clock::Running { thousandths, .. } | Clock::Skipping { thousandths, .. } => {
+                ClockSpeed::Running { thousandths }
+            }
+        }
+    }
+
+    fn wait(&self, now: Timestamp, at: Timestamp) -> Option<Duration> {
+        match self.clock {
+            Clock::Skipping { hours, .. } => {
+                let open = hours.between(now, at);
+                // It stops at the end of the hours.
+                let is_reached = hours.after(now, open) >= at;
+                self.pace().wait(now, Timestamp(now.0.saturating_add(open))).filter(|_| is_reached)
+            }
+            _ => self.pace().wait(now, at),
         }
     }
 
@@ -268,6 +300,12 @@ pub(crate) enum NotedClock {
         since_ms: i64,
         thousandths: u64,
     },
+    /// Like `Running`, but jumps over closed hours.
+    Skipping {
+        from: i64,
+        since_ms: i64,
+        thousandths: u64,
+    },
 }
 
 impl NotedClock {
@@ -278,19 +316,31 @@ impl NotedClock {
             Clock::Running { thousandths, .. } => {
                 NotedClock::Running { from: clock.now().0, since_ms: machine_ms(), thousandths: *thousandths }
             }
+            Clock::Skipping { thousandths, .. } => NotedClock::Skipping {
+                from: clock.now().0,
+                since_ms: machine_ms(),
+                thousandths: *thousandths,
+            },
         }
     }
 
-    /// Restores the clock. A running clock is advanced by the time since it was published.
-    pub(crate) fn clock(self) -> Clock {
+    /// Restores the clock, advanced by the time since it was published.
+    pub(crate) fn clock(self, venues: &Venues) -> Clock {
+        let since = |since_ms: i64, thousandths| {
+            let elapsed = u64::try_from(machine_ms().saturating_sub(since_ms)).unwrap_or(0);
+            passed(Duration::from_millis(elapsed), thousandths)
+        };
         match self {
             NotedClock::Machine => Clock::Machine,
             NotedClock::Standing { at } => Clock::Fixed(Timestamp(at)),
             NotedClock::Running { from, since_ms, thousandths } => {
-                let passed = u64::try_from(machine_ms().saturating_sub(since_ms)).unwrap_or(0);
-                let passed = passed.saturating_mul(thousandths) / 1_000_000;
-                let from = from.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));
+                let from = from.saturating_add(since(since_ms, thousandths));
                 Clock::Running { from: Timestamp(from), since: Instant::now(), thousandths }
+            }
+            NotedClock::Skipping { from, since_ms, thousandths } => {
+                let hours = OpenHours::since(venues, Timestamp(from));
+                let from = hours.after(Timestamp(from), since(since_ms, thousandths));
+                Clock::skipping(from, thousandths, venues)
             }
         }
     }
@@ -400,8 +450,36 @@ mod tests {
     fn a_published_clock_advances_after_publication() {
         // The clock was published a minute ago and runs at sixty times the machine's speed.
         let noted = NotedClock::Running { from: 1_000, since_ms: machine_ms() - 60_000, thousandths: 60_000 };
-        let now = noted.clock().now().0;
+        let venues = Venues::built_in().unwrap();
+        let now = noted.clock(&venues).now().0;
         assert!((4_600..5_200).contains(&now), "{now}");
-        assert_eq!(NotedClock::of(&Clock::Fixed(Timestamp(7))).clock().now(), Timestamp(7));
+        assert_eq!(NotedClock::of(&Clock::Fixed(Timestamp(7))).clock(&venues).now(), Timestamp(7));
+    }
+
+    #[test]
+    fn a_skipping_clock_waits_only_for_open_hours() {
+        let venues = Venues::built_in().unwrap();
+        let at = |text: &str| Timestamp(text.parse::<jiff::Timestamp>().unwrap().as_second());
+        // Ten seconds before Hong Kong's close of a Friday; New York opens at 14:30.
+        let friday = at("2026-11-13T08:09:50Z");
+        let clock = Clock::skipping(friday, 10_000, &venues);
+        let served = ServedClock::new(clock, None);
+        assert_eq!(served.pace(), ClockSpeed::Running { thousandths: 10_000 });
+        assert!(matches!(served.as_of(), AsOf::Replay(now) if now >= friday));
+        for (to, milliseconds) in [
+            ("2026-11-13T08:09:55Z", 500),
+            ("2026-11-13T08:10:00Z", 1_000),
+            ("2026-11-13T14:30:00Z", 1_000),
+            ("2026-11-13T14:31:00Z", 7_000),
+        ] {
+            assert_eq!(served.wait(friday, at(to)), Some(Duration::from_millis(milliseconds)), "{to}");
+        }
+        assert_eq!(served.wait(friday, at("2029-01-01T00:00:00Z")), None, "after the last hours");
+        assert_eq!(served.step_to(at("2026-11-14T00:00:00Z")), Err(CannotStep::NotStanding));
+        // Published a second ago.
+        let since_ms = machine_ms() - 1_000;
+        let noted = NotedClock::Skipping { from: friday.0, since_ms, thousandths: 10_000 };
+        let now = noted.clock(&venues).now();
+        assert!((at("2026-11-13T14:30:00Z")..at("2026-11-13T20:00:00Z")).contains(&now), "{now}");
     }
 }

@@ -100,6 +100,11 @@ impl CommandContext {
         CommandContext { history, store, key, calendars: self.calendars.clone(), ..*self }
     }
 
+    /// Clones the context with another clock, as if it had been given.
+    pub(crate) fn under(&self, clock: Clock) -> CommandContext {
+        CommandContext { clock, is_clock_named: true, ..self.again() }
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }

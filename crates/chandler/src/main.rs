@@ -16,6 +16,7 @@ mod field_flags;
 mod local;
 mod log;
 mod machine;
+mod open_hours;
 mod output;
 mod progress;
 mod remote;

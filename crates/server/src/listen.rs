@@ -163,6 +163,7 @@ impl Server {
         let each_max = (settings.connections_max / EACH_OF_ALL).max(EACH_MIN);
         site.http_slots = ConnectionLimits::new(CONNECTIONS_EACH.min(each_max), 0);
         site.exposure = settings.exposure();
+        site.is_simulated = settings.is_simulated;
         site.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
         // A public URL without TLS and without a trusted proxy implies an unknown proxy, whose
         // requests cannot be recognized.

@@ -17,8 +17,12 @@ pub trait MarketTime: Send + Sync {
         ClockSpeed::Machine
     }
 
-    /// Moves a stopped clock forward. Returns an error if the clock is not stopped or `to` is in
-    /// the past.
+    /// Returns how long the clock takes from `now` to `at`, or `None` if it is stopped before `at`.
+    fn wait(&self, now: Timestamp, at: Timestamp) -> Option<Duration> {
+        self.pace().wait(now, at)
+    }
+
+    /// Moves a stopped clock forward.
     fn step_to(&self, _to: Timestamp) -> Result<(), CannotStep> {
         Err(CannotStep::NotStanding)
     }
@@ -43,6 +47,15 @@ pub enum ClockSpeed {
 }
 
 impl ClockSpeed {
+    /// Returns the speed of a running clock relative to the machine's.
+    #[expect(clippy::cast_precision_loss, reason = "it is for people to read, and far below what is exact")]
+    pub(crate) fn multiple(self) -> Option<f64> {
+        match self {
+            ClockSpeed::Running { thousandths } => Some(thousandths as f64 / 1_000.0),
+            ClockSpeed::Machine | ClockSpeed::Standing => None,
+        }
+    }
+
     /// Returns how long a clock that shows `now` takes to reach `at`, or `None` if the clock is
     /// stopped before `at`.
     pub fn wait(self, now: Timestamp, at: Timestamp) -> Option<Duration> {

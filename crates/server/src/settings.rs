@@ -32,7 +32,10 @@ pub struct Settings {
     /// Account as which users on this machine are signed in without a password. Only for the demo:
     /// no configuration key sets this field, and it is ignored if a proxy is trusted.
     pub guest: Option<access::AccountId>,
-    /// Start of the visible history for accounts without individual floors.
+    /// Whether the stored prices are invented, which the pages then say if the market clock runs.
+    /// Only for the demo: no configuration key sets it.
+    pub is_simulated: bool,
+    /// Start of the visible history for accounts without floors of their own.
     pub floors: market::FloorTable,
     /// Share of turnover in percent that defines large trades, for capital distribution.
     pub flow_large_percent: u32,
@@ -104,6 +107,7 @@ impl Default for Settings {
             public_url: None,
             trusted_proxies: Vec::new(),
             guest: None,
+            is_simulated: false,
             floors: market::FloorTable::PUBLISHED,
             flow_large_percent: 30,
             flow_medium_percent: 55,

@@ -15,7 +15,8 @@ use market::{Candles, Floors, Grain, Minutes, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Accounts, Part, Reader, Store, StoreError, StoreUrl};
 
-use super::{demo_serve, local_serve};
+use super::{demo_clock, demo_serve, local_serve};
+use crate::clock::Clock;
 use crate::context::{CommandContext, shell_word, symbol};
 use crate::demo::{self, DemoSecurity};
 use crate::failure::Failure;
@@ -31,7 +32,8 @@ pub(crate) struct Arguments {
     /// Generate the data without drawing charts; no progress bar and no notes on standard error
     #[arg(long, short)]
     quiet: bool,
-    /// Serve the data until Ctrl-C, with a demo account
+    /// Serve the data until Ctrl-C, with a demo account. Unless --clock is given, the market moves: it
+    /// is replayed at ten times real speed, without closed hours
     #[arg(long)]
     serve: bool,
     #[command(flatten)]
@@ -45,11 +47,16 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     replace_if_too_old(context)?;
     let store = context.open(Access::Write { now: context.now() })?;
     let mut reader = store.reader()?;
-    let make_it = arguments.again || !is_there(context, &mut reader)?;
+    let moves = arguments.serve && !context.is_clock_named;
+    let from = if moves { demo_clock::start(context)? } else { None };
+    let ahead = |through: fn(&CommandContext, Timestamp) -> Option<Timestamp>| {
+        from.and_then(|from| through(context, from)).unwrap_or_else(|| context.now())
+    };
+    let make_it = arguments.again || !is_there(context, &mut reader, ahead(demo_clock::needed_through))?;
     let progress = progress::Flags { quiet: arguments.quiet };
     if make_it {
         progress.note(&format!("generating the demo market in {} …", context.url()?));
-        let rows = output::thousands(make(context, &store, progress)?);
+        let rows = output::thousands(make(context, &store, progress, ahead(demo_clock::made_through))?);
         progress.note(&format!(
             "{rows} candles of {} invented securities and an option",
             demo::securities().len()
@@ -64,17 +71,18 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         }))?);
     }
     if !arguments.quiet {
-        show(context, &mut reader)?;
+        // The store may have candles ahead of the clock, which are hidden.
+        show(&context.under(Clock::Fixed(from.unwrap_or_else(|| context.now()))), &mut reader)?;
     }
     if arguments.serve {
         drop((reader, store));
-        return demo_serve::run(context, &arguments.ports, progress);
+        return demo_serve::run(context, &arguments.ports, progress, from);
     }
     Ok(())
 }
 
-/// Returns whether the store holds the demo data up to the last ended trading day.
-fn is_there(context: &CommandContext, reader: &mut Reader) -> Result<bool, Failure> {
+/// Returns whether the store holds the demo data up to the last trading day that ends before `until`.
+fn is_there(context: &CommandContext, reader: &mut Reader, until: Timestamp) -> Result<bool, Failure> {
     let snapshot = reader.snapshot()?;
     for security in demo::securities() {
         let symbol = symbol(security.symbol)?;
@@ -83,7 +91,7 @@ fn is_there(context: &CommandContext, reader: &mut Reader) -> Result<bool, Failu
         let stored = snapshot.series_of(&symbol)?;
         let days = stored.iter().filter(|info| info.series.grain == Grain::Day);
         let last = days.map(|info| zone.date(info.last)).max();
-        let lacks_days = last.is_none() || last < demo::last_day(security, history.venues(), context.now());
+        let lacks_days = last.is_none() || last < demo::last_day(security, history.venues(), until);
         let lacks_trades = demo::is_traded(security) && snapshot.trade_day_count(&symbol)? == 0;
         if lacks_days || lacks_trades {
             return Ok(false);
@@ -92,10 +100,15 @@ fn is_there(context: &CommandContext, reader: &mut Reader) -> Result<bool, Failu
     Ok(true)
 }
 
-fn make(context: &CommandContext, store: &store::Store, flags: progress::Flags) -> Result<u64, Failure> {
+/// Generates and imports the data up to `until`. Returns the number of candles.
+pub(super) fn make(
+    context: &CommandContext,
+    store: &store::Store,
+    flags: progress::Flags,
+    until: Timestamp,
+) -> Result<u64, Failure> {
     let directory = context.work_folder(None)?.join(FILES);
-    let now = context.now();
-    let paths = write_files(context, &directory, now, flags)?;
+    let paths = write_files(context, &directory, until, flags)?;
     // Candles from an older version of the demo may be replaced.
     let options = Options { replace: true, ..Options::default() };
     let (stop, progress) = (AtomicBool::new(false), Progress::default());
@@ -334,7 +347,7 @@ fn is_too_old(place: &StoreUrl) -> bool {
 fn files(directory: &Path) -> Vec<PathBuf> {
     let databases = [Part::Candles, Part::Accounts].map(Part::file_name);
     let with_logs = databases.iter().flat_map(|name| ["", "-wal", "-shm"].map(|log| format!("{name}{log}")));
-    let of_accounts = [Part::Key.file_name(), demo_serve::FILE].map(str::to_owned);
+    let of_accounts = [Part::Key.file_name(), demo_serve::FILE, demo_clock::FILE].map(str::to_owned);
     with_logs.chain(of_accounts).map(|name| directory.join(name)).collect()
 }
 

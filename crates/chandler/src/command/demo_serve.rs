@@ -7,11 +7,12 @@ use std::path::Path;
 
 use access::{Access, Account, AccountId, NewAccount, QUOTA_MAX, RateRule, Right, Rights, Role, Terms};
 use anyhow::{Context, anyhow};
+use market::{Market, Timestamp};
 use server::Settings;
 
 use super::local_serve::{self, Ports};
 use super::serve::Hangup;
-use super::{account, demo_account};
+use super::{account, demo_account, demo_clock};
 use crate::config::LogConfig;
 use crate::context::{CommandContext, shell_word};
 use crate::failure::Failure;
@@ -27,10 +28,20 @@ const FILE_MAX: u64 = 4 << 10;
 /// be reused.
 const NAMES_MAX: u32 = 100;
 
-pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::Flags) -> Result<(), Failure> {
-    // The addresses are parsed before anything is created, so a mistyped address is reported first.
+/// Serves until a signal stops it. With `from`, the market moves from that instant on.
+pub(crate) fn run(
+    context: &CommandContext,
+    ports: &Ports,
+    progress: progress::Flags,
+    from: Option<Timestamp>,
+) -> Result<(), Failure> {
+    // Parsed before anything is created, so a mistyped address is reported first.
     let asked_for = ports.read()?;
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
+    let context = &match from {
+        Some(from) => context.under(demo_clock::run_from(context, from)),
+        None => context.again(),
+    };
     let access = open_accounts(context)?;
     let (account, credentials) = demo_account(&access, &context.work_folder(None)?)?;
     demo_account::prepare_paper(context, &access, account)?;
@@ -39,8 +50,11 @@ pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::F
     // accounts other than the demo's.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
     let guest = stranger.is_none().then_some(account);
-    let settings = Settings { guest, ..Settings::default() };
+    let settings = Settings { guest, is_simulated: true, ..Settings::default() };
     let serving = local_serve::start(context, settings, asked_for, progress)?;
+    if from.is_some() {
+        demo_clock::keep(context.again())?;
+    }
     let url = Url::of(serving.addresses.http);
     let mut out = String::new();
     match stranger {
@@ -58,6 +72,17 @@ pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::F
             shell_word(&context.store_word()?),
             access.account(account)?.map(|demo| demo.name.clone()).unwrap_or_default(),
         )?,
+    }
+    if let Some(from) = from {
+        let zone = context.history.venues().of(Market::Hk).zone();
+        writeln!(
+            out,
+            "The prices are simulated. The market is replayed at {0}× from {1} on: a minute takes {2} seconds, \
+            and closed hours are skipped.",
+            demo_clock::SPEED,
+            zone.rfc3339(from),
+            60 / demo_clock::SPEED,
+        )?;
     }
     writeln!(
         out,

@@ -14,6 +14,7 @@ pub(crate) mod connections;
 pub(crate) mod coverage;
 pub(crate) mod demo;
 pub(crate) mod demo_account;
+pub(crate) mod demo_clock;
 pub(crate) mod demo_serve;
 pub(crate) mod doctor;
 pub(crate) mod export;

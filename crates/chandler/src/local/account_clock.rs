@@ -5,7 +5,7 @@ use access::Account;
 use market::Timestamp;
 use paper::{Moment, Paper};
 
-use crate::clock::{Clock, IsServed, NoticePath};
+use crate::clock::{Clock, IsServed, NotedClock, NoticePath};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::field_flags::to_failure;
@@ -36,12 +36,12 @@ enum ClockSource {
 impl AccountClock {
     pub(super) fn of(context: &CommandContext) -> AccountClock {
         let machine = Clock::Machine.now();
-        let notice = context.clock_notice().ok();
+        let (notice, venues) = (context.clock_notice().ok(), context.history.venues());
         let (clock, source) = match notice.as_ref().and_then(NoticePath::read) {
             _ if context.is_clock_named => (context.clock, ClockSource::Named),
-            Some((noted, IsServed::Yes)) => (noted.clock(), ClockSource::Server),
+            Some((noted, IsServed::Yes)) => (noted.clock(venues), ClockSource::Server),
             noted => {
-                let was_set = noted.is_some_and(|(noted, _)| !matches!(noted.clock(), Clock::Machine));
+                let was_set = noted.is_some_and(|(noted, _)| noted != NotedClock::Machine);
                 (Clock::Machine, ClockSource::Default { was_set })
             }
         };

@@ -51,7 +51,12 @@ impl Books {
         Ok(done)
     }
 
-    /// Sets the market clock to a fixed instant.
+    /// Returns the time up to which an account has been processed.
+    pub(crate) fn horizon(&self, account: &Account) -> Result<Option<Timestamp>, Failure> {
+        Ok(self.paper.standing(account.id).map_err(to_failure)?.horizon)
+    }
+
+    /// Moves the market clock to another instant.
     pub(crate) fn go_to(&mut self, at: Timestamp) {
         self.clock.go_to(at);
     }

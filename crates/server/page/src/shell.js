@@ -1,7 +1,7 @@
 // Shared by all pages: the signed-in account, and the links between pages.
 
 import { addressOf, whereIAm } from './base.js';
-import { byId } from './dom.js';
+import { byId, el } from './dom.js';
 import { remember } from './memory.js';
 import { phrase } from './phrases/shared.js';
 
@@ -21,5 +21,12 @@ export function showMe(who) {
   const account = byId('account');
   account.textContent = who ? who.account : phrase('sign_in');
   account.title = who ? `${who.account}: ${phrase('account_title')}` : '';
+  showSimulated(who?.simulated_speed);
   if (!who) account.href = addressOf(`/signin?next=${encodeURIComponent(whereIAm())}`);
+}
+
+/** A line under the header of every page of the demo. */
+function showSimulated(speed) {
+  if (speed === undefined || byId('simulated')) return;
+  document.querySelector('.top').after(el('p', { id: 'simulated', class: 'simulated' }, phrase('simulated', speed)));
 }

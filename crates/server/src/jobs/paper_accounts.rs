@@ -132,7 +132,7 @@ fn look(
     // Accounts that are still due could not be advanced.
     let wait = match next <= now {
         true => Some(FAILED_PAUSE),
-        false => core.market_clock().pace().wait(core.market_now().now(), next),
+        false => core.market_clock().wait(core.market_now().now(), next),
     };
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LOOK_PAUSE))))
 }
@@ -191,7 +191,7 @@ fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     }
     let next = days.today.tomorrow().map(|day| core.history.venues().of(Market::Hk).zone().midnight(day));
     let next = next.unwrap_or(Timestamp(i64::MAX));
-    let wait = core.market_clock().pace().wait(moment.as_of.now(), next);
+    let wait = core.market_clock().wait(moment.as_of.now(), next);
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LEVELS_PAUSE))))
 }
 
@@ -233,7 +233,7 @@ fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     let today = zone.date(now);
     let of_yesterday = made_at(zone, today.yesterday().unwrap_or(today));
     let next = if of_yesterday > now { of_yesterday } else { made_at(zone, today) };
-    let wait = core.market_clock().pace().wait(now, next);
+    let wait = core.market_clock().wait(now, next);
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(STATEMENTS_PAUSE))))
 }
 

@@ -24,7 +24,7 @@ pub(super) fn publish(core: &Arc<Core>) -> Job {
         work: Arc::new(move |_| {
             let published = live::publish(&core)?;
             let now = core.market_now().now();
-            let wait = published.next.and_then(|next| core.market_clock().pace().wait(now, next));
+            let wait = published.next.and_then(|next| core.market_clock().wait(now, next));
             Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
         }),
     }

@@ -88,6 +88,8 @@ pub(crate) struct Site {
     /// In demo mode, the account of local callers that have not signed in.
     pub(crate) guest: Option<AccountId>,
     guests: Pace<i64>,
+    /// Whether the stored prices are invented.
+    pub(crate) is_simulated: bool,
     /// Validity of a statement's download URL in seconds.
     pub(crate) statement_link_s: u32,
     pub(crate) statement_font: Option<PathBuf>,
@@ -125,6 +127,7 @@ impl Site {
             nobody_is_local: false,
             has_sign_in_links: false,
             guest: None,
+            is_simulated: false,
             guests: pace("guest", GUESTS_MAX, GUESTS_EACH),
             statement_link_s: Settings::default().statement_link_seconds,
             statement_font: None,

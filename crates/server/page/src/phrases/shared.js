@@ -4,6 +4,7 @@ import { phrasesOf } from '../phrase.js';
 
 export const phrase = phrasesOf({
   sign_in: ['Sign in', '登录', '登入'],
+  simulated: ['Demo: simulated prices, replayed at {0}×', '演示：模拟价格，以 {0} 倍速回放', '演示：模擬價格，以 {0} 倍速重播'],
   account_title: ['Programs and signing out', '程序与退出登录', '程式與登出'],
   import_here: ['Import in the browser', '在浏览器中导入', '在瀏覽器中匯入'],
   try_again: ['Try again', '重试', '重試'],

@@ -32,6 +32,10 @@ struct Identity {
     /// Store address as given to --store, for commands on the server's machine; null unless the
     /// caller is an operator.
     store: Option<String>,
+    /// In the demo: market seconds per second at which the simulated prices are replayed; otherwise
+    /// absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated_speed: Option<f64>,
 }
 
 pub(super) fn me(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
@@ -47,6 +51,7 @@ pub(super) fn me(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Ans
         csrf,
         api_date: account.terms.api_date.map(|date| date.to_string()),
         store,
+        simulated_speed: site.core.market_clock().pace().multiple().filter(|_| site.is_simulated),
     }))
 }
 

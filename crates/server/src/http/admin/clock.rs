@@ -67,14 +67,11 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
 }
 
 fn shown(core: &Core) -> Shown {
-    let (pace, speed) = match core.market_clock().pace() {
+    let pace = core.market_clock().pace();
+    let (pace, speed) = match pace {
         ClockSpeed::Machine => ("machine", 1.0),
         ClockSpeed::Standing => ("standing", 0.0),
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "it is for people to read, and far below what is exact"
-        )]
-        ClockSpeed::Running { thousandths } => ("running", thousandths as f64 / 1_000.0),
+        ClockSpeed::Running { .. } => ("running", pace.multiple().unwrap_or_default()),
     };
     Shown { now: Instant::utc(core.market_now().now()), pace, speed }
 }
