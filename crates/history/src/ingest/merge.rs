@@ -9,11 +9,12 @@ use market::{
 };
 use store::{
     Batch, ImportId, ImportProgress, ImportRecord, ImportState, IngestBatch, IngestWriter, Lane, NewBlock,
-    NewImport, PartialMinute, QuarantineRow, Reader, Series, Snapshot, Store, View,
+    NewImport, PartialMinute, QuarantineRow, Reader, Series, Snapshot, Store, StoreError, View,
 };
 
 use super::{Commit, CommittedCandle, Counts, Effect, IngestError, MergeVersions, RefusedRow, end_of};
 use crate::adjustment;
+use crate::import::ImportError;
 use crate::import::changes::Changes;
 use crate::import::context::QUARANTINE_MAX;
 use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part};
@@ -333,7 +334,8 @@ fn add_built(
     }
 }
 
-/// Quarantines the rows of a series that cannot be stored: their sum overflows.
+/// Quarantines the rows of a series that cannot be stored: their sum overflows, or a stored block is
+/// damaged.
 fn refuse(contributions: &mut Contributions, sources: &BTreeMap<String, u64>, symbol: &Symbol, reason: &str) {
     let Some((source, _)) = sources.last_key_value() else { return };
     let contribution = contributions.entry(source.clone()).or_default();
@@ -356,13 +358,18 @@ fn lay_all(
         let part = Part { series: series.clone(), candles };
         match lay::lay(snapshot, venue, part, block_rows, OnDamage::Stop) {
             Ok(laid) => all.push(LaidSeries { series, gathered, laid }),
-            Err(LayError::Import(error)) => return Err(error.into()),
-            Err(error @ LayError::Overflow { .. }) => {
+            Err(LayError::Import(error)) if !is_damage(&error) => return Err(error.into()),
+            // A damaged series must not stop the others.
+            Err(error) => {
                 refuse(contributions, &gathered.sources, &series.symbol, &error.to_string());
             }
         }
     }
     Ok(all)
+}
+
+fn is_damage(error: &ImportError) -> bool {
+    matches!(error, ImportError::Damaged { .. } | ImportError::Store(StoreError::Damaged { .. }))
 }
 
 /// Returns the size of blocks to write: short ones at the end of a series, and full ones where rows
