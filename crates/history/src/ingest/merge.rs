@@ -23,8 +23,6 @@ use crate::lane_of;
 
 /// Candles of the short block at the end of a series: one page.
 const SHORT_ROWS: usize = 256;
-/// Maximum number of short blocks. More are joined.
-const SHORT_BLOCKS_MAX: usize = BLOCK_ROWS / SHORT_ROWS;
 /// Maximum number of bytes of batches per merge, after the first.
 const BYTES_MAX: usize = 16 << 20;
 /// How long a merged batch is stored, in microseconds: servers push it in the meantime.
@@ -411,13 +409,14 @@ fn write(batch: &mut Batch<'_>, part: &LaidSeries, ledger: &mut Ledger) -> Resul
     Ok(())
 }
 
-/// Joins the short blocks at the end of a series when there are many.
+/// Joins the short blocks at the end of a series when they fill a block.
 fn join_short_blocks(batch: &mut Batch<'_>, series: &Series) -> Result<(), IngestError> {
     let view: &View = batch;
     let mut entries = view.blocks_back(series, Timestamp(i64::MAX), BLOCK_ROWS)?;
     let full = entries.iter().rposition(|entry| entry.rows as usize >= BLOCK_ROWS);
     entries.drain(..full.map_or(0, |full| full + 1));
-    let Some(first) = entries.first().filter(|_| entries.len() >= SHORT_BLOCKS_MAX) else { return Ok(()) };
+    let rows: usize = entries.iter().map(|entry| entry.rows as usize).sum();
+    let Some(first) = entries.first().filter(|_| rows >= BLOCK_ROWS) else { return Ok(()) };
     let window = (first.first, Timestamp(i64::MAX));
     let candles = lay::stored(view, series, window.0, window.1)?;
     if let Some(write) = lay::replace_window(view, series, window, &candles)? {
