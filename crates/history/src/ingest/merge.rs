@@ -9,11 +9,12 @@ use market::{
 };
 use store::{
     Batch, ImportId, ImportProgress, ImportRecord, ImportState, IngestBatch, IngestWriter, Lane, NewBlock,
-    NewImport, PartialMinute, QuarantineRow, Reader, Series, Snapshot, Store, View,
+    NewImport, PartialMinute, QuarantineRow, Reader, Series, Snapshot, Store, StoreError, View,
 };
 
 use super::{Commit, CommittedCandle, Counts, Effect, IngestError, MergeVersions, RefusedRow, end_of};
 use crate::adjustment;
+use crate::import::ImportError;
 use crate::import::changes::Changes;
 use crate::import::context::QUARANTINE_MAX;
 use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part};
@@ -22,8 +23,6 @@ use crate::lane_of;
 
 /// Candles of the short block at the end of a series: one page.
 const SHORT_ROWS: usize = 256;
-/// Maximum number of short blocks. More are joined.
-const SHORT_BLOCKS_MAX: usize = BLOCK_ROWS / SHORT_ROWS;
 /// Maximum number of bytes of batches per merge, after the first.
 const BYTES_MAX: usize = 16 << 20;
 /// How long a merged batch is stored, in microseconds: servers push it in the meantime.
@@ -333,7 +332,8 @@ fn add_built(
     }
 }
 
-/// Quarantines the rows of a series that cannot be stored: their sum overflows.
+/// Quarantines the rows of a series that cannot be stored: their sum overflows, or a stored block is
+/// damaged.
 fn refuse(contributions: &mut Contributions, sources: &BTreeMap<String, u64>, symbol: &Symbol, reason: &str) {
     let Some((source, _)) = sources.last_key_value() else { return };
     let contribution = contributions.entry(source.clone()).or_default();
@@ -356,13 +356,18 @@ fn lay_all(
         let part = Part { series: series.clone(), candles };
         match lay::lay(snapshot, venue, part, block_rows, OnDamage::Stop) {
             Ok(laid) => all.push(LaidSeries { series, gathered, laid }),
-            Err(LayError::Import(error)) => return Err(error.into()),
-            Err(error @ LayError::Overflow { .. }) => {
+            Err(LayError::Import(error)) if !is_damage(&error) => return Err(error.into()),
+            // A damaged series must not stop the others.
+            Err(error) => {
                 refuse(contributions, &gathered.sources, &series.symbol, &error.to_string());
             }
         }
     }
     Ok(all)
+}
+
+fn is_damage(error: &ImportError) -> bool {
+    matches!(error, ImportError::Damaged { .. } | ImportError::Store(StoreError::Damaged { .. }))
 }
 
 /// Returns the size of blocks to write: short ones at the end of a series, and full ones where rows
@@ -404,13 +409,14 @@ fn write(batch: &mut Batch<'_>, part: &LaidSeries, ledger: &mut Ledger) -> Resul
     Ok(())
 }
 
-/// Joins the short blocks at the end of a series when there are many.
+/// Joins the short blocks at the end of a series when they fill a block.
 fn join_short_blocks(batch: &mut Batch<'_>, series: &Series) -> Result<(), IngestError> {
     let view: &View = batch;
     let mut entries = view.blocks_back(series, Timestamp(i64::MAX), BLOCK_ROWS)?;
     let full = entries.iter().rposition(|entry| entry.rows as usize >= BLOCK_ROWS);
     entries.drain(..full.map_or(0, |full| full + 1));
-    let Some(first) = entries.first().filter(|_| entries.len() >= SHORT_BLOCKS_MAX) else { return Ok(()) };
+    let rows: usize = entries.iter().map(|entry| entry.rows as usize).sum();
+    let Some(first) = entries.first().filter(|_| rows >= BLOCK_ROWS) else { return Ok(()) };
     let window = (first.first, Timestamp(i64::MAX));
     let candles = lay::stored(view, series, window.0, window.1)?;
     if let Some(write) = lay::replace_window(view, series, window, &candles)? {
