@@ -175,6 +175,11 @@ impl Mailbox {
         state.is_shut || state.kick.is_some()
     }
 
+    /// Wakes the task that reads the mailbox.
+    pub(crate) fn wake(&self) {
+        wake(lock(&self.0));
+    }
+
     /// Closes the connection. Only the first reason is used.
     pub(crate) fn close(&self, kick: Kick) {
         let state = lock(&self.0);

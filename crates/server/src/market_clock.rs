@@ -42,6 +42,28 @@ pub enum ClockSpeed {
 }
 
 impl ClockSpeed {
+    /// Returns the name in JSON documents.
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            ClockSpeed::Machine => "machine",
+            ClockSpeed::Standing => "standing",
+            ClockSpeed::Running { .. } => "running",
+        }
+    }
+
+    /// Returns the market seconds per machine second.
+    pub(crate) fn factor(self) -> f64 {
+        match self {
+            ClockSpeed::Machine => 1.0,
+            ClockSpeed::Standing => 0.0,
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "it is for people to read, and far below what is exact"
+            )]
+            ClockSpeed::Running { thousandths } => thousandths as f64 / 1_000.0,
+        }
+    }
+
     /// Returns how long a clock that shows `now` takes to reach `at`, or `None` if the clock is
     /// stopped before `at`.
     pub fn wait(self, now: Timestamp, at: Timestamp) -> Option<Duration> {

@@ -1,7 +1,7 @@
 //! Commands 5, 6 and 7: the subscriptions of one connection.
 
 use access::{Demand, Permit};
-use feed::{FirstPush, SubType, SubTypes};
+use feed::{ConnectionId, FirstPush, SubType, SubTypes};
 use market::{Symbol, Timestamp};
 use prost::Message;
 use wire::command::{SUBSCRIBE, SUBSCRIPTIONS, UNSUBSCRIBE};
@@ -9,10 +9,12 @@ use wire::quote::{
     SubscribeRequest, Subscription, SubscriptionsResponse, UnsubscribeRequest, UnsubscribeResponse,
 };
 
+use super::stream::{STREAMS_MAX, is_stream};
 use super::subscriptions::{LeftOut, Recipient, Wanted};
 use crate::caller::Caller;
 use crate::command::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::core::Core;
+use crate::mailbox::Mailbox;
 use crate::refusal::Refusal;
 
 /// Maximum number of securities that an account subscribes to, on all its connections together.
@@ -31,7 +33,7 @@ pub(crate) struct SubscriptionRequest {
     pub(crate) body: Vec<u8>,
     pub(crate) caller: Caller,
     pub(crate) connection: access::ConnectionId,
-    pub(crate) mailbox: crate::mailbox::Mailbox,
+    pub(crate) mailbox: Mailbox,
     /// Recent candle requests of this connection.
     pub(crate) pulls: Vec<Pull>,
 }
@@ -84,25 +86,66 @@ fn subscription(symbol: &Symbol, types: SubTypes) -> Subscription {
 fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<SubscriptionsResponse, Refusal> {
     let message = SubscribeRequest::decode(&*request.body).map_err(|error| undecodable(&error))?;
     let types = types(&message.sub_type)?;
-    let first_push = if message.is_first_push { FirstPush::Wanted } else { FirstPush::Unwanted };
-    let caller = &request.caller;
+    let (first_push, excess) = match message.is_first_push {
+        true => (FirstPush::Wanted, Excess::Refused),
+        false => (FirstPush::Unwanted, Excess::LeftOut),
+    };
+    let wish = Wish {
+        caller: &request.caller,
+        id: ConnectionId(request.connection.number()),
+        mailbox: &request.mailbox,
+        symbols: &message.symbol,
+        types,
+        first_push,
+        excess,
+        pulls: &request.pulls,
+    };
+    subscribe_to(core, &wish)
+}
+
+/// A subscription request of a connection or a stream.
+pub(super) struct Wish<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) id: ConnectionId,
+    pub(super) mailbox: &'a Mailbox,
+    pub(super) symbols: &'a [String],
+    pub(super) types: SubTypes,
+    pub(super) first_push: FirstPush,
+    pub(super) excess: Excess,
+    pub(super) pulls: &'a [Pull],
+}
+
+/// What happens to a request that exceeds the account's limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excess {
+    Refused,
+    /// The largest symbols are left out.
+    LeftOut,
+}
+
+/// Subscribes, and queues the first pushes.
+pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<SubscriptionsResponse, Refusal> {
+    let &Wish { caller, types, first_push, .. } = wish;
     let permit = core.access.admit(Demand::Open { caller: &caller.who }, caller.now())?;
     let recipient = Recipient {
-        id: request.connection,
+        id: wish.id,
         account: permit.account().id,
-        mailbox: request.mailbox.clone(),
+        mailbox: wish.mailbox.clone(),
         overnight: caller.overnight && permit.overnight(),
     };
-    let (mut wanted, mut left_out) = sort_out(core, caller, &permit, &message.symbol)?;
+    let (mut wanted, mut left_out) = sort_out(core, caller, &permit, wish.symbols)?;
     let limit = SUBSCRIPTIONS_DEFAULT;
 
     // Held until the first pushes are queued, so that no later push precedes them.
     let mut publisher = core.live.publisher();
     let mut subscriptions = core.live.subscriptions();
+    if is_stream(wish.id) && subscriptions.streams(recipient.account) >= STREAMS_MAX {
+        return Err(Refusal::TooMany(format!("too many streams: {STREAMS_MAX} of {STREAMS_MAX} open")));
+    }
     publisher.begin(caller.now(), subscriptions.registry.symbols().next().is_none());
     let over = subscriptions.over_limit(&recipient, &mut wanted, limit);
-    let is_long = message.symbol.len() > SYMBOLS_MAX;
-    if first_push == FirstPush::Wanted && (over.is_some() || is_long) {
+    let is_long = wish.symbols.len() > SYMBOLS_MAX;
+    if wish.excess == Excess::Refused && (over.is_some() || is_long) {
         let used = over.as_ref().map_or(0, |(over, _)| over.used);
         let more = over.as_ref().map_or(wanted.len(), |(over, _)| over.more);
         return Err(Refusal::TooManySubscriptions(format!(
@@ -125,7 +168,7 @@ fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<Subscriptions
     drop(subscriptions);
 
     for (wanted, had) in wanted.iter().zip(had).filter(|(wanted, _)| wanted.is_stored) {
-        let since = request.pulls.iter().find(|pull| pull.symbol == wanted.symbol).map(|pull| pull.at);
+        let since = wish.pulls.iter().find(|pull| pull.symbol == wanted.symbol).map(|pull| pull.at);
         publisher.catch_up(core, &recipient, &wanted.symbol, types.without(had), since)?;
     }
     if first_push == FirstPush::Wanted && types.contains(SubType::Quote) {
@@ -193,11 +236,11 @@ fn unsubscribe(core: &Core, request: &SubscriptionRequest) -> Result<Unsubscribe
             let types = types(&message.sub_type)?;
             let symbols: Vec<Symbol> = message.symbol.iter().filter_map(|text| text.parse().ok()).collect();
             let mut subscriptions = core.live.subscriptions();
-            subscriptions.unsubscribe(request.connection, &symbols, types);
+            subscriptions.unsubscribe(ConnectionId(request.connection.number()), &symbols, types);
             return Ok(UnsubscribeResponse {});
         }
     };
-    subscriptions.unsubscribe_all(request.connection);
+    subscriptions.unsubscribe_all(ConnectionId(request.connection.number()));
     Ok(UnsubscribeResponse {})
 }
 

@@ -7,6 +7,7 @@ use access::AccountId;
 use feed::{ConnectionId, EncodedPush, FirstPush, Push, Registry, SubType, SubTypes};
 use market::{Session, Symbol};
 
+use super::stream::is_stream;
 use crate::mailbox::Mailbox;
 
 /// Maximum number of remembered symbols that a connection requested in vain.
@@ -46,10 +47,10 @@ pub(crate) struct Subscribed {
     pub(crate) left_out: Vec<LeftOut>,
 }
 
-/// A connection, as the link knows it.
+/// A connection or a stream that subscribes.
 #[derive(Clone, Debug)]
 pub(crate) struct Recipient {
-    pub(crate) id: access::ConnectionId,
+    pub(crate) id: ConnectionId,
     pub(crate) account: AccountId,
     pub(crate) mailbox: Mailbox,
     pub(crate) overnight: bool,
@@ -68,10 +69,6 @@ pub(super) struct Wanted {
 pub(super) struct OverLimit {
     pub(super) used: usize,
     pub(super) more: usize,
-}
-
-fn id(connection: access::ConnectionId) -> ConnectionId {
-    ConnectionId(connection.number())
 }
 
 impl Subscriptions {
@@ -113,7 +110,7 @@ impl Subscriptions {
         types: SubTypes,
         first_push: FirstPush,
     ) {
-        let connection = id(recipient.id);
+        let connection = recipient.id;
         let Recipient { account, mailbox, overnight, .. } = recipient.clone();
         let subscriber = self.connections.entry(connection);
         let subscriber =
@@ -128,8 +125,8 @@ impl Subscriptions {
     }
 
     /// Remembers which symbols of a request were left out. A symbol is remembered once.
-    pub(super) fn leave_out(&mut self, connection: access::ConnectionId, left_out: Vec<LeftOut>) {
-        let Some(subscriber) = self.connections.get_mut(&id(connection)) else { return };
+    pub(super) fn leave_out(&mut self, connection: ConnectionId, left_out: Vec<LeftOut>) {
+        let Some(subscriber) = self.connections.get_mut(&connection) else { return };
         subscriber.left_out.retain(|old| left_out.iter().all(|new| new.symbol != old.symbol));
         subscriber.left_out.extend(left_out);
         let excess = subscriber.left_out.len().saturating_sub(LEFT_OUT_MAX);
@@ -137,28 +134,23 @@ impl Subscriptions {
     }
 
     /// Returns the types of a connection's subscription to a stored security.
-    pub(super) fn types(&self, connection: access::ConnectionId, symbol: &Symbol) -> SubTypes {
-        let has = |kind: &SubType| self.registry.has(id(connection), symbol, *kind);
+    pub(super) fn types(&self, connection: ConnectionId, symbol: &Symbol) -> SubTypes {
+        let has = |kind: &SubType| self.registry.has(connection, symbol, *kind);
         SubType::ALL.into_iter().filter(has).collect()
     }
 
     /// Ends subscriptions of a connection, and removes their queued pushes.
-    pub(super) fn unsubscribe(
-        &mut self,
-        connection: access::ConnectionId,
-        symbols: &[Symbol],
-        types: SubTypes,
-    ) {
+    pub(super) fn unsubscribe(&mut self, connection: ConnectionId, symbols: &[Symbol], types: SubTypes) {
         for symbol in symbols {
-            self.registry.unsubscribe(id(connection), symbol, types);
+            self.registry.unsubscribe(connection, symbol, types);
         }
-        self.remove_queued(id(connection));
+        self.remove_queued(connection);
     }
 
     /// Ends all subscriptions of a connection, and removes their queued pushes.
-    pub(super) fn unsubscribe_all(&mut self, connection: access::ConnectionId) {
-        self.registry.unsubscribe_all(id(connection));
-        self.remove_queued(id(connection));
+    pub(super) fn unsubscribe_all(&mut self, connection: ConnectionId) {
+        self.registry.unsubscribe_all(connection);
+        self.remove_queued(connection);
     }
 
     fn remove_queued(&self, connection: ConnectionId) {
@@ -168,18 +160,30 @@ impl Subscriptions {
         }
     }
 
-    pub(super) fn leave(&mut self, connection: access::ConnectionId) {
-        if self.connections.remove(&id(connection)).is_some() {
-            self.registry.unsubscribe_all(id(connection));
+    /// Returns the number of an account's streams.
+    pub(super) fn streams(&self, account: AccountId) -> usize {
+        self.connections.iter().filter(|(id, of)| is_stream(**id) && of.account == account).count()
+    }
+
+    /// Wakes all streams, because the clock was moved.
+    pub(super) fn wake_streams(&self) {
+        for (_, subscriber) in self.connections.iter().filter(|(id, _)| is_stream(**id)) {
+            subscriber.mailbox.wake();
         }
     }
 
-    pub(super) fn of_connection(&self, connection: access::ConnectionId) -> Subscribed {
-        let id = id(connection);
+    pub(super) fn leave(&mut self, connection: ConnectionId) {
+        if self.connections.remove(&connection).is_some() {
+            self.registry.unsubscribe_all(connection);
+        }
+    }
+
+    pub(super) fn of_connection(&self, connection: ConnectionId) -> Subscribed {
+        let list = self.registry.list(connection);
         Subscribed {
-            list: self.registry.list(id).map(|(symbol, types)| (symbol.clone(), types)).collect(),
-            waiting: self.registry.waiting(id).cloned().collect(),
-            left_out: self.connections.get(&id).map(|of| of.left_out.clone()).unwrap_or_default(),
+            list: list.map(|(symbol, types)| (symbol.clone(), types)).collect(),
+            waiting: self.registry.waiting(connection).cloned().collect(),
+            left_out: self.connections.get(&connection).map(|of| of.left_out.clone()).unwrap_or_default(),
         }
     }
 

@@ -11,7 +11,6 @@ use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Call, Problem, Site};
 use crate::live;
-use crate::market_clock::ClockSpeed;
 use crate::refusal::Refusal;
 use crate::written::Instant;
 
@@ -66,14 +65,6 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
 }
 
 fn shown(core: &Core) -> Shown {
-    let (pace, speed) = match core.market_clock().pace() {
-        ClockSpeed::Machine => ("machine", 1.0),
-        ClockSpeed::Standing => ("standing", 0.0),
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "it is for people to read, and far below what is exact"
-        )]
-        ClockSpeed::Running { thousandths } => ("running", thousandths as f64 / 1_000.0),
-    };
-    Shown { now: Instant::utc(core.market_now().now()), pace, speed }
+    let pace = core.market_clock().pace();
+    Shown { now: Instant::utc(core.market_now().now()), pace: pace.kind(), speed: pace.factor() }
 }
