@@ -13,9 +13,10 @@ import { NAME_MAX, Watchlists, ordered } from './watchlists.js';
 const EVERY_MS = 10_000;
 
 export class ListsPanel {
-  /** `go` opens a security; `say` shows and announces a text. */
-  constructor(ask, { go, say }) {
-    Object.assign(this, { go, say, symbol: undefined, isEditing: false });
+  /** `go` opens a security; `say` shows and announces a text; `stream` brings prices. */
+  constructor(ask, { go, say, stream }) {
+    Object.assign(this, { go, say, stream, symbol: undefined, isEditing: false });
+    stream?.listen({ quote: (quote) => this.take(quote) });
     this.lists = new Watchlists(ask, () => this.show());
     this.live = new Live(() => this.refresh(), { every: EVERY_MS, onLost: (error) => this.lost(error) });
     this.star = byId('star');
@@ -42,7 +43,25 @@ export class ListsPanel {
   /** Requests the lists, and the prices of the one that is shown. */
   async refresh() {
     await this.lists.refresh();
-    await this.lists.quote(this.group);
+    this.follow();
+    // While the stream is open it brings the prices, the current ones first.
+    if (!this.stream?.isOpen) await this.lists.quote(this.group);
+  }
+
+  /** Subscribes to the securities of the list that is shown. */
+  follow() {
+    const symbols = this.group?.securities.map(({ symbol }) => symbol) ?? [];
+    this.stream?.want('lists', this.live.isStopped ? [] : symbols);
+  }
+
+  take({ symbol, last_done: price, tag }) {
+    if (tag !== 0 || this.live.isStopped || this.lists.prices.get(symbol) === price) return;
+    this.lists.prices.set(symbol, price);
+    // Many prices may change together.
+    this.showing ??= requestAnimationFrame(() => {
+      this.showing = undefined;
+      this.show();
+    });
   }
 
   open() {
@@ -53,6 +72,7 @@ export class ListsPanel {
 
   close() {
     this.live.stop();
+    this.follow();
   }
 
   /**
