@@ -93,6 +93,7 @@ export class Follow {
   begin() {
     this.queue = [];
     this.last = undefined;
+    this.minute = undefined;
   }
 
   take(kind, push) {
@@ -116,9 +117,12 @@ export class Follow {
     for (const [kind, push] of queue) {
       if (minutes === undefined && view.period !== 'day') {
         // Weeks and longer: every minute is enough.
-        if (kind === 'quote') this.request();
+        if (kind === 'quote') this.requestAt(push.timestamp);
         continue;
       }
+      // An index has no trades.
+      const isAhead = minutes && kind === 'quote' && push.trade_session === SESSION.intraday && push.timestamp >= candles.at(-1).stamp + minutes * 60;
+      if (isAhead) this.requestAt(push.timestamp);
       if (kind !== (minutes ? 'trades' : 'quote')) continue;
       const next = minutes ? withTrades(candles, push, { minutes, session: view.session }) : withQuote(candles, push);
       if (!next) {
@@ -130,6 +134,14 @@ export class Follow {
     if (candles === feed.candles) return;
     feed.candles = candles;
     this.redraw();
+  }
+
+  /** Requests the newest candles once per minute of the market. */
+  requestAt(timestamp) {
+    const minute = Math.floor(timestamp / 60);
+    if (minute === this.minute) return;
+    this.minute = minute;
+    this.request();
   }
 
   /** Requests the newest candles, at most once per pause. */

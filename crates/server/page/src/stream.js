@@ -75,7 +75,12 @@ export class Stream {
     json('trades');
     // The browser would reconnect by itself, at once and without end.
     on('error', () => this.retry());
-    on('end', () => this.retry());
+    on('end', ({ data }) => {
+      if (JSON.parse(data).retry) return this.retry();
+      // Signed out: every attempt would be refused, and recorded as such.
+      this.close();
+      return this.become('closed');
+    });
     this.become(state);
   }
 

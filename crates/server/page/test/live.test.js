@@ -81,6 +81,21 @@ test('pushes of one frame are drawn once, and those of other securities are igno
   assert.deepEqual(done, ['draw', 'pull']);
 });
 
+test('longer periods and indices are requested once per minute', (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const feed = { reachesNow: true, candles: [first] };
+  for (const [name, family, seconds] of [['week', 'calendar', 0], ['1m', 'clock', 60]]) {
+    let pulls = 0;
+    const current = () => ({ view: { symbol: '700.HK', period: name, session: 'intraday' }, feed, period: { name, family } });
+    const follow = new Follow({ current, redraw: () => assert.fail(), pull: () => (pulls += 1), onFrame: (frame) => frame() });
+    for (const second of [0, 1, 59, 60]) {
+      follow.quote(quote({ timestamp: OPEN + seconds + second }));
+      context.mock.timers.tick(2000);
+    }
+    assert.equal(pulls, 2, name);
+  }
+});
+
 test('the badge shows live, delayed, replay, reconnecting or nothing', () => {
   const at = Date.parse('2026-03-18T02:00:00Z');
   const machine = { kind: 'machine', now: '2026-03-18T02:00:00Z', speed: 1, at };
@@ -184,9 +199,12 @@ test('a lost connection is retried with increasing pauses', (context) => {
   pass(8000);
   sources.at(-1).send('subscribed', {});
   assert.equal(stream.state, 'open');
-  sources.at(-1).send('end', { reason: 'the server stops' });
+  sources.at(-1).send('end', { reason: 'the server stops', retry: true });
   pass(1000);
   assert.equal(sources.length, 6, 'the pauses begin again');
+  sources.at(-1).send('end', { reason: 'signed out', retry: false });
+  pass(60_000);
+  assert.deepEqual([sources.length, stream.state], [6, 'closed']);
   assert.deepEqual([pauseBefore(0, () => 0), pauseBefore(20, () => 0), pauseBefore(20, () => 1)], [500, 15_000, 30_000]);
 });
 

@@ -145,7 +145,10 @@ async fn a_stream_ends_with_its_account() {
     far.read("\n:\n\n", 1).await;
     site.core.access.revoke(ann.account_id, &Actor::Operator, "test", NOW).unwrap();
     let text = far.ended().await;
-    assert!(text.contains("event: end\ndata: {\"reason\":\"this account has been revoked\"}\n\n"), "{text}");
+    assert!(
+        text.contains("event: end\ndata: {\"reason\":\"this account has been revoked\",\"retry\":false}\n\n"),
+        "{text}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +162,7 @@ async fn a_stream_ends_with_its_browser_session() {
     far.read("event: quote", 1).await;
     assert!(site.core.access.sign_out(cookie, ann.account_id, NOW).unwrap());
     let text = far.ended().await;
-    assert!(text.contains("event: end\ndata: {\"reason\":\"signed out\"}\n\n"), "{text}");
+    assert!(text.contains("event: end\ndata: {\"reason\":\"signed out\",\"retry\":false}\n\n"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -105,6 +105,8 @@ struct Clock {
 #[derive(Serialize)]
 struct End<'a> {
     reason: &'a str,
+    /// Whether another stream may be opened with the same credentials.
+    retry: bool,
 }
 
 /// Subscribes a new stream to quotes and trades, as command 6 does, and queues the first pushes.
@@ -180,7 +182,11 @@ impl EventStream {
             Mail::Nothing | Mail::Pushes { .. } => self.poll_end(cx).map(str::to_owned),
         };
         if let Some(reason) = reason {
-            write_event(&mut events, "end", &End { reason: &reason });
+            write_event(
+                &mut events,
+                "end",
+                &End { reason: &reason, retry: ![SIGNED_OUT, REVOKED].contains(&&*reason) },
+            );
             self.is_over = true;
             self.leave();
             return Poll::Ready(Some(events.into()));
