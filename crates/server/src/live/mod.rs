@@ -20,9 +20,9 @@ use tokio::sync::Notify;
 use replay::Publisher;
 pub(crate) use replay::publish;
 pub(crate) use request::{Pull, SUBSCRIPTIONS_DEFAULT, SubscriptionRequest, answer, is_subscription};
-pub(crate) use stream::{EventStream, STREAMS_MAX, StreamCredentials, StreamHandle, open};
-pub(crate) use subscriptions::Subscribed;
+pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};
 use subscriptions::Subscriptions;
+pub(crate) use subscriptions::{STREAMS_MAX, Subscribed};
 
 #[derive(Debug, Default)]
 pub(crate) struct Live {

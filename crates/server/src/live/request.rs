@@ -9,8 +9,7 @@ use wire::quote::{
     SubscribeRequest, Subscription, SubscriptionsResponse, UnsubscribeRequest, UnsubscribeResponse,
 };
 
-use super::stream::{STREAMS_MAX, is_stream};
-use super::subscriptions::{LeftOut, Recipient, Wanted};
+use super::subscriptions::{LeftOut, Recipient, STREAMS_MAX, Wanted, is_stream};
 use crate::caller::Caller;
 use crate::command::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::core::Core;

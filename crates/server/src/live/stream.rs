@@ -21,7 +21,7 @@ use wire::quote::{Command, PushQuote, PushTrades};
 
 use super::Subscribed;
 use super::request::{Excess, Wish, subscribe_to};
-use super::subscriptions::LeftOut;
+use super::subscriptions::{LeftOut, stream_id};
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::mailbox::{Kick, Mail, Mailbox, MailboxReader, Push};
@@ -29,25 +29,17 @@ use crate::market_clock::ClockSpeed;
 use crate::refusal::Refusal;
 use crate::written;
 
-/// Maximum number of open streams per account. A page has one, and none in a hidden tab.
-pub(crate) const STREAMS_MAX: usize = 8;
 /// Interval between heartbeats, each with a check of the credentials.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
 /// A comment, which clients ignore.
 const HEARTBEAT: &[u8] = b":\n\n";
 /// Number of bytes above which the other queued pushes wait for the next frame.
 const FRAME_BYTES: usize = 16 << 10;
-/// Marks the ids of streams. Ids of connections are smaller.
-const STREAM: u64 = 1 << 63;
 
 const SIGNED_OUT: &str = "signed out";
 const REVOKED: &str = "this account has been revoked";
 const NO_RIGHT: &str = "a market data right has ended";
 const STOPPED: &str = "the server stops";
-
-pub(super) fn is_stream(id: ConnectionId) -> bool {
-    id.0 & STREAM != 0
-}
 
 /// An open stream. Its subscriptions end when it is dropped.
 pub(crate) struct EventStream {
@@ -116,7 +108,7 @@ pub(crate) fn open(
     credentials: StreamCredentials,
     symbols: &[String],
 ) -> Result<EventStream, Refusal> {
-    let id = ConnectionId(STREAM | core.live.streams.fetch_add(1, Ordering::Relaxed));
+    let id = stream_id(core.live.streams.fetch_add(1, Ordering::Relaxed));
     let (mailbox, reader) = Mailbox::new();
     let caller = credentials.caller;
     let mut stream = EventStream {

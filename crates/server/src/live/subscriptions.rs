@@ -7,9 +7,12 @@ use access::AccountId;
 use feed::{ConnectionId, EncodedPush, FirstPush, Push, Registry, SubType, SubTypes};
 use market::{Session, Symbol};
 
-use super::stream::is_stream;
 use crate::mailbox::Mailbox;
 
+/// Maximum number of open streams per account. A page has one, and none in a hidden tab.
+pub(crate) const STREAMS_MAX: usize = 8;
+/// Marks the ids of streams. Ids of connections are smaller.
+const STREAM: u64 = 1 << 63;
 /// Maximum number of remembered symbols that a connection requested in vain.
 const LEFT_OUT_MAX: usize = 500;
 
@@ -69,6 +72,14 @@ pub(super) struct Wanted {
 pub(super) struct OverLimit {
     pub(super) used: usize,
     pub(super) more: usize,
+}
+
+pub(super) fn stream_id(number: u64) -> ConnectionId {
+    ConnectionId(STREAM | number)
+}
+
+pub(super) fn is_stream(id: ConnectionId) -> bool {
+    id.0 & STREAM != 0
 }
 
 impl Subscriptions {
