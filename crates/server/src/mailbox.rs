@@ -176,7 +176,12 @@ impl Mailbox {
         state.is_shut || state.kick.is_some()
     }
 
-    /// Closes the connection. Later calls do not change the reason.
+    /// Wakes the task that reads the mailbox.
+    pub(crate) fn wake(&self) {
+        wake(lock(&self.0));
+    }
+
+    /// Closes the connection. Only the first reason is used.
     pub(crate) fn close(&self, kick: Kick) {
         let state = lock(&self.0);
         if state.kick.is_none() {

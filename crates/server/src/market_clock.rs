@@ -47,12 +47,25 @@ pub enum ClockSpeed {
 }
 
 impl ClockSpeed {
-    /// Returns the speed of a running clock relative to the machine's.
-    #[expect(clippy::cast_precision_loss, reason = "it is for people to read, and far below what is exact")]
-    pub(crate) fn multiple(self) -> Option<f64> {
+    /// Returns the name in JSON documents.
+    pub(crate) fn kind(self) -> &'static str {
         match self {
-            ClockSpeed::Running { thousandths } => Some(thousandths as f64 / 1_000.0),
-            ClockSpeed::Machine | ClockSpeed::Standing => None,
+            ClockSpeed::Machine => "machine",
+            ClockSpeed::Standing => "standing",
+            ClockSpeed::Running { .. } => "running",
+        }
+    }
+
+    /// Returns the market seconds per machine second.
+    pub(crate) fn factor(self) -> f64 {
+        match self {
+            ClockSpeed::Machine => 1.0,
+            ClockSpeed::Standing => 0.0,
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "it is for people to read, and far below what is exact"
+            )]
+            ClockSpeed::Running { thousandths } => thousandths as f64 / 1_000.0,
         }
     }
 

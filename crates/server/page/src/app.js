@@ -7,6 +7,7 @@ import { adviceElement, partsFor } from './advice.js';
 import { shortNumber } from './amounts.js';
 import { UNREACHABLE, ask, me } from './api.js';
 import { whereIAm } from './base.js';
+import { badgeOf, isTradingAt, marketNow } from './badge.js';
 import { behind } from './behind.js';
 import { Beside } from './beside.js';
 import { indexOfWall } from './candles.js';
@@ -19,6 +20,7 @@ import { Extra, wantsExtras } from './extra.js';
 import { Facts } from './facts.js';
 import { Feed } from './feed.js';
 import { Fresh, whenBack } from './fresh.js';
+import { Follow } from './follow.js';
 import { parseLink } from './link.js';
 import { lostAdvice, nothingAdvice, periodInstead } from './lost.js';
 import { Looking } from './looking.js';
@@ -36,6 +38,7 @@ import { showReadOut } from './readout.js';
 import { adviceFor } from './refusal.js';
 import { Search, listed } from './search.js';
 import { showMe, showPlace } from './shell.js';
+import { Stream } from './stream.js';
 import { panesOf } from './study/settings.js';
 import { Trades, arrowsOf } from './trades.js';
 import { rememberStudies, visitOf } from './visit.js';
@@ -44,6 +47,7 @@ import { dated, pointOf, tickText } from './words.js';
 
 const ADDRESS_PAUSE_MS = 250;
 const DECIMALS_USUAL = 3;
+const BADGE_MS = 1000;
 
 // The requested view and its results. The chart is created once it has data: painting an empty one
 // is wasted work.
@@ -60,8 +64,12 @@ let triggers = new Map();
 let stopWaiting = () => {};
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
-const trades = new Trades(ask, { onChanged: drawTrades, onTraded: () => beside.side?.traded(), onMoved: () => followClock() });
+const trades = new Trades(ask, { onChanged: drawTrades, onTraded: () => beside.side?.traded(), onMoved: () => isFollowed() || followClock() });
+const stream = new Stream();
+// Under the machine's clock, candles also come with imports, which are not pushed.
+const isFollowed = () => stream.isOpen && stream.clock?.kind !== 'machine';
 const beside = new Beside(ask, {
+  stream,
   go: (symbol) => change({ symbol, before: undefined }),
   onMarks: () => chart && feed && drawTrades(),
   onTrading: () => trades.watch(view.symbol),
@@ -76,14 +84,41 @@ const fresh = new Fresh(ask, {
     note('');
     pager.resume();
   },
+  isFollowed: () => isFollowed(),
 });
 const current = () => ({ view, feed, chart, period: period(), facts: facts.of(view.symbol) });
 const news = new News(ask, { current, take, draw, open, onRefused: notTaken });
+const follow = new Follow({ current, redraw: () => news.redraw(), pull: () => followClock() });
 const ranged = new Ranged(current, pager);
 const extra = new Extra({ ask, current, set: alter, search: listed });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
 const dateBox = new DateBox(byId('go'), (before) => change({ before, range: undefined }));
+
+stream.listen({
+  quote: (quote) => follow.quote(quote),
+  trades: (trades) => follow.trades(trades),
+  clock: showBadge,
+  state: (state) => {
+    showBadge();
+    // The clock may have advanced since the candles were requested.
+    if (state === 'open') followClock();
+  },
+});
+setInterval(showBadge, BADGE_MS);
+
+/** Shows whether the prices are live; called when the stream changes, and every second. */
+function showBadge() {
+  const { state, clock } = stream;
+  const last = feed?.candles.at(-1);
+  const sessions = facts.of(view?.symbol)?.sessions ?? [];
+  const offset = last?.offset ?? 0;
+  const isTrading = clock !== undefined && isTradingAt(sessions, marketNow(clock), offset);
+  const { kind, text } = badgeOf({ state, clock, last: follow.last, offset, isTrading });
+  const box = byId('live');
+  if (box.textContent !== text) box.textContent = text;
+  box.dataset.kind = kind;
+}
 
 const makeChart = () =>
   new ChartView(byId('chart'), {
@@ -176,6 +211,7 @@ async function begun(mine) {
     look(chart.cursor);
     fresh.watch(found);
   }
+  stream.want('chart', [mine.view.symbol]);
   const side = await beside.load();
   if (feed !== mine) return;
   side?.watch(mine.view.symbol, found?.sessions);
@@ -190,6 +226,7 @@ function leave() {
   pager.watch(undefined);
   trades.stop();
   fresh.stop();
+  follow.begin();
   looking.begin();
 }
 
@@ -485,6 +522,7 @@ async function begin() {
 function close() {
   leave();
   feed = undefined;
+  stream.want('chart', []);
   beside.side?.leaveFor(undefined);
   search.set(view.symbol, view.symbol ?? lost);
   showControls(view, undefined);

@@ -18,8 +18,10 @@ export function hasChanged(before, now) {
 }
 
 /** Whether there may be candles that did not exist at `before`. */
-export function mayHaveNew(before, now) {
+export function mayHaveNew(before, now, isFollowed = false) {
   if (JSON.stringify(before.stored) !== JSON.stringify(now.stored)) return true;
+  // The stream brings the candles that the clock reaches.
+  if (isFollowed) return false;
   // Candles stored beyond the clock become visible as it advances.
   const isToday = now.stored.some(({ last }) => last >= now.now.slice(0, 10));
   return isToday && (Date.parse(now.now) - Date.parse(before.now)) / 1000 >= CANDLE_S;
@@ -28,10 +30,10 @@ export function mayHaveNew(before, now) {
 export class Fresh {
   /**
    * `onNews` is called when there may be new candles, and whether old ones may have changed;
-   * `onLost` with a refusal, `onBack` after one.
+   * `onLost` with a refusal, `onBack` after one. `isFollowed` tells whether pushes follow the clock.
    */
-  constructor(ask, { onNews, onLost, onBack }, every = EVERY_MS) {
-    Object.assign(this, { ask, onNews, onLost, onBack, every, live: undefined });
+  constructor(ask, { onNews, onLost, onBack, isFollowed = () => false }, every = EVERY_MS) {
+    Object.assign(this, { ask, onNews, onLost, onBack, isFollowed, every, live: undefined });
   }
 
   /** Compares with the facts that were current when the candles were requested. */
@@ -44,7 +46,7 @@ export class Fresh {
       if (this.live !== live) return;
       if (isLost) this.onBack();
       isLost = false;
-      if (!mayHaveNew(before, data)) return;
+      if (!mayHaveNew(before, data, this.isFollowed())) return;
       await this.onNews(data, hasChanged(before, data));
       before = data;
     };

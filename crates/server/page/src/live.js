@@ -1,7 +1,5 @@
 // Keeps a page up to date: polls while it is visible, one request at a time, less often while the
 // server does not answer, and not at all in the background.
-// Prices move with the market's clock and not only with the account, so a page would have to poll
-// for them in addition to any push; one small request serves both.
 
 const EVERY_MS = 2000;
 const PAUSE_MAX_MS = 30_000;
@@ -12,7 +10,7 @@ const PAUSE_MAX_MS = 30_000;
  */
 export class Live {
   constructor(refresh, { onLost = () => {}, every = EVERY_MS } = {}) {
-    Object.assign(this, { refresh, onLost, every, pause: every, isStopped: true, running: undefined });
+    Object.assign(this, { refresh, onLost, every, usual: every, pause: every, isStopped: true, running: undefined });
     this.onVisible = () => (document.hidden ? clearTimeout(this.timer) : this.now());
   }
 
@@ -27,6 +25,12 @@ export class Live {
     this.isStopped = true;
     clearTimeout(this.timer);
     document.removeEventListener('visibilitychange', this.onVisible);
+  }
+
+  /** Polls at another interval; undefined restores the usual one. */
+  paced(every = this.usual) {
+    this.every = this.pause = every;
+    this.plan();
   }
 
   plan() {

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
+use crate::live::EventStream;
 use crate::unsent::Held;
 
 /// Number of bytes of each header line to inspect; enough for the few headers that affect framing.
@@ -231,11 +232,17 @@ const PIECE: usize = 64 << 10;
 pub(crate) struct Sent {
     rest: Bytes,
     held: Option<Held>,
+    /// Events without a known end. There are no other bytes then.
+    events: Option<EventStream>,
 }
 
 impl Sent {
     pub(super) fn new(body: Bytes, held: Option<Held>) -> Sent {
-        Sent { rest: body, held }
+        Sent { rest: body, held, events: None }
+    }
+
+    pub(super) fn events(events: EventStream) -> Sent {
+        Sent { events: Some(events), ..Sent::default() }
     }
 }
 
@@ -245,8 +252,11 @@ impl Body for Sent {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(events) = &mut self.events {
+            return events.poll_next(cx).map(|events| events.map(|bytes| Ok(Frame::data(bytes))));
+        }
         if self.rest.is_empty() {
             self.held = None;
             return Poll::Ready(None);
@@ -257,10 +267,13 @@ impl Body for Sent {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty()
+        self.rest.is_empty() && self.events.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
+        if self.events.is_some() {
+            return SizeHint::default();
+        }
         SizeHint::with_exact(u64::try_from(self.rest.len()).unwrap_or(u64::MAX))
     }
 }

@@ -17,6 +17,8 @@ mod framing;
 mod grid;
 mod in_process;
 mod ingest;
+#[cfg(test)]
+mod live_tests;
 mod not_offered;
 mod oauth;
 #[cfg(test)]
@@ -53,6 +55,7 @@ use crate::kit::{
     Answer, Auth, Call, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, counter,
     envelope, open,
 };
+use crate::live::StreamHandle;
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
 use crate::request_log::ClientProgram;
@@ -127,6 +130,7 @@ where
     let is_proxy = proxies::is_trusted(&accepted.trusted, accepted.peer.ip());
     let (site, peer, unauthenticated) =
         (accepted.site.clone(), accepted.peer, accepted.unauthenticated.clone());
+    let shutdown = accepted.shutdown.clone();
     let has_upgrade = request.headers().contains_key(UPGRADE);
     let is_upgrade = accepted.listener_kind == ListenerKind::Public && upgrade::is_wanted(&request);
     let way =
@@ -175,6 +179,9 @@ where
     let who = account.map_or_else(|| Who::address(client.unwrap_or(peer.ip())), Who::Account);
     if is_refused(outcome) {
         back_off(&site, who).await;
+    }
+    if let Some(events) = answer.extensions().get().and_then(StreamHandle::take) {
+        return answer.map(|_| Sent::events(events.until(shutdown)));
     }
     let held = (bytes > 0).then(|| site.core.unsent.of(who).hold(bytes));
     let (head, body) = answer.into_parts();

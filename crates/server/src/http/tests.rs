@@ -30,6 +30,15 @@ pub(super) fn site_with(rows: &str) -> (Arc<Site>, tempfile::TempDir) {
 
 /// Like [`site_with`], with a given market clock.
 pub(crate) fn site_under(market: MarketClock, rows: &str) -> (Arc<Site>, tempfile::TempDir) {
+    site_of(market, None, rows)
+}
+
+/// Like [`site_under`], with candles of a given period.
+pub(super) fn site_of(
+    market: MarketClock,
+    period: Option<market::Grain>,
+    rows: &str,
+) -> (Arc<Site>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
     if !rows.is_empty() {
@@ -38,7 +47,10 @@ pub(crate) fn site_under(market: MarketClock, rows: &str) -> (Arc<Site>, tempfil
         let context = import::Context {
             store: &store,
             venues: &Venues::built_in().unwrap(),
-            options: &import::Options::default(),
+            options: &import::Options {
+                read: files::ReadOptions { period, ..Default::default() },
+                ..Default::default()
+            },
             now: &|| NOW,
             stop: &false.into(),
             progress: &import::Progress::default(),
@@ -64,8 +76,19 @@ pub(super) fn connect_from(
     listener_kind: ListenerKind,
     site: &Arc<Site>,
 ) -> DuplexStream {
+    connect_until(watch::Sender::new(false), peer, region, listener_kind, site)
+}
+
+/// Like [`connect_from`], to a server that stops by `stop`.
+pub(super) fn connect_until(
+    stop: watch::Sender<bool>,
+    peer: SocketAddr,
+    region: Option<access::Region>,
+    listener_kind: ListenerKind,
+    site: &Arc<Site>,
+) -> DuplexStream {
     let (near, far) = tokio::io::duplex(64 << 10);
-    let (stop, shutdown) = watch::channel(false);
+    let shutdown = stop.subscribe();
     let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
     let accepted = Accepted {
         site: site.clone(),

@@ -1,29 +1,36 @@
 //! Quote subscriptions of this server's connections, and the pushes they get.
 //!
 //! `subscriptions.rs` holds who is subscribed to what, `request.rs` answers commands 5, 6 and 7,
-//! and `replay.rs` computes what a set clock pushes. Two locks: the publisher's, held while pushes
+//! `stream.rs` sends the same pushes as server-sent events, and `replay.rs` computes what a set
+//! clock pushes. Two locks: the publisher's, held while pushes
 //! are computed and queued and while a connection subscribes, so that a new subscriber gets every
 //! push after its first one; and that of the subscriptions, held for microseconds.
 
 mod replay;
 mod request;
+mod stream;
 mod subscriptions;
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use feed::ConnectionId;
 use tokio::sync::Notify;
 
 use replay::Publisher;
 pub(crate) use replay::publish;
 pub(crate) use request::{Pull, SubscriptionRequest, answer, is_subscription};
-pub(crate) use subscriptions::Subscribed;
+pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};
 use subscriptions::Subscriptions;
+pub(crate) use subscriptions::{STREAMS_MAX, Subscribed};
 
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     subscriptions: Mutex<Subscriptions>,
     publisher: Mutex<Publisher>,
     sooner: Arc<Notify>,
+    /// Number of streams opened so far.
+    streams: AtomicU64,
 }
 
 impl Live {
@@ -34,12 +41,12 @@ impl Live {
 
     /// Ends all subscriptions of a closed connection.
     pub(crate) fn leave(&self, connection: access::ConnectionId) {
-        self.subscriptions().leave(connection);
+        self.subscriptions().leave(ConnectionId(connection.number()));
     }
 
     /// Returns the subscriptions of a connection, and what was left out of its requests.
     pub(crate) fn of_connection(&self, connection: access::ConnectionId) -> Subscribed {
-        self.subscriptions().of_connection(connection)
+        self.subscriptions().of_connection(ConnectionId(connection.number()))
     }
 
     fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {

@@ -64,7 +64,11 @@ pub(crate) struct Published {
 
 /// Publishes everything up to the current market time. Blocks on disk I/O.
 pub(crate) fn publish(core: &Core) -> Result<Published, HistoryError> {
-    core.live.publisher().publish(core)
+    let published = core.live.publisher().publish(core)?;
+    if core.market_clock().pace() == ClockSpeed::Standing {
+        core.live.subscriptions().wake_streams();
+    }
+    Ok(published)
 }
 
 impl Publisher {
@@ -189,8 +193,7 @@ impl Publisher {
     /// Queues the last quote of a security for a connection that has just subscribed.
     pub(super) fn first_push(&mut self, core: &Core, to: &Recipient, symbol: &Symbol) -> Result<(), Refusal> {
         if let Some(push) = self.latest(core, symbol, to.overnight).map_err(Refusal::from)? {
-            let connection = ConnectionId(to.id.number());
-            core.live.subscriptions().send_to(connection, Push::Quote(push.first()), encode);
+            core.live.subscriptions().send_to(to.id, Push::Quote(push.first()), encode);
         }
         Ok(())
     }
@@ -221,7 +224,7 @@ impl Publisher {
         let pushes = dues.into_iter().flat_map(|due| due.pushes);
         let visible = |push: &Push| to.overnight || push.session() != Session::Overnight;
         for push in pushes.filter(|push| push.sub_type() == needed && visible(push)) {
-            core.live.subscriptions().send_to(ConnectionId(to.id.number()), push, encode);
+            core.live.subscriptions().send_to(to.id, push, encode);
         }
         Ok(())
     }
@@ -285,7 +288,7 @@ fn end_without_right(core: &Core) {
         let holds =
             |symbol: &Symbol| permit.as_ref().is_some_and(|permit| permit.holds(symbol.market().into()));
         let overnight = permit.as_ref().is_some_and(|permit| permit.overnight());
-        let ended = core.live.subscriptions().restrict(connection, holds, overnight);
+        let ended = core.live.subscriptions().restrict(ConnectionId(connection.number()), holds, overnight);
         if !ended.is_empty() {
             core.access.release_subscriptions(connection, Some(&ended));
         }

@@ -1,7 +1,7 @@
 //! Commands 5, 6 and 7: the subscriptions of one connection.
 
 use access::{Demand, Fit, Permit};
-use feed::{FirstPush, SubType, SubTypes};
+use feed::{ConnectionId, FirstPush, SubType, SubTypes};
 use market::{Symbol, Timestamp};
 use prost::Message;
 use wire::command::{SUBSCRIBE, SUBSCRIPTIONS, UNSUBSCRIBE};
@@ -9,10 +9,11 @@ use wire::quote::{
     SubscribeRequest, Subscription, SubscriptionsResponse, UnsubscribeRequest, UnsubscribeResponse,
 };
 
-use super::subscriptions::{LeftOut, NO_RIGHT, Recipient, Wanted};
+use super::subscriptions::{LeftOut, NO_RIGHT, Recipient, STREAMS_MAX, Wanted};
 use crate::caller::Caller;
 use crate::command::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::core::Core;
+use crate::mailbox::Mailbox;
 use crate::refusal::Refusal;
 
 const MALFORMED: &str = "malformed";
@@ -27,7 +28,7 @@ pub(crate) struct SubscriptionRequest {
     pub(crate) body: Vec<u8>,
     pub(crate) caller: Caller,
     pub(crate) connection: access::ConnectionId,
-    pub(crate) mailbox: crate::mailbox::Mailbox,
+    pub(crate) mailbox: Mailbox,
     /// Recent candle requests of this connection.
     pub(crate) pulls: Vec<Pull>,
 }
@@ -80,23 +81,68 @@ fn subscription(symbol: &Symbol, types: SubTypes) -> Subscription {
 fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<SubscriptionsResponse, Refusal> {
     let message = SubscribeRequest::decode(&*request.body).map_err(|error| undecodable(&error))?;
     let types = types(&message.sub_type)?;
-    let first_push = if message.is_first_push { FirstPush::Wanted } else { FirstPush::Unwanted };
-    let caller = &request.caller;
+    let (first_push, excess) = match message.is_first_push {
+        true => (FirstPush::Wanted, Excess::Refused),
+        false => (FirstPush::Unwanted, Excess::LeftOut),
+    };
+    let wish = Wish {
+        caller: &request.caller,
+        id: ConnectionId(request.connection.number()),
+        connection: Some(request.connection),
+        mailbox: &request.mailbox,
+        symbols: &message.symbol,
+        types,
+        first_push,
+        excess,
+        pulls: &request.pulls,
+    };
+    subscribe_to(core, &wish)
+}
+
+/// A subscription request of a connection or a stream.
+pub(super) struct Wish<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) id: ConnectionId,
+    /// The connection; `None` for a stream.
+    pub(super) connection: Option<access::ConnectionId>,
+    pub(super) mailbox: &'a Mailbox,
+    pub(super) symbols: &'a [String],
+    pub(super) types: SubTypes,
+    pub(super) first_push: FirstPush,
+    pub(super) excess: Excess,
+    pub(super) pulls: &'a [Pull],
+}
+
+/// What happens to a request that exceeds the account's limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excess {
+    Refused,
+    /// The largest symbols are left out.
+    LeftOut,
+}
+
+/// Subscribes, and queues the first pushes.
+pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<SubscriptionsResponse, Refusal> {
+    let &Wish { caller, types, first_push, .. } = wish;
     let permit = core.access.admit(Demand::Open { caller: &caller.who }, caller.now())?;
     let recipient = Recipient {
-        id: request.connection,
+        id: wish.id,
+        connection: wish.connection,
         who: caller.who,
-        mailbox: request.mailbox.clone(),
+        mailbox: wish.mailbox.clone(),
         overnight: caller.overnight && permit.overnight(),
     };
-    let (mut wanted, mut left_out) = sort_out(core, caller, &permit, &message.symbol)?;
-    let over = reserve(core, &permit, request, &message, &wanted)?;
+    let (mut wanted, mut left_out) = sort_out(core, caller, &permit, wish.symbols)?;
+    let over = over_limit(core, &permit, wish, &wanted)?;
     wanted.retain(|wanted| over.binary_search(&wanted.symbol).is_err());
     left_out.extend(over.iter().map(|symbol| left(symbol.as_str(), OVER_LIMIT)));
 
     // Held until the first pushes are queued, so that no later push precedes them.
     let mut publisher = core.live.publisher();
     let mut subscriptions = core.live.subscriptions();
+    if wish.connection.is_none() && subscriptions.streams(permit.account().id) >= STREAMS_MAX {
+        return Err(Refusal::TooMany(format!("too many streams: {STREAMS_MAX} of {STREAMS_MAX} open")));
+    }
     publisher.begin(caller.now(), subscriptions.registry.symbols().next().is_none());
     let had: Vec<SubTypes> =
         wanted.iter().map(|wanted| subscriptions.types(recipient.id, &wanted.symbol)).collect();
@@ -110,7 +156,7 @@ fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<Subscriptions
     drop(subscriptions);
 
     for (wanted, had) in wanted.iter().zip(had).filter(|(wanted, _)| wanted.is_stored) {
-        let since = request.pulls.iter().find(|pull| pull.symbol == wanted.symbol).map(|pull| pull.at);
+        let since = wish.pulls.iter().find(|pull| pull.symbol == wanted.symbol).map(|pull| pull.at);
         publisher.catch_up(core, &recipient, &wanted.symbol, types.without(had), since)?;
     }
     if first_push == FirstPush::Wanted && types.contains(SubType::Quote) {
@@ -123,30 +169,33 @@ fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<Subscriptions
     Ok(response)
 }
 
-/// Counts the securities of a request toward the account's limit on all nodes. Returns those that
-/// do not fit, ascending. A request for first pushes is refused instead; after a reconnect clients
-/// do not want any, and would repeat a refused request forever.
-fn reserve(
+/// Counts the securities of a request toward the account's limit, for connections on all nodes.
+/// Returns those that do not fit, ascending, or refuses the request.
+fn over_limit(
     core: &Core,
     permit: &Permit,
-    request: &SubscriptionRequest,
-    message: &SubscribeRequest,
+    wish: &Wish<'_>,
     wanted: &[Wanted],
 ) -> Result<Vec<Symbol>, Refusal> {
     let (account, limit) = (permit.account().id, permit.account().terms.subscriptions);
     let symbols: Vec<Symbol> = wanted.iter().map(|wanted| wanted.symbol.clone()).collect();
+    // Streams have no slot in the database, and count on this server only.
+    let Some(connection) = wish.connection else {
+        return Ok(core.live.subscriptions().over_limit(account, &symbols, limit));
+    };
     let too_many = |used: u32, more: usize| {
         let text = format!("too many subscriptions: {used} of {limit} used, {more} more asked");
         Refusal::TooManySubscriptions(text)
     };
-    let fit = if message.is_first_push { Fit::AllOrNothing } else { Fit::Smallest };
-    if message.is_first_push && message.symbol.len() > SYMBOLS_MAX {
+    let is_refused = wish.excess == Excess::Refused;
+    if is_refused && wish.symbols.len() > SYMBOLS_MAX {
         let used = core.live.subscriptions().securities(account);
-        return Err(too_many(used, message.symbol.len()));
+        return Err(too_many(used, wish.symbols.len()));
     }
-    let reserved = core.access.reserve_subscriptions(account, request.connection, &symbols, (limit, fit));
+    let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
+    let reserved = core.access.reserve_subscriptions(account, connection, &symbols, (limit, fit));
     let reserved = reserved.map_err(|error| Refusal::of_access(&error))?;
-    if message.is_first_push && !reserved.over.is_empty() {
+    if is_refused && !reserved.over.is_empty() {
         return Err(too_many(reserved.used, reserved.over.len()));
     }
     Ok(reserved.over)
@@ -201,14 +250,15 @@ fn left(symbol: &str, reason: &'static str) -> LeftOut {
 
 fn unsubscribe(core: &Core, request: &SubscriptionRequest) -> Result<UnsubscribeResponse, Refusal> {
     let message = UnsubscribeRequest::decode(&*request.body).map_err(|error| undecodable(&error))?;
+    let connection = ConnectionId(request.connection.number());
     if message.unsub_all {
-        core.live.subscriptions().unsubscribe_all(request.connection);
+        core.live.subscriptions().unsubscribe_all(connection);
         core.access.release_subscriptions(request.connection, None);
         return Ok(UnsubscribeResponse {});
     }
     let types = types(&message.sub_type)?;
     let symbols: Vec<Symbol> = message.symbol.iter().filter_map(|text| text.parse().ok()).collect();
-    let ended = core.live.subscriptions().unsubscribe(request.connection, &symbols, types);
+    let ended = core.live.subscriptions().unsubscribe(connection, &symbols, types);
     if !ended.is_empty() {
         core.access.release_subscriptions(request.connection, Some(&ended));
     }

@@ -9,6 +9,10 @@ use market::{Session, Symbol};
 
 use crate::mailbox::Mailbox;
 
+/// Maximum number of open streams per account. A page has one, and none in a hidden tab.
+pub(crate) const STREAMS_MAX: usize = 8;
+/// Marks the ids of streams. Ids of connections are smaller.
+const STREAM: u64 = 1 << 63;
 /// Reason for a symbol whose market the account may not see.
 pub(super) const NO_RIGHT: &str = "no right";
 /// Maximum number of remembered symbols that a connection requested in vain.
@@ -23,7 +27,8 @@ pub(super) struct Subscriptions {
 /// A connection that has sent command 6.
 #[derive(Debug)]
 struct Subscriber {
-    number: access::ConnectionId,
+    /// The connection; `None` for a stream.
+    connection: Option<access::ConnectionId>,
     who: access::Caller,
     mailbox: Mailbox,
     /// Whether overnight pushes are sent.
@@ -49,10 +54,12 @@ pub(crate) struct Subscribed {
     pub(crate) left_out: Vec<LeftOut>,
 }
 
-/// A connection, as the link knows it.
+/// A connection or a stream that subscribes.
 #[derive(Clone, Debug)]
 pub(crate) struct Recipient {
-    pub(crate) id: access::ConnectionId,
+    pub(crate) id: ConnectionId,
+    /// The connection; `None` for a stream.
+    pub(crate) connection: Option<access::ConnectionId>,
     pub(crate) who: access::Caller,
     pub(crate) mailbox: Mailbox,
     pub(crate) overnight: bool,
@@ -66,19 +73,36 @@ pub(super) struct Wanted {
     pub(super) is_stored: bool,
 }
 
-fn id(connection: access::ConnectionId) -> ConnectionId {
-    ConnectionId(connection.number())
+pub(super) fn stream_id(number: u64) -> ConnectionId {
+    ConnectionId(STREAM | number)
+}
+
+pub(super) fn is_stream(id: ConnectionId) -> bool {
+    id.0 & STREAM != 0
 }
 
 impl Subscriptions {
     /// Returns the number of distinct securities of an account on this server.
     pub(super) fn securities(&self, account: AccountId) -> u32 {
+        u32::try_from(self.used(account).len()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the securities of a request that exceed the account's limit, ascending. Small symbols
+    /// fit first.
+    pub(super) fn over_limit(&self, account: AccountId, symbols: &[Symbol], limit: u32) -> Vec<Symbol> {
+        let used = self.used(account);
+        let new: BTreeSet<&Symbol> = symbols.iter().filter(|symbol| !used.contains(symbol)).collect();
+        let room = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(used.len());
+        new.into_iter().skip(room).cloned().collect()
+    }
+
+    fn used(&self, account: AccountId) -> BTreeSet<&Symbol> {
         let of_account =
             self.connections.iter().filter(|(_, subscriber)| subscriber.who.account() == account);
         let symbols = of_account.flat_map(|(id, _)| {
             self.registry.list(*id).map(|(symbol, _)| symbol).chain(self.registry.waiting(*id))
         });
-        u32::try_from(symbols.collect::<BTreeSet<&Symbol>>().len()).unwrap_or(u32::MAX)
+        symbols.collect()
     }
 
     /// Subscribes a connection.
@@ -89,12 +113,11 @@ impl Subscriptions {
         types: SubTypes,
         first_push: FirstPush,
     ) {
-        let connection = id(recipient.id);
-        let Recipient { id: number, who, mailbox, overnight } = recipient.clone();
-        let subscriber = self.connections.entry(connection);
-        let subscriber =
-            subscriber.or_insert(Subscriber { number, who, mailbox, overnight, left_out: Vec::new() });
-        subscriber.overnight = overnight;
+        let Recipient { id, connection, who, mailbox, overnight } = recipient.clone();
+        let left_out = Vec::new();
+        let subscriber = Subscriber { connection, who, mailbox, overnight, left_out };
+        self.connections.entry(id).or_insert(subscriber).overnight = overnight;
+        let connection = id;
         for Wanted { symbol, is_stored } in wanted {
             match is_stored {
                 true => drop(self.registry.subscribe(connection, symbol, types)),
@@ -104,8 +127,8 @@ impl Subscriptions {
     }
 
     /// Remembers which symbols of a request were left out. A symbol is remembered once.
-    pub(super) fn leave_out(&mut self, connection: access::ConnectionId, left_out: Vec<LeftOut>) {
-        let Some(subscriber) = self.connections.get_mut(&id(connection)) else { return };
+    pub(super) fn leave_out(&mut self, connection: ConnectionId, left_out: Vec<LeftOut>) {
+        let Some(subscriber) = self.connections.get_mut(&connection) else { return };
         subscriber.left_out.retain(|old| left_out.iter().all(|new| new.symbol != old.symbol));
         subscriber.left_out.extend(left_out);
         let excess = subscriber.left_out.len().saturating_sub(LEFT_OUT_MAX);
@@ -113,8 +136,8 @@ impl Subscriptions {
     }
 
     /// Returns the types of a connection's subscription to a stored security.
-    pub(super) fn types(&self, connection: access::ConnectionId, symbol: &Symbol) -> SubTypes {
-        let has = |kind: &SubType| self.registry.has(id(connection), symbol, *kind);
+    pub(super) fn types(&self, connection: ConnectionId, symbol: &Symbol) -> SubTypes {
+        let has = |kind: &SubType| self.registry.has(connection, symbol, *kind);
         SubType::ALL.into_iter().filter(has).collect()
     }
 
@@ -122,39 +145,39 @@ impl Subscriptions {
     /// that the connection no longer has in any type.
     pub(super) fn unsubscribe(
         &mut self,
-        connection: access::ConnectionId,
+        connection: ConnectionId,
         symbols: &[Symbol],
         types: SubTypes,
     ) -> Vec<Symbol> {
         for symbol in symbols {
-            self.registry.unsubscribe(id(connection), symbol, types);
+            self.registry.unsubscribe(connection, symbol, types);
         }
-        self.remove_queued(id(connection));
+        self.remove_queued(connection);
         let is_left = |symbol: &&Symbol| {
-            let mut waiting = self.registry.waiting(id(connection));
+            let mut waiting = self.registry.waiting(connection);
             !self.types(connection, symbol).is_empty() || waiting.any(|waiting| waiting == *symbol)
         };
         symbols.iter().filter(|symbol| !is_left(symbol)).cloned().collect()
     }
 
-    /// Returns the subscribed connections, with their callers.
+    /// Returns the subscribed connections, with their callers. Streams check their rights themselves.
     pub(super) fn callers(&self) -> Vec<(access::ConnectionId, access::Caller)> {
-        self.connections.values().map(|subscriber| (subscriber.number, subscriber.who)).collect()
+        let callers = self.connections.values();
+        callers.filter_map(|subscriber| Some((subscriber.connection?, subscriber.who))).collect()
     }
 
     /// Ends a connection's subscriptions to securities that its account may no longer see, and
     /// removes their queued pushes. Returns the securities.
     pub(super) fn restrict(
         &mut self,
-        connection: access::ConnectionId,
+        connection: ConnectionId,
         holds: impl Fn(&Symbol) -> bool,
         overnight: bool,
     ) -> Vec<Symbol> {
-        let number = id(connection);
-        let Some(subscriber) = self.connections.get_mut(&number) else { return Vec::new() };
+        let Some(subscriber) = self.connections.get_mut(&connection) else { return Vec::new() };
         subscriber.overnight &= overnight;
-        let symbols =
-            self.registry.list(number).map(|(symbol, _)| symbol).chain(self.registry.waiting(number));
+        let waiting = self.registry.waiting(connection);
+        let symbols = self.registry.list(connection).map(|(symbol, _)| symbol).chain(waiting);
         let ended: Vec<Symbol> = symbols.filter(|symbol| !holds(symbol)).cloned().collect();
         if !ended.is_empty() {
             self.unsubscribe(connection, &ended, SubType::ALL.into_iter().collect());
@@ -165,9 +188,9 @@ impl Subscriptions {
     }
 
     /// Ends all subscriptions of a connection, and removes their queued pushes.
-    pub(super) fn unsubscribe_all(&mut self, connection: access::ConnectionId) {
-        self.registry.unsubscribe_all(id(connection));
-        self.remove_queued(id(connection));
+    pub(super) fn unsubscribe_all(&mut self, connection: ConnectionId) {
+        self.registry.unsubscribe_all(connection);
+        self.remove_queued(connection);
     }
 
     fn remove_queued(&self, connection: ConnectionId) {
@@ -177,18 +200,30 @@ impl Subscriptions {
         }
     }
 
-    pub(super) fn leave(&mut self, connection: access::ConnectionId) {
-        if self.connections.remove(&id(connection)).is_some() {
-            self.registry.unsubscribe_all(id(connection));
+    /// Returns the number of an account's streams.
+    pub(super) fn streams(&self, account: AccountId) -> usize {
+        self.connections.iter().filter(|(id, of)| is_stream(**id) && of.who.account() == account).count()
+    }
+
+    /// Wakes all streams, because the clock was moved.
+    pub(super) fn wake_streams(&self) {
+        for (_, subscriber) in self.connections.iter().filter(|(id, _)| is_stream(**id)) {
+            subscriber.mailbox.wake();
         }
     }
 
-    pub(super) fn of_connection(&self, connection: access::ConnectionId) -> Subscribed {
-        let id = id(connection);
+    pub(super) fn leave(&mut self, connection: ConnectionId) {
+        if self.connections.remove(&connection).is_some() {
+            self.registry.unsubscribe_all(connection);
+        }
+    }
+
+    pub(super) fn of_connection(&self, connection: ConnectionId) -> Subscribed {
+        let list = self.registry.list(connection);
         Subscribed {
-            list: self.registry.list(id).map(|(symbol, types)| (symbol.clone(), types)).collect(),
-            waiting: self.registry.waiting(id).cloned().collect(),
-            left_out: self.connections.get(&id).map(|of| of.left_out.clone()).unwrap_or_default(),
+            list: list.map(|(symbol, types)| (symbol.clone(), types)).collect(),
+            waiting: self.registry.waiting(connection).cloned().collect(),
+            left_out: self.connections.get(&connection).map(|of| of.left_out.clone()).unwrap_or_default(),
         }
     }
 

@@ -15,9 +15,15 @@ import { openOrdersSheet, pastOrdersSheet } from '../portfolio/orders.js';
 import { positionsSheet } from '../portfolio/positions.js';
 import { AccountState } from '../portfolio/state.js';
 import { statementsSheet } from '../portfolio/statements.js';
+import { Stream } from '../stream.js';
 import { Ticket } from '../portfolio/ticket.js';
 import { statusWords } from '../portfolio/words.js';
 import { hongKongInstant } from './table.js';
+
+/** While prices are pushed, only changes by other clients are polled for. */
+const FOLLOWED_EVERY_MS = 10_000;
+/** Pushes of one instant are followed by one request. */
+const PUSH_PAUSE_MS = 500;
 
 export const portfolio = { title: phrase('portfolio'), fill };
 
@@ -60,8 +66,10 @@ async function fill() {
     Object.assign(fresh, { ariaLive: 'off', textContent: phrase('as_of', hongKongInstant(state.now.at).textContent) });
     fresh.dataset.state = 'fresh';
   };
+  const stream = new Stream();
   const live = new Live(async () => {
     await state.refresh();
+    stream.want('positions', state.now.positions.map(({ symbol }) => symbol));
     show();
   }, { onLost: (error) => showLost(fresh, error) });
 
@@ -72,6 +80,18 @@ async function fill() {
     return phrase('placed', id, [statusWords(order?.status ?? 'NewStatus'), order?.msg].filter(Boolean).join(' '));
   }
 
+  let pushed;
+  stream.listen({
+    // The server values the positions, so that the page shows the same figures as the API.
+    quote: () => {
+      pushed ??= setTimeout(() => {
+        pushed = undefined;
+        live.now();
+      }, PUSH_PAUSE_MS);
+    },
+    state: (is) => live.paced(is === 'open' && stream.symbols.length > 0 ? FOLLOWED_EVERY_MS : undefined),
+  });
+  stream.want('positions', state.now.positions.map(({ symbol }) => symbol));
   show();
   live.start();
   listen({

@@ -103,5 +103,12 @@ export const phrase = phrasesOf({
   line_trigger: ['{0} (trigger)', '{0}（触发）', '{0}（觸發）'],
   bought: ['bought {0} at {1}', '买入 {0} @ {1}', '買入 {0} @ {1}'],
   sold: ['sold {0} at {1}', '卖出 {0} @ {1}', '賣出 {0} @ {1}'],
+  badge_live: ['live', '实时', '即時'],
+  badge_delayed: ['delayed by {0}', '延迟 {0}', '延遲 {0}'],
+  badge_replay: ['replay {0}', '回放 {0}', '重播 {0}'],
+  badge_reconnecting: ['reconnecting…', '正在重新连接…', '正在重新連接…'],
+  age_minutes: ['{0} min', '{0} 分钟', '{0} 分鐘'],
+  age_hours: ['{0} h', '{0} 小时', '{0} 小時'],
+  age_days: ['{0} d', '{0} 天', '{0} 天'],
   comma: [', ', '，', '，'],
 });

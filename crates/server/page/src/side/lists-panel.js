@@ -2,6 +2,7 @@
 // shown.
 
 import { addressOf } from '../base.js';
+import { SESSION } from '../candles.js';
 import { openDialog } from '../dialog.js';
 import { byId, el } from '../dom.js';
 import { Live } from '../live.js';
@@ -13,9 +14,11 @@ import { NAME_MAX, Watchlists, ordered } from './watchlists.js';
 const EVERY_MS = 10_000;
 
 export class ListsPanel {
-  /** `go` opens a security; `say` shows and announces a text. */
-  constructor(ask, { go, say }) {
-    Object.assign(this, { go, say, symbol: undefined, isEditing: false });
+  /** `go` opens a security; `say` shows and announces a text; `stream` brings prices. */
+  constructor(ask, { go, say, stream }) {
+    Object.assign(this, { go, say, stream, symbol: undefined, isEditing: false });
+    // Prices may have been missed while there was no connection.
+    stream?.listen({ quote: (quote) => this.take(quote), state: () => (this.quoted = undefined) });
     this.lists = new Watchlists(ask, () => this.show());
     this.live = new Live(() => this.refresh(), { every: EVERY_MS, onLost: (error) => this.lost(error) });
     this.star = byId('star');
@@ -42,7 +45,29 @@ export class ListsPanel {
   /** Requests the lists, and the prices of the one that is shown. */
   async refresh() {
     await this.lists.refresh();
+    const symbols = this.follow().join();
+    // While the stream is open, it brings the prices of a list that were requested once.
+    if (this.stream?.isOpen && symbols === this.quoted) return;
     await this.lists.quote(this.group);
+    this.quoted = symbols;
+  }
+
+  /** Subscribes to the securities of the list that is shown, and returns them. */
+  follow() {
+    const symbols = this.live.isStopped ? [] : (this.group?.securities.map(({ symbol }) => symbol) ?? []);
+    this.stream?.want('lists', symbols);
+    return symbols;
+  }
+
+  /** Outside regular hours the last regular price stays, as in a quote that is requested. */
+  take({ symbol, last_done: price, trade_session: session }) {
+    if (session !== SESSION.intraday || this.live.isStopped || this.lists.prices.get(symbol) === price) return;
+    this.lists.prices.set(symbol, price);
+    // Many prices may change together.
+    this.showing ??= requestAnimationFrame(() => {
+      this.showing = undefined;
+      this.show();
+    });
   }
 
   open() {
@@ -53,6 +78,7 @@ export class ListsPanel {
 
   close() {
     this.live.stop();
+    this.follow();
   }
 
   /**

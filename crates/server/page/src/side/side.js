@@ -17,9 +17,9 @@ const DRAWER = '(max-width: 1000px)';
 export class Side {
   /**
    * `go` opens a security, `onMarks` redraws the chart's marks, `onTrading` refreshes the account,
-   * `say` shows and announces a text.
+   * `say` shows and announces a text. `stream` brings prices.
    */
-  constructor(ask, { go, onMarks, onTrading, say }) {
+  constructor(ask, { go, onMarks, onTrading, say, stream }) {
     this.root = document.documentElement;
     const away = (symbol) => {
       // A drawer would cover the chosen security.
@@ -27,7 +27,7 @@ export class Side {
       go(symbol);
     };
     this.panels = {
-      lists: new ListsPanel(ask, { go: away, say }),
+      lists: new ListsPanel(ask, { go: away, say, stream }),
       figures: new FiguresPanel(ask),
       flow: new FlowPanel(ask),
       grid: new GridPanel(ask, { onChanged: onMarks, onTrading, say }),

@@ -51,7 +51,7 @@ pub(super) fn me(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Ans
         csrf,
         api_date: account.terms.api_date.map(|date| date.to_string()),
         store,
-        simulated_speed: site.core.market_clock().pace().multiple().filter(|_| site.is_simulated),
+        simulated_speed: site.is_simulated.then(|| site.core.market_clock().pace().factor()),
     }))
 }
 

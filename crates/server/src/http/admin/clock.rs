@@ -11,7 +11,6 @@ use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Call, Problem, Site};
 use crate::live;
-use crate::market_clock::ClockSpeed;
 use crate::refusal::Refusal;
 use crate::written::Instant;
 
@@ -68,10 +67,5 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
 
 fn shown(core: &Core) -> Shown {
     let pace = core.market_clock().pace();
-    let (pace, speed) = match pace {
-        ClockSpeed::Machine => ("machine", 1.0),
-        ClockSpeed::Standing => ("standing", 0.0),
-        ClockSpeed::Running { .. } => ("running", pace.multiple().unwrap_or_default()),
-    };
-    Shown { now: Instant::utc(core.market_now().now()), pace, speed }
+    Shown { now: Instant::utc(core.market_now().now()), pace: pace.kind(), speed: pace.factor() }
 }

@@ -2,6 +2,7 @@
 
 mod candles;
 mod format;
+mod live;
 mod mirror;
 pub(super) mod parameters;
 mod trades;
@@ -25,6 +26,10 @@ pub(super) const ROUTES: &[Row] = &[
     own::<{ command::CAPITAL_FLOW }>("/v1/quote/capital-flow", trades::flow).doc(&trades::CAPITAL_FLOW),
     own::<{ command::CAPITAL_DISTRIBUTION }>("/v1/quote/capital-distribution", trades::distribution)
         .doc(&trades::CAPITAL_DISTRIBUTION),
+    Row::get("/v1/live", Accepts::Account, Scope::Quote, Task::Subscriptions, live::answer)
+        .own_region_only()
+        .paced(RowPace::Calls)
+        .doc(&live::LIVE),
     mirror::<{ command::HISTORY }>("/quote/history-candlesticks").doc(&mirror::HISTORY),
     mirror::<{ command::CANDLESTICKS }>("/quote/candlesticks").doc(&mirror::CANDLESTICKS),
     mirror::<{ command::INTRADAY }>("/quote/intraday").doc(&mirror::INTRADAY),

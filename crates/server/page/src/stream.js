@@ -1,0 +1,109 @@
+// The stream of quotes and trades (`GET /v1/live`), one for each page. It has the union of the
+// securities that the parts of the page show, is closed while the tab is hidden, and reconnects
+// with increasing pauses.
+
+import { addressOf } from './base.js';
+
+const PAUSE_MS = 1000;
+const PAUSE_MAX_MS = 30_000;
+/** Parts of a page change their securities one after the other; this joins the changes. */
+const SETTLE_MS = 50;
+/** The server's limit of symbols in a request. */
+const SYMBOLS_MAX = 500;
+
+/** The pause before an attempt: exponential, with a random half, so that clients do not return together. */
+export function pauseBefore(attempt, random = Math.random) {
+  const most = Math.min(PAUSE_MS * 2 ** attempt, PAUSE_MAX_MS);
+  return most / 2 + (random() * most) / 2;
+}
+
+export const streamPath = (symbols) => `/v1/live?${new URLSearchParams({ symbols: symbols.join(',') })}`;
+
+export class Stream {
+  /** `connect` makes an `EventSource`; `page` is the document. Both are replaced in tests. */
+  constructor({ connect = (path) => new EventSource(addressOf(path)), page = document, random = Math.random } = {}) {
+    Object.assign(this, { connect, page, random, wanted: new Map(), listeners: [], attempt: 0, symbols: [], source: undefined });
+    /** `closed` (nothing to show, or hidden), `connecting`, `open` or `reconnecting`. */
+    this.state = 'closed';
+    this.clock = undefined;
+    page.addEventListener('visibilitychange', () => this.settle());
+  }
+
+  get isOpen() {
+    return this.state === 'open';
+  }
+
+  /** `listener` has any of the functions `quote`, `trades`, `clock` and `state`. */
+  listen(listener) {
+    this.listeners.push(listener);
+  }
+
+  /** Sets the securities of one part of the page. */
+  want(part, symbols) {
+    this.wanted.set(part, symbols);
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.settle(), SETTLE_MS);
+  }
+
+  /** Opens, replaces or closes the connection, as the page needs it. */
+  settle() {
+    // The first parts are more important where there are too many.
+    const all = this.page.hidden ? [] : [...new Set([...this.wanted.values()].flat())].slice(0, SYMBOLS_MAX).sort();
+    if (all.join() === this.symbols.join()) return;
+    this.symbols = all;
+    this.attempt = 0;
+    this.close();
+    if (all.length === 0) this.become('closed');
+    else this.open('connecting');
+  }
+
+  open(state) {
+    clearTimeout(this.timer);
+    const source = this.connect(streamPath(this.symbols));
+    this.source = source;
+    const on = (name, take) => source.addEventListener(name, (event) => this.source === source && take(event));
+    const json = (name) => on(name, ({ data }) => this.tell(name, JSON.parse(data)));
+    on('subscribed', () => {
+      this.attempt = 0;
+      this.become('open');
+    });
+    on('clock', ({ data }) => {
+      this.clock = { ...JSON.parse(data), at: Date.now() };
+      this.tell('clock', this.clock);
+    });
+    json('quote');
+    json('trades');
+    // The browser would reconnect by itself, at once and without end.
+    on('error', () => this.retry());
+    on('end', ({ data }) => {
+      if (JSON.parse(data).retry) return this.retry();
+      // Signed out: every attempt would be refused, and recorded as such.
+      this.close();
+      return this.become('closed');
+    });
+    this.become(state);
+  }
+
+  retry() {
+    this.close();
+    this.become('reconnecting');
+    this.timer = setTimeout(() => this.open('reconnecting'), pauseBefore(this.attempt, this.random));
+    this.attempt += 1;
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  become(state) {
+    if (state === this.state) return;
+    this.state = state;
+    this.tell('state', state);
+  }
+
+  tell(name, what) {
+    for (const listener of this.listeners) listener[name]?.(what);
+  }
+}

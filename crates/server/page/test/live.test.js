@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { badgeOf, isTradingAt, marketNow } from '../src/badge.js';
+import { candleOf } from '../src/candles.js';
+import { Follow, withQuote, withTrades } from '../src/follow.js';
+import { mayHaveNew } from '../src/fresh.js';
+import { Stream, pauseBefore, streamPath } from '../src/stream.js';
+
+const OPEN = Date.parse('2026-03-18T09:30:00+08:00') / 1000;
+const MINUTE = { minutes: 1, session: 'intraday' };
+
+const candle = (time, [open, high, low, close], volume = 0, turnover = '0.000') =>
+  candleOf({ timestamp: Date.parse(time) / 1000, time, open, high, low, close, volume, turnover });
+const first = candle('2026-03-18T09:30:00+08:00', ['300.000', '300.000', '300.000', '300.000']);
+const print = (price, volume, second, type = '', session = 0) =>
+  ({ price, volume, timestamp: OPEN + second, trade_type: type, direction: 0, trade_session: session });
+const trades = (...trade) => ({ symbol: '700.HK', sequence: 1, trade });
+const figures = ({ time, text }) => [time, text.open, text.high, text.low, text.close, text.volume, text.turnover];
+const quote = (more = {}) => ({
+  symbol: '700.HK', last_done: '301.000', open: '300.000', high: '302.000', low: '299.000', timestamp: OPEN + 59,
+  volume: 10_000, turnover: '3005000.000', trade_session: 0, tag: 0, ...more,
+});
+
+test('trades continue the minute and open the next one', () => {
+  const acted = trades(print('299.000', 0, 20), print('302.000', 0, 40), print('300.500', 10_000, 59), print('301.000', 0, 59));
+  const after = withTrades([first], acted, MINUTE);
+  const minute = ['2026-03-18T09:30:00+08:00', '300.000', '302.000', '299.000', '301.000', '10000', '3005000.000'];
+  assert.deepEqual(after.map(figures), [minute]);
+  const opened = withTrades(after, trades(print('301.000', 0, 60)), MINUTE);
+  const next = ['2026-03-18T09:31:00+08:00', '301.000', '301.000', '301.000', '301.000', '0', '0.000'];
+  assert.deepEqual(opened.map(figures), [minute, next]);
+  // Several minutes in one push.
+  const both = withTrades([first], trades(...acted.trade, print('301.000', 0, 60), print('302.500', 200, 125)), MINUTE);
+  assert.deepEqual(both.map(({ time }) => time.slice(11, 16)), ['09:30', '09:31', '09:32']);
+  assert.deepEqual(figures(both[0]), minute);
+});
+
+test('trades of other sessions, earlier minutes and types without price are told apart', () => {
+  const list = [first];
+  assert.equal(withTrades(list, trades(print('290.000', 5, -1)), MINUTE), list);
+  assert.equal(withTrades(list, trades(print('290.000', 5, 3, '', 2)), MINUTE), list);
+  const [odd] = withTrades(list, trades(print('290.000', 5, 3, 'M')), MINUTE);
+  assert.deepEqual(figures(odd).slice(1), ['300.000', '300.000', '300.000', '300.000', '5', '1450.000']);
+});
+
+test('candles of several minutes and of another day are requested', () => {
+  const five = { minutes: 5, session: 'intraday' };
+  assert.equal(withTrades([first], trades(print('305.000', 1, 299)), five).at(-1).text.close, '305.000');
+  assert.equal(withTrades([first], trades(print('305.000', 1, 300)), five), undefined);
+  assert.equal(withTrades([first], trades(print('305.000', 1, 86_400)), MINUTE), undefined);
+});
+
+test('a quote sets the daily candle', () => {
+  const day = candle('2026-03-18T00:00:00+08:00', ['300.000', '300.000', '300.000', '300.000']);
+  const [after] = withQuote([day], quote());
+  assert.deepEqual(figures(after).slice(1), ['300.000', '302.000', '299.000', '301.000', '10000', '3005000.000']);
+  const list = [day];
+  assert.equal(withQuote(list, quote({ trade_session: 1 })), list);
+  assert.equal(withQuote(list, quote({ timestamp: OPEN - 86_400 })), list);
+  assert.equal(withQuote(list, quote({ timestamp: OPEN + 86_400 })), undefined);
+});
+
+test('pushes of one frame are drawn once, and those of other securities are ignored', () => {
+  const frames = [];
+  const feed = { reachesNow: true, candles: [first] };
+  const done = [];
+  const current = () => ({ view: { symbol: '700.HK', period: '1m', session: 'intraday' }, feed, period: { name: '1m', family: 'clock' } });
+  const follow = new Follow({ current, redraw: () => done.push('draw'), pull: () => done.push('pull'), onFrame: (frame) => frames.push(frame) });
+  follow.trades({ ...trades(print('1.000', 1, 1)), symbol: '5.HK' });
+  assert.equal(frames.length, 0);
+  follow.trades(trades(print('301.000', 0, 10)));
+  follow.quote(quote());
+  follow.trades(trades(print('302.000', 0, 20)));
+  assert.equal(frames.length, 1);
+  frames[0]();
+  assert.deepEqual([done, feed.candles.at(-1).text.close, follow.last], [['draw'], '302.000', OPEN + 59]);
+  follow.trades(trades(print('305.000', 0, 86_400)));
+  follow.trades(trades(print('305.000', 0, 86_401)));
+  frames[1]();
+  assert.deepEqual(done, ['draw', 'pull']);
+});
+
+test('longer periods and indices are requested once per minute', (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const feed = { reachesNow: true, candles: [first] };
+  for (const [name, family, seconds] of [['week', 'calendar', 0], ['1m', 'clock', 60]]) {
+    let pulls = 0;
+    const current = () => ({ view: { symbol: '700.HK', period: name, session: 'intraday' }, feed, period: { name, family } });
+    const follow = new Follow({ current, redraw: () => assert.fail(), pull: () => (pulls += 1), onFrame: (frame) => frame() });
+    for (const second of [0, 1, 59, 60]) {
+      follow.quote(quote({ timestamp: OPEN + seconds + second }));
+      context.mock.timers.tick(2000);
+    }
+    assert.equal(pulls, 2, name);
+  }
+});
+
+test('the badge shows live, delayed, replay, reconnecting or nothing', () => {
+  const at = Date.parse('2026-03-18T02:00:00Z');
+  const machine = { kind: 'machine', now: '2026-03-18T02:00:00Z', speed: 1, at };
+  const of = (more) => badgeOf({ state: 'open', clock: machine, offset: 480, isTrading: true, ...more }, at + 60_000);
+  const now = at / 1000 + 60;
+  assert.deepEqual(of({ last: now - 900 }), { kind: 'live', text: 'live' });
+  assert.deepEqual(of({ last: now - 1500 }), { kind: 'delayed', text: 'delayed by 25 min' });
+  assert.equal(of({ last: now - 3 * 3600 }).text, 'delayed by 3 h');
+  assert.equal(of({ last: now - 1500, isTrading: false }).kind, 'live');
+  assert.deepEqual(of({ clock: { ...machine, kind: 'standing', speed: 0 } }), { kind: 'replay', text: 'replay 2026-03-18 10:00' });
+  assert.deepEqual(of({ clock: { ...machine, kind: 'running', speed: 10 } }), { kind: 'replay', text: 'replay 2026-03-18 10:10' });
+  assert.equal(of({ state: 'reconnecting' }).kind, 'reconnecting');
+  assert.deepEqual(of({ state: 'closed' }), { kind: '', text: '' });
+  assert.equal(marketNow({ ...machine, speed: 0 }, at + 5000), at / 1000);
+  const hours = [{ session: 0, start: '09:30', end: '12:00' }, { session: 1, start: '04:00', end: '09:30' }];
+  const open = (text) => isTradingAt(hours, Date.parse(text) / 1000, 480);
+  assert.deepEqual(['2026-03-18T09:30+08:00', '2026-03-18T12:00+08:00', '2026-03-18T05:00+08:00', '2026-03-21T10:00+08:00'].map(open), [true, false, false, false]);
+});
+
+test('while the stream follows the clock, only imports are news', () => {
+  const facts = (now, version) => ({ now, stored: [{ period: '1m', last: '2026-03-18', version }] });
+  const [before, later] = [facts('2026-03-18T02:00:00Z', 1), facts('2026-03-18T02:05:00Z', 1)];
+  assert.deepEqual([mayHaveNew(before, later), mayHaveNew(before, later, true)], [true, false]);
+  assert.equal(mayHaveNew(before, facts('2026-03-18T02:05:00Z', 2), true), true);
+});
+
+class Source extends EventTarget {
+  constructor(path) {
+    super();
+    Object.assign(this, { path, isClosed: false });
+  }
+
+  close() {
+    this.isClosed = true;
+  }
+
+  send(type, data) {
+    this.dispatchEvent(Object.assign(new Event(type), { data: JSON.stringify(data) }));
+  }
+}
+
+function streamOf(context) {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const sources = [];
+  const page = Object.assign(new EventTarget(), { hidden: false });
+  const connect = (path) => sources[sources.push(new Source(path)) - 1];
+  const stream = new Stream({ connect, page, random: () => 1 });
+  const hide = (hidden) => {
+    page.hidden = hidden;
+    page.dispatchEvent(new Event('visibilitychange'));
+  };
+  return { stream, sources, hide, pass: (ms) => context.mock.timers.tick(ms) };
+}
+
+test('one connection has the securities of all parts of the page', (context) => {
+  const { stream, sources, pass } = streamOf(context);
+  stream.want('chart', ['700.HK']);
+  stream.want('lists', ['AAPL.US', '700.HK']);
+  pass(50);
+  assert.deepEqual(sources.map(({ path }) => path), [streamPath(['700.HK', 'AAPL.US'])]);
+  stream.want('chart', ['AAPL.US']);
+  pass(50);
+  assert.equal(sources.length, 1, 'the same securities');
+  stream.want('lists', []);
+  pass(50);
+  assert.deepEqual([sources.length, sources[0].isClosed], [2, true]);
+  stream.want('chart', []);
+  pass(50);
+  assert.deepEqual([sources.length, sources[1].isClosed, stream.state], [2, true, 'closed']);
+});
+
+test('events reach the listeners, but not those of a replaced connection', (context) => {
+  const { stream, sources, pass } = streamOf(context);
+  const heard = [];
+  stream.listen({ quote: ({ symbol }) => heard.push(symbol), state: (state) => heard.push(state), clock: ({ kind }) => heard.push(kind) });
+  stream.want('chart', ['700.HK']);
+  pass(50);
+  sources[0].send('subscribed', {});
+  sources[0].send('clock', { kind: 'standing', now: '2026-03-18T02:00:00Z', speed: 0 });
+  sources[0].send('quote', { symbol: '700.HK' });
+  stream.want('chart', ['5.HK']);
+  pass(50);
+  sources[0].send('quote', { symbol: '700.HK' });
+  assert.deepEqual(heard, ['connecting', 'open', 'standing', '700.HK', 'connecting']);
+});
+
+test('a lost connection is retried with increasing pauses', (context) => {
+  const { stream, sources, pass } = streamOf(context);
+  stream.want('chart', ['700.HK']);
+  pass(50);
+  sources[0].send('subscribed', {});
+  sources[0].send('error');
+  assert.deepEqual([stream.state, sources[0].isClosed], ['reconnecting', true]);
+  for (const [pause, count] of [[1000, 2], [2000, 3], [4000, 4]]) {
+    pass(pause - 1);
+    assert.equal(sources.length, count - 1);
+    pass(1);
+    assert.equal(sources.length, count);
+    sources.at(-1).send('error');
+  }
+  pass(8000);
+  sources.at(-1).send('subscribed', {});
+  assert.equal(stream.state, 'open');
+  sources.at(-1).send('end', { reason: 'the server stops', retry: true });
+  pass(1000);
+  assert.equal(sources.length, 6, 'the pauses begin again');
+  sources.at(-1).send('end', { reason: 'signed out', retry: false });
+  pass(60_000);
+  assert.deepEqual([sources.length, stream.state], [6, 'closed']);
+  assert.deepEqual([pauseBefore(0, () => 0), pauseBefore(20, () => 0), pauseBefore(20, () => 1)], [500, 15_000, 30_000]);
+});
+
+test('a hidden page has no connection', (context) => {
+  const { stream, sources, hide, pass } = streamOf(context);
+  stream.want('chart', ['700.HK']);
+  pass(50);
+  sources[0].send('subscribed', {});
+  hide(true);
+  assert.deepEqual([stream.state, sources[0].isClosed], ['closed', true]);
+  hide(false);
+  assert.deepEqual([stream.state, sources.length], ['connecting', 2]);
+  sources[1].send('error');
+  hide(true);
+  pass(60_000);
+  assert.equal(sources.length, 2, 'nothing is retried');
+});

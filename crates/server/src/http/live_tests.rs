@@ -1,0 +1,186 @@
+//! Tests `GET /v1/live` under a stepped clock.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use access::{Actor, Created, NewAccount, Right, Terms};
+use market::{Grain, Timestamp};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::watch;
+
+use super::tests::{NOW, connect_until, site_of};
+use crate::kit::{ListenerKind, Site};
+use crate::live;
+use crate::market_clock::tests::Stepped;
+
+/// 2026-03-18 09:30:00 in Hong Kong.
+const OPEN: i64 = 1_773_797_400;
+const MINUTES: &str = "700.HK,2026-03-18T09:30:00+08:00,300,302,299,301,10000,3005000\n\
+                       700.HK,2026-03-18T09:31:00+08:00,301,303,300,302,8000,2412000\n\
+                       AAPL.US,2026-03-17T15:59:00-04:00,190,190.2,189.9,190.1,4000,760900\n";
+
+fn site() -> (Arc<Site>, tempfile::TempDir) {
+    site_of(Arc::new(Stepped::at(Timestamp(OPEN))), Some(Grain::Minute), MINUTES)
+}
+
+fn account(site: &Site, name: &str) -> Created {
+    let new = NewAccount::named(name, Terms::default());
+    site.core.access.create(&new, &Actor::Operator, NOW).unwrap()
+}
+
+fn bearer(account: &Created) -> String {
+    format!("authorization: Bearer {}", account.access_token.expose())
+}
+
+/// Moves the clock as `POST /v1/admin/clock` does.
+fn step(site: &Site, to: i64) {
+    site.core.market_clock().step_to(Timestamp(to)).unwrap();
+    live::publish(&site.core).unwrap();
+}
+
+/// The client's end of a stream.
+struct Far {
+    stream: DuplexStream,
+    text: String,
+    stop: watch::Sender<bool>,
+}
+
+impl Far {
+    async fn open(site: &Arc<Site>, credentials: &str, symbols: &str) -> Far {
+        let stop = watch::Sender::new(false);
+        let peer = "127.0.0.1:50000".parse().unwrap();
+        let mut stream = connect_until(stop.clone(), peer, None, ListenerKind::Public, site);
+        let head = format!("GET /v1/live?symbols={symbols} HTTP/1.1\r\nhost: x\r\n{credentials}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        Far { stream, text: String::new(), stop }
+    }
+
+    /// Reads until the text has this many occurrences of `part`.
+    async fn read(&mut self, part: &str, count: usize) -> &str {
+        let mut bytes = [0; 4096];
+        while self.text.matches(part).count() < count {
+            let length = self.stream.read(&mut bytes).await.unwrap();
+            assert_ne!(length, 0, "{}", self.text);
+            self.text.push_str(std::str::from_utf8(&bytes[..length]).unwrap());
+        }
+        &self.text
+    }
+
+    /// Reads to the end of the response.
+    async fn ended(mut self) -> String {
+        // The connection stays open for the next request; the last chunk is empty.
+        self.read("\r\n0\r\n\r\n", 1).await;
+        self.text
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.text.lines().filter_map(|line| line.strip_prefix("event: ")).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_stream_begins_with_the_state_and_follows_the_clock() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    site.core.access.withdraw(ann.account_id, Right::Us, &Actor::Operator, NOW).unwrap();
+    let mut far = Far::open(&site, &bearer(&ann), "00700.hk,XX,AAPL.US,9999.HK").await;
+    let text = far.read("event: quote", 1).await;
+    assert!(text.starts_with("HTTP/1.1 200 ") && text.contains("content-type: text/event-stream"), "{text}");
+    for part in [
+        r#"data: {"symbols":["700.HK"],"waiting":["9999.HK"],"left_out":[{"symbol":"XX","reason":"malformed"},{"symbol":"AAPL.US","reason":"no right"}]}"#,
+        r#"data: {"kind":"standing","now":"2026-03-18T01:30:00Z","speed":0.0}"#,
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert_eq!(far.names(), ["subscribed", "clock", "quote"]);
+    step(&site, OPEN + 60);
+    let text = far.read("event: clock", 2).await;
+    let quote = r#""last_done":"301.000","open":"300.000","high":"302.000","low":"299.000","timestamp":1773797459,"volume":10000,"turnover":"3005000.000""#;
+    assert!(text.contains(quote), "{text}");
+    assert!(text.contains(r#"{"price":"300.500","volume":10000,"timestamp":1773797459,"#), "{text}");
+    assert!(text.contains(r#""now":"2026-03-18T01:31:00Z""#), "{text}");
+    assert_eq!(far.names()[3..], ["trades", "quote", "trades", "quote", "clock"]);
+}
+
+#[tokio::test]
+async fn a_stream_needs_symbols() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    let many: String = (1..=501).map(|number| format!("{number}.HK,")).collect();
+    for symbols in ["", ",", &many] {
+        let mut far = Far::open(&site, &bearer(&ann), symbols).await;
+        assert!(far.read("\r\n\r\n{", 1).await.starts_with("HTTP/1.1 400 "), "{symbols}");
+    }
+}
+
+#[tokio::test]
+async fn the_streams_of_an_account_are_limited() {
+    let (site, _dir) = site();
+    let (ann, bob) = (account(&site, "ann"), account(&site, "bob"));
+    let mut open = Vec::new();
+    for _ in 0..live::STREAMS_MAX {
+        let mut far = Far::open(&site, &bearer(&ann), "700.HK").await;
+        far.read("event: quote", 1).await;
+        open.push(far);
+    }
+    let mut refused = Far::open(&site, &bearer(&ann), "700.HK").await;
+    let text = refused.read("too many streams: 8 of 8 open", 1).await;
+    assert!(text.starts_with("HTTP/1.1 403 "), "{text}");
+    Far::open(&site, &bearer(&bob), "700.HK").await.read("event: quote", 1).await;
+    open.pop();
+    // The server notices a closed connection when its task runs.
+    loop {
+        let mut far = Far::open(&site, &bearer(&ann), "700.HK").await;
+        if far.read("\r\n\r\n", 1).await.starts_with("HTTP/1.1 200 ") {
+            break;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_with_its_account() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    let mut far = Far::open(&site, &bearer(&ann), "700.HK").await;
+    far.read("\n:\n\n", 1).await;
+    site.core.access.revoke(ann.account_id, &Actor::Operator, "test", NOW).unwrap();
+    let text = far.ended().await;
+    assert!(
+        text.contains("event: end\ndata: {\"reason\":\"this account has been revoked\",\"retry\":false}\n\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_with_its_browser_session() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let guest = site.core.access.sign_in_guest(ann.account_id, from, NOW).unwrap().unwrap();
+    let cookie = guest.session.expose();
+    let mut far = Far::open(&site, &format!("cookie: chandler_session={cookie}"), "700.HK").await;
+    far.read("event: quote", 1).await;
+    assert!(site.core.access.sign_out(cookie, ann.account_id, NOW).unwrap());
+    let text = far.ended().await;
+    assert!(text.contains("event: end\ndata: {\"reason\":\"signed out\",\"retry\":false}\n\n"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_with_a_right() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    let mut far = Far::open(&site, &bearer(&ann), "700.HK,AAPL.US").await;
+    far.read("event: quote", 2).await;
+    site.core.access.withdraw(ann.account_id, Right::Us, &Actor::Operator, NOW).unwrap();
+    assert!(far.ended().await.contains("a market data right has ended"));
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_the_server_stops() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    let mut far = Far::open(&site, &bearer(&ann), "700.HK").await;
+    far.read("event: quote", 1).await;
+    far.stop.send_replace(true);
+    assert!(far.ended().await.contains("the server stops"));
+}

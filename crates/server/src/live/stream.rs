@@ -1,0 +1,327 @@
+//! A stream of server-sent events: the pushes of a subscription as JSON, for the web pages. It is
+//! polled by the task of its HTTP connection and needs no task or thread of its own.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use access::{Demand, Secret};
+use bytes::Bytes;
+use feed::{ConnectionId, FirstPush, SubType};
+use market::{Symbol, Timestamp};
+use prost::Message;
+use serde::Serialize;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, Sleep, sleep_until};
+use wire::quote::{Command, PushQuote, PushTrades};
+
+use super::Subscribed;
+use super::request::{Excess, Wish, subscribe_to};
+use super::subscriptions::{LeftOut, stream_id};
+use crate::caller::Caller;
+use crate::core::Core;
+use crate::mailbox::{Kick, Mail, Mailbox, MailboxReader, Push};
+use crate::market_clock::ClockSpeed;
+use crate::refusal::Refusal;
+use crate::written;
+
+/// Interval between heartbeats, each with a check of the credentials.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
+/// A comment, which clients ignore.
+const HEARTBEAT: &[u8] = b":\n\n";
+/// Number of bytes above which the other queued pushes wait for the next frame.
+const FRAME_BYTES: usize = 16 << 10;
+
+const SIGNED_OUT: &str = "signed out";
+const REVOKED: &str = "this account has been revoked";
+const NO_RIGHT: &str = "a market data right has ended";
+const STOPPED: &str = "the server stops";
+
+/// An open stream. Its subscriptions end when it is dropped.
+pub(crate) struct EventStream {
+    core: Arc<Core>,
+    id: ConnectionId,
+    mailbox: MailboxReader,
+    credentials: StreamCredentials,
+    /// The first events.
+    begin: Vec<u8>,
+    clock: ClockState,
+    /// Created at the first poll, because timers need the runtime.
+    heartbeat: Option<Pin<Box<Sleep>>>,
+    /// A running check of the credentials: the reason to end the stream, if any.
+    check: Option<oneshot::Receiver<Option<&'static str>>>,
+    shutdown: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    is_over: bool,
+}
+
+/// The credentials of a stream, which are checked with every heartbeat.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamCredentials {
+    pub(crate) caller: Caller,
+    /// Cookie of the browser session.
+    pub(crate) session: Option<Secret>,
+}
+
+/// A stream in the extensions of a response, which must be cloneable.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamHandle(Arc<Mutex<Option<EventStream>>>);
+
+/// What the client knows of the clock: its speed, and its time if it is stopped.
+type ClockState = (ClockSpeed, Option<Timestamp>);
+
+#[derive(Serialize)]
+struct First<'a> {
+    symbols: Vec<&'a str>,
+    /// Securities that are not stored yet.
+    waiting: Vec<&'a str>,
+    left_out: Vec<LeftOutSymbol<'a>>,
+}
+
+#[derive(Serialize)]
+struct LeftOutSymbol<'a> {
+    symbol: &'a str,
+    reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct Clock {
+    kind: &'static str,
+    now: written::Instant,
+    speed: f64,
+}
+
+#[derive(Serialize)]
+struct End<'a> {
+    reason: &'a str,
+    /// Whether another stream may be opened with the same credentials.
+    retry: bool,
+}
+
+/// Subscribes a new stream to quotes and trades, as command 6 does, and queues the first pushes.
+/// Symbols beyond the account's limit are left out. Blocks on disk I/O.
+pub(crate) fn open(
+    core: &Arc<Core>,
+    credentials: StreamCredentials,
+    symbols: &[String],
+) -> Result<EventStream, Refusal> {
+    let id = stream_id(core.live.streams.fetch_add(1, Ordering::Relaxed));
+    let (mailbox, reader) = Mailbox::new();
+    let caller = credentials.caller;
+    let mut stream = EventStream {
+        core: core.clone(),
+        id,
+        mailbox: reader,
+        credentials,
+        begin: Vec::new(),
+        clock: clock_state(core),
+        heartbeat: None,
+        check: None,
+        shutdown: None,
+        is_over: false,
+    };
+    let wish = Wish {
+        connection: None,
+        caller: &caller,
+        id,
+        mailbox: &mailbox,
+        symbols,
+        types: [SubType::Quote, SubType::Trades].into_iter().collect(),
+        first_push: FirstPush::Wanted,
+        excess: Excess::LeftOut,
+        pulls: &[],
+    };
+    subscribe_to(core, &wish)?;
+    let Subscribed { list, waiting, left_out } = core.live.subscriptions().of_connection(id);
+    let left_out = left_out.iter().map(|LeftOut { symbol, reason }| LeftOutSymbol { symbol, reason });
+    let first = First {
+        symbols: list.iter().map(|(symbol, _)| symbol.as_str()).collect(),
+        waiting: waiting.iter().map(Symbol::as_str).collect(),
+        left_out: left_out.collect(),
+    };
+    write_event(&mut stream.begin, "subscribed", &first);
+    write_clock(&mut stream.begin, core);
+    Ok(stream)
+}
+
+impl EventStream {
+    /// Ends the stream when the server stops.
+    pub(crate) fn until(mut self, mut shutdown: watch::Receiver<bool>) -> EventStream {
+        self.shutdown = Some(Box::pin(async move {
+            shutdown.wait_for(|is_stopped| *is_stopped).await.ok();
+        }));
+        self
+    }
+
+    pub(crate) fn into_handle(self) -> StreamHandle {
+        StreamHandle(Arc::new(Mutex::new(Some(self))))
+    }
+
+    /// Returns the next events, or `None` after the last one.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let mut events = std::mem::take(&mut self.begin);
+        if self.poll_heartbeat(cx) {
+            events.extend_from_slice(HEARTBEAT);
+        }
+        let reason = match self.mailbox.look(cx) {
+            Mail::Kick(Kick::TooSlow { waiting }) => Some(format!("too slow: {waiting} pushes waiting")),
+            Mail::Kick(_) => Some("closed".to_owned()),
+            Mail::Nothing | Mail::Pushes { .. } => self.poll_end(cx).map(str::to_owned),
+        };
+        if let Some(reason) = reason {
+            write_event(
+                &mut events,
+                "end",
+                &End { reason: &reason, retry: ![SIGNED_OUT, REVOKED].contains(&&*reason) },
+            );
+            self.is_over = true;
+            self.leave();
+            return Poll::Ready(Some(events.into()));
+        }
+        while events.len() < FRAME_BYTES
+            && let Some(push) = self.mailbox.take()
+        {
+            write_push(&mut events, &push);
+        }
+        let clock = clock_state(&self.core);
+        if clock != self.clock && self.mailbox.is_empty() {
+            self.clock = clock;
+            write_clock(&mut events, &self.core);
+        }
+        if events.is_empty() { Poll::Pending } else { Poll::Ready(Some(events.into())) }
+    }
+
+    /// Returns the reason to end the stream, if there is one.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Option<&'static str> {
+        if let Some(shutdown) = &mut self.shutdown
+            && shutdown.as_mut().poll(cx).is_ready()
+        {
+            return Some(STOPPED);
+        }
+        match Pin::new(self.check.as_mut()?).poll(cx) {
+            Poll::Pending => None,
+            Poll::Ready(checked) => {
+                self.check = None;
+                checked.ok().flatten()
+            }
+        }
+    }
+
+    /// Returns whether a heartbeat is due, and starts the check that goes with it.
+    fn poll_heartbeat(&mut self, cx: &mut Context<'_>) -> bool {
+        let next = Instant::now() + HEARTBEAT_EVERY;
+        let heartbeat = self.heartbeat.get_or_insert_with(|| Box::pin(sleep_until(next)));
+        if heartbeat.as_mut().poll(cx).is_pending() {
+            return false;
+        }
+        heartbeat.as_mut().reset(next);
+        // Registers the task for the next heartbeat, which is not due yet.
+        let _ = heartbeat.as_mut().poll(cx);
+        if self.check.is_none() {
+            self.start_check();
+        }
+        true
+    }
+
+    /// Checks the credentials on a worker thread, because they may have to be read from disk.
+    fn start_check(&mut self) {
+        let (core, id, credentials) = (self.core.clone(), self.id, self.credentials.clone());
+        let share = core.share_of_caller(&credentials.caller.who);
+        let workers = core.workers.clone();
+        // If the workers are busy, the next heartbeat retries.
+        self.check = workers.submit(share, move || reason_to_end(&core, id, &credentials)).ok();
+    }
+
+    fn leave(&self) {
+        self.core.live.subscriptions().leave(self.id);
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl StreamHandle {
+    pub(crate) fn take(&self) -> Option<EventStream> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Returns why a stream must end: its session or account has ended, or a right to a subscribed
+/// market. If the lookup fails, the stream goes on.
+fn reason_to_end(core: &Core, id: ConnectionId, credentials: &StreamCredentials) -> Option<&'static str> {
+    let StreamCredentials { caller, session } = credentials;
+    if let Some(session) = session {
+        let found = core.access.identify_browser(session.expose(), core.machine_now());
+        if let Err(access::Denial::TokenInvalid(_) | access::Denial::TokenExpired(_)) = found {
+            return Some(SIGNED_OUT);
+        }
+    }
+    let now = core.market_now_of(caller.who.account()).now();
+    let permit = match core.access.admit(Demand::Open { caller: &caller.who }, now) {
+        Ok(permit) => permit,
+        Err(access::Refusal::Revoked) => return Some(REVOKED),
+        Err(_) => return None,
+    };
+    let subscriptions = core.live.subscriptions();
+    let Subscribed { list, waiting, .. } = subscriptions.of_connection(id);
+    let is_held = |symbol: &Symbol| permit.holds(symbol.market().into());
+    let is_overnight_held = permit.overnight() || !subscriptions.sees_overnight(id);
+    let is_all_held = list.iter().map(|(symbol, _)| symbol).chain(&waiting).all(is_held);
+    (!is_all_held || !is_overnight_held).then_some(NO_RIGHT)
+}
+
+fn clock_state(core: &Core) -> ClockState {
+    let pace = core.market_clock().pace();
+    (pace, (pace == ClockSpeed::Standing).then(|| core.market_now().now()))
+}
+
+fn write_clock(events: &mut Vec<u8>, core: &Core) {
+    let pace = core.market_clock().pace();
+    let now = written::Instant::utc(core.market_now().now());
+    write_event(events, "clock", &Clock { kind: pace.kind(), now, speed: pace.factor() });
+}
+
+fn write_push(events: &mut Vec<u8>, push: &Push) {
+    const QUOTE: u8 = Command::PushQuote as u8;
+    const TRADES: u8 = Command::PushTrades as u8;
+    match push.command {
+        QUOTE => {
+            if let Ok(quote) = PushQuote::decode(&*push.body) {
+                write_event(events, "quote", &quote);
+            }
+        }
+        TRADES => {
+            if let Ok(trades) = PushTrades::decode(&*push.body) {
+                write_event(events, "trades", &trades);
+            }
+        }
+        // Depth and brokers are not subscribed.
+        _ => {}
+    }
+}
+
+/// JSON has no line breaks, so an event has one line of data.
+fn write_event(events: &mut Vec<u8>, name: &str, data: &impl Serialize) {
+    let before = events.len();
+    events.extend_from_slice(format!("event: {name}\ndata: ").as_bytes());
+    if serde_json::to_writer(&mut *events, data).is_err() {
+        events.truncate(before);
+        return;
+    }
+    events.extend_from_slice(b"\n\n");
+}
