@@ -21,7 +21,7 @@ pub struct CallRule {
 }
 
 impl CallRule {
-    /// The published limits of the service.
+    /// Default limits of quote commands, as published in the interface specification.
     pub const SERVICE: CallRule = CallRule { per_second: 10, at_once: 5 };
 }
 

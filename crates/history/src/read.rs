@@ -173,9 +173,9 @@ pub(crate) fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles
     Ok((!candles.is_empty()).then_some((decimals, candles)))
 }
 
-/// Reads a series backwards, newest block first. The result is in ascending order, so blocks are
-/// copied until the block with the oldest row is found. That last block, usually the only one, is
-/// decoded without a copy.
+/// Reads a series backwards, newest block first. The result is in ascending order, so newer blocks
+/// are copied and kept until the block with the oldest requested row is reached. That block, usually
+/// the only one, is decoded without a copy.
 struct Back<'a> {
     series: &'a Series,
     window: Range<Timestamp>,

@@ -142,14 +142,18 @@ impl Ingest {
 
     /// Returns a receiver of the last merged batch. Its value changes after every merge of new
     /// batches, by any server; [`Ingest::commits`] returns them.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the pushes of live quotes"))]
+    #[cfg(test)]
     pub(crate) fn merged(&self) -> watch::Receiver<i64> {
         self.merged.subscribe()
     }
 
+    /// Returns the last merged batch.
+    pub(crate) fn merged_through(&self) -> i64 {
+        *self.merged.borrow()
+    }
+
     /// Returns the merged batches in the range `after` (exclusive) to `through` (inclusive), in
     /// order. They are available for ten minutes.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the pushes of live quotes"))]
     pub(crate) fn commits(reader: &mut Reader, after: i64, through: i64) -> Result<Vec<Commit>, IngestError> {
         Merger::commits(reader, after, through)
     }

@@ -193,6 +193,9 @@ pub struct Limits {
     /// Maximum number of unauthenticated connections per address. Further connections wait for a
     /// slot.
     pub unproven_connections: usize,
+    /// Maximum number of pushes that one movement of the clock sends to a connection. Beyond that,
+    /// the connection gets only the final states.
+    pub push_jump: usize,
 }
 
 impl Default for Limits {
@@ -203,6 +206,7 @@ impl Default for Limits {
             refusals_per_second: 200,
             unsent_bytes: 32 << 20,
             unproven_connections: 128,
+            push_jump: 20_000,
         }
     }
 }

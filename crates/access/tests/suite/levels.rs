@@ -302,7 +302,7 @@ fn weekdays_after_the_end_of_the_calendar_are_trading_days() {
 }
 
 #[test]
-fn reasons_and_the_outlook_are_shown_as_text() {
+fn a_quota_includes_the_reason_and_the_outlook() {
     let fresh = fresh();
     let access = &fresh.access;
     let id = fresh.create("ann", Terms::default()).account_id;

@@ -110,8 +110,9 @@ fn candles_after_the_clock_are_hidden() {
     assert_eq!(at("2026-11-12T15:59:59Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
     // The daily candle is folded from one-minute candles until the closing auction ends. After that
     // the stored daily candle is used.
-    assert_eq!(at("2026-11-13T01:30:30Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
-    assert_eq!(at("2026-11-13T01:40:30Z", "day"), "2026-11-13T00:00:00+08:00 10.390 1000");
+    assert_eq!(at("2026-11-13T01:29:59Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
+    assert_eq!(at("2026-11-13T01:30:30Z", "day"), "2026-11-13T00:00:00+08:00 10.000 0");
+    assert_eq!(at("2026-11-13T01:40:30Z", "day"), "2026-11-13T00:00:00+08:00 10.000 1000");
     assert_eq!(at("2026-11-13T08:09:59Z", "day"), "2026-11-13T00:00:00+08:00 10.590 3000");
     assert_eq!(at("2026-11-13T08:10:00Z", "day"), "2026-11-13T00:00:00+08:00 113.125 13000");
 }

@@ -1,6 +1,7 @@
 //! The job that merges ingested batches into the store, and marks minutes as final in time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use super::runner::{Job, Progress, RunsOn};
@@ -15,7 +16,7 @@ const EVERY_OF_NODES: Duration = Duration::from_millis(200);
 const RETRY: Duration = Duration::from_millis(50);
 
 pub(super) fn merge(core: &Arc<Core>) -> Job {
-    let core = core.clone();
+    let (core, seen) = (core.clone(), AtomicI64::new(0));
     let every = if core.access.is_shared() { EVERY_OF_NODES } else { EVERY };
     Job {
         name: JobName::Ingest,
@@ -29,6 +30,9 @@ pub(super) fn merge(core: &Arc<Core>) -> Job {
                 Err(error) if error.is_busy() => return Ok(Progress::DoneFor(RETRY)),
                 merged => merged?,
             };
+            if seen.swap(merged.through, Ordering::AcqRel) != merged.through {
+                core.live.sooner().notify_one();
+            }
             if merged.has_changed {
                 // Orders may be waiting for the new candles.
                 core.listeners.sooner().notify_one();

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use access::AccessError;
-use history::HistoryError;
 use history::ingest::IngestError;
 use paper::PaperError;
 use store::{JobLock, Store, StoreError};
@@ -19,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::core::Core;
+use crate::live::PublishError;
 use crate::metrics::{JobName, JobOutcome};
 use crate::tls::TlsError;
 
@@ -65,7 +65,7 @@ pub(crate) enum JobError {
     #[error(transparent)]
     Paper(#[from] PaperError),
     #[error(transparent)]
-    History(#[from] HistoryError),
+    Publish(#[from] PublishError),
     #[error("the previous certificate stays in use: {0}")]
     Tls(#[from] TlsError),
     #[error("cannot merge ingested batches: {0}")]

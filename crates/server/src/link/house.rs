@@ -78,6 +78,12 @@ impl House {
         House { hub: hub(&core), core, ..self }
     }
 
+    /// Replaces the market clock and the limits. Call before the first connection.
+    pub(super) fn under_with(self, market: MarketClock, limits: crate::settings::Limits) -> House {
+        let core = Arc::new(core(self._dir.path(), market).with_limits(limits));
+        House { hub: hub(&core), core, ..self }
+    }
+
     /// Replaces the market clock. Call before the first connection.
     pub(super) fn under(self, market: MarketClock) -> House {
         let core = Arc::new(core(self._dir.path(), market));

@@ -6,6 +6,8 @@
 //! Queries that can be answered from memory are answered inline; all other queries run on a worker
 //! thread.
 
+#[cfg(test)]
+mod arrival_tests;
 mod blocking_task;
 mod end;
 #[cfg(test)]

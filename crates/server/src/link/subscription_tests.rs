@@ -380,38 +380,39 @@ async fn u17_the_stored_daily_candle_is_pushed_at_the_end_of_the_day() {
 
 #[tokio::test]
 async fn a_long_movement_ends_with_the_final_state() {
-    let rows: String = (0..130)
+    let rows: String = (0..20)
         .flat_map(|minute| {
             let time = Timestamp(OPEN + minute * 60);
-            (1..=60).map(move |number| format!("{number}.HK,{},10,11,9,10,100,1000\n", time.0))
+            (1..=5).map(move |number| format!("{number}.HK,{},10,11,9,10,100,1000\n", time.0))
         })
         .collect();
     let clock = Arc::new(Stepped::at(Timestamp(OPEN - 60)));
-    let house = House::with_files(&[(Grain::Minute, &rows)]).under(clock);
+    let limits = crate::settings::Limits { push_jump: 200, ..Default::default() };
+    let house = House::with_files(&[(Grain::Minute, &rows)]).under_with(clock, limits);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
-    let symbols: Vec<String> = (1..=60).map(|number| format!("{number}.HK")).collect();
+    let symbols: Vec<String> = (1..=5).map(|number| format!("{number}.HK")).collect();
     let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
     subscribe(&mut far, &symbols, &[1, 4], false).await.unwrap();
     let core = house.core.clone();
-    // 130 minutes of 60 securities with four pushes each are more than a movement sends.
+    // Twenty minutes of five securities with four pushes each are more than a movement sends.
     let moving = tokio::task::spawn_blocking(move || {
-        core.market_clock().step_to(Timestamp(OPEN + 130 * 60)).unwrap();
+        core.market_clock().step_to(Timestamp(OPEN + 20 * 60)).unwrap();
         live::publish(&core).unwrap();
     });
     let mut count = 0;
     let mut last = Vec::new();
-    while !moving.is_finished() || last.len() < 60 {
+    while !moving.is_finished() || last.len() < 5 {
         let push = pushed(&mut far).await;
         count += 1;
         if let Pushed::Quote(quote) = push
-            && quote.timestamp == OPEN + 130 * 60 - 1
+            && quote.timestamp == OPEN + 20 * 60 - 1
             && quote.current_volume == 0
         {
             last.push(quote.symbol);
         }
     }
-    assert_eq!(last.len(), 60);
-    assert!(count <= 20_000 + 60, "{count} pushes");
+    assert_eq!(last.len(), 5);
+    assert!(count <= 200 + 5, "{count} pushes");
     nothing_more(&mut far).await;
 }

@@ -1,11 +1,14 @@
 //! Quote subscriptions of this server's connections, and the pushes they get.
 //!
-//! `subscriptions.rs` holds who is subscribed to what, `request.rs` answers commands 5, 6 and 7,
-//! `stream.rs` sends the same pushes as server-sent events, and `replay.rs` computes what a set
-//! clock pushes. Two locks: the publisher's, held while pushes
-//! are computed and queued and while a connection subscribes, so that a new subscriber gets every
-//! push after its first one; and that of the subscriptions, held for microseconds.
+//! `subscriptions.rs` holds the subscriptions, and `request.rs` answers commands 5, 6 and 7.
+//! `replay.rs` computes the pushes of a set clock, `arrivals.rs` those of ingested rows, and
+//! `stream.rs` sends pushes as server-sent events.
+//!
+//! Two locks: the publisher's, held while pushes are computed and queued and while a connection
+//! subscribes, so that a new subscriber gets every push after its first one; and that of the
+//! subscriptions, held for microseconds.
 
+mod arrivals;
 mod replay;
 mod request;
 mod stream;
@@ -18,7 +21,7 @@ use feed::ConnectionId;
 use tokio::sync::Notify;
 
 use replay::Publisher;
-pub(crate) use replay::publish;
+pub(crate) use replay::{PublishError, publish};
 pub(crate) use request::{Pull, SubscriptionRequest, answer, is_subscription};
 pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};
 use subscriptions::Subscriptions;

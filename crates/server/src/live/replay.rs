@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 
 use access::Demand;
 use feed::{Board, ConnectionId, Due, FirstPush, Push, QuotePush, Replay, SubType, SubTypes};
+use history::ingest::IngestError;
 use history::{AsOf, HistoryError};
 use market::{Candles, Session, Symbol, Timestamp, Trades, Venue};
 use store::Reader;
 
+use super::arrivals::Arrivals;
 use super::subscriptions::{Recipient, Sent};
 use crate::core::Core;
+use crate::ingest::Ingest;
 use crate::market_clock::ClockSpeed;
 use crate::quote_push::encode;
 use crate::refusal::Refusal;
@@ -21,9 +24,6 @@ use crate::refusal::Refusal;
 const DAY_BEFORE: i64 = 30 * 3_600;
 /// Window of one step of a movement, so that a long movement does not read years at once.
 const WINDOW: i64 = 86_400;
-/// Maximum number of pushes that one movement of a clock sends to a connection. Beyond that, the
-/// connection gets only the final states.
-const JUMP_MAX: usize = 20_000;
 /// Queue length at which a stepped clock waits for the client.
 const QUEUE_HIGH: usize = feed::PUSHES_MAX / 2;
 /// Maximum time that a stepped clock waits for slow clients during one movement.
@@ -43,6 +43,7 @@ pub(super) struct Publisher {
     /// Store version of the cached quotes.
     version: i64,
     latest: HashMap<Symbol, Latest>,
+    arrivals: Arrivals,
 }
 
 /// The last quote push of a security, which later subscribers get first.
@@ -62,8 +63,28 @@ pub(crate) struct Published {
     pub(crate) next: Option<Timestamp>,
 }
 
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PublishError {
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    #[error("cannot read an ingested batch: {0}")]
+    Ingest(IngestError),
+}
+
+impl From<PublishError> for Refusal {
+    fn from(error: PublishError) -> Refusal {
+        match error {
+            PublishError::History(error) => error.into(),
+            PublishError::Ingest(error) => {
+                tracing::error!(%error, "cannot publish");
+                Refusal::Internal
+            }
+        }
+    }
+}
+
 /// Publishes everything up to the current market time. Blocks on disk I/O.
-pub(crate) fn publish(core: &Core) -> Result<Published, HistoryError> {
+pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
     let published = core.live.publisher().publish(core)?;
     if core.market_clock().pace() == ClockSpeed::Standing {
         core.live.subscriptions().wake_streams();
@@ -72,10 +93,14 @@ pub(crate) fn publish(core: &Core) -> Result<Published, HistoryError> {
 }
 
 impl Publisher {
-    fn publish(&mut self, core: &Core) -> Result<Published, HistoryError> {
+    fn publish(&mut self, core: &Core) -> Result<Published, PublishError> {
         let mut published = Published::default();
-        end_without_right(core);
-        let AsOf::Replay(now) = core.market_now() else { return Ok(published) };
+        let as_of = core.market_now();
+        end_without_right(core, as_of);
+        let AsOf::Replay(now) = as_of else {
+            self.publish_arrivals(core, &mut published)?;
+            return Ok(published);
+        };
         let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
         if symbols.is_empty() {
             *self = Publisher { until: Some(now), ..Publisher::default() };
@@ -104,7 +129,7 @@ impl Publisher {
             self.until = Some(until);
         }
         self.until.get_or_insert(now);
-        self.send_final_states(core, &movement);
+        self.send_final_states(core, &movement, as_of);
         published.quotes = movement.quotes;
         published.trades = movement.trades;
         // Candles open and act at whole minutes.
@@ -113,10 +138,49 @@ impl Publisher {
         Ok(published)
     }
 
+    /// Publishes ingested batches that were merged since the last call.
+    fn publish_arrivals(&mut self, core: &Core, published: &mut Published) -> Result<(), PublishError> {
+        let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
+        let through = core.ingest.merged_through();
+        let Some(after) = self.arrivals.through.filter(|_| !symbols.is_empty()) else {
+            self.arrivals = Arrivals::after(through);
+            return Ok(());
+        };
+        self.arrivals.forget(&symbols);
+        if through == after {
+            return Ok(());
+        }
+        let commits = core.with_reader(|reader| Ingest::commits(reader, after, through));
+        let commits = commits.map_err(PublishError::Ingest)?;
+        let dues = core.with_reader(|reader| {
+            let mut dues = Vec::new();
+            for commit in &commits {
+                let is_subscribed = |symbol: &Symbol| symbols.binary_search(symbol).is_ok();
+                dues.extend(self.arrivals.commit(core, reader, commit, is_subscribed)?);
+            }
+            Ok::<_, HistoryError>(dues)
+        })?;
+        self.arrivals.through = Some(through);
+        let mut movement = Movement::new(core);
+        for due in dues {
+            self.send(core, due, &mut movement);
+        }
+        (published.quotes, published.trades) = (movement.quotes, movement.trades);
+        Ok(())
+    }
+
+    /// Reads the state of a security under the machine clock before it is subscribed to.
+    pub(super) fn load(&mut self, core: &Core, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
+        let AsOf::Live(now) = as_of else { return Ok(()) };
+        let loaded = core.with_reader(|reader| self.arrivals.load(core, reader, symbol, now));
+        loaded.map_err(|error: HistoryError| error.into())
+    }
+
     /// Prepares for a subscription at `now`. For the first subscriber, pushes begin after `now`.
-    pub(super) fn begin(&mut self, now: Timestamp, is_first: bool) {
+    pub(super) fn begin(&mut self, core: &Core, now: Timestamp, is_first: bool) {
         if is_first || self.until.is_none() {
-            *self = Publisher { until: Some(now), ..Publisher::default() };
+            let arrivals = Arrivals::after(core.ingest.merged_through());
+            *self = Publisher { until: Some(now), arrivals, ..Publisher::default() };
         }
     }
 
@@ -168,7 +232,7 @@ impl Publisher {
     }
 
     /// Sends the current states to connections that a movement had too many pushes for.
-    fn send_final_states(&mut self, core: &Core, movement: &Movement) {
+    fn send_final_states(&mut self, core: &Core, movement: &Movement, as_of: AsOf) {
         for connection in movement.jumped() {
             let symbols: Vec<Symbol> = {
                 let subscriptions = core.live.subscriptions();
@@ -179,7 +243,7 @@ impl Publisher {
             };
             for symbol in symbols {
                 let overnight = core.live.subscriptions().sees_overnight(connection);
-                match self.latest(core, &symbol, overnight) {
+                match self.latest(core, &symbol, overnight, as_of) {
                     Ok(Some(push)) => {
                         core.live.subscriptions().send_to(connection, Push::Quote(push.first()), encode)
                     }
@@ -191,8 +255,14 @@ impl Publisher {
     }
 
     /// Queues the last quote of a security for a connection that has just subscribed.
-    pub(super) fn first_push(&mut self, core: &Core, to: &Recipient, symbol: &Symbol) -> Result<(), Refusal> {
-        if let Some(push) = self.latest(core, symbol, to.overnight).map_err(Refusal::from)? {
+    pub(super) fn first_push(
+        &mut self,
+        core: &Core,
+        to: &Recipient,
+        symbol: &Symbol,
+        as_of: AsOf,
+    ) -> Result<(), Refusal> {
+        if let Some(push) = self.latest(core, symbol, to.overnight, as_of).map_err(Refusal::from)? {
             core.live.subscriptions().send_to(to.id, Push::Quote(push.first()), encode);
         }
         Ok(())
@@ -206,9 +276,9 @@ impl Publisher {
         to: &Recipient,
         symbol: &Symbol,
         types: SubTypes,
-        since: Option<Timestamp>,
+        (since, as_of): (Option<Timestamp>, AsOf),
     ) -> Result<(), Refusal> {
-        let AsOf::Replay(now) = core.market_now() else { return Ok(()) };
+        let AsOf::Replay(now) = as_of else { return Ok(()) };
         let until = *self.until.get_or_insert(now);
         let Some(since) = since.filter(|since| *since < until && since.0 + PULL_MAX > until.0) else {
             return Ok(());
@@ -235,15 +305,19 @@ impl Publisher {
         core: &Core,
         symbol: &Symbol,
         overnight: bool,
+        as_of: AsOf,
     ) -> Result<Option<QuotePush>, HistoryError> {
-        let now = core.market_now().now();
-        let at = match core.market_now() {
-            AsOf::Replay(_) => *self.until.get_or_insert(now),
-            AsOf::Live(_) => now,
+        let at = match as_of {
+            AsOf::Replay(now) => *self.until.get_or_insert(now),
+            AsOf::Live(now) => now,
         };
         let latest = core.with_reader(|reader| {
             self.refresh(reader.version()?);
-            let is_live = matches!(core.market_now(), AsOf::Live(_));
+            let is_live = matches!(as_of, AsOf::Live(_));
+            let sees = |session: Session| overnight || session != Session::Overnight;
+            if let Some(quote) = self.arrivals.last(symbol, sees).filter(|_| is_live) {
+                return Ok(Latest { of_any_session: Some(quote.clone()), without_overnight: Some(quote) });
+            }
             if let Some(latest) = self.latest.get(symbol).filter(|_| !is_live) {
                 return Ok(latest.clone());
             }
@@ -272,14 +346,13 @@ impl Latest {
 }
 
 /// Ends subscriptions whose account was revoked or has lost the right to a market.
-fn end_without_right(core: &Core) {
+fn end_without_right(core: &Core, as_of: AsOf) {
     let callers = core.live.subscriptions().callers();
     if callers.is_empty() || core.version_check().is_err() {
         return;
     }
     for (connection, who) in callers {
-        let now = core.market_now_of(who.account()).now();
-        let permit = match core.access.admit(Demand::Open { caller: &who }, now) {
+        let permit = match core.access.admit(Demand::Open { caller: &who }, as_of.now()) {
             Ok(permit) => Some(permit),
             Err(access::Refusal::Revoked) => None,
             // The account cannot be looked up at the moment.
@@ -377,6 +450,8 @@ impl<'a> Stored<'a> {
 struct Movement {
     /// Whether the clock waits for clients.
     waits: bool,
+    /// Maximum number of pushes to a connection.
+    jump_max: usize,
     began: Instant,
     sent: HashMap<ConnectionId, usize>,
     quotes: usize,
@@ -386,19 +461,20 @@ struct Movement {
 impl Movement {
     fn new(core: &Core) -> Movement {
         let waits = core.market_clock().pace() == ClockSpeed::Standing;
-        Movement { waits, began: Instant::now(), sent: HashMap::new(), quotes: 0, trades: 0 }
+        let jump_max = core.limits.push_jump;
+        Movement { waits, jump_max, began: Instant::now(), sent: HashMap::new(), quotes: 0, trades: 0 }
     }
 
     /// Counts a push for a connection. Returns whether it gets the push.
     fn may_get(&mut self, connection: ConnectionId) -> bool {
         let sent = self.sent.entry(connection).or_default();
         *sent += 1;
-        *sent <= JUMP_MAX
+        *sent <= self.jump_max
     }
 
     /// Returns the connections that had too many pushes.
     fn jumped(&self) -> impl Iterator<Item = ConnectionId> {
-        self.sent.iter().filter(|(_, sent)| **sent > JUMP_MAX).map(|(connection, _)| *connection)
+        self.sent.iter().filter(|(_, sent)| **sent > self.jump_max).map(|(connection, _)| *connection)
     }
 
     fn count(&mut self, kind: SubType, sent: &Sent) {

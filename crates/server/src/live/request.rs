@@ -139,11 +139,16 @@ pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<Subscriptions
 
     // Held until the first pushes are queued, so that no later push precedes them.
     let mut publisher = core.live.publisher();
-    let mut subscriptions = core.live.subscriptions();
+    let subscriptions = core.live.subscriptions();
     if wish.connection.is_none() && subscriptions.streams(permit.account().id) >= STREAMS_MAX {
         return Err(Refusal::TooMany(format!("too many streams: {STREAMS_MAX} of {STREAMS_MAX} open")));
     }
-    publisher.begin(caller.now(), subscriptions.registry.symbols().next().is_none());
+    publisher.begin(core, caller.now(), subscriptions.registry.symbols().next().is_none());
+    drop(subscriptions);
+    for wanted in wanted.iter().filter(|wanted| wanted.is_stored) {
+        publisher.load(core, &wanted.symbol, caller.as_of)?;
+    }
+    let mut subscriptions = core.live.subscriptions();
     let had: Vec<SubTypes> =
         wanted.iter().map(|wanted| subscriptions.types(recipient.id, &wanted.symbol)).collect();
     subscriptions.subscribe(&recipient, &wanted, types, first_push);
@@ -157,11 +162,11 @@ pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<Subscriptions
 
     for (wanted, had) in wanted.iter().zip(had).filter(|(wanted, _)| wanted.is_stored) {
         let since = wish.pulls.iter().find(|pull| pull.symbol == wanted.symbol).map(|pull| pull.at);
-        publisher.catch_up(core, &recipient, &wanted.symbol, types.without(had), since)?;
+        publisher.catch_up(core, &recipient, &wanted.symbol, types.without(had), (since, caller.as_of))?;
     }
     if first_push == FirstPush::Wanted && types.contains(SubType::Quote) {
         for Wanted { symbol, .. } in stored {
-            publisher.first_push(core, &recipient, symbol)?;
+            publisher.first_push(core, &recipient, symbol, caller.as_of)?;
         }
     }
     // The publisher may have had nothing to do so far.

@@ -98,7 +98,8 @@ impl Booking<'_> {
         };
         let symbol = self.symbol(&entry.event);
         let closing = match entry.event {
-            // An operator may enter a position in the second at which a statement is created.
+            // An operator may enter a position in the second in which a statement is created. That
+            // statement does not include the position, which is booked on the next date.
             Event::PositionEntered { .. } => Closing::Before,
             _ => Closing::After,
         };

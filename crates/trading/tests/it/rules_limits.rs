@@ -182,7 +182,7 @@ fn grid_journal_entries_are_bounded() {
 }
 
 #[test]
-fn a_full_journal_refuses_new_commands() {
+fn a_full_journal_refuses_new_orders_but_accepts_cancellations() {
     let mut player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000; 10:03 296 296 289 290 50000
@@ -212,7 +212,7 @@ fn a_full_journal_refuses_new_commands() {
     );
     assert!(said_later.contains("asleep: journal"), "{said_later}");
     assert!(triggers(&player.entries).iter().all(|line| line == "asleep: journal"));
-    // New commands are accepted again after an operator raises the limit.
+    // New orders are accepted again after an operator raises the limit.
     player.line("10:06 given set journal_entries 1000");
     assert!(!said(&mut player, "10:06 buy 100 700.HK LO 280").contains("refused"));
 }

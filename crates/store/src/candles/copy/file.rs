@@ -228,8 +228,7 @@ impl LocalFile {
         self.db.run(sql::PUT_SIZE, (signed(size.bodies), symbol.as_str())).map(drop)
     }
 
-    /// Checkpoints a large WAL, because active readers prevent automatic checkpoints. Does not wait
-    /// for readers; a checkpoint that fails is retried in the next round.
+    /// Checkpoints the WAL without waiting for readers. Errors are ignored.
     pub(super) fn fold_in_log(&self) {
         self.db.fold_log_at_once();
     }
