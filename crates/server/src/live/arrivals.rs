@@ -7,12 +7,10 @@ use feed::{
     Board, Clock, Due, Figures, Growth, Minute, Phase, Print, Published, Push, QuotePush, Sequence, Tag,
     TradesPush, Update, corrected, end_of_day,
 };
-use history::HistoryError;
 use history::ingest::{Commit, CommittedCandle, CommittedTrade, Effect};
+use history::{History, HistoryError};
 use market::{Candle, Date, Grain, Session, Symbol, Timestamp, Turnover, Venue};
 use store::Reader;
-
-use crate::core::Core;
 
 /// Number of sequence numbers reserved for a row.
 const NUMBERS_PER_ROW: i64 = 8;
@@ -61,13 +59,13 @@ impl Arrivals {
     /// Reads the present state of a security that gets its first subscriber.
     pub(super) fn load(
         &mut self,
-        core: &Core,
+        history: &History,
         reader: &mut Reader,
         symbol: &Symbol,
         now: Timestamp,
     ) -> Result<(), HistoryError> {
         if !self.securities.contains_key(symbol) {
-            let security = Security::read(core, reader, symbol, now)?;
+            let security = Security::read(history, reader, symbol, now)?;
             self.securities.insert(symbol.clone(), security);
         }
         Ok(())
@@ -83,7 +81,7 @@ impl Arrivals {
     /// Returns the pushes of a batch, in order. `is_subscribed` selects the securities.
     pub(super) fn commit(
         &mut self,
-        core: &Core,
+        history: &History,
         reader: &mut Reader,
         commit: &Commit,
         is_subscribed: impl Fn(&Symbol) -> bool,
@@ -96,23 +94,23 @@ impl Arrivals {
         };
         let mut dues = Vec::new();
         for (row, arrived) in commit.candles.iter().enumerate().filter(|(_, of)| is_subscribed(&of.symbol)) {
-            let security = self.security(core, reader, &arrived.symbol, at)?;
-            let venue = core.history.venue(&arrived.symbol);
+            let security = self.security(history, reader, &arrived.symbol, at)?;
+            let venue = history.venue(&arrived.symbol);
             let mut sequence = number(row);
             let pushes = match arrived.grain {
                 Grain::Day => security.day(venue, arrived, at, &mut sequence),
-                _ => security.minute(core, reader, arrived, at, &mut sequence)?,
+                _ => security.minute(history, reader, arrived, at, &mut sequence)?,
             };
             dues.push(due(at, &arrived.symbol, pushes));
         }
         for (row, arrived) in commit.trades.iter().enumerate().filter(|(_, of)| is_subscribed(&of.symbol)) {
-            let security = self.security(core, reader, &arrived.symbol, at)?;
+            let security = self.security(history, reader, &arrived.symbol, at)?;
             let mut sequence = number(row);
             let is_last = !commit.trades.iter().skip(row + 1).any(|later| later.symbol == arrived.symbol);
-            let mut pushes = security.trade(core.history.venue(&arrived.symbol), arrived, &mut sequence);
+            let mut pushes = security.trade(history.venue(&arrived.symbol), arrived, &mut sequence);
             // The minutes are built of all trades of the batch at once.
             if commit.builds && is_last {
-                pushes.extend(security.rebuilt(core, reader, arrived, &mut sequence)?);
+                pushes.extend(security.rebuilt(history, reader, arrived, &mut sequence)?);
             }
             dues.push(due(at, &arrived.symbol, pushes));
         }
@@ -123,13 +121,13 @@ impl Arrivals {
     /// Returns the state of a security. One that subscribers were waiting for has none.
     fn security(
         &mut self,
-        core: &Core,
+        history: &History,
         reader: &mut Reader,
         symbol: &Symbol,
         at: Timestamp,
     ) -> Result<&mut Security, HistoryError> {
         if !self.securities.contains_key(symbol) {
-            let security = Security::read(core, reader, symbol, at)?;
+            let security = Security::read(history, reader, symbol, at)?;
             let security = Security { lanes: Default::default(), ..security };
             self.securities.insert(symbol.clone(), security);
         }
@@ -143,27 +141,27 @@ fn due(at: Timestamp, symbol: &Symbol, pushes: Vec<Push>) -> Due {
 
 impl Security {
     fn read(
-        core: &Core,
+        history: &History,
         reader: &mut Reader,
         symbol: &Symbol,
         now: Timestamp,
     ) -> Result<Security, HistoryError> {
-        let venue = core.history.venue(symbol);
+        let venue = history.venue(symbol);
         let name = reader.view().security(symbol)?.and_then(|security| security.board);
         let board = name.as_deref().map_or(Board::Security, Board::of_name);
         let mut security = Security { board, lanes: Default::default(), day: None };
-        if let Some(minute) = core.history.last_minute(reader.view(), symbol, now)?
+        if let Some(minute) = history.last_minute(reader.view(), symbol, now)?
             && let Some(day) = venue.trading_day(minute.time)
         {
             for session in Session::ALL {
-                let lane = Lane::read(core, reader, symbol, board, (day, session, now))?;
+                let lane = Lane::read(history, reader, symbol, board, (day, session, now))?;
                 if let Some(place) = security.lanes.get_mut(usize::from(session.code())) {
                     *place = lane;
                 }
             }
         }
         if let Ok(tomorrow) = venue.zone().date(now).tomorrow() {
-            let day = core.history.last_day(reader.view(), symbol, tomorrow)?;
+            let day = history.last_day(reader.view(), symbol, tomorrow)?;
             security.day =
                 day.map(|day| venue.zone().date(day.time)).filter(|day| venue.day_end(*day) <= now);
         }
@@ -173,14 +171,14 @@ impl Security {
     /// Publishes a one-minute candle.
     fn minute(
         &mut self,
-        core: &Core,
+        history: &History,
         reader: &mut Reader,
         arrived: &CommittedCandle,
         at: Timestamp,
         sequence: &mut Sequence,
     ) -> Result<Vec<Push>, HistoryError> {
         let CommittedCandle { symbol, candle, effect, .. } = arrived;
-        let (board, venue) = (self.board, core.history.venue(symbol));
+        let (board, venue) = (self.board, history.venue(symbol));
         let Some(minute) = Minute::of(venue, candle.time) else { return Ok(Vec::new()) };
         let Some(lane) = self.lanes.get_mut(usize::from(minute.session.code())) else {
             return Ok(Vec::new());
@@ -189,7 +187,7 @@ impl Security {
             Some(lane) if minute.day < lane.minute.day => return Ok(Vec::new()),
             Some(known) if minute.day == known.minute.day => {
                 if minute.stamp < known.minute.stamp || *effect == Effect::Replaced {
-                    return correct(core, reader, (symbol, board, at), lane, sequence);
+                    return correct(history, reader, (symbol, board, at), lane, sequence);
                 }
                 match minute.stamp == known.minute.stamp {
                     true => (known.before, Some(known.published)),
@@ -250,16 +248,16 @@ impl Security {
     /// Publishes the quote of minutes that were built of trades.
     fn rebuilt(
         &mut self,
-        core: &Core,
+        history: &History,
         reader: &mut Reader,
         arrived: &CommittedTrade,
         sequence: &mut Sequence,
     ) -> Result<Option<Push>, HistoryError> {
         let CommittedTrade { symbol, trade } = arrived;
-        let venue = core.history.venue(symbol);
+        let venue = history.venue(symbol);
         let Some(slot) = venue.slot(trade.time) else { return Ok(None) };
         let session = slot.segment.session;
-        let lane = Lane::read(core, reader, symbol, self.board, (slot.day, session, trade.time))?;
+        let lane = Lane::read(history, reader, symbol, self.board, (slot.day, session, trade.time))?;
         let (Some(place), Some(mut lane)) = (self.lanes.get_mut(usize::from(session.code())), lane) else {
             return Ok(None);
         };
@@ -288,7 +286,7 @@ impl Security {
 /// Publishes the figures after a late or corrected minute, without trades, which cannot be taken
 /// back.
 fn correct(
-    core: &Core,
+    history: &History,
     reader: &mut Reader,
     (symbol, board, at): (&Symbol, Board, Timestamp),
     lane: &mut Option<Lane>,
@@ -296,10 +294,10 @@ fn correct(
 ) -> Result<Vec<Push>, HistoryError> {
     let Some(known) = lane else { return Ok(Vec::new()) };
     let (day, session) = (known.minute.day, known.minute.session);
-    let Some(read) = Lane::read(core, reader, symbol, board, (day, session, at))? else {
+    let Some(read) = Lane::read(history, reader, symbol, board, (day, session, at))? else {
         return Ok(Vec::new());
     };
-    let is_over = core.history.venue(symbol).day_end(day) <= at;
+    let is_over = history.venue(symbol).day_end(day) <= at;
     let tag = if is_over && session == Session::Intraday { Tag::Eod } else { Tag::Normal };
     let push = corrected(&known.last, read.last.figures, tag, sequence);
     let last = push.clone().unwrap_or_else(|| known.last.clone());
@@ -310,18 +308,18 @@ fn correct(
 impl Lane {
     /// Reads the minutes of a trading day in one session. `None` if there are none.
     fn read(
-        core: &Core,
+        history: &History,
         reader: &mut Reader,
         symbol: &Symbol,
         board: Board,
         (day, session, now): (Date, Session, Timestamp),
     ) -> Result<Option<Lane>, HistoryError> {
-        let venue = core.history.venue(symbol);
+        let venue = history.venue(symbol);
         let stamps = venue.day(day).map(|day| day.minutes().map(|(at, _)| at).collect::<Vec<Timestamp>>());
         let stamps = stamps.unwrap_or_default();
         let (Some(first), Some(last)) = (stamps.first(), stamps.last()) else { return Ok(None) };
         let window = *first..Timestamp(last.0.saturating_add(1));
-        let candles = core.history.minutes(reader.view(), symbol, window)?;
+        let candles = history.minutes(reader.view(), symbol, window)?;
         let mut candles: Vec<Candle> = candles.iter().filter(|candle| candle.session == session).collect();
         let Some(candle) = candles.pop() else { return Ok(None) };
         let Some(minute) = Minute::of(venue, candle.time) else { return Ok(None) };

@@ -94,8 +94,8 @@ pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
 
 impl Publisher {
     fn publish(&mut self, core: &Core) -> Result<Published, PublishError> {
-        let mut published = Published::default();
         let as_of = core.market_now();
+        let mut published = Published::default();
         end_without_right(core, as_of);
         let AsOf::Replay(now) = as_of else {
             self.publish_arrivals(core, &mut published)?;
@@ -156,7 +156,7 @@ impl Publisher {
             let mut dues = Vec::new();
             for commit in &commits {
                 let is_subscribed = |symbol: &Symbol| symbols.binary_search(symbol).is_ok();
-                dues.extend(self.arrivals.commit(core, reader, commit, is_subscribed)?);
+                dues.extend(self.arrivals.commit(&core.history, reader, commit, is_subscribed)?);
             }
             Ok::<_, HistoryError>(dues)
         })?;
@@ -172,7 +172,7 @@ impl Publisher {
     /// Reads the state of a security under the machine clock before it is subscribed to.
     pub(super) fn load(&mut self, core: &Core, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
         let AsOf::Live(now) = as_of else { return Ok(()) };
-        let loaded = core.with_reader(|reader| self.arrivals.load(core, reader, symbol, now));
+        let loaded = core.with_reader(|reader| self.arrivals.load(&core.history, reader, symbol, now));
         loaded.map_err(|error: HistoryError| error.into())
     }
 

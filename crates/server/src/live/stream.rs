@@ -271,8 +271,7 @@ fn reason_to_end(core: &Core, id: ConnectionId, credentials: &StreamCredentials)
             return Some(SIGNED_OUT);
         }
     }
-    let now = core.market_now_of(caller.who.account()).now();
-    let permit = match core.access.admit(Demand::Open { caller: &caller.who }, now) {
+    let permit = match core.access.admit(Demand::Open { caller: &caller.who }, now(core)) {
         Ok(permit) => permit,
         Err(access::Refusal::Revoked) => return Some(REVOKED),
         Err(_) => return None,
@@ -285,14 +284,19 @@ fn reason_to_end(core: &Core, id: ConnectionId, credentials: &StreamCredentials)
     (!is_all_held || !is_overnight_held).then_some(NO_RIGHT)
 }
 
+/// Returns the market time. A stream outlives the request that opened it.
+fn now(core: &Core) -> Timestamp {
+    core.market_now().now()
+}
+
 fn clock_state(core: &Core) -> ClockState {
     let pace = core.market_clock().pace();
-    (pace, (pace == ClockSpeed::Standing).then(|| core.market_now().now()))
+    (pace, (pace == ClockSpeed::Standing).then(|| now(core)))
 }
 
 fn write_clock(events: &mut Vec<u8>, core: &Core) {
     let pace = core.market_clock().pace();
-    let now = written::Instant::utc(core.market_now().now());
+    let now = written::Instant::utc(now(core));
     write_event(events, "clock", &Clock { kind: pace.kind(), now, speed: pace.factor() });
 }
 

@@ -290,7 +290,9 @@ fn copy(site: &Site, text: &mut Text) {
 
 /// Writes store metrics. If the store cannot be read, the other metrics are still written.
 fn store(site: &Site, text: &mut Text) {
-    let store = site.totals().inspect_err(|error| tracing::error!(%error, "cannot read the store")).ok();
+    // A pooled reader keeps a removed file open, so a new one is opened.
+    let store = site.core.store.probe().and_then(|()| site.totals());
+    let store = store.inspect_err(|error| tracing::error!(%error, "cannot read the store")).ok();
     let totals = store.as_ref().map(|store| store.totals);
     let version = store.as_ref().map(|store| store.version);
     text.one(
