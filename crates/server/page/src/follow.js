@@ -77,7 +77,7 @@ export class Follow {
    * `current` returns view, feed and period; `redraw` shows the feed's candles, `pull` requests the
    * newest ones.
    */
-  constructor({ current, redraw, pull, onFrame = requestAnimationFrame, pause = 2000 }) {
+  constructor({ current, redraw, pull, onFrame = (draw) => requestAnimationFrame(draw), pause = 2000 }) {
     Object.assign(this, { current, redraw, pull, onFrame, pause, queue: [], last: undefined, isPlanned: false });
   }
 
