@@ -339,6 +339,7 @@ class Cut(unittest.TestCase):
         close = lambda node: float(nodes.candles(node, account, symbol, nodes.MINUTE)[2]["data"]["candlesticks"][0]["close"])
         importing(1)
         harness.wait_for(lambda: nodes.candles(self.cut, account, symbol, nodes.MINUTE)[1] == 0, "the candles", PATIENCE_S)
+        self.wait_until_held(self.cut)
         self.way.set("refuse")
         self.wait_until_cut(self.cut)
         importing(2)
