@@ -10,6 +10,8 @@ from datetime import datetime
 import harness
 
 SYMBOL = "9001.HK"
+# Lot size of the security in the demo.
+LOT = 500
 # What a newcomer waits for, in seconds.
 QUOTE_S, FILL_S = 15, 60
 
@@ -69,7 +71,7 @@ class MovingMarket(unittest.TestCase):
         trade, changes = TradeContext(demo.config(demo.owner())), queue.SimpleQueue()
         trade.set_on_order_changed(changes.put)
         trade.subscribe([TopicType.Private])
-        order = trade.submit_order(SYMBOL, OrderType.MO, OrderSide.Buy, 100, TimeInForceType.Day).order_id
+        order = trade.submit_order(SYMBOL, OrderType.MO, OrderSide.Buy, LOT, TimeInForceType.Day).order_id
         change = changes.get(timeout=FILL_S)
         while not (change.order_id == order and change.status == OrderStatus.Filled):
             change = changes.get(timeout=FILL_S)

@@ -82,6 +82,13 @@ impl Board {
 }
 
 impl Push {
+    pub fn sequence(&self) -> i64 {
+        match self {
+            Push::Quote(quote) => quote.sequence,
+            Push::Trades(trades) => trades.sequence,
+        }
+    }
+
     pub fn session(&self) -> Session {
         match self {
             Push::Quote(quote) => quote.session,

@@ -23,6 +23,7 @@ const _: () = assert!(PUSHES_MAX >= 2 * 4 * 500);
 pub struct EncodedPush {
     symbol: Symbol,
     sub_type: SubType,
+    sequence: i64,
     bytes: Bytes,
     quote: Option<EncodedQuote>,
 }
@@ -96,6 +97,7 @@ impl EncodedPush {
     /// [`Tag::Eod`], for the connections that need this tag (see [`PushQueue::push`]).
     pub fn new(push: Push, encode: impl Fn(&Push) -> Bytes) -> EncodedPush {
         let (symbol, sub_type, bytes) = (push.symbol().clone(), push.sub_type(), encode(&push));
+        let sequence = push.sequence();
         let quote = match push {
             Push::Trades(_) => None,
             Push::Quote(quote) => {
@@ -105,7 +107,7 @@ impl EncodedPush {
                 Some(EncodedQuote { quote, eod })
             }
         };
-        EncodedPush { symbol, sub_type, bytes, quote }
+        EncodedPush { symbol, sub_type, sequence, bytes, quote }
     }
 
     pub fn symbol(&self) -> &Symbol {
@@ -114,6 +116,10 @@ impl EncodedPush {
 
     pub fn sub_type(&self) -> SubType {
         self.sub_type
+    }
+
+    pub fn sequence(&self) -> i64 {
+        self.sequence
     }
 
     fn quote(&self) -> Option<&QuotePush> {
@@ -161,6 +167,12 @@ impl PushQueue {
         self.bytes += added;
         self.waiting.push_back(waiting);
         Ok(())
+    }
+
+    /// Returns the queued pushes of trades in order: security and sequence number.
+    pub fn trades(&self) -> impl Iterator<Item = (&Symbol, i64)> {
+        let trades = self.waiting.iter().filter(|waiting| waiting.push.sub_type == SubType::Trades);
+        trades.map(|waiting| (&waiting.push.symbol, waiting.push.sequence))
     }
 
     /// Removes and returns the next push, or `None` if the queue is empty.

@@ -5,7 +5,7 @@
 //! No push is dropped. If the client reads too slowly and the mailbox is full, the connection is
 //! closed; the client then reconnects and requests the data that it missed.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
@@ -156,6 +156,15 @@ impl Mailbox {
                 Err(PushError::TooSlow)
             }
         }
+    }
+
+    /// Returns the first queued sequence number of trades, by security.
+    pub(crate) fn unsent_trades(&self) -> HashMap<Symbol, i64> {
+        let mut unsent = HashMap::new();
+        for (symbol, sequence) in lock(&self.0).quotes.iter().flat_map(|quotes| quotes.trades()) {
+            unsent.entry(symbol.clone()).or_insert(sequence);
+        }
+        unsent
     }
 
     /// Returns the number of queued quotes and trades.

@@ -95,14 +95,16 @@ const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
 const dateBox = new DateBox(byId('go'), (before) => change({ before, range: undefined }));
 
+let wasLost = false;
 stream.listen({
   quote: (quote) => follow.quote(quote),
   trades: (trades) => follow.trades(trades),
   clock: showBadge,
   state: (state) => {
     showBadge();
-    // The clock may have advanced since the candles were requested.
-    if (state === 'open') followClock();
+    // The clock may have advanced while the stream was closed.
+    if (state === 'open' && wasLost) followClock();
+    wasLost = state === 'reconnecting' || (wasLost && state !== 'open');
   },
 });
 setInterval(showBadge, BADGE_MS);

@@ -140,6 +140,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             body: request.body.clone(),
             caller,
             connection: session.id,
+            lineage: session.lineage,
             mailbox,
             pulls: session.pulls(now),
         };

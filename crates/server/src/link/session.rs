@@ -41,6 +41,7 @@ pub(super) struct Session {
     pub(super) unsent: Arc<Tally>,
     pub(super) topics: Topics,
     pub(super) subscribing: Subscribing,
+    pub(super) lineage: Lineage,
 }
 
 /// An admitted request, by gateway.
@@ -161,7 +162,7 @@ pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.hub.core.live.leave(self.id);
+        self.hub.core.live.leave(self.id, self.hub.core.uptime());
         self.hub.links.leave(self.id);
     }
 }

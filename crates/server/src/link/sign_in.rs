@@ -81,8 +81,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let (memory, topics, subscribing) = (Memory::default(), Topics::default(), Subscribing::default());
         let unsent = self.hub.core.unsent.of(Who::Account(client.who.account()));
         self.take_last_pushes();
-        self.session =
-            Some(Session { client, memory, gateway, id, mailbox, pulse, hub, unsent, topics, subscribing });
+        self.session = Some(Session {
+            client,
+            memory,
+            gateway,
+            id,
+            mailbox,
+            pulse,
+            hub,
+            unsent,
+            topics,
+            subscribing,
+            lineage,
+        });
         // Releases the unsent bytes charged to the previously signed-in account.
         self.unsent = None;
         self.sign_in_by = None;

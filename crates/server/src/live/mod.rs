@@ -16,6 +16,7 @@ mod subscriptions;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use feed::ConnectionId;
 use tokio::sync::Notify;
@@ -43,8 +44,8 @@ impl Live {
     }
 
     /// Ends all subscriptions of a closed connection.
-    pub(crate) fn leave(&self, connection: access::ConnectionId) {
-        self.subscriptions().leave(ConnectionId(connection.number()));
+    pub(crate) fn leave(&self, connection: access::ConnectionId, uptime: Duration) {
+        self.subscriptions().leave(ConnectionId(connection.number()), uptime);
     }
 
     /// Returns the subscriptions of a connection, and what was left out of its requests.

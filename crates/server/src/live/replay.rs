@@ -32,6 +32,9 @@ const SLOW_MAX: Duration = Duration::from_secs(5);
 const SLOW_PAUSE: Duration = Duration::from_millis(1);
 /// Maximum number of overnight sessions to skip in search of a visible price.
 const NIGHTS_MAX: usize = 16;
+const MICROSECONDS: i64 = 1_000_000;
+/// Maximum number of pushes of trades that are sent again after a reconnect.
+const RESENT_MAX: usize = 4_000;
 /// Maximum age of a candle request whose following pushes are sent again, in market seconds.
 const PULL_MAX: i64 = 86_400;
 
@@ -296,6 +299,38 @@ impl Publisher {
         for push in pushes.filter(|push| push.sub_type() == needed && visible(push)) {
             core.live.subscriptions().send_to(to.id, push, encode);
         }
+        Ok(())
+    }
+
+    /// Queues the trades that an earlier connection of the client did not get. `missing` is the
+    /// first sequence number. The connection then has all trades up to the published instant.
+    pub(super) fn resend(
+        &mut self,
+        core: &Core,
+        to: &Recipient,
+        symbol: &Symbol,
+        missing: Option<i64>,
+        as_of: AsOf,
+    ) -> Result<(), Refusal> {
+        let AsOf::Replay(now) = as_of else { return Ok(()) };
+        let until = *self.until.get_or_insert(now);
+        if let Some(missing) = missing {
+            let from = Timestamp(missing.div_euclid(MICROSECONDS).saturating_sub(1))
+                .max(Timestamp(until.0 - PULL_MAX));
+            let stored = core.with_reader(|reader| {
+                Ok::<_, HistoryError>(
+                    Stored::read(core, reader, symbol, from, until)?.replay().between(from, until),
+                )
+            });
+            let pushes = stored.map_err(Refusal::from)?.into_iter().flat_map(|due| due.pushes);
+            let is_missing = |push: &Push| push.sub_type() == SubType::Trades && push.sequence() >= missing;
+            let visible = |push: &Push| to.overnight || push.session() != Session::Overnight;
+            for push in pushes.filter(|push| is_missing(push) && visible(push)).take(RESENT_MAX) {
+                core.live.subscriptions().send_to(to.id, push, encode);
+            }
+        }
+        let last = until.0.saturating_mul(MICROSECONDS).saturating_add(MICROSECONDS - 1);
+        core.live.subscriptions().has_trades(to.id, symbol, last);
         Ok(())
     }
 

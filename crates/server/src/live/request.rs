@@ -1,6 +1,6 @@
 //! Commands 5, 6 and 7: the subscriptions of one connection.
 
-use access::{Demand, Fit, Permit};
+use access::{Demand, Fit, Lineage, Permit};
 use feed::{ConnectionId, FirstPush, SubType, SubTypes};
 use market::{Symbol, Timestamp};
 use prost::Message;
@@ -28,6 +28,8 @@ pub(crate) struct SubscriptionRequest {
     pub(crate) body: Vec<u8>,
     pub(crate) caller: Caller,
     pub(crate) connection: access::ConnectionId,
+    /// The client across its connections.
+    pub(crate) lineage: Lineage,
     pub(crate) mailbox: Mailbox,
     /// Recent candle requests of this connection.
     pub(crate) pulls: Vec<Pull>,
@@ -89,6 +91,7 @@ fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<Subscriptions
         caller: &request.caller,
         id: ConnectionId(request.connection.number()),
         connection: Some(request.connection),
+        lineage: Some(request.lineage),
         mailbox: &request.mailbox,
         symbols: &message.symbol,
         types,
@@ -105,6 +108,7 @@ pub(super) struct Wish<'a> {
     pub(super) id: ConnectionId,
     /// The connection; `None` for a stream.
     pub(super) connection: Option<access::ConnectionId>,
+    pub(super) lineage: Option<Lineage>,
     pub(super) mailbox: &'a Mailbox,
     pub(super) symbols: &'a [String],
     pub(super) types: SubTypes,
@@ -129,6 +133,7 @@ pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<Subscriptions
         id: wish.id,
         connection: wish.connection,
         who: caller.who,
+        lineage: wish.lineage,
         mailbox: wish.mailbox.clone(),
         overnight: caller.overnight && permit.overnight(),
     };
@@ -160,6 +165,11 @@ pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<Subscriptions
     // Other connections need not wait while the first pushes are computed.
     drop(subscriptions);
 
+    for wanted in wanted.iter().filter(|wanted| wanted.is_stored && types.contains(SubType::Trades)) {
+        let missing = core.live.subscriptions().missing(wish.lineage, &wanted.symbol, core.uptime());
+        let missing = missing.filter(|_| first_push == FirstPush::Unwanted);
+        publisher.resend(core, &recipient, &wanted.symbol, missing, caller.as_of)?;
+    }
     for (wanted, had) in wanted.iter().zip(had).filter(|(wanted, _)| wanted.is_stored) {
         let since = wish.pulls.iter().find(|pull| pull.symbol == wanted.symbol).map(|pull| pull.at);
         publisher.catch_up(core, &recipient, &wanted.symbol, types.without(had), (since, caller.as_of))?;

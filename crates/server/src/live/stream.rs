@@ -125,6 +125,7 @@ pub(crate) fn open(
     };
     let wish = Wish {
         connection: None,
+        lineage: None,
         caller: &caller,
         id,
         mailbox: &mailbox,
@@ -239,7 +240,7 @@ impl EventStream {
     }
 
     fn leave(&self) {
-        self.core.live.subscriptions().leave(self.id);
+        self.core.live.subscriptions().leave(self.id, self.core.uptime());
     }
 }
 

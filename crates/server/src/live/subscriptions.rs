@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
-use access::AccountId;
+use access::{AccountId, Lineage};
 use feed::{ConnectionId, EncodedPush, FirstPush, Push, Registry, SubType, SubTypes};
 use market::{Session, Symbol};
 
@@ -22,6 +23,8 @@ const LEFT_OUT_MAX: usize = 500;
 pub(super) struct Subscriptions {
     pub(super) registry: Registry,
     connections: HashMap<ConnectionId, Subscriber>,
+    /// Closed connections, by client.
+    departed: HashMap<Lineage, Departed>,
 }
 
 /// A connection that has sent command 6.
@@ -35,7 +38,25 @@ struct Subscriber {
     overnight: bool,
     /// Newest last.
     left_out: Vec<LeftOut>,
+    /// The client across its connections; `None` for a stream.
+    lineage: Option<Lineage>,
+    /// Last sequence number of trades that the connection has or got, by security.
+    trades: HashMap<Symbol, i64>,
 }
+
+/// Trades that a closed connection did not get.
+#[derive(Debug)]
+struct Departed {
+    /// Uptime at which the connection closed.
+    at: Duration,
+    /// First missing sequence number, by security.
+    missing: HashMap<Symbol, i64>,
+}
+
+/// How long a closed connection is remembered.
+const DEPARTED_KEPT: Duration = Duration::from_secs(600);
+/// Maximum number of closed connections that are remembered.
+const DEPARTED_MAX: usize = 4_096;
 
 /// A symbol of a request that is not subscribed, and why. No SDK shows it, so connection lists do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +82,7 @@ pub(crate) struct Recipient {
     /// The connection; `None` for a stream.
     pub(crate) connection: Option<access::ConnectionId>,
     pub(crate) who: access::Caller,
+    pub(crate) lineage: Option<Lineage>,
     pub(crate) mailbox: Mailbox,
     pub(crate) overnight: bool,
 }
@@ -113,9 +135,10 @@ impl Subscriptions {
         types: SubTypes,
         first_push: FirstPush,
     ) {
-        let Recipient { id, connection, who, mailbox, overnight } = recipient.clone();
+        let Recipient { id, connection, who, lineage, mailbox, overnight } = recipient.clone();
         let left_out = Vec::new();
-        let subscriber = Subscriber { connection, who, mailbox, overnight, left_out };
+        let trades = HashMap::new();
+        let subscriber = Subscriber { connection, who, mailbox, overnight, left_out, lineage, trades };
         self.connections.entry(id).or_insert(subscriber).overnight = overnight;
         let connection = id;
         for Wanted { symbol, is_stored } in wanted {
@@ -212,9 +235,36 @@ impl Subscriptions {
         }
     }
 
-    pub(super) fn leave(&mut self, connection: ConnectionId) {
-        if self.connections.remove(&connection).is_some() {
-            self.registry.unsubscribe_all(connection);
+    /// Ends the subscriptions of a closed connection, and remembers the trades that it did not get.
+    pub(super) fn leave(&mut self, connection: ConnectionId, uptime: Duration) {
+        let Some(subscriber) = self.connections.remove(&connection) else { return };
+        self.registry.unsubscribe_all(connection);
+        let Some(lineage) = subscriber.lineage.filter(|_| !subscriber.trades.is_empty()) else { return };
+        let mut missing: HashMap<Symbol, i64> =
+            subscriber.trades.into_iter().map(|(symbol, last)| (symbol, last.saturating_add(1))).collect();
+        missing.extend(subscriber.mailbox.unsent_trades());
+        self.departed.retain(|_, departed| uptime < departed.at + DEPARTED_KEPT);
+        if self.departed.len() < DEPARTED_MAX {
+            self.departed.insert(lineage, Departed { at: uptime, missing });
+        }
+    }
+
+    /// Returns the first sequence number of trades that a client's earlier connection did not get,
+    /// once.
+    pub(super) fn missing(
+        &mut self,
+        lineage: Option<Lineage>,
+        symbol: &Symbol,
+        uptime: Duration,
+    ) -> Option<i64> {
+        let departed = self.departed.get_mut(&lineage?)?;
+        departed.missing.remove(symbol).filter(|_| uptime < departed.at + DEPARTED_KEPT)
+    }
+
+    /// Records that a connection has all trades of a security up to a sequence number.
+    pub(super) fn has_trades(&mut self, connection: ConnectionId, symbol: &Symbol, sequence: i64) {
+        if let Some(subscriber) = self.connections.get_mut(&connection) {
+            subscriber.trades.entry(symbol.clone()).or_insert(sequence);
         }
     }
 
@@ -230,7 +280,7 @@ impl Subscriptions {
     /// Queues a push for its subscribers. `may_get` is called for each of them and can exclude it.
     /// Returns the number of subscribers that got the push, and the longest queue.
     pub(super) fn send(
-        &self,
+        &mut self,
         push: Push,
         encode: impl Fn(&Push) -> bytes::Bytes,
         mut may_get: impl FnMut(ConnectionId) -> bool,
@@ -241,7 +291,7 @@ impl Subscriptions {
         let mut push = Some(push);
         let Some(symbol) = push.as_ref().map(|push| push.symbol().clone()) else { return sent };
         for connection in self.registry.recipients(&symbol, kind) {
-            let Some(subscriber) = self.connections.get(&connection) else { continue };
+            let Some(subscriber) = self.connections.get_mut(&connection) else { continue };
             if !subscriber.sees(session) || !may_get(connection) {
                 continue;
             }
@@ -253,6 +303,11 @@ impl Subscriptions {
             // A connection that is closed or too slow removes itself.
             if let Ok(waiting) = subscriber.mailbox.put_quote(encoded) {
                 sent.count += 1;
+                if kind == SubType::Trades
+                    && let Some(last) = subscriber.trades.get_mut(&symbol)
+                {
+                    *last = encoded.sequence();
+                }
                 if waiting > sent.longest_queue {
                     sent.longest_queue = waiting;
                     sent.slowest = Some(subscriber.mailbox.clone());
