@@ -282,7 +282,8 @@ describe('the chart page', () => {
       await visitor.look('state-gone');
       // Automatically, without the button.
       const answer = { symbol: '9001.HK', period: 'week', candlesticks: [], next: null };
-      await page.route('**/v1/**', (route) => route.fulfill({ json: { code: 0, message: 'success', data: answer } }));
+      // Without the stream, whose response is not JSON.
+      await page.route(/\/v1\/(?!live)/, (route) => route.fulfill({ json: { code: 0, message: 'success', data: answer } }));
       await page.getByRole('heading', { name: 'No candles of 9001.HK' }).waitFor();
     });
   });
