@@ -86,8 +86,9 @@ if [ "${1-}" = --test ] || [ "${1-}" = --e2e ]; then
 fi
 
 if [ "${1-}" = --e2e ]; then
-    # The browser of the page tests; CHANDLER_E2E_CHROMIUM names another one.
-    if [ -z "${CHANDLER_E2E_CHROMIUM-}" ] && [ ! -x /usr/bin/chromium ]; then
-        install "Chromium" "Chromium, and say where it is in CHANDLER_E2E_CHROMIUM," chromium
+    # The browser of the page tests: Chromium without its windows starts faster and uses less memory.
+    # CHANDLER_E2E_CHROMIUM names another one.
+    if [ -z "${CHANDLER_E2E_CHROMIUM-}" ] && [ ! -x /usr/bin/chromium-headless-shell ]; then
+        install "Chromium" "Chromium, and say where it is in CHANDLER_E2E_CHROMIUM," chromium-headless-shell
     fi
 fi

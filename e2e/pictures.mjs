@@ -52,7 +52,7 @@ mkdirSync(WORK, { recursive: true });
 mkdirSync(OUT, { recursive: true });
 const { server, url } = await serve();
 const browser = await chromium.launch({
-  executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium',
+  executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium-headless-shell',
   // Containers run as root, where the sandbox does not work.
   chromiumSandbox: false,
   args: ['--disable-gpu', '--no-first-run', '--no-proxy-server', '--disable-background-networking', '--disable-component-update', '--disable-sync'],

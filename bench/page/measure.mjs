@@ -143,7 +143,7 @@ function row(name, values, unit = 'ms') {
 mkdirSync(WORK, { recursive: true });
 let server = await serve(STORE, (run) => run(['demo', '--quiet']));
 const browser = await chromium.launch({
-  executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium',
+  executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium-headless-shell',
   chromiumSandbox: false,
   args: BROWSER,
 });

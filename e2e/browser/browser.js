@@ -26,7 +26,7 @@ const SETTLING_MS = 5000;
 /** A browser with a fresh profile, which is discarded. */
 export async function openBrowser() {
   return chromium.launch({
-    executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium-headless-shell',
     headless: true,
     // Containers run as root, where the sandbox does not work.
     chromiumSandbox: false,
