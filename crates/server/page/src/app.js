@@ -66,8 +66,7 @@ let stopWaiting = () => {};
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
 const trades = new Trades(ask, { onChanged: drawTrades, onTraded: () => beside.side?.traded(), onMoved: () => isFollowed() || followClock() });
 const stream = new Stream();
-// Under the machine's clock, candles also come with imports, which are not pushed.
-const isFollowed = () => stream.isOpen && stream.clock?.kind !== 'machine';
+const isFollowed = () => stream.isOpen;
 const beside = new Beside(ask, {
   stream,
   go: (symbol) => change({ symbol, before: undefined }),
@@ -102,11 +101,18 @@ stream.listen({
   clock: showBadge,
   state: (state) => {
     showBadge();
-    // The clock may have advanced while the stream was closed.
-    if (state === 'open' && wasLost) followClock();
-    wasLost = state === 'reconnecting' || (wasLost && state !== 'open');
+    const isOpen = state === 'open';
+    fresh.pushed(isOpen);
+    if (isOpen && wasLost) {
+      // The clock may have advanced while the stream was closed, and files may have been imported.
+      followClock();
+      fresh.check();
+    }
+    wasLost = !isOpen && (wasLost || state !== 'connecting');
   },
 });
+// Imports are not pushed. Most are started in another window.
+addEventListener('focus', () => fresh.check());
 setInterval(showBadge, BADGE_MS);
 
 /** Shows whether the prices are live; called when the stream changes, and every second. */

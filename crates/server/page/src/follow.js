@@ -2,13 +2,25 @@
 // minutes grow by trades, days take the figures of a quote. Where a push cannot be placed, the
 // candles are requested again.
 
+import { isTradingAt } from './badge.js';
 import { SESSION, candleOf, dateOf } from './candles.js';
 import { compared, plus, times } from './decimal.js';
 import { marketOf } from './market.js';
 
-/** Trade types of a market that count volume only, or nothing. All others also move the price. */
-const VOLUME_ONLY = { HK: 'DMPXY', US: 'CGHVW', CN: '' };
-const IGNORED = { HK: '', US: 'MP', CN: '' };
+/**
+ * Trade types that move the price, and those that add only volume, as in `TradeType::effect` of the
+ * crate `market`. Others have no effect.
+ */
+const MOVES_PRICE = { HK: 'U', US: 'ABDEFKSX1' };
+const ADDS_VOLUME = { HK: 'DMPXY', US: 'CGHIVW' };
+
+/** What a trade changes in its candle: `price` (and volume), `volume` or `nothing`. */
+export function effectOf(market, type, session) {
+  if (market === 'CN' || type === '' || MOVES_PRICE[market].includes(type)) return 'price';
+  // Odd lots move prices only in extended hours.
+  if (market === 'US' && type === 'I' && [SESSION.pre, SESSION.post].includes(session)) return 'price';
+  return ADDS_VOLUME[market].includes(type) ? 'volume' : 'nothing';
+}
 
 const changed = (candle, text) =>
   candleOf({ ...text, timestamp: candle.stamp, time: candle.time, trade_session: candle.session });
@@ -16,42 +28,53 @@ const later = (a, b) => (compared(a, b) < 0 ? b : a);
 const lower = (a, b) => (compared(a, b) > 0 ? b : a);
 
 /**
- * The candles after some trades, or undefined if they have to be requested: a new day, or a new
- * candle of several minutes, whose start depends on the market's hours.
+ * The candles after some trades, or undefined if they have to be requested: a new day, a new candle
+ * of several minutes, whose start depends on the market's hours, or a closing auction. `sessions`
+ * are the hours of a full day.
  */
-export function withTrades(candles, { symbol, trade }, { minutes, session }) {
+export function withTrades(candles, { symbol, trade }, { minutes, session, sessions = [] }) {
   const { market } = marketOf(symbol);
   let [last, after] = [candles.at(-1), []];
   for (const { price, volume, timestamp, trade_type: type, trade_session: of } of trade) {
-    if (session !== 'all' && of !== SESSION.intraday) continue;
-    if (IGNORED[market].includes(type) && type !== '') continue;
+    const effect = effectOf(market, type, of);
+    if (effect === 'nothing' || (session !== 'all' && of !== SESSION.intraday)) continue;
     // Earlier trades are part of the candles that were requested.
     if (timestamp < last.stamp) continue;
-    const movesPrice = type === '' || !VOLUME_ONLY[market].includes(type);
+    const movesPrice = effect === 'price';
     if (timestamp >= last.stamp + minutes * 60) {
-      const next = minutes === 1 && nextMinute(last, timestamp, of, movesPrice ? price : last.text.close);
+      const opening = { session: of, price: movesPrice ? price : last.text.close };
+      const next = minutes === 1 && nextMinute(last, timestamp, opening, sessions);
       if (!next) return undefined;
       if (last !== candles.at(-1)) after.push(last);
-      last = next;
+      last = { ...next, isUnpriced: !movesPrice };
     }
     if (last.session !== of) return undefined;
     const unit = market === 'CN' ? 100 : 1;
-    const moved = movesPrice ? { high: later(last.text.high, price), low: lower(last.text.low, price), close: price } : {};
-    last = changed(last, {
+    // A candle that began with volume only has the last price until a trade sets its own.
+    const { open, high, low } = last.isUnpriced ? { open: price, high: price, low: price } : last.text;
+    const moved = movesPrice ? { open, high: later(high, price), low: lower(low, price), close: price } : {};
+    const isUnpriced = Boolean(last.isUnpriced) && !movesPrice;
+    const text = {
       ...last.text,
       ...moved,
       volume: Number(last.text.volume) + volume,
       turnover: plus(last.text.turnover, times(price, String(volume * unit))),
-    });
+    };
+    last = { ...changed(last, text), isUnpriced };
   }
   if (last === candles.at(-1)) return candles;
   const kept = last.stamp === candles.at(-1).stamp || after[0]?.stamp === candles.at(-1).stamp ? candles.slice(0, -1) : candles;
   return [...kept, ...after, last];
 }
 
-/** The candle of a minute after the last one; undefined on another day, when the offset may differ. */
-function nextMinute(last, timestamp, session, price) {
+/**
+ * The candle of a minute after the last one; undefined on another day, when the offset may differ,
+ * and after the regular hours: a closing auction trades up to ten minutes after their end, but
+ * belongs to the minute in which they end, which is earlier on a half day.
+ */
+function nextMinute(last, timestamp, { session, price }, sessions) {
   const stamp = timestamp - (timestamp % 60);
+  if (session === SESSION.intraday && !isTradingAt(sessions, stamp, last.offset)) return undefined;
   const time = new Date((stamp + last.offset * 60) * 1000).toISOString().slice(0, 19) + last.time.slice(19);
   if (time.slice(0, 10) !== dateOf(last)) return undefined;
   return candleOf({ timestamp: stamp, time, trade_session: session, open: price, high: price, low: price, close: price, volume: 0, turnover: '0.000' });
@@ -74,7 +97,7 @@ export function withQuote(candles, quote) {
  */
 export class Follow {
   /**
-   * `current` returns view, feed and period; `redraw` shows the feed's candles, `pull` requests the
+   * `current` returns view, feed, period and facts; `redraw` shows the feed's candles, `pull` requests the
    * newest ones.
    */
   constructor({ current, redraw, pull, onFrame = (draw) => requestAnimationFrame(draw), pause = 2000 }) {
@@ -94,6 +117,7 @@ export class Follow {
     this.queue = [];
     this.last = undefined;
     this.minute = undefined;
+    this.isWanted = false;
   }
 
   take(kind, push) {
@@ -109,7 +133,7 @@ export class Follow {
   }
 
   apply() {
-    const { view, feed, period } = this.current();
+    const { view, feed, period, facts } = this.current();
     const queue = this.queue.splice(0);
     if (!feed?.reachesNow || feed.candles.length === 0) return;
     const minutes = period.family === 'clock' ? Number.parseInt(period.name, 10) : undefined;
@@ -124,7 +148,7 @@ export class Follow {
       const isAhead = minutes && kind === 'quote' && push.trade_session === SESSION.intraday && push.timestamp >= candles.at(-1).stamp + minutes * 60;
       if (isAhead) this.requestAt(push.timestamp);
       if (kind !== (minutes ? 'trades' : 'quote')) continue;
-      const next = minutes ? withTrades(candles, push, { minutes, session: view.session }) : withQuote(candles, push);
+      const next = minutes ? withTrades(candles, push, { minutes, session: view.session, sessions: facts?.sessions }) : withQuote(candles, push);
       if (!next) {
         this.request();
         return;
@@ -144,10 +168,15 @@ export class Follow {
     this.request();
   }
 
-  /** Requests the newest candles, at most once per pause. */
+  /** Requests the newest candles, at most once per pause, and after the last push of one. */
   request() {
+    this.isWanted = true;
     if (this.timer) return;
-    this.timer = setTimeout(() => (this.timer = undefined), this.pause);
+    this.isWanted = false;
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      if (this.isWanted) this.request();
+    }, this.pause);
     this.timer.unref?.();
     this.pull();
   }

@@ -1,6 +1,7 @@
-// Loads new candles without a reload. While the page is visible it polls a small endpoint that
-// costs neither quota nor calls: the stored data of the security, and the market's clock. Candles
-// are requested when the response shows that there may be new ones.
+// Loads new candles without a reload. A small endpoint, which costs neither quota nor calls, has the
+// stored data of the security and the market's clock. Candles are requested when the response shows
+// that there may be new ones. It is polled while the page is visible and has no stream; with one, it
+// is requested when the stream was lost or the user returns to the page.
 
 import { factsPath } from './facts.js';
 import { Live } from './live.js';
@@ -33,7 +34,7 @@ export class Fresh {
    * `onLost` with a refusal, `onBack` after one. `isFollowed` tells whether pushes follow the clock.
    */
   constructor(ask, { onNews, onLost, onBack, isFollowed = () => false }, every = EVERY_MS) {
-    Object.assign(this, { ask, onNews, onLost, onBack, isFollowed, every, live: undefined });
+    Object.assign(this, { ask, onNews, onLost, onBack, isFollowed, every, live: undefined, isPushed: false });
   }
 
   /** Compares with the facts that were current when the candles were requested. */
@@ -59,7 +60,19 @@ export class Fresh {
       },
     });
     this.live = live;
+    live.pushed(this.isPushed);
     live.start();
+  }
+
+  /** While changes are pushed, nothing is polled. */
+  pushed(isPushed) {
+    this.isPushed = isPushed;
+    this.live?.pushed(isPushed);
+  }
+
+  /** Requests once, for changes that are not pushed, such as imports. */
+  check() {
+    this.live?.now();
   }
 
   stop() {

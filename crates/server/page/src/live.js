@@ -10,7 +10,7 @@ const PAUSE_MAX_MS = 30_000;
  */
 export class Live {
   constructor(refresh, { onLost = () => {}, every = EVERY_MS } = {}) {
-    Object.assign(this, { refresh, onLost, every, usual: every, pause: every, isStopped: true, running: undefined });
+    Object.assign(this, { refresh, onLost, every, usual: every, pause: every, isStopped: true, running: undefined, isPushed: false, isLost: false });
     this.onVisible = () => (document.hidden ? clearTimeout(this.timer) : this.now());
   }
 
@@ -33,9 +33,20 @@ export class Live {
     this.plan();
   }
 
+  /**
+   * While changes are pushed, nothing is polled, except after a failure. A page that becomes visible
+   * still requests them once.
+   */
+  pushed(isPushed) {
+    if (isPushed === this.isPushed) return;
+    this.isPushed = isPushed;
+    this.plan();
+  }
+
   plan() {
     clearTimeout(this.timer);
-    if (!this.isStopped && !document.hidden) this.timer = setTimeout(() => this.now(), this.pause);
+    const isDue = !this.isPushed || this.isLost;
+    if (isDue && !this.isStopped && !document.hidden) this.timer = setTimeout(() => this.now(), this.pause);
   }
 
   /**
@@ -57,8 +68,10 @@ export class Live {
     try {
       await this.refresh();
       this.pause = this.every;
+      this.isLost = false;
     } catch (error) {
       if (error.name !== 'Refused') throw error;
+      this.isLost = true;
       this.pause = Math.max((error.retryAfter ?? 0) * 1000, Math.min(this.pause * 2, PAUSE_MAX_MS));
       // A signed-out user has to sign in.
       if (error.status === 401) this.stop();

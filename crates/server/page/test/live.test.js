@@ -3,12 +3,13 @@ import test from 'node:test';
 
 import { badgeOf, isTradingAt, marketNow } from '../src/badge.js';
 import { candleOf } from '../src/candles.js';
-import { Follow, withQuote, withTrades } from '../src/follow.js';
-import { mayHaveNew } from '../src/fresh.js';
+import { Follow, effectOf, withQuote, withTrades } from '../src/follow.js';
+import { Fresh, mayHaveNew } from '../src/fresh.js';
 import { Stream, pauseBefore, streamPath } from '../src/stream.js';
 
 const OPEN = Date.parse('2026-03-18T09:30:00+08:00') / 1000;
-const MINUTE = { minutes: 1, session: 'intraday' };
+const HOURS = [{ session: 0, start: '09:30', end: '12:00' }, { session: 0, start: '13:00', end: '16:00' }];
+const MINUTE = { minutes: 1, session: 'intraday', sessions: HOURS };
 
 const candle = (time, [open, high, low, close], volume = 0, turnover = '0.000') =>
   candleOf({ timestamp: Date.parse(time) / 1000, time, open, high, low, close, volume, turnover });
@@ -36,7 +37,7 @@ test('trades continue the minute and open the next one', () => {
   assert.deepEqual(figures(both[0]), minute);
 });
 
-test('trades of other sessions, earlier minutes and types without price are told apart', () => {
+test('trades of other sessions and earlier minutes are ignored, and types without price add only volume', () => {
   const list = [first];
   assert.equal(withTrades(list, trades(print('290.000', 5, -1)), MINUTE), list);
   assert.equal(withTrades(list, trades(print('290.000', 5, 3, '', 2)), MINUTE), list);
@@ -44,11 +45,47 @@ test('trades of other sessions, earlier minutes and types without price are told
   assert.deepEqual(figures(odd).slice(1), ['300.000', '300.000', '300.000', '300.000', '5', '1450.000']);
 });
 
+test('a trade type moves the price, adds volume or has no effect, as in the server', () => {
+  const types = ['', ...'ABCDEFGHIJKLMNOPQRSTUVWXYZ01234'];
+  const of = (market, effect, session) => types.filter((type) => effectOf(market, type, session) === effect).join('');
+  assert.deepEqual([of('HK', 'price', 0), of('HK', 'volume', 0)], ['U', 'DMPXY']);
+  for (const session of [0, 3]) assert.deepEqual([of('US', 'price', session), of('US', 'volume', session)], ['ABDEFKSX1', 'CGHIVW']);
+  for (const session of [1, 2]) assert.deepEqual([of('US', 'price', session), of('US', 'volume', session)], ['ABDEFIKSX1', 'CGHVW']);
+  for (const market of ['HK', 'US', 'CN']) assert.equal(effectOf(market, '', 0), 'price');
+  assert.equal(of('CN', 'price', 0), types.join(''));
+  // Odd lots of regular hours in a candle.
+  const us = candleOf({ timestamp: OPEN, time: '2026-03-17T21:30:00-04:00', open: '190.000', high: '190.000', low: '190.000', close: '190.000', volume: 0, turnover: '0.000' });
+  const [odd] = withTrades([us], { ...trades(print('250.000', 5, 3, 'I')), symbol: 'AAPL.US' }, MINUTE);
+  assert.deepEqual(figures(odd).slice(1), ['190.000', '190.000', '190.000', '190.000', '5', '1250.000']);
+});
+
+test('a minute that begins with volume only takes its open from the next price', () => {
+  const begun = withTrades([first], trades(print('310.000', 5, 61, 'M')), MINUTE);
+  assert.deepEqual(figures(begun[1]).slice(1), ['300.000', '300.000', '300.000', '300.000', '5', '1550.000']);
+  const still = withTrades(begun, trades(print('310.000', 5, 62, 'M')), MINUTE);
+  const priced = withTrades(still, trades(print('302.000', 10, 63)), MINUTE);
+  assert.deepEqual(figures(priced[1]).slice(1), ['302.000', '302.000', '302.000', '302.000', '20', '6120.000']);
+  const later = withTrades(priced, trades(print('301.000', 0, 64)), MINUTE);
+  assert.deepEqual(figures(later[1]).slice(1, 5), ['302.000', '302.000', '301.000', '301.000']);
+  assert.deepEqual(figures(later[0]), figures(first));
+});
+
 test('candles of several minutes and of another day are requested', () => {
   const five = { minutes: 5, session: 'intraday' };
   assert.equal(withTrades([first], trades(print('305.000', 1, 299)), five).at(-1).text.close, '305.000');
   assert.equal(withTrades([first], trades(print('305.000', 1, 300)), five), undefined);
   assert.equal(withTrades([first], trades(print('305.000', 1, 86_400)), MINUTE), undefined);
+});
+
+test('a closing auction is requested: it belongs to the minute in which the hours end', () => {
+  const at = (time) => candle(`2026-03-18T${time}:00+08:00`, ['304.000', '304.600', '304.000', '304.600']);
+  const print = (time) => trades({ price: '304.600', volume: 900, timestamp: Date.parse(`2026-03-18T${time}+08:00`) / 1000, trade_type: 'U', trade_session: 0 });
+  assert.deepEqual(withTrades([at('15:58')], print('15:59:59'), MINUTE).map(({ time }) => time.slice(11, 16)), ['15:58', '15:59']);
+  assert.equal(withTrades([at('15:59')], print('16:08:00'), MINUTE), undefined);
+  // A second trade, after the candle was loaded; a half day; hours that could not be loaded.
+  assert.equal(withTrades([at('16:00')], print('16:08:30'), MINUTE), undefined);
+  assert.equal(withTrades([at('11:59')], print('12:08:00'), MINUTE), undefined);
+  assert.equal(withTrades([at('15:58')], print('15:59:59'), { ...MINUTE, sessions: undefined }), undefined);
 });
 
 test('a quote sets the daily candle', () => {
@@ -65,7 +102,7 @@ test('pushes of one frame are drawn once, and those of other securities are igno
   const frames = [];
   const feed = { reachesNow: true, candles: [first] };
   const done = [];
-  const current = () => ({ view: { symbol: '700.HK', period: '1m', session: 'intraday' }, feed, period: { name: '1m', family: 'clock' } });
+  const current = () => ({ view: { symbol: '700.HK', period: '1m', session: 'intraday' }, feed, period: { name: '1m', family: 'clock' }, facts: { sessions: HOURS } });
   const follow = new Follow({ current, redraw: () => done.push('draw'), pull: () => done.push('pull'), onFrame: (frame) => frames.push(frame) });
   follow.trades({ ...trades(print('1.000', 1, 1)), symbol: '5.HK' });
   assert.equal(frames.length, 0);
@@ -96,6 +133,19 @@ test('longer periods and indices are requested once per minute', (context) => {
   }
 });
 
+test('pushes during a pause are followed by one request after it', (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  let pulls = 0;
+  const current = () => ({ view: { symbol: '700.HK', period: '1m', session: 'intraday' }, feed: { reachesNow: true, candles: [first] }, period: { name: '1m', family: 'clock' } });
+  const follow = new Follow({ current, redraw: () => assert.fail(), pull: () => (pulls += 1), onFrame: (frame) => frame() });
+  for (const second of [0, 1, 2]) follow.trades(trades(print('305.000', 1, 86_400 + second)));
+  assert.equal(pulls, 1);
+  context.mock.timers.tick(2000);
+  assert.equal(pulls, 2);
+  context.mock.timers.tick(10_000);
+  assert.equal(pulls, 2);
+});
+
 test('the badge shows live, delayed, replay, reconnecting or nothing', () => {
   const at = Date.parse('2026-03-18T02:00:00Z');
   const machine = { kind: 'machine', now: '2026-03-18T02:00:00Z', speed: 1, at };
@@ -120,6 +170,47 @@ test('while the stream follows the clock, only imports are news', () => {
   const [before, later] = [facts('2026-03-18T02:00:00Z', 1), facts('2026-03-18T02:05:00Z', 1)];
   assert.deepEqual([mayHaveNew(before, later), mayHaveNew(before, later, true)], [true, false]);
   assert.equal(mayHaveNew(before, facts('2026-03-18T02:05:00Z', 2), true), true);
+});
+
+test('nothing is polled while the stream is open', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  globalThis.document = Object.assign(new EventTarget(), { hidden: false });
+  context.after(() => delete globalThis.document);
+  const facts = { symbol: '700.HK', now: '2026-03-18T02:00:00Z', stored: [] };
+  let [calls, isDown] = [0, false];
+  const ask = async () => {
+    calls += 1;
+    if (isDown) throw Object.assign(new Error(), { name: 'Refused', status: 503 });
+    return { data: facts };
+  };
+  const fresh = new Fresh(ask, { onNews: () => assert.fail(), onLost: () => {}, onBack: () => {} }, 1000);
+  const pass = async (ms) => {
+    context.mock.timers.tick(ms);
+    await fresh.live.running;
+  };
+  fresh.pushed(true);
+  fresh.watch(facts);
+  await pass(60_000);
+  assert.equal(calls, 0);
+  // The user returns to the page.
+  document.dispatchEvent(new Event('visibilitychange'));
+  await fresh.live.running;
+  await pass(60_000);
+  assert.equal(calls, 1);
+  // A failed request is repeated until it is answered.
+  isDown = true;
+  fresh.check();
+  await fresh.live.running;
+  isDown = false;
+  await pass(2000);
+  await pass(60_000);
+  assert.equal(calls, 3);
+  // The stream is lost.
+  fresh.pushed(false);
+  await pass(1000);
+  await pass(1000);
+  assert.equal(calls, 5);
+  fresh.stop();
 });
 
 class Source extends EventTarget {

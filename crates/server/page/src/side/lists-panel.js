@@ -10,17 +10,17 @@ import { remember, remembered } from '../memory.js';
 import { phrase } from '../phrases/side.js';
 import { NAME_MAX, Watchlists, ordered } from './watchlists.js';
 
-/** Another client may have changed the lists; that is not urgent. */
+/** Another client may have changed the lists; that is not urgent. Only polled without a stream. */
 const EVERY_MS = 10_000;
 
 export class ListsPanel {
   /** `go` opens a security; `say` shows and announces a text; `stream` brings prices. */
   constructor(ask, { go, say, stream }) {
     Object.assign(this, { go, say, stream, symbol: undefined, isEditing: false });
-    // Prices may have been missed while there was no connection.
-    stream?.listen({ quote: (quote) => this.take(quote), state: () => (this.quoted = undefined) });
+    stream?.listen({ quote: (quote) => this.take(quote), state: () => this.streamed() });
     this.lists = new Watchlists(ask, () => this.show());
     this.live = new Live(() => this.refresh(), { every: EVERY_MS, onLost: (error) => this.lost(error) });
+    this.live.pushed(Boolean(stream?.isOpen));
     this.star = byId('star');
     this.star.addEventListener('click', () => this.press());
   }
@@ -59,6 +59,13 @@ export class ListsPanel {
     return symbols;
   }
 
+  /** The stream was opened or lost. Prices may have been missed while there was no connection. */
+  streamed() {
+    this.quoted = undefined;
+    this.live.pushed(this.stream.isOpen);
+    if (this.stream.isOpen && !this.live.isStopped) this.live.now();
+  }
+
   /** Outside regular hours the last regular price stays, as in a quote that is requested. */
   take({ symbol, last_done: price, trade_session: session }) {
     if (session !== SESSION.intraday || this.live.isStopped || this.lists.prices.get(symbol) === price) return;
@@ -83,7 +90,7 @@ export class ListsPanel {
 
   /**
    * The security of the chart, once it is shown. The star is requested once; while the lists are
-   * visible they are polled.
+   * visible they are kept up to date.
    */
   async watch(symbol) {
     this.symbol = symbol;
