@@ -1,0 +1,91 @@
+use std::fmt;
+
+/// State of a world. Its clock moves only while it is `Running`, or during a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// The clock is at the start.
+    Created,
+    Running,
+    Paused,
+    /// The clock is at the end or was stopped for good. Reads are answered, changes are refused.
+    Ended,
+}
+
+/// A change that an owner requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Run,
+    Pause,
+    Step,
+    End,
+    Reset,
+    Delete,
+}
+
+/// A change that the state does not permit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the world is {state}: {}", self.advice())]
+pub struct WrongState {
+    pub state: State,
+    pub change: Change,
+}
+
+impl State {
+    pub const ALL: [State; 4] = [State::Created, State::Running, State::Paused, State::Ended];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Created => "created",
+            State::Running => "running",
+            State::Paused => "paused",
+            State::Ended => "ended",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<State> {
+        State::ALL.into_iter().find(|state| state.as_str() == text)
+    }
+
+    /// Returns the state after a change. A movement that reaches the end gives [`State::Ended`]
+    /// instead, and a reset to the start gives [`State::Created`].
+    pub fn after(self, change: Change) -> Result<State, WrongState> {
+        match (self, change) {
+            (State::Created | State::Paused, Change::Run) => Ok(State::Running),
+            (State::Running, Change::Pause) => Ok(State::Paused),
+            (State::Created | State::Paused, Change::Step) => Ok(State::Paused),
+            (State::Running | State::Paused, Change::End) => Ok(State::Ended),
+            (_, Change::Reset) => Ok(State::Paused),
+            (State::Created | State::Ended, Change::Delete) => Ok(State::Ended),
+            (state, change) => Err(WrongState { state, change }),
+        }
+    }
+
+    /// Returns the state after a restart of the server: no clock moves without its connections.
+    pub fn after_restart(self) -> State {
+        match self {
+            State::Running => State::Paused,
+            State::Created | State::Paused | State::Ended => self,
+        }
+    }
+}
+
+impl WrongState {
+    fn advice(&self) -> &'static str {
+        match (self.state, self.change) {
+            (State::Running, Change::Delete) => "end it first",
+            (State::Running, _) => "pause it first",
+            (State::Ended, Change::Pause | Change::End) => "its clock stands",
+            (State::Ended, _) => "reset it, or fork it at an earlier instant",
+            (State::Created, Change::End) => "it has not begun, delete it instead",
+            (State::Created, _) => "its clock stands",
+            (State::Paused, Change::Delete) => "end it first",
+            (State::Paused, _) => "its clock stands",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
