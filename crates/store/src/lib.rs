@@ -29,12 +29,12 @@ mod trading;
 mod transfer;
 
 pub use accounts::{
-    AccountRow, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditId, AuditNote, AuditRow,
-    BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX, DEVICES_OF_CLIENT_MAX,
+    AccountRow, AccountTerms, Accounts, AddWorldOutcome, AssetReportOutcome, AuditFilter, AuditId, AuditNote,
+    AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX, DEVICES_OF_CLIENT_MAX,
     DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, LevelChange, LevelRow, LinkOutcome,
-    MonthUsage, NewAccountRow, NewDevice, NewLink, NewTokens, OrderReport, PasswordLinkRow, Person, RateRow,
-    RecordedLevel, Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding,
-    ReportedOrdersRow, Revocation, RightRow, Spend, TokenKind, TokenRow,
+    MonthUsage, NewAccountRow, NewDevice, NewLink, NewTokens, NewWorldRow, OrderReport, PasswordLinkRow,
+    Person, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding,
+    ReportedOrdersRow, Revocation, RightRow, Spend, TokenKind, TokenRow, WorldClock, WorldRow,
 };
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
@@ -57,7 +57,7 @@ pub use engine::lock::{JobLock, ServerLock};
 pub use engine::sqlite::seal_as_it_is;
 pub use engine::{Address, AddressError, StoreError, StoreUrl, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};
-pub use ids::{AccountId, Hash};
+pub use ids::{AccountId, Hash, WorldId};
 pub use social::{
     FollowedSecurity, Hiding, NewReply, NewTopic, PageOf, RECENT_TOPICS_MAX, ReplyHistory, ReplyId,
     ReplyOrder, ReplyOutcome, ReplyRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome,

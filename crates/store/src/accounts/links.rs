@@ -26,8 +26,8 @@ pub struct PasswordLinkRow {
 }
 
 impl Accounts {
-    /// Issues a link and invalidates the previous one. Returns `None` if the account does not exist
-    /// or is revoked.
+    /// Issues a link and invalidates the previous one. Returns `None` if the account does not exist,
+    /// is revoked, or belongs to a world.
     pub fn issue_password_link(
         &self,
         id: AccountId,
@@ -86,10 +86,10 @@ pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) ->
     Ok(true)
 }
 
-/// Returns whether the account exists and is not revoked.
+/// Returns whether the account exists, is not revoked and may have a password.
 fn is_active(db: &Db, id: AccountId) -> Result<bool, StoreError> {
     let account = db.first(accounts_sql::ACCOUNT, [id.0], AccountRow::read)?;
-    Ok(account.is_some_and(|account| account.revoked_at.is_none()))
+    Ok(account.is_some_and(|account| account.revoked_at.is_none() && !account.is_world))
 }
 
 /// Returns the newest audit row about an account's password, or `None` unless that row issued a

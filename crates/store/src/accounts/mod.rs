@@ -37,6 +37,7 @@ pub use oauth_rows::{
     TokenKind, TokenRow,
 };
 pub use people::{BrowserRow, Person};
+pub use worlds::{AddWorldOutcome, NewWorldRow, WorldClock, WorldRow};
 
 pub(crate) mod audit;
 mod changes;
@@ -49,6 +50,7 @@ mod oauth_rows;
 mod opening;
 mod people;
 mod sql;
+mod worlds;
 
 pub(crate) use crate::engine::ACCOUNTS_FILE as FILE;
 
@@ -108,6 +110,9 @@ pub struct AccountRow {
     pub terms: AccountTerms,
     /// Sorted by package name.
     pub rights: Vec<RightRow>,
+    /// Whether the account belongs to a world. Such an account has no password and no browser
+    /// session.
+    pub is_world: bool,
 }
 
 /// Whether a security is counted in an account's month, and the total for that month.
@@ -236,46 +241,9 @@ impl Accounts {
         if credential.account != id {
             return Err(StoreError::unfit("an account", "its credential belongs to another"));
         }
-        let NewAccountRow { name, region, role, created_at, terms, rights } = account;
-        let texts = [&terms.rate, &terms.floors, &terms.api_date];
-        let [rate, floors, api_date] = texts.map(|text| text.as_deref().unwrap_or_default());
-        check_texts(name, &[name, region, role, rate, floors, api_date])?;
+        account.check()?;
         self.change(|db| {
-            let added = db.run(
-                sql::ADD_ACCOUNT,
-                (
-                    id.0,
-                    name,
-                    region,
-                    role,
-                    created_at.0,
-                    terms.level,
-                    terms.quota,
-                    &terms.rate,
-                    terms.connections,
-                    terms.subscriptions,
-                    &terms.floors,
-                    terms.read_only,
-                    &terms.api_date,
-                ),
-            )?;
-            if added == 0 {
-                return Err(StoreError::Taken { name: name.clone() });
-            }
-            db.run(
-                sql::ADD_CREDENTIAL,
-                (
-                    &credential.app_key,
-                    id.0,
-                    &credential.app_secret,
-                    credential.token_hash.as_slice(),
-                    credential.token_expires_at.0,
-                    credential.created_at.0,
-                ),
-            )?;
-            for right in rights {
-                put_right(db, id, right)?;
-            }
+            insert(db, id, account, credential)?;
             audit::write(db, Some(id), "account.created", note)?;
             count_change(db, &[])
         })
@@ -519,6 +487,7 @@ impl AccountRow {
                 api_date: row.get(14)?,
             },
             rights: Vec::new(),
+            is_world: row.get(15)?,
         })
     }
 
@@ -550,6 +519,58 @@ fn all_accounts(db: &Db) -> Result<Vec<AccountRow>, StoreError> {
         }
     }
     Ok(accounts)
+}
+
+impl NewAccountRow {
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let NewAccountRow { name, region, role, terms, .. } = self;
+        let texts = [&terms.rate, &terms.floors, &terms.api_date];
+        let [rate, floors, api_date] = texts.map(|text| text.as_deref().unwrap_or_default());
+        check_texts(name, &[name, region, role, rate, floors, api_date])
+    }
+}
+
+/// Inserts an account with its credential and its rights, inside the caller's transaction.
+fn insert(
+    db: &Db,
+    id: AccountId,
+    account: &NewAccountRow,
+    credential: &Credential,
+) -> Result<(), StoreError> {
+    let NewAccountRow { name, region, role, created_at, terms, rights } = account;
+    let added = db.run(
+        sql::ADD_ACCOUNT,
+        (
+            id.0,
+            name,
+            region,
+            role,
+            created_at.0,
+            terms.level,
+            terms.quota,
+            &terms.rate,
+            terms.connections,
+            terms.subscriptions,
+            &terms.floors,
+            terms.read_only,
+            &terms.api_date,
+        ),
+    )?;
+    if added == 0 {
+        return Err(StoreError::Taken { name: name.clone() });
+    }
+    db.run(
+        sql::ADD_CREDENTIAL,
+        (
+            &credential.app_key,
+            id.0,
+            &credential.app_secret,
+            credential.token_hash.as_slice(),
+            credential.token_expires_at.0,
+            credential.created_at.0,
+        ),
+    )?;
+    rights.iter().try_for_each(|right| put_right(db, id, right))
 }
 
 fn put_right(db: &Db, id: AccountId, right: &RightRow) -> Result<(), StoreError> {

@@ -186,6 +186,18 @@ impl Accounts {
         })
     }
 
+    /// Adds a sign-in that the operator has granted. Returns `false` if the account is revoked.
+    pub fn add_sign_in(&self, tokens: &NewTokens<'_>, note: &AuditNote<'_>) -> Result<bool, StoreError> {
+        self.change(|db| {
+            if !is_active(db, tokens.account)? {
+                return Ok(false);
+            }
+            db.run(sql::USE_CLIENT, (note.at.0, tokens.client_id))?;
+            begin_family(db, tokens, note)?;
+            Ok(true)
+        })
+    }
+
     pub fn add_code(&self, hash: &Hash, code: &CodeRow, note: &AuditNote<'_>) -> Result<(), StoreError> {
         let CodeRow { client_id, account, redirect_uri, scope, challenge, created_at, expires_at, .. } = code;
         check_texts("a code", &[client_id, redirect_uri, scope, challenge.as_deref().unwrap_or_default()])?;
@@ -365,6 +377,7 @@ fn families(db: &Db, account: AccountId, now: Timestamp) -> Result<Vec<FamilyRow
             begun_at: Timestamp(row.get(4)?),
             last_at: Timestamp(row.get(5)?),
             expires_at: Timestamp(row.get(6)?),
+            scope: row.get(7)?,
         })
     })
 }
@@ -463,10 +476,10 @@ pub(super) mod sql {
         FAMILY_IS_THERE: "check whether a sign-in has ended",
             "select exists (select 1 from sealed_oauth_token where family = $1)";
         FAMILIES: "list the sign-ins of an account",
-            "select t.family, t.client_id, c.name, c.created_at, t.begun_at, max(t.issued_at), max(t.expires_at) \
+            "select t.family, t.client_id, c.name, c.created_at, t.begun_at, max(t.issued_at), max(t.expires_at), t.scope \
              from sealed_oauth_token t join sealed_oauth_client c on c.id = t.client_id \
              where t.account_id = $1 and t.expires_at > $2 \
-             group by t.family, t.client_id, c.name, c.created_at, t.begun_at order by t.begun_at, t.family";
+             group by t.family, t.client_id, c.name, c.created_at, t.begun_at, t.scope order by t.begun_at, t.family";
         END_FAMILY: "end a sign-in", "delete from oauth_token where family = $1";
         TRIM_FAMILY: "delete the oldest tokens of a sign-in",
             "delete from oauth_token where hash in (\

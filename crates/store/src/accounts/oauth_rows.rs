@@ -131,6 +131,7 @@ pub struct FamilyRow {
     /// When tokens were last issued.
     pub last_at: Timestamp,
     pub expires_at: Timestamp,
+    pub scope: String,
 }
 
 impl DeviceState {

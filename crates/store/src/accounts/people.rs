@@ -149,7 +149,8 @@ pub(super) mod sql {
         PERSON: "read a password", "select id, revoked_at, password from sealed_account where name = $1";
         HAS_PASSWORD: "find a password", "select password is not null from sealed_account where id = $1";
         SET_PASSWORD: "change a password",
-            "update account set password = $1 where id = $2 and (password is not null or cast($1 as text) is not null)";
+            "update account set password = $1 where id = $2 and (password is not null or cast($1 as text) is not null) \
+             and not exists (select 1 from sealed_world world where world.account_id = account.id)";
         // The condition fails if the password was changed or the account revoked while the password
         // was verified.
         ADD_SESSION: "begin a browser session",
@@ -158,7 +159,8 @@ pub(super) mod sql {
         // Used for guests of a public demo, and for one-time links.
         ADD_GUEST: "sign a guest in",
             "insert into browser_session (hash, account_id, created_at, expires_at) \
-             select $1, id, $2, $3 from sealed_account where id = $4 and revoked_at is null";
+             select $1, id, $2, $3 from sealed_account account where id = $4 and revoked_at is null \
+             and not exists (select 1 from sealed_world world where world.account_id = account.id)";
         SESSION: "read a browser session",
             "select account.id, account.name, browser_session.expires_at from sealed_browser_session browser_session \
              join sealed_account account on account.id = browser_session.account_id \

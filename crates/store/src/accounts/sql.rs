@@ -5,7 +5,9 @@ use crate::engine::statements::statements;
 macro_rules! select_account {
     () => {
         "select id, name, region, created_at, revoked_at, epoch, role, level, quota, rate, connections, \
-         subscriptions, floors, read_only, api_date from sealed_account "
+         subscriptions, floors, read_only, api_date, \
+         exists (select 1 from sealed_world world where world.account_id = account.id) \
+         from sealed_account account "
     };
 }
 macro_rules! select_credential {

@@ -61,6 +61,8 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
     },
     // Nodes that do not know the limit have no subscriptions to count.
     Migration { oldest: 12, ..step!(13, "subscriptions", "accounts-13-subscriptions") },
+    // A node that does not know worlds would answer their accounts with present data.
+    step!(14, "worlds", "accounts-14-worlds"),
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

@@ -188,12 +188,14 @@ impl Accounts {
         self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))
     }
 
-    /// Returns at most `limit` accounts whose wake time is at or before `at`, earliest first.
+    /// Returns at most `limit` accounts whose wake time is at or before `at`, earliest first. Accounts
+    /// of worlds have clocks of their own and are not returned.
     pub fn due_journals(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, StoreError> {
         self.read().all(sql::DUE, (at.0, limit), |row| Ok(AccountId(row.get(0)?)))
     }
 
-    /// Returns the earliest wake time of all accounts, or `None` if no account has a wake time.
+    /// Returns the earliest wake time of all accounts except those of worlds, or `None` if no account
+    /// has a wake time.
     pub fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
         self.read().first(sql::NEXT_WAKE, [], |row| Ok(Timestamp(row.get(0)?)))
     }

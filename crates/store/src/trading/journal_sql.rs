@@ -12,8 +12,13 @@ statements! {
     HEADS: "list the journals",
         "select account_id, revision, last_number, horizon, wake from sealed_journal_head order by account_id";
     DUE: "list the pending accounts",
-        "select account_id from sealed_journal_head where wake <= $1 order by wake, account_id limit $2";
-    NEXT_WAKE: "find the next pending account", "select wake from sealed_journal_head where wake is not null order by wake limit 1";
+        "select account_id from sealed_journal_head head where wake <= $1 \
+         and not exists (select 1 from sealed_world world where world.account_id = head.account_id) \
+         order by wake, account_id limit $2";
+    NEXT_WAKE: "find the next pending account",
+        "select wake from sealed_journal_head head where wake is not null \
+         and not exists (select 1 from sealed_world world where world.account_id = head.account_id) \
+         order by wake limit 1";
     PUT_HEAD: "record a journal head",
         "insert into journal_head (account_id, revision, last_number, horizon, wake) values ($1, $2, $3, $4, $5) \
          on conflict (account_id) do update set revision = excluded.revision, last_number = excluded.last_number, \

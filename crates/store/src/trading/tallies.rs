@@ -165,7 +165,8 @@ pub(super) mod sql {
     statements! {
         for crate::engine::migrations::ACCOUNTS;
         UNTALLIED: "list the paper accounts without a tally",
-            "select h.account_id from sealed_journal_head h where h.account_id > $1 and not exists \
+            "select h.account_id from sealed_journal_head h where h.account_id > $1 \
+             and not exists (select 1 from sealed_world w where w.account_id = h.account_id) and not exists \
                 (select 1 from sealed_paper_tally t \
                  where t.account_id = h.account_id and t.day = $2 and t.era = h.revision / 4294967296) \
              order by h.account_id limit $3";

@@ -79,7 +79,8 @@ impl Home {
     pub(crate) fn undo_steps(&self) {
         self.damage(
             "accounts",
-            "alter table account drop column subscriptions; drop table subscription; \
+            "drop table world; delete from counter where name = 'world'; \
+             alter table account drop column subscriptions; drop table subscription; \
              delete from migration where version > 12",
         );
     }

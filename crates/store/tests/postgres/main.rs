@@ -47,6 +47,8 @@ mod transactions;
 mod transfer;
 #[path = "../suite/watchlists.rs"]
 mod watchlists;
+#[path = "../suite/worlds.rs"]
+mod worlds;
 
 // These files are specific to servers.
 mod between;

@@ -64,7 +64,8 @@ impl Home {
     pub(crate) fn undo_steps(&self) {
         self.damage(
             "accounts",
-            "alter table account drop column subscriptions; delete from migration where version > 12",
+            "drop table world; delete from counter where name = 'world'; \
+             alter table account drop column subscriptions; delete from migration where version > 12",
         );
         store::seal_as_it_is(&self.path().join("accounts.db")).unwrap();
     }

@@ -26,6 +26,7 @@ mod trades;
 mod transactions;
 mod transfer;
 mod watchlists;
+mod worlds;
 
 // These files are specific to SQLite.
 mod backup;
