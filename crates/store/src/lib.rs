@@ -46,7 +46,8 @@ pub use candles::{
     ImportProgress, ImportRecord, ImportSource, ImportState, IngestBatch, IngestLog, IngestWriter, Lane,
     Margin, NewBlock, NewImport, ParseSeriesError, PartialMinute, QUARANTINE_TEXT_MAX, QuarantineEntry,
     QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store, StoredAction,
-    Suspension, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader, View, Writer,
+    Suspension, Tail, TailChange, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader,
+    View, Writer,
 };
 pub use cluster::{
     Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,

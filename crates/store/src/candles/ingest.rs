@@ -2,9 +2,12 @@
 //! makes it durable with a few statements, and later merged into blocks ([`IngestWriter`]). The log
 //! needs no writer lock, so an import does not delay it. The bytes of a batch are opaque.
 
+use std::sync::Arc;
+
 use market::{Date, Symbol, Timestamp};
 
 use crate::candles::sql::COUNT_UP;
+use crate::candles::turns::{WriteTurn, WriteTurns};
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Fault, Row, Value, signed};
 use crate::{Batch, Lane, Store, StoreError, View};
@@ -57,6 +60,7 @@ impl PartialMinute {
 #[derive(Debug)]
 pub struct IngestLog {
     db: Db,
+    turns: Arc<WriteTurns>,
 }
 
 /// A transaction that appends one batch. Rolled back if dropped without a commit. Only one is open
@@ -66,12 +70,14 @@ pub struct Append<'a> {
     db: &'a Db,
     id: i64,
     is_committed: bool,
+    /// Released after the end of the transaction.
+    _turn: Option<WriteTurn>,
 }
 
 impl Store {
     /// Opens the log of ingested batches for appending.
     pub fn ingest_log(&self) -> Result<IngestLog, StoreError> {
-        Ok(IngestLog { db: self.open_for_ingest()? })
+        Ok(IngestLog { db: self.open_for_ingest()?, turns: self.turns.clone() })
     }
 
     /// Opens a writer for merging ingested batches. It does not hold the writer lock yet.
@@ -84,10 +90,11 @@ impl Store {
 impl IngestLog {
     /// Begins to append a batch.
     pub fn append(&mut self) -> Result<Append<'_>, StoreError> {
+        let turn = WriteTurns::append(&self.turns, &self.db);
         self.db.begin_write()?;
         // On PostgreSQL, the lock of this row makes the order of ids the order of commits.
         match self.db.one(COUNT_UP, (1, "ingest"), |row| row.get(0)) {
-            Ok(id) => Ok(Append { db: &self.db, id, is_committed: false }),
+            Ok(id) => Ok(Append { db: &self.db, id, is_committed: false, _turn: turn }),
             Err(error) => {
                 self.db.rollback().ok();
                 Err(error)
@@ -208,12 +215,13 @@ impl IngestWriter {
         let Some(lock) = &self.lock else {
             return Err(StoreError::unfit("ingested rows", "the writer lock is not held"));
         };
+        let turn = WriteTurns::merge(&self.store.turns, self.view.db());
         self.view.db().begin_write()?;
         if let Err(error) = lock.fence(self.view.db()) {
             self.view.db().rollback().ok();
             return Err(error);
         }
-        Ok(Batch::new(&self.view, lock, self.store.has_nodes()))
+        Ok(Batch::new(&self.view, lock, self.store.has_nodes()).with_turn(turn))
     }
 }
 
@@ -282,11 +290,25 @@ impl Batch<'_> {
     /// Marks minutes as final: of each lane, those up to and including a stamp.
     pub fn finish_minutes(&mut self, through: &[(Symbol, Lane, Timestamp)]) -> Result<(), StoreError> {
         self.write(|batch| {
-            for (symbol, lane, at) in through {
-                let row = (symbol.as_str(), lane.as_str(), at.0);
-                if batch.db().run(sql::FINISH, row)? > 0 {
-                    batch.touch(symbol)?;
-                }
+            let rows: Vec<[Value<'_>; 3]> = through
+                .iter()
+                .map(|(symbol, lane, at)| {
+                    [Value::Text(symbol.as_str()), Value::Text(lane.as_str()), Value::Int(at.0)]
+                })
+                .collect();
+            let mut finished = vec![false; through.len()];
+            batch.db().each_of_all(
+                sql::FINISH,
+                rows.iter().map(<[Value<'_>; 3]>::as_slice),
+                |number, _| {
+                    if let Some(finished) = finished.get_mut(number) {
+                        *finished = true;
+                    }
+                    Ok(())
+                },
+            )?;
+            for ((symbol, _, _), _) in through.iter().zip(finished).filter(|(_, finished)| *finished) {
+                batch.touch(symbol)?;
             }
             Ok(())
         })
@@ -337,6 +359,6 @@ mod sql {
             "insert into partial_minute (symbol, lane, at, final_at) values ($1, $2, $3, $4) \
              on conflict (symbol, lane, at) do update set final_at = excluded.final_at";
         FINISH: "finish a minute",
-            "delete from partial_minute where symbol = $1 and lane = $2 and at <= $3";
+            "delete from partial_minute where symbol = $1 and lane = $2 and at <= $3 returning at";
     }
 }

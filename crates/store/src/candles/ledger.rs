@@ -294,6 +294,29 @@ impl Batch<'_> {
         })
     }
 
+    /// The same for many series at once, whose securities exist: the import, the series, its rows, and
+    /// the first and last timestamp.
+    pub fn add_import_series_all(
+        &mut self,
+        parts: &[(ImportId, &Series, u64, Timestamp, Timestamp)],
+    ) -> Result<(), StoreError> {
+        self.write(|batch| {
+            let mut all: Vec<[Value<'_>; 7]> = Vec::with_capacity(parts.len());
+            for (id, series, rows, first, last) in parts {
+                all.push([
+                    Value::Int(id.0),
+                    Value::Text(series.symbol.as_str()),
+                    Value::Text(series.grain.as_str()),
+                    Value::Text(series.lane.as_str()),
+                    Value::Int(signed(*rows)),
+                    Value::Int(first.0),
+                    Value::Int(last.0),
+                ]);
+            }
+            batch.db().run_all(sql::ADD_IMPORT_SERIES, all.iter().map(<[Value<'_>; 7]>::as_slice))
+        })
+    }
+
     pub fn add_quarantine(&mut self, rows: &[QuarantineRow]) -> Result<(), StoreError> {
         self.write(|batch| {
             if rows.is_empty() {

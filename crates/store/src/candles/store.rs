@@ -12,6 +12,7 @@ use crate::candles::copy::{LocalCopy, sql as copy_sql};
 use crate::candles::nearby::Nearby;
 use crate::candles::retired::sweep;
 use crate::candles::sql;
+use crate::candles::turns::WriteTurns;
 use crate::engine::home::{self, Home, Part, prepare_on_server};
 use crate::engine::lock::{JobLock, ServerLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
@@ -57,6 +58,8 @@ pub struct Store {
     node: Option<Node>,
     /// Whether several servers use the database, so that changes must be recorded for them.
     has_nodes: bool,
+    /// Shared by all writers of ingested rows.
+    pub(super) turns: Arc<WriteTurns>,
 }
 
 /// State of one of several servers of a database.
@@ -85,7 +88,8 @@ impl Store {
         let home = Home::of(&place, Part::Candles, Pace::Usual)?;
         let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
         let has_nodes = home.server().is_some();
-        let store = Store { place, home, role, blocks_read: Arc::default(), node: None, has_nodes };
+        let (blocks_read, turns) = Default::default();
+        let store = Store { place, home, role, blocks_read, node: None, has_nodes, turns };
         match access {
             Access::Read | Access::Look => {
                 store.home.server().map(|server| home::check(server, Need::Read)).transpose()?;
