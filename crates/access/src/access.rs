@@ -86,6 +86,13 @@ pub struct Created {
     pub token_expires_at: Timestamp,
 }
 
+/// A new account that is not stored yet.
+pub(crate) struct DraftAccount {
+    pub(crate) row: NewAccountRow,
+    pub(crate) credential: Credential,
+    pub(crate) created: Created,
+}
+
 impl Access {
     pub(crate) fn of(accounts: Accounts, keys: Keys) -> Result<Access, AccessError> {
         let instance = random::<16>()?;
@@ -138,6 +145,23 @@ impl Access {
 
     pub fn create(&self, new: &NewAccount, by: &Actor, now: Timestamp) -> Result<Created, AccessError> {
         check_name(&new.name)?;
+        let DraftAccount { row, credential, created } = self.draft(new, now)?;
+        let reason = format!(
+            "{:?}, region {}, role {}, rights {}, {}",
+            new.name,
+            new.region,
+            new.role.as_str(),
+            new.rights,
+            new.terms
+        );
+        let actor = by.to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        self.accounts.add(created.account_id, &row, &credential, &note)?;
+        Ok(created)
+    }
+
+    /// Makes the id and the credentials of a new account. Stores nothing.
+    pub(crate) fn draft(&self, new: &NewAccount, now: Timestamp) -> Result<DraftAccount, AccessError> {
         let terms = new.terms.row()?;
         let token_expires_at =
             new.token_expires_at.unwrap_or(Timestamp(now.0.saturating_add(TOKEN_LIFE_DEFAULT_S)));
@@ -168,18 +192,8 @@ impl Access {
             terms,
             rights: new.rights.rows(),
         };
-        let reason = format!(
-            "{:?}, region {}, role {}, rights {}, {}",
-            new.name,
-            new.region,
-            new.role.as_str(),
-            new.rights,
-            new.terms
-        );
-        let actor = by.to_string();
-        let note = AuditNote { at: now, actor: &actor, reason: &reason };
-        self.accounts.add(account_id, &row, &credential, &note)?;
-        Ok(Created { account_id, app_key, app_secret, access_token, token_expires_at })
+        let created = Created { account_id, app_key, app_secret, access_token, token_expires_at };
+        Ok(DraftAccount { row, credential, created })
     }
 
     /// Returns all accounts, including revoked accounts, oldest first.
@@ -360,16 +374,16 @@ impl Access {
         Ok(self.accounts.version_reader()?)
     }
 
-    /// Queries the database version. Later [`Freshness::Recent`] requests see all changes up to
-    /// this check.
-    pub fn version_check(&self) -> Result<(), AccessError> {
-        self.current_version().map(drop)
+    /// Queries the database version, which every change of accounts and rights increments. Later
+    /// [`Freshness::Recent`] requests see all changes up to this check.
+    pub fn version_check(&self) -> Result<i64, AccessError> {
+        self.current_version()
     }
 
     /// Checks that accounts can be read from disk, bypassing the cache. After one second the query
     /// times out and the database is marked as unreachable, so that a health check returns quickly.
     pub fn probe(&self) -> Result<(), AccessError> {
-        self.cluster.asked(briefly(|| self.accounts.probe()))
+        self.cluster.check_query(briefly(|| self.accounts.probe()))
     }
 
     /// Returns the current database version, or the last known version while the database is
@@ -378,7 +392,7 @@ impl Access {
         // No lock is held during the query, because the query may take seconds and other threads
         // need the cache.
         let found = match self.cluster.goes_on_alone()? {
-            false => match self.cluster.asked(briefly(|| self.accounts.version())) {
+            false => match self.cluster.check_query(briefly(|| self.accounts.version())) {
                 // This query found the database unreachable.
                 Err(_) if self.cluster.goes_on_alone()? => None,
                 // The connection pool is exhausted. Requests that can be served from the cache must
@@ -417,7 +431,7 @@ impl Access {
         if let Some(account) = self.identity.account(id, self.cluster.health.learnt(version)) {
             return Ok(Some((version, account)));
         }
-        let Some(row) = self.cluster.asked(self.accounts.account(id))? else { return Ok(None) };
+        let Some(row) = self.cluster.check_query(self.accounts.account(id))? else { return Ok(None) };
         let account = Arc::new(Account::of(row)?);
         self.identity.learn_account(id, &account, version);
         Ok(Some((version, account)))
@@ -458,7 +472,7 @@ impl Access {
         if let Some(is_valid) = self.identity.family(family, self.cluster.health.learnt(version)) {
             return Ok(is_valid);
         }
-        let is_valid = self.cluster.asked(self.accounts.family_is_there(&family.text()))?;
+        let is_valid = self.cluster.check_query(self.accounts.family_is_there(&family.text()))?;
         self.identity.learn_family(family, account, is_valid, version);
         Ok(is_valid)
     }

@@ -213,18 +213,22 @@ pub struct Account {
     /// [`Rights::hold`].
     pub rights: Rights,
     pub terms: Terms,
+    /// Whether the account belongs to a world: it follows the world's clock, and only its API key
+    /// signs it in.
+    pub is_world: bool,
     /// Incremented to invalidate all sessions of the account.
     pub(crate) epoch: u32,
 }
 
 impl Account {
     pub(crate) fn of(row: AccountRow) -> Result<Account, AccessError> {
-        let AccountRow { id, name, region, created_at, revoked_at, epoch, role, terms, rights } = row;
+        let AccountRow { id, name, region, created_at, revoked_at, epoch, role, terms, rights, is_world } =
+            row;
         let region = region.parse().map_err(|_| wrong(id, "region", &region))?;
         let role = Role::of(&role).ok_or_else(|| wrong(id, "role", &role))?;
         let terms = Terms::of(id, terms)?;
         let rights = Rights::of(&rights);
-        Ok(Account { id, name, region, role, created_at, revoked_at, rights, terms, epoch })
+        Ok(Account { id, name, region, role, created_at, revoked_at, rights, terms, is_world, epoch })
     }
 }
 
@@ -350,6 +354,7 @@ mod tests {
             role: "user".to_owned(),
             terms,
             rights: Vec::new(),
+            is_world: false,
         };
         for terms in [terms.clone(), Terms::default()] {
             assert_eq!(Account::of(row(terms.row().unwrap())).unwrap().terms, terms);

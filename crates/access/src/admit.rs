@@ -222,7 +222,7 @@ impl Access {
     ) -> Result<Option<(Caller, Permit)>, AccessError> {
         let found = self.look(account, Freshness::Fresh)?;
         Ok(found.map(|(version, account)| {
-            let caller = Caller::new(account.id, account.epoch, Timestamp(i64::MAX)).in_process();
+            let caller = Caller::of(&account, Timestamp(i64::MAX)).in_process();
             (caller, Permit::of(version, account, now))
         }))
     }
@@ -460,7 +460,7 @@ impl Access {
             return Err(Refusal::Unchargeable);
         }
         let spend = self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now));
-        match self.cluster.asked(spend).map_err(unchargeable)? {
+        match self.cluster.check_query(spend).map_err(unchargeable)? {
             Spend::Free | Spend::Charged { .. } => {
                 self.limits.paid.paid(version, account.id, month, symbol);
                 Ok(())
@@ -479,7 +479,7 @@ impl Access {
         if self.cluster.health.is_unreachable() {
             return Err(Refusal::Unchargeable);
         }
-        let used = self.cluster.asked(self.accounts.used(account.id, &month.to_string(), symbol));
+        let used = self.cluster.check_query(self.accounts.used(account.id, &month.to_string(), symbol));
         let MonthUsage { counted, total } = used.map_err(unchargeable)?;
         if counted {
             self.limits.paid.paid(version, account.id, month, symbol.clone());

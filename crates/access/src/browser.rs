@@ -115,7 +115,7 @@ impl Access {
         let device =
             who.device.and_then(|text| read_device(&self.identity.keys, text, person.as_ref()?.account));
         let attempt = SignInAttempt { name: &name, address: who.address, device };
-        let attempt = match self.cluster.asked(self.limits.guesses.begin_sign_in(attempt, at.uptime))? {
+        let attempt = match self.cluster.check_query(self.limits.guesses.begin_sign_in(attempt, at.uptime))? {
             Ok(attempt) => attempt,
             Err(wait) => {
                 self.note_refused(who, person.as_ref(), "too many tries", at)?;
@@ -129,13 +129,13 @@ impl Access {
             Some(Person { password: Some(hash), .. }) => ("wrong password", Some(hash.as_str())),
         };
         let Ok(right) = self.identity.guards.hashing.verify(who.password, hash) else {
-            self.cluster.asked(self.limits.guesses.sign_in_was_undone(&attempt, at.uptime))?;
+            self.cluster.check_query(self.limits.guesses.sign_in_was_undone(&attempt, at.uptime))?;
             return Err(LoginRefused::Busy);
         };
         if let Some((person, hash)) = person.as_ref().zip(hash.filter(|_| right))
             && let Some(signed_in) = self.begin_browser((person.account, hash), who, device, at.now)?
         {
-            self.cluster.asked(self.limits.guesses.sign_in_was_right(&attempt, at.uptime))?;
+            self.cluster.check_query(self.limits.guesses.sign_in_was_right(&attempt, at.uptime))?;
             self.note_suppressed(self.identity.guards.refusals.suppressed(at.uptime), at.now)?;
             return Ok(signed_in);
         }
@@ -196,7 +196,7 @@ impl Access {
         self.identity.guards.guests.seen(&hash);
         match self.look(row.account, Freshness::Fresh)? {
             Some((_, account)) if account.revoked_at.is_none() => {
-                Ok(Caller::new(account.id, account.epoch, row.expires_at).of_browser())
+                Ok(Caller::of(&account, row.expires_at).of_browser())
             }
             _ => Err(NOT_SIGNED_IN),
         }
@@ -269,11 +269,11 @@ impl Access {
         uptime: Duration,
         look: impl FnOnce() -> Result<Option<T>, AccessError>,
     ) -> Result<Option<T>, CodeRefused> {
-        let counted = self.cluster.asked(self.limits.guesses.begin_code(address, account, uptime))?;
+        let counted = self.cluster.check_query(self.limits.guesses.begin_code(address, account, uptime))?;
         let counted = counted.map_err(CodeRefused::Wait)?;
         let found = look();
         if !matches!(found, Ok(None)) {
-            self.cluster.asked(self.limits.guesses.code_was_right(counted))?;
+            self.cluster.check_query(self.limits.guesses.code_was_right(counted))?;
         }
         Ok(found?)
     }

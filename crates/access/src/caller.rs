@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use market::Timestamp;
 use store::AccountId;
 
+use crate::Account;
 use crate::oauth::Family;
 use crate::scope::{Scope, Scopes};
 
@@ -22,6 +23,8 @@ pub struct Caller {
     family: Option<Family>,
     manner: Manner,
     scopes: Scopes,
+    /// Whether the account belongs to a world.
+    is_world: bool,
 }
 
 /// How the credentials were sent.
@@ -39,7 +42,24 @@ enum Manner {
 
 impl Caller {
     pub(crate) fn new(account: AccountId, epoch: u32, until: Timestamp) -> Caller {
-        Caller { account, epoch, until, family: None, manner: Manner::Sent, scopes: Scopes::ALL }
+        let (manner, scopes) = (Manner::Sent, Scopes::ALL);
+        Caller { account, epoch, until, family: None, manner, scopes, is_world: false }
+    }
+
+    /// Returns the caller of an account. Every caller that is admitted comes from here or was
+    /// completed by [`of_account`](Self::of_account), so that none misses its world.
+    pub(crate) fn of(account: &Account, until: Timestamp) -> Caller {
+        Caller::new(account.id, account.epoch, until).of_account(account)
+    }
+
+    /// Completes a caller that was read from a one-time password or a session.
+    pub(crate) fn of_account(self, account: &Account) -> Caller {
+        Caller { is_world: account.is_world, ..self }
+    }
+
+    /// Returns whether the caller's account belongs to a world and follows its clock.
+    pub fn is_of_world(&self) -> bool {
+        self.is_world
     }
 
     pub(crate) fn in_process(self) -> Caller {
@@ -70,8 +90,10 @@ impl Caller {
         self.manner == Manner::Address
     }
 
+    /// Returns the caller of an OAuth token, which [`Caller::within`] restricts to the token's
+    /// scopes.
     pub(crate) fn of_family(self, family: Family) -> Caller {
-        Caller { family: Some(family), scopes: self.scopes.and(Scopes::PROGRAM), ..self }
+        Caller { family: Some(family), scopes: Scopes::OAUTH, ..self }
     }
 
     /// Returns the caller restricted to these scopes.

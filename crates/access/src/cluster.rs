@@ -71,7 +71,7 @@ impl Cluster {
 
     /// Converts a query's error to an [`AccessError`]. Marks the database as unreachable if that
     /// caused the error.
-    pub(crate) fn asked<T>(&self, answer: Result<T, StoreError>) -> Result<T, AccessError> {
+    pub(crate) fn check_query<T>(&self, answer: Result<T, StoreError>) -> Result<T, AccessError> {
         answer.map_err(|error| {
             self.note_unreachable(&error);
             AccessError::from(error)
@@ -147,7 +147,7 @@ impl Cluster {
         upkeep.slots_at = Some(uptime);
         drop(upkeep);
         let mut slots = self.registry.slots();
-        let rows: HashSet<i64> = self.asked(shared.own_slots())?.into_iter().collect();
+        let rows: HashSet<i64> = self.check_query(shared.own_slots())?.into_iter().collect();
         let strays: HashSet<i64> =
             rows.iter().copied().filter(|id| !self.registry.has(ConnectionId::of_slot(*id))).collect();
         let mut upkeep = self.lock_upkeep();
@@ -159,7 +159,7 @@ impl Cluster {
         slots.retain(|(id, _)| before.contains(id) && upkeep.without_slot.contains(id));
         drop(upkeep);
         if !slots.is_empty() {
-            self.asked(shared.renew_slots(&slots))?;
+            self.check_query(shared.renew_slots(&slots))?;
             self.registry.rewrite_subscriptions(slots.iter().map(|(id, _)| *id));
         }
         Ok(())
@@ -171,7 +171,7 @@ impl Cluster {
         if std::mem::replace(&mut self.lock_upkeep().losses, losses) != losses {
             self.registry.rewrite_all_subscriptions();
         }
-        self.asked(self.registry.write_subscriptions(shared))
+        self.check_query(self.registry.write_subscriptions(shared))
     }
 
     /// Returns the connections that this node must close. For connections that are already closed,

@@ -103,9 +103,20 @@ struct Inner {
     live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
     /// This node's slots in the shared database, including those to be written after an outage.
     slots: HashMap<ConnectionId, NewSlot>,
-    subscriptions: BTreeMap<ConnectionId, BTreeSet<Symbol>>,
+    subscriptions: BTreeMap<ConnectionId, Subscribed>,
+    /// Number of counted connections by account and symbol. No number is 0, and no map is empty.
+    used: HashMap<AccountId, HashMap<Symbol, u32>>,
     /// Connections whose subscriptions in the database may differ.
     unwritten: BTreeSet<ConnectionId>,
+}
+
+/// Subscriptions of a connection.
+#[derive(Debug)]
+struct Subscribed {
+    account: AccountId,
+    symbols: BTreeSet<Symbol>,
+    /// Whether they count toward the account's limit. Those of a superseded connection do not.
+    is_counted: bool,
 }
 
 pub(crate) struct HeldSlot {
@@ -188,6 +199,9 @@ impl Registry {
         if others >= limit {
             return Err(Slots { online: count(live), limit });
         }
+        for (id, _) in &go {
+            inner.exclude_subscriptions(*id);
+        }
         let superseded = go.into_iter().map(|(id, _)| id).filter(|id| !is_present(*id)).collect();
         inner.last += 1;
         let id = retained.as_ref().map_or(ConnectionId(inner.last), |(id, _)| *id);
@@ -219,7 +233,7 @@ impl Registry {
 impl Inner {
     fn leave(&mut self, account: AccountId, id: ConnectionId) {
         self.slots.remove(&id);
-        self.subscriptions.remove(&id);
+        self.remove_subscriptions(id);
         self.unwritten.remove(&id);
         if let Some(live) = self.live.get_mut(&account) {
             live.retain(|(known, _)| *known != id);

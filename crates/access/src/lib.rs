@@ -45,6 +45,7 @@ mod guesses;
 mod health;
 mod identify;
 mod identity;
+mod ingest_symbols;
 mod inputs;
 mod judge;
 mod keys;
@@ -76,6 +77,7 @@ mod time;
 mod token;
 mod usage;
 mod watchlist;
+mod worlds;
 
 pub use access::{Access, Created, Freshness, NewAccount, TOKEN_LIFE_DEFAULT_S};
 pub use account::{
@@ -94,13 +96,14 @@ pub use error::{AccessError, Denial, Slots};
 pub use guesses::POLL_INTERVAL_S;
 pub use health::{DatabaseState, GRACE_DEFAULT};
 pub use identify::Recognized;
+pub use ingest_symbols::{IngestSymbols, ParseIngestSymbolsError, SymbolPattern};
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
 pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Source, Step, StepChange, Worth};
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
-    BadRequest, ClientInfo, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient, OAuthError,
-    ParsePkceRuleError, PkceRule, PresentedClient, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, Registered,
-    Registration, SCOPE, SignIn, Tokens, grant_type,
+    BadRequest, ClientInfo, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, IngestToken, NewClient,
+    OAuthError, ParsePkceRuleError, PkceRule, PresentedClient, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S,
+    Registered, Registration, SCOPE, SignIn, Tokens, grant_type,
 };
 pub use opening::{check_key_target, hand_over_key, key_file};
 pub use otp::OTP_LIFE;
@@ -132,3 +135,4 @@ pub use watchlist::{
     WATCHLIST_GROUPS_MAX, WATCHLIST_NAME_CHARS_MAX, WATCHLIST_SECURITIES_MAX, WatchlistError, WatchlistName,
     check_watchlist_change,
 };
+pub use worlds::{CreatedWorld, NewWorld, WorldRefused};

@@ -118,7 +118,7 @@ impl Limits {
         let ask = RateAsk { requests, within, calls: 1 };
         let of_all = match self.shared_rates.remaining(id, &ask, uptime) {
             Some(known) => known,
-            None => match cluster.asked(briefly(|| shared.rate_times(id))) {
+            None => match cluster.check_query(briefly(|| shared.rate_times(id))) {
                 Ok(times) => (requests.saturating_sub(times.count(within)), times.until_more(within)),
                 Err(error) if error.is_unanswered() => {
                     self.rates.remaining(&id, cluster.health.share(limit, uptime), uptime)

@@ -52,8 +52,10 @@ impl Scopes {
     pub const NONE: Scopes = Scopes(0);
     /// Scopes of an account's own credentials, which are its API key and password.
     pub const ALL: Scopes = Scopes::PROGRAM.with(Scope::Operator);
-    /// Scopes of an OAuth client. Consent never includes the operator scope.
+    /// Scopes of an OAuth client that acts for an account. Consent never includes the operator scope.
     pub const PROGRAM: Scopes = Scopes::NONE.with(Scope::Quote).with(Scope::Trade).with(Scope::Account);
+    /// All scopes that an OAuth token may have.
+    pub const OAUTH: Scopes = Scopes::PROGRAM.with(Scope::Ingest);
     /// Scopes of a token in a URL, which may be seen by others.
     pub const ADDRESS: Scopes = Scopes::NONE.with(Scope::Quote);
 

@@ -81,7 +81,7 @@ impl Access {
     /// `None` for a single process, because its server has the list.
     pub fn connections(&self, of: Option<AccountId>) -> Result<Option<Vec<SharedConnection>>, AccessError> {
         let Some(shared) = self.cluster.shared() else { return Ok(None) };
-        let rows = self.cluster.asked(shared.slots(of, CONNECTIONS_LISTED_MAX))?;
+        let rows = self.cluster.check_query(shared.slots(of, CONNECTIONS_LISTED_MAX))?;
         Ok(Some(rows.into_iter().map(SharedConnection::from).collect()))
     }
 
@@ -89,26 +89,26 @@ impl Access {
     /// single process.
     pub fn connection(&self, id: ConnectionId) -> Result<Option<SharedConnection>, AccessError> {
         let Some(shared) = self.cluster.shared() else { return Ok(None) };
-        Ok(self.cluster.asked(shared.slot(id.slot()))?.map(SharedConnection::from))
+        Ok(self.cluster.check_query(shared.slot(id.slot()))?.map(SharedConnection::from))
     }
 
     /// Requests the node that holds a connection to close it, which takes about a second. Returns
     /// whether the connection exists.
     pub fn end_connection(&self, id: ConnectionId, why: SlotEnding) -> Result<bool, AccessError> {
         let Some(shared) = self.cluster.shared() else { return Ok(false) };
-        self.cluster.asked(shared.end_slot(id.slot(), why))
+        self.cluster.check_query(shared.end_slot(id.slot(), why))
     }
 
     /// Stores a value under a client's lineage, for the node to which the client connects next. Has
     /// no effect for a single process or while the database is unreachable.
     pub fn remember_client(&self, lineage: Lineage, word: &str) -> Result<(), AccessError> {
         let Some(shared) = self.cluster.shared_if_reachable() else { return Ok(()) };
-        self.cluster.asked(briefly(|| shared.remember_client(&lineage.0, word)))
+        self.cluster.check_query(briefly(|| shared.remember_client(&lineage.0, word)))
     }
 
     pub fn recall_client(&self, lineage: Lineage) -> Result<Option<String>, AccessError> {
         let Some(shared) = self.cluster.shared_if_reachable() else { return Ok(None) };
-        self.cluster.asked(briefly(|| shared.recall_client(&lineage.0)))
+        self.cluster.check_query(briefly(|| shared.recall_client(&lineage.0)))
     }
 
     /// Reports this node as alive and reads changes made by other nodes. Returns the connections
@@ -155,7 +155,7 @@ impl Access {
     fn forget_withdrawn(&self, shared: &Shared, uptime: Duration) -> Result<(), AccessError> {
         let version = match self.cluster.withdrawals_known(uptime) {
             Some(version) => {
-                let rows = self.cluster.asked(shared.withdrawals(version, WITHDRAWALS_MAX))?;
+                let rows = self.cluster.check_query(shared.withdrawals(version, WITHDRAWALS_MAX))?;
                 let last = rows.last().map_or(version, |(version, _)| *version);
                 let accounts: HashSet<AccountId> = rows.iter().map(|(_, account)| *account).collect();
                 let is_all = rows.len() >= WITHDRAWALS_MAX as usize;

@@ -54,7 +54,7 @@ impl Access {
             account: caller.account(),
             caller: &otp::write_caller(caller),
         };
-        self.cluster.asked(shared.issue_password(&new, otp::OF_ACCOUNT_MAX))?;
+        self.cluster.check_query(shared.issue_password(&new, otp::OF_ACCOUNT_MAX))?;
         Ok(otp)
     }
 
@@ -62,7 +62,7 @@ impl Access {
     pub fn slots(&self, caller: &Caller) -> Result<Slots, Denial> {
         let (_, account) = self.standing(caller)?.ok_or(REVOKED)?;
         let online = match self.cluster.shared_if_reachable() {
-            Some(shared) => self.cluster.asked(shared.online(account.id))?,
+            Some(shared) => self.cluster.check_query(shared.online(account.id))?,
             None => self.cluster.registry.online(account.id),
         };
         Ok(Slots { online, limit: account.terms.connections })
@@ -94,7 +94,7 @@ impl Access {
             });
         };
         let hash = otp::fitting_hash(otp).ok_or(otp::UNKNOWN)?;
-        let issued = self.cluster.asked(shared.issued_password(&hash))?.ok_or(otp::UNKNOWN)?;
+        let issued = self.cluster.check_query(shared.issued_password(&hash))?.ok_or(otp::UNKNOWN)?;
         if issued.age >= otp::OTP_LIFE {
             return Err(otp::EXPIRED);
         }
@@ -134,6 +134,7 @@ impl Access {
         now: Timestamp,
     ) -> Result<SignedOn, Denial> {
         let (_, account) = self.standing(&caller)?.ok_or(REVOKED)?;
+        let caller = caller.of_account(&account);
         if caller.until() <= now {
             return Err(EXPIRED);
         }
@@ -141,7 +142,7 @@ impl Access {
         // `standing` has already checked.
         if let Some(family) = caller.family()
             && !self.cluster.health.is_unreachable()
-            && !self.cluster.asked(self.accounts.family_stands(&family.text(), now))?
+            && !self.cluster.check_query(self.accounts.family_stands(&family.text(), now))?
         {
             return Err(EXPIRED);
         }
@@ -191,7 +192,7 @@ impl Access {
         }
         let present = present.map(|connection| connection.id().slot());
         let request = SlotRequest { slot: &slot, limit, present, password };
-        match self.cluster.asked(shared.sit(&request))? {
+        match self.cluster.check_query(shared.sit(&request))? {
             SlotOutcome::HeldSlot { id, online, superseded } => {
                 let connection = self.cluster.registry.with_slot(ConnectionId::of_slot(id), slot);
                 let superseded = superseded.into_iter().map(ConnectionId::of_slot).collect();

@@ -49,6 +49,19 @@ struct Signature<'a> {
 /// `now`. The client chooses which headers to sign, but they must include the app key, the
 /// timestamp and, if it is sent, the access token.
 pub fn verify_signature(request: &SignedRequest<'_>, secret: &Secret, now: Timestamp) -> Result<(), Denial> {
+    verify(request, secret, |sent_at| check_time(sent_at, now))
+}
+
+/// Like [`verify_signature`], but for any time at which the request may have been signed.
+pub(crate) fn verify_undated(request: &SignedRequest<'_>, secret: &Secret) -> Result<(), Denial> {
+    verify(request, secret, |_| Ok(()))
+}
+
+fn verify(
+    request: &SignedRequest<'_>,
+    secret: &Secret,
+    check_time: impl Fn(&str) -> Result<(), Denial>,
+) -> Result<(), Denial> {
     let header = (request.header)("x-api-signature")
         .ok_or(Denial::SignatureInvalid("the request is not signed: x-api-signature is missing"))?;
     let signature = Signature::parse(header)?;
@@ -58,7 +71,7 @@ pub fn verify_signature(request: &SignedRequest<'_>, secret: &Secret, now: Times
         signature.covers("authorization")?;
     }
     let sent_at = (request.header)("x-timestamp").unwrap_or_default();
-    check_time(sent_at, now)?;
+    check_time(sent_at)?;
     let digest = canonical_digest(request, signature.headers)?;
     hmac(secret.expose().as_bytes(), &[ALGORITHM.as_bytes(), b"|", hex(&digest).as_bytes()])
         .verify_slice(&signature.value)

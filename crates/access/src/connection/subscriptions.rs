@@ -2,13 +2,13 @@
 //! limit applies over all nodes. Each node also has the subscriptions of its connections in memory:
 //! to decide while the database is unreachable, and to write them again afterwards.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{MutexGuard, PoisonError};
 
 use market::Symbol;
 use store::{AccountId, Fit, Reserved, Shared, StoreError, SubscriptionRequest};
 
-use super::{ConnectionId, Inner, Registry};
+use super::{ConnectionId, Inner, Registry, Subscribed};
 use crate::cluster::is_decided_here;
 use crate::health::briefly;
 use crate::{Access, AccessError};
@@ -71,16 +71,18 @@ impl Registry {
     fn not_subscribed(&self, id: ConnectionId, symbols: &[Symbol]) -> BTreeSet<Symbol> {
         let inner = self.lock();
         let subscribed = inner.subscriptions.get(&id);
-        let is_new = |symbol: &&Symbol| !subscribed.is_some_and(|subscribed| subscribed.contains(*symbol));
+        let is_new =
+            |symbol: &&Symbol| !subscribed.is_some_and(|subscribed| subscribed.symbols.contains(*symbol));
         symbols.iter().filter(is_new).cloned().collect()
     }
 
     /// Reserves by the connections of this node alone.
     fn reserve(&self, id: ConnectionId, request: &SubscriptionRequest<'_>) -> Reserved {
         let mut inner = self.lock();
-        let used = inner.subscribed_by(request.account);
-        let count = u32::try_from(used.len()).unwrap_or(u32::MAX);
-        let reserved = Reserved::of(request, count, |symbol| used.contains(symbol));
+        let used = inner.used.get(&request.account);
+        let count = u32::try_from(used.map_or(0, HashMap::len)).unwrap_or(u32::MAX);
+        let is_used = |symbol: &Symbol| used.is_some_and(|used| used.contains_key(symbol));
+        let reserved = Reserved::of(request, count, is_used);
         inner.subscribe(request.account, id, &reserved.added);
         if self.shared.is_some() {
             inner.unwritten.insert(id);
@@ -106,7 +108,7 @@ impl Registry {
             let Some(id) = self.lock().unwritten.first().copied() else { break };
             // No change of these rows may happen between reading the memory and the commit.
             let _writing = self.subscribing.write().unwrap_or_else(PoisonError::into_inner);
-            let symbols = self.lock().subscriptions.get(&id).cloned().unwrap_or_default();
+            let symbols = self.lock().subscriptions.get(&id).map(|of| of.symbols.clone()).unwrap_or_default();
             shared.write_subscriptions(id.slot(), &symbols)?;
             self.lock().unwritten.remove(&id);
         }
@@ -119,18 +121,19 @@ impl Registry {
 }
 
 impl Inner {
-    /// Returns the symbols that the account's connections of this node subscribe to, except those
-    /// of superseded connections.
-    fn subscribed_by(&self, account: AccountId) -> BTreeSet<Symbol> {
-        let live = self.live.get(&account).into_iter().flatten();
-        live.filter_map(|(id, _)| self.subscriptions.get(id)).flatten().cloned().collect()
-    }
-
     /// Adds subscriptions, unless the connection was closed or superseded in the meantime.
     fn subscribe(&mut self, account: AccountId, id: ConnectionId, symbols: &[Symbol]) {
         let is_live = self.live.get(&account).is_some_and(|live| live.iter().any(|(known, _)| *known == id));
-        if is_live && !symbols.is_empty() {
-            self.subscriptions.entry(id).or_default().extend(symbols.iter().cloned());
+        if !is_live || symbols.is_empty() {
+            return;
+        }
+        let new = || Subscribed { account, symbols: BTreeSet::new(), is_counted: true };
+        let subscribed = self.subscriptions.entry(id).or_insert_with(new);
+        let used = self.used.entry(account).or_default();
+        for symbol in symbols {
+            if subscribed.symbols.insert(symbol.clone()) {
+                *used.entry(symbol.clone()).or_default() += 1;
+            }
         }
     }
 
@@ -138,9 +141,43 @@ impl Inner {
     fn unsubscribe(&mut self, id: ConnectionId, symbols: Option<&[Symbol]>) -> BTreeSet<Symbol> {
         let Some(subscribed) = self.subscriptions.get_mut(&id) else { return BTreeSet::new() };
         // An empty set stays, because the database may lose the release.
-        match symbols {
-            None => std::mem::take(subscribed),
-            Some(symbols) => symbols.iter().filter_map(|symbol| subscribed.take(symbol)).collect(),
+        let released = match symbols {
+            None => std::mem::take(&mut subscribed.symbols),
+            Some(symbols) => symbols.iter().filter_map(|symbol| subscribed.symbols.take(symbol)).collect(),
+        };
+        if subscribed.is_counted {
+            let account = subscribed.account;
+            self.uncount(account, &released);
+        }
+        released
+    }
+
+    /// Removes a closed connection.
+    pub(super) fn remove_subscriptions(&mut self, id: ConnectionId) {
+        self.unsubscribe(id, None);
+        self.subscriptions.remove(&id);
+    }
+
+    /// Excludes a superseded connection from the limit of its account.
+    pub(super) fn exclude_subscriptions(&mut self, id: ConnectionId) {
+        let Some(subscribed) = self.subscriptions.get_mut(&id).filter(|of| of.is_counted) else { return };
+        subscribed.is_counted = false;
+        let (account, symbols) = (subscribed.account, subscribed.symbols.clone());
+        self.uncount(account, &symbols);
+    }
+
+    fn uncount(&mut self, account: AccountId, symbols: &BTreeSet<Symbol>) {
+        let Some(used) = self.used.get_mut(&account) else { return };
+        for symbol in symbols {
+            if let Some(connections) = used.get_mut(symbol) {
+                *connections -= 1;
+                if *connections == 0 {
+                    used.remove(symbol);
+                }
+            }
+        }
+        if used.is_empty() {
+            self.used.remove(&account);
         }
     }
 }

@@ -106,6 +106,32 @@ impl Access {
         Ok(Registered { client, secret, registration_token })
     }
 
+    /// Registers a client for a token that the operator issues. It can request nothing itself.
+    pub(super) fn add_own_client(
+        &self,
+        program: &str,
+        (by, now): (&Actor, Timestamp),
+    ) -> Result<ClientRow, OAuthError> {
+        let row = ClientRow {
+            id: new_id()?,
+            name: name(program)?,
+            redirect_uris: String::new(),
+            grant_types: String::new(),
+            auth_method: METHOD_NONE.to_owned(),
+            secret_hash: None,
+            // No one knows the token of this hash.
+            registration_hash: hash_token(opaque("rat_")?.expose()),
+            created_at: now,
+            used_at: None,
+        };
+        let (actor, reason) = (by.to_string(), format!("{:?}", row.name));
+        if !self.accounts.add_client(&row, &AuditNote { at: now, actor: &actor, reason: &reason })? {
+            let text = "there are too many clients";
+            return Err(OAuthError::Unavailable { text, retry_after: FULL_FOR });
+        }
+        Ok(row)
+    }
+
     /// Returns a client's registration, or `None` if the client does not exist or `token` is not
     /// its registration token.
     pub fn registration(&self, id: &str, token: &str) -> Result<Option<Registration>, AccessError> {

@@ -166,7 +166,7 @@ impl Access {
             client: client.into(),
             named: requested.redirect_uri.is_some(),
             redirect_uri,
-            scope: scope.to_owned(),
+            scope,
             state: requested.state,
             challenge,
         })

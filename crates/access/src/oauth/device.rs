@@ -72,7 +72,7 @@ impl Access {
                 device_hash: hash_token(device_code.expose()),
                 user_hash: self.identity.keys.hash_user_code(user_code.as_bytes()),
                 client_id: &client.id,
-                scope,
+                scope: &scope,
                 created_at: moment.now,
                 expires_at: Timestamp(moment.now.0.saturating_add(DEVICE_CODE_LIFE_S)),
             };
@@ -163,12 +163,15 @@ impl Access {
             return Err(OAuthError::ExpiredToken);
         }
         let name = poller.map_or("", Region::as_str);
-        let wait =
-            || match self.cluster.asked(self.limits.guesses.polls_too_fast(hash, poller, moment.uptime)) {
-                Ok(true) => OAuthError::SlowDown,
-                Ok(false) => OAuthError::AuthorizationPending,
-                Err(error) => error.into(),
-            };
+        let wait = || match self.cluster.check_query(self.limits.guesses.polls_too_fast(
+            hash,
+            poller,
+            moment.uptime,
+        )) {
+            Ok(true) => OAuthError::SlowDown,
+            Ok(false) => OAuthError::AuthorizationPending,
+            Err(error) => error.into(),
+        };
         let account = match (device.state, device.account) {
             (DeviceState::Denied, _) => return Err(OAuthError::AccessDenied),
             (DeviceState::Redeemed, _) if device.redeemed_by.as_deref() == Some(name) => {
@@ -183,7 +186,7 @@ impl Access {
         }
         let issue = self.issue(client, &account, &device.scope, "a device code", moment.now)?;
         if self.accounts.redeem_device(&hash, name, &issue.row(), &issue.note())? {
-            self.cluster.asked(self.limits.guesses.forget_poller(&hash, moment.uptime))?;
+            self.cluster.check_query(self.limits.guesses.forget_poller(&hash, moment.uptime))?;
             return Ok(issue.tokens());
         }
         // A concurrent poll redeemed the code first.

@@ -10,7 +10,9 @@ use super::{
     ClientInfo, Family, OAuthError, PresentedClient, SECRET_TEXT_MAX, grant_type, granted, parse_scope,
 };
 use crate::token::{Claims, hash_token};
-use crate::{Access, AccessError, Account, Actor, Caller, Denial, Freshness, Moment, Region, Secret};
+use crate::{
+    Access, AccessError, Account, Actor, Caller, Denial, Freshness, IngestSymbols, Moment, Region, Secret,
+};
 
 /// Lifetime of an access token in seconds: thirty days, as public clients expect. With a lifetime
 /// of an hour or less, some clients refresh at every request.
@@ -72,6 +74,18 @@ pub struct SignIn {
     pub since: Timestamp,
     /// When tokens of the sign-in were last issued.
     pub refreshed_at: Timestamp,
+    pub expires_at: Timestamp,
+    /// Text of the granted scope, such as `openapi` or `ingest:*.HK`.
+    pub scope: String,
+}
+
+/// A token for a program that only adds candles and trades. It cannot be refreshed.
+#[derive(Clone, Debug)]
+pub struct IngestToken {
+    pub access_token: Secret,
+    /// Id of the sign-in, with which the token is revoked.
+    pub sign_in: String,
+    pub scope: String,
     pub expires_at: Timestamp,
 }
 
@@ -170,6 +184,7 @@ impl Access {
             since: row.begun_at,
             refreshed_at: row.last_at,
             expires_at: row.expires_at,
+            scope: row.scope,
         });
         Ok(sign_ins.collect())
     }
@@ -191,6 +206,47 @@ impl Access {
         Ok(self.accounts.end_family(id, account, &note)?)
     }
 
+    /// Issues a token with which `program` may add candles and trades of some symbols. `None` if
+    /// the account is revoked. The token appears among the account's sign-ins.
+    pub fn issue_ingest_token(
+        &self,
+        account: AccountId,
+        program: &str,
+        symbols: &IngestSymbols,
+        life_s: i64,
+        (by, now): (&Actor, Timestamp),
+    ) -> Result<Option<IngestToken>, OAuthError> {
+        let Some(account) = self.granted(account)? else { return Ok(None) };
+        let client = self.add_own_client(program, (by, now))?;
+        let mut issue = self.issue(&client, &account, &symbols.scope(), "the operator", now)?;
+        issue.live_for(&account, life_s)?;
+        issue.actor = by.to_string();
+        if !self.accounts.add_sign_in(&issue.row(), &issue.note())? {
+            return Ok(None);
+        }
+        Ok(Some(IngestToken {
+            expires_at: issue.access_expires_at(),
+            access_token: issue.access_token,
+            sign_in: issue.family,
+            scope: issue.scope,
+        }))
+    }
+
+    /// Returns the symbols for which a caller may add candles and trades, if its scopes permit that
+    /// at all. `None` if its sign-in has ended.
+    pub fn ingest_symbols(
+        &self,
+        caller: &Caller,
+        now: Timestamp,
+    ) -> Result<Option<IngestSymbols>, AccessError> {
+        if !caller.is_oauth() {
+            return Ok(Some(IngestSymbols::All));
+        }
+        let families = self.accounts.families(caller.account(), now)?;
+        let scope = families.iter().find(|row| caller.is_of(&row.family)).map(|row| row.scope.as_str());
+        Ok(scope.and_then(IngestSymbols::of_scope))
+    }
+
     /// Returns the caller of an OAuth access token, or `None` if the token is not an OAuth access
     /// token or its account was revoked. Fails if the token has expired or has no scope.
     pub(crate) fn oauth_caller(&self, token: &str, now: Timestamp) -> Result<Option<Caller>, Denial> {
@@ -204,7 +260,7 @@ impl Access {
             return Err(Denial::ScopeMissing);
         }
         let Some(account) = self.granted(row.account)? else { return Ok(None) };
-        Ok(Some(Caller::new(account.id, account.epoch, row.expires_at).of_family(family).within(scopes)))
+        Ok(Some(Caller::of(&account, row.expires_at).of_family(family).within(scopes)))
     }
 
     /// Returns whether a token is a stored OAuth token, whether or not it has expired.
@@ -229,16 +285,10 @@ impl Access {
         offered: &str,
         now: Timestamp,
     ) -> Result<Issue, AccessError> {
-        let claims = |life_s| Claims {
-            region: account.region,
-            account: account.id,
-            app_key: None,
-            issued_at: now,
-            expires_at: Timestamp(now.0.saturating_add(life_s)),
-        };
         Ok(Issue {
-            access_token: claims(ACCESS_TOKEN_LIFE_S).access_token()?,
-            refresh_token: claims(REFRESH_TOKEN_LIFE_S).refresh_token()?,
+            access_token: claims(account, now, ACCESS_TOKEN_LIFE_S).access_token()?,
+            refresh_token: claims(account, now, REFRESH_TOKEN_LIFE_S).refresh_token()?,
+            access_life_s: ACCESS_TOKEN_LIFE_S,
             family: Family::new()?.text(),
             client_id: client.id.clone(),
             account: account.id,
@@ -250,9 +300,20 @@ impl Access {
     }
 }
 
+fn claims(account: &Account, now: Timestamp, life_s: i64) -> Claims<'static> {
+    Claims {
+        region: account.region,
+        account: account.id,
+        app_key: None,
+        issued_at: now,
+        expires_at: Timestamp(now.0.saturating_add(life_s)),
+    }
+}
+
 /// New tokens that are not stored yet.
 pub(super) struct Issue {
     access_token: Secret,
+    access_life_s: i64,
     refresh_token: Secret,
     family: String,
     client_id: String,
@@ -264,6 +325,17 @@ pub(super) struct Issue {
 }
 
 impl Issue {
+    /// Replaces the lifetime of the access token.
+    fn live_for(&mut self, account: &Account, life_s: i64) -> Result<(), AccessError> {
+        self.access_token = claims(account, self.now, life_s).access_token()?;
+        self.access_life_s = life_s;
+        Ok(())
+    }
+
+    fn access_expires_at(&self) -> Timestamp {
+        Timestamp(self.now.0.saturating_add(self.access_life_s))
+    }
+
     pub(super) fn row(&self) -> NewTokens<'_> {
         NewTokens {
             access_hash: hash_token(self.access_token.expose()),
@@ -272,7 +344,7 @@ impl Issue {
             client_id: &self.client_id,
             account: self.account,
             scope: &self.scope,
-            access_expires_at: Timestamp(self.now.0.saturating_add(ACCESS_TOKEN_LIFE_S)),
+            access_expires_at: self.access_expires_at(),
             refresh_expires_at: Timestamp(self.now.0.saturating_add(REFRESH_TOKEN_LIFE_S)),
         }
     }
@@ -285,7 +357,7 @@ impl Issue {
         Tokens {
             access_token: self.access_token,
             refresh_token: self.refresh_token,
-            expires_in: ACCESS_TOKEN_LIFE_S,
+            expires_in: self.access_life_s,
             scope: self.scope,
         }
     }

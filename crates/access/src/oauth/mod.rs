@@ -25,12 +25,14 @@ use zeroize::Zeroizing;
 
 use crate::scope::{Scope, Scopes};
 use crate::secret::{hex, random};
-use crate::{AccessError, Pace, RateLimit, Secret};
+use crate::{AccessError, IngestSymbols, Pace, RateLimit, Secret};
 
 pub use client::{AUTH_METHODS, NewClient, PresentedClient, Registered, Registration};
 pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest, BadRequest};
 pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart};
-pub use grant::{ACCESS_TOKEN_LIFE_S, Grant, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens};
+pub use grant::{
+    ACCESS_TOKEN_LIFE_S, Grant, IngestToken, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens,
+};
 pub use pkce::{ParsePkceRuleError, PkceRule};
 
 /// Values of the parameter `grant_type`.
@@ -99,7 +101,7 @@ pub enum OAuthError {
     UnauthorizedClient(&'static str),
     #[error("only authorization codes, device codes and refresh tokens are supported as grants")]
     UnsupportedGrantType,
-    #[error("the only supported scope is openapi")]
+    #[error("the scope is ingest, which may be bound to symbols as in ingest:*.HK, or openapi")]
     InvalidScope,
     #[error("the user has not decided yet: poll again after the interval")]
     AuthorizationPending,
@@ -154,29 +156,27 @@ pub const SCOPE: &str = "openapi";
 /// Name of the scope [`SCOPE`] in the public API documentation.
 const ALIAS: &str = "3";
 
-/// Scope of a program that adds candles and trades, without any other permission. It has an effect
-/// only for operators.
-const INGEST: &str = "ingest";
-
-/// Parses a requested scope: empty, `openapi` or its alias, or `ingest`.
-fn parse_scope(text: &str) -> Result<&'static str, OAuthError> {
-    if text.trim() == INGEST {
-        return Ok(INGEST);
+/// Parses a requested scope: empty, `openapi` or its alias, or [`IngestSymbols`] for a program that
+/// only adds candles and trades, which has an effect only for operators. Returns it in canonical
+/// form.
+fn parse_scope(text: &str) -> Result<String, OAuthError> {
+    if let Some(symbols) = IngestSymbols::of_requested_scope(text) {
+        return Ok(symbols.scope());
     }
     let all_known =
         text.split(' ').filter(|word| !word.is_empty()).all(|word| word == SCOPE || word == ALIAS);
-    if all_known { Ok(SCOPE) } else { Err(OAuthError::InvalidScope) }
+    if all_known { Ok(SCOPE.to_owned()) } else { Err(OAuthError::InvalidScope) }
 }
 
 /// Returns the scopes granted by a token's scope text: the union of the scopes of its words.
 /// Unknown words grant nothing, and no word grants the operator scope.
 fn granted(scope: &str) -> Scopes {
-    scope.split(' ').fold(Scopes::NONE, |all, word| match word {
+    let ingest = IngestSymbols::of_scope(scope).map_or(Scopes::NONE, |_| Scopes::NONE.with(Scope::Ingest));
+    scope.split(' ').fold(ingest, |all, word| match word {
         SCOPE => all.or(Scopes::PROGRAM),
         "quote" => all.with(Scope::Quote),
         "trade" => all.with(Scope::Trade),
         "account" => all.with(Scope::Account),
-        INGEST => all.with(Scope::Ingest),
         _ => all,
     })
 }
@@ -221,6 +221,8 @@ mod tests {
             ("operator", ""),
             ("profile email", ""),
             ("ingest", "ingest"),
+            ("ingest:*.HK ingest:AAPL.US", "ingest"),
+            ("ingest:", ""),
         ] {
             assert_eq!(granted(scope).to_string(), wanted, "{scope:?}");
         }

@@ -4,6 +4,7 @@
 mod clients;
 mod codes;
 mod devices;
+mod ingest;
 mod lives;
 mod scopes;
 mod tokens;

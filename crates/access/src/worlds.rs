@@ -1,0 +1,109 @@
+//! Accounts of worlds. Such an account has its owner's rights at creation, one API key, and no other
+//! way to sign in.
+
+use market::Timestamp;
+use store::{AccountId, AddWorldOutcome, AuditNote, NewWorldRow, WorldClock, WorldId, WorldRow};
+
+use crate::access::DraftAccount;
+use crate::{
+    Access, AccessError, Account, Actor, Created, Freshness, Hold, NewAccount, Present, QUOTA_MAX, RateRule,
+    Right, Rights, Role, Terms,
+};
+
+/// A world to be created. Its values are checked already.
+#[derive(Clone, Copy, Debug)]
+pub struct NewWorld<'a> {
+    pub owner: &'a Account,
+    pub name: &'a str,
+    pub starts_at: Timestamp,
+    pub ends_at: Timestamp,
+    pub settings: &'a str,
+    /// Whether the owner's rate limit and quota apply.
+    pub is_limited: bool,
+    pub clock: &'a WorldClock,
+    /// Maximum number of worlds in the store.
+    pub worlds_max: u32,
+}
+
+/// A new world and its credentials, which are shown only once.
+#[derive(Debug)]
+pub struct CreatedWorld {
+    pub id: WorldId,
+    pub credentials: Created,
+}
+
+/// Why a world cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub enum WorldRefused {
+    #[error("there is a world or an account with this name")]
+    NameTaken,
+    #[error("there are {0} worlds already, which is the limit worlds.max: delete some")]
+    TooMany(u32),
+    #[error("a world cannot own worlds")]
+    OwnedByWorld,
+    #[error(transparent)]
+    Access(#[from] AccessError),
+}
+
+impl Access {
+    /// Creates a world with its account and one API key.
+    pub fn create_world(
+        &self,
+        new: &NewWorld<'_>,
+        by: &Actor,
+        present: Present,
+    ) -> Result<CreatedWorld, WorldRefused> {
+        let NewWorld { owner, name, starts_at, ends_at, settings, is_limited, clock, worlds_max } = *new;
+        if owner.is_world {
+            return Err(WorldRefused::OwnedByWorld);
+        }
+        let account = NewAccount {
+            name: format!("{}/{name}", owner.name),
+            region: owner.region,
+            role: Role::User,
+            rights: rights_held(owner, present.market),
+            terms: terms(&owner.terms, is_limited),
+            token_expires_at: None,
+        };
+        let DraftAccount { row, credential, created } = self.draft(&account, present.machine)?;
+        let (actor, reason) = (by.to_string(), format!("{:?}, {starts_at} to {ends_at}", account.name));
+        let note = AuditNote { at: present.machine, actor: &actor, reason: &reason };
+        let world = NewWorldRow { owner: owner.id, name, starts_at, ends_at, settings, clock };
+        let added =
+            self.accounts.add_world((created.account_id, &row, &credential), &world, worlds_max, &note);
+        match added.map_err(AccessError::from)? {
+            AddWorldOutcome::Added(id) => Ok(CreatedWorld { id, credentials: created }),
+            AddWorldOutcome::NameTaken => Err(WorldRefused::NameTaken),
+            AddWorldOutcome::TooMany => Err(WorldRefused::TooMany(worlds_max)),
+        }
+    }
+
+    /// Returns whether an account belongs to a world. An unknown account does not.
+    pub fn is_world(&self, account: AccountId) -> Result<bool, AccessError> {
+        Ok(self.look(account, Freshness::Recent)?.is_some_and(|(_, account)| account.is_world))
+    }
+
+    /// Deletes a world whose clock is still as in `world`, and revokes its account. Returns whether
+    /// it was deleted.
+    pub fn delete_world(&self, world: &WorldRow, by: &Actor, now: Timestamp) -> Result<bool, AccessError> {
+        let actor = by.to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: &world.name };
+        Ok(self.accounts.remove_world(world.account, &world.clock, &note)?)
+    }
+}
+
+/// Returns the rights that the owner holds now, without their ends: the world may be in a past in
+/// which the owner did not have them yet.
+fn rights_held(owner: &Account, now: Timestamp) -> Rights {
+    let held = Right::ALL.into_iter().filter(|right| owner.rights.hold(*right, now) == Hold::Held);
+    held.fold(Rights::NONE, Rights::with)
+}
+
+/// Returns the owner's terms. A world may always trade in its own book.
+fn terms(owner: &Terms, is_limited: bool) -> Terms {
+    let own = Terms { read_only: false, ..owner.clone() };
+    match is_limited {
+        true => own,
+        false => Terms { quota: Some(QUOTA_MAX), rate: Some(RateRule::Unlimited), ..own },
+    }
+}
