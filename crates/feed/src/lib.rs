@@ -16,7 +16,7 @@
 //! use std::sync::Arc;
 //!
 //! use bytes::Bytes;
-//! use feed::{Board, ConnectionId, EncodedPush, Outgoing, Push, PushQueue, Registry, Replay, SubType};
+//! use feed::{ConnectionId, EncodedPush, Outgoing, Push, PushQueue, Registry, Replay, SubType};
 //! use market::{Candle, Candles, Market, Price, Session, Timestamp, Turnover, Venue};
 //!
 //! let (symbol, venue) = ("700.HK".parse()?, Venue::built_in(Market::Hk)?);
@@ -33,7 +33,7 @@
 //! };
 //! let (minutes, days) = (Candles::from_iter([minute]), Candles::default());
 //! let (symbol, venue, minutes, days) = (&symbol, &venue, &minutes, &days);
-//! let replay = Replay { symbol, board: Board::Security, venue, minutes, days, trades: None };
+//! let replay = Replay::new(symbol, venue, minutes, days);
 //!
 //! let mut registry = Registry::default();
 //! registry.subscribe(ConnectionId(1), symbol, [SubType::Trades].into_iter().collect());
@@ -49,7 +49,7 @@
 //! for due in replay.between(Timestamp(1_773_797_400), Timestamp(1_773_797_460)) {
 //!     for push in due.pushes {
 //!         let push = Arc::new(EncodedPush::new(push, encode));
-//!         for _connection in registry.recipients(push.symbol(), push.sub_type()) {
+//!         for _connection in registry.recipients(&due.symbol, push.sub_type()) {
 //!             queue.push(&push)?;
 //!         }
 //!     }
@@ -72,8 +72,8 @@ mod sequence;
 
 pub use minute::{Clock, Minute};
 pub use prints::{Growth, Print, PrintPrice, prints};
-pub use publish::{Outcome, Published, Update, corrected, end_of_day, opening};
-pub use push::{Board, Figures, Push, QuotePush, Tag, TradesPush};
+pub use publish::{Outcome, Published, Traded, Update, corrected, end_of_day, opening, single_trades};
+pub use push::{Board, Figures, Push, QuotePush, StatusChange, Tag, TradeStatus, TradesPush};
 pub use queue::{BYTES_MAX, EncodedPush, Full, Outgoing, PUSHES_MAX, PushQueue};
 pub use registry::{Arrival, ConnectionId, FirstPush, Registry, SubType, SubTypes};
 pub use replay::{Due, Phase, Replay};

@@ -104,6 +104,15 @@ impl Growth {
             turnover: Turnover(known.turnover.0 - old.turnover.0),
         })
     }
+
+    /// Returns the rest of this growth after a part of it; `None` if the part is larger.
+    pub(crate) fn minus(self, part: Growth) -> Option<Growth> {
+        let is_part = part.volume <= self.volume && part.turnover <= self.turnover;
+        is_part.then_some(Growth {
+            volume: self.volume - part.volume,
+            turnover: Turnover(self.turnover.0 - part.turnover.0),
+        })
+    }
 }
 
 /// Returns the prints that update a client's candle from the published state to the known state, in
@@ -121,6 +130,18 @@ pub fn prints(
     clock: Clock,
 ) -> Option<Vec<Print>> {
     let growth = Growth::between(published, known)?;
+    Some(printed_as(minute, published, known, growth, clock))
+}
+
+/// Returns the prints that update a client's candle to the known state, of which `growth` is not
+/// counted yet. The known state must continue the published one.
+pub(crate) fn printed_as(
+    minute: &Minute,
+    published: Option<&Candle>,
+    known: &Candle,
+    growth: Growth,
+    clock: Clock,
+) -> Vec<Print> {
     let print = |price: PrintPrice, volume: i64, offset: i64, kind: TradeType| {
         let time = minute.second(clock, offset);
         Print { time, price, volume, direction: TradeDirection::Neutral, kind }
@@ -148,7 +169,7 @@ pub fn prints(
     if unpriced > 0 || last != Some(close) {
         prints.push(print(close, unpriced, CLOSE_AT, moving));
     }
-    Some(prints)
+    prints
 }
 
 /// Returns the opening price, unless it was already published, and the new extremes, each with its
@@ -193,11 +214,7 @@ fn shares(market: Market, known: &Candle, growth: Growth) -> Vec<(PrintPrice, i6
     let mut shares = vec![(lower, growth.volume - above), (upper, above)];
     if market == Market::Cn {
         let (low, high) = (PrintPrice::from(known.low), PrintPrice::from(known.high));
-        if shares.iter().any(|(price, volume)| *volume > 0 && !(low..=high).contains(price)) {
-            // The range bounds are multiples of the price step, so both parts are clamped to the
-            // same bound.
-            shares = vec![(if lower < low { low } else { high }, growth.volume)];
-        }
+        shares.iter_mut().for_each(|(price, _)| *price = (*price).clamp(low, high));
     }
     shares.retain(|(_, volume)| *volume > 0);
     shares

@@ -5,8 +5,8 @@ use market::{
 };
 
 use crate::minute::{Clock, Minute};
-use crate::prints::{CLOSE_AT, Growth, path, prints};
-use crate::push::{Board, Figures, Push, QuotePush, Tag, TradesPush};
+use crate::prints::{CLOSE_AT, Growth, Print, path, printed_as};
+use crate::push::{Board, Figures, Push, QuotePush, Tag, TradeStatus, TradesPush};
 use crate::sequence::Sequence;
 
 /// A changed one-minute candle that has not been published yet.
@@ -18,8 +18,10 @@ pub struct Update<'a> {
     /// Session figures before this minute, or `None` if this is the session's first minute of the
     /// trading day.
     pub before: Option<Figures>,
-    /// Last published state of this minute, or `None` if nothing was published.
+    /// Last published state of this minute, or `None` if no price was published.
     pub published: Option<Published>,
+    /// Volume and turnover that clients have counted before the first price of this minute.
+    pub counted: Growth,
     pub known: Candle,
     pub clock: Clock,
 }
@@ -30,6 +32,16 @@ pub struct Published {
     pub candle: Candle,
     /// Time of the last published price.
     pub last_at: Timestamp,
+}
+
+/// What clients have built of the single trades of a minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traded {
+    pub stamp: Timestamp,
+    /// `None` until a trade has moved the price.
+    pub published: Option<Published>,
+    /// Volume and turnover of the trades before the first price; `published` includes them.
+    pub counted: Growth,
 }
 
 /// Result of [`Update::publish`].
@@ -51,17 +63,78 @@ impl Published {
     pub fn opening(minute: &Minute, candle: &Candle) -> Option<Published> {
         minute.opens_at().map(|last_at| Published { candle: opening(candle), last_at })
     }
+}
+
+impl Traded {
+    /// The state of a minute without trades.
+    pub fn new(minute: &Minute, published: Option<Published>) -> Traded {
+        Traded { stamp: minute.stamp, published, counted: Growth::default() }
+    }
 
     /// The fold of the stored trades of a minute, which clients have been sent at their seconds.
-    /// `None` if no trade moved the price.
-    pub fn of_trades(venue: &Venue, minute: &Minute, trades: &Trades) -> Option<Published> {
-        let folded = TradeCandles::of(venue, minute.day, trades).ok()?.minutes;
-        let candle = folded.iter().find(|candle| candle.time == minute.stamp)?;
-        let moves =
-            |trade: &Trade| trade.kind.effect(minute.market, minute.session) == TradeEffect::PriceAndVolume;
-        let last_at = trades.iter().rfind(moves)?.time;
-        Some(Published { candle, last_at })
+    pub fn of_trades(venue: &Venue, minute: &Minute, trades: &Trades) -> Traded {
+        let effect = |trade: &Trade| trade.kind.effect(minute.market, minute.session);
+        let Some(last) = trades.iter().rfind(|trade| effect(trade) == TradeEffect::PriceAndVolume) else {
+            return trades.iter().fold(Traded::new(minute, None), |built, trade| built.then(minute, &trade));
+        };
+        let folded = TradeCandles::of(venue, minute.day, trades).unwrap_or_default().minutes;
+        let candle = folded.iter().find(|candle| candle.time == minute.stamp);
+        Traded::new(minute, candle.map(|candle| Published { candle, last_at: last.time }))
     }
+
+    /// The state after one more trade of the minute.
+    pub fn then(self, minute: &Minute, trade: &Trade) -> Traded {
+        let effect = trade.kind.effect(minute.market, minute.session);
+        let moves = effect == TradeEffect::PriceAndVolume;
+        if effect == TradeEffect::Nothing {
+            return self;
+        }
+        let price = trade.price;
+        let flat = || Candle {
+            time: minute.stamp,
+            open: price,
+            high: price,
+            low: price,
+            close: price,
+            volume: self.counted.volume,
+            turnover: self.counted.turnover,
+            session: minute.session,
+        };
+        let first = moves.then(|| Published { candle: flat(), last_at: trade.time });
+        let add = |volume: i64, turnover: Turnover| {
+            let turnover = Turnover(turnover.0.saturating_add(trade.turnover().0));
+            (volume.saturating_add(trade.volume), turnover)
+        };
+        let Some(Published { mut candle, mut last_at }) = self.published.or(first) else {
+            let (volume, turnover) = add(self.counted.volume, self.counted.turnover);
+            return Traded { counted: Growth { volume, turnover }, ..self };
+        };
+        if moves {
+            candle.high = candle.high.max(price);
+            candle.low = candle.low.min(price);
+            (candle.close, last_at) = (price, trade.time);
+        }
+        (candle.volume, candle.turnover) = add(candle.volume, candle.turnover);
+        Traded { published: Some(Published { candle, last_at }), ..self }
+    }
+}
+
+/// Maximum number of prints in a push.
+const PRINTS_MAX: usize = 500;
+
+/// Returns the pushes of single trades of one second, unchanged.
+pub fn single_trades(
+    symbol: &Symbol,
+    session: Session,
+    trades: impl IntoIterator<Item = Trade>,
+    sequence: &mut Sequence,
+) -> Vec<Push> {
+    let prints: Vec<Print> = trades.into_iter().map(Print::of_trade).collect();
+    let chunks = prints.chunks(PRINTS_MAX).map(|prints| {
+        let (symbol, prints) = (symbol.clone(), prints.to_vec());
+        Push::Trades(TradesPush { symbol, sequence: sequence.next_trades(), session, prints })
+    });
+    chunks.collect()
 }
 
 /// The state that a set clock publishes when a minute begins: its open alone.
@@ -71,7 +144,7 @@ pub fn opening(candle: &Candle) -> Candle {
 }
 
 /// Returns the push for a stored daily candle at the end of its trading day, or `None` if the
-/// market was closed on that day. The push is dated at the end of the day, which is outside every
+/// market was closed on that day. Its status is [`TradeStatus::Normal`]. The push is dated at the end of the day, which is outside every
 /// one-minute candle, so clients update only their daily candle.
 pub fn end_of_day(
     symbol: &Symbol,
@@ -92,20 +165,27 @@ pub fn end_of_day(
         time: venue.day_end(day),
         growth: Growth::default(),
         tag: Tag::Normal,
+        status: TradeStatus::Normal,
     })
 }
 
 impl Update<'_> {
+    /// Returns the pushes. The status of quotes is [`TradeStatus::Normal`].
     pub fn publish(&self, sequence: &mut Sequence) -> Outcome {
         if let Some(published) = self.published.filter(|published| published.candle == self.known) {
             return Outcome { pushes: Vec::new(), published, is_correction: false };
         }
         let growth = Growth::between(self.published_candle(), &self.known);
-        let pushes = match (growth, self.board) {
+        // Clients add the prints to what they have counted, but quotes have not included it yet.
+        let printed = match self.published {
+            None => growth.and_then(|growth| growth.minus(self.counted)),
+            Some(_) => growth,
+        };
+        let pushes = match (growth.zip(printed), self.board) {
             (_, Board::Index) if self.minute.session != Session::Intraday => Vec::new(),
             (None, _) => vec![self.correction(sequence)],
-            (Some(growth), Board::Security) => self.security(growth, sequence),
-            (Some(growth), Board::Index) => self.index(growth, sequence),
+            (Some((growth, printed)), Board::Security) => self.security(growth, printed, sequence),
+            (Some((growth, _)), Board::Index) => self.index(growth, sequence),
         };
         // If anything is pushed, the last push is a quote.
         let last_at = match pushes.last() {
@@ -113,19 +193,18 @@ impl Update<'_> {
             _ => self.last_at(),
         };
         let published = Published { candle: self.known, last_at };
-        Outcome { pushes, published, is_correction: growth.is_none() }
+        Outcome { pushes, published, is_correction: printed.is_none() }
     }
 
-    /// The quote after stored trades, which clients have been sent unchanged.
-    pub(crate) fn after_trades(&self, last_at: Timestamp, sequence: &mut Sequence) -> Push {
+    /// The quote after single trades, which clients have been sent unchanged.
+    pub fn after_trades(&self, last_at: Timestamp, sequence: &mut Sequence) -> Push {
         let growth = Growth::between(self.published_candle(), &self.known).unwrap_or_default();
         self.quote(self.known.close, last_at, growth, sequence)
     }
 
     /// One push of trades, then one quote.
-    fn security(&self, growth: Growth, sequence: &mut Sequence) -> Vec<Push> {
-        let prints =
-            prints(&self.minute, self.published_candle(), &self.known, self.clock).unwrap_or_default();
+    fn security(&self, growth: Growth, printed: Growth, sequence: &mut Sequence) -> Vec<Push> {
+        let prints = printed_as(&self.minute, self.published_candle(), &self.known, printed, self.clock);
         let time = prints.last().map_or(self.last_at(), |print| print.time);
         let mut pushes = Vec::new();
         if !prints.is_empty() {
@@ -179,6 +258,7 @@ impl Update<'_> {
             time,
             growth,
             tag: Tag::Normal,
+            status: TradeStatus::Normal,
         })
     }
 

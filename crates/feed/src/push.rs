@@ -4,6 +4,7 @@ use market::{Candle, Date, Price, Session, Symbol, Timestamp, Turnover};
 
 use crate::prints::{Growth, Print};
 use crate::registry::SubType;
+use crate::sequence::Sequence;
 
 /// A push message before encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,7 @@ pub struct QuotePush {
     /// Volume and turnover added since the previous quote push of this security and session.
     pub growth: Growth,
     pub tag: Tag,
+    pub status: TradeStatus,
 }
 
 /// Trades of one security in one session, in chronological order.
@@ -45,6 +47,24 @@ pub enum Board {
     Security,
     /// An index or a sector. Clients build all candles from quotes, in regular hours only.
     Index,
+}
+
+/// Whether a security is trading. Candles do not show halts, so only the store's suspensions and
+/// delisting dates decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TradeStatus {
+    #[default]
+    Normal,
+    Delisted,
+    Suspended,
+}
+
+/// A change of a security's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusChange {
+    pub at: Timestamp,
+    /// Status from then on.
+    pub status: TradeStatus,
 }
 
 /// Tag of a quote push in the protocol.
@@ -81,6 +101,16 @@ impl Board {
     }
 }
 
+impl Board {
+    /// Returns the pushes from which clients build one-minute candles.
+    pub fn candle_pushes(self) -> SubType {
+        match self {
+            Board::Security => SubType::Trades,
+            Board::Index => SubType::Quote,
+        }
+    }
+}
+
 impl Push {
     pub fn sequence(&self) -> i64 {
         match self {
@@ -112,9 +142,16 @@ impl Push {
 }
 
 impl QuotePush {
-    /// Returns this quote without growth, for use as the first push of a new subscription.
+    /// Returns this quote without growth, for use as the first push of a new subscription. It is not
+    /// tagged as revised, because the subscriber has no earlier state.
     pub fn first(self) -> QuotePush {
-        QuotePush { growth: Growth::default(), ..self }
+        QuotePush { growth: Growth::default(), tag: Tag::Normal, ..self }
+    }
+
+    /// Returns the push for a new status of the security: the unchanged figures. The time stays
+    /// that of the last price, so that no client begins a candle.
+    pub fn with_status(self, status: TradeStatus, sequence: &mut Sequence) -> QuotePush {
+        QuotePush { sequence: sequence.next_quote(), status, tag: Tag::Normal, ..self.first() }
     }
 }
 

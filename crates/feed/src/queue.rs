@@ -2,6 +2,7 @@
 //! merged quote is encoded separately, when it is taken from the queue.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,9 +12,9 @@ use crate::prints::Growth;
 use crate::push::{Board, Push, QuotePush, Tag};
 use crate::registry::SubType;
 
-/// Maximum number of queued pushes. Allows two pushes of each type for 500 subscriptions.
+/// Default maximum number of queued pushes. Allows two pushes of each type for 500 subscriptions.
 pub const PUSHES_MAX: usize = 4_096;
-/// Maximum total size of the queued pushes, in bytes.
+/// Default maximum total size of the queued pushes, in bytes.
 pub const BYTES_MAX: usize = 1 << 20;
 
 const _: () = assert!(PUSHES_MAX >= 2 * 4 * 500);
@@ -21,11 +22,48 @@ const _: () = assert!(PUSHES_MAX >= 2 * 4 * 500);
 /// An encoded push, shared by all connections that receive it.
 #[derive(Clone, Debug)]
 pub struct EncodedPush {
-    symbol: Symbol,
+    /// `None` for a push of the clock.
+    symbol: Option<Symbol>,
     sub_type: SubType,
     sequence: i64,
     bytes: Bytes,
     quote: Option<EncodedQuote>,
+    fingerprint: Fingerprint,
+}
+
+/// A hash of a security's symbol, computed once for all connections. Of 500 securities, two have
+/// the same one with a probability of 10⁻¹⁴; a quote might then get a wrong tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fingerprint(u64);
+
+impl Fingerprint {
+    fn of(symbol: &Symbol) -> Fingerprint {
+        Fingerprint(BuildHasherDefault::<DefaultHasher>::default().hash_one(symbol))
+    }
+}
+
+impl Hash for Fingerprint {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0);
+    }
+}
+
+/// Returns a hash unchanged.
+#[derive(Debug, Default)]
+struct Unchanged(u64);
+
+impl Hasher for Unchanged {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -43,18 +81,34 @@ struct EncodedQuote {
 /// one of these pushes.
 #[derive(Debug, Default)]
 pub struct PushQueue {
-    /// Freed when the queue becomes empty, like `quotes`, because most connections have no queued
-    /// pushes.
+    /// Freed when the queue becomes empty, because most connections have no queued pushes.
     waiting: VecDeque<Waiting>,
     /// Number of the first queued push. Pushes are numbered consecutively in queue order.
     first: u64,
-    /// Queued quotes by security. A security without queued quotes has no entry.
-    quotes: HashMap<Symbol, WaitingQuotes>,
+    /// Queued quotes by security. A security without queued quotes has no entry. `None` until the
+    /// queue is long enough for merging, and again when it is empty: a short queue needs no index.
+    quotes: Option<HashMap<Symbol, WaitingQuotes>>,
     bytes: usize,
     /// Securities for which a quote with volume was sent on this connection.
-    had_volume: HashSet<Symbol>,
+    had_volume: HashSet<Fingerprint, BuildHasherDefault<Unchanged>>,
     /// Queue length from which quotes are merged.
     merge_from: usize,
+    limits: QueueLimits,
+    /// First sequence number of discarded trades, by security.
+    discarded: HashMap<Symbol, i64>,
+}
+
+/// How much may be queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct QueueLimits {
+    pushes_max: usize,
+    bytes_max: usize,
+}
+
+impl Default for QueueLimits {
+    fn default() -> QueueLimits {
+        QueueLimits { pushes_max: PUSHES_MAX, bytes_max: BYTES_MAX }
+    }
 }
 
 #[derive(Debug)]
@@ -107,11 +161,20 @@ impl EncodedPush {
                 Some(EncodedQuote { quote, eod })
             }
         };
-        EncodedPush { symbol, sub_type, sequence, bytes, quote }
+        let fingerprint = Fingerprint::of(&symbol);
+        EncodedPush { symbol: Some(symbol), sub_type, sequence, bytes, quote, fingerprint }
     }
 
-    pub fn symbol(&self) -> &Symbol {
-        &self.symbol
+    /// Returns a push of the clock in the form of a quote. It is never merged, so that a client sees
+    /// every movement.
+    pub fn of_clock(bytes: Bytes) -> EncodedPush {
+        let fingerprint = Fingerprint(0);
+        EncodedPush { symbol: None, sub_type: SubType::Quote, sequence: 0, bytes, quote: None, fingerprint }
+    }
+
+    /// Returns the security, or `None` for a push of the clock.
+    pub fn symbol(&self) -> Option<&Symbol> {
+        self.symbol.as_ref()
     }
 
     pub fn sub_type(&self) -> SubType {
@@ -138,69 +201,92 @@ impl PushQueue {
         PushQueue { merge_from, ..PushQueue::default() }
     }
 
+    /// Sets how many pushes and bytes may be queued.
+    pub fn with_limits(self, pushes_max: usize, bytes_max: usize) -> PushQueue {
+        PushQueue { limits: QueueLimits { pushes_max, bytes_max }, ..self }
+    }
+
     /// Adds a push, or merges it with a waiting one. After an error the queue is unchanged.
     ///
     /// A quote without volume is tagged [`Tag::Eod`] if a quote with volume for the same security
     /// was sent or is queued. Clients read volume 0 as "unchanged", and would otherwise show the
     /// previous day's volume.
     pub fn push(&mut self, push: &Arc<EncodedPush>) -> Result<(), Full> {
+        if self.quotes.is_none() && self.waiting.len() >= self.merge_from {
+            self.quotes = Some(self.index());
+        }
         let waiting = Waiting { push: push.clone(), tag: self.tag(push), replaced: None };
         let full = Full { waiting: self.waiting.len() };
         let added = waiting.bytes().len();
         let place = self.replaceable(&waiting);
         if let Some(older) = place.and_then(|place| self.waiting.get_mut(place)) {
             let bytes = self.bytes.saturating_sub(older.bytes().len()).saturating_add(added);
-            if bytes > BYTES_MAX {
+            if bytes > self.limits.bytes_max {
                 return Err(full);
             }
             *older = Waiting { replaced: Some(Box::new(older.growth())), ..waiting };
             self.bytes = bytes;
-            if let Some(quotes) = self.quotes.get_mut(&push.symbol) {
+            let quotes = self.quotes.as_mut().zip(push.symbol());
+            if let Some(quotes) = quotes.and_then(|(quotes, symbol)| quotes.get_mut(symbol)) {
                 quotes.has_volume |= push.has_volume();
             }
             return Ok(());
         }
-        if self.waiting.len() >= PUSHES_MAX || self.bytes.saturating_add(added) > BYTES_MAX {
+        let QueueLimits { pushes_max, bytes_max } = self.limits;
+        if self.waiting.len() >= pushes_max || self.bytes.saturating_add(added) > bytes_max {
             return Err(full);
         }
-        note(&mut self.quotes, push, self.first + self.waiting.len() as u64);
+        if let Some(quotes) = &mut self.quotes {
+            note(quotes, push, self.first + self.waiting.len() as u64);
+        }
         self.bytes += added;
         self.waiting.push_back(waiting);
         Ok(())
     }
 
-    /// Returns the queued pushes of trades in order: security and sequence number.
-    pub fn trades(&self) -> impl Iterator<Item = (&Symbol, i64)> {
-        let trades = self.waiting.iter().filter(|waiting| waiting.push.sub_type == SubType::Trades);
-        trades.map(|waiting| (&waiting.push.symbol, waiting.push.sequence))
+    /// Returns the first sequence number of trades that were queued and not taken, by security.
+    pub fn unsent_trades(&self) -> HashMap<Symbol, i64> {
+        let mut unsent = self.discarded.clone();
+        for waiting in self.waiting.iter().filter(|waiting| waiting.push.sub_type == SubType::Trades) {
+            if let Some(symbol) = waiting.push.symbol() {
+                unsent.entry(symbol.clone()).or_insert(waiting.push.sequence);
+            }
+        }
+        unsent
+    }
+
+    /// Frees the queued pushes, which will not be sent, except the numbers of unsent trades.
+    pub fn discard(&mut self) {
+        let (discarded, limits, merge_from) = (self.unsent_trades(), self.limits, self.merge_from);
+        *self = PushQueue { discarded, limits, merge_from, ..PushQueue::default() };
     }
 
     /// Removes and returns the next push, or `None` if the queue is empty.
     pub fn pop(&mut self) -> Option<Outgoing> {
         let waiting = self.waiting.pop_front()?;
-        if self.quotes.get(&waiting.push.symbol).is_some_and(|quotes| quotes.newest == self.first) {
-            self.quotes.remove(&waiting.push.symbol);
+        if let (Some(quotes), Some(symbol)) = (&mut self.quotes, waiting.push.symbol())
+            && quotes.get(symbol).is_some_and(|quotes| quotes.newest == self.first)
+        {
+            quotes.remove(symbol);
         }
         self.first += 1;
         self.bytes = self.bytes.saturating_sub(waiting.bytes().len());
-        if waiting.push.has_volume() && !self.had_volume.contains(&waiting.push.symbol) {
-            self.had_volume.insert(waiting.push.symbol.clone());
+        if waiting.push.has_volume() {
+            self.had_volume.insert(waiting.push.fingerprint);
         }
         if self.waiting.is_empty() {
             self.waiting = VecDeque::new();
-            self.quotes = HashMap::new();
+            self.quotes = None;
         }
         Some(waiting.outgoing())
     }
 
-    /// Removes the queued pushes for which `is_subscribed` returns false.
-    pub fn retain(&mut self, is_subscribed: impl Fn(&Symbol, SubType) -> bool) {
-        self.waiting.retain(|waiting| is_subscribed(&waiting.push.symbol, waiting.push.sub_type));
+    /// Removes the queued pushes for which `is_subscribed` returns false. The symbol of a push of the
+    /// clock is `None`.
+    pub fn retain(&mut self, is_subscribed: impl Fn(Option<&Symbol>, SubType) -> bool) {
+        self.waiting.retain(|waiting| is_subscribed(waiting.push.symbol(), waiting.push.sub_type));
         self.bytes = self.waiting.iter().map(|waiting| waiting.bytes().len()).sum();
-        self.quotes = HashMap::new();
-        for (number, waiting) in (self.first..).zip(&self.waiting) {
-            note(&mut self.quotes, &waiting.push, number);
-        }
+        self.quotes = self.quotes.is_some().then(|| self.index());
     }
 
     pub fn len(&self) -> usize {
@@ -216,12 +302,25 @@ impl PushQueue {
         self.bytes
     }
 
+    fn index(&self) -> HashMap<Symbol, WaitingQuotes> {
+        let mut quotes = HashMap::new();
+        for (number, waiting) in (self.first..).zip(&self.waiting) {
+            note(&mut quotes, &waiting.push, number);
+        }
+        quotes
+    }
+
     fn tag(&self, push: &EncodedPush) -> Tag {
         let Some(EncodedQuote { quote, eod: Some(_) }) = &push.quote else {
             return push.quote().map_or(Tag::Normal, |quote| quote.tag);
         };
-        let is_waiting = self.quotes.get(&quote.symbol).is_some_and(|quotes| quotes.has_volume);
-        if is_waiting || self.had_volume.contains(&quote.symbol) { Tag::Eod } else { Tag::Normal }
+        let is_waiting = match &self.quotes {
+            Some(quotes) => quotes.get(&quote.symbol).is_some_and(|quotes| quotes.has_volume),
+            None => {
+                self.waiting.iter().any(|of| of.push.has_volume() && of.push.symbol() == Some(&quote.symbol))
+            }
+        };
+        if is_waiting || self.had_volume.contains(&push.fingerprint) { Tag::Eod } else { Tag::Normal }
     }
 
     /// Returns the index of the queued quote that `newer` replaces, or `None` if `newer` must be
@@ -232,7 +331,7 @@ impl PushQueue {
             return None;
         }
         let quote = newer.push.quote().filter(|quote| quote.board == Board::Security)?;
-        let number = self.quotes.get(&quote.symbol)?.newest;
+        let number = self.quotes.as_ref()?.get(&quote.symbol)?.newest;
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let older = self.waiting.get(place)?;
         let other = older.push.quote()?;
@@ -244,12 +343,10 @@ impl PushQueue {
 /// Records a quote as the newest of its security. `number` must be greater than all earlier queue
 /// numbers. Ignores pushes that are not quotes.
 fn note(quotes: &mut HashMap<Symbol, WaitingQuotes>, push: &EncodedPush, number: u64) {
-    if push.quote.is_none() {
-        return;
-    }
-    let before = quotes.get(&push.symbol).is_some_and(|quotes| quotes.has_volume);
+    let (Some(symbol), true) = (push.symbol(), push.quote.is_some()) else { return };
+    let before = quotes.get(symbol).is_some_and(|quotes| quotes.has_volume);
     let quote = WaitingQuotes { newest: number, has_volume: before || push.has_volume() };
-    quotes.insert(push.symbol.clone(), quote);
+    quotes.insert(symbol.clone(), quote);
 }
 
 impl Waiting {

@@ -191,6 +191,11 @@ impl Registry {
             .map(|(symbol, _)| symbol)
     }
 
+    /// Returns the securities of a connection's active and pending subscriptions, sorted.
+    pub fn securities_of(&self, connection: ConnectionId) -> &[Symbol] {
+        self.connections.get(&connection).map_or(&[], Vec::as_slice)
+    }
+
     /// Returns whether a connection receives pushes of this type for a security.
     pub fn has(&self, connection: ConnectionId, symbol: &Symbol, kind: SubType) -> bool {
         self.subscriber(connection, symbol).is_some_and(|subscriber| subscriber.gets(kind))
@@ -202,14 +207,20 @@ impl Registry {
         subscribers.iter().filter(move |s| s.gets(kind)).map(|s| s.connection)
     }
 
+    /// Returns the connections with an active or pending subscription, in ascending order.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
+        self.connections.keys().copied()
+    }
+
     /// Returns the securities with an active or pending subscription, sorted by symbol.
     pub fn symbols(&self) -> impl Iterator<Item = &Symbol> {
         self.securities.keys()
     }
 
     fn of(&self, connection: ConnectionId) -> impl Iterator<Item = (&Symbol, &Subscriber)> {
-        let symbols = self.connections.get(&connection).map_or(&[][..], Vec::as_slice);
-        symbols.iter().filter_map(move |symbol| Some((symbol, self.subscriber(connection, symbol)?)))
+        self.securities_of(connection)
+            .iter()
+            .filter_map(move |symbol| Some((symbol, self.subscriber(connection, symbol)?)))
     }
 
     fn subscriber(&self, connection: ConnectionId, symbol: &Symbol) -> Option<&Subscriber> {

@@ -1,20 +1,18 @@
 //! Pushes of one security under a simulated clock, computed from its stored candles for a time
 //! window.
 
-use market::{Candle, Candles, Date, Session, Symbol, Timestamp, Trades, Venue};
+use market::{Candle, Candles, Date, Session, Symbol, Timestamp, TradeHours, Trades, Venue};
 
 use crate::minute::{Clock, Minute};
-use crate::prints::Print;
-use crate::publish::{Published, Update, end_of_day, opening};
-use crate::push::{Board, Figures, Push, QuotePush, TradesPush};
+use crate::prints::Growth;
+use crate::publish::{Published, Traded, Update, end_of_day, opening, single_trades};
+use crate::push::{Board, Figures, Push, QuotePush, StatusChange, TradeStatus};
 use crate::sequence::Sequence;
 
 /// Maximum time between a candle's stamp and its completion, in seconds. A tail lasts at most one
 /// hour.
 const ACTS_WITHIN: i64 = 3_600;
 const DAY: i64 = 86_400;
-/// Maximum number of prints in a push.
-const PRINTS_MAX: usize = 500;
 
 /// Stored candles of one security, from which its pushes are computed.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +28,11 @@ pub struct Replay<'a> {
     /// Single trades, ascending; `None` if none are stored, or if they are not shown before their
     /// minute acts. The minutes that a window touches must be complete.
     pub trades: Option<&'a Trades>,
+    /// All changes of the security's status, ascending.
+    pub statuses: &'a [StatusChange],
+    /// The last quote push before a requested window, not of the overnight session. A change of the
+    /// status before the first quote of the window repeats it; without it, nothing is pushed then.
+    pub last: Option<&'a QuotePush>,
 }
 
 /// Pushes of one security that are due at the same time.
@@ -39,6 +42,9 @@ pub struct Due {
     pub phase: Phase,
     pub symbol: Symbol,
     pub pushes: Vec<Push>,
+    /// Whether clients cannot build the candle of this minute: it is complete and does not continue
+    /// the state built of its trades, or these are its first trades and it has no candle.
+    pub is_unreachable: bool,
 }
 
 /// Order of pushes that are due at the same time. Within a phase, pushes are sorted by symbol.
@@ -46,19 +52,29 @@ pub struct Due {
 pub enum Phase {
     /// A one-minute candle is complete.
     Acts,
+    /// The status of the security changes.
+    Status,
     /// Minutes that begin, and single trades.
     Opens,
     EndOfDay,
 }
 
-/// A candle and the time at which it is published.
+/// What is published at a time.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     at: Timestamp,
     phase: Phase,
-    candle: Candle,
-    /// Row in `minutes`. Unused for daily candles.
-    row: usize,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// A one-minute candle, and its row in `minutes`.
+    Minute(Candle, usize),
+    /// Single trades of a minute without a candle.
+    Trades(Minute),
+    Day(Candle),
+    Status,
 }
 
 /// Accumulated figures of a session, so that consecutive rows need not be folded again.
@@ -70,6 +86,15 @@ struct Lane {
     next: usize,
 }
 
+impl<'a> Replay<'a> {
+    /// Returns the replay of a security that is not an index, without single trades and changes of
+    /// its status.
+    pub fn new(symbol: &'a Symbol, venue: &'a Venue, minutes: &'a Candles, days: &'a Candles) -> Replay<'a> {
+        let board = Board::Security;
+        Replay { symbol, board, venue, minutes, days, trades: None, statuses: &[], last: None }
+    }
+}
+
 impl Replay<'_> {
     /// Returns the pushes due after `after` and up to `until`, inclusive, in order. Two adjacent
     /// windows return the same pushes as one window that covers both.
@@ -77,25 +102,47 @@ impl Replay<'_> {
         let mut lanes: [Option<Lane>; Session::ALL.len()] = [None; Session::ALL.len()];
         let mut instant = None;
         let mut sequence = Sequence::default();
+        let mut last = self.last.cloned();
         let mut dues = Vec::new();
         for event in self.events(after, until) {
             if instant != Some(event.at) {
                 instant = Some(event.at);
                 sequence = Sequence::at_set_clock(event.at);
             }
-            let pushes = match event.phase {
-                Phase::EndOfDay => {
-                    let push = end_of_day(self.symbol, self.board, self.venue, &event.candle, &mut sequence);
-                    push.map(Push::Quote).into_iter().collect()
+            let status = self.status(event.at);
+            let (mut pushes, is_unreachable) = match event.kind {
+                Kind::Day(candle) => {
+                    let push = end_of_day(self.symbol, self.board, self.venue, &candle, &mut sequence);
+                    (push.map(Push::Quote).into_iter().collect(), false)
                 }
-                Phase::Acts | Phase::Opens => self.minute(&event, &mut lanes, &mut sequence),
+                Kind::Status => {
+                    let push = last.clone().map(|last| last.with_status(status, &mut sequence));
+                    (push.map(Push::Quote).into_iter().collect(), false)
+                }
+                Kind::Minute(candle, row) => self.minute(&event, (candle, row), &mut lanes, &mut sequence),
+                Kind::Trades(minute) => self.without_candle(event.at, &minute, &mut sequence),
             };
+            for push in &mut pushes {
+                if let Push::Quote(quote) = push {
+                    quote.status = status;
+                    if quote.session != Session::Overnight {
+                        last = Some(quote.clone());
+                    }
+                }
+            }
             if !pushes.is_empty() {
                 let symbol = self.symbol.clone();
-                dues.push(Due { at: event.at, phase: event.phase, symbol, pushes });
+                dues.push(Due { at: event.at, phase: event.phase, symbol, pushes, is_unreachable });
             }
         }
         dues
+    }
+
+    /// Returns the security's status at an instant.
+    fn status(&self, at: Timestamp) -> TradeStatus {
+        let changes = self.statuses.partition_point(|change| change.at <= at);
+        let last = changes.checked_sub(1).and_then(|last| self.statuses.get(last));
+        last.map_or(TradeStatus::Normal, |change| change.status)
     }
 
     /// Returns the first push for a connection that subscribes at `at`: the last quote push up to
@@ -135,8 +182,9 @@ impl Replay<'_> {
         for row in rows {
             let Some(candle) = self.minutes.get(row).filter(|candle| candle.time <= until) else { break };
             let Some(minute) = Minute::of(self.venue, candle.time) else { continue };
-            let acts = Event { at: minute.acts_at(), phase: Phase::Acts, candle, row };
-            let opens = |at: Timestamp| Event { at, phase: Phase::Opens, candle, row };
+            let kind = Kind::Minute(candle, row);
+            let acts = Event { at: minute.acts_at(), phase: Phase::Acts, kind };
+            let opens = |at: Timestamp| Event { at, phase: Phase::Opens, kind };
             match self.traded(&minute) {
                 None => events.extend(minute.opens_at().map(opens).filter(is_due)),
                 Some(trades) => {
@@ -147,11 +195,44 @@ impl Replay<'_> {
             }
             events.extend([acts].into_iter().filter(is_due));
         }
+        events.extend(self.trades_without_candle(after, until));
         let ends = self.ends(after, until);
-        let ends = ends.map(|(at, candle)| Event { at, phase: Phase::EndOfDay, candle, row: 0 });
+        let ends = ends.map(|(at, candle)| Event { at, phase: Phase::EndOfDay, kind: Kind::Day(candle) });
         events.extend(ends);
+        let statuses = self.statuses.iter();
+        let statuses =
+            statuses.map(|change| Event { at: change.at, phase: Phase::Status, kind: Kind::Status });
+        events.extend(statuses.filter(is_due));
         events.sort_by_key(|event| (event.at, event.phase));
         events
+    }
+
+    /// Returns the seconds with single trades of minutes without a candle.
+    fn trades_without_candle(&self, after: Timestamp, until: Timestamp) -> Vec<Event> {
+        let Some(trades) = self.trades.filter(|_| self.board == Board::Security) else { return Vec::new() };
+        let rows = trades.within(after.0.saturating_add(1)..until.0.saturating_add(1));
+        let mut seconds = trades.time.get(rows).unwrap_or_default().to_vec();
+        seconds.dedup();
+        let mut hours = TradeHours::new(self.venue);
+        let events = seconds.into_iter().map(Timestamp).filter_map(|at| {
+            let stamp = hours.place(at).ok()?.minute?;
+            if self.minutes.time.binary_search(&stamp.0).is_ok() {
+                return None;
+            }
+            let kind = Kind::Trades(Minute::of(self.venue, stamp)?);
+            Some(Event { at, phase: Phase::Opens, kind })
+        });
+        events.collect()
+    }
+
+    /// Returns the pushes of the single trades of one second in a minute without a candle, and
+    /// whether they are the first of it. Answers do not show such a minute, so there is no quote.
+    fn without_candle(&self, at: Timestamp, minute: &Minute, sequence: &mut Sequence) -> (Vec<Push>, bool) {
+        let Some(trades) = self.traded(minute) else { return (Vec::new(), false) };
+        let rows = trades.within(at.0..at.0.saturating_add(1));
+        let is_first = rows.start == 0;
+        let of_second = rows.filter_map(|row| trades.get(row));
+        (single_trades(self.symbol, minute.session, of_second, sequence), is_first)
     }
 
     /// Returns the daily candles whose trading day ends after `after` and up to `until`, inclusive,
@@ -171,15 +252,19 @@ impl Replay<'_> {
         ends.filter(move |(end, _)| after < *end && *end <= until)
     }
 
-    /// Returns the pushes of a one-minute candle that opens or completes.
+    /// Returns the pushes of a one-minute candle that opens or completes, and whether clients cannot
+    /// build it of its trades.
     fn minute(
         &self,
         event: &Event,
+        (candle, row): (Candle, usize),
         lanes: &mut [Option<Lane>; Session::ALL.len()],
         sequence: &mut Sequence,
-    ) -> Vec<Push> {
-        let Some(minute) = Minute::of(self.venue, event.candle.time) else { return Vec::new() };
-        let Some(lane) = lanes.get_mut(usize::from(minute.session.code())) else { return Vec::new() };
+    ) -> (Vec<Push>, bool) {
+        let Some(minute) = Minute::of(self.venue, candle.time) else { return (Vec::new(), false) };
+        let Some(lane) = lanes.get_mut(usize::from(minute.session.code())) else {
+            return (Vec::new(), false);
+        };
         let start = match lane {
             Some(lane) if lane.day == minute.day => *lane,
             _ => {
@@ -188,17 +273,22 @@ impl Replay<'_> {
                 Lane { day: minute.day, figures: None, next }
             }
         };
-        let rows = (start.next..event.row).filter_map(|row| self.minutes.get(row));
+        let rows = (start.next..row).filter_map(|row| self.minutes.get(row));
         let earlier = rows.filter(|candle| candle.session == minute.session);
         let figures = earlier.fold(start.figures, |figures, candle| Some(Figures::then(figures, &candle)));
-        *lane = Some(Lane { figures, next: event.row.max(start.next), ..start });
+        *lane = Some(Lane { figures, next: row.max(start.next), ..start });
 
         let traded = self.traded(&minute);
-        let (published, known) = match (event.phase, &traded) {
-            (Phase::Acts, None) => (Published::opening(&minute, &event.candle), event.candle),
-            (Phase::Acts, Some(trades)) => (Published::of_trades(self.venue, &minute, trades), event.candle),
-            (_, None) => (None, opening(&event.candle)),
-            (_, Some(trades)) => return self.of_second(event.at, &minute, figures, trades, sequence),
+        let (published, counted, known) = match (event.phase, &traded) {
+            (Phase::Acts, None) => (Published::opening(&minute, &candle), Growth::default(), candle),
+            (Phase::Acts, Some(trades)) => {
+                let Traded { published, counted, .. } = Traded::of_trades(self.venue, &minute, trades);
+                (published, counted, candle)
+            }
+            (_, None) => (None, Growth::default(), opening(&candle)),
+            (_, Some(trades)) => {
+                return (self.of_second(event.at, &minute, figures, trades, sequence), false);
+            }
         };
         let update = Update {
             symbol: self.symbol,
@@ -206,10 +296,12 @@ impl Replay<'_> {
             minute,
             before: figures,
             published,
+            counted,
             known,
             clock: Clock::Set,
         };
-        update.publish(sequence).pushes
+        let outcome = update.publish(sequence);
+        (outcome.pushes, outcome.is_correction && traded.is_some())
     }
 
     /// The stored trades of a minute; `None` if there are none. Clients build index boards of
@@ -222,8 +314,8 @@ impl Replay<'_> {
         (!of_minute.is_empty()).then_some(of_minute)
     }
 
-    /// The pushes of the stored trades of one second: the trades unchanged, and the quote unless no
-    /// trade of the minute has moved the price yet.
+    /// The pushes of the stored trades of one second: the trades unchanged, and the quote if they
+    /// change it. They do not before a trade of the minute has moved the price.
     fn of_second(
         &self,
         at: Timestamp,
@@ -235,24 +327,20 @@ impl Replay<'_> {
         let until = |time: i64| {
             let mut trades = of_minute.clone();
             trades.truncate(of_minute.within(i64::MIN..time).end);
-            Published::of_trades(self.venue, minute, &trades)
+            Traded::of_trades(self.venue, minute, &trades).published
         };
-        let session = minute.session;
         let rows = of_minute.within(at.0..at.0.saturating_add(1));
-        let prints = rows.filter_map(|row| of_minute.get(row)).map(Print::of_trade);
-        let trades = prints.collect::<Vec<Print>>();
-        let chunks = trades.chunks(PRINTS_MAX).map(|prints| {
-            let (symbol, prints) = (self.symbol.clone(), prints.to_vec());
-            Push::Trades(TradesPush { symbol, sequence: sequence.next_trades(), session, prints })
-        });
-        let mut pushes: Vec<Push> = chunks.collect();
-        if let Some(known) = until(at.0.saturating_add(1)) {
+        let trades = rows.filter_map(|row| of_minute.get(row));
+        let mut pushes = single_trades(self.symbol, minute.session, trades, sequence);
+        let published = until(at.0);
+        if let Some(known) = until(at.0.saturating_add(1)).filter(|known| Some(*known) != published) {
             let update = Update {
                 symbol: self.symbol,
                 board: self.board,
                 minute: *minute,
                 before,
-                published: until(at.0),
+                published,
+                counted: Growth::default(),
                 known: known.candle,
                 clock: Clock::Set,
             };

@@ -476,7 +476,7 @@ where
 /// Like [`text_of`], but passes the text to `read` without copying it.
 pub(crate) fn with_cell<T>(array: &dyn Array, at: usize, read: impl FnOnce(&[u8]) -> T) -> T {
     match array.as_string_opt::<i32>() {
-        Some(text) if text.is_valid(at) => read(text.value(at).trim().as_bytes()),
+        Some(text) if text.is_valid(at) => read(text.value(at).as_bytes().trim_ascii()),
         _ => read(text_of(array, at).as_bytes()),
     }
 }

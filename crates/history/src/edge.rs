@@ -95,9 +95,9 @@ impl Sources<'_> {
         };
         match traded {
             TradedMinute::Untraded => hide(self.venue, minutes, row),
-            TradedMinute::Traded(published) => {
+            TradedMinute::Traded(traded) => {
                 minutes.truncate(row);
-                published.into_iter().for_each(|published| minutes.push(published.candle));
+                traded.published.into_iter().for_each(|published| minutes.push(published.candle));
             }
         }
         Ok(())

@@ -60,13 +60,14 @@ mod read;
 mod removal;
 mod sizes;
 mod trade_blocks;
+mod trade_status;
 mod trades;
 
 pub use as_of::{AsOf, Edge, Prefer, RunningTrades};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
 pub use day_minutes::{DayMinutes, LinePoint};
-pub use feed::Figures;
+pub use feed::{Figures, TradeStatus};
 pub use inventory::{StoredRange, known_part, makes, stored_ranges};
 pub use page_cache::{Encoded, PageCache, PageCacheLoad, Slices};
 pub use paging::{Paged, Pages, Paging, in_order};
@@ -74,9 +75,10 @@ pub use plan::{Plan, Rows, Take};
 pub use query::{
     Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, HistoryError, Query, Select, Sessions,
 };
-pub use quote::{Quote, SessionQuote, SessionState, TradeStatus};
+pub use quote::{Quote, SessionQuote, SessionState};
 pub use read::{Answer, History};
 pub use removal::{Removal, RemovalError, plan_removal, remove};
+pub use trade_status::{status_begins, status_changes, trade_status};
 pub use trades::{CapitalFlow, LatestTrades, TRADES_MAX};
 
 use market::Session;

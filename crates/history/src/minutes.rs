@@ -5,11 +5,15 @@
 use std::ops::{ControlFlow, Range};
 
 use block::{Block, BlockError};
-use market::{Candle, Candles, Date, Grain, Price, Symbol, Timestamp};
+use market::{Candle, Candles, Date, Grain, Price, Session, Symbol, Timestamp};
 use store::{Lane, Series, View};
 
+use crate::lane_of;
 use crate::query::HistoryError;
 use crate::read::{History, interleave};
+
+/// Maximum number of days without a session that shares its lane with another.
+const SHARED_LANE_STEPS: usize = 20;
 
 impl History {
     /// Returns the one-minute candles of all sessions within a half-open window, sorted by time.
@@ -59,6 +63,29 @@ impl History {
             }
         }
         Ok(last)
+    }
+
+    /// Returns the latest one-minute candle of a session stamped at or before an instant.
+    pub fn last_minute_of(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        session: Session,
+        at: Timestamp,
+    ) -> Result<Option<Candle>, HistoryError> {
+        let series = Series { symbol: symbol.clone(), grain: Grain::Minute, lane: lane_of(session) };
+        let mut until = Timestamp(at.0.saturating_add(1));
+        // The hours before and after regular hours share a lane, which may have many days with
+        // only one of them.
+        for _ in 0..SHARED_LANE_STEPS {
+            let Some(candle) = last_before(view, &series, until)? else { return Ok(None) };
+            if candle.session == session {
+                return Ok(Some(candle));
+            }
+            let slot = self.venue(symbol).slot(candle.time);
+            until = slot.map_or(candle.time, |slot| slot.begins_at());
+        }
+        Ok(None)
     }
 
     /// Returns the last one-minute candle in the regular hours of a trading day, or `None` if there

@@ -5,9 +5,9 @@
 //! [`feed::Figures`] compute both. [`History::last_price`] returns only the price, for lists of
 //! securities: it follows the same rule with fewer reads.
 
-use feed::{Board, Figures, Minute, Published, Sequence, Update};
+use feed::{Board, Figures, Growth, Minute, Published, Sequence, TradeStatus, Traded, Update};
 use market::{Candle, Date, Floors, Grain, Market, Period, Price, Session, Symbol, Timestamp, Venue};
-use store::{Reader, Security};
+use store::Reader;
 
 use crate::as_of::{AsOf, Prefer, RunningTrades};
 use crate::day_minutes::{DayMinutes, minutes};
@@ -16,6 +16,7 @@ use crate::plan::Plan;
 use crate::query::{Adjust, Anchor, Direction, HistoryError, Query, Select, Sessions};
 use crate::read::{Answer, History};
 use crate::trade_blocks::TradedMinute;
+use crate::trade_status::trade_status;
 
 /// Unadjusted prices of a security at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,34 +52,6 @@ pub struct SessionState {
     pub time: Timestamp,
 }
 
-/// Whether a security is trading. Always `Normal`, because candles do not show halts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TradeStatus {
-    Normal,
-    Delisted,
-    Suspended,
-}
-
-impl TradeStatus {
-    /// Second of a local day at which a status changes: the opening of regular hours in every
-    /// market.
-    const CHANGES_AT: i64 = 9 * 3600 + 30 * 60;
-
-    /// Returns the status of a security at an instant.
-    pub fn of(security: &Security, venue: &Venue, now: Timestamp) -> TradeStatus {
-        let (today, seconds) = venue.zone().local(now);
-        let begun = if seconds >= TradeStatus::CHANGES_AT { Some(today) } else { today.yesterday().ok() };
-        let Some(day) = begun else { return TradeStatus::Normal };
-        if security.delisted_on.is_some_and(|delisted| delisted <= day) {
-            TradeStatus::Delisted
-        } else if security.is_suspended_on(day) {
-            TradeStatus::Suspended
-        } else {
-            TradeStatus::Normal
-        }
-    }
-}
-
 /// The security and the instant of a quote.
 #[derive(Clone, Copy, Debug)]
 struct Quoted<'a> {
@@ -102,7 +75,7 @@ impl History {
     ) -> Result<Option<Quote>, HistoryError> {
         let Some(security) = reader.snapshot_of(symbol)?.security(symbol)? else { return Ok(None) };
         let board = security.board.as_deref().map_or(Board::Security, Board::of_name);
-        let trade_status = TradeStatus::of(&security, self.venue(symbol), as_of.now());
+        let trade_status = trade_status(&security, self.venue(symbol), as_of.now());
         let quoted = Quoted { symbol, floors, as_of, board, trade_status };
         without_missing(self.find_quote(reader, &quoted, sessions)).map(Option::flatten)
     }
@@ -197,16 +170,19 @@ impl History {
             None => known.time,
             Some(minute) => {
                 let traded = match (self.running_trades(), as_of) {
-                    (RunningTrades::Hidden, AsOf::Replay(_)) => None,
+                    (RunningTrades::Hidden, AsOf::Replay(_)) => TradedMinute::Untraded,
                     _ => {
                         let until = Timestamp(as_of.now().0.saturating_add(1));
                         let view = reader.snapshot_of(symbol)?;
-                        TradedMinute::read(&view, venue, symbol, known.time, until)?.published()
+                        TradedMinute::read(&view, venue, symbol, known.time, until)?
                     }
                 };
-                let published = traded.or_else(|| Published::opening(&minute, &known));
+                let (published, counted) = match traded {
+                    TradedMinute::Untraded => (Published::opening(&minute, &known), Growth::default()),
+                    TradedMinute::Traded(Traded { published, counted, .. }) => (published, counted),
+                };
                 let clock = feed::Clock::Set;
-                let update = Update { symbol, board, minute, before, published, known, clock };
+                let update = Update { symbol, board, minute, before, published, counted, known, clock };
                 update.publish(&mut Sequence::default()).published.last_at
             }
         };

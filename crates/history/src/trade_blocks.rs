@@ -1,7 +1,7 @@
 //! Reads stored trades: whole blocks, or those of one minute.
 
 use block::TradeBlock;
-use feed::{Board, Minute, Published};
+use feed::{Board, Minute, Traded};
 use market::{Symbol, Timestamp, Trades, Venue};
 use store::{BlockEntry, View};
 
@@ -12,8 +12,8 @@ use crate::query::HistoryError;
 pub(crate) enum TradedMinute {
     /// No trade of the minute is stored.
     Untraded,
-    /// The fold of the trades so far; `None` until one has moved the price.
-    Traded(Option<Published>),
+    /// The fold of the trades so far.
+    Traded(Traded),
 }
 
 impl TradedMinute {
@@ -45,14 +45,7 @@ impl TradedMinute {
             return Ok(TradedMinute::Untraded);
         }
         trades.truncate(trades.within(i64::MIN..until.0).end);
-        Ok(TradedMinute::Traded(Published::of_trades(venue, &minute, &trades)))
-    }
-
-    pub(crate) fn published(self) -> Option<Published> {
-        match self {
-            TradedMinute::Untraded => None,
-            TradedMinute::Traded(published) => published,
-        }
+        Ok(TradedMinute::Traded(Traded::of_trades(venue, &minute, &trades)))
     }
 }
 

@@ -254,6 +254,11 @@ impl Slot {
         self.segment.tail > 0 && at.0 >= self.midnight + i64::from(self.segment.end) * 60
     }
 
+    /// Returns the start of the segment.
+    pub fn begins_at(&self) -> Timestamp {
+        Timestamp(self.first())
+    }
+
     fn first(&self) -> i64 {
         self.midnight + i64::from(self.segment.start) * 60
     }

@@ -69,11 +69,18 @@ impl Arrivals {
         Arrivals { shared, ..Arrivals::default() }
     }
 
-    /// Returns when a candle first seen at `now` takes effect. The result is at least one second
-    /// after `now`, because accounts already advanced to `now` have not seen the candle.
-    pub(crate) fn instant(&self, now: Timestamp) -> Timestamp {
-        let later = if self.shared.is_some() { AMONG_NODES_S } else { 0 };
-        Timestamp(now.0.saturating_add(1).saturating_add(later))
+    /// Returns whether several nodes share arrivals.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// Returns when a candle first seen at `now` takes effect. `passed` is the latest instant to
+    /// which an account may have been advanced without the candle, or `None` if that is unknown. On
+    /// a single node the result is `now`, unless an account has passed it.
+    pub(crate) fn instant(&self, passed: Option<Timestamp>, now: Timestamp) -> Timestamp {
+        let is_passed = passed.is_none_or(|passed| passed >= now);
+        let later = if self.shared.is_some() { 1 + AMONG_NODES_S } else { i64::from(is_passed) };
+        Timestamp(now.0.saturating_add(later))
     }
 
     /// Like [`Arrivals::note`], but shares arrivals between nodes: keeps the first recorded arrival

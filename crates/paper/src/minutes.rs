@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use history::{AsOf, History, HistoryError};
@@ -49,6 +50,9 @@ pub(crate) struct Part {
     day: Option<(Timestamp, EffectiveCandle)>,
     /// Whether the part has a one-minute candle in regular hours.
     has_regular: bool,
+    /// The latest live instant at which the part was requested: accounts may have been advanced to
+    /// it with these candles. Written with the lock [`Minutes::requests`].
+    requested_at: AtomicI64,
     /// The newest candle before this part, whose close is the mark until a candle in the part takes
     /// effect.
     pub(crate) before: Option<EffectiveCandle>,
@@ -58,6 +62,9 @@ pub(crate) struct Part {
 #[derive(Debug)]
 pub(crate) struct Minutes {
     parts: Cache<Key, Arc<Part>>,
+    /// Held while a request gets a part, and while a part is replaced by one with new candles:
+    /// either the request gets the new part, or the new candles take effect after the request.
+    requests: Mutex<()>,
     /// Stamps at the last read of each part with open orders. Retained after the candles are
     /// evicted, to detect late candles.
     stamps: Mutex<HashMap<Key, (i64, Stamps)>>,
@@ -75,7 +82,7 @@ struct Stamps {
 
 impl Default for Minutes {
     fn default() -> Minutes {
-        Minutes { parts: Cache::new(PARTS_MAX), stamps: Mutex::default() }
+        Minutes { parts: Cache::new(PARTS_MAX), requests: Mutex::default(), stamps: Mutex::default() }
     }
 }
 
@@ -99,24 +106,46 @@ impl Minutes {
         as_of: AsOf,
     ) -> Result<Arc<Part>, HistoryError> {
         let key = (symbol.clone(), index);
-        let known = self.parts.get(&key);
-        if let Some(part) = known.as_ref().filter(|part| part.version >= version) {
-            return Ok(part.clone());
+        if let Some(part) = self.current(&key, version, as_of) {
+            return Ok(part);
         }
         let part = Arc::new(Part::read(history, reader, symbol, index)?);
+        // Nodes share arrivals in the database, which must not be read under the lock. They take
+        // effect some seconds later.
+        let _requests = (!arrivals.is_shared()).then(|| self.lock_requests());
+        let known = self.parts.get(&key);
+        if let Some(newer) = known.as_ref().filter(|known| known.version >= part.version) {
+            newer.note_request(as_of);
+            return Ok(newer.clone());
+        }
         if let AsOf::Live(now) = as_of {
+            // Without the former part, its requests are unknown. One in progress may have read its
+            // clock in another second.
+            let before = known.as_ref().map_or(now.0.saturating_add(1), |known| known.requested_at());
+            part.requested_at.store(before.max(now.0), Ordering::Relaxed);
+            let passed = known.as_ref().map(|known| Timestamp(known.requested_at()));
             let known = known.map(|known| known.stamps()).or_else(|| self.stamps_of(&key));
-            let at = arrivals.instant(now);
+            let at = arrivals.instant(passed, now);
             let new = known.map(|known| part.new_since(&known, at)).unwrap_or_default();
             if let Some((stamp, acted_at)) = known.and_then(|known| part.overtaken_day(&known, now)) {
                 arrivals.note_among_nodes(symbol, &[(Session::Intraday, stamp)], (acted_at, now))?;
             }
             arrivals.note_among_nodes(symbol, &new, (at, now))?;
         }
-        // The insert may overwrite a newer version from another request. In that case, the next
-        // request reads the part again.
         self.parts.insert(key, part.clone());
         Ok(part)
+    }
+
+    /// Returns the cached part, if it is not older than `version`.
+    fn current(&self, key: &Key, version: i64, as_of: AsOf) -> Option<Arc<Part>> {
+        let _requests = matches!(as_of, AsOf::Live(_)).then(|| self.lock_requests());
+        let part = self.parts.get(key).filter(|part| part.version >= version)?;
+        part.note_request(as_of);
+        Some(part)
+    }
+
+    fn lock_requests(&self) -> MutexGuard<'_, ()> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Retains the stamps of a part, for late-candle detection after its candles are evicted.
@@ -194,7 +223,18 @@ impl Part {
         if let Some((_, day)) = day.filter(|_| !has_regular) {
             insert_day(&mut effective, day);
         }
-        Ok(Part { version, effective, day, has_regular, before })
+        let requested_at = AtomicI64::new(i64::MIN);
+        Ok(Part { version, effective, day, has_regular, requested_at, before })
+    }
+
+    fn requested_at(&self) -> i64 {
+        self.requested_at.load(Ordering::Relaxed)
+    }
+
+    fn note_request(&self, as_of: AsOf) {
+        if let AsOf::Live(now) = as_of {
+            self.requested_at.fetch_max(now.0, Ordering::Relaxed);
+        }
     }
 
     fn stamps(&self) -> Stamps {
@@ -337,7 +377,15 @@ mod tests {
         assert_eq!(had, [0, 63, 64, 1_439]);
         let key = (symbol.clone(), 20_000);
         assert!(minutes.stamps_of(&key).is_none());
-        let part = Part { version: 1, effective: Vec::new(), day: None, has_regular: false, before: None };
+        let requested_at = AtomicI64::new(0);
+        let part = Part {
+            version: 1,
+            effective: Vec::new(),
+            day: None,
+            has_regular: false,
+            requested_at,
+            before: None,
+        };
         minutes.remember((&symbol, 20_000), &part, now);
         // The stamps of an empty part are also retained, so that any later candle in the part is
         // detected as late.

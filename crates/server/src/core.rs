@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use access::{Access, Account, DatabaseState, Moment, Present, Region};
-use history::ingest::IngestError;
 use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{NoListener, Paper, PaperError};
@@ -26,16 +25,18 @@ use crate::caller::{Caller, Client};
 use crate::encoded_page::EncodedPage;
 use crate::ingest::Ingest;
 use crate::intake::Intake;
-use crate::live::Live;
+use crate::live::{Live, Subscribed, WorldLives};
 use crate::market_clock::MarketClock;
 use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
 use crate::refusal::{Refusal, WrongRegion};
 use crate::settings::Limits;
+use crate::suspect::Suspect;
 use crate::trade_listeners::TradeListeners;
 use crate::unsent::Unsent;
 use crate::version_check::VersionCheck;
 use crate::workers::{self, Share, Who, Workers};
+use crate::worlds::Worlds;
 
 /// A function that returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -45,6 +46,10 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 const READERS_KEPT: usize = 64;
 /// Maximum number of symbols in the catalog. A whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
+
+/// Market time of an account whose clock cannot be read: before all data, so that nothing is shown
+/// that the account may not see yet.
+const NO_TIME: AsOf = AsOf::Replay(Timestamp(0));
 
 const STOPPING: &str = "stopping";
 const STORE: &str = "store";
@@ -92,6 +97,10 @@ pub(crate) struct Core {
     pub(crate) listeners: Arc<TradeListeners>,
     /// Quote subscriptions and their pushes.
     pub(crate) live: Live,
+    /// Accounts with a market clock of their own.
+    pub(crate) worlds: Worlds,
+    /// Quote subscriptions of worlds.
+    pub(crate) world_lives: WorldLives,
     /// Whether paper accounts count toward levels, and from when.
     pub(crate) paper_levels: PaperLevels,
     /// Topics and replies about securities.
@@ -178,6 +187,8 @@ impl Core {
             paper,
             listeners,
             live: Live::default(),
+            worlds: Worlds::default(),
+            world_lives: WorldLives::default(),
             paper_levels: PaperLevels::default(),
             community: Community::new(access.database()),
             // If the store has no directory, `with_folder` sets one.
@@ -326,13 +337,47 @@ impl Core {
     /// Returns the caller of a request that begins now. This is the only place where a request
     /// reads the market time; every later step uses the caller's time.
     pub(crate) fn caller(&self, client: Client) -> Caller {
-        client.at(self.market_now_of(client.who.account()))
+        let account = client.who.account();
+        client.at(if client.who.is_of_world() { self.world_now(account) } else { self.market_now() })
     }
 
-    /// Returns the market time for an account. All accounts currently follow the server's clock,
-    /// and per-account clocks would only change this function.
-    pub(crate) fn market_now_of(&self, _account: AccountId) -> AsOf {
-        self.market.as_of()
+    /// Ends all subscriptions of a closed connection.
+    pub(crate) fn leave_live(&self, account: AccountId, connection: access::ConnectionId) {
+        match self.world_lives.known(account) {
+            Some(live) => live.leave(connection, self.uptime()),
+            None => self.live.leave(connection, self.uptime()),
+        }
+    }
+
+    /// Returns the subscriptions of a connection, and what was left out of its requests.
+    pub(crate) fn subscribed(&self, account: AccountId, connection: access::ConnectionId) -> Subscribed {
+        match self.world_lives.known(account) {
+            Some(live) => live.of_connection(connection),
+            None => self.live.of_connection(connection),
+        }
+    }
+
+    /// Returns the market time for an account: that of its world, or the server's.
+    pub(crate) fn market_now_of(&self, account: AccountId) -> AsOf {
+        match self.access.is_world(account) {
+            Ok(false) => self.market_now(),
+            Ok(true) => self.world_now(account),
+            Err(error) => {
+                tracing::error!(%error, account = account.0, "cannot tell the clock of an account");
+                NO_TIME
+            }
+        }
+    }
+
+    /// Returns the market time of a world.
+    fn world_now(&self, account: AccountId) -> AsOf {
+        match self.worlds.of(&self.access.database(), account) {
+            Ok(world) => AsOf::Replay(world.now(self.uptime())),
+            Err(error) => {
+                tracing::error!(%error, account = account.0, "cannot read the clock of a world");
+                NO_TIME
+            }
+        }
     }
 
     /// Returns the server's market time, for jobs and for pages without a caller. A request takes
@@ -456,6 +501,13 @@ impl Core {
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
+    /// Returns whether the store has a security, regardless of the clock.
+    pub(crate) fn is_stored(&self, symbol: &Symbol) -> Result<bool, Refusal> {
+        let stored =
+            self.with_reader(|reader| Ok::<_, StoreError>(reader.view().decimals(symbol)?.is_some()));
+        stored.map_err(|error| Refusal::of_store(&error, "cannot look up a security"))
+    }
+
     /// Refuses a symbol without visible trades.
     pub(crate) fn known_traded(&self, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
         let checked = self.with_reader(|reader| self.history.has_trades(reader, symbol, as_of));
@@ -489,42 +541,6 @@ impl Core {
             readers.push(reader);
         }
         answer
-    }
-}
-
-/// An error that may name the symbol whose stored data is damaged.
-pub(crate) trait Suspect {
-    fn damaged_symbol(&self) -> Option<&Symbol>;
-}
-
-impl Suspect for StoreError {
-    fn damaged_symbol(&self) -> Option<&Symbol> {
-        None
-    }
-}
-
-impl Suspect for HistoryError {
-    fn damaged_symbol(&self) -> Option<&Symbol> {
-        match self {
-            HistoryError::Damaged { series, .. } => Some(&series.symbol),
-            HistoryError::DamagedTrades { symbol, .. } => Some(symbol),
-            _ => None,
-        }
-    }
-}
-
-impl Suspect for IngestError {
-    fn damaged_symbol(&self) -> Option<&Symbol> {
-        None
-    }
-}
-
-impl Suspect for PaperError {
-    fn damaged_symbol(&self) -> Option<&Symbol> {
-        match self {
-            PaperError::History(error) => error.damaged_symbol(),
-            _ => None,
-        }
     }
 }
 

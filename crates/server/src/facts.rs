@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::StoreError;
 
 use crate::kit::{ListenerDocument, Site, StoreTotals};
-use crate::metrics::{self, Connection};
+use crate::metrics::{self, Connection, PushLoad};
 use crate::settings;
 use crate::written::{Day, Instant};
 
@@ -38,11 +38,22 @@ pub(crate) struct Status {
     connections: BTreeMap<&'static str, i64>,
     signed_in: usize,
     connections_max: usize,
+    subscriptions: SubscriptionsStatus,
     cache: CacheStatus,
     tls: Option<TlsStatus>,
     listeners: Vec<ListenerDocument>,
     /// Warnings for the operator.
     warnings: Vec<String>,
+}
+
+/// Quote subscriptions: connections and streams that have any, and distinct securities.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SubscriptionsStatus {
+    connections: usize,
+    streams: usize,
+    securities: usize,
+    /// Quotes and trades that wait for their clients.
+    pushes_waiting: usize,
 }
 
 /// Requests since the server started, over HTTP and on long connections.
@@ -154,6 +165,8 @@ pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     let connections = connections.map(|kind| (kind.as_str(), site.core.metrics.open(*kind))).collect();
     let (load, (hits, misses)) = (site.core.page_cache.load(), site.core.metrics.cache_looks());
     let (answered, refused) = site.core.metrics.request_totals();
+    let PushLoad { connections: subscribed, streams, securities, waiting, longest: _ } =
+        site.core.live.load();
     Ok(Status {
         version: env!("CARGO_PKG_VERSION"),
         started_at: Instant::utc(site.core.started_at),
@@ -168,6 +181,12 @@ pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
         connections,
         signed_in: site.links.count(),
         connections_max: site.connections_max,
+        subscriptions: SubscriptionsStatus {
+            connections: subscribed,
+            streams,
+            securities,
+            pushes_waiting: waiting,
+        },
         cache: CacheStatus { bytes: load.bytes, bytes_max: load.bytes_max, pages: load.pages, hits, misses },
         tls: tls_status(site),
         listeners: site.listeners.iter().map(crate::kit::Listening::document).collect(),

@@ -2,12 +2,14 @@
 //! job merges them into the store (`jobs/ingest.rs`), and then wakes the receivers of
 //! [`Ingest::merged`].
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use history::ingest::{
-    CandleInput, Commit, GRACE_S, Head, IngestError, Intake, Merged, Merger, Outcome, Parsed, Receipt,
-    TradeInput,
+    CandleInput, Commit, Counts, GRACE_S, Head, IngestError, Intake, Merged, Merger, Outcome, Parsed,
+    Receipt, TradeInput,
 };
 use market::{Timestamp, Venues};
 use store::{Reader, Store};
@@ -20,6 +22,8 @@ pub(crate) const ROWS_MAX: usize = 5_000;
 /// Maximum size of a batch in bytes, also after decompression.
 pub(crate) const BYTES_MAX: usize = 4 << 20;
 const MICROSECONDS: i64 = 1_000_000;
+/// Maximum number of batches whose time of commit is remembered until their pushes are queued.
+const TIMED_MAX: usize = 1_024;
 
 /// Writes the answer that is stored with a batch.
 pub(crate) type WriteAnswer<'a> = &'a dyn Fn(&Receipt) -> String;
@@ -32,9 +36,18 @@ pub(crate) struct Ingest {
     intake: Mutex<Option<Intake>>,
     merger: Mutex<Option<Merger>>,
     waiting: AtomicUsize,
+    committed: Mutex<Committed>,
     /// Starts a merge immediately.
     demand: Arc<Notify>,
     merged: watch::Sender<i64>,
+}
+
+/// Batches that this server has committed.
+#[derive(Debug, Default)]
+struct Committed {
+    rows: Counts,
+    /// Position in the log and time of the last ones.
+    times: VecDeque<(i64, Instant)>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +73,7 @@ impl Ingest {
             intake: Mutex::default(),
             merger: Mutex::default(),
             waiting: AtomicUsize::new(0),
+            committed: Mutex::default(),
             demand: Arc::default(),
             merged: watch::Sender::new(0),
         }
@@ -96,8 +110,32 @@ impl Ingest {
             closed => commit(closed.insert(self.open()?)),
         }?;
         drop(intake);
+        if let Outcome::Committed(receipt) = &outcome {
+            lock(&self.committed).add(receipt);
+        }
         self.demand.notify_one();
         Ok(outcome)
+    }
+
+    /// Returns the number of rows that were sent to this server, by outcome. Repeated batches do
+    /// not count.
+    pub(crate) fn rows(&self) -> Counts {
+        lock(&self.committed).rows
+    }
+
+    /// Returns how long ago this server has committed these batches, each once.
+    pub(crate) fn lags(&self, batches: &[i64]) -> Vec<Duration> {
+        let mut lags = Vec::new();
+        let Some(last) = batches.last() else { return lags };
+        let times = &mut lock(&self.committed).times;
+        while times.front().is_some_and(|(id, _)| id <= last)
+            && let Some((id, at)) = times.pop_front()
+        {
+            if batches.binary_search(&id).is_ok() {
+                lags.push(at.elapsed());
+            }
+        }
+        lags
     }
 
     /// Opens the store for ingest, and installs the merger.
@@ -165,6 +203,20 @@ fn microseconds(now: Timestamp) -> i64 {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Committed {
+    fn add(&mut self, receipt: &Receipt) {
+        let Counts { accepted, unchanged, replaced, refused } = receipt.counts;
+        self.rows.accepted += accepted;
+        self.rows.unchanged += unchanged;
+        self.rows.replaced += replaced;
+        self.rows.refused += refused;
+        if self.times.len() >= TIMED_MAX {
+            self.times.pop_front();
+        }
+        self.times.push_back((receipt.revision, Instant::now()));
+    }
 }
 
 /// A place among the waiting batches.

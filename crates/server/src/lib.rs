@@ -46,12 +46,14 @@ mod request_log;
 mod route;
 mod settings;
 mod statement_pdf;
+mod suspect;
 mod tls;
 mod trade_listeners;
 mod unsent;
 mod version_check;
 mod versions;
 mod workers;
+mod worlds;
 mod written;
 
 pub use crate::core::Clock;
@@ -59,7 +61,7 @@ pub use certificate::{Certificate, Concern};
 pub use command::PAGED_MAX;
 pub use http::{
     InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest, StoreInventory, charge_name,
-    import_document, openapi,
+    import_document, ingest_candle, ingest_trade, openapi,
 };
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use local::SignInLinks;
@@ -68,7 +70,7 @@ pub use metrics::count_lost_log_lines;
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use quota_document::quota_document;
-pub use settings::{EXPOSURE_ADVICE, Limits, NodeSettings, Settings};
+pub use settings::{EXPOSURE_ADVICE, Limits, NodeSettings, PUSH_QUEUE_MIN, Settings};
 pub use statement_pdf::{PdfError, statement_font, statement_pdf};
 pub use tls::{TlsError, TlsFiles};
 pub use workers::THREADS_MAX;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use access::{AccountId, Connection, ConnectionId, Denial, Lineage, Moment, SignedOn, SlotEnding, Slots};
 use market::Timestamp;
 
-use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader};
+use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader, PUSHES_MAX};
 use crate::metrics;
 
 /// Time without an answer to a ping after which a connection is evicted when another connection
@@ -52,12 +52,14 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 /// Signed-in connections of this server, with one slot each.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Links {
     slots: Arc<Mutex<HashMap<ConnectionId, Slot>>>,
     /// Connections that were superseded before they were registered, because two connections of one
     /// client signed in concurrently.
     superseded: Arc<Mutex<HashSet<ConnectionId>>>,
+    /// Maximum number of pushes that wait for a connection.
+    pushes_max: usize,
 }
 
 #[derive(Debug)]
@@ -122,7 +124,18 @@ impl From<TransportKind> for metrics::Connection {
     }
 }
 
+impl Default for Links {
+    fn default() -> Links {
+        Links::new(PUSHES_MAX)
+    }
+}
+
 impl Links {
+    pub(crate) fn new(pushes_max: usize) -> Links {
+        let (slots, superseded) = Default::default();
+        Links { slots, superseded, pushes_max }
+    }
+
     /// Returns the connections of one account, or of all accounts, oldest first.
     pub(crate) fn list(&self, of: Option<AccountId>) -> Vec<ConnectionInfo> {
         let all = self.lock();
@@ -155,6 +168,15 @@ impl Links {
             slot.mailbox.close(Kick::Closed(by));
             true
         })
+    }
+
+    /// Closes all connections of an account, whose clock was set back.
+    pub(crate) fn close_set_back(&self, account: AccountId) {
+        for connection in self.list(Some(account)) {
+            if let Some(mailbox) = self.mailbox(connection.id) {
+                mailbox.close(Kick::ClockSetBack);
+            }
+        }
     }
 
     /// Signs a connection in and assigns a slot. The lock is held, so that a client that reconnects
@@ -218,7 +240,7 @@ impl Links {
             too_early.clear();
         }
         let id = connection.id();
-        let (mailbox, reader) = Mailbox::new();
+        let (mailbox, reader) = Mailbox::new(self.pushes_max);
         let pulse = Arc::<Pulse>::default();
         let info = ConnectionInfo { id, account: caller.account(), transport, address, since: moment.now };
         match too_early.remove(&id) {

@@ -151,8 +151,10 @@ impl Server {
         core.floors = settings.floors;
         core.class_shares = settings.class_shares();
         core.intake.limit = intake::limit(settings.upload_bytes);
+        core.worlds.most = settings.worlds_max;
+        core.worlds.running_max = settings.worlds_running;
         core.ingest.grace_s = i64::from(settings.ingest_grace_seconds);
-        let (core, links) = (Arc::new(core), Links::default());
+        let (core, links) = (Arc::new(core), Links::new(settings.limits.push_queue));
         let mut site = Site::new(core.clone(), links.clone());
         site.public_url.clone_from(&settings.public_url);
         site.connections_max = settings.connections_max;

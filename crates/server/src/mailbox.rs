@@ -2,8 +2,9 @@
 //! the connection. Any thread can put an item without blocking; the connection's task takes items
 //! as fast as the client reads.
 //!
-//! No push is dropped. If the client reads too slowly and the mailbox is full, the connection is
-//! closed; the client then reconnects and requests the data that it missed.
+//! No push is dropped, except that a newer quote replaces a queued one of a slow client. If the
+//! client reads too slowly and the mailbox is full, the connection is closed; the client then
+//! reconnects and requests the data that it missed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,19 +17,20 @@ use wire::quote::Command;
 
 use crate::quote_push;
 
-/// Maximum number of queued pushes, which is two for every topic that a client may subscribe to.
-const PUSHES_MAX: usize = 4_096;
-/// Maximum total size of queued bodies in bytes. This is 256 bytes per push, more than a quote or
-/// an order change needs.
-const BYTES_MAX: usize = 1 << 20;
+/// Default maximum number of queued pushes, which is two for every topic that a client may subscribe
+/// to.
+pub(crate) const PUSHES_MAX: usize = feed::PUSHES_MAX;
+/// Maximum size of queued bodies in bytes per push of the limit: more than a quote or an order
+/// change needs.
+const BYTES_EACH: usize = 256;
 /// Maximum number of subscriptions: 500 securities with four topics each (quote, depth, brokers,
 /// trades).
 const SUBSCRIBED_MAX: usize = 500 * 4;
 /// Number of queued quotes from which a client is treated as slow, and newer quotes replace older
-/// ones.
-const MERGE_FROM: usize = 256;
+/// ones. One instant may have two for each of 500 securities.
+const MERGE_FROM: usize = 1_024;
 const _: () = assert!(PUSHES_MAX >= 2 * SUBSCRIBED_MAX);
-const _: () = assert!(BYTES_MAX / PUSHES_MAX >= 256);
+const _: () = assert!(BYTES_EACH * PUSHES_MAX == feed::BYTES_MAX);
 
 /// Why the server closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(crate) enum Kick {
     /// ping.
     Silent,
     Closed(ClosedBy),
+    /// The clock that the account follows was set back, so that sequence numbers begin again.
+    ClockSetBack,
     /// The client reads more slowly than pushes arrive: this many are queued.
     TooSlow {
         waiting: usize,
@@ -56,8 +60,10 @@ pub(crate) enum ClosedBy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Push {
     pub(crate) command: u8,
-    /// Shared by all receiving connections.
-    pub(crate) body: Bytes,
+    /// Shared by all receiving connections: the body, or a WebSocket frame with its packet.
+    bytes: Bytes,
+    /// Where the body begins.
+    body_at: usize,
 }
 
 /// Why a push will not reach its client.
@@ -97,12 +103,19 @@ struct State {
     /// Allocated for the first quote. Kept afterwards, because the tag of a quote depends on the
     /// quotes before it.
     quotes: Option<Box<PushQueue>>,
+    /// Maximum number of pushes in each queue.
+    pushes_max: u32,
     kick: Option<Kick>,
     /// Whether further pushes are refused.
     is_shut: bool,
     /// Waker of the connection's task. `None` if the task has not polled since it was last woken.
     waker: Option<Waker>,
 }
+
+/// Connections to be woken when this is dropped. Several pushes are queued before their connections
+/// are woken, so that a connection writes them together.
+#[derive(Debug, Default)]
+pub(crate) struct Wakeups(Vec<Waker>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -116,8 +129,10 @@ struct Full {
 }
 
 impl Mailbox {
-    pub(crate) fn new() -> (Mailbox, MailboxReader) {
-        let state = Arc::<Mutex<State>>::default();
+    /// Creates a mailbox for at most `pushes_max` queued pushes.
+    pub(crate) fn new(pushes_max: usize) -> (Mailbox, MailboxReader) {
+        let pushes_max = u32::try_from(pushes_max).unwrap_or(u32::MAX);
+        let state = Arc::new(Mutex::new(State { pushes_max, ..State::default() }));
         (Mailbox(state.clone()), MailboxReader(state))
     }
 
@@ -128,7 +143,8 @@ impl Mailbox {
         if state.is_shut || state.kick.is_some() {
             return Err(PushError::Gone);
         }
-        let put = state.queue.get_or_insert_default().put(push);
+        let pushes_max = state.pushes_max();
+        let put = state.queue.get_or_insert_default().put(push, pushes_max);
         if let Err(Full { waiting }) = put {
             close(state, Kick::TooSlow { waiting });
             return Err(PushError::TooSlow);
@@ -137,18 +153,26 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Queues a quote or trades, which may be merged with a waiting quote. Returns the number of
-    /// queued quotes and trades.
-    pub(crate) fn put_quote(&self, push: &Arc<EncodedPush>) -> Result<usize, PushError> {
+    /// Queues a quote or trades, which may be merged with a waiting quote. The connection is woken
+    /// with `wakeups`. Returns the number of queued quotes and trades.
+    pub(crate) fn put_quote(
+        &self,
+        push: &Arc<EncodedPush>,
+        wakeups: &mut Wakeups,
+    ) -> Result<usize, PushError> {
         let mut state = lock(&self.0);
         if state.is_shut || state.kick.is_some() {
             return Err(PushError::Gone);
         }
-        let quotes = state.quotes.get_or_insert_with(|| Box::new(PushQueue::merging_from(MERGE_FROM)));
+        let pushes_max = state.pushes_max();
+        let quotes = state.quotes.get_or_insert_with(|| {
+            let queue = PushQueue::merging_from(MERGE_FROM.min(pushes_max / 4));
+            Box::new(queue.with_limits(pushes_max, pushes_max.saturating_mul(BYTES_EACH)))
+        });
         match quotes.push(push) {
             Ok(()) => {
                 let waiting = quotes.len();
-                wake(state);
+                wakeups.0.extend(state.waker.take());
                 Ok(waiting)
             }
             Err(feed::Full { waiting }) => {
@@ -158,13 +182,15 @@ impl Mailbox {
         }
     }
 
-    /// Returns the first queued sequence number of trades, by security.
+    /// Returns the first unsent sequence number of trades, by security: those that are queued, or
+    /// were when the mailbox was closed.
     pub(crate) fn unsent_trades(&self) -> HashMap<Symbol, i64> {
-        let mut unsent = HashMap::new();
-        for (symbol, sequence) in lock(&self.0).quotes.iter().flat_map(|quotes| quotes.trades()) {
-            unsent.entry(symbol.clone()).or_insert(sequence);
-        }
-        unsent
+        lock(&self.0).quotes.as_ref().map(|quotes| quotes.unsent_trades()).unwrap_or_default()
+    }
+
+    /// Returns the maximum number of queued quotes and trades.
+    pub(crate) fn quotes_max(&self) -> usize {
+        lock(&self.0).pushes_max()
     }
 
     /// Returns the number of queued quotes and trades.
@@ -172,8 +198,9 @@ impl Mailbox {
         lock(&self.0).quotes.as_ref().map_or(0, |quotes| quotes.len())
     }
 
-    /// Removes queued quotes and trades whose subscription has ended.
-    pub(crate) fn retain_quotes(&self, is_subscribed: impl Fn(&Symbol, SubType) -> bool) {
+    /// Removes queued quotes and trades whose subscription has ended. The symbol of a push of the
+    /// clock is `None`.
+    pub(crate) fn retain_quotes(&self, is_subscribed: impl Fn(Option<&Symbol>, SubType) -> bool) {
         if let Some(quotes) = &mut lock(&self.0).quotes {
             quotes.retain(is_subscribed);
         }
@@ -243,17 +270,61 @@ impl MailboxReader {
     }
 }
 
+impl Wakeups {
+    /// Wakes the connections now.
+    pub(crate) fn wake(&mut self) {
+        self.0.drain(..).for_each(Waker::wake);
+    }
+}
+
+impl Drop for Wakeups {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
 impl Drop for MailboxReader {
     fn drop(&mut self) {
         let mut state = lock(&self.0);
         state.is_shut = true;
-        state.queue = None;
-        state.quotes = None;
+        state.free();
         state.waker = None;
     }
 }
 
+impl Push {
+    pub(crate) fn new(command: u8, body: Bytes) -> Push {
+        Push { command, bytes: body, body_at: 0 }
+    }
+
+    pub(crate) fn body(&self) -> Bytes {
+        self.bytes.slice(self.body_at.min(self.bytes.len())..)
+    }
+
+    /// Returns the packet in a WebSocket frame, if it is encoded.
+    pub(crate) fn frame(&self) -> Option<&Bytes> {
+        (self.body_at > 0).then_some(&self.bytes)
+    }
+
+    /// Returns the number of bytes, including the headers that are encoded.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
 impl State {
+    /// Frees the queued pushes.
+    fn free(&mut self) {
+        self.queue = None;
+        if let Some(quotes) = &mut self.quotes {
+            quotes.discard();
+        }
+    }
+
+    fn pushes_max(&self) -> usize {
+        usize::try_from(self.pushes_max).unwrap_or(usize::MAX)
+    }
+
     fn is_empty(&self) -> bool {
         self.queue.is_none() && self.quotes.as_ref().is_none_or(|quotes| quotes.is_empty())
     }
@@ -261,7 +332,7 @@ impl State {
 
 impl From<Outgoing> for Push {
     fn from(outgoing: Outgoing) -> Push {
-        let (sub_type, body) = match outgoing {
+        let (sub_type, frame) = match outgoing {
             Outgoing::Shared { sub_type, bytes } => (sub_type, bytes),
             Outgoing::Merged(push) => (SubType::Quote, quote_push::encode_quote(&push)),
         };
@@ -271,16 +342,16 @@ impl From<Outgoing> for Push {
             SubType::Brokers => Command::PushBrokers,
             SubType::Trades => Command::PushTrades,
         };
-        Push { command: command as u8, body }
+        Push { command: command as u8, body_at: quote_push::header(&frame), bytes: frame }
     }
 }
 
 impl Queue {
-    fn put(&mut self, push: Push) -> Result<(), Full> {
-        let (count, bytes) = (self.pushes.len(), self.bytes + push.body.len());
+    fn put(&mut self, push: Push, pushes_max: usize) -> Result<(), Full> {
+        let (count, bytes) = (self.pushes.len(), self.bytes + push.len());
         // A single push is always accepted, because one large push does not mean that the reader is
         // slow.
-        if count > 0 && (count >= PUSHES_MAX || bytes > BYTES_MAX) {
+        if count > 0 && (count >= pushes_max || bytes > pushes_max.saturating_mul(BYTES_EACH)) {
             return Err(Full { waiting: count });
         }
         self.bytes = bytes;
@@ -290,7 +361,7 @@ impl Queue {
 
     fn take(&mut self) -> Option<Push> {
         let push = self.pushes.pop_front()?;
-        self.bytes -= push.body.len();
+        self.bytes -= push.len();
         Some(push)
     }
 }
@@ -299,11 +370,11 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Closes the mailbox and immediately frees the queued pushes, which will not be sent.
+/// Closes the mailbox and immediately frees the queued pushes, which will not be sent. Only the
+/// numbers of the first trades are kept, because they are sent again after a reconnect.
 fn close(mut state: MutexGuard<'_, State>, kick: Kick) {
     state.kick = Some(kick);
-    state.queue = None;
-    state.quotes = None;
+    state.free();
     wake(state);
 }
 
@@ -324,12 +395,12 @@ mod tests {
     use super::*;
 
     fn push(body: &'static str) -> Push {
-        Push { command: 18, body: Bytes::from_static(body.as_bytes()) }
+        Push::new(18, Bytes::from_static(body.as_bytes()))
     }
 
     fn bodies(reader: &MailboxReader) -> Vec<String> {
         std::iter::from_fn(|| reader.take())
-            .map(|push| String::from_utf8(push.body.to_vec()).unwrap())
+            .map(|push| String::from_utf8(push.body().to_vec()).unwrap())
             .collect()
     }
 
@@ -348,7 +419,7 @@ mod tests {
 
     #[test]
     fn pushes_are_taken_in_order() {
-        let (mailbox, reader) = Mailbox::new();
+        let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
         for body in ["a", "bb", "a"] {
             mailbox.put(push(body)).unwrap();
         }
@@ -361,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_full_mailbox_closes_the_connection() {
-        let (mailbox, reader) = Mailbox::new();
+        let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
         for _ in 0..PUSHES_MAX {
             mailbox.put(push("x")).unwrap();
         }
@@ -373,28 +444,61 @@ mod tests {
     }
 
     #[test]
+    fn the_limit_of_a_mailbox_can_be_set() {
+        let (mailbox, reader) = Mailbox::new(3);
+        (0..3).for_each(|_| mailbox.put(push("x")).unwrap());
+        assert_eq!(mailbox.put(push("y")), Err(PushError::TooSlow));
+        assert_eq!(look(&reader), Mail::Kick(Kick::TooSlow { waiting: 3 }));
+        let (mailbox, _reader) = Mailbox::new(3);
+        mailbox.put(Push::new(18, Bytes::from(vec![0; 3 * BYTES_EACH]))).unwrap();
+        assert_eq!(mailbox.put(push("y")), Err(PushError::TooSlow));
+    }
+
+    #[test]
+    fn a_closed_mailbox_has_the_numbers_of_unsent_trades() {
+        let (mailbox, reader) = Mailbox::new(3);
+        let trades = |symbol: &str, sequence| {
+            let (symbol, prints) = (symbol.parse().unwrap(), Vec::new());
+            let push = feed::TradesPush { symbol, sequence, session: market::Session::Intraday, prints };
+            Arc::new(EncodedPush::new(feed::Push::Trades(push), |_| Bytes::from_static(b"x")))
+        };
+        let put =
+            |symbol: &str, sequence| mailbox.put_quote(&trades(symbol, sequence), &mut Wakeups::default());
+        for (symbol, sequence) in [("1.HK", 6), ("1.HK", 7), ("1.HK", 8)] {
+            put(symbol, sequence).unwrap();
+        }
+        reader.take().unwrap();
+        put("2.HK", 9).unwrap();
+        assert_eq!(put("3.HK", 10), Err(PushError::TooSlow));
+        assert!(reader.is_empty());
+        drop(reader);
+        let expected = [("1.HK", 7), ("2.HK", 9)].map(|(symbol, first)| (symbol.parse().unwrap(), first));
+        assert_eq!(mailbox.unsent_trades(), HashMap::from(expected));
+    }
+
+    #[test]
     fn bytes_are_bounded_except_for_a_single_push() {
-        let large = |length| Push { command: 18, body: Bytes::from(vec![0; length]) };
-        let (mailbox, reader) = Mailbox::new();
-        mailbox.put(large(2 * BYTES_MAX)).unwrap();
-        assert_eq!(reader.take().unwrap().body.len(), 2 * BYTES_MAX);
+        let large = |length| Push::new(18, Bytes::from(vec![0; length]));
+        let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
+        mailbox.put(large(2 * feed::BYTES_MAX)).unwrap();
+        assert_eq!(reader.take().unwrap().len(), 2 * feed::BYTES_MAX);
         mailbox.put(large(1)).unwrap();
-        mailbox.put(large(BYTES_MAX - 1)).unwrap();
-        assert_eq!(look(&reader), Mail::Pushes { bytes: BYTES_MAX });
+        mailbox.put(large(feed::BYTES_MAX - 1)).unwrap();
+        assert_eq!(look(&reader), Mail::Pushes { bytes: feed::BYTES_MAX });
         assert_eq!(mailbox.put(large(1)), Err(PushError::TooSlow));
-        let (mailbox, _reader) = Mailbox::new();
-        mailbox.put(large(BYTES_MAX)).unwrap();
+        let (mailbox, _reader) = Mailbox::new(PUSHES_MAX);
+        mailbox.put(large(feed::BYTES_MAX)).unwrap();
         assert_eq!(mailbox.put(large(1)), Err(PushError::TooSlow));
     }
 
     #[test]
     fn puts_fail_once_the_reader_is_shut_or_dropped() {
-        let (mailbox, reader) = Mailbox::new();
+        let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
         mailbox.put(push("a")).unwrap();
         reader.shut();
         assert_eq!(mailbox.put(push("b")), Err(PushError::Gone));
         assert_eq!(bodies(&reader), ["a"]);
-        let (mailbox, reader) = Mailbox::new();
+        let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
         mailbox.put(push("a")).unwrap();
         drop(reader);
         assert_eq!(mailbox.clone().put(push("b")), Err(PushError::Gone));
@@ -403,7 +507,7 @@ mod tests {
 
     #[test]
     fn the_first_close_reason_wins() {
-        let (mailbox, reader) = Mailbox::new();
+        let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
         mailbox.put(push("a")).unwrap();
         mailbox.close(Kick::Superseded);
         mailbox.close(Kick::Silent);
@@ -413,7 +517,7 @@ mod tests {
 
     #[test]
     fn a_connection_is_woken_once_for_several_puts() {
-        let (mailbox, reader) = Mailbox::new();
+        let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
         mailbox.put(push("a")).unwrap();
         let woken = Arc::<Woken>::default();
         let waker = woken.clone().into();
@@ -431,8 +535,30 @@ mod tests {
     }
 
     #[test]
+    fn quotes_wake_a_connection_after_all_were_queued() {
+        let quote = feed::TradesPush {
+            symbol: "700.HK".parse().unwrap(),
+            sequence: 1,
+            session: market::Session::Intraday,
+            prints: Vec::new(),
+        };
+        let quote = Arc::new(EncodedPush::new(feed::Push::Trades(quote), |_| Bytes::from_static(b"abc")));
+        let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
+        let woken = Arc::<Woken>::default();
+        let waker = woken.clone().into();
+        assert_eq!(reader.look(&Context::from_waker(&waker)), Mail::Nothing);
+        let mut wakeups = Wakeups::default();
+        assert_eq!(mailbox.put_quote(&quote, &mut wakeups), Ok(1));
+        assert_eq!(mailbox.put_quote(&quote, &mut wakeups), Ok(2));
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+        drop(wakeups);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        assert_eq!(look(&reader), Mail::Pushes { bytes: 6 });
+    }
+
+    #[test]
     fn an_empty_mailbox_is_small() {
-        let (mailbox, reader) = Mailbox::new();
+        let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
         assert!(size_of::<Mutex<State>>() <= 64, "{} bytes", size_of::<Mutex<State>>());
         mailbox.put(push("a")).unwrap();
         reader.take();

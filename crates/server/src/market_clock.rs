@@ -18,6 +18,7 @@ pub trait MarketTime: Send + Sync {
     }
 
     /// Returns how long the clock takes from `now` to `at`, or `None` if it is stopped before `at`.
+    /// `now` has just been read from this clock.
     fn wait(&self, now: Timestamp, at: Timestamp) -> Option<Duration> {
         self.pace().wait(now, at)
     }
@@ -77,7 +78,7 @@ impl ClockSpeed {
             ClockSpeed::Machine => Some(Duration::from_secs(seconds)),
             ClockSpeed::Standing => (seconds == 0).then_some(Duration::ZERO),
             ClockSpeed::Running { thousandths } => {
-                let milliseconds = u128::from(seconds) * 1_000_000 / u128::from(thousandths.max(1));
+                let milliseconds = (u128::from(seconds) * 1_000_000).div_ceil(u128::from(thousandths.max(1)));
                 Some(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(u64::MAX)))
             }
         }

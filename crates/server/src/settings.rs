@@ -10,6 +10,11 @@ use crate::public_url::PublicUrl;
 use crate::tls::TlsFiles;
 use crate::workers;
 
+/// Default of [`Settings::worlds_max`].
+pub(crate) const WORLDS_MAX_DEFAULT: u32 = 1_000;
+/// Default of [`Settings::worlds_running`].
+pub(crate) const WORLDS_RUNNING_DEFAULT: u32 = 64;
+
 /// Server settings. The defaults are those of `chandler serve`.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -63,6 +68,10 @@ pub struct Settings {
     pub statement_font: Option<PathBuf>,
     /// Time after its end at which a minute that arrived incomplete counts as final, in seconds.
     pub ingest_grace_seconds: u32,
+    /// Maximum number of worlds in the store.
+    pub worlds_max: u32,
+    /// Maximum number of worlds that run at one time.
+    pub worlds_running: u32,
     /// Maximum size of an uploaded file in bytes.
     pub upload_bytes: usize,
     pub node: NodeSettings,
@@ -121,6 +130,8 @@ impl Default for Settings {
             levels_from: access::LevelsFrom::default(),
             statement_link_seconds: 600,
             ingest_grace_seconds: 5,
+            worlds_max: WORLDS_MAX_DEFAULT,
+            worlds_running: WORLDS_RUNNING_DEFAULT,
             statement_font: None,
             upload_bytes: FILE_BYTES_MAX,
             node: NodeSettings::default(),
@@ -178,6 +189,9 @@ impl Settings {
     }
 }
 
+/// Minimum of [`Limits::push_queue`]: the pushes of one instant for 500 securities.
+pub const PUSH_QUEUE_MIN: usize = 2_048;
+
 /// Resource limits per account across all transports, or per address before sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -196,6 +210,9 @@ pub struct Limits {
     /// Maximum number of pushes that one movement of the clock sends to a connection. Beyond that,
     /// the connection gets only the final states.
     pub push_jump: usize,
+    /// Maximum number of pushes that wait for a connection, beyond which the connection is closed;
+    /// their bytes are limited to 256 for each. At least [`PUSH_QUEUE_MIN`].
+    pub push_queue: usize,
 }
 
 impl Default for Limits {
@@ -207,6 +224,7 @@ impl Default for Limits {
             unsent_bytes: 32 << 20,
             unproven_connections: 128,
             push_jump: 20_000,
+            push_queue: crate::mailbox::PUSHES_MAX,
         }
     }
 }

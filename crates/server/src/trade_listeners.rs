@@ -27,6 +27,8 @@ use crate::versions::Dated;
 #[derive(Debug)]
 pub(crate) struct TradeListeners {
     accounts: Mutex<HashMap<AccountId, Vec<Subscriber>>>,
+    /// Number of events that were queued for subscribers of each account that has some.
+    sent: Mutex<HashMap<AccountId, u64>>,
     securities: SecurityLookup,
     /// Market time of the next planned run in Unix seconds, or `i64::MAX` if no run is planned.
     planned: AtomicI64,
@@ -59,6 +61,7 @@ impl Drop for Listening {
             subscribers.retain(|subscriber| subscriber.connection != self.connection);
             if subscribers.is_empty() {
                 accounts.remove(&self.account);
+                self.listeners.counts().remove(&self.account);
             }
         }
     }
@@ -71,6 +74,7 @@ impl TradeListeners {
     pub(crate) fn new(store: Store) -> TradeListeners {
         TradeListeners {
             accounts: Mutex::default(),
+            sent: Mutex::default(),
             securities: SecurityLookup::new(store),
             planned: AtomicI64::new(i64::MIN),
             sooner: Arc::default(),
@@ -116,6 +120,15 @@ impl TradeListeners {
         }
     }
 
+    /// Returns the number of events that were queued for subscribers of an account since it has some.
+    pub(crate) fn sent(&self, account: AccountId) -> u64 {
+        self.counts().get(&account).copied().unwrap_or(0)
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<AccountId, u64>> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, Vec<Subscriber>>> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,6 +141,7 @@ impl paper::Listener for TradeListeners {
         let Some(mut subscribers) = self.lock().get(&account).cloned() else { return };
         let before = subscribers.len();
         let mut securities = BTreeMap::new();
+        let mut sent = 0;
         for push in pushes {
             match push {
                 Push::Order(push) => {
@@ -144,7 +158,9 @@ impl paper::Listener for TradeListeners {
                     subscribers.retain(|subscriber| put(subscriber, body.clone()));
                 }
             }
+            sent += u64::try_from(subscribers.len()).unwrap_or(u64::MAX);
         }
+        *self.counts().entry(account).or_default() += sent;
         if subscribers.len() < before {
             self.drop_ended(account);
         }
@@ -180,7 +196,7 @@ fn put(subscriber: &Subscriber, body: Bytes) -> bool {
         Some(dated) => dated.notification(&body),
     };
     // Events newer than the API date are not sent.
-    body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push { command: NOTIFY, body }).is_ok())
+    body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push::new(NOTIFY, body)).is_ok())
 }
 
 const NOTIFY: u8 = trade::Command::Notify as u8;
@@ -375,7 +391,7 @@ mod tests {
     /// Returns the remarks in the pushes received since the previous call.
     fn heard(reader: &MailboxReader) -> Vec<i64> {
         let remark = |push: mailbox::Push| {
-            let notification = trade::Notification::decode(&*push.body).unwrap();
+            let notification = trade::Notification::decode(push.body()).unwrap();
             let event: serde_json::Value = serde_json::from_slice(&notification.data).unwrap();
             event["data"]["remark"].as_str().unwrap().parse().unwrap()
         };
@@ -400,7 +416,7 @@ mod tests {
     }
 
     fn listen(scene: &Scene, connection: &str) -> (Listening, MailboxReader) {
-        let (mailbox, reader) = Mailbox::new();
+        let (mailbox, reader) = Mailbox::new(crate::mailbox::PUSHES_MAX);
         let whose = (connection.parse().unwrap(), mailbox);
         let watched = scene.paper.watch(ANN).unwrap();
         let listening = scene.listeners.listen(watched, ANN, whose, (Language::En, None));

@@ -75,7 +75,8 @@ pub use frame::{
 };
 pub use gzip::{COMPRESS_MIN, INFLATED_MAX, compress};
 pub use packet::{
-    BODY_MAX, Limits, Packet, PacketError, Packing, Status, push_header, request_header, response_header,
+    BODY_MAX, Limits, PUSH_HEADER, Packet, PacketError, Packing, Status, push_header, request_header,
+    response_header,
 };
 pub use packet::{code, refusal_body};
 pub use stream::{Decoder, HANDSHAKE};

@@ -14,7 +14,8 @@ use crate::gzip::{INFLATED_MAX, inflate};
 
 pub(crate) const HEADER_MAX: usize = 11;
 const RESPONSE_HEADER: usize = 10;
-const PUSH_HEADER: usize = 5;
+/// Size of the header of a push in bytes.
+pub const PUSH_HEADER: usize = 5;
 /// Number of bytes after the body of a signed packet: an 8-byte nonce and a 16-byte signature.
 pub(crate) const SIGNATURE: usize = 24;
 

@@ -1,7 +1,7 @@
 //! Model of how clients build candles from pushes. Written from the specification (live page 3.1,
 //! candles page D7), independently of the code under test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use feed::{Board, Print, PrintPrice, Push, QuotePush, Tag};
 use market::{Candle, Market, Price, Session, Timestamp, TradeEffect, TradeHours, Venue};
@@ -24,6 +24,8 @@ pub(crate) struct Client<'a> {
     board: Board,
     /// One-minute candles by session and stamp.
     pub(crate) minutes: BTreeMap<(Session, Timestamp), Built>,
+    /// Candles that volume alone has begun: the next price sets their open.
+    unopened: BTreeSet<(Session, Timestamp)>,
     /// The newest daily candle, with its date.
     pub(crate) day: Option<(market::Date, Built)>,
     /// Volume and turnover of the client's last quote. A zero in a quote leaves the stored value
@@ -45,7 +47,8 @@ impl Built {
 
 impl<'a> Client<'a> {
     pub(crate) fn new(venue: &'a Venue, board: Board) -> Client<'a> {
-        Client { venue, board, minutes: BTreeMap::new(), day: None, memory: (0, 0) }
+        let (minutes, unopened) = Default::default();
+        Client { venue, board, minutes, unopened, day: None, memory: (0, 0) }
     }
 
     pub(crate) fn take(&mut self, push: &Push) {
@@ -86,7 +89,14 @@ impl<'a> Client<'a> {
             Some((_, before)) if effect == TradeEffect::VolumeOnly => Built::at(before.close),
             _ => Built::at(price),
         };
+        let is_new = newest.is_none_or(|(newest, _)| newest < stamp);
+        if effect == TradeEffect::VolumeOnly && is_new {
+            self.unopened.insert((session, stamp));
+        }
         if effect == TradeEffect::PriceAndVolume {
+            if self.unopened.remove(&(session, stamp)) {
+                built.open = price;
+            }
             built = Built { high: built.high.max(price), low: built.low.min(price), close: price, ..built };
         }
         built.volume += volume;

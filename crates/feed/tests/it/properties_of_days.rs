@@ -57,7 +57,7 @@ impl Stored {
 
     fn replay(&self) -> Replay<'_> {
         let Stored { venue, symbol, board, minutes, days } = self;
-        Replay { symbol, board: *board, venue, minutes, days, trades: None }
+        Replay { symbol, board: *board, venue, minutes, days, trades: None, statuses: &[], last: None }
     }
 
     /// Returns a random time within the two days, usually a full minute.

@@ -1,7 +1,7 @@
 //! Property tests of prints for random minutes: sums are exact, and clients build the expected
 //! candles.
 
-use feed::{Board, Clock, Minute, PrintPrice, Sequence, Update, opening, prints};
+use feed::{Board, Clock, Growth, Minute, PrintPrice, Sequence, Update, opening, prints};
 use market::{Candle, Market, Price, Session, Timestamp, TradeEffect, Turnover};
 use proptest::prelude::*;
 
@@ -64,8 +64,8 @@ proptest! {
                 prop_assert!(made.is_none() || known.check().is_ok());
             }
             for board in [Board::Security, Board::Index] {
-                let (before, published) = (None, None);
-                let update = Update { symbol: &name, board, minute, before, published, known, clock };
+                let (before, published, counted) = (None, None, Growth::default());
+                let update = Update { symbol: &name, board, minute, before, published, counted, known, clock };
                 let outcome = update.publish(&mut Sequence { quote: i64::MAX, trades: i64::MIN });
                 let published = Some(outcome.published);
                 Update { published, known: opening(&known), ..update }.publish(&mut Sequence::default());
@@ -125,7 +125,8 @@ proptest! {
                 _ => has_exact_turnover = false,
             }
             let board = Board::Security;
-            let update = Update { symbol: &name, board, minute, before: None, published, known, clock };
+            let (before, counted) = (None, Growth::default());
+            let update = Update { symbol: &name, board, minute, before, published, counted, known, clock };
             let outcome = update.publish(&mut Sequence::default());
             prop_assert!(!outcome.is_correction);
             published = Some(outcome.published);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use feed::{
     BYTES_MAX, Board, EncodedPush, Figures, Growth, Outgoing, PUSHES_MAX, Push, PushQueue, QuotePush,
-    SubType, Tag, TradesPush,
+    SubType, Tag, TradeStatus, TradesPush,
 };
 use market::{Session, Symbol, Timestamp, Turnover};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ proptest! {
             let name = names[dice.roll(3) as usize].clone();
             sequence += 1;
             if dice.roll(1_000) == 0 {
-                queue.retain(|of, _| *of != name);
+                queue.retain(|of, _| of != Some(&name));
                 waiting.retain(|(of, _)| *of != name);
             } else if dice.is(1) {
                 if let Some(Outgoing::Shared { sub_type: SubType::Trades, .. }) = queue.pop() {
@@ -74,5 +74,6 @@ fn random_push(symbol: Symbol, sequence: i64, dice: &mut Dice) -> Push {
         time: Timestamp(sequence),
         growth: Growth { volume: 1, turnover: Turnover(1) },
         tag: Tag::Normal,
+        status: TradeStatus::Normal,
     })
 }

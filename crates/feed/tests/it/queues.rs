@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use feed::{
     BYTES_MAX, Board, EncodedPush, Figures, Full, Growth, Outgoing, PUSHES_MAX, Push, PushQueue, QuotePush,
-    SubType, Tag, TradesPush,
+    SubType, Tag, TradeStatus, TradesPush,
 };
 use market::{Price, Session, Timestamp, Turnover};
 
@@ -23,6 +23,7 @@ fn quote(name: &str, sequence: i64, volume: i64) -> QuotePush {
         time: Timestamp(1_773_797_400),
         growth: Growth { volume: 10, turnover: Turnover(500) },
         tag: Tag::Normal,
+        status: TradeStatus::Normal,
     }
 }
 
@@ -100,6 +101,18 @@ fn quotes_with_a_different_day_session_or_tag_are_not_merged() {
 }
 
 #[test]
+fn a_short_queue_tags_quotes_but_does_not_merge_them() {
+    let mut queue = PushQueue::merging_from(3);
+    for (sequence, volume) in [(1, 100), (2, 0), (3, 0), (4, 0)] {
+        queue.push(&encoded(Push::Quote(quote("700.HK", sequence, volume)))).unwrap();
+    }
+    queue.push(&encoded(Push::Quote(quote("5.HK", 1, 0)))).unwrap();
+    let expected =
+        ["700.HK quote 1", "700.HK quote 2 eod", "700.HK quote 4 eod grew 20 / 1000", "5.HK quote 1"];
+    assert_eq!(drain(&mut queue), expected);
+}
+
+#[test]
 fn index_quotes_are_never_merged() {
     let mut queue = PushQueue::default();
     for sequence in 1..=3 {
@@ -107,6 +120,17 @@ fn index_quotes_are_never_merged() {
         queue.push(&encoded(Push::Quote(push))).unwrap();
     }
     assert_eq!(drain(&mut queue), ["HSI.HK quote 1", "HSI.HK quote 2", "HSI.HK quote 3"]);
+}
+
+#[test]
+fn the_limits_of_a_queue_can_be_set() {
+    let mut queue = PushQueue::default().with_limits(2, BYTES_MAX);
+    for sequence in 1..3 {
+        queue.push(&encoded(trades("700.HK", sequence))).unwrap();
+    }
+    assert_eq!(queue.push(&encoded(trades("700.HK", 3))), Err(Full { waiting: 2 }));
+    let mut queue = PushQueue::default().with_limits(2, 0);
+    assert_eq!(queue.push(&encoded(trades("700.HK", 1))), Err(Full { waiting: 0 }));
 }
 
 #[test]
@@ -146,7 +170,9 @@ fn queued_pushes_of_an_ended_subscription_are_removed() {
     queue.push(&encoded(Push::Quote(quote("700.HK", 1, 100)))).unwrap();
     queue.push(&encoded(trades("700.HK", 1))).unwrap();
     queue.push(&encoded(Push::Quote(quote("5.HK", 1, 100)))).unwrap();
-    queue.retain(|symbol, kind| !(symbol.as_str() == "700.HK" && kind == SubType::Quote));
+    queue.retain(|symbol, kind| {
+        !(symbol.is_some_and(|symbol| symbol.as_str() == "700.HK") && kind == SubType::Quote)
+    });
     assert_eq!(queue.len(), 2);
     // Queue positions have shifted, but merging must still find the right push.
     queue.push(&encoded(Push::Quote(quote("5.HK", 2, 110)))).unwrap();

@@ -2,8 +2,8 @@
 //! which figures and numbers.
 
 use feed::{
-    Board, Clock, Growth, Minute, Phase, Push, QuotePush, Replay, Sequence, Tag, Update, corrected,
-    end_of_day,
+    Board, Clock, Growth, Minute, Phase, Push, QuotePush, Replay, Sequence, StatusChange, Tag, TradeStatus,
+    Update, corrected, end_of_day,
 };
 use market::{
     Candle, Candles, Market, Price, Session, Timestamp, Trade, TradeDirection, TradeType, Trades, Turnover,
@@ -43,6 +43,8 @@ fn u14_a_minute_completes_before_the_next_minute_opens() {
         minutes: &minutes,
         days: &days,
         trades: None,
+        statuses: &[],
+        last: None,
     };
     check(
         venue,
@@ -82,6 +84,8 @@ fn u16_the_client_rebuilds_the_stored_candles() {
         minutes: &minutes,
         days: &days,
         trades: None,
+        statuses: &[],
+        last: None,
     };
     let mut client = Client::new(venue, Board::Security);
     let mut advance = |from: &str, to: &str| {
@@ -111,6 +115,8 @@ fn u5_an_unchanged_minute_pushes_nothing_when_it_completes() {
         minutes: &minutes,
         days: &days,
         trades: None,
+        statuses: &[],
+        last: None,
     };
     assert_eq!(replay.between(at(venue, "2026-03-18 10:03"), at(venue, "2026-03-18 10:04")).len(), 1);
     check(venue, &replay, ("2026-03-18 10:04", "2026-03-18 10:10"), &[]);
@@ -122,8 +128,16 @@ fn u12_an_index_pushes_a_quote_for_every_price_in_its_path() {
     let minutes =
         candles(&[minute(venue, "2026-03-18 10:01", "18000.1 18010.5 17995 18005.2 1000000 250000000")]);
     let days = Candles::default();
-    let replay =
-        Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days, trades: None };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Index,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+        statuses: &[],
+        last: None,
+    };
     let after = "open 18000.100 high 18010.500 low 17995.000 volume 1000000 turnover 250000000.000";
     check(
         venue,
@@ -159,6 +173,8 @@ fn an_index_close_is_not_repeated_after_an_equal_extreme() {
             minutes: &minutes,
             days: &days,
             trades: None,
+            statuses: &[],
+            last: None,
         };
         let dues = replay.between(at(venue, "2026-03-18 10:01"), at(venue, "2026-03-18 10:02"));
         let quotes = dues.iter().flat_map(|due| &due.pushes).map(|push| match push {
@@ -182,8 +198,16 @@ fn an_index_pushes_nothing_outside_regular_hours() {
     let (venue, symbol) = (venue(Market::Us), symbol(".DJI.US"));
     let minutes = candles(&[minute(venue, "2026-07-15 09:29", "100 101 99 100 7 700")]);
     let days = Candles::default();
-    let replay =
-        Replay { symbol: &symbol, board: Board::Index, venue, minutes: &minutes, days: &days, trades: None };
+    let replay = Replay {
+        symbol: &symbol,
+        board: Board::Index,
+        venue,
+        minutes: &minutes,
+        days: &days,
+        trades: None,
+        statuses: &[],
+        last: None,
+    };
     check(venue, &replay, ("2026-07-15 09:00", "2026-07-15 16:00"), &[]);
 }
 
@@ -199,6 +223,8 @@ fn u7_u17_the_tail_is_pushed_before_the_daily_candle() {
         minutes: &minutes,
         days: &days,
         trades: None,
+        statuses: &[],
+        last: None,
     };
     check(venue, &replay, ("2026-03-18 09:00", "2026-03-18 16:09:59"), &[]);
     check(
@@ -261,8 +287,13 @@ fn u18_u19_stored_trades_are_pushed_at_their_seconds() {
             minutes: &minutes,
             days: &days,
             trades: Some(&trades),
+            statuses: &[],
+            last: None,
         };
         check(venue, &replay, ("2026-03-18 10:00", "2026-03-18 10:01:02"), &[]);
+        let dues = replay.between(at(venue, "2026-03-18 10:00"), at(venue, "2026-03-18 10:02"));
+        let unreachable = dues.iter().filter(|due| due.is_unreachable).count();
+        assert_eq!(unreachable, usize::from(acts.len() == 1));
         assert_eq!(replay.latest(at(venue, "2026-03-18 10:01:02"), |_| true), None);
         check(
             venue,
@@ -284,6 +315,118 @@ fn u18_u19_stored_trades_are_pushed_at_their_seconds() {
 }
 
 #[test]
+fn a_stored_trade_that_changes_nothing_has_no_quote() {
+    let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
+    let mut trades = Trades::default();
+    // Type M moves neither price nor volume, and type W only volume.
+    for (time, kind) in [("09:31:03", b'M'), ("09:31:10", b' '), ("09:31:20", b'M'), ("09:31:30", b'W')] {
+        trades.push(Trade {
+            time: at(venue, &format!("2026-07-15 {time}")),
+            price: Price::parse("190").unwrap(),
+            volume: 10,
+            direction: TradeDirection::Neutral,
+            kind: TradeType::from_code(kind).unwrap_or(TradeType::BLANK),
+        });
+    }
+    let minutes = candles(&[minute(venue, "2026-07-15 09:31", "190 190 190 190 20 3800")]);
+    let days = Candles::default();
+    let replay = Replay { trades: Some(&trades), ..Replay::new(&symbol, venue, &minutes, &days) };
+    let pushed = replay.between(at(venue, "2026-07-15 09:30"), at(venue, "2026-07-15 09:32"));
+    let kinds = |due: &feed::Due| {
+        let is_quote = |push: &Push| matches!(push, Push::Quote(_));
+        (due.at.0 - minutes.time[0], due.pushes.iter().map(is_quote).collect::<Vec<bool>>())
+    };
+    let expected = [(3, vec![false]), (10, vec![false, true]), (20, vec![false]), (30, vec![false, true])];
+    assert_eq!(pushed.iter().map(kinds).collect::<Vec<_>>(), expected, "nothing at 09:32:00");
+    let first = replay.latest(at(venue, "2026-07-15 09:31:25"), |_| true).unwrap();
+    assert_eq!((first.time.0 - minutes.time[0], first.figures.volume), (10, 10));
+}
+
+/// Trades of one share price each: time on 15 July 2026, price, volume and type.
+fn us_trades(venue: &Venue, rows: &[(&str, &str, i64, u8)]) -> Trades {
+    let mut trades = Trades::default();
+    for (time, price, volume, kind) in rows {
+        trades.push(Trade {
+            time: at(venue, &format!("2026-07-15 {time}")),
+            price: Price::parse(price).unwrap(),
+            volume: *volume,
+            direction: TradeDirection::Neutral,
+            kind: TradeType::from_code(*kind).unwrap_or(TradeType::BLANK),
+        });
+    }
+    trades
+}
+
+#[test]
+fn trades_of_a_minute_without_a_candle_are_pushed_without_a_quote() {
+    let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
+    let rows = [("09:31:50", "190", 10, 0), ("09:32:03", "190.1", 5, 0), ("09:32:03", "190.2", 6, b'W')];
+    let trades = us_trades(venue, &[&rows[..], &[("09:32:09", "190.3", 7, 0)]].concat());
+    let minutes = candles(&[minute(venue, "2026-07-15 09:31", "190 190 190 190 10 1900")]);
+    let days = Candles::default();
+    let replay = Replay { trades: Some(&trades), ..Replay::new(&symbol, venue, &minutes, &days) };
+    check(
+        venue,
+        &replay,
+        ("2026-07-15 09:32", "2026-07-15 09:40"),
+        &[
+            "09:32:03 Opens 104 1784122323000000 190.100 x 5 at +1784122323, 190.200 x 6 at +1784122323 [W]",
+            "09:32:09 Opens 104 1784122329000000 190.300 x 7 at +1784122329",
+        ],
+    );
+    let dues = replay.between(at(venue, "2026-07-15 09:30"), at(venue, "2026-07-15 09:40"));
+    assert_eq!(dues.iter().filter(|due| due.is_unreachable).count(), 1, "once for the minute");
+    let index = Replay { board: Board::Index, ..replay };
+    assert_eq!(index.between(at(venue, "2026-07-15 09:32"), at(venue, "2026-07-15 09:40")), []);
+}
+
+#[test]
+fn volume_before_the_first_price_is_counted_once() {
+    let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
+    let days = Candles::default();
+    let volume = [("09:32:03", "190.2", 10, b'W'), ("09:32:08", "190.2", 20, b'W')];
+    let price = [("09:32:20", "190.1", 5, 0)];
+    for (trades, figures, is_unreachable) in [
+        (us_trades(venue, &volume), "190.1 190.2 190 190.1 100 19010", false),
+        (us_trades(venue, &volume), "190.2 190.2 190.2 190.2 30 5706", false),
+        (us_trades(venue, &[&volume[..], &price].concat()), "190.1 190.2 190 190.1 100 19010", false),
+        // Clients have counted more.
+        (us_trades(venue, &volume), "190.1 190.2 190 190.1 29 5510", true),
+    ] {
+        let before = minute(venue, "2026-07-15 09:31", "190 190.1 190 190.1 10 1900");
+        let known = minute(venue, "2026-07-15 09:32", figures);
+        let minutes = candles(&[before, known]);
+        let replay = Replay { trades: Some(&trades), ..Replay::new(&symbol, venue, &minutes, &days) };
+        let dues = replay.between(at(venue, "2026-07-15 09:30"), at(venue, "2026-07-15 09:33"));
+        assert_eq!(dues.iter().any(|due| due.is_unreachable), is_unreachable, "{figures}");
+        let mut client = Client::new(venue, Board::Security);
+        dues.iter().flat_map(|due| &due.pushes).for_each(|push| client.take(push));
+        let built = client.minutes[&(Session::Intraday, known.time)];
+        let (volume, turnover) = if is_unreachable { (30, 5706) } else { (known.volume, 0) };
+        assert_eq!(built.volume, volume, "{figures}");
+        if is_unreachable {
+            assert_eq!(built.turnover, turnover * 100_000_000);
+        } else if figures.starts_with("190.1") {
+            assert_eq!(built, Built::of(&known));
+        } else {
+            // The client's candle includes the last close.
+            assert_eq!(built, Built { low: Price::parse("190.1").unwrap().into(), ..Built::of(&known) });
+        }
+        // The quote has the whole volume of the minute.
+        assert_eq!(client.day.unwrap().1.volume, 10 + known.volume);
+    }
+}
+
+#[test]
+fn a_first_push_is_not_tagged() {
+    let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
+    let candle = day(venue, "2026-07-15", "190 190.6 189.9 190.3 9000 1711000");
+    let last = end_of_day(&symbol, Board::Security, venue, &candle, &mut Sequence::default()).unwrap();
+    let revised = QuotePush { tag: Tag::Eod, ..last.clone() };
+    assert_eq!(revised.first(), last);
+}
+
+#[test]
 fn q7_a_half_day_in_new_york_ends_at_13_00() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let minutes = candles(&[
@@ -298,6 +441,8 @@ fn q7_a_half_day_in_new_york_ends_at_13_00() {
         minutes: &minutes,
         days: &days,
         trades: None,
+        statuses: &[],
+        last: None,
     };
     let dues = replay.between(at(venue, "2025-11-28 12:59:59"), at(venue, "2025-11-28 13:00"));
     let phases: Vec<Phase> = dues.iter().map(|due| due.phase).collect();
@@ -325,6 +470,8 @@ fn q8_a_half_day_in_hong_kong_ends_at_12_10() {
         minutes: &minutes,
         days: &days,
         trades: None,
+        statuses: &[],
+        last: None,
     };
     let dues = replay.between(at(venue, "2026-02-16 09:00"), at(venue, "2026-02-16 12:10"));
     assert!(dues.iter().all(|due| due.at == at(venue, "2026-02-16 12:10")));
@@ -346,12 +493,59 @@ fn a_daily_candle_on_a_holiday_is_not_pushed() {
         minutes: &minutes,
         days: &days,
         trades: None,
+        statuses: &[],
+        last: None,
     };
     check(venue, &replay, ("2026-03-20 09:00", "2026-03-23 09:00"), &[]);
     assert_eq!(
         end_of_day(&symbol, Board::Security, venue, &days.get(0).unwrap(), &mut Sequence::default()),
         None
     );
+}
+
+#[test]
+fn a_new_status_is_pushed_with_the_unchanged_state() {
+    let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
+    let minutes = candles(&[
+        minute(venue, "2026-07-14 15:59", "189.7 189.7 189.7 189.7 10 1897"),
+        minute(venue, "2026-07-15 03:59", "189.8 189.8 189.8 189.8 10 1898"),
+        minute(venue, "2026-07-16 09:30", "190 190.2 189.9 190.1 4000 760100"),
+    ]);
+    let days = Candles::default();
+    let change = |time: &str, status| StatusChange { at: at(venue, time), status };
+    let statuses =
+        [change("2026-07-15 09:30", TradeStatus::Suspended), change("2026-07-16 09:30", TradeStatus::Normal)];
+    let replay = Replay { statuses: &statuses, ..Replay::new(&symbol, venue, &minutes, &days) };
+    let quotes = |replay: &Replay<'_>, from: &str, until: &str| {
+        let dues = replay.between(at(venue, from), at(venue, until));
+        let pushes = dues.into_iter().flat_map(|due| due.pushes);
+        let quotes = pushes.filter_map(|push| match push {
+            Push::Quote(quote) => Some(quote),
+            Push::Trades(_) => None,
+        });
+        quotes.collect::<Vec<QuotePush>>()
+    };
+    let (from, until) = ("2026-07-14 15:00", "2026-07-16 09:30");
+    let all = quotes(&replay, from, until);
+    let lines = all.iter().map(|quote| (quote.sequence - at(venue, until).0 * 1_000_000, quote.status));
+    let numbers: Vec<_> = lines.filter(|(number, _)| *number >= 0).collect();
+    assert_eq!(numbers, [(0, TradeStatus::Normal), (1, TradeStatus::Normal)], "the status, and the open");
+    let suspended: Vec<&QuotePush> =
+        all.iter().filter(|quote| quote.status == TradeStatus::Suspended).collect();
+    let [suspended] = suspended[..] else { panic!("{suspended:?}") };
+    // The state that everybody may see, not that of the night, with the time of its last price.
+    assert_eq!((suspended.session, suspended.time), (Session::Intraday, at(venue, "2026-07-14 15:59:59")));
+    assert_eq!(suspended.sequence, at(venue, "2026-07-15 09:30").0 * 1_000_000);
+    assert_eq!((suspended.figures.volume, suspended.growth.volume, suspended.tag), (10, 0, Tag::Normal));
+    assert_eq!(
+        replay.latest(at(venue, "2026-07-15 12:00"), |s| s != Session::Overnight).as_ref(),
+        Some(suspended)
+    );
+    // A window that begins later repeats the state that is supplied.
+    let (late, before) = ("2026-07-15 09:29", replay.latest(at(venue, "2026-07-15 00:00"), |_| true));
+    assert!(quotes(&replay, late, "2026-07-15 20:00").is_empty());
+    let replay = Replay { last: before.as_ref(), ..replay };
+    assert_eq!(quotes(&replay, late, "2026-07-15 20:00"), std::slice::from_ref(suspended));
 }
 
 #[test]
@@ -370,6 +564,8 @@ fn a_first_push_repeats_the_last_quote_without_growth() {
         minutes: &minutes,
         days: &days,
         trades: None,
+        statuses: &[],
+        last: None,
     };
     let first = |time: &str, sees: fn(Session) -> bool| {
         replay.latest(at(venue, time), sees).map(|push| push_text(&Push::Quote(push)))
@@ -396,6 +592,7 @@ fn update<'a>(symbol: &'a market::Symbol, venue: &Venue, known: Candle, now: &st
         minute: Minute::of(venue, known.time).unwrap(),
         before: None,
         published: None,
+        counted: Growth::default(),
         known,
         clock: Clock::Machine { now: at(venue, &format!("2026-07-15 {now}")) },
     }

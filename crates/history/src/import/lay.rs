@@ -243,7 +243,7 @@ impl OnDamage {
     }
 }
 
-fn load(
+pub(crate) fn load(
     snapshot: &View,
     series: &Series,
     entries: &[BlockEntry],
@@ -270,7 +270,11 @@ fn load(
     Ok(candles)
 }
 
-fn encode(series: &Series, candles: &Candles, rows: std::ops::Range<usize>) -> Result<NewBlock, ImportError> {
+pub(crate) fn encode(
+    series: &Series,
+    candles: &Candles,
+    rows: std::ops::Range<usize>,
+) -> Result<NewBlock, ImportError> {
     let stamp = |row: usize| Timestamp(candles.time.get(row).copied().unwrap_or_default());
     let (first, last) = (stamp(rows.start), stamp(rows.end.saturating_sub(1)));
     let count = rows.len() as u32;

@@ -21,7 +21,7 @@ mod guard;
 mod identity;
 pub(crate) mod inspect;
 pub(crate) mod lay;
-mod merge;
+pub(crate) mod merge;
 mod overlap;
 mod preview;
 mod replacing;

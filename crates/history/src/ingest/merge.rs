@@ -2,7 +2,7 @@
 //! has a short block at its end, which is quick to encode again; when several have gathered, they
 //! are joined.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use market::{
     Candle, Candles, Date, Grain, Symbol, Timestamp, TradeCandles, TradeHours, Trades, Venue, Venues,
@@ -12,6 +12,7 @@ use store::{
     NewImport, PartialMinute, QuarantineRow, Reader, Series, Snapshot, Store, StoreError, View,
 };
 
+use super::tails::{self, LaidTail, Tail, Tails};
 use super::{Commit, CommittedCandle, Counts, Effect, IngestError, MergeVersions, RefusedRow, end_of};
 use crate::adjustment;
 use crate::import::ImportError;
@@ -22,7 +23,7 @@ use crate::import::trade_lay;
 use crate::lane_of;
 
 /// Candles of the short block at the end of a series: one page.
-const SHORT_ROWS: usize = 256;
+pub(super) const SHORT_ROWS: usize = 256;
 /// Maximum number of bytes of batches per merge, after the first.
 const BYTES_MAX: usize = 16 << 20;
 /// How long a merged batch is stored, in microseconds: servers push it in the meantime.
@@ -40,6 +41,7 @@ pub struct Merger {
     writer: IngestWriter,
     reader: Reader,
     merges: MergeVersions,
+    tails: Tails,
     /// The UTC day of the last removal of old trade ids.
     tidied: i64,
 }
@@ -84,6 +86,8 @@ struct LaidSeries {
     series: Series,
     gathered: Gathered,
     laid: Laid,
+    /// Its place among the series of which only the last blocks change.
+    end: Option<usize>,
 }
 
 /// Contribution of a source to a merge.
@@ -101,7 +105,15 @@ impl Merger {
         merges: MergeVersions,
     ) -> Result<Merger, IngestError> {
         let (writer, reader) = (store.ingest_writer()?, store.reader()?);
-        Ok(Merger { venues: venues.clone(), grace_s, writer, reader, merges, tidied: 0 })
+        Ok(Merger {
+            venues: venues.clone(),
+            grace_s,
+            writer,
+            reader,
+            merges,
+            tails: Tails::default(),
+            tidied: 0,
+        })
     }
 
     /// Returns committed batches that are merged, in the range `after` (exclusive) to `through`
@@ -129,11 +141,16 @@ impl Merger {
         self.writer.lock()?;
         let merged = self.merge_locked(now);
         self.writer.unlock();
+        if merged.is_err() {
+            // They may have rows that were not committed.
+            self.tails.reset();
+        }
         merged
     }
 
     fn merge_locked(&mut self, now: Timestamp) -> Result<Merged, IngestError> {
         let snapshot = self.reader.snapshot()?;
+        self.tails.follow(snapshot.version()?);
         let before = snapshot.ingest_applied()?;
         let (batches, has_more) = portion(snapshot.ingest_batches(before, i64::MAX)?);
         let commits = batches.iter().map(Commit::decode).collect::<Result<Vec<_>, _>>()?;
@@ -142,7 +159,7 @@ impl Merger {
 
         let (mut series, trades, mut contributions) = gather(&self.venues, &commits);
         let trades = lay_trades(&snapshot, &self.venues, trades, &mut series, &mut contributions)?;
-        let laid = lay_all(&snapshot, &self.venues, series, &mut contributions)?;
+        let (laid, mut ends) = lay_all(&snapshot, &self.venues, &mut self.tails, series, &mut contributions)?;
         let has_days = laid.iter().any(|part| part.series.grain == Grain::Day);
         drop(snapshot);
 
@@ -150,9 +167,11 @@ impl Merger {
         let mut batch = self.writer.begin()?;
         let version = batch.version()?;
         let mut ledger = Ledger { now, entries: BTreeMap::new() };
-        for part in &laid {
-            write(&mut batch, part, &mut ledger)?;
+        tails::write(&mut batch, &mut ends)?;
+        for part in laid.iter().filter(|part| part.end.is_none()) {
+            write(&mut batch, part)?;
         }
+        record(&mut batch, &laid, &mut ledger)?;
         for (symbol, day, gathered, (retained, blocks)) in &trades {
             batch.replace_trades(symbol, *day, *retained, blocks)?;
             let (first, last) = (gathered.trades.time.iter().min(), gathered.trades.time.iter().max());
@@ -163,7 +182,8 @@ impl Merger {
                 }
             }
         }
-        put_finality(&mut batch, (&self.venues, self.grace_s), &laid, &due, now)?;
+        due.iter().for_each(|minute| self.tails.finish(minute));
+        put_finality(&mut batch, (&self.venues, self.grace_s), (&laid, &mut ends), &due, now)?;
         if has_days {
             adjustment::keep_all(&mut batch, &self.venues)?;
         }
@@ -178,6 +198,7 @@ impl Merger {
         let next_final = batch.next_final_minute()?;
         batch.commit()?;
         self.merges.note(version, after);
+        self.tails.committed(after, ends);
         Ok(Merged { through, has_changed: true, has_more, next_final })
     }
 }
@@ -186,28 +207,33 @@ impl Merger {
 fn put_finality(
     batch: &mut Batch<'_>,
     (venues, grace_s): (&Venues, i64),
-    laid: &[LaidSeries],
+    (laid, ends): (&[LaidSeries], &mut [Tail]),
     due: &[PartialMinute],
     now: Timestamp,
 ) -> Result<(), IngestError> {
     let mut finished: Vec<(Symbol, Lane, Timestamp)> =
         due.iter().map(|minute| (minute.symbol.clone(), minute.lane, minute.at)).collect();
     let mut partial = Vec::new();
-    for LaidSeries { series, gathered, .. } in laid.iter().filter(|part| part.series.grain == Grain::Minute) {
+    let due: HashMap<(&Symbol, Lane), Timestamp> =
+        due.iter().map(|minute| ((&minute.symbol, minute.lane), minute.at)).collect();
+    let minutes = laid.iter().filter(|part| part.series.grain == Grain::Minute);
+    for LaidSeries { series, gathered, end, .. } in minutes {
         let venue = venues.of(series.symbol.market());
-        if let Some(through) = gathered.final_through {
+        let mut tail = end.and_then(|end| ends.get_mut(end));
+        if let (Some(tail), Some(at)) = (tail.as_deref_mut(), due.get(&(&series.symbol, series.lane))) {
+            tail.finish(*at);
+        }
+        if let Some(through) = gathered.final_through
+            && tail.as_deref_mut().is_none_or(|tail| tail.finish(Timestamp(through)))
+        {
             finished.push((series.symbol.clone(), series.lane, Timestamp(through)));
         }
         for at in gathered.partial.iter().filter(|at| Some(**at) > gathered.final_through) {
             let at = Timestamp(*at);
             let final_at = Timestamp(end_of(venue, Grain::Minute, at).0.saturating_add(grace_s));
-            if final_at > now {
-                partial.push(PartialMinute {
-                    symbol: series.symbol.clone(),
-                    lane: series.lane,
-                    at,
-                    final_at,
-                });
+            let minute = PartialMinute { symbol: series.symbol.clone(), lane: series.lane, at, final_at };
+            if final_at > now && tail.as_deref_mut().is_none_or(|tail| tail.put_partial(&minute)) {
+                partial.push(minute);
             }
         }
     }
@@ -345,17 +371,28 @@ fn refuse(contributions: &mut Contributions, sources: &BTreeMap<String, u64>, sy
 fn lay_all(
     snapshot: &Snapshot<'_>,
     venues: &Venues,
+    tails: &mut Tails,
     series: SeriesRows,
     contributions: &mut Contributions,
-) -> Result<Vec<LaidSeries>, IngestError> {
-    let mut all = Vec::with_capacity(series.len());
+) -> Result<(Vec<LaidSeries>, Vec<Tail>), IngestError> {
+    let (mut all, mut ends) = (Vec::with_capacity(series.len()), Vec::new());
     for (series, gathered) in series {
         let venue = venues.of(series.symbol.market());
         let candles: Candles = gathered.candles.values().copied().collect();
-        let block_rows = block_rows(snapshot, &series, &candles)?;
-        let part = Part { series: series.clone(), candles };
-        match lay::lay(snapshot, venue, part, block_rows, OnDamage::Stop) {
-            Ok(laid) => all.push(LaidSeries { series, gathered, laid }),
+        let laid = match tails.lay(snapshot, venue, &series, &candles) {
+            Ok(Some(LaidTail { tail, changes })) => {
+                ends.push(tail);
+                Ok((Laid { changes, ..Laid::default() }, Some(ends.len() - 1)))
+            }
+            Ok(None) => {
+                let block_rows = block_rows(snapshot, &series, &candles)?;
+                let part = Part { series: series.clone(), candles };
+                lay::lay(snapshot, venue, part, block_rows, OnDamage::Stop).map(|laid| (laid, None))
+            }
+            Err(error) => Err(error),
+        };
+        match laid {
+            Ok((laid, end)) => all.push(LaidSeries { series, gathered, laid, end }),
             Err(LayError::Import(error)) if !is_damage(&error) => return Err(error.into()),
             // A damaged series must not stop the others.
             Err(error) => {
@@ -363,7 +400,7 @@ fn lay_all(
             }
         }
     }
-    Ok(all)
+    Ok((all, ends))
 }
 
 fn is_damage(error: &ImportError) -> bool {
@@ -381,32 +418,38 @@ fn block_rows(snapshot: &Snapshot<'_>, series: &Series, new: &Candles) -> Result
     Ok(if is_at_end { SHORT_ROWS } else { BLOCK_ROWS })
 }
 
-fn write(batch: &mut Batch<'_>, part: &LaidSeries, ledger: &mut Ledger) -> Result<(), IngestError> {
-    let LaidSeries { series, gathered, laid } = part;
-    batch.ensure_security(&series.symbol)?;
-    for write in &laid.writes {
+fn write(batch: &mut Batch<'_>, part: &LaidSeries) -> Result<(), IngestError> {
+    batch.ensure_security(&part.series.symbol)?;
+    for write in &part.laid.writes {
         batch.replace_blocks(&write.series, &write.removed, &write.added)?;
         if write.added.iter().any(|block| block.rows as usize >= SHORT_ROWS) {
             join_short_blocks(batch, &write.series)?;
         }
     }
-    let (first, last) = (gathered.candles.first_key_value(), gathered.candles.last_key_value());
-    let (Some((first, _)), Some((last, _))) = (first, last) else { return Ok(()) };
-    for (source, rows) in &gathered.sources {
-        let id = ledger.entry(batch, source)?;
-        batch.add_import_series(id, series, *rows, Timestamp(*first), Timestamp(*last))?;
-    }
-    let Some((source, _)) = gathered.sources.last_key_value() else { return Ok(()) };
-    let mut changes = Changes::default();
-    let replaced = laid.changes.replaced.iter();
-    replaced.filter(|old| gathered.corrected.contains(&old.time.0)).for_each(|old| changes.replace(old));
-    if !changes.replaced.is_empty() {
-        let id = ledger.entry(batch, source)?;
-        for change in changes.records(id, series)? {
-            batch.add_import_change(&change)?;
+    Ok(())
+}
+
+/// Writes the contributions of sources to series, and the corrected candles, to the ledger.
+fn record(batch: &mut Batch<'_>, laid: &[LaidSeries], ledger: &mut Ledger) -> Result<(), IngestError> {
+    let mut parts = Vec::with_capacity(laid.len());
+    for LaidSeries { series, gathered, laid, .. } in laid {
+        let (first, last) = (gathered.candles.first_key_value(), gathered.candles.last_key_value());
+        let (Some((first, _)), Some((last, _))) = (first, last) else { continue };
+        for (source, rows) in &gathered.sources {
+            parts.push((ledger.entry(batch, source)?, series, *rows, Timestamp(*first), Timestamp(*last)));
+        }
+        let Some((source, _)) = gathered.sources.last_key_value() else { continue };
+        let mut changes = Changes::default();
+        let replaced = laid.changes.replaced.iter();
+        replaced.filter(|old| gathered.corrected.contains(&old.time.0)).for_each(|old| changes.replace(old));
+        if !changes.replaced.is_empty() {
+            let id = ledger.entry(batch, source)?;
+            for change in changes.records(id, series)? {
+                batch.add_import_change(&change)?;
+            }
         }
     }
-    Ok(())
+    Ok(batch.add_import_series_all(&parts)?)
 }
 
 /// Joins the short blocks at the end of a series when they fill a block.
@@ -492,5 +535,87 @@ impl Ledger {
             batch.checkpoint_import(id, &progress, self.now)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use market::{Price, Session, Turnover, fold};
+    use store::Access;
+
+    use super::*;
+    use crate::ingest::{CandleInput, Head, Intake};
+
+    /// 2026-07-15 09:32 in New York.
+    const M: i64 = 1_784_122_320;
+
+    fn row(symbol: &Symbol, at: i64, volume: i64) -> CandleInput {
+        let price = Price(190_000_000 + volume);
+        let candle = Candle {
+            time: Timestamp(at),
+            open: price,
+            high: price,
+            low: price,
+            close: price,
+            volume,
+            turnover: Turnover(0),
+            session: Session::Intraday,
+        };
+        CandleInput { symbol: symbol.clone(), grain: Grain::Minute, candle, is_final: None }
+    }
+
+    /// Two days of minutes in batches of different sizes, with corrections of the last block and of
+    /// earlier ones. The blocks end within hours.
+    #[test]
+    fn merges_from_memory_store_what_all_rows_give() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Access::Write { now: Timestamp(M) }).unwrap();
+        let venues = Venues::built_in().unwrap();
+        let (mut intake, mut merger) = Intake::open(&store, &venues, 5).unwrap();
+        let symbol: Symbol = "AAPL.US".parse().unwrap();
+        let venue = venues.of(symbol.market());
+        let stamps: Vec<i64> =
+            [0, 86_400].iter().flat_map(|day| (0..380).map(move |minute| M + day + minute * 60)).collect();
+        let head = Head { source: "feed", seq: None, gap: false, build: false };
+        let (mut at, mut merges, mut from_memory) = (0, 0, 0);
+        let mut expected: BTreeMap<i64, i64> = BTreeMap::new();
+        for size in [1, 0, 1, 7, 1, 1, 30, 90, 1].into_iter().cycle() {
+            if at >= stamps.len() {
+                break;
+            }
+            merges += 1;
+            let corrected = [5, 200, 300].get(merges % 11).and_then(|back| at.checked_sub(*back));
+            // Without new minutes, the newest one again.
+            let end = (at + size).min(stamps.len());
+            let places = (at.min(end.saturating_sub(1))..end).chain(corrected);
+            let rows: Vec<(i64, i64)> =
+                places.map(|place| (stamps[place], (merges * 1_000 + place) as i64)).collect();
+            at = end;
+            expected.extend(rows.iter().copied());
+            let inputs = rows.iter().map(|(at, volume)| Ok(row(&symbol, *at, *volume))).collect();
+            let now = stamps[end.saturating_sub(1)] + 1;
+            intake.candles(&head, inputs, now * MICROSECONDS, &|_| String::new()).unwrap();
+            merger.merge(Timestamp(now)).unwrap();
+            from_memory += usize::from(!merger.tails.is_empty());
+
+            let mut reader = store.reader().unwrap();
+            let snapshot = reader.snapshot().unwrap();
+            let stored = |grain| {
+                let series = Series { symbol: symbol.clone(), grain, lane: Lane::Regular };
+                lay::stored(&snapshot, &series, Timestamp(0), Timestamp(i64::MAX)).unwrap()
+            };
+            let minutes = stored(Grain::Minute);
+            let volumes: Vec<(i64, i64)> = minutes.iter().map(|of| (of.time.0, of.volume)).collect();
+            assert_eq!(volumes, expected.clone().into_iter().collect::<Vec<_>>(), "merge {merges}");
+            for grain in Grain::ROLLED_UP {
+                let folded = fold::fold(venue, grain.period(), &minutes).unwrap();
+                assert_eq!(stored(grain), folded, "merge {merges} {grain:?}");
+            }
+            let partial: Vec<i64> =
+                snapshot.partial_minutes(&symbol).unwrap().iter().map(|minute| minute.at.0).collect();
+            assert_eq!(partial, [stamps[end.saturating_sub(1)]], "merge {merges}");
+        }
+        assert!(from_memory > merges / 2, "{from_memory} of {merges}");
+        assert!(from_memory < merges, "corrections need more than the last block");
     }
 }

@@ -11,6 +11,7 @@ mod commit;
 mod intake;
 mod known;
 mod merge;
+mod tails;
 
 pub use commit::{Commit, CommittedCandle, CommittedTrade, Counts, Effect, RefusedRow};
 pub use intake::{CandleInput, Head, Intake, Outcome, Parsed, Receipt, TradeInput};

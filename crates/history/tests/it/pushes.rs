@@ -370,7 +370,16 @@ fn queries_show_what_the_pushes_have_built() {
         }
         let shop = world.shop();
         let World { symbol, board, venue, minutes, days, trades, .. } = &world;
-        let replay = Replay { symbol, board: *board, venue, minutes, days, trades: Some(trades) };
+        let replay = Replay {
+            symbol,
+            board: *board,
+            venue,
+            minutes,
+            days,
+            trades: Some(trades),
+            statuses: &[],
+            last: None,
+        };
         let mut client = Client::new(venue, *board);
         let mut instants: Vec<Timestamp> = (0..12).map(|_| world.instant(&mut rng)).collect();
         instants.sort_unstable();

@@ -155,7 +155,7 @@ fn a_late_daily_candle_takes_effect_on_arrival() {
     let filled = |id, order| {
         service.read(id, live("18:50"), |reading| reading.account.order(order).unwrap().fills[0].at)
     };
-    assert_eq!(filled(ids[0], orders[0]), at("18:30:11"));
+    assert_eq!(filled(ids[0], orders[0]), at("18:30:10"));
     assert_eq!(filled(ids[0], orders[0]), filled(ids[1], orders[1]));
 }
 

@@ -2,20 +2,32 @@
 //! candles.
 
 use access::Permit;
-use history::{HistoryError, Quote, SessionQuote, SessionState, Sessions, TradeStatus};
+use history::{AsOf, HistoryError, Quote, SessionQuote, SessionState, Sessions};
 use market::{Price, Region, Symbol};
 use store::{Security, StoreError};
 use wire::quote::{self, PrePost, QuoteResponse, StaticInfoResponse, SymbolsRequest};
+use world::Reserved;
 
 use super::candles::seen;
 use super::definition::{Command, Context, Subject, symbols};
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::quote_push::trade_status;
 use crate::refusal::Refusal;
+use crate::worlds::{self, ClockQuote, Target};
 
 #[derive(Debug)]
 pub(crate) struct Quotes {
     symbols: Vec<Symbol>,
+    clock: Option<ClockRequest>,
+}
+
+/// A quote of the clock instead of a security, or a step.
+#[derive(Debug)]
+struct ClockRequest {
+    /// The symbol as the client wrote it, which the response repeats.
+    symbol: String,
+    step: Option<Target>,
 }
 
 impl Command for Quotes {
@@ -25,7 +37,19 @@ impl Command for Quotes {
     type Response = QuoteResponse;
 
     fn parse(request: SymbolsRequest, _: &Context<'_>) -> Result<Quotes, Refusal> {
-        Ok(Quotes { symbols: symbols(&request.symbol)? })
+        let clock = request.symbol.iter().find_map(|symbol| {
+            let step = match Reserved::parse(symbol)? {
+                Reserved::Clock => None,
+                Reserved::StepNext => Some(Target::Next),
+                Reserved::StepBy(seconds) => Some(Target::By(i64::from(seconds))),
+            };
+            Some(ClockRequest { symbol: symbol.clone(), step })
+        });
+        // Other quotes would be of an instant before the step or after it.
+        if clock.as_ref().is_some_and(|clock| clock.step.is_some()) && request.symbol.len() > 1 {
+            return Err(Refusal::BadQuery("a step is requested alone, without other symbols".to_owned()));
+        }
+        Ok(Quotes { symbols: symbols(&request.symbol)?, clock })
     }
 
     fn subject(&self) -> Subject<'_> {
@@ -40,13 +64,44 @@ impl Command for Quotes {
             let mut quotes = Vec::with_capacity(self.symbols.len());
             for symbol in self.symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {
                 let floors = core.floors_of(permit.account()).of(symbol.market());
-                let quote = core.history.quote(reader, symbol, sessions, floors, as_of)?;
+                let mut quote = core.history.quote(reader, symbol, sessions, floors, as_of)?;
+                if let (Some(quote), AsOf::Live(_)) = (&mut quote, as_of) {
+                    core.live.set_times(quote);
+                }
                 quotes.extend(quote.as_ref().map(message));
             }
             Ok(quotes)
         });
-        let secu_quote = found.map_err(|error: HistoryError| Refusal::from(error))?;
+        let mut secu_quote = found.map_err(|error: HistoryError| Refusal::from(error))?;
+        if let Some(ClockRequest { symbol, step }) = self.clock {
+            let quote = match step {
+                None => worlds::clock_quote(core, caller)?,
+                Some(target) => worlds::step_quote(core, caller, target)?,
+            };
+            secu_quote.push(of_clock(symbol, &quote));
+        }
         Ok(QuoteResponse { secu_quote })
+    }
+}
+
+/// Returns the clock in the form of a quote, whose prices are zero.
+fn of_clock(symbol: String, clock: &ClockQuote) -> quote::Quote {
+    let none = || "0".to_owned();
+    let status = if clock.has_ended { quote::TradeStatus::Expired } else { quote::TradeStatus::Normal };
+    quote::Quote {
+        symbol,
+        last_done: none(),
+        prev_close: none(),
+        open: none(),
+        high: none(),
+        low: none(),
+        timestamp: clock.now.0,
+        volume: clock.volume,
+        turnover: none(),
+        trade_status: status.into(),
+        pre_market_quote: None,
+        post_market_quote: None,
+        over_night_quote: None,
     }
 }
 
@@ -72,11 +127,7 @@ fn message(quote: &Quote) -> quote::Quote {
         timestamp: time.0,
         volume: figures.volume,
         turnover: figures.turnover.text().to_string(),
-        trade_status: match quote.trade_status {
-            TradeStatus::Normal => quote::TradeStatus::Normal.into(),
-            TradeStatus::Delisted => quote::TradeStatus::Delisted.into(),
-            TradeStatus::Suspended => quote::TradeStatus::Suspended.into(),
-        },
+        trade_status: trade_status(quote.trade_status),
         pre_market_quote: quote.pre.map(beside),
         post_market_quote: quote.post.map(beside),
         over_night_quote: quote.overnight.map(beside),

@@ -12,6 +12,7 @@ use super::tests::{NOW, connect_until, site_of};
 use crate::kit::{ListenerKind, Site};
 use crate::live;
 use crate::market_clock::tests::Stepped;
+use crate::metrics;
 
 /// 2026-03-18 09:30:00 in Hong Kong.
 const OPEN: i64 = 1_773_797_400;
@@ -47,10 +48,14 @@ struct Far {
 
 impl Far {
     async fn open(site: &Arc<Site>, credentials: &str, symbols: &str) -> Far {
+        Far::request(site, credentials, &format!("/v1/live?symbols={symbols}")).await
+    }
+
+    async fn request(site: &Arc<Site>, credentials: &str, path: &str) -> Far {
         let stop = watch::Sender::new(false);
         let peer = "127.0.0.1:50000".parse().unwrap();
         let mut stream = connect_until(stop.clone(), peer, None, ListenerKind::Public, site);
-        let head = format!("GET /v1/live?symbols={symbols} HTTP/1.1\r\nhost: x\r\n{credentials}\r\n\r\n");
+        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\n{credentials}\r\n\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
         Far { stream, text: String::new(), stop }
     }
@@ -100,6 +105,53 @@ async fn a_stream_begins_with_the_state_and_follows_the_clock() {
     assert!(text.contains(r#"{"price":"300.500","volume":10000,"timestamp":1773797459,"#), "{text}");
     assert!(text.contains(r#""now":"2026-03-18T01:31:00Z""#), "{text}");
     assert_eq!(far.names()[3..], ["trades", "quote", "trades", "quote", "clock"]);
+}
+
+#[tokio::test]
+async fn streams_are_listed_and_counted() {
+    let (site, _dir) = site();
+    let (ann, bob) = (account(&site, "ann"), account(&site, "bob"));
+    let mut far = Far::open(&site, &bearer(&ann), "700.HK,9999.HK,XX").await;
+    far.read("event: quote", 1).await;
+    step(&site, OPEN + 60);
+    far.read("event: clock", 2).await;
+    let list = async |of: &Created| {
+        let mut stream = Far::request(&site, &bearer(of), "/v1/connections").await;
+        let text = stream.read("\"online\":0", 1).await;
+        let body = text.split("\r\n\r\n").nth(1).unwrap();
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        body["data"]["streams"].clone()
+    };
+    let streams = list(&ann).await;
+    let expected = serde_json::json!([{
+        "id": "stream-0",
+        "account_id": ann.account_id.0,
+        "account": "ann",
+        "address": "127.0.0.1:50000",
+        "since": streams[0]["since"],
+        "subscriptions": {
+            "count": 1,
+            "waiting": ["9999.HK"],
+            "left_out": [{"symbol": "XX", "reason": "malformed"}],
+        },
+    }]);
+    assert_eq!(streams, expected);
+    assert_eq!(list(&bob).await, serde_json::json!([]), "nobody else sees it");
+    let text = metrics::exposition(&site);
+    for line in [
+        "chandler_subscribers{kind=\"connection\"} 0",
+        "chandler_subscribers{kind=\"stream\"} 1",
+        "chandler_subscribed_securities 2",
+        "chandler_pushes_total{kind=\"quote\"} 2",
+        "chandler_pushes_total{kind=\"trades\"} 2",
+        "chandler_pushes_waiting 0",
+        "chandler_slow_readers_closed_total 0",
+        "chandler_push_unreachable_total 0",
+        "chandler_push_lag_seconds_count 0",
+        "chandler_ingest_rows_total{outcome=\"accepted\"} 0",
+    ] {
+        assert!(text.lines().any(|of| of == line), "{line}\n{text}");
+    }
 }
 
 #[tokio::test]

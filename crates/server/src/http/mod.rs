@@ -35,6 +35,7 @@ mod upgrade;
 mod uploads;
 mod watch;
 mod watchlist;
+mod worlds;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -67,6 +68,7 @@ pub use data::{StoreInventory, import_document};
 pub use document::openapi;
 use framing::Sent;
 pub use in_process::{InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest};
+pub use ingest::{ingest_candle, ingest_trade};
 use routes::{Destination, RouteMatch, Target};
 use strict::{ConnectionState, Strict};
 pub use trade::charge_name;

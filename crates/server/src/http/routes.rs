@@ -10,14 +10,14 @@ use percent_encoding::percent_decode_str;
 use super::not_offered::{self, MissingFeature};
 use super::{
     account, admin, asset, content, data, document, grid, ingest, oauth, quote, statement, trade, udf,
-    uploads, watch, watchlist,
+    uploads, watch, watchlist, worlds,
 };
 use crate::kit::{CredentialTerms, Home, PathValue, Row};
 use crate::metrics::Task;
 use crate::pages;
 
 /// The endpoint groups. SDK endpoints that are not offered are in `not_offered.rs`.
-pub(super) const GROUPS: [&[Row]; 17] = [
+pub(super) const GROUPS: [&[Row]; 18] = [
     watch::ROUTES,
     document::ROUTES,
     oauth::ROUTES,
@@ -35,6 +35,7 @@ pub(super) const GROUPS: [&[Row]; 17] = [
     content::ROUTES,
     statement::ROUTES,
     udf::ROUTES,
+    worlds::ROUTES,
 ];
 
 /// Methods that a row may have, in the order of the `Allow` header.

@@ -47,6 +47,7 @@ pub(super) fn of_store(core: &Arc<Core>) -> Job {
             if seen.replace(versions) != Some(versions) {
                 core.listeners.sooner().notify_one();
             }
+            core.worlds.refresh(&core.access.database())?;
             Ok(Progress::Done)
         }),
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::runner::{Job, Progress, RunsOn};
 use crate::core::Core;
@@ -14,6 +14,8 @@ const EVERY: Duration = Duration::from_secs(1);
 const EVERY_OF_NODES: Duration = Duration::from_millis(200);
 /// Time until the next attempt if another process is writing to the store.
 const RETRY: Duration = Duration::from_millis(50);
+/// Maximum pause after a merge.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 pub(super) fn merge(core: &Arc<Core>) -> Job {
     let (core, seen) = (core.clone(), AtomicI64::new(0));
@@ -25,7 +27,7 @@ pub(super) fn merge(core: &Arc<Core>) -> Job {
         every,
         demand: core.ingest.demand(),
         work: Arc::new(move |_| {
-            let now = core.machine_now();
+            let (now, began) = (core.machine_now(), Instant::now());
             let merged = match core.with_reader(|reader| core.ingest.merge(reader, now)) {
                 Err(error) if error.is_busy() => return Ok(Progress::DoneFor(RETRY)),
                 merged => merged?,
@@ -39,6 +41,11 @@ pub(super) fn merge(core: &Arc<Core>) -> Job {
             }
             if merged.has_more {
                 core.ingest.demand().notify_one();
+            }
+            if merged.has_changed {
+                // On SQLite, batches wait for a merge. Without a pause as long as the merge, sources
+                // that wait for each answer would commit one batch between two merges.
+                std::thread::sleep(began.elapsed().min(PAUSE_MAX));
             }
             let until_final = merged.next_final.and_then(|at| u64::try_from(at.0 - now.0).ok());
             Ok(until_final.map_or(Progress::Done, |seconds| Progress::DoneFor(Duration::from_secs(seconds))))

@@ -21,6 +21,7 @@ use crate::core::Core;
 use crate::live::PublishError;
 use crate::metrics::{JobName, JobOutcome};
 use crate::tls::TlsError;
+use crate::worlds::WorldError;
 
 /// Pause between two portions of a run, so that requests can write to the store.
 const PORTION_PAUSE: Duration = Duration::from_millis(50);
@@ -70,6 +71,8 @@ pub(crate) enum JobError {
     Tls(#[from] TlsError),
     #[error("cannot merge ingested batches: {0}")]
     Ingest(#[from] IngestError),
+    #[error("cannot read the worlds: {0}")]
+    Worlds(#[from] WorldError),
     #[error("cannot remove uploads: {0}")]
     Uploads(#[from] std::io::Error),
     #[error("it ended unexpectedly")]

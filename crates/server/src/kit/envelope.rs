@@ -240,6 +240,22 @@ impl Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
+    /// Refuses a change to the paper account of a world that has ended.
+    pub(crate) fn world_ended() -> Problem {
+        Problem::trade_parameter("world ended")
+    }
+
+    /// Refuses a request about worlds that is made with the API key of a world.
+    pub(crate) fn of_world() -> Problem {
+        let text = "this API key belongs to a world, which may only request /v1/world: use the owner's";
+        Problem::new(403, code::NOT_AUTHORISED, text)
+    }
+
+    /// Refuses a world beyond the limit on their number.
+    pub(crate) fn too_many_worlds(text: impl Into<String>) -> Problem {
+        Problem::new(429, code::TOO_OFTEN, text)
+    }
+
     /// Refuses an invalid or expired download URL.
     pub(crate) fn download_refused(text: impl Into<String>) -> Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)

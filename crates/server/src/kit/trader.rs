@@ -57,7 +57,20 @@ impl<'a> Trader<'a> {
         if self.is_read_only() {
             return Err(Problem::read_only());
         }
+        if self.admitted.who().is_of_world() && self.has_world_ended()? {
+            return Err(Problem::world_ended());
+        }
         self.ask(|account| account.command(command, name, None))
+    }
+
+    fn has_world_ended(&self) -> Result<bool, Problem> {
+        let core = &self.site.core;
+        let world = core.worlds.of(&core.access.database(), self.admitted.account().id);
+        let world = world.map_err(|error| {
+            tracing::error!(%error, "cannot read a world");
+            Problem::internal()
+        })?;
+        Ok(world.standing().state == world::State::Ended)
     }
 
     /// Returns whether the account has been opened for trading. The check does not open the

@@ -53,23 +53,27 @@ impl House {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
         for (period, rows) in files.iter().filter(|(_, rows)| !rows.is_empty()) {
-            let path = dir.path().join(format!("{period:?}.csv"));
-            std::fs::write(&path, format!("symbol,time,open,high,low,close,volume,turnover\n{rows}"))
-                .unwrap();
-            let read = files::ReadOptions { period: Some(*period), ..Default::default() };
-            let context = import::Context {
-                store: &store,
-                venues: &Venues::built_in().unwrap(),
-                options: &import::Options { read, ..Default::default() },
-                now: &|| NOW,
-                stop: &false.into(),
-                progress: &import::Progress::default(),
-            };
-            import::import(&context, &[path]).unwrap();
+            let text = format!("symbol,time,open,high,low,close,volume,turnover\n{rows}");
+            import_text(&store, dir.path(), Some(*period), &text);
         }
         drop(store);
         let core = Arc::new(core(dir.path(), live()));
         House { _dir: dir, hub: hub(&core), core, shutdown: watch::channel(false).0 }
+    }
+
+    /// Imports a file with a header.
+    pub(super) fn import(&self, text: &str) {
+        import_text(&self.writable(), self._dir.path(), None, text);
+    }
+
+    /// Imports a file with a header. Call before the first connection.
+    pub(super) fn with_file(self, text: &str) -> House {
+        self.import(text);
+        self
+    }
+
+    pub(super) fn writable(&self) -> Store {
+        Store::open(self._dir.path(), store::Access::Write { now: NOW }).unwrap()
     }
 
     /// Replaces the limits. Call before the first connection.
@@ -131,6 +135,15 @@ impl House {
 
     /// Opens a connection whose pipe buffers this many bytes.
     pub(super) fn connect_narrow(&self, kind: Kind, bytes: usize) -> Far {
+        self.connect_with(kind, bytes, None)
+    }
+
+    /// Opens a connection to a listener of one region.
+    pub(super) fn connect_at(&self, kind: Kind, region: Option<access::Region>) -> Far {
+        self.connect_with(kind, 1 << 20, region)
+    }
+
+    fn connect_with(&self, kind: Kind, bytes: usize, region: Option<access::Region>) -> Far {
         let (near, far) = tokio::io::duplex(bytes);
         let (transport, early) = match kind {
             Kind::WebSocket => (Transport::websocket(), bytes::Bytes::new()),
@@ -140,7 +153,7 @@ impl House {
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 53_124));
         let (program, unauthenticated) =
             (super::Program::Other, crate::connection_limits::UnauthenticatedSlot::default());
-        let from = super::Arrival { address, region: None, program, unauthenticated };
+        let from = super::Arrival { address, region, program, unauthenticated };
         tokio::spawn(serve(near, transport, from, opening, self.hub.clone(), self.shutdown.subscribe()));
         Far::new(far, kind)
     }
@@ -152,8 +165,23 @@ impl House {
     }
 }
 
+fn import_text(store: &Store, dir: &Path, period: Option<Grain>, text: &str) {
+    let path = dir.join(format!("{period:?}.csv"));
+    std::fs::write(&path, text).unwrap();
+    let read = files::ReadOptions { period, ..Default::default() };
+    let context = import::Context {
+        store,
+        venues: &Venues::built_in().unwrap(),
+        options: &import::Options { read, ..Default::default() },
+        now: &|| NOW,
+        stop: &false.into(),
+        progress: &import::Progress::default(),
+    };
+    import::import(&context, &[path]).unwrap();
+}
+
 fn hub(core: &Arc<Core>) -> Arc<Hub> {
-    Arc::new(Hub::new(core.clone(), Links::default()))
+    Arc::new(Hub::new(core.clone(), Links::new(core.limits.push_queue)))
 }
 
 fn live() -> MarketClock {
@@ -244,6 +272,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Far<S> {
                 Err((status, error.code))
             }
             other => panic!("{other:?} instead of an answer"),
+        }
+    }
+
+    /// Sends a request that must be refused, and returns the refusal with its text.
+    pub(super) async fn refused(&mut self, command: u8, body: &impl Message) -> (Status, u64, String) {
+        self.request(command, 8, body.encode_to_vec()).await;
+        match self.see().await {
+            Seen::Packet(Packet::Response { id: 8, status, body, .. }) if status != Status::Success => {
+                let error = control::Error::decode(&*body).unwrap();
+                (status, error.code, error.msg)
+            }
+            other => panic!("{other:?} instead of a refusal"),
         }
     }
 

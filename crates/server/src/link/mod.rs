@@ -132,6 +132,10 @@ pub(crate) struct Link<S> {
     mail_bytes: usize,
     /// Whether pushes are sent before responses next time, because responses used all the space.
     pushes_are_next: bool,
+    /// Pushes since the last pause between pushes. `None` if the client sends no WebSocket pings.
+    unpaused_pushes: Option<u32>,
+    /// Time until which no push is sent.
+    pushes_after: Option<Instant>,
     /// Unsent bytes charged to the account.
     unsent: Option<Held>,
     /// Sign-in deadline; `None` after a sign-in.
@@ -202,6 +206,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             turn: 0,
             mail_bytes: 0,
             pushes_are_next: false,
+            unpaused_pushes: None,
+            pushes_after: None,
             unsent: None,
             sign_in_by: Some(by),
             draining: false,
@@ -325,6 +331,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             // Responses to our heartbeats and pushes from the client are ignored.
             Incoming::Packet(_) | Incoming::Pong => Ok(()),
             Incoming::Ping(payload) => {
+                self.unpaused_pushes.get_or_insert(0);
                 self.note_work(Instant::now());
                 self.transport.pong(&payload, &mut self.outbox);
                 Ok(())

@@ -9,8 +9,8 @@ use bytes::{Buf, Bytes};
 use tokio::io::AsyncWrite;
 
 /// Maximum number of slices per write call. A response with a thousand candles has about a dozen
-/// slices.
-const SLICES_MAX: usize = 32;
+/// slices, a push one.
+pub(super) const SLICES_MAX: usize = 32;
 
 /// Chunks in sending order. Chunks of cached responses are shared, never copied.
 #[derive(Debug, Default)]

@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep};
 use wire::{Packet, Status, control, quote};
 
 use super::house::{BOTH, Far, House, Kind, NOW, Seen};
+use super::session::close_reason;
 use super::{Arrival, Link, Program, Transport, UNSENT_MAX};
-use crate::mailbox::{ClosedBy, Mailbox, Push, PushError};
+use crate::mailbox::{ClosedBy, Kick, Mailbox, Push, PushError};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// A push command that has no other meaning for clients.
@@ -37,7 +38,7 @@ fn body(number: u32) -> Bytes {
 }
 
 fn push(number: u32) -> Push {
-    Push { command: NOTIFICATION, body: body(number) }
+    Push::new(NOTIFICATION, body(number))
 }
 
 fn number(body: &[u8]) -> u32 {
@@ -143,6 +144,12 @@ async fn a_client_that_reads_too_slowly_is_closed_with_a_reason() {
         assert_eq!(before.elapsed(), Duration::ZERO);
         assert!(house.hub.links.list(Some(account.account_id)).is_empty());
     }
+}
+
+#[test]
+fn the_close_reason_of_a_slow_client_has_its_number_of_pushes() {
+    let (code, reason) = close_reason(Kick::TooSlow { waiting: 4_096 });
+    assert_eq!((code as i32, reason.as_str()), (1, "too slow: 4096 pushes waiting"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -281,7 +288,7 @@ async fn a_flood_of_pushes_blocks_neither_responses_nor_shutdown() {
             let body = Bytes::from(vec![7; length]);
             loop {
                 room.acquire().await.unwrap().forget();
-                if mailbox.put(Push { command: NOTIFICATION, body: body.clone() }).is_err() {
+                if mailbox.put(Push::new(NOTIFICATION, body.clone())).is_err() {
                     break;
                 }
             }

@@ -152,6 +152,8 @@ pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
         // A client that knows this code signs in again instead of resuming its session.
         Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
         Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
+        // With this code every client reconnects.
+        Kick::ClockSetBack => (CloseCode::Shutdown, "the clock was set back"),
         // The protocol has no code for slow clients; with this one every client reconnects.
         Kick::TooSlow { waiting } => {
             return (CloseCode::ServerError, format!("too slow: {waiting} pushes waiting"));
@@ -162,7 +164,7 @@ pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.hub.core.live.leave(self.id, self.hub.core.uptime());
+        self.hub.core.leave_live(self.client.who.account(), self.id);
         self.hub.links.leave(self.id);
     }
 }
@@ -215,7 +217,8 @@ impl Session {
         if pulls.len() >= PULLS_MAX {
             pulls.pop_front();
         }
-        pulls.push_back((self.hub.core.uptime(), Pull { symbol, at }));
+        let core = &self.hub.core;
+        pulls.push_back((core.uptime(), Pull { symbol, at, through: core.ingest.merged_through() }));
     }
 
     /// Returns the candle requests of the last seconds.

@@ -2,16 +2,19 @@
 //! specification, as raw packets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use access::{Actor, Created, Right};
+use access::{Actor, Created, Right, Validity};
+use history::AsOf;
 use market::{Grain, Timestamp};
 use prost::Message;
-use wire::command::{CANDLESTICKS, SUBSCRIBE, SUBSCRIPTIONS, UNSUBSCRIBE};
+use wire::command::{CANDLESTICKS, QUOTE, SUBSCRIBE, SUBSCRIPTIONS, UNSUBSCRIBE};
 use wire::quote::{
-    PushQuote, PushTrades, SecurityCandlestickRequest, SecurityCandlestickResponse, SubscribeRequest,
-    SubscriptionsResponse, UnsubscribeRequest, UnsubscribeResponse,
+    PushQuote, PushTrades, QuoteResponse, SecurityCandlestickRequest, SecurityCandlestickResponse,
+    SubscribeRequest, SubscriptionsResponse, SymbolsRequest, TradeStatus, UnsubscribeRequest,
+    UnsubscribeResponse,
 };
-use wire::{Packet, Status};
+use wire::{Packet, Status, control};
 
 use super::house::{BOTH, Far, House, Kind, NOW, Refused, Seen};
 use crate::live;
@@ -39,6 +42,13 @@ impl Pushed {
         match self {
             Pushed::Quote(quote) => quote,
             other => panic!("{other:?} instead of a quote"),
+        }
+    }
+
+    fn symbol(&self) -> &str {
+        match self {
+            Pushed::Quote(quote) => &quote.symbol,
+            Pushed::Trades(trades) => &trades.symbol,
         }
     }
 
@@ -71,9 +81,12 @@ async fn subscribe(
     types: &[i32],
     is_first_push: bool,
 ) -> Result<Vec<(String, Vec<i32>)>, Refused> {
+    far.ask(SUBSCRIBE, &request(symbols, types, is_first_push)).await.map(listed)
+}
+
+fn request(symbols: &[&str], types: &[i32], is_first_push: bool) -> SubscribeRequest {
     let symbol = symbols.iter().map(|&symbol| symbol.to_owned()).collect();
-    let request = SubscribeRequest { symbol, sub_type: types.to_vec(), is_first_push };
-    far.ask(SUBSCRIBE, &request).await.map(listed)
+    SubscribeRequest { symbol, sub_type: types.to_vec(), is_first_push }
 }
 
 fn listed(response: SubscriptionsResponse) -> Vec<(String, Vec<i32>)> {
@@ -146,13 +159,24 @@ async fn s2_s3_the_limit_counts_distinct_securities_of_all_connections() {
     let many: Vec<String> = (1..=498).map(|number| format!("{number}.HK")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     subscribe(&mut a, &many, &[1], false).await.unwrap();
-    let refused = subscribe(&mut b, &["1001.HK", "1002.HK", "1003.HK", "1.HK"], &[1], true).await;
-    assert_eq!(refused, Err((Status::ServerError, 301_605)));
+    let refused =
+        b.refused(SUBSCRIBE, &request(&["1001.HK", "1002.HK", "1003.HK", "1.HK"], &[1], true)).await;
+    let text = "too many subscriptions: 498 of 500 used, 3 more asked".to_owned();
+    assert_eq!(refused, (Status::ServerError, 301_605, text));
     assert_eq!(list(&mut b).await, []);
-    subscribe(&mut b, &["700.HK", "9988.HK", "1.HK"], &[1], false).await.unwrap();
+    let three = subscribe(&mut b, &["9988.HK", "700.HK", "1.HK"], &[1], true).await.unwrap();
+    assert_eq!(three, pairs(&[("9988.HK", &[1]), ("700.HK", &[1])]), "1.HK is not stored");
+    // In the order of the answer.
+    assert_eq!(pushed(&mut b).await.quote().symbol, "9988.HK");
+    assert_eq!(pushed(&mut b).await.quote().symbol, "700.HK");
     assert_eq!(list(&mut b).await, pairs(&[("700.HK", &[1]), ("9988.HK", &[1])]));
-    let refused = subscribe(&mut b, &["1001.HK"], &[1], true).await;
-    assert_eq!(refused, Err((Status::ServerError, 301_605)));
+    let refused = b.refused(SUBSCRIBE, &request(&["1001.HK"], &[1], true)).await;
+    assert_eq!(refused.2, "too many subscriptions: 500 of 500 used, 1 more asked");
+    let many: Vec<String> = (1..=501).map(|number| format!("{number}.HK")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let refused = b.refused(SUBSCRIBE, &request(&many, &[1], true)).await;
+    assert_eq!(refused.2, "too many subscriptions: 500 of 500 used, 3 more asked");
+    assert_eq!(list(&mut b).await.len(), 2, "nothing of it is subscribed");
     drop(a);
     // Once the first connection has closed, its securities do not count.
     while subscribe(&mut b, &["1001.HK"], &[1], true).await.is_err() {
@@ -252,22 +276,72 @@ async fn s8_a_resubscription_takes_what_fits_and_is_never_refused() {
 }
 
 #[tokio::test]
-async fn s9_a_security_that_arrives_later_begins_with_its_state() {
+async fn a_stored_security_is_subscribed_before_its_first_candle() {
     let house = house(OPEN - 60);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
-    // The security has no candle before the clock, so it is not known yet.
-    assert_eq!(subscribe(&mut far, &["9988.HK"], &[1, 4], true).await.unwrap(), []);
-    assert_eq!(list(&mut far).await, []);
-    step(&house, OPEN);
-    let first = pushed(&mut far).await.quote();
-    assert_eq!((first.last_done.as_str(), first.current_volume), ("80.000", 0));
-    nothing_more(&mut far).await;
+    // Its first candle is later than the clock, so there is nothing for a first push.
+    let subscribed = subscribe(&mut far, &["9988.HK", "9999.HK"], &[1, 4], true).await.unwrap();
+    assert_eq!(subscribed, pairs(&[("9988.HK", &[1, 4])]));
     assert_eq!(list(&mut far).await, pairs(&[("9988.HK", &[1, 4])]));
+    let id = house.hub.links.list(Some(account.account_id))[0].id;
+    assert_eq!(house.core.live.of_connection(id).waiting, ["9999.HK".parse().unwrap()]);
+    step(&house, OPEN);
+    assert_eq!(prints(&pushed(&mut far).await.trades()), [print("80.000", 0, 0)]);
+    let opened = pushed(&mut far).await.quote();
+    assert_eq!((opened.last_done.as_str(), opened.volume, opened.tag), ("80.000", 0, 0));
+    nothing_more(&mut far).await;
     step(&house, OPEN + 60);
     pushed(&mut far).await.trades();
     assert_eq!(pushed(&mut far).await.quote().volume, 1000);
     nothing_more(&mut far).await;
+}
+
+#[tokio::test]
+async fn unsubscribing_all_with_symbols_ends_all_types_of_these() {
+    let house = house(OPEN);
+    let account = house.account("ann", 10);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    let symbols = ["700.HK", "9988.HK", "9999.HK"];
+    subscribe(&mut far, &symbols, &[1, 4], false).await.unwrap();
+    unsubscribe(&mut far, &["00700.hk", "XX", "5.HK"], &[], true).await.unwrap();
+    assert_eq!(list(&mut far).await, pairs(&[("9988.HK", &[1, 4])]));
+    let id = house.hub.links.list(Some(account.account_id))[0].id;
+    let waiting = || house.core.live.of_connection(id).waiting.len();
+    assert_eq!(waiting(), 1);
+    // Malformed symbols are ignored, and do not make the list an empty one.
+    unsubscribe(&mut far, &["XX"], &[], true).await.unwrap();
+    assert_eq!((list(&mut far).await.len(), waiting()), (1, 1));
+    unsubscribe(&mut far, &["9999.HK"], &[1, 4], false).await.unwrap();
+    assert_eq!(waiting(), 0);
+    step(&house, OPEN + 60);
+    for _ in 0..2 {
+        assert_eq!(pushed(&mut far).await.symbol(), "9988.HK");
+    }
+    nothing_more(&mut far).await;
+}
+
+#[tokio::test]
+async fn s12_a_client_subscribes_to_its_securities_one_by_one() {
+    let house = house(OPEN);
+    let account = house.account("ann", 10);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    for number in 1..=500 {
+        let subscribed = subscribe(&mut far, &[&format!("{number}.HK")], &[1, 4], true).await;
+        assert_eq!(subscribed, Ok(Vec::new()), "{number}");
+    }
+    // A window of a thousand for commands 6 and 7 together, which other commands do not use.
+    for _ in 0..500 {
+        unsubscribe(&mut far, &["700.HK"], &[1], false).await.unwrap();
+    }
+    let refused = unsubscribe(&mut far, &["700.HK"], &[1], false).await;
+    assert_eq!(refused, Err((Status::BadRequest, 301_606)));
+    let refused = subscribe(&mut far, &["700.HK"], &[1], false).await;
+    assert_eq!(refused, Err((Status::BadRequest, 301_606)));
+    assert_eq!(list(&mut far).await, []);
+    // The limit belongs to the connection.
+    let mut other = connected(&house, Kind::Tcp, &account).await;
+    assert_eq!(subscribe(&mut other, &["1.HK"], &[1], false).await, Ok(Vec::new()));
 }
 
 #[tokio::test]
@@ -416,4 +490,384 @@ async fn a_long_movement_ends_with_the_final_state() {
     assert_eq!(last, ["1.HK", "2.HK", "3.HK", "4.HK", "5.HK"]);
     assert!(count <= 200 + 5, "{count} pushes");
     nothing_more(&mut far).await;
+}
+
+#[tokio::test]
+async fn stored_trades_are_pushed_at_their_second_after_a_subscription() {
+    let trades = "symbol,time,price,volume,direction,type\n\
+                  700.HK,2026-03-18T09:30:10+08:00,300,100,,\n700.HK,2026-03-18T09:30:10+08:00,300.2,50,,\n";
+    let house = house(OPEN + 5).with_file(trades);
+    let account = house.account("ann", 10);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    subscribe(&mut far, &["700.HK"], &[1, 4], false).await.unwrap();
+    // The publisher has nothing to do now, but must not sleep until the next minute.
+    for _ in 0..2 {
+        assert_eq!(live::publish(&house.core).unwrap().next, Some(Timestamp(OPEN + 10)));
+    }
+    step(&house, OPEN + 10);
+    let both = [print("300.000", 100, 10), print("300.200", 50, 10)];
+    assert_eq!(prints(&pushed(&mut far).await.trades()), both);
+    assert_eq!(pushed(&mut far).await.quote().volume, 150);
+    assert_eq!(live::publish(&house.core).unwrap().next, Some(Timestamp(OPEN + 60)));
+    nothing_more(&mut far).await;
+}
+
+#[tokio::test]
+async fn a_damaged_security_does_not_stop_the_others() {
+    let house = house(OPEN - 60);
+    let series =
+        store::Series { symbol: "5.HK".parse().unwrap(), grain: Grain::Minute, lane: store::Lane::Regular };
+    let (first, last) = (Timestamp(OPEN - 86_400), Timestamp(OPEN + 600));
+    let damaged = store::NewBlock { first, last, rows: 100, bytes: b"no block".to_vec() };
+    let store = house.writable();
+    let mut writer = store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.ensure_security(&series.symbol).unwrap();
+    batch.replace_blocks(&series, &[], &[damaged]).unwrap();
+    batch.commit().unwrap();
+    let account = house.account("ann", 10);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    let subscribed = subscribe(&mut far, &["5.HK", "700.HK"], &[1, 4], true).await.unwrap();
+    assert_eq!(subscribed, pairs(&[("5.HK", &[1, 4]), ("700.HK", &[1, 4])]));
+    assert_eq!(pushed(&mut far).await.quote().last_done, "298.600");
+    step(&house, OPEN);
+    assert_eq!(prints(&pushed(&mut far).await.trades()), [print("300.000", 0, 0)]);
+    pushed(&mut far).await.quote();
+    nothing_more(&mut far).await;
+}
+
+/// Sends a request, and returns the pushes before its response.
+async fn pushed_before(far: &mut Far, command: u8, body: &impl Message) -> Vec<String> {
+    far.request(command, 9, body.encode_to_vec()).await;
+    let mut symbols = Vec::new();
+    loop {
+        match far.see().await {
+            Seen::Packet(Packet::Response { id: 9, status: Status::Success, .. }) => return symbols,
+            Seen::Packet(Packet::Push { command: 101, body }) => {
+                symbols.push(PushQuote::decode(&*body).unwrap().symbol);
+            }
+            Seen::Packet(Packet::Push { command: 104, body }) => {
+                symbols.push(PushTrades::decode(&*body).unwrap().symbol);
+            }
+            Seen::Ping(_) => {}
+            other => panic!("{other:?} instead of a response"),
+        }
+    }
+}
+
+/// Property 6, while another thread moves the clock.
+#[tokio::test]
+async fn pushes_are_between_the_answers_to_subscribe_and_unsubscribe() {
+    const MINUTES: i64 = 300;
+    let rows: String = (0..MINUTES)
+        .flat_map(|minute| {
+            let time = OPEN - OPEN.rem_euclid(86_400) + 8 * 3_600 + 60 * minute;
+            ["AAPL.US", "MSFT.US"].map(|symbol| format!("{symbol},{time},10,11,9,10,100,1000\n"))
+        })
+        .collect();
+    let start = OPEN - OPEN.rem_euclid(86_400) + 8 * 3_600 - 60;
+    let clock = Arc::new(Stepped::at(Timestamp(start)));
+    let house = House::with_files(&[(Grain::Minute, &rows)]).under(clock);
+    let terms = access::Terms { rate: Some(access::RateRule::Unlimited), ..Default::default() };
+    let account = house.account_of("ann", terms);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    subscribe(&mut far, &["AAPL.US"], &[1, 4], false).await.unwrap();
+    let core = house.core.clone();
+    let moving = tokio::task::spawn_blocking(move || {
+        for minute in 0..MINUTES {
+            core.market_clock().step_to(Timestamp(start + 60 * minute)).unwrap();
+            live::publish(&core).unwrap();
+        }
+    });
+    let mut count = 0;
+    // Within the rate of commands 6 and 7.
+    for _ in 0..400 {
+        if moving.is_finished() {
+            break;
+        }
+        let wish = request(&["MSFT.US"], &[1, 4], false);
+        let before = pushed_before(&mut far, SUBSCRIBE, &wish).await;
+        assert!(!before.contains(&"MSFT.US".to_owned()), "pushed before the answer");
+        count += before.len();
+        let list = SubscribeRequest::default();
+        count += pushed_before(&mut far, SUBSCRIPTIONS, &list).await.len();
+        let end = UnsubscribeRequest { symbol: wish.symbol, sub_type: wish.sub_type, unsub_all: false };
+        count += pushed_before(&mut far, UNSUBSCRIBE, &end).await.len();
+        let after = pushed_before(&mut far, SUBSCRIPTIONS, &list).await;
+        assert!(!after.contains(&"MSFT.US".to_owned()), "pushed after the answer");
+        count += after.len();
+    }
+    moving.await.unwrap();
+    assert!(count > 0, "nothing was pushed meanwhile");
+}
+
+#[tokio::test]
+async fn a_new_status_is_pushed_with_the_unchanged_state() {
+    let day = 86_400;
+    let house = house(OPEN + 3_600);
+    house.import("symbol,from,to\n700.HK,2026-03-19,2026-03-20\n");
+    let account = house.account("ann", 10);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    subscribe(&mut far, &["700.HK", "9988.HK"], &[1, 4], false).await.unwrap();
+    step(&house, OPEN + day - 1);
+    let last = pushed(&mut far).await.quote();
+    assert_eq!((last.last_done.as_str(), last.trade_status), ("308.000", 0));
+    nothing_more(&mut far).await;
+    assert_eq!(status(&mut far, "700.HK").await, 0);
+    step(&house, OPEN + day);
+    let suspended = pushed(&mut far).await.quote();
+    let number = (OPEN + day) * 1_000_000;
+    let expected = PushQuote { sequence: number, trade_status: TradeStatus::Suspended.into(), ..last };
+    assert_eq!(suspended, expected, "the time is that of the last price");
+    nothing_more(&mut far).await;
+    assert_eq!(status(&mut far, "700.HK").await, suspended.trade_status);
+    assert_eq!(status(&mut far, "9988.HK").await, 0);
+    // It is the first push of whoever comes later, too.
+    step(&house, OPEN + day + 3_600);
+    let bob = house.account("bob", 10);
+    let mut late = connected(&house, Kind::Tcp, &bob).await;
+    subscribe(&mut late, &["700.HK"], &[1], true).await.unwrap();
+    assert_eq!(pushed(&mut late).await.quote(), suspended);
+    // It ends on the day after the last one, which is a Saturday.
+    step(&house, OPEN + 3 * day);
+    let ended = pushed(&mut far).await.quote();
+    assert_eq!((ended.trade_status, ended.timestamp), (0, suspended.timestamp));
+    nothing_more(&mut far).await;
+}
+
+/// Returns the status in the answer to command 11.
+async fn status(far: &mut Far, symbol: &str) -> i32 {
+    let request = SymbolsRequest { symbol: vec![symbol.to_owned()] };
+    let answer: QuoteResponse = far.ask(QUOTE, &request).await.unwrap();
+    answer.secu_quote[0].trade_status
+}
+
+/// Returns the code and the text of a refusal.
+async fn refusal(far: &mut Far, command: u8, body: Vec<u8>) -> (Status, u64, String) {
+    far.request(command, 9, body).await;
+    match far.see().await {
+        Seen::Packet(Packet::Response { status, body, .. }) if status != Status::Success => {
+            let error = control::Error::decode(&*body).unwrap();
+            (status, error.code, error.msg)
+        }
+        other => panic!("{other:?} instead of a refusal"),
+    }
+}
+
+fn encoded(symbols: impl IntoIterator<Item = String>, is_first_push: bool) -> Vec<u8> {
+    SubscribeRequest { symbol: symbols.into_iter().collect(), sub_type: vec![1], is_first_push }
+        .encode_to_vec()
+}
+
+fn numbered(numbers: std::ops::RangeInclusive<u32>) -> impl Iterator<Item = String> {
+    numbers.map(|number| format!("{number}.HK"))
+}
+
+#[tokio::test]
+async fn requests_beyond_the_limit_are_refused_as_a_whole() {
+    let house = house(OPEN);
+    let (ann, bob) = (house.account("ann", 10), house.account("bob", 10));
+    let mut far = connected(&house, Kind::WebSocket, &ann).await;
+    let mut other = connected(&house, Kind::Tcp, &bob).await;
+    subscribe(&mut other, &["700.HK"], &[1], false).await.unwrap();
+    let text = "too many subscriptions: 0 of 500 used, 1500 more asked".to_owned();
+    let refused = refusal(&mut far, SUBSCRIBE, encoded(numbered(1..=1_500), true)).await;
+    assert_eq!(refused, (Status::ServerError, 301_605, text));
+    assert_eq!(list(&mut far).await, []);
+    subscribe(&mut far, &["700.HK", "9988.HK"], &[1], false).await.unwrap();
+    let text = "too many subscriptions: 2 of 500 used, 499 more asked".to_owned();
+    let refused = refusal(&mut far, SUBSCRIBE, encoded(numbered(1..=499), true)).await;
+    assert_eq!(refused, (Status::ServerError, 301_605, text));
+    // A thousand requests, each for a security too many.
+    far.request(SUBSCRIBE, 1, encoded(numbered(1..=498), false)).await;
+    assert!(matches!(far.see().await, Seen::Packet(Packet::Response { id: 1, .. })));
+    for number in 1_001..2_000 {
+        let refused = refusal(&mut far, SUBSCRIBE, encoded(numbered(number..=number), true)).await;
+        let expected =
+            if number < 1_997 { (Status::ServerError, 301_605) } else { (Status::BadRequest, 301_606) };
+        assert_eq!((refused.0, refused.1), expected, "{number}: {}", refused.2);
+    }
+    // The other account has its own limits.
+    subscribe(&mut other, &["9988.HK"], &[1], true).await.unwrap();
+    assert_eq!(pushed(&mut other).await.quote().symbol, "9988.HK");
+    step(&house, OPEN + 60);
+    for _ in 0..3 {
+        pushed(&mut other).await.quote();
+    }
+    nothing_more(&mut other).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_subscribed_is_left_out_with_a_reason() {
+    let house = house(OPEN);
+    let account = house.account("ann", 10);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    for command in [SUBSCRIBE, UNSUBSCRIBE] {
+        let refused = refusal(&mut far, command, vec![0xff; 3]).await;
+        assert_eq!((refused.0, refused.1), (Status::BadRequest, 301_600), "{command}: {}", refused.2);
+    }
+    let symbols = ["700.XX", "700.HK", "AAPL260717C200000.US", "", "9999.HK"];
+    let subscribed = subscribe(&mut far, &symbols, &[1], false).await.unwrap();
+    assert_eq!(subscribed, pairs(&[("700.HK", &[1])]));
+    let id = house.hub.links.list(Some(account.account_id))[0].id;
+    let subscribed = house.core.live.of_connection(id);
+    let left_out: Vec<(&str, &str)> =
+        subscribed.left_out.iter().map(|of| (of.symbol.as_str(), of.reason)).collect();
+    let expected = [("700.XX", "malformed"), ("AAPL260717C200000.US", "option"), ("", "malformed")];
+    assert_eq!(left_out, expected);
+    assert_eq!(subscribed.waiting.iter().map(market::Symbol::as_str).collect::<Vec<_>>(), ["9999.HK"]);
+    // What waits is not listed, and ends with all others.
+    assert_eq!(list(&mut far).await, pairs(&[("700.HK", &[1])]));
+    unsubscribe(&mut far, &["8888.HK", "XX"], &[1], false).await.unwrap();
+    unsubscribe(&mut far, &["9999.HK"], &[4], false).await.unwrap();
+    assert_eq!(house.core.live.of_connection(id).waiting.len(), 1, "unknown pairs are ignored");
+    unsubscribe(&mut far, &[], &[], true).await.unwrap();
+    assert!(house.core.live.of_connection(id).waiting.is_empty());
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_is_closed_and_no_other_notices() {
+    const SECURITIES: u32 = 500;
+    const MINUTES: i64 = 14;
+    let rows: String = (0..MINUTES)
+        .flat_map(|minute| {
+            numbered(1..=SECURITIES)
+                .map(move |name| format!("{name},{},10,10,10,10,9,90\n", OPEN + minute * 60))
+        })
+        .collect();
+    let now = Arc::new(AtomicI64::new(OPEN));
+    let clock = now.clone();
+    let house = House::with_files(&[(Grain::Minute, &rows)])
+        .under(Arc::new(move || AsOf::Replay(Timestamp(clock.load(Ordering::Acquire)))));
+    let (ann, bob) = (house.account("ann", 10), house.account("bob", 10));
+    let mut slow = house.connect_narrow(Kind::WebSocket, 16 << 10);
+    let session = slow.auth(&house.otp(&ann)).await.unwrap().session_id;
+    let mut fast = connected(&house, Kind::WebSocket, &bob).await;
+    let trades = SubscribeRequest {
+        symbol: numbered(1..=SECURITIES).collect(),
+        sub_type: vec![4],
+        is_first_push: false,
+    };
+    for far in [&mut slow, &mut fast] {
+        far.ask::<SubscriptionsResponse>(SUBSCRIBE, &trades).await.unwrap();
+    }
+    for minute in 1..MINUTES {
+        now.store(OPEN + minute * 60, Ordering::Release);
+        live::publish(&house.core).unwrap();
+        // A minute is complete, and another opens.
+        for _ in 0..SECURITIES * 2 {
+            pushed(&mut fast).await.trades();
+        }
+        nothing_more(&mut fast).await;
+    }
+    let metrics = &house.core.metrics.pushes;
+    assert_eq!(metrics.slow_readers_closed(), 1);
+    let mut seen = Vec::new();
+    let mut note = |body: &[u8]| {
+        let push = PushTrades::decode(body).unwrap();
+        if push.symbol == "1.HK" {
+            seen.push(push.sequence);
+        }
+    };
+    let close = loop {
+        match slow.see().await {
+            Seen::Packet(Packet::Push { command: 0, body }) => break control::Close::decode(&*body).unwrap(),
+            Seen::Packet(Packet::Push { command: 104, body }) => note(&body),
+            Seen::Ping(_) => {}
+            other => panic!("{other:?} instead of a push"),
+        }
+    };
+    assert_eq!((close.code, close.reason.as_str()), (1, "too slow: 4096 pushes waiting"));
+    assert!(house.hub.links.list(Some(ann.account_id)).is_empty());
+    assert_eq!(house.core.live.load().connections, 1);
+    // After its reconnect, the client gets what waited when it was closed.
+    let mut again = house.connect(Kind::WebSocket);
+    again.reconnect(&session).await.unwrap();
+    again.ask::<SubscriptionsResponse>(SUBSCRIBE, &request(&["1.HK"], &[4], false)).await.unwrap();
+    again.request(SUBSCRIPTIONS, 77, Vec::new()).await;
+    loop {
+        match again.see().await {
+            Seen::Packet(Packet::Push { command: 104, body }) => note(&body),
+            Seen::Packet(Packet::Response { .. }) => break,
+            Seen::Ping(_) => {}
+            other => panic!("{other:?} instead of a push"),
+        }
+    }
+    let numbers = |minute: i64| {
+        let first = (OPEN + minute * 60) * 1_000_000;
+        [first, first + 1]
+    };
+    assert_eq!(seen, (1..MINUTES).flat_map(numbers).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn the_push_queue_can_be_set() {
+    let limits = crate::settings::Limits { push_queue: 2_048, ..Default::default() };
+    let house = house(OPEN).with_limits(limits);
+    let ann = house.account("ann", 10);
+    let _far = connected(&house, Kind::WebSocket, &ann).await;
+    assert_eq!(house.mailbox(&ann).quotes_max(), 2_048);
+}
+
+#[tokio::test]
+async fn a_listener_of_another_region_leaves_all_out() {
+    let house = house(OPEN);
+    let region = access::Region::ALL.into_iter().find(|region| *region != access::Region::default()).unwrap();
+    let ann = house.account("ann", 10);
+    let mut far = house.connect_at(Kind::WebSocket, Some(region));
+    far.auth(&house.otp(&ann)).await.unwrap();
+    assert_eq!(subscribe(&mut far, &["700.HK", "XX"], &[1, 4], true).await, Ok(Vec::new()));
+    let id = house.hub.links.list(Some(ann.account_id))[0].id;
+    let left_out = house.core.live.of_connection(id).left_out;
+    let left_out: Vec<(&str, &str)> = left_out.iter().map(|of| (of.symbol.as_str(), of.reason)).collect();
+    assert_eq!(left_out, [("700.HK", "wrong region"), ("XX", "malformed")]);
+    step(&house, OPEN + 60);
+    nothing_more(&mut far).await;
+}
+
+#[tokio::test]
+async fn a_revoked_account_gets_no_more_pushes_and_is_closed() {
+    let house = house(OPEN);
+    let (ann, bob) = (house.account("ann", 10), house.account("bob", 10));
+    let mut far = connected(&house, Kind::WebSocket, &ann).await;
+    let mut other = connected(&house, Kind::WebSocket, &bob).await;
+    for far in [&mut far, &mut other] {
+        subscribe(far, &["700.HK"], &[1, 4], false).await.unwrap();
+    }
+    house.core.access.revoke(ann.account_id, &Actor::Operator, "", NOW).unwrap();
+    step(&house, OPEN + 60);
+    for _ in 0..4 {
+        pushed(&mut other).await;
+    }
+    nothing_more(&mut other).await;
+    // The next packet is the close push, at the next ping.
+    tokio::time::pause();
+    assert_eq!(far.closed().await, (4, Some(1008)));
+}
+
+#[tokio::test]
+async fn pushes_end_at_the_end_of_a_right() {
+    let house = house(OPEN);
+    let (ann, bob) = (house.account("ann", 10), house.account("bob", 10));
+    let until = Validity { starts_at: None, ends_at: Some(Timestamp(OPEN + 90)) };
+    house.core.access.grant(ann.account_id, Right::Hk, until, &Actor::Operator, NOW).unwrap();
+    let mut far = connected(&house, Kind::WebSocket, &ann).await;
+    let mut other = connected(&house, Kind::WebSocket, &bob).await;
+    for far in [&mut far, &mut other] {
+        subscribe(far, &["700.HK", "9988.HK"], &[1], false).await.unwrap();
+    }
+    step(&house, OPEN + 60);
+    for far in [&mut far, &mut other] {
+        for _ in 0..3 {
+            pushed(far).await.quote();
+        }
+        nothing_more(far).await;
+    }
+    step(&house, OPEN + 120);
+    assert_eq!(list(&mut far).await, [], "nothing was pushed");
+    let id = house.hub.links.list(Some(ann.account_id))[0].id;
+    let left_out = house.core.live.of_connection(id).left_out;
+    assert_eq!(left_out.iter().map(|of| of.reason).collect::<Vec<_>>(), ["no right"; 2]);
+    pushed(&mut other).await.quote();
+    nothing_more(&mut other).await;
 }

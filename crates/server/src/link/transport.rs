@@ -8,6 +8,7 @@ use wire::{
 
 use super::outbox::Outbox;
 use crate::links::TransportKind;
+use crate::mailbox::Push;
 
 /// Maximum size of a WebSocket message from a client, in bytes: the largest request and its header.
 const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
@@ -145,7 +146,11 @@ impl Transport {
         self.packet(&header, length, body, outbox);
     }
 
-    pub(crate) fn push(&self, command: u8, body: Bytes, outbox: &mut Outbox) {
+    pub(crate) fn push(&self, push: &Push, outbox: &mut Outbox) {
+        if let (Transport::WebSocket(_), Some(frame)) = (self, push.frame()) {
+            return outbox.push(frame.clone());
+        }
+        let (command, body) = (push.command, push.body());
         let length = body.len();
         let Ok(header) = push_header(command, Packing::Plain, length) else {
             tracing::error!(command, body.bytes = length, "a push is too long to be sent");
@@ -197,7 +202,8 @@ impl Transport {
     /// Queues the close push and, on a WebSocket, the close frame.
     pub(crate) fn close(&self, code: CloseCode, websocket: u16, reason: &str, outbox: &mut Outbox) {
         let close = wire::control::Close { code: code as i32, reason: reason.to_owned() };
-        self.push(CLOSE, prost::Message::encode_to_vec(&close).into(), outbox);
+        let body = prost::Message::encode_to_vec(&close).into();
+        self.push(&Push::new(CLOSE, body), outbox);
         self.goodbye(websocket, reason, outbox);
     }
 

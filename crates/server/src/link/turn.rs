@@ -9,19 +9,24 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
+use super::outbox::SLICES_MAX;
 use super::pending::LinkRequest;
 use super::session::close_reason;
 use super::transport::CloseCode;
 use super::{End, Link, PING_EVERY, READ_SIZE, REVOKED, SILENCE_MAX, STALL_MAX, TURN_MAX, UNSENT_MAX};
-use crate::mailbox::Mail;
+use crate::mailbox::{Kick, Mail};
 use crate::refusal::Refusal;
 use crate::unsent::Held;
 use crate::workers::Who;
 
-/// Number of pushes sent before requests are read again. This is half the number of packets,
-/// including responses, that one SDK queues before it drops packets.
-const PUSHES_AT_ONCE: u32 = 8;
-const _: () = assert!(PUSHES_AT_ONCE < TURN_MAX);
+/// Number of pushes sent before requests are read again: as many as one write takes.
+const PUSHES_AT_ONCE: u32 = 32;
+/// The same for a client that sends WebSocket pings. This is half the number of packets, including
+/// responses, that the SDK that does so queues before it drops packets.
+const PACED_PUSHES: u32 = 8;
+/// Pause after that many pushes to such a client.
+const PUSHES_PAUSE: Duration = Duration::from_millis(2);
+const _: () = assert!(PUSHES_AT_ONCE <= TURN_MAX && PUSHES_AT_ONCE as usize <= SLICES_MAX);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// Writes, takes responses and pushes, and reads. Returns `Ready` if any work was done.
@@ -126,7 +131,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let signs_in = self.sign_in_by.map(|by| by.at);
         let answers = self.pending.as_ref().and_then(|pending| pending.next_deadline());
         let always = (self.pinged + PING_EVERY).min(self.heard + SILENCE_MAX);
-        [stalls, signs_in, answers, self.paused_until].into_iter().flatten().fold(always, Instant::min)
+        let pauses = [self.paused_until, self.pushes_after];
+        [stalls, signs_in, answers].into_iter().chain(pauses).flatten().fold(always, Instant::min)
     }
 
     pub(super) fn look_at_the_clock(&mut self) -> Result<(), End> {
@@ -142,6 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return Err(End::Gone);
         }
         self.paused_until = self.paused_until.filter(|until| now < *until);
+        self.pushes_after = self.pushes_after.filter(|until| now < *until);
         let overdue = self.pending.as_mut().map(|pending| pending.overdue(now)).unwrap_or_default();
         for answered in overdue {
             self.answer(answered);
@@ -175,9 +182,9 @@ impl<S> Link<S> {
     }
 
     /// Returns whether pushes are sent. They are not sent while a subscription is being answered,
-    /// because its pushes follow the answer.
+    /// because its pushes follow the answer, and during a pause.
     pub(super) fn may_push(&self) -> bool {
-        !self.is_behind() && self.blocking_task.is_none()
+        !self.is_behind() && self.blocking_task.is_none() && self.pushes_after.is_none()
     }
 
     /// Returns whether unsent responses reached their limit on this connection, or for the account
@@ -243,6 +250,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Mail::Pushes { bytes } => bytes,
             Mail::Nothing => 0,
             Mail::Kick(kick) => {
+                if matches!(kick, Kick::TooSlow { .. }) {
+                    self.hub.core.metrics.pushes.closed_slow_reader();
+                }
                 let (code, reason) = close_reason(kick);
                 return Err(End::Close(code, reason));
             }
@@ -254,12 +264,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// responses used all the space, pushes come first on the next turn, so that neither starves
     /// the other.
     pub(super) fn take_pushes(&mut self) -> bool {
+        let most = self.unpaused_pushes.map_or(PUSHES_AT_ONCE, |pushes| PACED_PUSHES - pushes);
         let mut taken = 0;
-        while taken < PUSHES_AT_ONCE && self.turn < TURN_MAX && self.may_push() && self.take_push() {
+        while taken < most && self.turn < TURN_MAX && self.may_push() && self.take_push() {
             taken += 1;
             self.turn += 1;
         }
         self.pushes_are_next = taken == 0;
+        if let Some(pushes) = &mut self.unpaused_pushes {
+            *pushes = (*pushes + taken) % PACED_PUSHES;
+            if taken == most {
+                self.pushes_after = Some(Instant::now() + PUSHES_PAUSE);
+            }
+        }
         taken > 0
     }
 
@@ -276,9 +293,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let Some(push) = self.session.as_ref().and_then(|session| session.mailbox.take()) else {
             return false;
         };
-        self.note_work(Instant::now());
-        self.mail_bytes = self.mail_bytes.saturating_sub(push.body.len());
-        self.transport.push(push.command, push.body, &mut self.outbox);
+        if self.outbox.is_empty() {
+            self.note_work(Instant::now());
+        }
+        self.mail_bytes = self.mail_bytes.saturating_sub(push.len());
+        self.transport.push(&push, &mut self.outbox);
         true
     }
 

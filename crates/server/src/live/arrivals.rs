@@ -1,16 +1,18 @@
 //! Publishes rows that arrive while the server runs, under the machine clock. Every node computes
 //! the pushes from the committed batches, whose sequence numbers are stored with them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use feed::{
-    Board, Clock, Due, Figures, Growth, Minute, Phase, Print, Published, Push, QuotePush, Sequence, Tag,
-    TradesPush, Update, corrected, end_of_day,
+    Board, Clock, Due, Figures, Growth, Minute, Phase, Published, Push, QuotePush, Sequence, Tag,
+    TradeStatus, Traded, Update, corrected, end_of_day, single_trades,
 };
 use history::ingest::{Commit, CommittedCandle, CommittedTrade, Effect};
-use history::{History, HistoryError};
-use market::{Candle, Date, Grain, Session, Symbol, Timestamp, Turnover, Venue};
+use history::{History, HistoryError, trade_status};
+use market::{Candle, Date, Grain, Session, Symbol, Timestamp, Trade, TradeHours, Trades, Turnover, Venue};
 use store::Reader;
+
+use crate::suspect::Suspect;
 
 /// Number of sequence numbers reserved for a row.
 const NUMBERS_PER_ROW: i64 = 8;
@@ -22,16 +24,24 @@ const LANES: usize = Session::ALL.len();
 pub(super) struct Arrivals {
     /// The last batch whose rows are published.
     pub(super) through: Option<i64>,
+    /// The last sequence number that is reserved for these batches.
+    pub(super) numbered: i64,
     securities: HashMap<Symbol, Security>,
 }
 
 #[derive(Debug)]
 struct Security {
     board: Board,
+    status: TradeStatus,
     /// The newest minute of each session, by session code.
     lanes: [Option<Lane>; LANES],
+    /// The newest minute of each session as clients have built it, if they were sent single trades of
+    /// it that its stored candle need not include, or a candle that does not continue these.
+    traded: [Option<Traded>; LANES],
     /// The last day whose daily candle was published after its end.
     day: Option<Date>,
+    /// The last quote of a daily candle.
+    daily: Option<QuotePush>,
 }
 
 /// The newest minute of a session.
@@ -45,10 +55,24 @@ struct Lane {
     last: QuotePush,
 }
 
+/// Returns the sequence numbers before the pushes of a row of a batch.
+pub(super) fn numbers(commit: &Commit, row: usize) -> Sequence {
+    let last = i64::try_from(row).unwrap_or(i64::MAX).saturating_mul(NUMBERS_PER_ROW) - 1;
+    let last = commit.push_from.saturating_add(last);
+    Sequence { quote: last, trades: last }
+}
+
+/// Returns the sequence number before a push that is due at an instant without a batch: the number
+/// of the push precedes those of all batches of that second.
+fn number_at(at: Timestamp) -> i64 {
+    at.0.saturating_mul(MICROSECONDS).saturating_sub(2)
+}
+
 impl Arrivals {
     /// Creates the state without securities, after a batch.
-    pub(super) fn after(through: i64) -> Arrivals {
-        Arrivals { through: Some(through), securities: HashMap::new() }
+    pub(super) fn after(through: i64, last: Option<&Commit>) -> Arrivals {
+        let numbered = last.map_or(0, last_number);
+        Arrivals { through: Some(through), numbered, securities: HashMap::new() }
     }
 
     /// Forgets securities without subscribers.
@@ -73,9 +97,83 @@ impl Arrivals {
 
     /// Returns the last quote of a security in the sessions that `sees` admits.
     pub(super) fn last(&self, symbol: &Symbol, sees: impl Fn(Session) -> bool) -> Option<QuotePush> {
-        let lanes = self.securities.get(symbol)?.lanes.iter().flatten();
-        let last = lanes.map(|lane| &lane.last).filter(|quote| sees(quote.session) && quote.sequence > 0);
-        last.max_by_key(|quote| quote.sequence).cloned()
+        let security = self.securities.get(symbol)?;
+        let last = security.quotes().filter(|quote| sees(quote.session) && quote.sequence > 0);
+        let status = security.status;
+        last.max_by_key(|quote| quote.sequence).map(|last| QuotePush { status, ..last.clone() })
+    }
+
+    /// Returns the state of a security's minute or day that is running at an instant, in the
+    /// sessions that `sees` admits. Its sequence number is 0 if it was not pushed.
+    pub(super) fn running(
+        &self,
+        venue: &Venue,
+        symbol: &Symbol,
+        at: Timestamp,
+        sees: impl Fn(Session) -> bool,
+    ) -> Option<QuotePush> {
+        let security = self.securities.get(symbol)?;
+        let minutes = security.lanes.iter().flatten().filter(|lane| at < lane.minute.acts_at());
+        let daily = security.daily.iter().filter(|daily| at < venue.day_end(daily.day));
+        let running = minutes.map(|lane| &lane.last).chain(daily).filter(|quote| sees(quote.session));
+        let status = security.status;
+        running.max_by_key(|quote| quote.time).map(|quote| QuotePush { status, ..quote.clone() })
+    }
+
+    /// Returns the kind of a security.
+    pub(super) fn board(&self, symbol: &Symbol) -> Board {
+        self.securities.get(symbol).map_or(Board::Security, |security| security.board)
+    }
+
+    /// Returns the pushes of a new status of a security, at the instant at which a status may
+    /// change. `last_quote` reads the last quote if none is in memory.
+    pub(super) fn new_status(
+        &mut self,
+        history: &History,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        at: Timestamp,
+        last_quote: impl FnOnce(&mut Reader) -> Result<Option<QuotePush>, HistoryError>,
+    ) -> Result<Option<Due>, HistoryError> {
+        let Some(security) = self.securities.get_mut(symbol) else { return Ok(None) };
+        let Some(stored) = reader.view().security(symbol)? else { return Ok(None) };
+        let status = trade_status(&stored, history.venue(symbol), at);
+        if std::mem::replace(&mut security.status, status) == status {
+            return Ok(None);
+        }
+        // A connection without overnight data gets this push too.
+        let quotes = security.quotes().filter(|quote| quote.session != Session::Overnight);
+        let last = match quotes.max_by_key(|quote| quote.time) {
+            Some(last) => Some(last.clone()),
+            None => last_quote(reader)?,
+        };
+        let Some(last) = last else { return Ok(None) };
+        let newest = security.quotes().map(|quote| quote.sequence).max();
+        let mut sequence = Sequence { quote: number_at(at).max(newest.unwrap_or(0)), trades: 0 };
+        let push = last.with_status(status, &mut sequence);
+        security.note(&push);
+        Ok(Some(due(at, Phase::Status, symbol, (vec![Push::Quote(push)], false))))
+    }
+
+    /// Returns the push of a stored daily candle at the end of its day, unless it was published.
+    pub(super) fn end_day(
+        &mut self,
+        history: &History,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        day: Date,
+    ) -> Result<Option<Due>, HistoryError> {
+        let venue = history.venue(symbol);
+        let Some(security) = self.securities.get_mut(symbol) else { return Ok(None) };
+        let Ok(next) = day.tomorrow() else { return Ok(None) };
+        let candle = history.last_day(reader.view(), symbol, next)?;
+        let candle = candle.filter(|candle| venue.zone().date(candle.time) == day);
+        let Some(candle) = candle.filter(|_| security.day < Some(day)) else { return Ok(None) };
+        let at = venue.day_end(day);
+        let newest = security.quotes().map(|quote| quote.sequence).max();
+        let mut sequence = Sequence { quote: number_at(at).max(newest.unwrap_or(0)), trades: 0 };
+        let pushes = security.end_of_day(venue, symbol, &candle, &mut sequence);
+        Ok(Some(due(at, Phase::EndOfDay, symbol, (pushes, false))))
     }
 
     /// Returns the pushes of a batch, in order. `is_subscribed` selects the securities.
@@ -87,35 +185,98 @@ impl Arrivals {
         is_subscribed: impl Fn(&Symbol) -> bool,
     ) -> Result<Vec<Due>, HistoryError> {
         let at = Timestamp(commit.at_us / MICROSECONDS);
-        let number = |row: usize| {
-            let last = i64::try_from(row).unwrap_or(i64::MAX).saturating_mul(NUMBERS_PER_ROW) - 1;
-            let last = commit.push_from.saturating_add(last);
-            Sequence { quote: last, trades: last }
-        };
+        self.numbered = self.numbered.max(last_number(commit));
         let mut dues = Vec::new();
+        let mut damaged: HashSet<&Symbol> = HashSet::new();
         for (row, arrived) in commit.candles.iter().enumerate().filter(|(_, of)| is_subscribed(&of.symbol)) {
-            let security = self.security(history, reader, &arrived.symbol, at)?;
-            let venue = history.venue(&arrived.symbol);
-            let mut sequence = number(row);
-            let pushes = match arrived.grain {
-                Grain::Day => security.day(venue, arrived, at, &mut sequence),
-                _ => security.minute(history, reader, arrived, at, &mut sequence)?,
-            };
-            dues.push(due(at, &arrived.symbol, pushes));
-        }
-        for (row, arrived) in commit.trades.iter().enumerate().filter(|(_, of)| is_subscribed(&of.symbol)) {
-            let security = self.security(history, reader, &arrived.symbol, at)?;
-            let mut sequence = number(row);
-            let is_last = !commit.trades.iter().skip(row + 1).any(|later| later.symbol == arrived.symbol);
-            let mut pushes = security.trade(history.venue(&arrived.symbol), arrived, &mut sequence);
-            // The minutes are built of all trades of the batch at once.
-            if commit.builds && is_last {
-                pushes.extend(security.rebuilt(history, reader, arrived, &mut sequence)?);
+            let symbol = &arrived.symbol;
+            if damaged.contains(symbol) {
+                continue;
             }
-            dues.push(due(at, &arrived.symbol, pushes));
+            let pushes = self.candle(history, reader, arrived, at, &mut numbers(commit, row));
+            match self.unless_damaged(reader, symbol, pushes)? {
+                Some(pushes) => dues.push(due(at, Phase::Acts, symbol, pushes)),
+                None => drop(damaged.insert(symbol)),
+            }
+        }
+        let seconds = by_second(&commit.trades, is_subscribed);
+        let last: HashMap<&Symbol, usize> =
+            seconds.iter().enumerate().map(|(place, of)| (of.symbol, place)).collect();
+        for (place, second) in seconds.iter().enumerate() {
+            let symbol = second.symbol;
+            if damaged.contains(symbol) {
+                continue;
+            }
+            let mut sequence = numbers(commit, commit.candles.len() + second.row);
+            // The minutes are built of all trades of the batch at once.
+            let builds = commit.builds && last.get(symbol) == Some(&place);
+            let pushes = self.second(history, reader, (second, builds), at, &mut sequence);
+            match self.unless_damaged(reader, symbol, pushes)? {
+                Some(pushes) => dues.push(due(at, Phase::Acts, symbol, pushes)),
+                None => drop(damaged.insert(symbol)),
+            }
         }
         dues.retain(|due| !due.pushes.is_empty());
         Ok(dues)
+    }
+
+    /// Returns the pushes of an ingested candle.
+    fn candle(
+        &mut self,
+        history: &History,
+        reader: &mut Reader,
+        arrived: &CommittedCandle,
+        at: Timestamp,
+        sequence: &mut Sequence,
+    ) -> Result<Pushes, HistoryError> {
+        let security = self.security(history, reader, &arrived.symbol, at)?;
+        let venue = history.venue(&arrived.symbol);
+        let pushes = match arrived.grain {
+            Grain::Day => (security.day(venue, arrived, at, sequence), false),
+            _ => security.minute(history, reader, arrived, at, sequence)?,
+        };
+        Ok(security.marked(pushes))
+    }
+
+    /// Returns the pushes of ingested trades, and if candles were built of them, of these.
+    fn second(
+        &mut self,
+        history: &History,
+        reader: &mut Reader,
+        (TradesOfSecond { symbol, trades, .. }, builds): (&TradesOfSecond<'_>, bool),
+        at: Timestamp,
+        sequence: &mut Sequence,
+    ) -> Result<Pushes, HistoryError> {
+        let security = self.security(history, reader, symbol, at)?;
+        let venue = history.venue(symbol);
+        let mut pushes = security.trades(venue, symbol, trades, sequence);
+        security.note_trades(venue, trades);
+        let mut is_unreachable = false;
+        if let Some(trade) = trades.last().filter(|_| builds) {
+            let (rebuilt, of_others) = security.rebuilt(history, reader, (symbol, trade), sequence)?;
+            pushes.extend(rebuilt);
+            is_unreachable = of_others;
+        }
+        Ok(security.marked((pushes, is_unreachable)))
+    }
+
+    /// Returns `None` instead of the failure to read a damaged security, because one security must
+    /// not stop the pushes of the others. Its state is read again with its next row.
+    pub(super) fn unless_damaged<T>(
+        &mut self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        read: Result<T, HistoryError>,
+    ) -> Result<Option<T>, HistoryError> {
+        match read {
+            Err(error) if error.damaged_symbol().is_some() => {
+                tracing::error!(%error, "cannot push a damaged security");
+                reader.view().doubt(symbol);
+                self.securities.remove(symbol);
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
     }
 
     /// Returns the state of a security. One that subscribers were waiting for has none.
@@ -128,15 +289,57 @@ impl Arrivals {
     ) -> Result<&mut Security, HistoryError> {
         if !self.securities.contains_key(symbol) {
             let security = Security::read(history, reader, symbol, at)?;
-            let security = Security { lanes: Default::default(), ..security };
+            let security = Security { lanes: Default::default(), daily: None, ..security };
             self.securities.insert(symbol.clone(), security);
         }
         self.securities.get_mut(symbol).ok_or_else(|| HistoryError::UnknownSecurity(symbol.clone()))
     }
 }
 
-fn due(at: Timestamp, symbol: &Symbol, pushes: Vec<Push>) -> Due {
-    Due { at, phase: Phase::Acts, symbol: symbol.clone(), pushes }
+/// The trades of one security and second in a batch.
+pub(super) struct TradesOfSecond<'a> {
+    pub(super) symbol: &'a Symbol,
+    /// The first of their rows.
+    pub(super) row: usize,
+    pub(super) trades: Vec<Trade>,
+}
+
+/// Groups trades by security and second, in the order of their first rows.
+pub(super) fn by_second(
+    trades: &[CommittedTrade],
+    is_subscribed: impl Fn(&Symbol) -> bool,
+) -> Vec<TradesOfSecond<'_>> {
+    let mut seconds: Vec<TradesOfSecond<'_>> = Vec::new();
+    let mut places: HashMap<(&Symbol, Timestamp), usize> = HashMap::new();
+    for (row, CommittedTrade { symbol, trade }) in trades.iter().enumerate() {
+        if !is_subscribed(symbol) {
+            continue;
+        }
+        let place = *places.entry((symbol, trade.time)).or_insert(seconds.len());
+        match seconds.get_mut(place) {
+            Some(second) => second.trades.push(*trade),
+            None => seconds.push(TradesOfSecond { symbol, row, trades: vec![*trade] }),
+        }
+    }
+    seconds
+}
+
+/// Returns the minute of a trade. Trades of a closing auction are in the minute that ends the hours.
+pub(super) fn minute_of(venue: &Venue, trade: &Trade) -> Option<Minute> {
+    let place = TradeHours::new(venue).place(trade.time).ok()?;
+    Minute::of(venue, place.minute?)
+}
+
+/// Pushes, and whether they are of a minute that clients cannot build of its trades.
+type Pushes = (Vec<Push>, bool);
+
+fn due(at: Timestamp, phase: Phase, symbol: &Symbol, (pushes, is_unreachable): Pushes) -> Due {
+    Due { at, phase, symbol: symbol.clone(), pushes, is_unreachable }
+}
+
+/// Returns the last sequence number that is reserved for a batch.
+fn last_number(commit: &Commit) -> i64 {
+    numbers(commit, commit.candles.len() + commit.trades.len()).quote
 }
 
 impl Security {
@@ -147,25 +350,106 @@ impl Security {
         now: Timestamp,
     ) -> Result<Security, HistoryError> {
         let venue = history.venue(symbol);
-        let name = reader.view().security(symbol)?.and_then(|security| security.board);
+        let stored = reader.view().security(symbol)?;
+        let status = stored.as_ref().map(|stored| trade_status(stored, venue, now)).unwrap_or_default();
+        let name = stored.and_then(|stored| stored.board);
         let board = name.as_deref().map_or(Board::Security, Board::of_name);
-        let mut security = Security { board, lanes: Default::default(), day: None };
-        if let Some(minute) = history.last_minute(reader.view(), symbol, now)?
-            && let Some(day) = venue.trading_day(minute.time)
-        {
-            for session in Session::ALL {
-                let lane = Lane::read(history, reader, symbol, board, (day, session, now))?;
-                if let Some(place) = security.lanes.get_mut(usize::from(session.code())) {
-                    *place = lane;
-                }
+        let (lanes, traded) = Default::default();
+        let mut security = Security { board, status, lanes, traded, day: None, daily: None };
+        for session in Session::ALL {
+            let newest = history.last_minute_of(reader.view(), symbol, session, now)?;
+            let Some(day) = newest.and_then(|minute| venue.trading_day(minute.time)) else { continue };
+            let lane = Lane::read(history, reader, symbol, board, (day, session, now))?;
+            if let Some(place) = security.lanes.get_mut(usize::from(session.code())) {
+                *place = lane;
             }
         }
+        security.traded = security.traded_now(history, reader, symbol, now)?;
         if let Ok(tomorrow) = venue.zone().date(now).tomorrow() {
-            let day = history.last_day(reader.view(), symbol, tomorrow)?;
-            security.day =
-                day.map(|day| venue.zone().date(day.time)).filter(|day| venue.day_end(*day) <= now);
+            let candle = history.last_day(reader.view(), symbol, tomorrow)?;
+            let day = candle.map(|candle| venue.zone().date(candle.time));
+            security.day = day.filter(|day| venue.day_end(*day) <= now);
+            if let Some((candle, day)) = candle.zip(day).filter(|_| security.day.is_none()) {
+                security.daily = security.running_day(venue, symbol, (&candle, day), now);
+            }
         }
         Ok(security)
+    }
+
+    /// Returns what clients have read of the running minute if it has single trades and no candle.
+    fn traded_now(
+        &self,
+        history: &History,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        now: Timestamp,
+    ) -> Result<[Option<Traded>; LANES], HistoryError> {
+        let mut traded = [None; LANES];
+        let venue = history.venue(symbol);
+        let place = TradeHours::new(venue).place(now).ok().and_then(|place| place.minute);
+        let Some(minute) = place.and_then(|stamp| Minute::of(venue, stamp)) else { return Ok(traded) };
+        let lane = usize::from(minute.session.code());
+        let stored = self.lanes.get(lane).and_then(Option::as_ref);
+        if self.board == Board::Security
+            && stored.is_none_or(|of| of.minute.stamp < minute.stamp)
+            && let Some(traded) = traded.get_mut(lane)
+        {
+            *traded = of_trades(history, reader, symbol, &minute)?;
+        }
+        Ok(traded)
+    }
+
+    /// Returns the last quotes of the sessions and of the day.
+    fn quotes(&self) -> impl Iterator<Item = &QuotePush> {
+        self.lanes.iter().flatten().map(|lane| &lane.last).chain(&self.daily)
+    }
+
+    /// Records a quote that repeats the last one with another status.
+    fn note(&mut self, push: &QuotePush) {
+        let lanes = self.lanes.iter_mut().flatten().map(|lane| &mut lane.last);
+        let same = |last: &&mut QuotePush| (last.session, last.time) == (push.session, push.time);
+        match lanes.chain(&mut self.daily).find(same) {
+            Some(last) => *last = push.clone(),
+            None => self.daily = Some(push.clone()),
+        }
+    }
+
+    /// Sets the status of quotes.
+    fn marked(&self, (mut pushes, is_unreachable): Pushes) -> Pushes {
+        for push in &mut pushes {
+            if let Push::Quote(quote) = push {
+                quote.status = self.status;
+            }
+        }
+        (pushes, is_unreachable)
+    }
+
+    /// Returns the quote of a daily candle whose day is not over: its figures are those of the day
+    /// only as long as there are no minutes in regular hours. It has no growth, because clients add
+    /// the growth of an index to a minute.
+    fn running_day(
+        &self,
+        venue: &Venue,
+        symbol: &Symbol,
+        (candle, day): (&Candle, Date),
+        now: Timestamp,
+    ) -> Option<QuotePush> {
+        let mut lanes = self.lanes.iter().flatten();
+        let has_minutes =
+            lanes.any(|lane| (lane.minute.session, lane.minute.day) == (Session::Intraday, day));
+        let is_today = venue.day(day).is_some() && venue.zone().date(now) == day && now < venue.day_end(day);
+        (is_today && !has_minutes).then(|| QuotePush {
+            symbol: symbol.clone(),
+            board: self.board,
+            sequence: 0,
+            day,
+            session: Session::Intraday,
+            figures: Figures::then(None, candle),
+            time: now,
+            growth: Growth::default(),
+            tag: Tag::Normal,
+            status: self.status,
+        })
     }
 
     /// Publishes a one-minute candle.
@@ -176,18 +460,22 @@ impl Security {
         arrived: &CommittedCandle,
         at: Timestamp,
         sequence: &mut Sequence,
-    ) -> Result<Vec<Push>, HistoryError> {
+    ) -> Result<Pushes, HistoryError> {
+        const NONE: Pushes = (Vec::new(), false);
         let CommittedCandle { symbol, candle, effect, .. } = arrived;
-        let (board, venue) = (self.board, history.venue(symbol));
-        let Some(minute) = Minute::of(venue, candle.time) else { return Ok(Vec::new()) };
-        let Some(lane) = self.lanes.get_mut(usize::from(minute.session.code())) else {
-            return Ok(Vec::new());
+        let (board, venue, ended) = (self.board, history.venue(symbol), self.day);
+        let Some(minute) = Minute::of(venue, candle.time) else { return Ok(NONE) };
+        let place = usize::from(minute.session.code());
+        let (Some(lane), Some(traded)) = (self.lanes.get_mut(place), self.traded.get_mut(place)) else {
+            return Ok(NONE);
         };
         let (before, published) = match lane {
-            Some(lane) if minute.day < lane.minute.day => return Ok(Vec::new()),
+            Some(lane) if minute.day < lane.minute.day => return Ok(NONE),
             Some(known) if minute.day == known.minute.day => {
                 if minute.stamp < known.minute.stamp || *effect == Effect::Replaced {
-                    return correct(history, reader, (symbol, board, at), lane, sequence);
+                    let pushes =
+                        correct(history, reader, (symbol, board, at), (lane, candle, ended), sequence)?;
+                    return Ok((pushes, false));
                 }
                 match minute.stamp == known.minute.stamp {
                     true => (known.before, Some(known.published)),
@@ -197,8 +485,20 @@ impl Security {
             _ => (None, None),
         };
         let clock = Clock::Machine { now: at };
-        let update = Update { symbol, board, minute, before, published, known: *candle, clock };
-        let outcome = update.publish(sequence);
+        let counted = Growth::default();
+        let update = Update { symbol, board, minute, before, published, counted, known: *candle, clock };
+        let built = traded.filter(|of| of.stamp == minute.stamp);
+        let Traded { published: sent, counted, .. } = built.unwrap_or(Traded::new(&minute, published));
+        let mut outcome = Update { published: sent, counted, ..update }.publish(sequence);
+        if built.is_some() {
+            // Clients keep what they have built until a candle continues it.
+            traded.take_if(|_| !outcome.is_correction);
+            // Single trades have no quote, so the growth is that of the candle.
+            outcome.pushes.retain(|push| matches!(push, Push::Trades(_)));
+            if published.is_none_or(|published| published.candle != *candle) {
+                outcome.pushes.push(update.after_trades(outcome.published.last_at, sequence));
+            }
+        }
         let last = outcome.pushes.iter().rev().find_map(|push| match push {
             Push::Quote(quote) => Some(quote.clone()),
             Push::Trades(_) => None,
@@ -206,10 +506,11 @@ impl Security {
         let last = last.or_else(|| lane.take().map(|lane| lane.last));
         let last = last.unwrap_or_else(|| state(symbol, board, &minute, before, &outcome.published));
         *lane = Some(Lane { before, minute, published: outcome.published, last });
-        Ok(outcome.pushes)
+        Ok((outcome.pushes, outcome.is_correction && built.is_some()))
     }
 
-    /// Publishes a daily candle that arrives after the end of its day. A second version is tagged.
+    /// Publishes a daily candle. Before the end of its day, its figures are those of the day only
+    /// if there are no minutes. A second version after the end is tagged.
     fn day(
         &mut self,
         venue: &Venue,
@@ -219,52 +520,93 @@ impl Security {
     ) -> Vec<Push> {
         let date = venue.zone().date(arrived.candle.time);
         let newest = self.lanes.iter().flatten().map(|lane| lane.minute.day).chain(self.day).max();
-        if venue.day_end(date) > at || newest.is_some_and(|newest| date < newest) {
+        if newest.is_some_and(|newest| date < newest) {
             return Vec::new();
         }
-        let tag = if self.day.replace(date) == Some(date) { Tag::Eod } else { Tag::Normal };
-        let push = end_of_day(&arrived.symbol, self.board, venue, &arrived.candle, sequence);
-        push.map(|push| Push::Quote(QuotePush { tag, ..push })).into_iter().collect()
+        if at < venue.day_end(date) {
+            let state = self.running_day(venue, &arrived.symbol, (&arrived.candle, date), at);
+            let Some(state) = state else { return Vec::new() };
+            sequence.quote = sequence.quote.saturating_add(1);
+            let state = QuotePush { sequence: sequence.quote, ..state };
+            self.daily = Some(state.clone());
+            return vec![Push::Quote(state)];
+        }
+        self.end_of_day(venue, &arrived.symbol, &arrived.candle, sequence)
     }
 
-    /// Publishes a single trade unchanged.
-    fn trade(&self, venue: &Venue, arrived: &CommittedTrade, sequence: &mut Sequence) -> Vec<Push> {
-        let CommittedTrade { symbol, trade } = arrived;
-        let Some(slot) = venue.slot(trade.time).filter(|_| self.board == Board::Security) else {
+    /// Publishes a daily candle whose day is over, unless the same one was published.
+    fn end_of_day(
+        &mut self,
+        venue: &Venue,
+        symbol: &Symbol,
+        candle: &Candle,
+        sequence: &mut Sequence,
+    ) -> Vec<Push> {
+        let Some(push) = end_of_day(symbol, self.board, venue, candle, sequence) else { return Vec::new() };
+        let push = QuotePush { status: self.status, ..push };
+        let is_second = self.day.replace(push.day) == Some(push.day);
+        let before = self.daily.replace(push.clone());
+        let is_same = |before: QuotePush| (before.time, before.figures) == (push.time, push.figures);
+        if is_second && before.is_some_and(is_same) {
             return Vec::new();
-        };
-        let print = Print {
-            time: trade.time,
-            price: trade.price.into(),
-            volume: trade.volume,
-            direction: trade.direction,
-            kind: trade.kind,
-        };
-        sequence.trades = sequence.trades.saturating_add(1);
-        let (symbol, sequence, session) = (symbol.clone(), sequence.trades, slot.segment.session);
-        vec![Push::Trades(TradesPush { symbol, sequence, session, prints: vec![print] })]
+        }
+        let tag = if is_second { Tag::Eod } else { Tag::Normal };
+        vec![Push::Quote(QuotePush { tag, ..push })]
     }
 
-    /// Publishes the quote of minutes that were built of trades.
+    /// Publishes the single trades of one second unchanged.
+    fn trades(&self, venue: &Venue, symbol: &Symbol, trades: &[Trade], sequence: &mut Sequence) -> Vec<Push> {
+        let minute = trades.first().and_then(|trade| minute_of(venue, trade));
+        let Some(minute) = minute.filter(|_| self.board == Board::Security) else { return Vec::new() };
+        single_trades(symbol, minute.session, trades.iter().copied(), sequence)
+    }
+
+    /// Notes single trades: when a candle of their minute arrives, clients need only the rest.
+    fn note_trades(&mut self, venue: &Venue, trades: &[Trade]) {
+        for trade in trades.iter().filter(|_| self.board == Board::Security) {
+            let Some(minute) = minute_of(venue, trade) else { continue };
+            let lane = usize::from(minute.session.code());
+            let stored = self.lanes.get(lane).and_then(Option::as_ref);
+            let Some(traded) = self.traded.get_mut(lane) else { continue };
+            // Clients ignore a trade of an earlier minute.
+            let newest = stored.map(|stored| stored.minute.stamp).max(traded.map(|of| of.stamp));
+            if newest.is_some_and(|newest| newest > minute.stamp) {
+                continue;
+            }
+            let stored = stored.filter(|stored| stored.minute.stamp == minute.stamp);
+            let before = traded.filter(|of| of.stamp == minute.stamp);
+            let before = before.unwrap_or(Traded::new(&minute, stored.map(|of| of.published)));
+            *traded = Some(before.then(&minute, trade));
+        }
+    }
+
+    /// Publishes the quote of minutes that were built of trades. Also returns whether the newest of
+    /// them differs from what clients have built, because they were sent candles of it too.
     fn rebuilt(
         &mut self,
         history: &History,
         reader: &mut Reader,
-        arrived: &CommittedTrade,
+        (symbol, trade): (&Symbol, &Trade),
         sequence: &mut Sequence,
-    ) -> Result<Option<Push>, HistoryError> {
-        let CommittedTrade { symbol, trade } = arrived;
+    ) -> Result<(Option<Push>, bool), HistoryError> {
         let venue = history.venue(symbol);
-        let Some(slot) = venue.slot(trade.time) else { return Ok(None) };
-        let session = slot.segment.session;
-        let lane = Lane::read(history, reader, symbol, self.board, (slot.day, session, trade.time))?;
-        let (Some(place), Some(mut lane)) = (self.lanes.get_mut(usize::from(session.code())), lane) else {
-            return Ok(None);
+        let Some(Minute { day, session, .. }) = minute_of(venue, trade) else { return Ok((None, false)) };
+        let lane = Lane::read(history, reader, symbol, self.board, (day, session, trade.time))?;
+        let number = usize::from(session.code());
+        let (Some(place), Some(traded)) = (self.lanes.get_mut(number), self.traded.get_mut(number)) else {
+            return Ok((None, false));
         };
-        let before = place.as_ref().filter(|before| before.minute.day == slot.day);
+        let Some(mut lane) = lane else { return Ok((None, false)) };
+        let built = traded.filter(|built| built.stamp == lane.minute.stamp);
+        let built = built.and_then(|built| built.published).map(|built| built.candle);
+        let is_unreachable = built.is_some_and(|built| built != lane.published.candle);
+        if !is_unreachable {
+            traded.take_if(|built| built.stamp <= lane.minute.stamp);
+        }
+        let before = place.as_ref().filter(|before| before.minute.day == day);
         let figures = before.map(|before| before.last.figures);
         if figures == Some(lane.last.figures) {
-            return Ok(None);
+            return Ok((None, is_unreachable));
         }
         let (volume, turnover) = figures.map_or((0, Turnover(0)), |of| (of.volume, of.turnover));
         sequence.quote = sequence.quote.saturating_add(1);
@@ -279,29 +621,50 @@ impl Security {
         };
         let push = Push::Quote(lane.last.clone());
         *place = Some(lane);
-        Ok(Some(push))
+        Ok((Some(push), is_unreachable))
     }
 }
 
+/// Returns what clients have built of the stored trades of a minute.
+fn of_trades(
+    history: &History,
+    reader: &mut Reader,
+    symbol: &Symbol,
+    minute: &Minute,
+) -> Result<Option<Traded>, HistoryError> {
+    let window = minute.stamp..minute.acts_at();
+    let Some(trades) = history.trades_around(reader, symbol, window)? else { return Ok(None) };
+    let mut of_minute = Trades::default();
+    of_minute.append_rows(&trades, trades.within(minute.stamp.0..minute.acts_at().0));
+    let built = Traded::of_trades(history.venue(symbol), minute, &of_minute);
+    Ok(Some(built).filter(|_| !of_minute.is_empty()))
+}
+
 /// Publishes the figures after a late or corrected minute, without trades, which cannot be taken
-/// back.
+/// back. Rows after `arrived` may be stored already: the newest minute is that of the lane, unless
+/// it is the corrected one.
 fn correct(
     history: &History,
     reader: &mut Reader,
     (symbol, board, at): (&Symbol, Board, Timestamp),
-    lane: &mut Option<Lane>,
+    (lane, arrived, ended): (&mut Option<Lane>, &Candle, Option<Date>),
     sequence: &mut Sequence,
 ) -> Result<Vec<Push>, HistoryError> {
     let Some(known) = lane else { return Ok(Vec::new()) };
-    let (day, session) = (known.minute.day, known.minute.session);
-    let Some(read) = Lane::read(history, reader, symbol, board, (day, session, at))? else {
-        return Ok(Vec::new());
-    };
-    let is_over = history.venue(symbol).day_end(day) <= at;
-    let tag = if is_over && session == Session::Intraday { Tag::Eod } else { Tag::Normal };
-    let push = corrected(&known.last, read.last.figures, tag, sequence);
+    let minute = known.minute;
+    let before = Lane::figures_before(history, reader, symbol, &minute)?;
+    let mut published = known.published;
+    if arrived.time == minute.stamp {
+        published.candle = *arrived;
+    }
+    let figures = state(symbol, board, &minute, before, &published).figures;
+    let is_over = history.venue(symbol).day_end(minute.day) <= at;
+    let tag = if is_over && minute.session == Session::Intraday { Tag::Eod } else { Tag::Normal };
+    // Once the daily candle is published, its figures are those of the day.
+    let is_replaced = minute.session == Session::Intraday && ended == Some(minute.day);
+    let push = if is_replaced { None } else { corrected(&known.last, figures, tag, sequence) };
     let last = push.clone().unwrap_or_else(|| known.last.clone());
-    *lane = Some(Lane { last, ..read });
+    *lane = Some(Lane { before, minute, published, last });
     Ok(push.map(Push::Quote).into_iter().collect())
 }
 
@@ -315,20 +678,47 @@ impl Lane {
         (day, session, now): (Date, Session, Timestamp),
     ) -> Result<Option<Lane>, HistoryError> {
         let venue = history.venue(symbol);
-        let stamps = venue.day(day).map(|day| day.minutes().map(|(at, _)| at).collect::<Vec<Timestamp>>());
-        let stamps = stamps.unwrap_or_default();
-        let (Some(first), Some(last)) = (stamps.first(), stamps.last()) else { return Ok(None) };
-        let window = *first..Timestamp(last.0.saturating_add(1));
-        let candles = history.minutes(reader.view(), symbol, window)?;
-        let mut candles: Vec<Candle> = candles.iter().filter(|candle| candle.session == session).collect();
+        let mut candles = Lane::candles(history, reader, symbol, (day, session))?;
         let Some(candle) = candles.pop() else { return Ok(None) };
         let Some(minute) = Minute::of(venue, candle.time) else { return Ok(None) };
-        let before = candles.iter().fold(None, |figures, candle| Some(Figures::then(figures, candle)));
+        let before = folded(&candles);
         let last_at = minute.acts_at().0.saturating_sub(1).min(now.0);
         let published = Published { candle, last_at: Timestamp(last_at.max(candle.time.0)) };
         let last = state(symbol, board, &minute, before, &published);
         Ok(Some(Lane { before, minute, published, last }))
     }
+
+    /// Returns the figures of a session before one of its minutes.
+    fn figures_before(
+        history: &History,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        minute: &Minute,
+    ) -> Result<Option<Figures>, HistoryError> {
+        let mut candles = Lane::candles(history, reader, symbol, (minute.day, minute.session))?;
+        candles.retain(|candle| candle.time < minute.stamp);
+        Ok(folded(&candles))
+    }
+
+    /// Reads the minutes of a trading day in one session, ascending.
+    fn candles(
+        history: &History,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        (day, session): (Date, Session),
+    ) -> Result<Vec<Candle>, HistoryError> {
+        let day = history.venue(symbol).day(day);
+        let stamps: Vec<Timestamp> =
+            day.map(|day| day.minutes().map(|(at, _)| at).collect()).unwrap_or_default();
+        let (Some(first), Some(last)) = (stamps.first(), stamps.last()) else { return Ok(Vec::new()) };
+        let window = *first..Timestamp(last.0.saturating_add(1));
+        let candles = history.minutes(reader.view(), symbol, window)?;
+        Ok(candles.iter().filter(|candle| candle.session == session).collect())
+    }
+}
+
+fn folded(candles: &[Candle]) -> Option<Figures> {
+    candles.iter().fold(None, |figures, candle| Some(Figures::then(figures, candle)))
 }
 
 /// Returns the quote of a state that was not pushed; its sequence number is 0.
@@ -349,5 +739,6 @@ fn state(
         time: published.last_at,
         growth: Growth::default(),
         tag: Tag::Normal,
+        status: TradeStatus::Normal,
     }
 }

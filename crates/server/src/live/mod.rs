@@ -1,32 +1,51 @@
 //! Quote subscriptions of this server's connections, and the pushes they get.
 //!
 //! `subscriptions.rs` holds the subscriptions, and `request.rs` answers commands 5, 6 and 7.
-//! `replay.rs` computes the pushes of a set clock, `arrivals.rs` those of ingested rows, and
-//! `stream.rs` sends pushes as server-sent events.
+//! `replay.rs` publishes: the pushes of a set clock from stored candles (`stored.rs`), or those of
+//! ingested rows (`arrivals.rs`) and what the machine clock alone changes (`schedule.rs`).
+//! `missed.rs` recomputes what a client has missed, and `stream.rs` sends pushes as server-sent
+//! events. Each world has subscriptions and a publisher of its own, which follow its clock
+//! ([`Channel`]).
 //!
 //! Two locks: the publisher's, held while pushes are computed and queued and while a connection
 //! subscribes, so that a new subscriber gets every push after its first one; and that of the
 //! subscriptions, held for microseconds.
 
 mod arrivals;
+mod missed;
+mod movement;
 mod replay;
 mod request;
+mod schedule;
+mod stored;
 mod stream;
 mod subscriptions;
 
+use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use access::AccountId;
 use feed::ConnectionId;
+use history::{AsOf, Quote, SessionQuote};
+use market::{Session, Symbol};
 use tokio::sync::Notify;
 
+use crate::caller::Caller;
+use crate::core::Core;
+use crate::mailbox::Mailbox;
+use crate::market_clock::ClockSpeed;
+use crate::metrics::PushLoad;
+use crate::refusal::Refusal;
+use crate::worlds::World;
 use replay::Publisher;
-pub(crate) use replay::{PublishError, publish};
-pub(crate) use request::{Pull, SubscriptionRequest, answer, is_subscription};
+pub(crate) use replay::{PublishError, publish, publish_step};
+pub(crate) use request::{SubscriptionRequest, answer, is_subscription};
 pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};
 use subscriptions::Subscriptions;
-pub(crate) use subscriptions::{STREAMS_MAX, Subscribed};
+pub(crate) use subscriptions::{Pull, STREAMS_MAX, StreamInfo, Subscribed};
 
 #[derive(Debug, Default)]
 pub(crate) struct Live {
@@ -35,6 +54,32 @@ pub(crate) struct Live {
     sooner: Arc<Notify>,
     /// Number of streams opened so far.
     streams: AtomicU64,
+}
+
+/// The subscriptions of worlds, by account.
+#[derive(Debug, Default)]
+pub(crate) struct WorldLives(Mutex<HashMap<AccountId, Arc<Live>>>);
+
+impl WorldLives {
+    /// Returns the subscriptions of a world.
+    pub(crate) fn of(&self, account: AccountId) -> Arc<Live> {
+        self.lock().entry(account).or_default().clone()
+    }
+
+    /// Returns the subscriptions of a world, or `None` if the account has no world or no connection
+    /// has subscribed yet.
+    pub(crate) fn known(&self, account: AccountId) -> Option<Arc<Live>> {
+        self.lock().get(&account).cloned()
+    }
+
+    /// Forgets the subscriptions of a deleted world.
+    pub(crate) fn forget(&self, account: AccountId) {
+        self.lock().remove(&account);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, Arc<Live>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Live {
@@ -53,6 +98,43 @@ impl Live {
         self.subscriptions().of_connection(ConnectionId(connection.number()))
     }
 
+    /// Returns the streams of an account, or of all accounts, with their subscriptions.
+    pub(crate) fn list_streams(&self, of: Option<access::AccountId>) -> Vec<(StreamInfo, Subscribed)> {
+        self.subscriptions().list_streams(of)
+    }
+
+    /// Returns the subscriptions and the queued pushes.
+    pub(crate) fn load(&self) -> PushLoad {
+        let subscriptions = self.subscriptions();
+        let (mut load, mailboxes) = (subscriptions.load(), subscriptions.mailboxes());
+        drop(subscriptions);
+        for waiting in mailboxes.iter().map(Mailbox::quotes_waiting) {
+            load.waiting += waiting;
+            load.longest = load.longest.max(waiting);
+        }
+        load
+    }
+
+    /// Returns the securities that some connection subscribes to.
+    pub(crate) fn symbols(&self) -> Vec<Symbol> {
+        self.subscriptions().registry.symbols().cloned().collect()
+    }
+
+    /// Sets the times of a quote to those of the last pushes with the same figures, under the machine
+    /// clock: candles do not store the second of their last price.
+    pub(crate) fn set_times(&self, quote: &mut Quote) {
+        let subscriptions = self.subscriptions();
+        let Quote { symbol, regular, pre, post, overnight, .. } = quote;
+        let regular = Some((Session::Intraday, &mut *regular));
+        let others = [(Session::Pre, pre), (Session::Post, post), (Session::Overnight, overnight)];
+        let others = others.into_iter().filter_map(|(session, quote)| Some((session, quote.as_mut()?)));
+        for (session, SessionQuote { state, .. }) in regular.into_iter().chain(others) {
+            if let Some(time) = subscriptions.last_time(symbol, session, (state.day, state.figures)) {
+                state.time = time;
+            }
+        }
+    }
+
     fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,4 +142,67 @@ impl Live {
     fn publisher(&self) -> MutexGuard<'_, Publisher> {
         self.publisher.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A clock, its subscriptions and its publisher. Everything that does not depend on the clock is
+/// that of the core.
+#[derive(Debug)]
+struct Channel<'a> {
+    core: &'a Core,
+    live: &'a Live,
+    /// `None` for the server's clock.
+    world: Option<Arc<World>>,
+}
+
+impl Deref for Channel<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        self.core
+    }
+}
+
+impl<'a> Channel<'a> {
+    fn of_server(core: &'a Core) -> Channel<'a> {
+        Channel { core, live: &core.live, world: None }
+    }
+
+    fn of_world(core: &'a Core, live: &'a Live, world: &Arc<World>) -> Channel<'a> {
+        Channel { core, live, world: Some(world.clone()) }
+    }
+
+    /// Returns the current time of the clock.
+    fn as_of(&self) -> AsOf {
+        match &self.world {
+            Some(world) => AsOf::Replay(world.now(self.core.uptime())),
+            None => self.core.market_now(),
+        }
+    }
+
+    /// Returns how the clock moves. That of a world stands between its movements, so that a movement
+    /// may wait for slow clients.
+    fn pace(&self) -> ClockSpeed {
+        match self.world {
+            Some(_) => ClockSpeed::Standing,
+            None => self.core.market_clock().pace(),
+        }
+    }
+
+    fn world(&self) -> Option<&World> {
+        self.world.as_deref()
+    }
+}
+
+/// Calls `work` with the channel that the caller's account follows.
+fn with_channel<T>(
+    core: &Core,
+    caller: &Caller,
+    work: impl FnOnce(&Channel<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    if !caller.who.is_of_world() {
+        return work(&Channel::of_server(core));
+    }
+    let world = core.worlds.of(&core.access.database(), caller.who.account())?;
+    let live = core.world_lives.of(world.account);
+    work(&Channel::of_world(core, &live, &world))
 }

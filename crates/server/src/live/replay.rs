@@ -2,39 +2,36 @@
 //! between the last published instant and now.
 
 use std::collections::{HashMap, HashSet};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use access::Demand;
-use feed::{Board, ConnectionId, Due, FirstPush, Push, QuotePush, Replay, SubType, SubTypes};
+use feed::{ConnectionId, Due, FirstPush, Push, QuotePush, SubType, SubTypes};
 use history::ingest::IngestError;
 use history::{AsOf, HistoryError};
-use market::{Candles, Session, Symbol, Timestamp, Trades, Venue};
+use market::{Session, Symbol, Timestamp};
 use store::Reader;
 
+use super::Channel;
 use super::arrivals::Arrivals;
-use super::subscriptions::{Recipient, Sent};
+use super::missed::{Missed, Recent};
+use super::movement::Movement;
+use super::schedule::{Change, Scheduled, scheduled};
+use super::stored::{Stored, is_by_day, last_quote, next_trade};
+use super::subscriptions::{Pull, Recipient};
 use crate::core::Core;
 use crate::ingest::Ingest;
 use crate::market_clock::ClockSpeed;
-use crate::quote_push::encode;
+use crate::quote_push::{ClockPush, encode, encode_clock};
 use crate::refusal::Refusal;
+use crate::suspect::Suspect;
+use crate::worlds::World;
 
-/// Longest time from the start of a trading day to the stamp of one of its minutes, and a margin.
-const DAY_BEFORE: i64 = 30 * 3_600;
 /// Window of one step of a movement, so that a long movement does not read years at once.
 const WINDOW: i64 = 86_400;
-/// Queue length at which a stepped clock waits for the client.
-const QUEUE_HIGH: usize = feed::PUSHES_MAX / 2;
-/// Maximum time that a stepped clock waits for slow clients during one movement.
-const SLOW_MAX: Duration = Duration::from_secs(5);
-/// Interval between checks of a slow client's queue.
-const SLOW_PAUSE: Duration = Duration::from_millis(1);
-/// Maximum number of overnight sessions to skip in search of a visible price.
-const NIGHTS_MAX: usize = 16;
 const MICROSECONDS: i64 = 1_000_000;
-/// Maximum number of pushes of trades that are sent again after a reconnect.
-const RESENT_MAX: usize = 4_000;
+/// Room that pushes which are sent again leave in the queue of a new subscriber: for the first
+/// pushes of a request, and some more.
+pub(super) const RESENT_ROOM: usize = 596;
 /// Maximum age of a candle request whose following pushes are sent again, in market seconds.
 const PULL_MAX: i64 = 86_400;
 
@@ -43,10 +40,17 @@ const PULL_MAX: i64 = 86_400;
 pub(super) struct Publisher {
     /// All pushes up to this instant have been sent.
     until: Option<Timestamp>,
+    /// The next market time at which something may be published. `None` before the first run.
+    next: Option<Timestamp>,
     /// Store version of the cached quotes.
     version: i64,
     latest: HashMap<Symbol, Latest>,
+    /// Minute of the cached quotes, under the machine clock.
+    minute: i64,
     arrivals: Arrivals,
+    recent: Recent,
+    /// The version of the accounts, and the market minute, at which all rights were checked.
+    checked: Option<(i64, i64)>,
 }
 
 /// The last quote push of a security, which later subscribers get first.
@@ -86,23 +90,58 @@ impl From<PublishError> for Refusal {
     }
 }
 
-/// Publishes everything up to the current market time. Blocks on disk I/O.
+/// Publishes everything up to the server's market time. Blocks on disk I/O.
 pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
-    let published = core.live.publisher().publish(core)?;
-    if core.market_clock().pace() == ClockSpeed::Standing {
-        core.live.subscriptions().wake_streams();
+    let channel = Channel::of_server(core);
+    let published = channel.live.publisher().publish(&channel)?;
+    if channel.pace() == ClockSpeed::Standing {
+        channel.live.subscriptions().wake_streams();
     }
     Ok(published)
 }
 
+/// Publishes everything up to the market time of a world, and then the clock: the number of the
+/// step, and the number of all pushes of the step. Blocks on disk I/O.
+pub(crate) fn publish_step(core: &Core, world: &Arc<World>, step: u64) -> Result<Published, PublishError> {
+    let Some(live) = core.world_lives.known(world.account) else { return Ok(Published::default()) };
+    let channel = Channel::of_world(core, &live, world);
+    let mut publisher = live.publisher();
+    let mut published = publisher.publish(&channel)?;
+    let subscriptions = live.subscriptions();
+    published.quotes += subscriptions.clocks();
+    let body = encode_clock(&ClockPush {
+        now: world.now(core.uptime()),
+        step,
+        pushes: published.quotes + published.trades,
+    });
+    subscriptions.send_clock(body, None);
+    Ok(published)
+}
+
 impl Publisher {
-    fn publish(&mut self, core: &Core) -> Result<Published, PublishError> {
-        let as_of = core.market_now();
+    /// Publishes what is due before a subscription: its client may have read candles of an instant
+    /// whose pushes have not been sent yet, and would count them twice.
+    pub(super) fn publish_due(&mut self, core: &Channel<'_>) -> Result<(), PublishError> {
+        let is_due = match core.as_of() {
+            AsOf::Replay(now) => self.next.is_none_or(|next| next <= now),
+            AsOf::Live(_) => self.arrivals.through != Some(core.ingest.merged_through()),
+        };
+        if is_due {
+            self.publish(core)?;
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, core: &Channel<'_>) -> Result<Published, PublishError> {
+        let as_of = core.as_of();
         let mut published = Published::default();
-        end_without_right(core, as_of);
-        let AsOf::Replay(now) = as_of else {
-            self.publish_arrivals(core, &mut published)?;
-            return Ok(published);
+        self.end_without_right(core, as_of);
+        let now = match as_of {
+            AsOf::Replay(now) => now,
+            AsOf::Live(now) => {
+                self.publish_arrivals(core, now, &mut published)?;
+                return Ok(published);
+            }
         };
         let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
         if symbols.is_empty() {
@@ -110,15 +149,19 @@ impl Publisher {
             return Ok(published);
         }
         self.forget(&symbols);
-        let mut movement = Movement::new(core);
+        let mut movement = Movement::new(core.pace(), core.limits.push_jump);
         let mut next = None;
         while let Some(from) = self.until.filter(|until| *until < now) {
             let until = Timestamp(from.0.saturating_add(WINDOW)).min(now);
             let mut dues = Vec::new();
             core.with_reader(|reader| {
-                self.refresh(reader.version()?);
+                self.refresh(reader.version()?, as_of);
                 for symbol in &symbols {
-                    let stored = Stored::read(core, reader, symbol, from, until)?;
+                    let stored = Stored::read_window(&core.history, reader, symbol, from, until).map(Some);
+                    let Some(stored) = unless_damaged(stored)? else {
+                        reader.view().doubt(symbol);
+                        continue;
+                    };
                     dues.extend(stored.replay().between(from, until));
                     next = next.into_iter().chain(stored.next_trade(until)).min();
                 }
@@ -135,62 +178,152 @@ impl Publisher {
         self.send_final_states(core, &movement, as_of);
         published.quotes = movement.quotes;
         published.trades = movement.trades;
-        // Candles open and act at whole minutes.
-        let minute = Timestamp(now.0.saturating_add(60 - now.0.rem_euclid(60)));
-        published.next = next.into_iter().filter(|next| *next > now).chain([minute]).min();
+        let known = next.into_iter().chain(self.next).filter(|next| *next > now);
+        self.next = known.chain([next_minute(now)]).min();
+        published.next = self.next;
         Ok(published)
     }
 
-    /// Publishes ingested batches that were merged since the last call.
-    fn publish_arrivals(&mut self, core: &Core, published: &mut Published) -> Result<(), PublishError> {
-        let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
+    /// Ends subscriptions without right if an account has changed, and every minute, because a right
+    /// may expire. A check takes some microseconds for each connection.
+    fn end_without_right(&mut self, core: &Channel<'_>, as_of: AsOf) {
+        let Ok(version) = core.access.version_check() else { return };
+        let state = Some((version, as_of.now().0.div_euclid(60)));
+        if self.checked != state {
+            end_without_right(core, as_of);
+            self.checked = state;
+        }
+    }
+
+    /// Publishes ingested batches that were merged since the last call, and what has become due
+    /// without one: the machine clock.
+    fn publish_arrivals(
+        &mut self,
+        core: &Channel<'_>,
+        now: Timestamp,
+        published: &mut Published,
+    ) -> Result<(), PublishError> {
         let through = core.ingest.merged_through();
-        let Some(after) = self.arrivals.through.filter(|_| !symbols.is_empty()) else {
-            self.arrivals = Arrivals::after(through);
-            return Ok(());
-        };
-        self.arrivals.forget(&symbols);
-        if through == after {
+        let (Some(after), Some(from)) = (self.arrivals.through, self.until) else { return Ok(()) };
+        if core.live.subscriptions().registry.symbols().next().is_none() {
+            core.live.subscriptions().forget_quotes(&[]);
+            *self = Publisher::default();
             return Ok(());
         }
+        published.next = Some(next_minute(now));
+        let scheduled = scheduled(core.history.venues(), from, now);
+        self.until = Some(from.max(now));
+        if through == after && scheduled.is_empty() {
+            return Ok(());
+        }
+        let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
+        self.arrivals.forget(&symbols);
+        core.live.subscriptions().forget_quotes(&symbols);
         let commits = core.with_reader(|reader| Ingest::commits(reader, after, through));
         let commits = commits.map_err(PublishError::Ingest)?;
+        let mut batches = Vec::new();
         let dues = core.with_reader(|reader| {
+            let mut scheduled = scheduled.into_iter().peekable();
             let mut dues = Vec::new();
             for commit in &commits {
+                while let Some(one) = scheduled.next_if(|one| one.at.0 <= commit.at_us / MICROSECONDS) {
+                    self.publish_scheduled(core, reader, (one, &symbols), &mut dues)?;
+                }
                 let is_subscribed = |symbol: &Symbol| symbols.binary_search(symbol).is_ok();
-                dues.extend(self.arrivals.commit(&core.history, reader, commit, is_subscribed)?);
+                let of_commit = self.arrivals.commit(&core.history, reader, commit, is_subscribed)?;
+                if !of_commit.is_empty() {
+                    batches.push(commit.id);
+                }
+                dues.extend(of_commit);
+            }
+            for one in scheduled {
+                self.publish_scheduled(core, reader, (one, &symbols), &mut dues)?;
             }
             Ok::<_, HistoryError>(dues)
         })?;
         self.arrivals.through = Some(through);
-        let mut movement = Movement::new(core);
+        let mut movement = Movement::new(core.pace(), core.limits.push_jump);
         for due in dues {
             self.send(core, due, &mut movement);
+        }
+        for lag in core.ingest.lags(&batches) {
+            core.metrics.pushes.lagged(lag);
         }
         (published.quotes, published.trades) = (movement.quotes, movement.trades);
         Ok(())
     }
 
-    /// Reads the state of a security under the machine clock before it is subscribed to.
-    pub(super) fn load(&mut self, core: &Core, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
-        let AsOf::Live(now) = as_of else { return Ok(()) };
-        let loaded = core.with_reader(|reader| self.arrivals.load(&core.history, reader, symbol, now));
-        loaded.map_err(|error: HistoryError| error.into())
-    }
-
-    /// Prepares for a subscription at `now`. For the first subscriber, pushes begin after `now`.
-    pub(super) fn begin(&mut self, core: &Core, now: Timestamp, is_first: bool) {
-        if is_first || self.until.is_none() {
-            let arrivals = Arrivals::after(core.ingest.merged_through());
-            *self = Publisher { until: Some(now), arrivals, ..Publisher::default() };
+    /// Adds the pushes of what is due without a batch.
+    fn publish_scheduled(
+        &mut self,
+        core: &Channel<'_>,
+        reader: &mut Reader,
+        (Scheduled { at, change, market }, symbols): (Scheduled, &[Symbol]),
+        dues: &mut Vec<Due>,
+    ) -> Result<(), HistoryError> {
+        for symbol in symbols.iter().filter(|symbol| symbol.market() == market) {
+            let due = match change {
+                Change::Status => {
+                    let before = Timestamp(at.0.saturating_sub(1));
+                    let last =
+                        |reader: &mut Reader| last_quote(&core.history, reader, symbol, before, is_by_day);
+                    self.arrivals.new_status(&core.history, reader, symbol, at, last)
+                }
+                Change::EndOfDay(day) => self.arrivals.end_day(&core.history, reader, symbol, day),
+            };
+            let due = self.arrivals.unless_damaged(reader, symbol, due)?.flatten();
+            dues.extend(due.filter(|due| !due.pushes.is_empty()));
         }
+        Ok(())
     }
 
-    /// Drops cached quotes if the store has changed.
-    fn refresh(&mut self, version: i64) {
-        if self.version != version {
-            self.version = version;
+    /// Prepares for a subscription to a security: reads its state under the machine clock, or when
+    /// its next trade is pushed under a set clock.
+    pub(super) fn load(&mut self, core: &Channel<'_>, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
+        let loaded = match as_of {
+            AsOf::Live(now) => {
+                core.with_reader(|reader| self.arrivals.load(&core.history, reader, symbol, now))
+            }
+            AsOf::Replay(now) => {
+                let until = *self.until.get_or_insert(now);
+                let minute = next_minute(until);
+                let trades = core.with_reader(|reader| {
+                    let window = until..Timestamp(minute.0.saturating_add(1));
+                    core.history.trades_around(reader, symbol, window)
+                });
+                trades.map(|trades| {
+                    let trade = trades.and_then(|trades| next_trade(&trades, until));
+                    self.next = self.next.into_iter().chain(trade).chain([minute]).min();
+                })
+            }
+        };
+        Ok(unless_damaged(loaded)?)
+    }
+
+    /// Prepares for a subscription. For the first subscriber, pushes begin after now. Under the
+    /// machine clock, all others get what is due first, so that the subscriber begins with the
+    /// state that the store has.
+    pub(super) fn begin(&mut self, core: &Channel<'_>, as_of: AsOf, is_first: bool) -> Result<(), Refusal> {
+        if is_first || self.until.is_none() {
+            let through = core.ingest.merged_through();
+            let last = core.with_reader(|reader| Ingest::commits(reader, through.saturating_sub(1), through));
+            let last = last.map_err(PublishError::Ingest)?;
+            let arrivals = Arrivals::after(through, last.last());
+            *self = Publisher { until: Some(as_of.now()), arrivals, ..Publisher::default() };
+        } else if let AsOf::Live(now) = as_of {
+            self.publish_arrivals(core, now, &mut Published::default())?;
+        }
+        Ok(())
+    }
+
+    /// Drops cached quotes if the store has changed, or under the machine clock the minute.
+    fn refresh(&mut self, version: i64, as_of: AsOf) {
+        let minute = match as_of {
+            AsOf::Live(now) => now.0.div_euclid(60),
+            AsOf::Replay(_) => 0,
+        };
+        if (self.version, self.minute) != (version, minute) {
+            (self.version, self.minute) = (version, minute);
             self.latest.clear();
         }
     }
@@ -201,11 +334,18 @@ impl Publisher {
     }
 
     /// Sends the pushes of one security at one instant.
-    fn send(&mut self, core: &Core, due: Due, movement: &mut Movement) {
+    fn send(&mut self, core: &Channel<'_>, due: Due, movement: &mut Movement) {
+        if due.is_unreachable {
+            core.metrics.pushes.unreachable();
+        }
         let subscriptions = &mut *core.live.subscriptions();
         let arrivals = subscriptions.registry.arrive(&due.symbol);
+        let is_live = core.pace() == ClockSpeed::Machine;
         let is_new: HashSet<ConnectionId> = arrivals.iter().map(|arrival| arrival.connection).collect();
         for push in due.pushes {
+            if let (Push::Quote(quote), true) = (&push, is_live) {
+                subscriptions.note_quote(quote);
+            }
             if let (Push::Quote(quote), Some(latest)) = (&push, self.latest.get_mut(&due.symbol)) {
                 latest.update(quote);
             }
@@ -214,10 +354,12 @@ impl Publisher {
                 _ => None,
             };
             let kind = push.sub_type();
-            let sent = subscriptions.send(push, encode, |connection| {
-                !is_new.contains(&connection) && movement.may_get(connection)
-            });
+            let mut wakeups = std::mem::take(&mut movement.wakeups);
+            let may_get = |connection| !is_new.contains(&connection) && movement.may_get(connection);
+            let sent = subscriptions.send(push, encode, may_get, &mut wakeups);
+            movement.wakeups = wakeups;
             movement.count(kind, &sent);
+            core.metrics.pushes.queued(kind, sent.count);
             // A connection that waited for the security gets its state, and later pushes as usual.
             for arrival in &arrivals {
                 let wants = arrival.first_push == FirstPush::Wanted && arrival.types.contains(SubType::Quote);
@@ -228,14 +370,16 @@ impl Publisher {
                     subscriptions.send_to(arrival.connection, Push::Quote(quote.first()), encode);
                 }
             }
-            if let Some(mailbox) = sent.slowest.filter(|_| sent.longest_queue >= QUEUE_HIGH) {
-                movement.wait(|| mailbox.quotes_waiting() < QUEUE_HIGH / 2 || mailbox.has_ended());
+            // A stepped clock waits for a client whose queue is half full.
+            let high = core.limits.push_queue / 2;
+            if let Some(mailbox) = sent.slowest.filter(|_| sent.longest_queue >= high) {
+                movement.wait(|| mailbox.quotes_waiting() < high / 2 || mailbox.has_ended());
             }
         }
     }
 
     /// Sends the current states to connections that a movement had too many pushes for.
-    fn send_final_states(&mut self, core: &Core, movement: &Movement, as_of: AsOf) {
+    fn send_final_states(&mut self, core: &Channel<'_>, movement: &Movement, as_of: AsOf) {
         for connection in movement.jumped() {
             let symbols: Vec<Symbol> = {
                 let subscriptions = core.live.subscriptions();
@@ -260,13 +404,17 @@ impl Publisher {
     /// Queues the last quote of a security for a connection that has just subscribed.
     pub(super) fn first_push(
         &mut self,
-        core: &Core,
+        core: &Channel<'_>,
         to: &Recipient,
         symbol: &Symbol,
         as_of: AsOf,
     ) -> Result<(), Refusal> {
-        if let Some(push) = self.latest(core, symbol, to.overnight, as_of).map_err(Refusal::from)? {
-            core.live.subscriptions().send_to(to.id, Push::Quote(push.first()), encode);
+        if let Some(push) = unless_damaged(self.latest(core, symbol, to.overnight, as_of))? {
+            let mut subscriptions = core.live.subscriptions();
+            if matches!(as_of, AsOf::Live(_)) {
+                subscriptions.note_quote(&push);
+            }
+            subscriptions.send_to(to.id, Push::Quote(push.first()), encode);
         }
         Ok(())
     }
@@ -275,28 +423,39 @@ impl Publisher {
     /// are those that the connection did not have before.
     pub(super) fn catch_up(
         &mut self,
-        core: &Core,
+        core: &Channel<'_>,
         to: &Recipient,
         symbol: &Symbol,
         types: SubTypes,
-        (since, as_of): (Option<Timestamp>, AsOf),
+        (pull, as_of): (Option<&Pull>, AsOf),
     ) -> Result<(), Refusal> {
-        let AsOf::Replay(now) = as_of else { return Ok(()) };
+        let AsOf::Replay(now) = as_of else {
+            let board = self.arrivals.board(symbol);
+            let pull = pull.filter(|pull| Some(pull.through) < self.arrivals.through);
+            return match pull.filter(|_| types.contains(board.candle_pushes())) {
+                Some(pull) => self.send_missed(core, to, symbol, Missed::After(pull.through)),
+                None => Ok(()),
+            };
+        };
+        let since = pull.map(|pull| pull.at);
         let until = *self.until.get_or_insert(now);
         let Some(since) = since.filter(|since| *since < until && since.0 + PULL_MAX > until.0) else {
             return Ok(());
         };
         let dues = core.with_reader(|reader| {
-            let stored = Stored::read(core, reader, symbol, since, until)?;
-            let needed = if stored.board == Board::Index { SubType::Quote } else { SubType::Trades };
+            let stored = Stored::read(&core.history, reader, symbol, since, until)?;
+            let needed = stored.board.candle_pushes();
             let dues =
                 if types.contains(needed) { stored.replay().between(since, until) } else { Vec::new() };
             Ok::<_, HistoryError>((needed, dues))
         });
-        let (needed, dues) = dues.map_err(Refusal::from)?;
+        let Some((needed, dues)) = unless_damaged(dues.map(Some))? else { return Ok(()) };
         let pushes = dues.into_iter().flat_map(|due| due.pushes);
         let visible = |push: &Push| to.overnight || push.session() != Session::Overnight;
         for push in pushes.filter(|push| push.sub_type() == needed && visible(push)) {
+            if to.mailbox.quotes_waiting() >= resent_max(to) {
+                break;
+            }
             core.live.subscriptions().send_to(to.id, push, encode);
         }
         Ok(())
@@ -306,26 +465,35 @@ impl Publisher {
     /// first sequence number. The connection then has all trades up to the published instant.
     pub(super) fn resend(
         &mut self,
-        core: &Core,
+        core: &Channel<'_>,
         to: &Recipient,
         symbol: &Symbol,
         missing: Option<i64>,
         as_of: AsOf,
     ) -> Result<(), Refusal> {
-        let AsOf::Replay(now) = as_of else { return Ok(()) };
+        let AsOf::Replay(now) = as_of else {
+            if let Some(missing) = missing {
+                self.send_missed(core, to, symbol, Missed::From(missing))?;
+            }
+            core.live.subscriptions().has_trades(to.id, symbol, self.arrivals.numbered);
+            return Ok(());
+        };
         let until = *self.until.get_or_insert(now);
         if let Some(missing) = missing {
             let from = Timestamp(missing.div_euclid(MICROSECONDS).saturating_sub(1))
                 .max(Timestamp(until.0 - PULL_MAX));
             let stored = core.with_reader(|reader| {
                 Ok::<_, HistoryError>(
-                    Stored::read(core, reader, symbol, from, until)?.replay().between(from, until),
+                    Stored::read(&core.history, reader, symbol, from, until)?.replay().between(from, until),
                 )
             });
-            let pushes = stored.map_err(Refusal::from)?.into_iter().flat_map(|due| due.pushes);
+            let pushes = unless_damaged(stored)?.into_iter().flat_map(|due| due.pushes);
             let is_missing = |push: &Push| push.sub_type() == SubType::Trades && push.sequence() >= missing;
             let visible = |push: &Push| to.overnight || push.session() != Session::Overnight;
-            for push in pushes.filter(|push| is_missing(push) && visible(push)).take(RESENT_MAX) {
+            for push in pushes.filter(|push| is_missing(push) && visible(push)) {
+                if to.mailbox.quotes_waiting() >= resent_max(to) {
+                    break;
+                }
                 core.live.subscriptions().send_to(to.id, push, encode);
             }
         }
@@ -334,10 +502,32 @@ impl Publisher {
         Ok(())
     }
 
+    /// Queues pushes of ingested rows that a client missed.
+    fn send_missed(
+        &mut self,
+        core: &Channel<'_>,
+        to: &Recipient,
+        symbol: &Symbol,
+        missed: Missed,
+    ) -> Result<(), Refusal> {
+        let Some(through) = self.arrivals.through else { return Ok(()) };
+        let read = core.with_reader(|reader| self.recent.read(reader, through));
+        read.map_err(PublishError::Ingest)?;
+        let board = self.arrivals.board(symbol);
+        let pushes =
+            core.with_reader(|reader| self.recent.pushes(&core.history, reader, (symbol, board), missed));
+        let pushes: Vec<Push> = unless_damaged(pushes)?;
+        let visible = |push: &Push| to.overnight || push.session() != Session::Overnight;
+        for push in pushes.into_iter().filter(visible).take(resent_max(to)) {
+            core.live.subscriptions().send_to(to.id, push, encode);
+        }
+        Ok(())
+    }
+
     /// Returns the last quote push of a security, computed from its candles unless it is cached.
     fn latest(
         &mut self,
-        core: &Core,
+        core: &Channel<'_>,
         symbol: &Symbol,
         overnight: bool,
         as_of: AsOf,
@@ -347,28 +537,47 @@ impl Publisher {
             AsOf::Live(now) => now,
         };
         let latest = core.with_reader(|reader| {
-            self.refresh(reader.version()?);
+            self.refresh(reader.version()?, as_of);
             let is_live = matches!(as_of, AsOf::Live(_));
             let sees = |session: Session| overnight || session != Session::Overnight;
             if let Some(quote) = self.arrivals.last(symbol, sees).filter(|_| is_live) {
                 return Ok(Latest { of_any_session: Some(quote.clone()), without_overnight: Some(quote) });
             }
-            if let Some(latest) = self.latest.get(symbol).filter(|_| !is_live) {
+            if let Some(latest) = self.latest.get(symbol) {
                 return Ok(latest.clone());
             }
-            let of_any_session = last_quote(core, reader, symbol, at, |_| true)?;
+            let venue = core.history.venue(symbol);
+            let of_any_session = last_quote(&core.history, reader, symbol, at, |_| true)?;
             let without_overnight = match &of_any_session {
                 Some(quote) if quote.session == Session::Overnight => {
-                    last_quote(core, reader, symbol, at, |session| session != Session::Overnight)?
+                    last_quote(&core.history, reader, symbol, at, |session| session != Session::Overnight)?
                 }
                 other => other.clone(),
             };
+            // Under the machine clock, a part of the running minute or day may be stored.
+            let running = |last: Option<QuotePush>, sees: fn(Session) -> bool| {
+                let running = self.arrivals.running(venue, symbol, at, sees).filter(|_| is_live);
+                let sequence = last.as_ref().map_or(0, |last| last.sequence);
+                running.map(|quote| QuotePush { sequence, ..quote }).or(last)
+            };
+            let of_any_session = running(of_any_session, |_| true);
+            let without_overnight = running(without_overnight, is_by_day);
             let latest = Latest { of_any_session, without_overnight };
             self.latest.insert(symbol.clone(), latest.clone());
             Ok::<_, HistoryError>(latest)
         })?;
         Ok(if overnight { latest.of_any_session } else { latest.without_overnight })
     }
+}
+
+/// Returns the number of queued pushes from which no more are sent again.
+fn resent_max(to: &Recipient) -> usize {
+    to.mailbox.quotes_max().saturating_sub(RESENT_ROOM)
+}
+
+/// Returns the start of the next minute. Candles open and act at whole minutes.
+fn next_minute(now: Timestamp) -> Timestamp {
+    Timestamp(now.0.saturating_add(60 - now.0.rem_euclid(60)))
 }
 
 impl Latest {
@@ -381,11 +590,8 @@ impl Latest {
 }
 
 /// Ends subscriptions whose account was revoked or has lost the right to a market.
-fn end_without_right(core: &Core, as_of: AsOf) {
+fn end_without_right(core: &Channel<'_>, as_of: AsOf) {
     let callers = core.live.subscriptions().callers();
-    if callers.is_empty() || core.version_check().is_err() {
-        return;
-    }
     for (connection, who) in callers {
         let permit = match core.access.admit(Demand::Open { caller: &who }, as_of.now()) {
             Ok(permit) => Some(permit),
@@ -403,127 +609,14 @@ fn end_without_right(core: &Core, as_of: AsOf) {
     }
 }
 
-/// Returns the last quote push of a security up to an instant, in the sessions that `sees` admits.
-fn last_quote(
-    core: &Core,
-    reader: &mut Reader,
-    symbol: &Symbol,
-    at: Timestamp,
-    sees: impl Fn(Session) -> bool,
-) -> Result<Option<QuotePush>, HistoryError> {
-    let venue = core.history.venue(symbol);
-    let (mut from, mut has_minute) = (at, false);
-    for _ in 0..NIGHTS_MAX {
-        let Some(minute) = core.history.last_minute(reader.view(), symbol, from)? else { break };
-        from = minute.time;
-        has_minute = sees(minute.session);
-        if has_minute {
-            break;
+/// Replaces a failure to read a damaged security by nothing, because one security must not stop the
+/// pushes of the others.
+fn unless_damaged<T: Default>(read: Result<T, HistoryError>) -> Result<T, HistoryError> {
+    match read {
+        Err(error) if error.damaged_symbol().is_some() => {
+            tracing::error!(%error, "cannot push a damaged security");
+            Ok(T::default())
         }
-        // The minutes before this night.
-        let night = venue.trading_day(from).map_or(from, |day| venue.roll(day));
-        from = Timestamp(night.min(from).0.saturating_sub(1));
-    }
-    // Today's daily candle is in every window; an earlier one may be newer than the last minute.
-    let day = core.history.last_day(reader.view(), symbol, venue.zone().date(at))?;
-    let from = match (has_minute, day) {
-        (true, Some(day)) => from.max(day.time),
-        (false, Some(day)) => day.time,
-        (_, None) => from,
-    };
-    Ok(Stored::read(core, reader, symbol, from, at)?.replay().latest(at, sees))
-}
-
-/// Candles of one security for a window of time.
-struct Stored<'a> {
-    symbol: &'a Symbol,
-    board: Board,
-    venue: &'a Venue,
-    minutes: Candles,
-    days: Candles,
-    /// All trades of the days that the window touches, later ones included.
-    trades: Option<Trades>,
-}
-
-impl<'a> Stored<'a> {
-    fn read(
-        core: &'a Core,
-        reader: &mut Reader,
-        symbol: &'a Symbol,
-        from: Timestamp,
-        until: Timestamp,
-    ) -> Result<Stored<'a>, HistoryError> {
-        let venue = core.history.venue(symbol);
-        let trades = Timestamp(from.0.saturating_sub(3_600))..Timestamp(until.0.saturating_add(1));
-        let trades = core.history.trades_around(reader, symbol, trades)?;
-        let view = reader.view();
-        let board = view.security(symbol)?.and_then(|security| security.board);
-        let window = Timestamp(from.0.saturating_sub(DAY_BEFORE))..Timestamp(until.0.saturating_add(1));
-        Ok(Stored {
-            symbol,
-            board: board.as_deref().map_or(Board::Security, Board::of_name),
-            venue,
-            minutes: core.history.minutes(view, symbol, window.clone())?,
-            days: core.history.days(view, symbol, window)?,
-            trades,
-        })
-    }
-
-    /// Returns the second of the first trade after an instant.
-    fn next_trade(&self, after: Timestamp) -> Option<Timestamp> {
-        let times = &self.trades.as_ref()?.time;
-        times.get(times.partition_point(|time| *time <= after.0)).map(|time| Timestamp(*time))
-    }
-
-    fn replay(&self) -> Replay<'_> {
-        let Stored { symbol, board, venue, minutes, days, trades } = self;
-        Replay { symbol, board: *board, venue, minutes, days, trades: trades.as_ref() }
-    }
-}
-
-/// One movement of a clock: what it has sent, and how long it waited for slow clients.
-struct Movement {
-    /// Whether the clock waits for clients.
-    waits: bool,
-    /// Maximum number of pushes to a connection.
-    jump_max: usize,
-    began: Instant,
-    sent: HashMap<ConnectionId, usize>,
-    quotes: usize,
-    trades: usize,
-}
-
-impl Movement {
-    fn new(core: &Core) -> Movement {
-        let waits = core.market_clock().pace() == ClockSpeed::Standing;
-        let jump_max = core.limits.push_jump;
-        Movement { waits, jump_max, began: Instant::now(), sent: HashMap::new(), quotes: 0, trades: 0 }
-    }
-
-    /// Counts a push for a connection. Returns whether it gets the push.
-    fn may_get(&mut self, connection: ConnectionId) -> bool {
-        let sent = self.sent.entry(connection).or_default();
-        *sent += 1;
-        *sent <= self.jump_max
-    }
-
-    /// Returns the connections that had too many pushes.
-    fn jumped(&self) -> impl Iterator<Item = ConnectionId> {
-        self.sent.iter().filter(|(_, sent)| **sent > self.jump_max).map(|(connection, _)| *connection)
-    }
-
-    fn count(&mut self, kind: SubType, sent: &Sent) {
-        match kind {
-            SubType::Trades => self.trades += sent.count,
-            _ => self.quotes += sent.count,
-        }
-    }
-
-    /// Waits until a client has read most of its queue. Only a stepped clock waits, because others
-    /// must not be delayed by one client.
-    fn wait(&self, is_ready: impl Fn() -> bool) {
-        while self.waits && self.began.elapsed() < SLOW_MAX && !is_ready() {
-            sleep(SLOW_PAUSE);
-        }
+        read => read,
     }
 }

@@ -2,24 +2,31 @@
 
 use access::{Demand, Fit, Lineage, Permit};
 use feed::{ConnectionId, FirstPush, SubType, SubTypes};
-use market::{Symbol, Timestamp};
+use market::Symbol;
 use prost::Message;
 use wire::command::{SUBSCRIBE, SUBSCRIPTIONS, UNSUBSCRIBE};
 use wire::quote::{
     SubscribeRequest, Subscription, SubscriptionsResponse, UnsubscribeRequest, UnsubscribeResponse,
 };
+use world::Reserved;
 
-use super::subscriptions::{LeftOut, NO_RIGHT, Recipient, STREAMS_MAX, Wanted};
+use super::replay::RESENT_ROOM;
+use super::subscriptions::{LeftOut, NO_RIGHT, Pull, Recipient, STREAMS_MAX, Wanted};
+use super::{Channel, with_channel};
 use crate::caller::Caller;
 use crate::command::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::core::Core;
 use crate::mailbox::Mailbox;
+use crate::quote_push::{ClockPush, encode_clock};
 use crate::refusal::Refusal;
+use crate::settings::PUSH_QUEUE_MIN;
 
 const MALFORMED: &str = "malformed";
 const OPTION: &str = "option";
 const WRONG_REGION: &str = "wrong region";
 const OVER_LIMIT: &str = "over the limit";
+/// The first pushes of a request fit behind those that are sent again.
+const _: () = assert!(RESENT_ROOM > SYMBOLS_MAX && RESENT_ROOM < PUSH_QUEUE_MIN);
 
 /// A request on a connection, to be answered on a thread that may block.
 #[derive(Debug)]
@@ -35,15 +42,6 @@ pub(crate) struct SubscriptionRequest {
     pub(crate) pulls: Vec<Pull>,
 }
 
-/// A request for the newest candles of a security (command 19). A client that subscribes right
-/// afterwards expects the pushes since then.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pull {
-    pub(crate) symbol: Symbol,
-    /// Market time of the request.
-    pub(crate) at: Timestamp,
-}
-
 /// Returns whether this is a command about subscriptions.
 pub(crate) fn is_subscription(command: u8) -> bool {
     matches!(command, SUBSCRIPTIONS | SUBSCRIBE | UNSUBSCRIBE)
@@ -56,7 +54,9 @@ pub(crate) fn answer(core: &Core, request: &SubscriptionRequest) -> Result<Reply
     let caller = &request.caller;
     match request.command {
         SUBSCRIBE => subscribe(core, request).map(Response::encode),
-        UNSUBSCRIBE => unsubscribe(core, request).map(Response::encode),
+        UNSUBSCRIBE => {
+            with_channel(core, caller, |channel| unsubscribe(channel, request)).map(Response::encode)
+        }
         _ => {
             core.access.admit_call(
                 &caller.who,
@@ -64,15 +64,25 @@ pub(crate) fn answer(core: &Core, request: &SubscriptionRequest) -> Result<Reply
                 access::Freshness::Recent,
                 core.uptime(),
             )?;
-            Ok(Response::encode(list(core, request.connection)))
+            with_channel(core, caller, |channel| Ok(Response::encode(list(channel, request.connection))))
         }
     }
 }
 
-fn list(core: &Core, connection: access::ConnectionId) -> SubscriptionsResponse {
+fn list(core: &Channel<'_>, connection: access::ConnectionId) -> SubscriptionsResponse {
     let subscribed = core.live.of_connection(connection);
     let sub_list = subscribed.list.into_iter().map(|(symbol, types)| subscription(&symbol, types));
-    SubscriptionsResponse { sub_list: sub_list.collect() }
+    let has_clock = core.live.subscriptions().has_clock(ConnectionId(connection.number()));
+    SubscriptionsResponse { sub_list: sub_list.chain(has_clock.then(clock_subscription)).collect() }
+}
+
+fn clock_subscription() -> Subscription {
+    Subscription { symbol: world::CLOCK.to_owned(), sub_type: vec![SubType::Quote.code().into()] }
+}
+
+/// Returns whether a client means the clock of its world.
+fn is_clock(text: &str, core: &Channel<'_>) -> bool {
+    core.world().is_some() && Reserved::parse(text) == Some(Reserved::Clock)
 }
 
 fn subscription(symbol: &Symbol, types: SubTypes) -> Subscription {
@@ -127,6 +137,10 @@ pub(super) enum Excess {
 
 /// Subscribes, and queues the first pushes.
 pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<SubscriptionsResponse, Refusal> {
+    with_channel(core, wish.caller, |channel| subscribe_on(channel, wish))
+}
+
+fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResponse, Refusal> {
     let &Wish { caller, types, first_push, .. } = wish;
     let permit = core.access.admit(Demand::Open { caller: &caller.who }, caller.now())?;
     let recipient = Recipient {
@@ -148,8 +162,10 @@ pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<Subscriptions
     if wish.connection.is_none() && subscriptions.streams(permit.account().id) >= STREAMS_MAX {
         return Err(Refusal::TooMany(format!("too many streams: {STREAMS_MAX} of {STREAMS_MAX} open")));
     }
-    publisher.begin(core, caller.now(), subscriptions.registry.symbols().next().is_none());
+    let is_first = subscriptions.registry.symbols().next().is_none();
     drop(subscriptions);
+    publisher.publish_due(core)?;
+    publisher.begin(core, caller.as_of, is_first)?;
     for wanted in wanted.iter().filter(|wanted| wanted.is_stored) {
         publisher.load(core, &wanted.symbol, caller.as_of)?;
     }
@@ -158,10 +174,15 @@ pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<Subscriptions
         wanted.iter().map(|wanted| subscriptions.types(recipient.id, &wanted.symbol)).collect();
     subscriptions.subscribe(&recipient, &wanted, types, first_push);
     subscriptions.leave_out(recipient.id, left_out);
+    let has_clock = types.contains(SubType::Quote) && wish.symbols.iter().any(|text| is_clock(text, core));
+    if has_clock {
+        subscriptions.subscribe_clock(recipient.id);
+    }
     let stored: Vec<&Wanted> = wanted.iter().filter(|wanted| wanted.is_stored).collect();
     let sub_list =
         stored.iter().map(|of| subscription(&of.symbol, subscriptions.types(recipient.id, &of.symbol)));
-    let response = SubscriptionsResponse { sub_list: sub_list.collect() };
+    let sub_list = sub_list.chain(has_clock.then(clock_subscription)).collect();
+    let response = SubscriptionsResponse { sub_list };
     // Other connections need not wait while the first pushes are computed.
     drop(subscriptions);
 
@@ -171,13 +192,18 @@ pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<Subscriptions
         publisher.resend(core, &recipient, &wanted.symbol, missing, caller.as_of)?;
     }
     for (wanted, had) in wanted.iter().zip(had).filter(|(wanted, _)| wanted.is_stored) {
-        let since = wish.pulls.iter().find(|pull| pull.symbol == wanted.symbol).map(|pull| pull.at);
-        publisher.catch_up(core, &recipient, &wanted.symbol, types.without(had), (since, caller.as_of))?;
+        let pull = wish.pulls.iter().find(|pull| pull.symbol == wanted.symbol);
+        publisher.catch_up(core, &recipient, &wanted.symbol, types.without(had), (pull, caller.as_of))?;
     }
     if first_push == FirstPush::Wanted && types.contains(SubType::Quote) {
         for Wanted { symbol, .. } in stored {
             publisher.first_push(core, &recipient, symbol, caller.as_of)?;
         }
+    }
+    if let (true, Some(world)) = (has_clock, core.world()) {
+        let standing = world.standing();
+        let first = ClockPush { now: world.now(core.uptime()), step: standing.step, pushes: 0 };
+        core.live.subscriptions().send_clock(encode_clock(&first), Some(recipient.id));
     }
     // The publisher may have had nothing to do so far.
     core.live.sooner().notify_one();
@@ -187,7 +213,7 @@ pub(super) fn subscribe_to(core: &Core, wish: &Wish<'_>) -> Result<Subscriptions
 /// Counts the securities of a request toward the account's limit, for connections on all nodes.
 /// Returns those that do not fit, ascending, or refuses the request.
 fn over_limit(
-    core: &Core,
+    core: &Channel<'_>,
     permit: &Permit,
     wish: &Wish<'_>,
     wanted: &[Wanted],
@@ -204,8 +230,8 @@ fn over_limit(
     };
     let is_refused = wish.excess == Excess::Refused;
     if is_refused && wish.symbols.len() > SYMBOLS_MAX {
-        let used = core.live.subscriptions().securities(account);
-        return Err(too_many(used, wish.symbols.len()));
+        let (used, more) = core.live.subscriptions().securities(account, &symbols);
+        return Err(too_many(used, more));
     }
     let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
     let reserved = core.access.reserve_subscriptions(account, connection, &symbols, (limit, fit));
@@ -219,7 +245,7 @@ fn over_limit(
 /// Divides the symbols of a request into those to subscribe to, in request order, and those to
 /// leave out.
 fn sort_out(
-    core: &Core,
+    core: &Channel<'_>,
     caller: &Caller,
     permit: &Permit,
     texts: &[String],
@@ -229,6 +255,9 @@ fn sort_out(
     let (mut wanted, mut left_out): (Vec<Wanted>, Vec<LeftOut>) = (Vec::new(), Vec::new());
     let mut seen = std::collections::HashSet::new();
     for text in texts {
+        if is_clock(text, core) {
+            continue;
+        }
         let Ok(symbol) = text.parse::<Symbol>() else {
             left_out.push(left(text, MALFORMED));
             continue;
@@ -248,7 +277,8 @@ fn sort_out(
         }
         let is_stored = match core.known(&symbol, version, caller.as_of) {
             Ok(()) => true,
-            Err(Refusal::BadQuery(_) | Refusal::NoQuotes(_)) => false,
+            // A security without visible candles is pushed from its first one on.
+            Err(Refusal::BadQuery(_) | Refusal::NoQuotes(_)) => core.is_stored(&symbol)?,
             Err(refusal) => return Err(refusal),
         };
         wanted.push(Wanted { symbol, is_stored });
@@ -263,16 +293,21 @@ fn left(symbol: &str, reason: &'static str) -> LeftOut {
     LeftOut { symbol: symbol.chars().take(ECHO_CHARS_MAX).collect(), reason }
 }
 
-fn unsubscribe(core: &Core, request: &SubscriptionRequest) -> Result<UnsubscribeResponse, Refusal> {
+fn unsubscribe(core: &Channel<'_>, request: &SubscriptionRequest) -> Result<UnsubscribeResponse, Refusal> {
     let message = UnsubscribeRequest::decode(&*request.body).map_err(|error| undecodable(&error))?;
     let connection = ConnectionId(request.connection.number());
-    if message.unsub_all {
+    // With symbols, all types of these symbols end.
+    if message.unsub_all && message.symbol.is_empty() {
         core.live.subscriptions().unsubscribe_all(connection);
         core.access.release_subscriptions(request.connection, None);
         return Ok(UnsubscribeResponse {});
     }
-    let types = types(&message.sub_type)?;
+    let types =
+        if message.unsub_all { SubType::ALL.into_iter().collect() } else { types(&message.sub_type)? };
     let symbols: Vec<Symbol> = message.symbol.iter().filter_map(|text| text.parse().ok()).collect();
+    if types.contains(SubType::Quote) && message.symbol.iter().any(|text| is_clock(text, core)) {
+        core.live.subscriptions().unsubscribe_clock(connection);
+    }
     let ended = core.live.subscriptions().unsubscribe(connection, &symbols, types);
     if !ended.is_empty() {
         core.access.release_subscriptions(request.connection, Some(&ended));

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +22,7 @@ use wire::quote::{Command, PushQuote, PushTrades};
 
 use super::Subscribed;
 use super::request::{Excess, Wish, subscribe_to};
-use super::subscriptions::{LeftOut, stream_id};
+use super::subscriptions::{LeftOut, StreamInfo, stream_id};
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::mailbox::{Kick, Mail, Mailbox, MailboxReader, Push};
@@ -106,10 +107,16 @@ struct End<'a> {
 pub(crate) fn open(
     core: &Arc<Core>,
     credentials: StreamCredentials,
+    address: SocketAddr,
     symbols: &[String],
 ) -> Result<EventStream, Refusal> {
-    let id = stream_id(core.live.streams.fetch_add(1, Ordering::Relaxed));
-    let (mailbox, reader) = Mailbox::new();
+    if credentials.caller.who.is_of_world() {
+        // A stream is read with its server's clock.
+        return Err(Refusal::NotOffered("event streams in worlds"));
+    }
+    let number = core.live.streams.fetch_add(1, Ordering::Relaxed);
+    let id = stream_id(number);
+    let (mailbox, reader) = Mailbox::new(core.limits.push_queue);
     let caller = credentials.caller;
     let mut stream = EventStream {
         core: core.clone(),
@@ -136,6 +143,8 @@ pub(crate) fn open(
         pulls: &[],
     };
     subscribe_to(core, &wish)?;
+    let info = StreamInfo { number, account: caller.who.account(), address, since: core.machine_now() };
+    core.live.subscriptions().describe(id, info);
     let Subscribed { list, waiting, left_out } = core.live.subscriptions().of_connection(id);
     let left_out = left_out.iter().map(|LeftOut { symbol, reason }| LeftOutSymbol { symbol, reason });
     let first = First {
@@ -171,7 +180,10 @@ impl EventStream {
             events.extend_from_slice(HEARTBEAT);
         }
         let reason = match self.mailbox.look(cx) {
-            Mail::Kick(Kick::TooSlow { waiting }) => Some(format!("too slow: {waiting} pushes waiting")),
+            Mail::Kick(Kick::TooSlow { waiting }) => {
+                self.core.metrics.pushes.closed_slow_reader();
+                Some(format!("too slow: {waiting} pushes waiting"))
+            }
             Mail::Kick(_) => Some("closed".to_owned()),
             Mail::Nothing | Mail::Pushes { .. } => self.poll_end(cx).map(str::to_owned),
         };
@@ -306,12 +318,12 @@ fn write_push(events: &mut Vec<u8>, push: &Push) {
     const TRADES: u8 = Command::PushTrades as u8;
     match push.command {
         QUOTE => {
-            if let Ok(quote) = PushQuote::decode(&*push.body) {
+            if let Ok(quote) = PushQuote::decode(push.body()) {
                 write_event(events, "quote", &quote);
             }
         }
         TRADES => {
-            if let Ok(trades) = PushTrades::decode(&*push.body) {
+            if let Ok(trades) = PushTrades::decode(push.body()) {
                 write_event(events, "trades", &trades);
             }
         }

@@ -1,14 +1,16 @@
 //! The subscriptions of all connections, with the limit of each account.
 
 use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use access::{AccountId, Lineage};
-use feed::{ConnectionId, EncodedPush, FirstPush, Push, Registry, SubType, SubTypes};
-use market::{Session, Symbol};
+use feed::{ConnectionId, EncodedPush, Figures, FirstPush, Push, QuotePush, Registry, SubType, SubTypes};
+use market::{Date, Session, Symbol, Timestamp};
 
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mailbox, Wakeups};
+use crate::metrics::PushLoad;
 
 /// Maximum number of open streams per account. A page has one, and none in a hidden tab.
 pub(crate) const STREAMS_MAX: usize = 8;
@@ -23,15 +25,25 @@ const LEFT_OUT_MAX: usize = 500;
 pub(super) struct Subscriptions {
     pub(super) registry: Registry,
     connections: HashMap<ConnectionId, Subscriber>,
+    /// Connections that subscribe to the clock.
+    clocks: BTreeSet<ConnectionId>,
+    /// The connections of each account. No set is empty.
+    accounts: HashMap<AccountId, BTreeSet<ConnectionId>>,
+    /// The last quotes of subscribed securities by session, under the machine clock.
+    last_quotes: HashMap<Symbol, LastQuotes>,
     /// Closed connections, by client.
     departed: HashMap<Lineage, Departed>,
 }
+
+/// Day, figures and time of the last quote of each session, by session code.
+type LastQuotes = [Option<(Date, Figures, Timestamp)>; Session::ALL.len()];
 
 /// A connection that has sent command 6.
 #[derive(Debug)]
 struct Subscriber {
     /// The connection; `None` for a stream.
     connection: Option<access::ConnectionId>,
+    stream: Option<StreamInfo>,
     who: access::Caller,
     mailbox: Mailbox,
     /// Whether overnight pushes are sent.
@@ -42,6 +54,17 @@ struct Subscriber {
     lineage: Option<Lineage>,
     /// Last sequence number of trades that the connection has or got, by security.
     trades: HashMap<Symbol, i64>,
+}
+
+/// A stream as shown to its owner and to operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamInfo {
+    /// Streams of this server are numbered from 0.
+    pub(crate) number: u64,
+    pub(crate) account: AccountId,
+    pub(crate) address: SocketAddr,
+    /// Machine time at which it was opened.
+    pub(crate) since: Timestamp,
 }
 
 /// Trades that a closed connection did not get.
@@ -87,6 +110,17 @@ pub(crate) struct Recipient {
     pub(crate) overnight: bool,
 }
 
+/// A request for the newest candles of a security (command 19). A client that subscribes right
+/// afterwards expects the pushes since then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pull {
+    pub(crate) symbol: Symbol,
+    /// Market time of the request.
+    pub(crate) at: Timestamp,
+    /// The last ingested batch that the answer contains.
+    pub(crate) through: i64,
+}
+
 /// A security of a subscription request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
@@ -104,9 +138,12 @@ pub(super) fn is_stream(id: ConnectionId) -> bool {
 }
 
 impl Subscriptions {
-    /// Returns the number of distinct securities of an account on this server.
-    pub(super) fn securities(&self, account: AccountId) -> u32 {
-        u32::try_from(self.used(account).len()).unwrap_or(u32::MAX)
+    /// Returns the number of distinct securities of an account on this server, and that of the
+    /// distinct symbols that would be added to them.
+    pub(super) fn securities(&self, account: AccountId, symbols: &[Symbol]) -> (u32, usize) {
+        let used = self.used(account);
+        let new: BTreeSet<&Symbol> = symbols.iter().filter(|symbol| !used.contains(symbol)).collect();
+        (u32::try_from(used.len()).unwrap_or(u32::MAX), new.len())
     }
 
     /// Returns the securities of a request that exceed the account's limit, ascending. Small symbols
@@ -119,12 +156,14 @@ impl Subscriptions {
     }
 
     fn used(&self, account: AccountId) -> BTreeSet<&Symbol> {
-        let of_account =
-            self.connections.iter().filter(|(_, subscriber)| subscriber.who.account() == account);
-        let symbols = of_account.flat_map(|(id, _)| {
-            self.registry.list(*id).map(|(symbol, _)| symbol).chain(self.registry.waiting(*id))
-        });
+        let symbols = self
+            .of_account(account)
+            .flat_map(|id| self.registry.list(id).map(|(symbol, _)| symbol).chain(self.registry.waiting(id)));
         symbols.collect()
+    }
+
+    fn of_account(&self, account: AccountId) -> impl Iterator<Item = ConnectionId> {
+        self.accounts.get(&account).into_iter().flatten().copied()
     }
 
     /// Subscribes a connection.
@@ -138,7 +177,9 @@ impl Subscriptions {
         let Recipient { id, connection, who, lineage, mailbox, overnight } = recipient.clone();
         let left_out = Vec::new();
         let trades = HashMap::new();
-        let subscriber = Subscriber { connection, who, mailbox, overnight, left_out, lineage, trades };
+        self.accounts.entry(who.account()).or_default().insert(id);
+        let subscriber =
+            Subscriber { connection, stream: None, who, mailbox, overnight, left_out, lineage, trades };
         self.connections.entry(id).or_insert(subscriber).overnight = overnight;
         let connection = id;
         for Wanted { symbol, is_stored } in wanted {
@@ -183,6 +224,21 @@ impl Subscriptions {
         symbols.iter().filter(|symbol| !is_left(symbol)).cloned().collect()
     }
 
+    /// Returns the connections, streams and securities with subscriptions.
+    pub(super) fn load(&self) -> PushLoad {
+        let (mut connections, mut streams) = (0, 0);
+        for id in self.registry.connections() {
+            let counter = if is_stream(id) { &mut streams } else { &mut connections };
+            *counter += 1;
+        }
+        let securities = self.registry.symbols().count();
+        PushLoad { connections, streams, securities, ..PushLoad::default() }
+    }
+
+    pub(super) fn mailboxes(&self) -> Vec<Mailbox> {
+        self.connections.values().map(|subscriber| subscriber.mailbox.clone()).collect()
+    }
+
     /// Returns the subscribed connections, with their callers. Streams check their rights themselves.
     pub(super) fn callers(&self) -> Vec<(access::ConnectionId, access::Caller)> {
         let callers = self.connections.values();
@@ -199,8 +255,7 @@ impl Subscriptions {
     ) -> Vec<Symbol> {
         let Some(subscriber) = self.connections.get_mut(&connection) else { return Vec::new() };
         subscriber.overnight &= overnight;
-        let waiting = self.registry.waiting(connection);
-        let symbols = self.registry.list(connection).map(|(symbol, _)| symbol).chain(waiting);
+        let symbols = self.registry.securities_of(connection).iter();
         let ended: Vec<Symbol> = symbols.filter(|symbol| !holds(symbol)).cloned().collect();
         if !ended.is_empty() {
             self.unsubscribe(connection, &ended, SubType::ALL.into_iter().collect());
@@ -213,19 +268,72 @@ impl Subscriptions {
     /// Ends all subscriptions of a connection, and removes their queued pushes.
     pub(super) fn unsubscribe_all(&mut self, connection: ConnectionId) {
         self.registry.unsubscribe_all(connection);
+        self.clocks.remove(&connection);
         self.remove_queued(connection);
     }
 
     fn remove_queued(&self, connection: ConnectionId) {
         if let Some(subscriber) = self.connections.get(&connection) {
-            let is_subscribed = |symbol: &Symbol, kind| self.registry.has(connection, symbol, kind);
+            let is_subscribed = |symbol: Option<&Symbol>, kind| match symbol {
+                Some(symbol) => self.registry.has(connection, symbol, kind),
+                None => self.clocks.contains(&connection),
+            };
             subscriber.mailbox.retain_quotes(is_subscribed);
+        }
+    }
+
+    /// Subscribes a connection to the clock.
+    pub(super) fn subscribe_clock(&mut self, connection: ConnectionId) {
+        self.clocks.insert(connection);
+    }
+
+    /// Ends a connection's subscription to the clock, and removes the queued pushes.
+    pub(super) fn unsubscribe_clock(&mut self, connection: ConnectionId) {
+        self.clocks.remove(&connection);
+        self.remove_queued(connection);
+    }
+
+    pub(super) fn has_clock(&self, connection: ConnectionId) -> bool {
+        self.clocks.contains(&connection)
+    }
+
+    /// Returns the number of connections that subscribe to the clock.
+    pub(super) fn clocks(&self) -> usize {
+        self.clocks.len()
+    }
+
+    /// Queues a push of the clock for its subscribers, or for one of them.
+    pub(super) fn send_clock(&self, body: bytes::Bytes, to: Option<ConnectionId>) {
+        let push = Arc::new(EncodedPush::of_clock(body));
+        for connection in self.clocks.iter().filter(|id| to.is_none_or(|to| to == **id)) {
+            if let Some(subscriber) = self.connections.get(connection) {
+                // A connection that is closed or too slow removes itself.
+                subscriber.mailbox.put_quote(&push, &mut Wakeups::default()).ok();
+            }
         }
     }
 
     /// Returns the number of an account's streams.
     pub(super) fn streams(&self, account: AccountId) -> usize {
-        self.connections.iter().filter(|(id, of)| is_stream(**id) && of.who.account() == account).count()
+        // Ids of streams are the largest.
+        let connections = self.accounts.get(&account);
+        connections.map_or(0, |of| of.range(stream_id(0)..).count())
+    }
+
+    /// Describes a stream that has subscribed, for lists.
+    pub(super) fn describe(&mut self, id: ConnectionId, info: StreamInfo) {
+        if let Some(subscriber) = self.connections.get_mut(&id) {
+            subscriber.stream = Some(info);
+        }
+    }
+
+    /// Returns the streams of an account, or of all accounts, oldest first, with their
+    /// subscriptions.
+    pub(super) fn list_streams(&self, of: Option<AccountId>) -> Vec<(StreamInfo, Subscribed)> {
+        let streams = self.connections.values().filter_map(|subscriber| subscriber.stream);
+        let mut streams: Vec<_> = streams.filter(|info| of.is_none_or(|of| of == info.account)).collect();
+        streams.sort_by_key(|info| info.number);
+        streams.into_iter().map(|info| (info, self.of_connection(stream_id(info.number)))).collect()
     }
 
     /// Wakes all streams, because the clock was moved.
@@ -238,7 +346,15 @@ impl Subscriptions {
     /// Ends the subscriptions of a closed connection, and remembers the trades that it did not get.
     pub(super) fn leave(&mut self, connection: ConnectionId, uptime: Duration) {
         let Some(subscriber) = self.connections.remove(&connection) else { return };
+        self.clocks.remove(&connection);
         self.registry.unsubscribe_all(connection);
+        let account = subscriber.who.account();
+        if let Some(connections) = self.accounts.get_mut(&account) {
+            connections.remove(&connection);
+            if connections.is_empty() {
+                self.accounts.remove(&account);
+            }
+        }
         let Some(lineage) = subscriber.lineage.filter(|_| !subscriber.trades.is_empty()) else { return };
         let mut missing: HashMap<Symbol, i64> =
             subscriber.trades.into_iter().map(|(symbol, last)| (symbol, last.saturating_add(1))).collect();
@@ -277,13 +393,15 @@ impl Subscriptions {
         }
     }
 
-    /// Queues a push for its subscribers. `may_get` is called for each of them and can exclude it.
-    /// Returns the number of subscribers that got the push, and the longest queue.
+    /// Queues a push for its subscribers, which are woken with `wakeups`. `may_get` is called for
+    /// each of them and can exclude it. Returns the number of subscribers that got the push, and
+    /// the longest queue.
     pub(super) fn send(
         &mut self,
         push: Push,
         encode: impl Fn(&Push) -> bytes::Bytes,
         mut may_get: impl FnMut(ConnectionId) -> bool,
+        wakeups: &mut Wakeups,
     ) -> Sent {
         let (session, kind) = (push.session(), push.sub_type());
         let mut sent = Sent::default();
@@ -301,7 +419,7 @@ impl Subscriptions {
             }
             let Some(encoded) = &encoded else { break };
             // A connection that is closed or too slow removes itself.
-            if let Ok(waiting) = subscriber.mailbox.put_quote(encoded) {
+            if let Ok(waiting) = subscriber.mailbox.put_quote(encoded, wakeups) {
                 sent.count += 1;
                 if kind == SubType::Trades
                     && let Some(last) = subscriber.trades.get_mut(&symbol)
@@ -315,6 +433,30 @@ impl Subscriptions {
             }
         }
         sent
+    }
+
+    /// Records a quote that was pushed under the machine clock.
+    pub(super) fn note_quote(&mut self, quote: &QuotePush) {
+        let of_symbol = self.last_quotes.entry(quote.symbol.clone()).or_default();
+        if let Some(last) = of_symbol.get_mut(usize::from(quote.session.code())) {
+            *last = Some((quote.day, quote.figures, quote.time));
+        }
+    }
+
+    /// Forgets the quotes of securities without subscribers. `symbols` are those with one, ascending.
+    pub(super) fn forget_quotes(&mut self, symbols: &[Symbol]) {
+        self.last_quotes.retain(|symbol, _| symbols.binary_search(symbol).is_ok());
+    }
+
+    /// Returns the time of the last quote of a session if it had these figures.
+    pub(super) fn last_time(
+        &self,
+        symbol: &Symbol,
+        session: Session,
+        state: (Date, Figures),
+    ) -> Option<Timestamp> {
+        let last = self.last_quotes.get(symbol)?.get(usize::from(session.code()))?;
+        last.filter(|(day, figures, _)| (*day, *figures) == state).map(|(.., time)| time)
     }
 
     /// Returns whether a connection gets overnight pushes.
@@ -331,7 +473,8 @@ impl Subscriptions {
     ) {
         if let Some(subscriber) = self.connections.get(&connection) {
             // A connection that is closed or too slow removes itself.
-            subscriber.mailbox.put_quote(&Arc::new(EncodedPush::new(push, encode))).ok();
+            let push = Arc::new(EncodedPush::new(push, encode));
+            subscriber.mailbox.put_quote(&push, &mut Wakeups::default()).ok();
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Formats all metrics in the Prometheus text format.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::{AuditFilter, DatabaseState};
+use history::ingest::Counts;
 use market::{Market, Timestamp};
 
 use super::text::{Kind, Text};
@@ -20,6 +21,7 @@ pub(crate) fn exposition(site: &Site) -> String {
     about(site, &mut text);
     requests(&site.core.metrics, &mut text);
     connections(site, &mut text);
+    pushes(site, &mut text);
     limits(site, &mut text);
     nodes(site, &mut text);
     people(site, &mut text);
@@ -139,6 +141,41 @@ fn connections(site: &Site, text: &mut Text) {
     text.one(Kind::Gauge, "chandler_connections_limit", "Maximum number of concurrent connections.", limit);
     let name = "chandler_connections_signed_in";
     text.one(Kind::Gauge, name, "Authenticated long connections.", Some(site.links.count()));
+}
+
+/// Writes live pushes and the ingest that causes them.
+fn pushes(site: &Site, text: &mut Text) {
+    let (load, pushes) = (site.core.live.load(), &site.core.metrics.pushes);
+    let name = "chandler_subscribers";
+    text.family(Kind::Gauge, name, "Connections and streams with quote subscriptions, by kind.");
+    for (kind, count) in [("connection", load.connections), ("stream", load.streams)] {
+        text.sample(&[("kind", kind)], count);
+    }
+    let mut gauge = |name, help, value: usize| text.one(Kind::Gauge, name, help, Some(value));
+    gauge("chandler_subscribed_securities", "Securities with a subscriber.", load.securities);
+    gauge("chandler_pushes_waiting", "Quotes and trades that wait for their clients.", load.waiting);
+    let help = "The largest number of quotes and trades that wait for one client.";
+    gauge("chandler_pushes_waiting_longest", help, load.longest);
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let name = "chandler_pushes_total";
+    text.family(Kind::Counter, name, "Pushes queued for a client, by kind.");
+    for (kind, counter) in [("quote", &pushes.quotes), ("trades", &pushes.trades)] {
+        text.sample(&[("kind", kind)], count(counter));
+    }
+    let help = "Connections and streams closed because their client reads too slowly.";
+    text.one(Kind::Counter, "chandler_slow_readers_closed_total", help, Some(count(&pushes.slow_readers)));
+    let help = "Complete minutes that do not continue what clients have built of their trades.";
+    text.one(Kind::Counter, "chandler_push_unreachable_total", help, Some(count(&pushes.unreachable)));
+    let name = "chandler_push_lag_seconds";
+    let help = "Time from the commit of an ingested batch by this server until its pushes are queued.";
+    text.family(Kind::Histogram, name, help).histogram(&[], &pushes.lag);
+    let Counts { accepted, replaced, unchanged, refused } = site.core.ingest.rows();
+    text.family(Kind::Counter, "chandler_ingest_rows_total", "Ingested rows, by outcome.");
+    let outcomes =
+        [("accepted", accepted), ("replaced", replaced), ("unchanged", unchanged), ("refused", refused)];
+    for (outcome, rows) in outcomes {
+        text.sample(&[("outcome", outcome)], rows);
+    }
 }
 
 /// Returns how far the database's clock is ahead of this machine's clock, in seconds.

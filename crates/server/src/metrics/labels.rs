@@ -213,6 +213,7 @@ label! {
         Ingest => "ingest",
         Nodes => "nodes",
         SharedState => "shared_state",
+        Worlds => "worlds",
     }
 }
 

@@ -5,6 +5,7 @@
 mod gather;
 mod labels;
 mod process;
+mod pushes;
 mod text;
 
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -19,6 +20,7 @@ pub(crate) use labels::{
 };
 pub use process::count_lost_log_lines;
 pub(crate) use process::disk;
+pub(crate) use pushes::{PushLoad, PushMetrics};
 
 /// Upper bounds of the duration buckets in nanoseconds. They range from an answer from memory to a
 /// client timeout.
@@ -170,6 +172,7 @@ pub(crate) struct Metrics {
     opened: Counters<{ Connection::COUNT }>,
     pauses: AtomicU64,
     jobs: [JobCounters; JobName::COUNT],
+    pub(crate) pushes: PushMetrics,
 }
 
 impl Default for Metrics {
@@ -185,6 +188,7 @@ impl Default for Metrics {
             opened: Counters::default(),
             pauses: AtomicU64::new(0),
             jobs: std::array::from_fn(|_| JobCounters::default()),
+            pushes: PushMetrics::default(),
         }
     }
 }

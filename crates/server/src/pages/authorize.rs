@@ -2,7 +2,7 @@
 //! returns to the client with a code or a refusal. The request stays in the query string and is
 //! validated again when the form is submitted. The pages for device codes use parts of this page.
 
-use access::{AuthorizationError, AuthorizationRequest, BadRequest, ClientInfo, Permit, Role};
+use access::{AuthorizationError, AuthorizationRequest, BadRequest, ClientInfo, IngestSymbols, Permit, Role};
 use hyper::StatusCode;
 
 use super::html::Html;
@@ -108,8 +108,7 @@ fn question(
     let mut html = Html::default();
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.p(words.decide_client).raw("\n");
-    may(words, &mut html);
-    no_operator(words, permit, &mut html);
+    may(words, &request.scope, permit, &mut html);
     html.raw("<dl>\n");
     who(words, permit, &request.client, &mut html);
     fact(&mut html, words.back_to, &place(&request.redirect_uri));
@@ -147,14 +146,27 @@ fn place(redirect: &str) -> String {
     format!("{head}{}", rest.split(['/', '?']).next().unwrap_or_default())
 }
 
-/// Lists a client's permissions. There is only one list, because clients can only request
-/// `openapi`. The list must include everything that `Scopes::PROGRAM` allows.
-pub(super) fn may(words: &Words, html: &mut Html) {
+/// Lists a client's permissions. Clients can only request `openapi`, of which the list must include
+/// everything that `Scopes::PROGRAM` allows, or `ingest`, which may be bound to symbols.
+pub(super) fn may(words: &Words, scope: &str, permit: &Permit, html: &mut Html) {
     html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
+    if let Some(symbols) = IngestSymbols::of_scope(scope) {
+        html.raw("<li>");
+        match symbols {
+            IngestSymbols::All => html.text(words.may_ingest),
+            IngestSymbols::Only(_) => html.filled(words.may_ingest_only, &symbols.to_string()),
+        };
+        html.raw("</li>\n</ul>\n").p(words.may_only).raw("\n");
+        if permit.account().role != Role::Operator {
+            html.raw("<p class=\"alert\">").text(words.ingest_needs_operator).raw("</p>\n");
+        }
+        return;
+    }
     for line in words.may {
         html.raw("<li>").text(line).raw("</li>\n");
     }
     html.raw("</ul>\n").p(words.may_not).raw("\n");
+    no_operator(words, permit, html);
 }
 
 /// Shows the account and the client. The client chose its name; its id and registration date come
@@ -207,7 +219,7 @@ pub(super) fn elsewhere(
 }
 
 /// Adds a notice for operators that a client does not get their privileges.
-pub(super) fn no_operator(words: &Words, permit: &Permit, html: &mut Html) {
+fn no_operator(words: &Words, permit: &Permit, html: &mut Html) {
     if permit.account().role == Role::Operator {
         html.raw("<p class=\"alert\">").text(words.no_operator).raw("</p>\n");
     }

@@ -168,8 +168,7 @@ fn question(
     let mut html = Html::default();
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.raw("<p class=\"bigcode\">").text(&request.user_code).raw("</p>\n").p(words.decide_device).raw("\n");
-    authorize::may(words, &mut html);
-    authorize::no_operator(words, permit, &mut html);
+    authorize::may(words, &request.scope, permit, &mut html);
     html.raw("<dl>\n");
     authorize::who(words, permit, &request.client, &mut html);
     let minutes = visit.site.core.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;

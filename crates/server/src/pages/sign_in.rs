@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use access::{Actor, Login, LoginRefused, Permit, Secret};
+use access::{Actor, IngestSymbols, Login, LoginRefused, Permit, Secret};
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
@@ -286,6 +286,9 @@ fn programs(visit: &Visit<'_>, cookie: &str, permit: &Permit) -> Result<Answer, 
     for program in &programs {
         let since: String = program.since.to_string().chars().take(10).collect();
         html.raw("<li><span>").text(&program.client.name).raw("<br><small>").filled(words.since, &since);
+        if IngestSymbols::of_scope(&program.scope).is_some() {
+            html.raw("<br>").text(&program.scope);
+        }
         html.raw("</small></span>\n<form method=\"post\" action=\"")
             .text(&visit.frame.at(path::END))
             .raw("\">");

@@ -14,7 +14,7 @@ use crate::kit::doc::{self, AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
 use crate::links::{ConnectionInfo, TransportKind};
-use crate::live::Subscribed;
+use crate::live::{StreamInfo, Subscribed};
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
 
@@ -43,6 +43,8 @@ pub(super) const CLOSE: Doc = Doc::new(
 #[derive(Debug, Serialize, JsonSchema)]
 struct Connections {
     connections: Vec<Connection>,
+    /// Open streams of `GET /v1/live` to this server, oldest first.
+    streams: Vec<Stream>,
     /// Number of open connections.
     online: usize,
     /// Maximum number of connections of the account; null if connections of all accounts are
@@ -77,6 +79,20 @@ struct Connection {
     since: Instant,
     /// Quote subscriptions; null for a connection to another node.
     subscriptions: Option<Subscriptions>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QuoteStream")]
+struct Stream {
+    id: String,
+    account_id: i64,
+    /// Account name.
+    account: String,
+    /// Remote address, as of a connection.
+    address: String,
+    /// Time at which the stream was opened.
+    since: Instant,
+    subscriptions: Subscriptions,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -123,9 +139,12 @@ pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer,
     for connection in &open_connections {
         connections.push(described(connection, site)?);
     }
+    let streams = site.core.live.list_streams(whose.as_ref().map(|account| account.id));
+    let streams = streams.into_iter().map(|(info, subscribed)| stream(&info, subscribed, site));
     Ok(envelope::success(Connections {
         online: connections.len(),
         connections,
+        streams: streams.collect::<Result<_, _>>()?,
         limit: whose.as_ref().map(|account| account.terms.connections),
         whose: whose.map(|account| Owner {
             account_id: account.id.0,
@@ -225,15 +244,32 @@ fn open_connections(of: Option<AccountId>, site: &Site) -> Result<Vec<OpenConnec
     })
 }
 
+fn stream(info: &StreamInfo, subscribed: Subscribed, site: &Site) -> Result<Stream, Problem> {
+    Ok(Stream {
+        id: format!("stream-{}", info.number),
+        account_id: info.account.0,
+        account: name(info.account, site)?,
+        address: crate::proxies::shown(info.address),
+        since: Instant::utc(info.since),
+        subscriptions: subscribed.into(),
+    })
+}
+
+fn name(account: AccountId, site: &Site) -> Result<String, Problem> {
+    let account = site.core.access.account(account).map_err(Problem::from_access)?;
+    Ok(account.map(|account| account.name.clone()).unwrap_or_default())
+}
+
 fn described(connection: &OpenConnection, site: &Site) -> Result<Connection, Problem> {
-    let account = site.core.access.account(connection.account).map_err(Problem::from_access)?;
     Ok(Connection {
         id: connection.id.to_string(),
         account_id: connection.account.0,
-        account: account.map(|account| account.name.clone()).unwrap_or_default(),
+        account: name(connection.account, site)?,
         transport: connection.transport.clone(),
         address: connection.address.clone(),
         since: Instant::utc(connection.since),
-        subscriptions: connection.is_here.then(|| site.core.live.of_connection(connection.id).into()),
+        subscriptions: connection
+            .is_here
+            .then(|| site.core.subscribed(connection.account, connection.id).into()),
     })
 }

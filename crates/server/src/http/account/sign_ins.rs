@@ -39,6 +39,8 @@ struct Program {
     client_name: String,
     /// Whether the token of this request belongs to the sign-in.
     current: bool,
+    /// Granted scope: `openapi`, or `ingest`, which may be bound to symbols, as in `ingest:*.HK`.
+    scope: String,
     /// Time at which access was granted.
     since: Instant,
     /// Time at which tokens were last issued.
@@ -81,6 +83,7 @@ fn described(sign_in: &SignIn, who: &Caller) -> Program {
         client_id: sign_in.client.id.clone(),
         client_name: sign_in.client.name.clone(),
         current: who.is_of(&sign_in.id),
+        scope: sign_in.scope.clone(),
         since: Instant::utc(sign_in.since),
         refreshed_at: Instant::utc(sign_in.refreshed_at),
         expires_at: Instant::utc(sign_in.expires_at),

@@ -4,9 +4,10 @@
 mod head;
 mod rows;
 
-use access::Scope;
+use access::{IngestSymbols, Scope};
 use history::AsOf;
-use history::ingest::{IngestError, Outcome, Receipt};
+use history::ingest::{IngestError, Outcome, Parsed, Receipt};
+use market::Symbol;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -18,6 +19,7 @@ use crate::kit::{Accepts, Admitted, Answer, Call, PermittedHandler, Problem, Row
 use crate::metrics::Task;
 use crate::refusal::Refusal;
 use head::Batch;
+pub use rows::{candle as ingest_candle, trade as ingest_trade};
 
 pub(super) const ROUTES: &[Row] =
     &[post("/v1/ingest/candles", candles).doc(&CANDLES), post("/v1/ingest/trades", trades).doc(&TRADES)];
@@ -69,8 +71,9 @@ struct Ingested {
     /// Rows that correct a final candle.
     replaced: u64,
     refused: Vec<RefusedRow>,
-    /// Position of the batch among all that the store has accepted.
-    revision: i64,
+    /// Position of the batch among all that the store has accepted. Null for a repeated batch whose
+    /// answer is not stored any more; its counts are 0 then.
+    revision: Option<i64>,
     /// The batch was accepted before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     repeated: bool,
@@ -84,17 +87,43 @@ struct RefusedRow {
     reason: String,
 }
 
+impl Ingested {
+    /// A batch that was accepted before, and whose answer is not stored any more.
+    fn forgotten(seq: Option<i64>) -> Ingested {
+        Ingested {
+            seq,
+            accepted: 0,
+            unchanged: 0,
+            replaced: 0,
+            refused: Vec::new(),
+            revision: None,
+            repeated: true,
+        }
+    }
+}
+
 fn candles(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
     let batch = read(call, &by)?;
-    let venues = site.core.history.venues();
-    let parsed = batch.rows.iter().map(|row| rows::candle(row, venues)).collect();
+    let (venues, symbols) = (site.core.history.venues(), symbols(site, &by)?);
+    let parsed = batch.rows.iter().map(|row| {
+        let input = rows::candle(row, venues)?;
+        permitted(&symbols, &input.symbol, row)?;
+        Ok(input)
+    });
+    let parsed = parsed.collect();
     let outcome = site.core.ingest.candles(&batch.head(), parsed, site.core.machine_now(), &written);
     answer(&batch, outcome, &by)
 }
 
 fn trades(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
     let batch = read(call, &by)?;
-    let parsed = batch.rows.iter().map(rows::trade).collect();
+    let symbols = symbols(site, &by)?;
+    let parsed = batch.rows.iter().map(|row| {
+        let input = rows::trade(row)?;
+        permitted(&symbols, &input.symbol, row)?;
+        Ok(input)
+    });
+    let parsed = parsed.collect();
     let outcome = site.core.ingest.trades(&batch.head(), parsed, site.core.machine_now(), &written);
     answer(&batch, outcome, &by)
 }
@@ -104,6 +133,21 @@ fn read(call: &Call<'_>, by: &Admitted) -> Result<Batch, Problem> {
         return Err(Problem::conflict("the clock is set"));
     }
     Batch::read(call)
+}
+
+/// Returns the symbols for which the caller may add rows.
+fn symbols(site: &Site, by: &Admitted) -> Result<IngestSymbols, Problem> {
+    let symbols = site.core.access.ingest_symbols(by.who(), site.core.machine_now());
+    // The sign-in was ended after the request was admitted.
+    symbols.map_err(Problem::from_access)?.ok_or_else(Problem::forbidden_to_programs)
+}
+
+/// Refuses a row of a symbol that the caller's token is not valid for.
+fn permitted(symbols: &IngestSymbols, symbol: &Symbol, row: &rows::Row) -> Parsed<()> {
+    match symbols.has(symbol) {
+        true => Ok(()),
+        false => Err(rows::refuse(row, symbol, "the token is not valid for this symbol")),
+    }
 }
 
 /// Writes the answer that is stored with the batch.
@@ -120,7 +164,7 @@ fn document(receipt: &Receipt) -> Ingested {
         unchanged: receipt.counts.unchanged,
         replaced: receipt.counts.replaced,
         refused: refused.collect(),
-        revision: receipt.revision,
+        revision: Some(receipt.revision),
         repeated: false,
     }
 }
@@ -139,24 +183,47 @@ fn answer(batch: &Batch, outcome: Result<Outcome, NotIngested>, by: &Admitted) -
         }
         Ok(Outcome::Repeated(before)) => {
             let before = before.and_then(|text| serde_json::from_str::<Map<String, Value>>(&text).ok());
-            let mut answer = before.unwrap_or_else(|| Map::from_iter([("seq".to_owned(), json!(batch.seq))]));
-            answer.insert("repeated".to_owned(), json!(true));
-            Ok(envelope::success(answer))
+            match before {
+                Some(mut answer) => {
+                    answer.insert("repeated".to_owned(), json!(true));
+                    Ok(envelope::success(answer))
+                }
+                None => Ok(envelope::success(Ingested::forgotten(batch.seq))),
+            }
         }
-        Err(NotIngested::TooMany) => {
+        Err(error) => Err(problem(error)),
+    }
+}
+
+fn problem(error: NotIngested) -> Problem {
+    match error {
+        NotIngested::TooMany => {
             let text = format!("more than {WAITING_MAX} batches are waiting: try again");
-            Err(Problem::too_often(&text, RETRY_AFTER_S))
+            Problem::too_often(&text, RETRY_AFTER_S)
         }
-        Err(NotIngested::Ingest(error @ IngestError::Gap { .. })) => {
-            Err(Problem::conflict(error.to_string()))
-        }
-        Err(NotIngested::Ingest(error)) if error.is_busy() => Err(Refusal::Busy.into()),
-        Err(NotIngested::Ingest(error)) => match error.store() {
-            Some(error) => Err(Problem::from_store(error, "cannot ingest a batch")),
+        NotIngested::Ingest(error @ IngestError::Gap { .. }) => Problem::conflict(error.to_string()),
+        NotIngested::Ingest(error) if error.is_busy() => Refusal::Busy.into(),
+        NotIngested::Ingest(error) => match error.store() {
+            Some(error) => Problem::from_store(error, "cannot ingest a batch"),
             None => {
                 tracing::error!(%error, "cannot ingest a batch");
-                Err(Problem::internal())
+                Problem::internal()
             }
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_learns_when_to_send_a_batch_again() {
+        let answer = problem(NotIngested::TooMany).answer();
+        assert_eq!((answer.status().as_u16(), answer.headers()["retry-after"].to_str().unwrap()), (429, "1"));
+        let answer = problem(NotIngested::Ingest(IngestError::Gap { expected: 4712 })).answer();
+        assert_eq!(answer.status().as_u16(), 409);
+        let damaged = problem(NotIngested::Ingest(IngestError::Damaged { id: 3 })).answer();
+        assert_eq!(damaged.status().as_u16(), 500);
     }
 }

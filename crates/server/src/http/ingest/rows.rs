@@ -13,16 +13,25 @@ const MILLISECONDS_FROM: i64 = 100_000_000_000;
 /// Length of a refused row in the quarantine.
 const TEXT_MAX: usize = store::QUARANTINE_TEXT_MAX;
 
-type Row = Result<Value, String>;
+/// A row of a batch: JSON, or the text of a line that is not JSON.
+pub(super) type Row = Result<Value, String>;
 
-pub(super) fn candle(row: &Row, venues: &Venues) -> Parsed<CandleInput> {
+/// Parses a candle of an ingested batch, or says why it is refused.
+pub fn candle(row: &Row, venues: &Venues) -> Parsed<CandleInput> {
     let fields = fields(row)?;
     read_candle(fields, venues).map_err(|reason| refused(fields, reason))
 }
 
-pub(super) fn trade(row: &Row) -> Parsed<TradeInput> {
+/// Parses a trade of an ingested batch, or says why it is refused.
+pub fn trade(row: &Row) -> Parsed<TradeInput> {
     let fields = fields(row)?;
     read_trade(fields).map_err(|reason| refused(fields, reason))
+}
+
+/// Refuses a row that was read.
+pub(super) fn refuse(row: &Row, symbol: &Symbol, reason: &str) -> RefusedRow {
+    let text = row.as_ref().map_or_else(String::clone, Value::to_string);
+    refused_text(Some(symbol.to_string()), text, reason)
 }
 
 fn fields(row: &Row) -> Result<&Map<String, Value>, RefusedRow> {

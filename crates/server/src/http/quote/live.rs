@@ -56,7 +56,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         let cookie = call.header("cookie").unwrap_or_default();
         let session = cookies::session(cookie, site.is_https()).filter(|_| caller.who.is_browser());
         let session = session.map(|session| Secret::new(session.to_owned()));
-        let stream = live::open(core, StreamCredentials { caller, session }, &symbols)?;
+        let stream = live::open(core, StreamCredentials { caller, session }, call.peer, &symbols)?;
         answer.extensions_mut().insert(stream.into_handle());
     }
     Ok(answer)

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use access::{Actor, Created, NewAccount, Role, Terms};
+use access::{Actor, Created, IngestSymbols, NewAccount, Role, Terms};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -220,6 +220,178 @@ async fn only_operators_may_ingest_and_only_under_the_machine_clock() {
     let server = Running::start_in(server.stop().await, Settings::default()).await;
     let set = send(&server, &operator, &rows).await;
     assert_eq!(refused(&set), (409, "the clock is set".to_owned()));
+}
+
+/// Issues a token of an account for programs that only add rows.
+fn feed_token(server: &Running, account: &Created, symbols: Option<&str>) -> (String, String) {
+    let symbols = symbols.map_or(IngestSymbols::All, |text| text.parse().unwrap());
+    let by = (&Actor::Operator, machine_now());
+    let token = server.access.issue_ingest_token(account.account_id, "feed", &symbols, 3_600, by);
+    let token = token.unwrap().unwrap();
+    (format!("authorization: Bearer {}\r\n", token.access_token.expose()), token.sign_in)
+}
+
+#[tokio::test]
+async fn a_feed_token_may_add_rows_of_its_symbols_only() {
+    let (server, operator) = live().await;
+    let hong_kong = |symbol: &str| {
+        // 2026-03-18 09:30 in Hong Kong.
+        json!({"symbol": symbol, "time": 1_773_797_400, "open": "300", "high": "300", "low": "300",
+            "close": "300", "volume": 5, "final": true})
+    };
+    let (head, id) = feed_token(&server, &operator, Some("*.HK,MSFT.US"));
+    let rows = [hong_kong("700.HK"), row(json!(M), "190.3", 1), hong_kong("00005.HK")];
+    let rows = batch(Some(1), &rows).to_string();
+    let answer = data(&server.http("POST", "/v1/ingest/candles", &head, rows.as_bytes()).await);
+    assert_eq!(answer["accepted"], json!(2));
+    let refused = json!([{"row": 1, "reason": "the token is not valid for this symbol"}]);
+    assert_eq!(answer["refused"], refused);
+    let trades = json!({"source": "ticks", "rows": [
+        {"symbol": "AAPL.US", "time": M + 3, "price": "190.3", "volume": 100},
+        {"symbol": "MSFT.US", "time": M + 3, "price": "400", "volume": 100},
+    ]});
+    let answer = data(&server.http("POST", "/v1/ingest/trades", &head, trades.to_string().as_bytes()).await);
+    assert_eq!((&answer["accepted"], &answer["refused"][0]["row"]), (&json!(1), &json!(0)));
+
+    // It is among the account's sign-ins, and permits nothing else.
+    let sign_ins = server.get("/v1/sign-ins", &operator).await.json()["data"]["sign_ins"].clone();
+    assert_eq!(
+        (&sign_ins[0]["id"], &sign_ins[0]["scope"], &sign_ins[0]["client_name"]),
+        (&json!(id), &json!("ingest:*.HK ingest:MSFT.US"), &json!("feed"))
+    );
+    for path in ["/v1/quota", "/v1/sign-ins", "/v1/quote/history-candlesticks?symbol=700.HK&period=1m"] {
+        assert_eq!(server.http("GET", path, &head, b"").await.status, 403, "{path}");
+    }
+    let url = format!("/v1/ingest/candles?access_token={}", head.trim().rsplit_once(' ').unwrap().1);
+    assert_eq!(server.http("POST", &url, "", rows.as_bytes()).await.status, 401);
+    let ended = format!("/v1/sign-ins/{id}");
+    assert_eq!(server.http("DELETE", &ended, &bearer(&operator), b"").await.status, 200);
+    assert_eq!(server.http("POST", "/v1/ingest/candles", &head, rows.as_bytes()).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_feed_token_of_all_symbols_needs_an_operator() {
+    let (server, operator) = live().await;
+    let (head, _) = feed_token(&server, &operator, None);
+    let rows = batch(None, &[row(json!(M), "190.3", 1)]).to_string();
+    let answer = data(&server.http("POST", "/v1/ingest/candles", &head, rows.as_bytes()).await);
+    assert_eq!(answer["accepted"], json!(1));
+    let plain = server.account("ann", Terms::default());
+    let (head, _) = feed_token(&server, &plain, None);
+    assert_eq!(server.http("POST", "/v1/ingest/candles", &head, rows.as_bytes()).await.status, 403);
+}
+
+#[tokio::test]
+async fn a_malformed_body_is_refused_and_changes_nothing() {
+    let (server, operator) = live().await;
+    let (json, lines) = ("content-type: application/json\r\n", "content-type: application/x-ndjson\r\n");
+    let gzip = |bytes: &[u8]| {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+        gzip.write_all(bytes).unwrap();
+        gzip.finish().unwrap()
+    };
+    // Each member is small, and the whole is too large.
+    let bomb = gzip(&vec![b' '; 1 << 20]).repeat(5);
+    let cut = gzip(batch(Some(1), &[row(json!(M), "190.3", 1)]).to_string().as_bytes());
+    let deep = format!("{{\"source\": \"a\", \"rows\": {}{}}}", "[".repeat(10_000), "]".repeat(10_000));
+    let twice = gzip(&gzip(batch(None, &[]).to_string().as_bytes()));
+    let zipped = format!("{json}content-encoding: gzip\r\n");
+    let many = format!("{{\"source\": \"a\"}}\n{}", "{}\n".repeat(5_001));
+    let cases: [(&str, &[u8], u16); 14] = [
+        (json, b"", 400),
+        (json, b"nonsense", 400),
+        (json, b"{\"source\": \"a\", \"rows\": [", 400),
+        (json, b"{\"source\": \"\xff\", \"rows\": []}", 400),
+        (json, deep.as_bytes(), 400),
+        (json, br#"{"source": "a", "seq": 9223372036854775808, "rows": []}"#, 400),
+        (lines, b"", 400),
+        (lines, b"\n\n", 400),
+        (lines, b"[]\n{}\n", 400),
+        (lines, b"{\"seq\": 1}\n", 400),
+        (lines, many.as_bytes(), 413),
+        (&zipped, &bomb, 413),
+        (&zipped, &cut[..cut.len() - 9], 400),
+        (&zipped, &twice, 400),
+    ];
+    for (head, body, expected) in cases {
+        let head = format!("{head}{}", bearer(&operator));
+        let answer = server.http("POST", "/v1/ingest/candles", &head, body).await;
+        assert_eq!(answer.status, expected, "{}", String::from_utf8_lossy(&body[..body.len().min(60)]));
+        assert!(answer.json()["message"].is_string());
+    }
+    let head = format!("content-encoding: br\r\n{json}{}", bearer(&operator));
+    let answer = server.http("POST", "/v1/ingest/candles", &head, b"{}").await;
+    assert_eq!(refused(&answer), (400, "content-encoding is gzip, or absent".to_owned()));
+    // No number was used, and nothing is stored.
+    let first = data(&send(&server, &operator, &batch(Some(1), &[row(json!(M), "190.3", 7)])).await);
+    assert_eq!((&first["accepted"], &first["revision"]), (&json!(1), &json!(1)));
+    until_volumes(&server, &operator, "AAPL.US", &[7]).await;
+}
+
+#[tokio::test]
+async fn numbers_outside_their_range_refuse_a_row() {
+    let (server, operator) = live().await;
+    let with = |name: &str, value: Value| {
+        let mut row = row(json!(M), "190.3", 1);
+        row[name] = value;
+        row
+    };
+    let cases = [
+        (with("volume", json!(u64::MAX)), "volume is not a whole number"),
+        (with("volume", json!("1e3")), "volume is not a whole number"),
+        (with("turnover", json!("-1")), "volume or turnover is negative"),
+        (with("turnover", json!("0.0000001")), "turnover: "),
+        (with("close", json!("1e30")), "close: "),
+        (with("close", json!("")), "close: "),
+        (with("close", json!("NaN")), "close: "),
+        (with("time", json!(i64::MAX)), ""),
+        (with("time", json!(9_000_000_000_000_000_000_i64)), ""),
+        (with("time", json!(-1)), ""),
+        (with("time", json!("2026-07-15T25:00:00Z")), "time is RFC 3339"),
+        // Before the first session of the day, in the lunch break, and after the closing auction.
+        (with("time", json!("2026-07-15T09:29:00+08:00")), "no session of the market has this minute"),
+        (with("time", json!("2026-07-15T12:30:00+08:00")), "no session of the market has this minute"),
+        (with("time", json!("2026-07-15T16:01:00+08:00")), "no session of the market has this minute"),
+    ];
+    let mut rows: Vec<Value> = cases.iter().map(|(row, _)| row.clone()).collect();
+    rows[11..].iter_mut().for_each(|row| row["symbol"] = json!("700.HK"));
+    rows.push(row(json!(M), "190.3", 9));
+    let answer = data(&send(&server, &operator, &batch(None, &rows)).await);
+    let reasons = answer["refused"].as_array().unwrap();
+    assert_eq!((reasons.len(), &answer["accepted"]), (cases.len(), &json!(1)), "{reasons:#?}");
+    for ((_, expected), refused) in cases.iter().zip(reasons) {
+        assert!(refused["reason"].as_str().unwrap().contains(expected), "{refused} {expected}");
+    }
+    until_volumes(&server, &operator, "AAPL.US", &[9]).await;
+}
+
+#[tokio::test]
+async fn sources_do_not_disturb_each_other() {
+    let (server, operator) = live().await;
+    let from = |source: &str, seq: i64, gap: bool, volume: i64| {
+        let rows = [row(json!(M), "190.3", volume)];
+        json!({"source": source, "seq": seq, "gap": gap, "rows": rows})
+    };
+    data(&send(&server, &operator, &from("a", 100, false, 1)).await);
+    data(&send(&server, &operator, &from("b", 7, false, 2)).await);
+    // One that skips is refused, one that goes back is repeated; neither changes anything.
+    let skipped = send(&server, &operator, &from("a", 102, false, 3)).await;
+    assert_eq!(refused(&skipped), (409, "expected seq 101".to_owned()));
+    let back = data(&send(&server, &operator, &from("a", 99, false, 4)).await);
+    // Its answer is not stored.
+    let forgotten = json!({"seq": 99, "accepted": 0, "unchanged": 0, "replaced": 0, "refused": [],
+        "revision": null, "repeated": true});
+    assert_eq!(back, forgotten);
+    data(&send(&server, &operator, &from("b", 8, false, 5)).await);
+    until_volumes(&server, &operator, "AAPL.US", &[5]).await;
+    // An announced gap is accepted, and the numbers go on from there.
+    data(&send(&server, &operator, &from("a", 200, true, 6)).await);
+    data(&send(&server, &operator, &from("a", 201, false, 7)).await);
+    until_volumes(&server, &operator, "AAPL.US", &[7]).await;
+    // The largest number is the last one.
+    data(&send(&server, &operator, &from("c", i64::MAX, false, 8)).await);
+    let again = data(&send(&server, &operator, &from("c", i64::MAX, false, 8)).await);
+    assert_eq!(again["repeated"], json!(true));
 }
 
 #[tokio::test]

@@ -13,4 +13,5 @@ mod orders;
 mod portfolio;
 mod pushes;
 mod statements;
+mod worlds;
 mod wrong;

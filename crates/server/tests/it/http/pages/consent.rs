@@ -200,3 +200,20 @@ async fn repeated_decisions_are_rate_limited() {
     let csrf = hidden(&browser.get("/signin").await, "csrf");
     assert_eq!(browser.post("/signout", &[("csrf", &csrf)]).await.status, 303);
 }
+
+#[tokio::test]
+async fn a_feed_is_shown_with_its_symbols() {
+    let (server, _) = house().await;
+    let client = register(&server, "Ticks").await;
+    let url = |scope| question(&client, &format!("&{}", encoded(&[("scope", scope)])));
+    let mut browser = Browser::signed_in(&server, "ann").await;
+    let page = browser.get(&url("ingest:*.hk ingest:aapl.us")).await;
+    is_page(&page);
+    let text = page.text();
+    assert!(text.contains("<li>add candles and trades of *.HK, AAPL.US, which all accounts"), "{text}");
+    assert!(text.contains("It cannot do anything else.") && !text.contains("place, change"), "{text}");
+    // Her approval would have no effect.
+    assert!(text.contains("Only operators can permit this."), "{text}");
+    let page = browser.get(&url("ingest")).await;
+    assert!(page.text().contains("add candles and trades of all symbols"), "{}", page.text());
+}

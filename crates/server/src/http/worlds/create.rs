@@ -1,0 +1,276 @@
+//! `POST /v1/worlds`: creates a world with its account and its API key.
+
+use std::collections::BTreeMap;
+
+use access::{CreatedWorld, NewWorld, WorldRefused};
+use history::AsOf;
+use market::{Grain, Timestamp, Venues};
+use paper::{Opening, PaperError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::{Reader, SeriesInfo, StoreError};
+use trading::{Currency, Money};
+use world::{Auto, Limits, Settings, Span, Speed, WorldName};
+
+use super::delete::remove;
+use super::request::{ACCOUNT, NAME, OwnerRequest, TOO_MANY, instant, problem, wrong};
+use super::shown::{WorldDocument, optional_speed_schema};
+use crate::kit::Problem;
+use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
+use crate::worlds::{self, Standing, World};
+
+pub(super) const CREATE: Doc =
+    Doc::new(Tag::Account, "createWorld", "Create a world: an account with a market clock of its own")
+        .about(
+            "The world has the owner's rights and one API key, which is returned only in this response. \
+             Everything that uses the key sees the market at the world's instant, and trades in the \
+             world's own paper account.",
+        )
+        .parameters(&[ACCOUNT])
+        .body(&[Media::json::<CreateWorld>()])
+        .answers(&[AnswerDoc::ok("The world and its API key", &[data::<Created>()])])
+        .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT, TOO_MANY]);
+
+pub(super) const FORK: Doc =
+    Doc::new(Tag::Account, "forkWorld", "Copy a world as of an instant that it has reached")
+        .about(
+            "The copy has the settings and the end of the world, its own paper account with everything that \
+             was done up to the instant, and its own API key. Both go on apart.",
+        )
+        .parameters(&[NAME, ACCOUNT])
+        .body(&[Media::json::<Fork>()])
+        .answers(&[AnswerDoc::ok("The new world and its API key", &[data::<Created>()])])
+        .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT, TOO_MANY]);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CreateWorld {
+    /// 1 to 40 of a-z, 0-9 and -, unique among the owner's worlds.
+    name: String,
+    /// First instant, such as 2026-03-18T09:30:00+08:00.
+    start: String,
+    /// Last instant; default: the end of the last stored trading day.
+    end: Option<String>,
+    /// Market seconds per machine second, 0.001 to 1,000,000, or `max`; default: 0, only steps move
+    /// the clock.
+    #[serde(default)]
+    #[schemars(schema_with = "optional_speed_schema")]
+    speed: Option<Value>,
+    /// closed (default): the clock of a running world jumps over hours in which no market is open;
+    /// none: it does not.
+    skip: Option<String>,
+    /// Markets whose trading hours count; default: HK and US.
+    markets: Option<Vec<String>>,
+    /// Initial cash by currency, as decimals; default: as of a new account.
+    cash: Option<BTreeMap<String, String>>,
+    /// none (default): no rate limit and no quota; owner: those of the owner.
+    limits: Option<String>,
+    /// Steps without calls of the program, after a time of silence. Not offered yet.
+    auto: Option<AutoStep>,
+    /// Whether a running world pauses when its last connection is lost. Not offered yet: false.
+    pause_when_alone: Option<bool>,
+    /// Whether night sessions count for steps and skipped time; default: false.
+    overnight: Option<bool>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AutoStep {
+    /// 1 to 60,000 milliseconds.
+    quiet_ms: u32,
+}
+
+/// A copy of a world.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ForkWorld")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fork {
+    /// Name of the new world.
+    name: String,
+    /// Instant as of which the world is copied, and at which the copy starts; default: now.
+    at: Option<String>,
+}
+
+/// A new world and its API key, which cannot be retrieved later.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CreatedWorld")]
+pub(super) struct Created {
+    world: WorldDocument,
+    credentials: WorldCredentials,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct WorldCredentials {
+    app_key: String,
+    app_secret: String,
+    access_token: String,
+}
+
+impl OwnerRequest<'_> {
+    pub(super) fn create(&self) -> Result<Created, Problem> {
+        let new: CreateWorld = self.call.json()?;
+        let name = parse_name(&new.name)?;
+        let settings = new.settings()?;
+        let opening = new.opening()?;
+        let span = self.span(&new)?;
+        let core = &self.site.core;
+        let moment = core.paper_moment(AsOf::Replay(span.start()));
+        core.with_reader(|reader| core.paper.check_opening(&opening, reader, &moment))
+            .map_err(Problem::from_paper)?;
+        self.create_with(&name, span, settings, |world| {
+            core.with_reader(|reader| core.paper.at(world.account, reader, &moment).open(&opening)).map(drop)
+        })
+    }
+
+    pub(super) fn fork(&self) -> Result<Created, Problem> {
+        let Fork { name, at } = self.call.json()?;
+        let name = parse_name(&name)?;
+        let source = self.world()?;
+        let core = &self.site.core;
+        let (now, settings) = (source.now(core.uptime()), source.standing().settings);
+        let at = at.as_deref().map_or(Ok(now), instant)?;
+        worlds::check_past(core, &source, at).map_err(problem)?;
+        let span = Span::new(at, source.span.end()).map_err(|error| wrong(&error.to_string()))?;
+        let by = self.by.to_string();
+        self.create_with(&name, span, settings, |world| {
+            worlds::copy_account(core, &source, world.account, at, &by)
+        })
+    }
+
+    /// Creates a world and its paper account. `begin` fills the paper account.
+    fn create_with(
+        &self,
+        name: &WorldName,
+        span: Span,
+        settings: Settings,
+        begin: impl FnOnce(&World) -> Result<(), PaperError>,
+    ) -> Result<Created, Problem> {
+        let core = &self.site.core;
+        let clock = Standing::at_start(span, settings).clock();
+        let new = NewWorld {
+            owner: &self.owner,
+            name: name.as_str(),
+            starts_at: span.start(),
+            ends_at: span.end(),
+            settings: &settings.to_string(),
+            is_limited: settings.limits == Limits::Owner,
+            clock: &clock,
+            worlds_max: core.worlds.most,
+        };
+        let created = core.access.create_world(&new, &self.by, core.present(AsOf::Replay(self.now)));
+        let CreatedWorld { credentials, .. } = created.map_err(refused)?;
+        let accounts = core.access.database();
+        let world = core.worlds.of(&accounts, credentials.account_id).map_err(problem)?;
+        if let Err(error) = begin(&world) {
+            // Without its paper account it would not be the world that was requested.
+            remove(self.site, &world, &self.by)?;
+            return Err(Problem::from_paper(error));
+        }
+        Ok(Created {
+            world: self.shown(&world),
+            credentials: WorldCredentials {
+                app_key: credentials.app_key,
+                app_secret: credentials.app_secret.expose().to_owned(),
+                access_token: credentials.access_token.expose().to_owned(),
+            },
+        })
+    }
+
+    /// Returns the first and the last instant. There must be data between them, because an empty
+    /// world is a mistake in a date.
+    fn span(&self, new: &CreateWorld) -> Result<Span, Problem> {
+        let core = &self.site.core;
+        let start = instant(&new.start)?;
+        let series = core.with_reader(|reader: &mut Reader| reader.view().all_series());
+        let series =
+            series.map_err(|error: StoreError| Problem::from_store(&error, "cannot list the series"))?;
+        let source = series.iter().filter(|one| matches!(one.series.grain, Grain::Minute | Grain::Day));
+        let venues = core.history.venues();
+        let data = source.map(|one| (one.first, ends(one, venues))).collect::<Vec<_>>();
+        let Some(last) = data.iter().map(|(_, last)| *last).max() else {
+            return Err(wrong("no candles are stored: import some first"));
+        };
+        let end = new.end.as_deref().map(instant).transpose()?;
+        if end.is_none() && start > last {
+            return Err(wrong(&format!("the stored candles end at {last}, before the start {start}")));
+        }
+        let span = Span::new(start, end.unwrap_or(last)).map_err(|error| wrong(&error.to_string()))?;
+        if !data.iter().any(|(first, last)| *first <= span.end() && *last >= span.start()) {
+            return Err(wrong(&format!("no candles are stored from {start} to {}", span.end())));
+        }
+        Ok(span)
+    }
+}
+
+/// Returns the end of a series' last trading day.
+fn ends(series: &SeriesInfo, venues: &Venues) -> Timestamp {
+    let venue = venues.of(series.series.symbol.market());
+    venue.day_end(venue.zone().date(series.last)).max(Timestamp(series.last.0.saturating_add(60)))
+}
+
+impl CreateWorld {
+    fn settings(&self) -> Result<Settings, Problem> {
+        let usual = Settings::default();
+        let refused = |error: world::ParseSettingsError| wrong(&error.to_string());
+        let speed = self.speed.as_ref().map_or(Ok(usual.speed), parse_speed)?;
+        let markets =
+            self.markets.as_ref().map(|names| names.join(",").parse()).transpose().map_err(refused)?;
+        let auto = self.auto.as_ref().map(|auto| auto.quiet_ms.to_string().parse::<Auto>()).transpose();
+        if auto.map_err(refused)?.is_some() {
+            return Err(wrong("auto is not offered yet: move the clock by steps, or run it at a speed"));
+        }
+        if self.pause_when_alone == Some(true) {
+            return Err(wrong("pause_when_alone is not offered yet: pause the world"));
+        }
+        Ok(Settings {
+            speed,
+            skip: self.skip.as_deref().map_or(Ok(usual.skip), str::parse).map_err(refused)?,
+            markets: markets.unwrap_or(usual.markets),
+            limits: self.limits.as_deref().map_or(Ok(usual.limits), str::parse).map_err(refused)?,
+            auto: None,
+            pause_when_alone: false,
+            overnight: self.overnight.unwrap_or(usual.overnight),
+        })
+    }
+
+    fn opening(&self) -> Result<Opening, Problem> {
+        let usual = Opening::default();
+        let Some(cash) = &self.cash else { return Ok(usual) };
+        let amount = |(currency, amount): (&String, &String)| {
+            let unknown = || wrong(&format!("{:?} is not a currency", shortened(currency)));
+            let currency: Currency = currency.parse().map_err(|_| unknown())?;
+            let not_money = || wrong(&format!("{:?} is not an amount of cash", shortened(amount)));
+            let money = Money::parse(amount).map_err(|_| not_money())?;
+            if money.is_negative() { Err(not_money()) } else { Ok((currency, money)) }
+        };
+        let cash = cash.iter().map(amount).collect::<Result<_, Problem>>()?;
+        Ok(Opening { cash, ..usual })
+    }
+}
+
+pub(super) fn parse_speed(value: &Value) -> Result<Speed, Problem> {
+    let parsed = match value {
+        Value::String(text) => text.parse(),
+        number => number.to_string().parse(),
+    };
+    parsed.map_err(|error: world::ParseSettingsError| wrong(&error.to_string()))
+}
+
+fn parse_name(text: &str) -> Result<WorldName, Problem> {
+    text.parse().map_err(|error: world::ParseNameError| wrong(&error.to_string()))
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+fn refused(error: WorldRefused) -> Problem {
+    match error {
+        WorldRefused::NameTaken => Problem::conflict(error.to_string()),
+        WorldRefused::TooMany(_) => Problem::too_many_worlds(error.to_string()),
+        WorldRefused::OwnedByWorld => Problem::of_world(),
+        WorldRefused::Access(error) => Problem::from_access(error),
+    }
+}

@@ -1,0 +1,275 @@
+//! `POST /v1/worlds/{name}/step` and `/v1/world/step` move a standing clock; `/end` stops it for
+//! good.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use world::Change;
+
+use super::create::parse_speed;
+use super::request::{
+    ACCOUNT, NAME, OF_A_WORLD, OwnRequest, OwnerRequest, TOO_MANY, instant, problem, wrong,
+};
+use super::shown::{AS_IT_IS_NOW, WorldDocument, optional_speed_schema};
+use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
+use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
+use crate::kit::{Call, Problem, Site};
+use crate::worlds::{self, Pushes, Stepped, Target, World};
+use crate::written::Instant;
+
+const ABOUT: &str = "Without a body, the clock goes to the next instant at which something happens: a \
+ trading segment begins or ends, a minute of a security that the world subscribes to, holds or has \
+ orders in opens or fills orders, or an order expires. A step never goes beyond the end of the world, and a world that has \
+ reached it has ended. The answer comes when everything that was due is done.";
+
+pub(super) const STEP: Doc = Doc::new(Tag::Account, "stepWorld", "Move the standing clock of a world")
+    .about(ABOUT)
+    .parameters(&[NAME, ACCOUNT])
+    .body(&[Media::json::<Step>()])
+    .answers(MOVED)
+    .refuses(OF_A_WORLD);
+
+pub(super) const OWN_STEP: Doc =
+    Doc::new(Tag::Account, "stepOwnWorld", "Move the standing clock of the world of this API key")
+        .about(ABOUT)
+        .body(&[Media::json::<Step>()])
+        .answers(MOVED)
+        .refuses(OF_A_WORLD);
+
+pub(super) const END: Doc = Doc::new(Tag::Account, "endWorld", "Stop the clock of a world for good")
+    .parameters(&[NAME, ACCOUNT])
+    .answers(AS_IT_IS_NOW)
+    .refuses(OF_A_WORLD);
+
+pub(super) const RUN: Doc = Doc::new(Tag::Account, "runWorld", "Start the clock of a world")
+    .parameters(&[NAME, ACCOUNT])
+    .body(&[Media::json::<Run>()])
+    .answers(AS_IT_IS_NOW)
+    .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT, TOO_MANY]);
+
+pub(super) const OWN_RUN: Doc =
+    Doc::new(Tag::Account, "runOwnWorld", "Start the clock of the world of this API key")
+        .body(&[Media::json::<Run>()])
+        .answers(AS_IT_IS_NOW)
+        .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT, TOO_MANY]);
+
+pub(super) const PAUSE: Doc = Doc::new(Tag::Account, "pauseWorld", "Stop the clock of a running world")
+    .parameters(&[NAME, ACCOUNT])
+    .answers(AS_IT_IS_NOW)
+    .refuses(OF_A_WORLD);
+
+pub(super) const OWN_PAUSE: Doc =
+    Doc::new(Tag::Account, "pauseOwnWorld", "Stop the running clock of the world of this API key")
+        .answers(AS_IT_IS_NOW)
+        .refuses(OF_A_WORLD);
+
+pub(super) const RESET: Doc = Doc::new(Tag::Account, "resetWorld", "Set the clock of a world back")
+    .about(
+        "What the account of the world did after the instant is removed and archived. Connections of the \
+         world are closed, because sequence numbers begin again.",
+    )
+    .parameters(&[NAME, ACCOUNT])
+    .body(&[Media::json::<Reset>()])
+    .answers(AS_IT_IS_NOW)
+    .refuses(OF_A_WORLD);
+
+const MOVED: &[AnswerDoc] = &[AnswerDoc::ok("The clock after the step", &[data::<Moved>()])];
+
+/// Longest step by a duration. A century is longer than any world.
+const STEP_S_MAX: i64 = world::STEP_SECONDS_MAX as i64;
+
+/// Where a step ends: one of the fields, or none for the next instant.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "WorldStep")]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Step {
+    /// `next`, or an instant such as 2026-03-18T10:02:00+08:00.
+    to: Option<String>,
+    /// An ISO 8601 duration of days, hours, minutes and seconds, such as PT1M.
+    by: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "WorldRun")]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Run {
+    /// Market seconds per machine second, 0.001 to 1,000,000, or `max`; default: the speed of the
+    /// world.
+    #[schemars(schema_with = "optional_speed_schema")]
+    speed: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "WorldReset")]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Reset {
+    /// Instant to go back to; default: the start of the world.
+    at: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WorldStepped")]
+pub(super) struct Moved {
+    now: Instant,
+    /// Market seconds that the clock moved.
+    moved_s: i64,
+    pushes: WorldPushes,
+    /// Number of the step.
+    step: u64,
+    /// paused, or ended if the clock has reached the end of the world.
+    #[schemars(extend("enum" = ["paused", "ended"]))]
+    state: &'static str,
+}
+
+/// Pushes that the step has queued for the long connections of the world.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WorldPushes {
+    /// Quotes, trades and clocks.
+    quote: u64,
+    /// Changes of orders and grids.
+    trade: u64,
+}
+
+impl Step {
+    fn target(&self) -> Result<Target, Problem> {
+        match (self.to.as_deref(), self.by.as_deref()) {
+            (None | Some("next"), None) => Ok(Target::Next),
+            (Some(at), None) => instant(at).map(Target::To),
+            (None, Some(by)) => seconds(by).map(Target::By).ok_or_else(|| {
+                wrong(&format!(
+                    "{:?} is not a duration: write PT1M, PT1H30M or P1D",
+                    by.chars().take(40).collect::<String>()
+                ))
+            }),
+            (Some(_), Some(_)) => Err(wrong("to and by cannot be combined")),
+        }
+    }
+}
+
+/// Parses an ISO 8601 duration whose units have a fixed length. Months and years have none.
+fn seconds(text: &str) -> Option<i64> {
+    let rest = text.strip_prefix('P')?;
+    let (days, times) = match rest.split_once('T') {
+        Some((_, "")) => return None,
+        Some((days, times)) => (days, times),
+        None => (rest, ""),
+    };
+    let of_days = parts(days, &[('D', 86_400)])?;
+    let of_times = parts(times, &[('H', 3_600), ('M', 60), ('S', 1)])?;
+    let seconds = of_days.checked_add(of_times)?;
+    (1..=STEP_S_MAX).contains(&seconds).then_some(seconds)
+}
+
+/// Sums numbers with their units, each unit at most once and in this order.
+fn parts(text: &str, units: &[(char, i64)]) -> Option<i64> {
+    let (mut rest, mut sum) = (text, 0_i64);
+    for (unit, length) in units {
+        if let Some((number, after)) = rest.split_once(*unit) {
+            let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            let number: i64 = number.parse().ok().filter(|_| is_number)?;
+            sum = sum.checked_add(number.checked_mul(*length)?)?;
+            rest = after;
+        }
+    }
+    rest.is_empty().then_some(sum)
+}
+
+fn run(call: &Call<'_>, site: &Site, world: &Arc<World>) -> Result<(), Problem> {
+    let Run { speed } = if call.body.is_empty() { Run::default() } else { call.json()? };
+    let speed = speed.as_ref().map(parse_speed).transpose()?;
+    worlds::run(&site.core, world, speed).map(drop).map_err(problem)
+}
+
+fn pause(site: &Site, world: &Arc<World>) -> Result<(), Problem> {
+    worlds::pause(&site.core, world).map(drop).map_err(problem)
+}
+
+fn step(call: &Call<'_>, site: &Site, world: &Arc<World>) -> Result<Moved, Problem> {
+    let wish: Step = if call.body.is_empty() { Step::default() } else { call.json()? };
+    let stepped = worlds::step(&site.core, world, wish.target()?).map_err(problem)?;
+    let Stepped { now, moved_s, pushes: Pushes { quote, trade }, step, state } = stepped;
+    let pushes = WorldPushes { quote, trade };
+    Ok(Moved { now: Instant::utc(now), moved_s, pushes, step, state: state.as_str() })
+}
+
+impl OwnerRequest<'_> {
+    pub(super) fn step(&self) -> Result<Moved, Problem> {
+        step(self.call, self.site, &self.world()?)
+    }
+
+    pub(super) fn run(&self) -> Result<WorldDocument, Problem> {
+        let world = self.world()?;
+        run(self.call, self.site, &world)?;
+        Ok(self.shown(&world))
+    }
+
+    pub(super) fn pause(&self) -> Result<WorldDocument, Problem> {
+        let world = self.world()?;
+        pause(self.site, &world)?;
+        Ok(self.shown(&world))
+    }
+
+    pub(super) fn reset(&self) -> Result<WorldDocument, Problem> {
+        let Reset { at } = if self.call.body.is_empty() { Reset::default() } else { self.call.json()? };
+        let world = self.world()?;
+        let at = at.as_deref().map_or(Ok(world.span.start()), instant)?;
+        worlds::reset(&self.site.core, &world, at, &self.by.to_string()).map_err(problem)?;
+        self.site.links.close_set_back(world.account);
+        Ok(self.shown(&world))
+    }
+
+    pub(super) fn end(&self) -> Result<WorldDocument, Problem> {
+        let world = self.world()?;
+        let core = &self.site.core;
+        world.change(&core.access.database(), Change::End, core.uptime()).map_err(problem)?;
+        Ok(self.shown(&world))
+    }
+}
+
+impl OwnRequest<'_> {
+    pub(super) fn run(&self) -> Result<WorldDocument, Problem> {
+        run(self.call, self.site, &self.world)?;
+        self.show()
+    }
+
+    pub(super) fn pause(&self) -> Result<WorldDocument, Problem> {
+        pause(self.site, &self.world)?;
+        self.show()
+    }
+
+    pub(super) fn step(&self) -> Result<Moved, Problem> {
+        step(self.call, self.site, &self.world)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_days_hours_minutes_and_seconds() {
+        for (text, wanted) in [
+            ("PT1M", Some(60)),
+            ("PT60S", Some(60)),
+            ("PT1H30M", Some(5_400)),
+            ("P1D", Some(86_400)),
+            ("P1DT1H1M1S", Some(90_061)),
+            ("PT0S", None),
+            ("P", None),
+            ("PT", None),
+            ("P1DT", None),
+            ("PT1M1H", None),
+            ("PT1.5M", None),
+            ("PT-1M", None),
+            ("PT+1M", None),
+            ("P1M", None),
+            ("1M", None),
+            ("PT99999999999999999999S", None),
+            ("P99999999999999999D", None),
+        ] {
+            assert_eq!(seconds(text), wanted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Moves the clocks of running worlds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::runner::{Job, Progress, RunsOn};
+use crate::core::Core;
+use crate::metrics::JobName;
+use crate::worlds;
+
+/// Interval while no world is running.
+const EVERY: Duration = Duration::from_secs(5);
+/// Shortest pause between two runs, so that worlds at the highest speed leave time for requests.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A world runs on the server that has started it.
+pub(super) fn run(core: &Arc<Core>) -> Job {
+    let core = core.clone();
+    let demand = core.worlds.moving.clone();
+    Job {
+        name: JobName::Worlds,
+        place: RunsOn::EveryServer,
+        first_after: EVERY,
+        every: EVERY,
+        demand,
+        work: Arc::new(move |_| {
+            Ok(worlds::move_running(&core).map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
+        }),
+    }
+}

@@ -1,0 +1,200 @@
+//! S1 under the machine clock: after each of many random batches, a model of a client that is fed
+//! with the pushes has the candles and the quote that commands 11 and 19 answer.
+
+use wire::quote::Candlestick;
+
+use super::*;
+
+/// Decimals of the prices in prints.
+const DECIMALS: usize = 8;
+const MINUTES: i64 = 8;
+
+/// A pseudo-random number generator (xorshift).
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, below: i64) -> i64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        i64::try_from(self.0 % u64::try_from(below).unwrap()).unwrap()
+    }
+
+    fn one_in(&mut self, of: i64) -> bool {
+        self.below(of) == 0
+    }
+}
+
+/// A candle of which prices are in hundred-millionths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Built {
+    stamp: i64,
+    prices: [i128; 4],
+    volume: i64,
+    turnover: i128,
+}
+
+fn exact(text: &str) -> i128 {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    format!("{whole}{part:0<DECIMALS$}").parse().unwrap()
+}
+
+impl Built {
+    fn of(candle: &Candlestick) -> Built {
+        let prices = [&candle.open, &candle.high, &candle.low, &candle.close].map(|price| exact(price));
+        let turnover = exact(&candle.turnover);
+        Built { stamp: candle.timestamp, prices, volume: candle.volume, turnover }
+    }
+
+    /// Adds a print. All prints have a type that moves the price and volume, or the volume alone.
+    fn add(&mut self, print: &quote::Trade) {
+        let (stamp, price) = (print.timestamp - print.timestamp.rem_euclid(60), exact(&print.price));
+        if stamp < self.stamp {
+            return;
+        }
+        if stamp > self.stamp {
+            *self = Built { stamp, prices: [price; 4], volume: 0, turnover: 0 };
+        }
+        if print.trade_type != "W" {
+            let [open, high, low, _] = self.prices;
+            self.prices = [open, high.max(price), low.min(price), price];
+        }
+        self.volume += print.volume;
+        self.turnover += price * i128::from(print.volume);
+    }
+}
+
+/// What the feed knows of a minute: prices in cents, and turnover in cents.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    prices: [i64; 4],
+    volume: i64,
+    turnover: i64,
+}
+
+impl Known {
+    fn flat(price: i64) -> Known {
+        Known { prices: [price; 4], volume: 0, turnover: 0 }
+    }
+
+    fn add(&mut self, price: i64, volume: i64) {
+        let [open, high, low, _] = self.prices;
+        self.prices = [open, high.max(price), low.min(price), price];
+        self.volume += volume;
+        self.turnover += price * volume;
+    }
+
+    fn figures(&self) -> String {
+        let [open, high, low, close] = self.prices.map(cents);
+        format!("{open} {high} {low} {close} {} {}", self.volume, cents(self.turnover))
+    }
+}
+
+fn cents(value: i64) -> String {
+    format!("{}.{:02}", value / 100, value % 100)
+}
+
+impl Market {
+    async fn candles(&mut self, period: i32) -> Candlestick {
+        let symbol = "AAPL.US".to_owned();
+        let request = SecurityCandlestickRequest { symbol, period, count: 1, ..Default::default() };
+        let answer: SecurityCandlestickResponse = self.far.ask(CANDLESTICKS, &request).await.unwrap();
+        answer.candlesticks.last().unwrap().clone()
+    }
+
+    /// Takes the queued pushes.
+    async fn take(&mut self, built: &mut Built, last: &mut PushQuote) {
+        // An answer goes before the pushes that still wait in the mailbox.
+        let mailbox = self.house.mailbox(&self.account);
+        while mailbox.quotes_waiting() > 0 {
+            tokio::task::yield_now().await;
+        }
+        self.far.request(SUBSCRIPTIONS, 9, Vec::new()).await;
+        loop {
+            match self.far.see().await {
+                Seen::Packet(Packet::Push { command: 101, body }) => {
+                    *last = PushQuote::decode(&*body).unwrap();
+                }
+                Seen::Packet(Packet::Push { command: 104, body }) => {
+                    PushTrades::decode(&*body).unwrap().trade.iter().for_each(|print| built.add(print));
+                }
+                Seen::Packet(Packet::Response { id: 9, .. }) => return,
+                Seen::Ping(_) => {}
+                other => panic!("{other:?} instead of a push"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn answers_show_what_the_pushes_of_random_batches_have_built() {
+    let mut market = Market::subscribed("AAPL.US").await;
+    let mut last = market.quote().await;
+    let (mut built, mut rng) = (Built::default(), Rng(0x5eed_0001));
+    let mut compared = 0;
+    for minute in 0..MINUTES {
+        let (start, stamp) = (minute * 60, M + minute * 60);
+        let mut known: Option<Known> = None;
+        // Trades of a minute build its candle, or are beside its candles.
+        let builds = rng.one_in(3);
+        let mut is_correct = true;
+        let mut at = start;
+        for _ in 0..2 + rng.below(5) {
+            at = (at + 1 + rng.below(9)).min(start + 59);
+            let unreachable = market.house.core.metrics.pushes.unreachable_minutes();
+            let has_candle = if rng.one_in(2) {
+                let trades: Vec<(i64, i64, i64)> =
+                    (0..1 + rng.below(3)).map(|_| (at, 19_000 + rng.below(100), 1 + rng.below(90))).collect();
+                for (_, price, volume) in &trades {
+                    known.get_or_insert(Known::flat(*price)).add(*price, *volume);
+                }
+                let texts: Vec<String> = trades.iter().map(|(_, price, _)| cents(*price)).collect();
+                let rows = trades.iter().zip(&texts);
+                let rows: Vec<_> =
+                    rows.map(|((at, _, volume), text)| (*at, text.as_str(), *volume)).collect();
+                market.ingest_trades(at, &rows, builds);
+                builds
+            } else {
+                let price = 19_000 + rng.below(100);
+                let mut row = *known.get_or_insert(Known::flat(price));
+                (0..rng.below(4)).for_each(|_| row.add(19_000 + rng.below(100), 1 + rng.below(900)));
+                known = Some(row);
+                if rng.one_in(8) {
+                    // A correction, which clients cannot build.
+                    row.prices = row.prices.map(|price| price + 1);
+                    is_correct = false;
+                }
+                let is_final = rng.one_in(6);
+                market.ingest(at, "AAPL.US", (Grain::Minute, stamp), &row.figures(), Some(is_final));
+                true
+            };
+            market.take(&mut built, &mut last).await;
+            is_correct &= market.house.core.metrics.pushes.unreachable_minutes() == unreachable;
+            let context = format!("minute {minute}, second {}, {known:?}", at - start);
+
+            let answer = market.answer("AAPL.US").await;
+            let (of_answer, of_push) = (
+                (answer.last_done, answer.open, answer.high, answer.low, answer.volume, answer.turnover),
+                (&last.last_done, &last.open, &last.high, &last.low, last.volume, &last.turnover),
+            );
+            let of_push = (
+                of_push.0.clone(),
+                of_push.1.clone(),
+                of_push.2.clone(),
+                of_push.3.clone(),
+                of_push.4,
+                of_push.5.clone(),
+            );
+            assert_eq!((of_answer, answer.timestamp), (of_push, last.timestamp), "{context}");
+            let day = Built::of(&market.candles(1000).await);
+            let prices = [&last.open, &last.high, &last.low, &last.last_done].map(|price| exact(price));
+            assert_eq!((day.prices, day.volume), (prices, last.volume), "{context}");
+            assert_eq!(day.turnover, exact(&last.turnover), "{context}");
+            if has_candle && is_correct {
+                assert_eq!(built, Built::of(&market.candles(1).await), "{context}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 8, "{compared}");
+}

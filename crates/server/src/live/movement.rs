@@ -1,0 +1,81 @@
+//! One movement of a clock: limits what it sends, and waits for slow clients.
+
+use std::collections::HashMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use feed::{ConnectionId, SubType};
+
+use super::subscriptions::Sent;
+use crate::mailbox::Wakeups;
+use crate::market_clock::ClockSpeed;
+
+/// Maximum time that a stepped clock waits for slow clients during one movement.
+const SLOW_MAX: Duration = Duration::from_secs(5);
+/// Interval between checks of a slow client's queue.
+const SLOW_PAUSE: Duration = Duration::from_millis(1);
+/// Number of queued pushes after which their connections are woken, while further ones are queued.
+const UNWOKEN_MAX: usize = 16_384;
+/// The same for the pushes of one connection, which is not slow before it was woken.
+const UNWOKEN_EACH_MAX: usize = 64;
+
+/// One movement of a clock: what it has sent, and how long it waited for slow clients.
+pub(super) struct Movement {
+    /// Whether the clock waits for clients.
+    waits: bool,
+    /// Maximum number of pushes to a connection.
+    jump_max: usize,
+    began: Instant,
+    sent: HashMap<ConnectionId, usize>,
+    pub(super) quotes: usize,
+    pub(super) trades: usize,
+    /// Connections with queued pushes, and the number of pushes since they were woken.
+    pub(super) wakeups: Wakeups,
+    unwoken: usize,
+}
+
+impl Movement {
+    pub(super) fn new(pace: ClockSpeed, jump_max: usize) -> Movement {
+        let waits = pace == ClockSpeed::Standing;
+        let (sent, wakeups) = Default::default();
+        Movement { waits, jump_max, began: Instant::now(), sent, quotes: 0, trades: 0, wakeups, unwoken: 0 }
+    }
+
+    /// Counts a push for a connection. Returns whether it gets the push.
+    pub(super) fn may_get(&mut self, connection: ConnectionId) -> bool {
+        let sent = self.sent.entry(connection).or_default();
+        *sent += 1;
+        *sent <= self.jump_max
+    }
+
+    /// Returns the connections that had too many pushes.
+    pub(super) fn jumped(&self) -> impl Iterator<Item = ConnectionId> {
+        self.sent.iter().filter(|(_, sent)| **sent > self.jump_max).map(|(connection, _)| *connection)
+    }
+
+    pub(super) fn count(&mut self, kind: SubType, sent: &Sent) {
+        match kind {
+            SubType::Trades => self.trades += sent.count,
+            _ => self.quotes += sent.count,
+        }
+        self.unwoken += sent.count;
+        if self.unwoken >= UNWOKEN_MAX || sent.longest_queue >= UNWOKEN_EACH_MAX {
+            self.wake();
+        }
+    }
+
+    /// Wakes the connections that have queued pushes.
+    fn wake(&mut self) {
+        self.wakeups.wake();
+        self.unwoken = 0;
+    }
+
+    /// Waits until a client has read most of its queue. Only a stepped clock waits, because others
+    /// must not be delayed by one client.
+    pub(super) fn wait(&mut self, is_ready: impl Fn() -> bool) {
+        self.wake();
+        while self.waits && self.began.elapsed() < SLOW_MAX && !is_ready() {
+            sleep(SLOW_PAUSE);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Counters of live pushes. A push is counted once for all its recipients.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use feed::SubType;
+
+use super::Histogram;
+
+#[derive(Debug, Default)]
+pub(crate) struct PushMetrics {
+    pub(super) quotes: AtomicU64,
+    pub(super) trades: AtomicU64,
+    pub(super) unreachable: AtomicU64,
+    pub(super) slow_readers: AtomicU64,
+    pub(super) lag: Histogram,
+}
+
+/// Subscriptions and queued pushes of this server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PushLoad {
+    /// Connections with subscriptions.
+    pub(crate) connections: usize,
+    /// Streams of server-sent events.
+    pub(crate) streams: usize,
+    /// Subscribed securities.
+    pub(crate) securities: usize,
+    /// Queued quotes and trades of all connections and streams.
+    pub(crate) waiting: usize,
+    /// The longest of these queues.
+    pub(crate) longest: usize,
+}
+
+impl PushMetrics {
+    /// Counts a push that was queued for `recipients` connections.
+    pub(crate) fn queued(&self, kind: SubType, recipients: usize) {
+        let counter = if kind == SubType::Trades { &self.trades } else { &self.quotes };
+        counter.fetch_add(u64::try_from(recipients).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Counts a minute that clients cannot build of its trades.
+    pub(crate) fn unreachable(&self) {
+        self.unreachable.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of minutes that clients could not build of their trades.
+    #[cfg(test)]
+    pub(crate) fn unreachable_minutes(&self) -> u64 {
+        self.unreachable.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of clients that were too slow.
+    #[cfg(test)]
+    pub(crate) fn slow_readers_closed(&self) -> u64 {
+        self.slow_readers.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of batches whose lag was recorded.
+    #[cfg(test)]
+    pub(crate) fn lags(&self) -> u64 {
+        self.lag.read().0.iter().sum()
+    }
+
+    /// Counts a connection or stream that was closed because its client reads too slowly.
+    pub(crate) fn closed_slow_reader(&self) {
+        self.slow_readers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records the time from the commit of a batch until its pushes are queued.
+    pub(crate) fn lagged(&self, lag: Duration) {
+        self.lag.observe(lag);
+    }
+}

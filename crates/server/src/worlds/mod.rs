@@ -1,0 +1,310 @@
+//! Worlds of this server: accounts with a market clock of their own.
+//!
+//! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
+//! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
+//! clock in the form of a quote; `run.rs` moves running clocks; `past.rs` goes back and copies.
+//!
+//! The stored row is the truth: every movement is written before it is visible, on condition that
+//! the row is where this server left it. Rows that another process has moved are read again
+//! ([`Worlds::refresh`]).
+
+mod past;
+mod quote;
+mod run;
+mod step;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use history::HistoryError;
+use market::Timestamp;
+use paper::PaperError;
+use store::{AccountId, Accounts, Hash, StoreError, WorldClock, WorldId, WorldRow};
+use tokio::sync::Notify;
+use world::{Change, Course, Settings, Span, State, WrongState};
+
+use crate::refusal::Refusal;
+
+pub(crate) use past::{check_past, copy_account, reset};
+pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
+pub(crate) use run::{move_running, pause, run};
+pub(crate) use step::{Pushes, Stepped, Target, step};
+
+/// Worlds that this server has used, by account.
+#[derive(Debug)]
+pub(crate) struct Worlds {
+    loaded: RwLock<HashMap<AccountId, Arc<World>>>,
+    /// Maximum number of worlds in the store.
+    pub(crate) most: u32,
+    /// Maximum number of worlds that run at one time.
+    pub(crate) running_max: u32,
+    /// Notified when a world begins to run.
+    pub(crate) moving: Arc<Notify>,
+}
+
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) id: WorldId,
+    pub(crate) account: AccountId,
+    pub(crate) owner: AccountId,
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) created_at: Timestamp,
+    standing: Mutex<Standing>,
+    /// Held while the world changes, so that one change ends before the next one begins.
+    changing: Mutex<()>,
+}
+
+/// The part of a world that changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) state: State,
+    pub(crate) now: Timestamp,
+    /// Number of the last step.
+    pub(crate) step: u64,
+    pub(crate) digest: Hash,
+    pub(crate) settings: Settings,
+    /// How the clock of a running world moves; `None` for the highest speed and for clocks that
+    /// stand. Not stored.
+    pub(crate) course: Option<Course>,
+    /// Instant that the clock of a running world does not pass, because work is due there. Not
+    /// stored.
+    pub(crate) until: Timestamp,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorldError {
+    #[error(transparent)]
+    WrongState(#[from] WrongState),
+    /// A step may only go forward, and not beyond the end.
+    #[error("the clock of the world is at {now}: it can only move forward")]
+    Back { now: Timestamp },
+    #[error("the world knows {start} to {now}: another instant cannot be gone back to")]
+    NotPast { start: Timestamp, now: Timestamp },
+    #[error("the world moves by steps only: give a speed to run at")]
+    NoSpeed,
+    #[error("{0} worlds are running already, which is the limit worlds_running")]
+    TooManyRunning(u32),
+    #[error("the world was changed by another process: try again")]
+    Moved,
+    #[error("there is no such world")]
+    Unknown,
+    #[error("world of account {} holds {text:?} where a {field} belongs", account.0)]
+    Value { account: AccountId, field: &'static str, text: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    #[error(transparent)]
+    Paper(#[from] PaperError),
+    #[error("cannot publish a step: {0:?}")]
+    Publish(Refusal),
+}
+
+impl From<WorldError> for Refusal {
+    fn from(error: WorldError) -> Refusal {
+        match error {
+            WorldError::WrongState(_)
+            | WorldError::Back { .. }
+            | WorldError::NotPast { .. }
+            | WorldError::NoSpeed
+            | WorldError::TooManyRunning(_)
+            | WorldError::Unknown => Refusal::BadQuery(error.to_string()),
+            WorldError::Moved => Refusal::Busy,
+            WorldError::History(error) => error.into(),
+            WorldError::Publish(refusal) => refusal,
+            error => {
+                tracing::error!(%error, "cannot move the clock of a world");
+                Refusal::Internal
+            }
+        }
+    }
+}
+
+impl Default for Worlds {
+    fn default() -> Worlds {
+        let (most, running_max) =
+            (crate::settings::WORLDS_MAX_DEFAULT, crate::settings::WORLDS_RUNNING_DEFAULT);
+        Worlds { loaded: RwLock::default(), most, running_max, moving: Arc::default() }
+    }
+}
+
+impl Worlds {
+    /// Returns the world of an account.
+    pub(crate) fn of(&self, accounts: &Accounts, account: AccountId) -> Result<Arc<World>, WorldError> {
+        if let Some(world) = self.known(account) {
+            return Ok(world);
+        }
+        let row = accounts.world_of(account)?.ok_or(WorldError::Unknown)?;
+        let world = Arc::new(World::load(row)?);
+        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(loaded.entry(account).or_insert(world).clone())
+    }
+
+    /// Returns the world that an owner calls `name`.
+    pub(crate) fn named(
+        &self,
+        accounts: &Accounts,
+        owner: AccountId,
+        name: &str,
+    ) -> Result<Arc<World>, WorldError> {
+        let row = accounts.world_named(owner, name)?.ok_or(WorldError::Unknown)?;
+        self.of(accounts, row.account)
+    }
+
+    /// Returns the worlds of an owner, oldest first.
+    pub(crate) fn of_owner(
+        &self,
+        accounts: &Accounts,
+        owner: AccountId,
+    ) -> Result<Vec<Arc<World>>, WorldError> {
+        accounts.worlds_of(owner)?.iter().map(|row| self.of(accounts, row.account)).collect()
+    }
+
+    /// Forgets a deleted world.
+    pub(crate) fn forget(&self, account: AccountId) {
+        self.loaded.write().unwrap_or_else(PoisonError::into_inner).remove(&account);
+    }
+
+    /// Reads the rows of all worlds in memory again, and forgets worlds that were deleted.
+    pub(crate) fn refresh(&self, accounts: &Accounts) -> Result<(), WorldError> {
+        let loaded: Vec<Arc<World>> =
+            self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        for world in loaded {
+            // A world that is changing here reads nothing: its row is about to change too.
+            let Ok(_changing) = world.changing.try_lock() else { continue };
+            if world.lock().state == State::Running {
+                continue;
+            }
+            match accounts.world_of(world.account)? {
+                Some(row) => world.adopt(&row)?,
+                None => self.forget(world.account),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the number of worlds that run.
+    pub(crate) fn running(&self) -> u32 {
+        u32::try_from(self.all_running().len()).unwrap_or(u32::MAX)
+    }
+
+    fn all_running(&self) -> Vec<Arc<World>> {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        loaded.values().filter(|world| world.lock().state == State::Running).cloned().collect()
+    }
+
+    fn known(&self, account: AccountId) -> Option<Arc<World>> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&account).cloned()
+    }
+}
+
+impl World {
+    fn load(row: WorldRow) -> Result<World, WorldError> {
+        let span = Span::new(row.starts_at, row.ends_at);
+        let span = span.map_err(|error| wrong(&row, "span", &error.to_string()))?;
+        let standing = Standing::of(&row)?;
+        let WorldRow { id, account, owner, name, created_at, .. } = row;
+        let (standing, changing) = (Mutex::new(standing), Mutex::default());
+        Ok(World { id, account, owner, name, span, created_at, standing, changing })
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        self.lock().clone()
+    }
+
+    /// Returns where the clock is.
+    pub(crate) fn now(&self, uptime: Duration) -> Timestamp {
+        let standing = self.lock();
+        match standing.course {
+            Some(course) if standing.state == State::Running => {
+                course.now(uptime).min(standing.until).max(standing.now)
+            }
+            _ => standing.now,
+        }
+    }
+
+    /// Lets the clock of a running world move up to just before an instant with work.
+    fn limit(&self, due: Timestamp) {
+        self.lock().until = Timestamp(due.0 - 1);
+    }
+
+    /// Changes the state. The clock stays where it is.
+    pub(crate) fn change(
+        &self,
+        accounts: &Accounts,
+        change: Change,
+        uptime: Duration,
+    ) -> Result<Standing, WorldError> {
+        let _changing = self.begin();
+        let (before, now) = (self.standing(), self.now(uptime));
+        let state = before.state.after(change)?;
+        let after = Standing { state, now, course: None, ..before.clone() };
+        self.put(accounts, &before, after)
+    }
+
+    /// Waits until no other request changes the world.
+    fn begin(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores a change, and then makes it visible. The caller has begun the change.
+    fn put(&self, accounts: &Accounts, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
+        let settings = after.settings.to_string();
+        if !accounts.move_world(self.account, &before.clock(), &after.clock(), &settings)? {
+            let row = accounts.world_of(self.account)?.ok_or(WorldError::Unknown)?;
+            self.adopt(&row)?;
+            return Err(WorldError::Moved);
+        }
+        *self.lock() = after.clone();
+        Ok(after)
+    }
+
+    fn adopt(&self, row: &WorldRow) -> Result<(), WorldError> {
+        *self.lock() = Standing::of(row)?;
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Standing {
+    /// Returns the state of a world that is created with these settings.
+    pub(crate) fn at_start(span: Span, settings: Settings) -> Standing {
+        let now = span.start();
+        let (state, step, digest, course) = (State::Created, 0, [0; 32], None);
+        Standing { state, now, step, digest, settings, course, until: now }
+    }
+
+    fn of(row: &WorldRow) -> Result<Standing, WorldError> {
+        let WorldClock { state, now, step, digest } = &row.clock;
+        Ok(Standing {
+            state: State::parse(state).ok_or_else(|| wrong(row, "state", state))?,
+            now: *now,
+            step: *step,
+            digest: *digest,
+            settings: row.settings.parse().map_err(|_| wrong(row, "setting", &row.settings))?,
+            course: None,
+            until: *now,
+        })
+    }
+
+    /// Returns the stored form. A world runs only in the memory of one server, so that no world is
+    /// left running by a server that ended.
+    pub(crate) fn clock(&self) -> WorldClock {
+        let Standing { state, now, step, digest, .. } = self;
+        WorldClock {
+            state: state.after_restart().as_str().to_owned(),
+            now: *now,
+            step: *step,
+            digest: *digest,
+        }
+    }
+}
+
+fn wrong(row: &WorldRow, field: &'static str, text: &str) -> WorldError {
+    WorldError::Value { account: row.account, field, text: text.chars().take(80).collect() }
+}
