@@ -65,6 +65,27 @@ impl Clock {
     }
 }
 
+impl Clock {
+    /// Returns the time after its start at which a running clock reaches an instant. `None` if it
+    /// does not, or is not running.
+    fn reaches(&self, at: Timestamp) -> Option<Duration> {
+        match self {
+            Clock::Machine | Clock::Fixed(_) => None,
+            Clock::Running { from, thousandths, .. } => {
+                ClockSpeed::Running { thousandths: *thousandths }.wait(*from, at)
+            }
+            Clock::Skipping { from, thousandths, hours, .. } => {
+                let open = hours.between(*from, at);
+                // It stops at the end of the hours.
+                let is_reached = hours.after(*from, open) >= at;
+                let due = ClockSpeed::Running { thousandths: *thousandths }
+                    .wait(*from, Timestamp(from.0.saturating_add(open)));
+                due.filter(|_| is_reached)
+            }
+        }
+    }
+}
+
 /// Returns the seconds that a clock advances in `elapsed`.
 fn passed(elapsed: Duration, thousandths: u64) -> i64 {
     let seconds = elapsed.as_millis().saturating_mul(u128::from(thousandths)) / 1_000_000;
@@ -166,13 +187,15 @@ impl MarketTime for ServedClock {
 
     fn wait(&self, now: Timestamp, at: Timestamp) -> Option<Duration> {
         match self.clock {
-            Clock::Skipping { hours, .. } => {
-                let open = hours.between(now, at);
-                // It stops at the end of the hours.
-                let is_reached = hours.after(now, open) >= at;
-                self.pace().wait(now, Timestamp(now.0.saturating_add(open))).filter(|_| is_reached)
+            Clock::Fixed(_) => self.pace().wait(now, at),
+            // `now` is in whole seconds, and pushes must not be late by a part of one.
+            Clock::Machine => {
+                let wait = at.0.saturating_mul(1_000).saturating_sub(machine_ms());
+                Some(Duration::from_millis(u64::try_from(wait).unwrap_or(0)))
             }
-            _ => self.pace().wait(now, at),
+            Clock::Running { since, .. } | Clock::Skipping { since, .. } => {
+                self.clock.reaches(at).map(|due| due.saturating_sub(since.elapsed()))
+            }
         }
     }
 
@@ -457,6 +480,25 @@ mod tests {
     }
 
     #[test]
+    fn a_running_clock_is_not_late_by_a_part_of_a_second() {
+        let since = Instant::now().checked_sub(Duration::from_millis(500)).unwrap();
+        let (from, at) = (Timestamp(1_000), Timestamp(1_060));
+        for (thousandths, latest_ms) in [(1_000, 59_500), (60_000, 500), (500, 119_500), (7_000, 8_072)] {
+            let served = ServedClock::new(Clock::Running { from, since, thousandths }, None);
+            let wait = served.wait(from, at).unwrap();
+            assert!(wait <= Duration::from_millis(latest_ms), "{thousandths}: {wait:?}");
+            // It is not early either: the clock has reached the instant by then.
+            let due = served.clock.reaches(at).unwrap();
+            assert_eq!(passed(due, thousandths), 60, "{thousandths}");
+            assert_eq!(
+                passed(due.saturating_sub(Duration::from_millis(1)), thousandths),
+                59,
+                "{thousandths}"
+            );
+        }
+    }
+
+    #[test]
     fn a_skipping_clock_waits_only_for_open_hours() {
         let venues = Venues::built_in().unwrap();
         let at = |text: &str| Timestamp(text.parse::<jiff::Timestamp>().unwrap().as_second());
@@ -472,7 +514,8 @@ mod tests {
             ("2026-11-13T14:30:00Z", 1_000),
             ("2026-11-13T14:31:00Z", 7_000),
         ] {
-            assert_eq!(served.wait(friday, at(to)), Some(Duration::from_millis(milliseconds)), "{to}");
+            assert_eq!(clock.reaches(at(to)), Some(Duration::from_millis(milliseconds)), "{to}");
+            assert!(served.wait(friday, at(to)) <= clock.reaches(at(to)), "{to}");
         }
         assert_eq!(served.wait(friday, at("2029-01-01T00:00:00Z")), None, "after the last hours");
         assert_eq!(served.step_to(at("2026-11-14T00:00:00Z")), Err(CannotStep::NotStanding));

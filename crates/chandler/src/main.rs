@@ -53,7 +53,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Import candles, trades, securities and corporate actions from CSV and Parquet files
-    Import(command::import::Arguments),
+    Import(command::import::Import),
     /// Import files, serve them on this machine, and open the chart in a browser, signed in
     Open(command::open::Arguments),
     /// List the stored securities with their date ranges, last prices and missing days
@@ -97,6 +97,8 @@ enum Command {
     Watchlist(command::watchlist::Arguments),
     /// List, show and download the daily and monthly statements of a paper account
     Statement(command::statement::Arguments),
+    /// Create, show and step worlds: accounts with a market clock of their own
+    World(command::world::Arguments),
     /// Show the market clock of a server, or move a fixed one
     Clock(command::clock::Arguments),
     /// Show the monthly quota usage of accounts, and their levels with the reasons
@@ -176,7 +178,7 @@ fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Resul
         _ => context,
     };
     match command {
-        Command::Import(arguments) => command::import::run(&arguments, context),
+        Command::Import(import) => import.run(context),
         Command::Open(arguments) => command::open::run(&arguments, context),
         Command::List(arguments) => command::list::run(&arguments, context),
         Command::Kline(arguments) => command::kline::run(&arguments, context),
@@ -197,6 +199,7 @@ fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Resul
         Command::Executions(arguments) => command::portfolio::executions(&arguments, context),
         Command::Cashflow(arguments) => command::portfolio::cash_flow(&arguments, context),
         Command::Watchlist(arguments) => command::watchlist::run(&arguments, context),
+        Command::World(arguments) => command::world::run(&arguments, context),
         Command::Statement(arguments) => command::statement::run(&arguments, context),
         Command::Clock(arguments) => command::clock::run(&arguments, context),
         Command::Quota(arguments) => command::quota::run(&arguments, context),

@@ -26,7 +26,17 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Signing in to a server", &["login", "logout", "auth"]),
     (
         "Paper trading",
-        &["order", "grid", "positions", "assets", "executions", "cashflow", "statement", "watchlist"],
+        &[
+            "order",
+            "grid",
+            "positions",
+            "assets",
+            "executions",
+            "cashflow",
+            "statement",
+            "watchlist",
+            "world",
+        ],
     ),
     ("Maintenance", &["check", "backup", "restore", "move", "calendar", "doctor", "config"]),
     ("Shell completion and manual", &["completions", "man"]),

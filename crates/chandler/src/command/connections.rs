@@ -1,4 +1,5 @@
-//! `chandler connections`: lists or closes long connections to a server. An account sees only its
+//! `chandler connections`: lists or closes long connections to a server, and lists its streams of
+//! `GET /v1/live`. An account sees only its
 //! own connections; an operator can list those of all accounts.
 
 use std::io::Write;
@@ -51,28 +52,36 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
         Column::Left("since"),
         Column::Right("subscribed"),
     ];
-    let connections = field(&data, "connections").as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = |name: &str| field(&data, name).as_array().map(Vec::as_slice).unwrap_or_default();
+    let (connections, streams) = (rows("connections"), rows("streams"));
     let text = |one: &Value, name: &str| field(one, name).as_str().unwrap_or_default().to_owned();
     let row = |one: &Value| {
         let mut row = ["id", "account", "door", "address", "since"].map(|name| text(one, name)).to_vec();
+        // A stream is the response to an HTTP request.
+        if let Some(door) = row.get_mut(2).filter(|door| door.is_empty()) {
+            *door = "http".to_owned();
+        }
         // Null for a connection to another node.
         let count = field(field(one, "subscriptions"), "count").as_u64();
         row.push(count.map(|count| count.to_string()).unwrap_or_default());
         row
     };
     let mut out = output::stdout();
-    if !connections.is_empty() {
-        writeln!(out, "{}", output::text(&output::table(&columns, connections.iter().map(row))))?;
+    let all = || connections.iter().chain(streams);
+    if all().next().is_some() {
+        writeln!(out, "{}", output::text(&output::table(&columns, all().map(row))))?;
     }
-    for one in connections {
+    for one in all() {
+        let id = text(one, "id");
+        let name = if id.starts_with("stream") { id } else { format!("connection {id}") };
         let subscriptions = field(one, "subscriptions");
         let of = |name: &str| field(subscriptions, name).as_array().map(Vec::as_slice).unwrap_or_default();
         for symbol in of("waiting").iter().filter_map(Value::as_str) {
-            writeln!(out, "connection {}: {symbol} is not stored yet", text(one, "id"))?;
+            writeln!(out, "{name}: {symbol} is not stored yet")?;
         }
         for left_out in of("left_out") {
             let (symbol, reason) = (text(left_out, "symbol"), text(left_out, "reason"));
-            writeln!(out, "connection {}: {symbol} is not subscribed: {reason}", text(one, "id"))?;
+            writeln!(out, "{name}: {symbol} is not subscribed: {reason}")?;
         }
     }
     match field(&data, "limit").as_u64() {

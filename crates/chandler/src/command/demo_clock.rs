@@ -45,7 +45,7 @@ struct StoredTime {
 }
 
 impl StoredTime {
-    /// Returns an instant that the clock has not passed. It stood while no server was running.
+    /// Returns an instant that the clock has not passed. It was stopped while no server ran.
     fn resumed(self, machine_ms: i64, venues: &Venues) -> Timestamp {
         let from = Timestamp(self.market);
         let passed_ms = machine_ms.saturating_sub(self.machine_ms).clamp(0, UNSTORED_MAX_MS);
@@ -118,13 +118,15 @@ pub(super) fn run_from(context: &CommandContext, from: Timestamp) -> Clock {
 pub(super) fn keep(context: CommandContext) -> Result<(), Failure> {
     let path = context.work_folder(None)?.join(FILE);
     // Written before the server starts, so that an unwritable folder is reported.
-    write(&path, context.now())?;
+    write(&path, machine_ms(), context.now())?;
     let mut made = made_through(&context, context.now());
     std::thread::spawn(move || {
         loop {
             std::thread::sleep(STORED_EVERY);
+            // Read before the market's time: a pause between the two must not put the clock back.
+            let machine_ms = machine_ms();
             let now = context.now();
-            if let Err(error) = write(&path, now) {
+            if let Err(error) = write(&path, machine_ms, now) {
                 tracing::warn!(%error, "cannot store the time of the demo's clock");
             }
             if needed_through(&context, now) > made {
@@ -151,9 +153,10 @@ fn read(path: &Path) -> Option<StoredTime> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
-/// Replaces the file atomically.
-fn write(path: &Path, now: Timestamp) -> Result<(), anyhow::Error> {
-    let stored = StoredTime { market: now.0, machine_ms: machine_ms() };
+/// Replaces the file atomically. `now` was read at `machine_ms` or later, and is rounded down, so the
+/// second after it is stored.
+fn write(path: &Path, machine_ms: i64, now: Timestamp) -> Result<(), anyhow::Error> {
+    let stored = StoredTime { market: now.0.saturating_add(1), machine_ms };
     let partial = path.with_extension("partial");
     std::fs::write(&partial, serde_json::to_vec(&stored)?)
         .and_then(|()| std::fs::rename(&partial, path))
@@ -217,8 +220,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         assert_eq!(read(&path), None);
-        write(&path, Timestamp(7)).unwrap();
-        assert_eq!(read(&path).map(|stored| stored.market), Some(7));
+        write(&path, 5, Timestamp(7)).unwrap();
+        assert_eq!(read(&path), Some(StoredTime { market: 8, machine_ms: 5 }));
         std::fs::write(&path, "{}").unwrap();
         assert_eq!(read(&path), None);
     }

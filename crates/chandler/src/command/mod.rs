@@ -43,3 +43,4 @@ pub(crate) mod time;
 pub(crate) mod topic;
 pub(crate) mod trade;
 pub(crate) mod watchlist;
+pub(crate) mod world;

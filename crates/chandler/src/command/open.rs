@@ -74,7 +74,7 @@ impl Arguments {
         if self.import.files.is_empty() {
             return Err(usage("--dry-run reports what files contain: name some files, or omit it"));
         }
-        import::run(&self.import, context)
+        import::run(&self.import, None, context)
     }
 
     /// Imports the files and returns the page to open: the chart of their first security, or of the
@@ -93,7 +93,7 @@ impl Arguments {
         {
             return Err(usage(format!("{}: no such file{hint}", word.display())));
         }
-        import::run(&self.import, context)?;
+        import::run(&self.import, None, context)?;
         let read = self.import.options()?.read;
         let venues = context.history.venues();
         let files = import::expand(&self.import.files)?;

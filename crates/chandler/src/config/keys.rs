@@ -35,6 +35,7 @@ const RETENTION_DAYS_MAX: u32 = 36_500;
 const LINK_SECONDS_MAX: u32 = 7 * 86_400;
 /// Upper limit for the time until an ingested minute is final: ten minutes.
 const INGEST_GRACE_MAX: u32 = 600;
+const WORLDS_MAX: u32 = 100_000;
 const THREADS_MAX: u32 = 24;
 const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
 /// Upper limit for uploads, in MiB.
@@ -356,6 +357,18 @@ keys! {
             help: "Number of seconds after its end at which an ingested minute counts as final",
             range: 0..=INGEST_GRACE_MAX,
         }
+        /// Maximum number of worlds in the store (docs/worlds.md).
+        worlds_max: u32, of settings.worlds_max, {
+            flag: "worlds-max", variable: "CHANDLER_WORLDS_MAX", value: "N",
+            help: "Maximum number of worlds in the store",
+            range: 0..=WORLDS_MAX,
+        }
+        /// Maximum number of worlds that run at one time (docs/worlds.md).
+        worlds_running: u32, of settings.worlds_running, {
+            flag: "worlds-running", variable: "CHANDLER_WORLDS_RUNNING", value: "N",
+            help: "Maximum number of worlds that run at one time",
+            range: 0..=WORLDS_MAX,
+        }
         /// Maximum size of a file that operators upload for import, in MiB. Uploads are stored next
         /// to the store for a day; there is room for four of the maximum size (docs/importing.md).
         upload_mb: Mebibytes, of settings.upload_bytes, {
@@ -403,6 +416,20 @@ keys! {
             flag: "unproven-connections", variable: "CHANDLER_UNPROVEN_CONNECTIONS", value: "N",
             help: "Maximum number of unauthenticated connections per address",
             range: 1..=RATE_MAX,
+        }
+        /// Maximum number of pushes that one movement of a set clock sends to a connection. Beyond
+        /// it, the connection gets only the final states (docs/operating.md).
+        push_jump: u32, of settings.limits.push_jump, {
+            flag: "push-jump", variable: "CHANDLER_PUSH_JUMP", value: "N",
+            help: "Maximum number of pushes that one movement of a set clock sends to a connection",
+            range: 1..=RATE_MAX,
+        }
+        /// Maximum number of pushes that wait for a connection, with 256 bytes for each. Beyond it, the
+        /// connection is closed as too slow. At least 2048.
+        push_queue: u32, of settings.limits.push_queue, {
+            flag: "push-queue", variable: "CHANDLER_PUSH_QUEUE", value: "N",
+            help: "Maximum number of pushes that wait for a connection, which is then closed as too slow",
+            range: server::PUSH_QUEUE_MIN as u32..=RATE_MAX,
         }
         /// Number of threads for requests that wait for the disk, 1 to 24. 0 means four per
         /// processor, at least 8 and at most 24.

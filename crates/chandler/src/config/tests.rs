@@ -99,6 +99,7 @@ fn a_flag_changes_only_its_key() {
             "server.levels_from" => "paper",
             "node.cache_size" => "9GB",
             "node.grace" => "9s",
+            "limits.push_queue" => "5000",
             _ if key.value == "ADDRESS:PORT" => "127.0.0.1:9",
             _ => "9",
         };

@@ -36,8 +36,11 @@ fn selected(access: &Access, name: Option<&str>) -> Result<Account, Failure> {
     if let Some(name) = name {
         return named(access, name);
     }
-    let mut accounts: Vec<Account> =
-        access.list()?.into_iter().filter(|account| account.revoked_at.is_none()).collect();
+    let mut accounts: Vec<Account> = access
+        .list()?
+        .into_iter()
+        .filter(|account| account.revoked_at.is_none() && !account.is_world)
+        .collect();
     if !accounts.iter().all(Account::is_local) {
         accounts.retain(|account| !account.is_local());
     }

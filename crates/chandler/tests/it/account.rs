@@ -181,3 +181,34 @@ fn unlimited_removes_every_limit() {
         assert_eq!(world.run(arguments).code, Some(2), "{arguments:?}");
     }
 }
+
+#[test]
+fn a_token_for_ingest_is_created_listed_and_revoked() {
+    let world = world();
+    world.ok(&["account", "create", "alice"]);
+    let (code, said) = world.fails(&["account", "ingest-token", "create", "alice"]);
+    assert!(code == 2 && said.contains("\"alice\" is not an operator"), "{said}");
+    world.ok(&["account", "create", "feeder", "--role", "operator"]);
+    let (code, said) = world.fails(&["account", "ingest-token", "create", "feeder", "--symbols", "*.XX"]);
+    assert!(code == 2 && said.contains("--symbols: \"*.XX\" is neither a symbol"), "{said}");
+
+    let create =
+        ["account", "ingest-token", "create", "feeder", "--symbols", "*.hk,00005.hk", "--program", "ticks"];
+    let text = world.ok(&create);
+    assert!(text.contains("of account \"feeder\": ingest:*.HK ingest:5.HK\n"), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("export CHANDLER_TOKEN=ap_"), "{text}");
+    let all = world.json(&["account", "ingest-token", "create", "feeder", "--days", "1"]);
+    assert_eq!(all["scope"], "ingest");
+
+    let list = || world.json(&["account", "ingest-token", "list", "feeder"])["tokens"].clone();
+    let tokens = list();
+    // Tokens of one second are in any order.
+    let ticks = tokens.as_array().unwrap().iter().find(|token| token["program"] == "ticks").unwrap();
+    assert_eq!(ticks["scope"], "ingest:*.HK ingest:5.HK");
+    let id = ticks["id"].as_str().unwrap();
+    assert!(text.contains(id) && world.ok(&["account", "ingest-token", "list", "feeder"]).contains(id));
+    world.ok(&["account", "ingest-token", "revoke", "feeder", id]);
+    assert_eq!(list().as_array().unwrap().len(), 1);
+    let (code, said) = world.fails(&["account", "ingest-token", "revoke", "feeder", id]);
+    assert!(code == 2 && said.contains("has no token with the id"), "{said}");
+}

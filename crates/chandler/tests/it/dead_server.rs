@@ -7,7 +7,7 @@ use crate::world::{Ran, World};
 const DEAD: &str = "http://127.0.0.1:1";
 
 /// Commands and their arguments, without `--server`.
-const ARGUMENTS: [(&str, &str); 24] = [
+const ARGUMENTS: [(&str, &str); 33] = [
     ("kline", "700.HK"),
     ("order buy", "700.HK 100 --limit 306"),
     ("order sell", "700.HK 100 --limit 306"),
@@ -33,12 +33,21 @@ const ARGUMENTS: [(&str, &str); 24] = [
     ("watchlist rename", "mine other"),
     ("watchlist delete", "mine"),
     ("watchlist pin", "700.HK"),
+    ("world create", "march --start 2026-03-18"),
+    ("world show", "march"),
+    ("world start", "march"),
+    ("world pause", "march"),
+    ("world step", "march"),
+    ("world end", "march"),
+    ("world fork", "march april"),
+    ("world reset", "march"),
+    ("world delete", "march"),
     ("clock", ""),
     ("login", "--no-browser"),
 ];
-/// Commands that succeed without the server. `doctor` only reports the problem, and `logout` has no
-/// login to remove.
-const WORKS: [&str; 2] = ["doctor", "logout"];
+/// Commands that do not fail without the server. `doctor` only reports the problem, `logout` has no
+/// login to remove, and `import --follow` tries again until the server is back.
+const WORKS: [&str; 3] = ["doctor", "logout", "import"];
 
 #[test]
 fn every_command_reports_an_unreachable_server() {

@@ -1,9 +1,10 @@
 //! `chandler import --follow`: a file that grows, and standard input.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 
+use crate::remote::Server;
 use crate::world::{Ran, World, send};
 
 const HEADER: &str = "symbol,time,open,high,low,close,volume\n";
@@ -72,4 +73,78 @@ fn a_file_that_grows_is_followed_and_continued() {
     let child = follow(&world, "feed.csv");
     while volumes(&world) != [1, 2, 3, 4] {}
     assert_eq!(end(child), "followed: 1 rows accepted, 0 replaced, 1 unchanged, 0 quarantined");
+}
+
+fn json_row(minute: u32, volume: u32) -> String {
+    format!(
+        "{{\"symbol\": \"00700.hk\", \"time\": \"2026-11-13T09:{minute}:00+08:00\", \"open\": \"10\", \
+         \"high\": 11, \"low\": 9, \"close\": \"10\", \"volume\": {volume}}}\n"
+    )
+}
+
+#[test]
+fn lines_of_json_are_followed() {
+    let world = World::new();
+    world.write("feed.csv", format!("{}not JSON\n{}", json_row(30, 1), json_row(31, 2)));
+    let child = follow(&world, "feed.csv");
+    while volumes(&world) != [1, 2] {}
+    assert_eq!(end(child), "followed: 2 rows accepted, 0 replaced, 0 unchanged, 1 quarantined");
+    // Continued, although there is no header.
+    append(&world, &json_row(32, 3));
+    let child = follow(&world, "feed.csv");
+    while volumes(&world) != [1, 2, 3] {}
+    assert_eq!(end(child), "followed: 1 rows accepted, 0 replaced, 0 unchanged, 0 quarantined");
+
+    let trade = |second: u32, id: u32| {
+        format!(
+            "{{\"time\": \"2026-11-13T09:40:{second:02}+08:00\", \"price\": \"10\", \"volume\": 5, \"id\": {id}}}\n"
+        )
+    };
+    let mut command = world.command(&["import", "--follow", "-", "--symbol", "700.HK", "--build-candles"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let text = format!("{}{}{}", trade(1, 1), trade(2, 2), trade(2, 2));
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert_eq!(last_line(child), "followed: 2 rows accepted, 0 replaced, 1 unchanged, 0 quarantined");
+    assert_eq!(volumes(&world), [1, 2, 3, 10]);
+}
+
+/// A server under the machine clock, and an operator's token for ingest.
+fn live_server(world: &World) -> Server {
+    world.json(&["account", "create", "feeder", "--role", "operator"]);
+    let token = world.json(&["account", "ingest-token", "create", "feeder"]);
+    Server::of(world, token["access_token"].as_str().unwrap(), &["--clock", "now"])
+}
+
+fn follow_to(server: &Server, world: &World, file: &str) -> Child {
+    let mut command = server.command(world, &["import", "--follow", file]);
+    command.current_dir(world.path(""));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_file_is_followed_to_a_server_and_continued() {
+    let world = World::new();
+    let mut server = live_server(&world);
+    world.write("feed.csv", format!("{HEADER}{}bad,row\n{}", row(30, 1), row(31, 2)));
+    let child = follow_to(&server, &world, "feed.csv");
+    while volumes(&world) != [1, 2] {}
+    assert_eq!(end(child), "followed: 2 rows accepted, 0 replaced, 0 unchanged, 1 quarantined");
+
+    // Killed without notice, with rows that arrive meanwhile, while the server is down.
+    append(&world, &row(32, 3));
+    let mut child = follow_to(&server, &world, "feed.csv");
+    while volumes(&world) != [1, 2, 3] {}
+    server.kill();
+    append(&world, &row(33, 4));
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("cannot reach") && line.contains("trying again"), "{line}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    server.restart(&world, &["--clock", "now"]);
+    let child = follow_to(&server, &world, "feed.csv");
+    while volumes(&world) != [1, 2, 3, 4] {}
+    assert_eq!(end(child), "followed: 1 rows accepted, 0 replaced, 0 unchanged, 0 quarantined");
 }

@@ -51,13 +51,17 @@ fn dependencies_point_only_downwards() {
         ("store", &["market"]),
         ("trading", &["market"]),
         ("feed", &["market"]),
+        ("world", &["market"]),
         ("history", &["block", "feed", "files", "market", "store"]),
         ("access", &["market", "store"]),
         ("paper", &["history", "market", "store", "trading"]),
         ("social", &["market", "store"]),
         (
             "server",
-            &["access", "feed", "files", "history", "market", "paper", "social", "store", "trading", "wire"],
+            &[
+                "access", "feed", "files", "history", "market", "paper", "social", "store", "trading",
+                "wire", "world",
+            ],
         ),
         (
             "chandler",

@@ -49,6 +49,17 @@ const HERE: &[(&str, &[&str])] = &[
             "account reported-assets ann 80000 HKD",
             "account reported-orders ann 3",
             "account password ann --remove",
+            "account ingest-token create op --symbols *.HK",
+            "account ingest-token list op",
+            "world create w1 --start 2026-03-18T10:00:00+08:00 --end 2026-03-18T16:00:00+08:00 --account ann",
+            "world list --account ann",
+            "world show w1 --account ann",
+            "world step w1 --by PT1M --account ann",
+            "world fork w1 w2 --account ann",
+            "world reset w1 --account ann",
+            "world step w1 --by PT1M --account ann",
+            "world end w1 --account ann",
+            "world delete w1 --account ann",
             "order buy 700.HK 200 --limit 306 --dry-run --account ann",
             "order buy 700.HK 200 --limit 306 --account ann",
             "order buy 700.HK 100 --limit 290 --tif gtc --account ann",
@@ -132,6 +143,16 @@ const HERE: &[(&str, &[&str])] = &[
 
 /// Commands that are sent to a server after the first group of `HERE`.
 const THERE: &[&str] = &[
+    "world create v1 --start 2026-03-18T10:00:00+08:00 --end 2026-03-18T16:00:00+08:00",
+    "world list",
+    "world show v1",
+    "world step v1 --by PT1M",
+    "world fork v1 v2",
+    "world reset v1",
+    "world start v1 --speed 2",
+    "world pause v1",
+    "world end v1",
+    "world delete v1",
     "order buy 700.HK 100 --limit 290",
     "order list",
     "order show 1000000001",
@@ -173,7 +194,7 @@ const THERE: &[&str] = &[
 const THERE_OPERATOR: &[&str] = &["clock", "clock +15s", "imports", "quarantine"];
 
 /// Commands that this test does not run on the local store, each with the reason.
-const NOT_HERE: [(&str, &str); 8] = [
+const NOT_HERE: [(&str, &str); 9] = [
     ("export", "its --format is that of the candles"),
     ("open", "serves until it is stopped; tests/it/open.rs"),
     ("demo", "makes a whole market; tests/it/demo.rs"),
@@ -182,9 +203,12 @@ const NOT_HERE: [(&str, &str); 8] = [
     ("statement download", "prints nothing on standard output"),
     ("account device approve", "needs the code of a login; tests/it/people.rs"),
     ("account device deny", "needs the code of a login; tests/it/people.rs"),
+    ("account ingest-token revoke", "needs the id of a token; tests/it/account.rs"),
 ];
-const SERVER_ALONE: [&str; 4] = ["auth status", "clock", "connections", "logout"];
-const NOT_THERE: [(&str, &str); 5] = [
+const SERVER_ALONE: [&str; 6] =
+    ["auth status", "clock", "connections", "logout", "world start", "world pause"];
+const NOT_THERE: [(&str, &str); 6] = [
+    ("import", "prints no JSON with --follow; tests/it/follow_server.rs"),
     ("login", "needs somebody who approves; tests/it/login.rs"),
     ("statement download", "prints nothing on standard output"),
     ("statement show", "there is no statement on the first day"),

@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 #[cfg(unix)]
 mod follow;
+mod follow_server;
 mod grid;
 mod house;
 mod import;

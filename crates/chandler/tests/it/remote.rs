@@ -31,7 +31,17 @@ impl Server {
 
     /// Starts a server for an existing account, with additional flags.
     pub(crate) fn of(world: &World, token: &str, flags: &[&str]) -> Server {
-        let ports = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--log", "error"];
+        Server::at("127.0.0.1:0", world, token, flags)
+    }
+
+    /// Starts the server again at its address, after it was killed.
+    pub(crate) fn restart(&mut self, world: &World, flags: &[&str]) {
+        let address = self.url.strip_prefix("http://").unwrap();
+        *self = Server::at(address, world, &self.token, flags);
+    }
+
+    fn at(address: &str, world: &World, token: &str, flags: &[&str]) -> Server {
+        let ports = ["serve", "--listen", address, "--tcp", "127.0.0.1:0", "--log", "error"];
         let mut child = world.command(&[&ports, flags].concat()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -47,7 +57,7 @@ impl Server {
     }
 
     /// Returns a command that uses this server and no store.
-    fn command(&self, world: &World, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, world: &World, arguments: &[&str]) -> Command {
         let mut command = world.command(&[arguments, &["--server", &self.url]].concat());
         command
             .env_remove("CHANDLER_STORE")

@@ -51,15 +51,19 @@ impl Arguments {
                 "there is no pending request with the code {shown:?}: it is mistyped, has expired or was decided before"
             )
         };
-        let DeviceRequest { client, .. } = access.pending_device(code, present.machine)?.ok_or_else(none)?;
+        let DeviceRequest { client, scope, .. } =
+            access.pending_device(code, present.machine)?.ok_or_else(none)?;
         if !access.decide_device_by(code, account.id, approve, &Actor::Operator, present.machine)? {
             return Err(none().into());
         }
         let said = if approve { "may use" } else { "may not use" };
-        let text = format!("{:?} (client {}) {said} account {:?}", client.name, client.id, account.name);
+        let text = format!(
+            "{:?} (client {}) {said} account {:?}, scope {scope}",
+            client.name, client.id, account.name
+        );
         let document = json!({
             "account_id": account.id.0, "name": account.name, "client_id": client.id, "client_name": client.name,
-            "approved": approve,
+            "approved": approve, "scope": scope,
         });
         say(*format, &text, document)
     }

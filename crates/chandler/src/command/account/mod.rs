@@ -4,6 +4,7 @@
 
 mod create;
 mod device;
+mod ingest_token;
 mod levels;
 mod money;
 mod paper_account;
@@ -82,6 +83,8 @@ enum Action {
     Password(password::Arguments),
     /// Approve or deny the code that a program shows, on behalf of an account
     Device(device::Arguments),
+    /// Tokens of an operator account for programs that only add candles and trades
+    IngestToken(ingest_token::Arguments),
     /// Revoke an account, its token, sessions and connections
     Revoke {
         name: String,
@@ -124,6 +127,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Action::Levels(arguments) => arguments.run(&access, present),
         Action::Password(arguments) => arguments.run(&access, present),
         Action::Device(arguments) => arguments.run(&access, present),
+        Action::IngestToken(arguments) => arguments.run(&access, present),
         Action::Revoke { name, format } => revoke(&access, &named(&access, name)?, *format, present),
     }
 }

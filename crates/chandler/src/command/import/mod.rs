@@ -21,6 +21,16 @@ use crate::context::{CommandContext, shell_word, symbol};
 use crate::failure::{self, Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::progress;
+use crate::remote::ServerFlags;
+
+/// `chandler import`. `chandler open` has the same arguments, without a server to send rows to.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    arguments: Arguments,
+    #[command(flatten)]
+    remote: ServerFlags,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -73,12 +83,14 @@ pub(crate) struct Arguments {
     /// Build one-minute and daily candles from the imported trades, replacing stored ones
     #[arg(long)]
     build_candles: bool,
-    /// Read one file that grows, or `-` for standard input, and store its rows as they come
+    /// Read one file that grows, or `-` for standard input, and store its rows as they come: CSV,
+    /// TSV or lines of JSON
     #[arg(long, conflicts_with_all = ["dry_run", "strict", "again", "replace"])]
     follow: bool,
     /// With --follow: seconds after its end at which a minute counts as final
-    #[arg(long, requires = "follow", value_name = "SECONDS", default_value = "5s", value_parser = seconds)]
-    final_after: i64,
+    /// [default: 5s]
+    #[arg(long, requires = "follow", value_name = "SECONDS", value_parser = seconds)]
+    final_after: Option<i64>,
     /// With --follow: every row is final
     #[arg(long, requires = "follow")]
     all_final: bool,
@@ -190,7 +202,21 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+impl Import {
+    pub(crate) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        if context.named.server && !self.arguments.follow {
+            return Err(usage("--server needs --follow"));
+        }
+        run(&self.arguments, Some(&self.remote), context)
+    }
+}
+
+/// Imports files. `server` may name a server that gets followed rows instead of the store.
+pub(super) fn run(
+    arguments: &Arguments,
+    server: Option<&ServerFlags>,
+    context: &CommandContext,
+) -> Result<(), Failure> {
     let options = arguments.options()?;
     let files = if arguments.follow { arguments.files.clone() } else { expand(&arguments.files)? };
     // The first Ctrl-C ends the import at its next flush. A second one kills the process as usual.
@@ -202,7 +228,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     if arguments.follow {
         let [file] = files.as_slice() else { return Err(usage("--follow reads one file, or -")) };
         let (final_after_s, all_final) = (arguments.final_after, arguments.all_final);
-        let follow = follow::Follow { file, options, final_after_s, all_final, stop };
+        let follow = follow::Follow { file, options, final_after_s, all_final, server, stop };
         return follow::run(&follow, context);
     }
     if arguments.dry_run {
