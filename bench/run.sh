@@ -1,9 +1,10 @@
 #!/bin/sh
-# Benchmarks. `others`, `postgres` and `catalogue` need an installed PostgreSQL.
+# Benchmarks. `others`, `postgres`, `catalogue` and the part `postgres` of `live` need an installed PostgreSQL.
 #   bench/run.sh                              generates data once, imports, checks, queries, and prints a table; SYMBOLS=40 for a small run
 #   bench/run.sh page [VISITS]                the chart page in Chromium
 #   bench/run.sh paper [PART…]                the paper account compared with other engines, whose packages are a gigabyte
 #   bench/run.sh lists                        watchlists and the list of securities
+#   bench/run.sh live [PART…]                 live pushes and ingest, beside Redis if it is installed
 #   bench/run.sh trades                       single trades
 #   bench/run.sh build                        a build from scratch, and its parts
 #   bench/run.sh others                       the queries of `make bench` on ArcticDB and PostgreSQL
@@ -43,6 +44,14 @@ if [ "${1-}" = lists ]; then
     mkdir -p target/bench
     cargo build --release --locked -p chandler -p bench >&2
     exec target/release/bench lists target/release/chandler target/bench
+fi
+if [ "${1-}" = live ]; then
+    shift
+    mkdir -p target/bench
+    # Ten thousand connections, in the server and in the load.
+    ulimit -n "$(ulimit -H -n)"
+    cargo build --release --locked -p chandler -p bench >&2
+    exec python3 bench/live.py target/release/chandler target/release/bench target/bench/live "$@"
 fi
 if [ "${1-}" = catalogue ]; then
     shift

@@ -64,6 +64,12 @@ impl Socket {
         }
     }
 
+    /// The stream. Nothing may have come after the last answer.
+    pub(crate) fn into_stream(self) -> anyhow::Result<TcpStream> {
+        ensure!(self.used == self.have, "{} bytes are unread", self.have - self.used);
+        Ok(self.stream)
+    }
+
     /// Releases the buffer: those of thousands of idle connections would fill the memory.
     pub(crate) fn rest(&mut self) {
         self.buffer.truncate(self.have);

@@ -6,13 +6,14 @@
 //! with one that has only prebuilt answers; `bench turns PLAN` and `bench first PLAN` compare
 //! servers on different stores; `bench cold` and `bench rate` query PostgreSQL in process; `bench
 //! paper PART …` measures the paper account; `bench lists CHANDLER WORK` watchlists and the list of
-//! securities. All print the numbers that `measure.py` puts into its tables.
+//! securities; `bench live PART CHANDLER WORK` pushes and ingest. All print the numbers that `measure.py` puts into its tables.
 
 mod bare;
 mod cold;
 mod contest;
 mod floor;
 mod lists;
+mod live;
 mod load;
 mod paper;
 mod query;
@@ -43,13 +44,18 @@ fn main() -> ExitCode {
         ["first", plan] => turns::first(Path::new(plan)),
         ["paper", part @ ..] => paper::run(part),
         ["lists", chandler, work] => lists::run(chandler, Path::new(work)),
+        ["live", part, chandler, work, store @ ..] => {
+            live::run(part, chandler, Path::new(work), store.first().copied())
+        }
         ["rows", database, source] => rows::run(Path::new(database), Path::new(source)),
         _ => {
             eprintln!(
                 "usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS | \
                  bench serve CHANDLER STORE [CONNECTIONS…] [beside=OTHER_CHANDLER…] [questions=N] | \
                  bench turns PLAN | bench first PLAN | bench cold ADDRESS WORK | bench rate ADDRESS | \
-                 bench paper engine|fleet|submit|statements WORK | bench paper assets CHANDLER WORK | bench lists CHANDLER WORK"
+                 bench paper engine|fleet|submit|statements WORK | bench paper assets CHANDLER WORK | bench lists CHANDLER WORK | \
+                 bench live {} CHANDLER WORK [STORE]",
+                live::PARTS
             );
             return ExitCode::from(2);
         }

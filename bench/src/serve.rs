@@ -108,15 +108,20 @@ async fn idle(chandler: &str, store: &str, out: &mut impl Write) -> anyhow::Resu
 
 /// A thousand one-minute candles up to random stamps of the first securities with as many.
 pub(crate) fn questions(store: &Path) -> anyhow::Result<Vec<Vec<u8>>> {
+    questions_of(store, SYMBOLS, 50_000)
+}
+
+/// The same of securities with more than this number of rows.
+pub(crate) fn questions_of(store: &Path, symbols: usize, rows: u64) -> anyhow::Result<Vec<Vec<u8>>> {
     let store = Store::open(store, Access::Read)?;
     let mut reader = store.reader()?;
     let series = reader.snapshot()?.all_series()?;
     let wanted = |info: &&store::SeriesInfo| {
-        info.series.grain == market::Grain::Minute && info.series.lane == Lane::Regular && info.rows > 50_000
+        info.series.grain == market::Grain::Minute && info.series.lane == Lane::Regular && info.rows > rows
     };
     let mut random = Random::new(7);
     let mut frames = Vec::new();
-    for info in series.iter().filter(wanted).take(SYMBOLS) {
+    for info in series.iter().filter(wanted).take(symbols) {
         for _ in 0..WINDOWS {
             let later = usize::try_from(info.last.0 - info.first.0)? / 4;
             let at = market::Timestamp(info.last.0 - i64::try_from(random.below(later * 3))?);

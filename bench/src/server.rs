@@ -15,7 +15,7 @@ use wire::{Packet, control};
 use crate::load::{self, Socket};
 
 /// The bench's clock is fixed on a Sunday.
-const CLOCK: &str = "2026-11-15T02:00:00Z";
+pub(crate) const CLOCK: &str = "2026-11-15T02:00:00Z";
 /// Connections that one account of the bench may have.
 pub(crate) const PER_ACCOUNT: usize = 1_000;
 
@@ -29,6 +29,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) cache_mb: usize,
     pub(crate) arguments: &'a [String],
+    /// The market clock; `None` for the machine's.
+    pub(crate) clock: Option<&'a str>,
 }
 
 /// A server process; dropping it ends it.
@@ -55,7 +57,14 @@ impl Server {
         token: &str,
     ) -> anyhow::Result<Server> {
         Server::launch(
-            &Launch { executable, store, folder: Path::new(store), cache_mb, arguments: &[] },
+            &Launch {
+                executable,
+                store,
+                folder: Path::new(store),
+                cache_mb,
+                arguments: &[],
+                clock: Some(CLOCK),
+            },
             token,
         )
     }
@@ -64,8 +73,12 @@ impl Server {
         let config = launch.folder.join(format!("bench-{}.toml", launch.cache_mb));
         std::fs::write(&config, format!("[server]\ncache_mb = {}\n", launch.cache_mb))?;
         let mut command = Command::new(launch.executable);
+        command.args(["--store", &place(launch.store)]);
+        if let Some(clock) = launch.clock {
+            command.args(["--clock", clock]);
+        }
         command
-            .args(["--store", &place(launch.store), "--clock", CLOCK, "serve"])
+            .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--config"])
             .arg(&config)
             .args(launch.arguments);
@@ -104,12 +117,7 @@ impl Server {
 
     /// Processor time so far in microseconds, all threads, user and system.
     pub(crate) fn processor_us(&self) -> anyhow::Result<f64> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name of the program is in brackets and may contain anything.
-        let fields = stat.rsplit_once(')').context("no name")?.1.split_whitespace();
-        let ticks = fields.skip(11).take(2).map(str::parse::<f64>).sum::<Result<f64, _>>()?;
-        // A tick is a hundredth of a second on Linux on x86 and ARM.
-        Ok(ticks * 10_000.0)
+        processor_us(self.child.id())
     }
 
     /// A signed-in connection.
@@ -123,8 +131,9 @@ impl Server {
     pub(crate) async fn signed_in(&self, token: &str) -> anyhow::Result<Socket> {
         let otp = one_time_password(self.http, token).await?;
         let mut socket = Socket::open(self.http).await?;
-        let auth =
-            control::AuthRequest { token: otp, metadata: [("accept-language".into(), "en".into())].into() };
+        let metadata = [("accept-language", "en"), ("need_over_night_quote", "true")];
+        let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let auth = control::AuthRequest { token: otp, metadata };
         let answer = socket.ask(&load::frame(&request(2, &auth)?)).await?;
         ensure!(answer.get(6) == Some(&0), "sign-in: {}", String::from_utf8_lossy(answer));
         socket.rest();
@@ -137,6 +146,16 @@ fn place(store: &str) -> String {
     if store.contains(':') { store.to_owned() } else { format!("sqlite:{store}") }
 }
 
+/// Processor time of a process so far in microseconds, all threads, user and system.
+pub(crate) fn processor_us(process: u32) -> anyhow::Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name of the program is in brackets and may contain anything.
+    let fields = stat.rsplit_once(')').context("no name")?.1.split_whitespace();
+    let ticks = fields.skip(11).take(2).map(str::parse::<f64>).sum::<Result<f64, _>>()?;
+    // A tick is a hundredth of a second on Linux on x86 and ARM.
+    Ok(ticks * 10_000.0)
+}
+
 pub(crate) fn account_name(number: usize) -> String {
     format!("bench-{}-{number}", std::process::id())
 }
@@ -144,9 +163,17 @@ pub(crate) fn account_name(number: usize) -> String {
 /// Creates an account, and returns its token. A store that was measured before already has it under
 /// another number.
 pub(crate) fn account(chandler: &str, store: &str, number: usize) -> anyhow::Result<String> {
-    let name = account_name(number);
+    create(chandler, store, &account_name(number), "user")
+}
+
+/// Creates an operator, and returns its token.
+pub(crate) fn operator(chandler: &str, store: &str) -> anyhow::Result<String> {
+    create(chandler, store, &format!("operator-{}", std::process::id()), "operator")
+}
+
+fn create(chandler: &str, store: &str, name: &str, role: &str) -> anyhow::Result<String> {
     let output = Command::new(chandler)
-        .args(["--store", &place(store), "account", "create", &name])
+        .args(["--store", &place(store), "account", "create", name, "--role", role])
         .args(["--rate", "unlimited", "--quota", "100000", "--format", "json"])
         .args(["--connections", &PER_ACCOUNT.to_string()])
         .output()?;

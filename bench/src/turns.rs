@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::contest::{Contender, Frames, Spread, head, now, turns};
 use crate::serve::questions;
-use crate::server::{Launch, Server, account};
+use crate::server::{CLOCK, Launch, Server, account};
 
 /// How often each server is started for its first answers, not counting the start that charges the
 /// quota.
@@ -67,6 +67,7 @@ impl Plan {
                 folder: &self.work,
                 cache_mb: self.cache_mb,
                 arguments: &entry.arguments,
+                clock: Some(CLOCK),
             },
             token,
         )
