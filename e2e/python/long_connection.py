@@ -8,7 +8,11 @@ import struct
 import harness
 
 CLOSE, HEARTBEAT, AUTH, RECONNECT = range(4)
-RESPONSE, PUSH = 2, 3
+SUBSCRIBE = 6
+REQUEST, RESPONSE, PUSH = 1, 2, 3
+# Commands of pushes, and the types to subscribe to.
+QUOTE_PUSH, TRADES_PUSH = 101, 104
+QUOTE, TRADES = 1, 4
 
 
 class Refused(Exception):
@@ -39,6 +43,8 @@ class LongConnection:
         self.socket = socket.create_connection((host, int(port)), timeout=harness.PATIENCE_S)
         self.socket.sendall(bytes([0x11, 0x09]))
         self.next_id = 1
+        # Pushes that were received and not yet returned: command and body.
+        self.pushes = []
 
     def sign_in(self, otp):
         """Signs in; returns the id of the session, which another connection may resume."""
@@ -64,6 +70,18 @@ class LongConnection:
             raise Refused(status, found.get(1), found.get(2, b"").decode())
         return found
 
+    def subscribe(self, *symbols, types=(QUOTE, TRADES), first_push=True):
+        """Subscribes to securities."""
+        body = b"".join(text_field(1, symbol) for symbol in symbols)
+        body += b"".join(number_field(2, one) for one in types) + number_field(3, int(first_push))
+        self.ask(SUBSCRIBE, body)
+
+    def next_push(self):
+        """Waits for the next push; returns its command and body."""
+        while not self.pushes:
+            self.packet()
+        return self.pushes.pop(0)
+
     def wait_for_end(self):
         """Reads until the server closes the connection; returns the reason."""
         try:
@@ -78,9 +96,15 @@ class LongConnection:
         kind, command = self.exactly(2)
         kind &= 0x0F
         answered, status = struct.unpack(">IB", self.exactly(5)) if kind == RESPONSE else (None, None)
-        found = fields(self.exactly(int.from_bytes(self.exactly(3), "big")))
+        if kind == REQUEST:
+            # The server's heartbeat has an id and a timeout.
+            self.exactly(6)
+        body = self.exactly(int.from_bytes(self.exactly(3), "big"))
+        found = fields(body)
         if kind == PUSH and command == CLOSE:
             raise Ended(found.get(1, 0), found.get(2, b"").decode())
+        if kind == PUSH:
+            self.pushes.append((command, body))
         return kind, command, answered, status, found
 
     def exactly(self, count):
@@ -105,6 +129,10 @@ def varint(number):
 
 def text_field(number, text):
     return varint(number << 3 | 2) + varint(len(text.encode())) + text.encode()
+
+
+def number_field(number, value):
+    return varint(number << 3) + varint(value)
 
 
 def fields(body):

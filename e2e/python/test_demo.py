@@ -4,6 +4,7 @@ goes back. Under the machine's clock, because the demo starts in the newest sess
 import json
 import queue
 import subprocess
+import threading
 import unittest
 from datetime import datetime
 
@@ -21,7 +22,6 @@ class Demo(harness.Server):
 
     def __init__(self):
         self.store = self.folder = harness.fresh_folder()
-        self.lines = []
         self.start()
 
     def start(self):
@@ -30,13 +30,25 @@ class Demo(harness.Server):
         self.log = open(self.folder / "server.log", "a")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.lines = []
-        for line in self.process.stdout:
-            self.lines.append(line.strip())
-            if line.startswith("print("):
-                break
+        reader = threading.Thread(target=self.read_lines, daemon=True)
+        reader.start()
+        reader.join(harness.PATIENCE_S)
+        if not self.is_ready():
+            self.kill()
+            raise AssertionError(f"not ready after {self.lines}: {self.log_text()}")
         (opened,) = [line for line in self.lines if line.startswith("Open http://")]
         self.address = opened.split("http://")[1].split("/")[0]
         self.url = f"http://{self.address}"
+
+    def read_lines(self):
+        """Reads what it prints, up to the last line."""
+        for line in self.process.stdout:
+            self.lines.append(line.strip())
+            if self.is_ready():
+                break
+
+    def is_ready(self):
+        return bool(self.lines) and self.lines[-1].startswith("print(")
 
     def owner(self):
         return json.loads((self.store / "demo-account.json").read_text())

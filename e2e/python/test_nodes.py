@@ -1,6 +1,7 @@
 """Two servers on one PostgreSQL database, acting as one: limits of an account are counted over
 both, changes on one are visible on the other."""
 
+import datetime
 import json
 import threading
 import unittest
@@ -13,8 +14,8 @@ import proxy
 import test_session
 import trade_clients
 from long_connection import LongConnection, one_time_password
-from longbridge.openapi import OpenApiException
-from paper_market import WEDNESDAY, instant, utc
+from longbridge.openapi import Market, OpenApiException
+from paper_market import WEDNESDAY, ZONES, instant, utc
 from worker import Worker, start_together
 
 # Within this time an import is visible on all nodes.
@@ -24,11 +25,13 @@ SEEN_S = 2
 class Nodes(unittest.TestCase):
     """Tests that share two nodes, each with separate accounts."""
 
+    clock = nodes.CLOCK
+
     @classmethod
     def setUpClass(cls):
         database = nodes.shared_database()
         cls.store = database.server.url(database.copy())
-        cls.one, cls.other = nodes.Node(cls.store, "one"), nodes.Node(cls.store, "other")
+        cls.one, cls.other = (nodes.Node(cls.store, name, clock=cls.clock) for name in ("one", "other"))
         cls.both = (cls.one, cls.other)
         for node in cls.both:
             cls.addClassCleanup(node.kill)
@@ -40,7 +43,7 @@ class Nodes(unittest.TestCase):
         return connection
 
     def chandler(self, *words, **options):
-        return harness.chandler(self.store, *words, clock=nodes.CLOCK, **options)
+        return harness.chandler(self.store, *words, clock=self.clock, **options)
 
 
 class Counted(Nodes):
@@ -289,6 +292,119 @@ class Seen(Nodes):
         # No trace is left: each file can be imported now.
         for file in files:
             self.chandler("import", file, "--quiet", "--period", "1m")
+
+
+class Pushed(Nodes):
+    """Rows that arrive at one node are pushed by both, with the same content and numbers."""
+
+    # Ingest requires the machine's clock.
+    clock = "now"
+    # Stored without minutes.
+    SYMBOLS = nodes.SECURITIES[:2]
+    # Number of batches, each with a minute.
+    BATCHES = 7
+
+    def setUp(self):
+        self.operator = self.one.account("feeder", "--role", "operator", "--rate", "unlimited")
+        self.account = self.one.account("listener", "--rate", "unlimited")
+        self.open = self.last_open()
+        # The last number of each command and security.
+        self.last = {}
+
+    def last_open(self):
+        """The time at which the last session in Hong Kong began, in Unix seconds."""
+        now = harness.time.time()
+        today = datetime.datetime.fromtimestamp(now, ZONES["HK"]).date()
+        days = self.one.quotes(self.account).trading_days(Market.HK, today - datetime.timedelta(20), today).trading_days
+        begun = max(begin for day in days if (begin := instant(day, "09:30:00")) <= now)
+        if now < begun + 60 * (self.BATCHES + 1):
+            self.skipTest("the session has just begun")
+        return begun
+
+    def listen(self, node, *symbols):
+        """A signed-in connection with subscriptions, and its session."""
+        connection = self.connect(node)
+        session = connection.sign_in(one_time_password(node, self.account))
+        connection.subscribe(*symbols)
+        # The first push of each: the state of its last day.
+        for symbol in symbols:
+            command, push = self.receive(connection)
+            self.assertEqual((command, push[1].decode()), (long_connection.QUOTE_PUSH, symbol))
+        return connection, session
+
+    def receive(self, connection):
+        command, body = connection.next_push()
+        return command, long_connection.fields(body)
+
+    def ingest(self, node, seq):
+        """A batch with the next minute of each security; returns the answer."""
+        row = lambda symbol: {
+            "symbol": symbol, "time": self.open + 60 * (seq - 1), "open": "10.5", "high": "10.6", "low": "10.4", "close": "10.5",
+            "volume": 1000 + seq, "turnover": str(10500 + 10 * seq), "final": True}
+        batch = {"source": "feed", "seq": seq, "rows": [row(symbol) for symbol in self.SYMBOLS]}
+        status, envelope = node.request("POST", "/v1/ingest/candles", self.operator, batch)
+        self.assertEqual(status, 200, envelope)
+        return envelope["data"]
+
+    def pushes_of(self, connection, seq, symbols):
+        """The pushes of a batch on one connection: for each security its trades, then its quote."""
+        received = [connection.next_push() for _ in range(2 * len(symbols))]
+        decoded = [(command, long_connection.fields(body)) for command, body in received]
+        expected = [(command, symbol) for symbol in symbols for command in (long_connection.TRADES_PUSH, long_connection.QUOTE_PUSH)]
+        self.assertEqual([(command, push[1].decode()) for command, push in decoded], expected, seq)
+        growth = [push.get(12) for command, push in decoded if command == long_connection.QUOTE_PUSH]
+        self.assertEqual(growth, [1000 + seq] * len(symbols))
+        return received
+
+    def check_numbers(self, received):
+        """Their numbers are larger than those before."""
+        for command, body in received:
+            push = long_connection.fields(body)
+            of = command, push[1]
+            self.assertGreater(push[2], self.last.get(of, 0))
+            self.last[of] = push[2]
+
+    def test_both_nodes_push_the_same_numbers_and_one_goes_on_alone(self):
+        first, second = self.SYMBOLS
+        here, session = self.listen(self.one, first, second)
+        # This node has a subscriber of one of the securities: the other rows count all the same.
+        there, _ = self.listen(self.other, second)
+        for seq in range(1, 4):
+            self.assertEqual(self.ingest(self.one, seq)["accepted"], 2)
+            both, one = self.pushes_of(here, seq, [first, second]), self.pushes_of(there, seq, [second])
+            self.assertEqual(both[2:], one)
+            self.check_numbers(both)
+
+        # Killed as soon as it has answered: the other node pushes the batch, whether or not the
+        # first had merged it.
+        answered = self.ingest(self.one, 4)
+        self.one.kill()
+        self.check_numbers(self.pushes_of(there, 4, [second]))
+        self.assertEqual(self.ingest(self.other, 4), {**answered, "repeated": True})
+
+        # The client goes on at the other node. Its first pushes are the last ones, without growth.
+        here = self.connect(self.other)
+        here.go_on(session)
+        here.subscribe(first, second)
+        for symbol in (first, second):
+            command, push = self.receive(here)
+            self.assertEqual((command, push[1].decode(), push.get(12, 0)), (long_connection.QUOTE_PUSH, symbol, 0))
+            if symbol == second:
+                self.assertEqual(push[2], self.last[command, push[1]])
+        for seq in (5, 6):
+            self.assertEqual(self.ingest(self.other, seq)["accepted"], 2)
+            both = self.pushes_of(here, seq, [first, second])
+            self.assertEqual(both[2:], self.pushes_of(there, seq, [second]))
+            self.check_numbers(both)
+
+        # The restarted node takes part again.
+        self.one.start()
+        back, _ = self.listen(self.one, first, second)
+        self.assertEqual(self.ingest(self.one, self.BATCHES)["accepted"], 2)
+        both = self.pushes_of(here, self.BATCHES, [first, second])
+        self.assertEqual(both, self.pushes_of(back, self.BATCHES, [first, second]))
+        self.assertEqual(both[2:], self.pushes_of(there, self.BATCHES, [second]))
+        self.check_numbers(both)
 
 
 class Traded(Nodes):
