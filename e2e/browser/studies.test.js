@@ -20,8 +20,11 @@ const atChart = (where, what, options = {}) =>
 
 const legend = (page) => page.locator('#legends').innerText();
 
-/** Waits until the legend contains a text. */
-const says = (page, words) => page.waitForFunction((text) => document.getElementById('legends')?.innerText.includes(text), words);
+/** Waits until the legend contains a text. A failure shows the legend and the inspected candle. */
+const says = (page, words) =>
+  page.waitForFunction((text) => document.getElementById('legends')?.innerText.includes(text), words).catch(async (error) => {
+    throw new Error(`no ${words} at ${await cellText(page, 'time')} in ${await legend(page)}: ${error.message}`);
+  });
 
 /** The expected mean of the last closes, in integers of the last decimal. */
 function meanOf(candles, length) {
@@ -78,8 +81,7 @@ describe('indicators', () => {
       await drawn(page);
       await page.waitForFunction((text) => document.getElementById('legends')?.innerText === text, whole);
       // An earlier candle has earlier numbers.
-      await page.keyboard.press('ArrowLeft');
-      await page.keyboard.press('ArrowLeft');
+      await walkTo(page, candlesticks.at(-2).time.slice(0, 10));
       await says(page, `MA 5 ${meanOf(candlesticks.slice(0, -1), 5)}`);
       await page.goBack();
       await page.waitForFunction(() => !document.getElementById('legends')?.innerText.includes('MA 60'));
@@ -232,9 +234,7 @@ describe('a chart that stays open', () => {
       }, undefined, { polling: 300 });
       assert.equal(await counted(page), 3);
       // A file that corrects an earlier candle, without a newer one.
-      await page.keyboard.press('ArrowLeft');
-      await page.keyboard.press('ArrowLeft');
-      assert.match(await cellText(page, 'time'), /2026-11-11/);
+      await walkTo(page, '2026-11-11');
       assert.equal(await cellText(page, 'close'), '12.000');
       await importOf('NEWS.US', ['2026-11-10', '2026-11-11', '2026-11-12'], '25');
       await page.waitForFunction(() => {
