@@ -163,16 +163,35 @@ impl Access {
     /// Makes the id and the credentials of a new account. Stores nothing.
     pub(crate) fn draft(&self, new: &NewAccount, now: Timestamp) -> Result<DraftAccount, AccessError> {
         let terms = new.terms.row()?;
-        let token_expires_at =
+        let expires_at =
             new.token_expires_at.unwrap_or(Timestamp(now.0.saturating_add(TOKEN_LIFE_DEFAULT_S)));
+        let (credential, created) =
+            self.draft_key(self.accounts.take_id()?, new.region, (now, expires_at))?;
+        let row = NewAccountRow {
+            name: new.name.clone(),
+            region: new.region.as_str().to_owned(),
+            role: new.role.as_str().to_owned(),
+            created_at: now,
+            terms,
+            rights: new.rights.rows(),
+        };
+        Ok(DraftAccount { row, credential, created })
+    }
+
+    /// Makes an API key with its access token, which is valid between two instants. Stores nothing.
+    pub(crate) fn draft_key(
+        &self,
+        account_id: AccountId,
+        region: Region,
+        (issued_at, token_expires_at): (Timestamp, Timestamp),
+    ) -> Result<(Credential, Created), AccessError> {
         let app_key = hex(&random::<16>()?);
         let app_secret = Secret::new(hex(Zeroizing::new(random::<32>()?).as_slice()));
-        let account_id = self.accounts.take_id()?;
         let claims = Claims {
-            region: new.region,
+            region,
             account: account_id,
             app_key: Some(&app_key),
-            issued_at: now,
+            issued_at,
             expires_at: token_expires_at,
         };
         let access_token = claims.access_token()?;
@@ -182,18 +201,9 @@ impl Access {
             account: account_id,
             token_hash: hash_token(access_token.expose()),
             token_expires_at,
-            created_at: now,
+            created_at: issued_at,
         };
-        let row = NewAccountRow {
-            name: new.name.clone(),
-            region: new.region.as_str().to_owned(),
-            role: new.role.as_str().to_owned(),
-            created_at: now,
-            terms,
-            rights: new.rights.rows(),
-        };
-        let created = Created { account_id, app_key, app_secret, access_token, token_expires_at };
-        Ok(DraftAccount { row, credential, created })
+        Ok((credential, Created { account_id, app_key, app_secret, access_token, token_expires_at }))
     }
 
     /// Returns all accounts, including revoked accounts, oldest first.

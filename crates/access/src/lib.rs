@@ -135,4 +135,4 @@ pub use watchlist::{
     WATCHLIST_GROUPS_MAX, WATCHLIST_NAME_CHARS_MAX, WATCHLIST_SECURITIES_MAX, WatchlistError, WatchlistName,
     check_watchlist_change,
 };
-pub use worlds::{CreatedWorld, NewWorld, WorldRefused};
+pub use worlds::{CreatedWorld, NewWorld, WORLD_KEYS_MAX, WorldRefused};

@@ -7,7 +7,7 @@ use store::{AccountId, AddWorldOutcome, AuditNote, NewWorldRow, WorldClock, Worl
 use crate::access::DraftAccount;
 use crate::{
     Access, AccessError, Account, Actor, Created, Freshness, Hold, NewAccount, Present, QUOTA_MAX, RateRule,
-    Right, Rights, Role, Terms,
+    Right, Rights, Role, TOKEN_LIFE_DEFAULT_S, Terms,
 };
 
 /// A world to be created. Its values are checked already.
@@ -25,6 +25,9 @@ pub struct NewWorld<'a> {
     pub worlds_max: u32,
 }
 
+/// Maximum number of API keys of a world.
+pub const WORLD_KEYS_MAX: u32 = 16;
+
 /// A new world and its credentials, which are shown only once.
 #[derive(Debug)]
 pub struct CreatedWorld {
@@ -41,6 +44,10 @@ pub enum WorldRefused {
     TooMany(u32),
     #[error("a world cannot own worlds")]
     OwnedByWorld,
+    #[error("there is no such world")]
+    Unknown,
+    #[error("the world has {WORLD_KEYS_MAX} API keys already")]
+    TooManyKeys,
     #[error(transparent)]
     Access(#[from] AccessError),
 }
@@ -76,6 +83,23 @@ impl Access {
             AddWorldOutcome::NameTaken => Err(WorldRefused::NameTaken),
             AddWorldOutcome::TooMany => Err(WorldRefused::TooMany(worlds_max)),
         }
+    }
+
+    /// Creates another API key of a world.
+    pub fn create_world_key(
+        &self,
+        account: AccountId,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<Created, WorldRefused> {
+        let account = self.account(account)?.filter(|account| account.is_world);
+        let account = account.ok_or(WorldRefused::Unknown)?;
+        let expires_at = Timestamp(now.0.saturating_add(TOKEN_LIFE_DEFAULT_S));
+        let (credential, created) = self.draft_key(account.id, account.region, (now, expires_at))?;
+        let (actor, reason) = (by.to_string(), format!("app key {}", created.app_key));
+        let note = AuditNote { at: now, actor: &actor, reason: &reason };
+        let added = self.accounts.add_world_key(&credential, WORLD_KEYS_MAX, &note);
+        if added.map_err(AccessError::from)? { Ok(created) } else { Err(WorldRefused::TooManyKeys) }
     }
 
     /// Returns whether an account belongs to a world. An unknown account does not.

@@ -40,6 +40,8 @@ enum Action {
     End(Named),
     /// Copy a world as of an instant; prints the environment variables as `create` does
     Fork(Fork),
+    /// Create another API key of a world; prints the environment variables as `create` does
+    Token(Token),
     /// Set the clock of a world back; what its account did since then is archived
     Reset(Reset),
     /// Delete a world that has ended, or has not begun
@@ -163,6 +165,19 @@ struct Fork {
 }
 
 #[derive(Debug, Args)]
+struct Token {
+    /// Name of the world
+    name: String,
+    /// The address at which programs reach the server [default: that of --server, or http://127.0.0.1:8080]
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    #[command(flatten)]
+    whose: AccountFlags,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
 struct Reset {
     /// Name of the world
     name: String,
@@ -192,6 +207,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         }),
         Action::Step(step) => step.run(context),
         Action::Fork(fork) => fork.run(context),
+        Action::Token(token) => token.run(context),
         Action::Reset(reset) => reset.run(context),
     }
 }
@@ -265,6 +281,16 @@ impl Fork {
         }
         let path = format!("{}/fork", path_of(&self.name)?);
         let created = client.post(&path, body).map_err(|error| client.refused(error))?;
+        print_created(created, &url, self.format)
+    }
+}
+
+impl Token {
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let client = self.whose.client(Purpose::Watchlists, context)?;
+        let url = url_of(self.url.as_deref(), &client)?;
+        let path = format!("{}/token", path_of(&self.name)?);
+        let created = client.post(&path, json!({})).map_err(|error| client.refused(error))?;
         print_created(created, &url, self.format)
     }
 }
@@ -360,6 +386,11 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     for (name, value) in document.as_object().into_iter().flatten() {
         let shown = match value {
             Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+            Value::Object(parts) => parts
+                .keys()
+                .map(|name| format!("{name} {}", text(value, name)))
+                .collect::<Vec<_>>()
+                .join(", "),
             Value::Null => continue,
             _ => text(document, name),
         };

@@ -559,18 +559,14 @@ fn insert(
     if added == 0 {
         return Err(StoreError::Taken { name: name.clone() });
     }
-    db.run(
-        sql::ADD_CREDENTIAL,
-        (
-            &credential.app_key,
-            id.0,
-            &credential.app_secret,
-            credential.token_hash.as_slice(),
-            credential.token_expires_at.0,
-            credential.created_at.0,
-        ),
-    )?;
+    insert_credential(db, credential)?;
     rights.iter().try_for_each(|right| put_right(db, id, right))
+}
+
+fn insert_credential(db: &Db, credential: &Credential) -> Result<(), StoreError> {
+    let Credential { app_key, account, app_secret, token_hash, token_expires_at, created_at } = credential;
+    let values = (app_key, account.0, app_secret, token_hash.as_slice(), token_expires_at.0, created_at.0);
+    db.run(sql::ADD_CREDENTIAL, values).map(drop)
 }
 
 fn put_right(db: &Db, id: AccountId, right: &RightRow) -> Result<(), StoreError> {

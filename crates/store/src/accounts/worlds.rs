@@ -4,7 +4,9 @@
 use market::Timestamp;
 
 use super::changes::{WriteLock, count_change};
-use super::{Accounts, AuditNote, Credential, NewAccountRow, audit, check_texts, insert, take};
+use super::{
+    Accounts, AuditNote, Credential, NewAccountRow, audit, check_texts, insert, insert_credential, take,
+};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row, natural, signed, small};
 use crate::ids::{AccountId, Hash, WorldId};
@@ -106,6 +108,25 @@ impl Accounts {
             Err(StoreError::Taken { .. }) => Ok(AddWorldOutcome::NameTaken),
             added => added,
         }
+    }
+
+    /// Adds a credential to the account of a world, unless it has `most` already. Returns whether the
+    /// credential was added.
+    pub fn add_world_key(
+        &self,
+        credential: &Credential,
+        most: u32,
+        note: &AuditNote<'_>,
+    ) -> Result<bool, StoreError> {
+        self.change(|db| {
+            if db.one(sql::COUNT_KEYS, [credential.account.0], |row| small(row, 0))? >= most {
+                return Ok(false);
+            }
+            insert_credential(db, credential)?;
+            audit::write(db, Some(credential.account), "world.key_created", note)?;
+            count_change(db, &[credential.account])?;
+            Ok(true)
+        })
     }
 
     /// Returns the world of an account, or `None` if the account has none.
@@ -225,6 +246,8 @@ mod sql {
             "insert into world (account_id, id, owner_id, name, state, starts_at, ends_at, now_at, step, settings, \
              digest, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
              on conflict (owner_id, name) do nothing";
+        COUNT_KEYS: "count the keys of a world",
+            "select count(*) from sealed_credential where account_id = $1";
         OF_ACCOUNT: "read a world", select_world!("where account_id = $1");
         NAMED: "find a world", select_world!("where owner_id = $1 and name = $2");
         OF_OWNER: "list the worlds of an account", select_world!("where owner_id = $1 order by id");
@@ -245,7 +268,7 @@ mod sql {
         fn finding_a_world_uses_its_indexes() {
             crate::engine::statements::follow_the_keys(
                 crate::engine::migrations::ACCOUNTS,
-                &[OF_ACCOUNT, NAMED, OF_OWNER],
+                &[COUNT_KEYS, OF_ACCOUNT, NAMED, OF_OWNER],
             );
         }
     }

@@ -38,18 +38,36 @@ fn create(
         terms: terms(),
         rights: Vec::new(),
     };
-    let credential = Credential {
-        app_key: format!("key {}", id.0),
-        account: id,
-        app_secret: vec![1],
-        token_hash: [u8::try_from(100 + id.0).unwrap(); 32],
-        token_expires_at: Timestamp(NOW.0 + 1_000),
-        created_at: NOW,
-    };
+    let credential = credential(id, &format!("key {}", id.0), u8::try_from(100 + id.0).unwrap());
     let clock = clock("created", 0, 0);
     let (starts_at, ends_at) = (NOW, Timestamp(NOW.0 + 100));
     let world = NewWorldRow { owner, name, starts_at, ends_at, settings: SETTINGS, clock: &clock };
     Ok((id, accounts.add_world((id, &row, &credential), &world, most, &note(NOW))?))
+}
+
+fn credential(account: AccountId, app_key: &str, token: u8) -> Credential {
+    Credential {
+        app_key: app_key.to_owned(),
+        account,
+        app_secret: vec![1],
+        token_hash: [token; 32],
+        token_expires_at: Timestamp(NOW.0 + 1_000),
+        created_at: NOW,
+    }
+}
+
+#[test]
+fn a_world_has_a_limited_number_of_keys() {
+    let (_home, accounts, owner) = fresh();
+    let account = create(&accounts, owner, "march", 9).unwrap().0;
+    let version = accounts.version().unwrap();
+    let add = |key: &str, token| accounts.add_world_key(&credential(account, key, token), 2, &note(NOW));
+    assert!(add("second", 201).unwrap());
+    assert!(accounts.version().unwrap() > version, "nodes read the keys again");
+    assert!(!add("third", 202).unwrap());
+    let keys: Vec<String> =
+        accounts.credentials_of(account).unwrap().into_iter().map(|one| one.app_key).collect();
+    assert_eq!(keys, [format!("key {}", account.0), "second".to_owned()]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use trading::{Currency, Money};
 use world::{Auto, Limits, Settings, Span, Speed, WorldName};
 
 use super::delete::remove;
-use super::request::{ACCOUNT, NAME, OwnerRequest, TOO_MANY, instant, problem, wrong};
+use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnerRequest, TOO_MANY, instant, problem, wrong};
 use super::shown::{WorldDocument, optional_speed_schema};
 use crate::kit::Problem;
 use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
@@ -43,6 +43,12 @@ pub(super) const FORK: Doc =
         .body(&[Media::json::<Fork>()])
         .answers(&[AnswerDoc::ok("The new world and its API key", &[data::<Created>()])])
         .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT, TOO_MANY]);
+
+pub(super) const TOKEN: Doc = Doc::new(Tag::Account, "createWorldToken", "Create another API key of a world")
+    .about("For another program in the same world. The key is returned only in this response.")
+    .parameters(&[NAME, ACCOUNT])
+    .answers(&[AnswerDoc::ok("The world and the new API key", &[data::<Created>()])])
+    .refuses(OF_A_WORLD);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -139,6 +145,13 @@ impl OwnerRequest<'_> {
         })
     }
 
+    pub(super) fn token(&self) -> Result<Created, Problem> {
+        let (world, core) = (self.world()?, &self.site.core);
+        let created = core.access.create_world_key(world.account, &self.by, core.machine_now());
+        let credentials = WorldCredentials::of(created.map_err(refused)?);
+        Ok(Created { world: self.shown(&world), credentials })
+    }
+
     /// Creates a world and its paper account. `begin` fills the paper account.
     fn create_with(
         &self,
@@ -168,14 +181,7 @@ impl OwnerRequest<'_> {
             remove(self.site, &world, &self.by)?;
             return Err(Problem::from_paper(error));
         }
-        Ok(Created {
-            world: self.shown(&world),
-            credentials: WorldCredentials {
-                app_key: credentials.app_key,
-                app_secret: credentials.app_secret.expose().to_owned(),
-                access_token: credentials.access_token.expose().to_owned(),
-            },
-        })
+        Ok(Created { world: self.shown(&world), credentials: WorldCredentials::of(credentials) })
     }
 
     /// Returns the first and the last instant. There must be data between them, because an empty
@@ -208,6 +214,16 @@ impl OwnerRequest<'_> {
 fn ends(series: &SeriesInfo, venues: &Venues) -> Timestamp {
     let venue = venues.of(series.series.symbol.market());
     venue.day_end(venue.zone().date(series.last)).max(Timestamp(series.last.0.saturating_add(60)))
+}
+
+impl WorldCredentials {
+    fn of(created: access::Created) -> WorldCredentials {
+        WorldCredentials {
+            app_key: created.app_key,
+            app_secret: created.app_secret.expose().to_owned(),
+            access_token: created.access_token.expose().to_owned(),
+        }
+    }
 }
 
 impl CreateWorld {
@@ -268,7 +284,8 @@ fn shortened(text: &str) -> String {
 
 fn refused(error: WorldRefused) -> Problem {
     match error {
-        WorldRefused::NameTaken => Problem::conflict(error.to_string()),
+        WorldRefused::NameTaken | WorldRefused::TooManyKeys => Problem::conflict(error.to_string()),
+        WorldRefused::Unknown => Problem::nothing_there(&error.to_string()),
         WorldRefused::TooMany(_) => Problem::too_many_worlds(error.to_string()),
         WorldRefused::OwnedByWorld => Problem::of_world(),
         WorldRefused::Access(error) => Problem::from_access(error),

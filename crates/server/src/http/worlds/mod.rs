@@ -32,6 +32,8 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&step::PAUSE),
     post("/v1/worlds/{name}/fork", |call, site, by| owner(call, site, &by, |request| request.fork()))
         .doc(&create::FORK),
+    post("/v1/worlds/{name}/token", |call, site, by| owner(call, site, &by, |request| request.token()))
+        .doc(&create::TOKEN),
     post("/v1/worlds/{name}/reset", |call, site, by| owner(call, site, &by, |request| request.reset()))
         .doc(&step::RESET),
     get("/v1/world", |call, site, by| own(call, site, &by, |request| request.show())).doc(&shown::OWN),

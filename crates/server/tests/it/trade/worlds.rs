@@ -548,6 +548,23 @@ async fn w5_subscriptions_of_an_ended_world_are_accepted_and_silent() {
 }
 
 #[tokio::test]
+async fn another_api_key_enters_the_same_world() {
+    let hall = Hall::open().await;
+    let world = World::open(&hall, "w").await;
+    world.step("09:31").await;
+    let created = data(&hall.ask("POST", "/v1/worlds/w/token", &Value::Null).await);
+    let other = World { hall: &hall, key: key(&created) };
+    assert_ne!(other.key.app_key, world.key.app_key);
+    assert_eq!(other.get("/v1/world").await, world.get("/v1/world").await);
+    for number in 3..=access::WORLD_KEYS_MAX {
+        assert_eq!(hall.ask("POST", "/v1/worlds/w/token", &Value::Null).await.status, 200, "{number}");
+    }
+    assert_eq!(hall.ask("POST", "/v1/worlds/w/token", &Value::Null).await.status, 409);
+    assert_eq!(hall.ask("POST", "/v1/worlds/v/token", &Value::Null).await.status, 404);
+    assert_eq!(other.ask("POST", "/v1/worlds/w/token", &Value::Null).await.status, 403);
+}
+
+#[tokio::test]
 async fn w6_a_fork_is_a_copy_as_of_an_instant() {
     let hall = Hall::open().await;
     let world = World::open(&hall, "w").await;
