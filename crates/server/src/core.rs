@@ -25,7 +25,7 @@ use crate::caller::{Caller, Client};
 use crate::encoded_page::EncodedPage;
 use crate::ingest::Ingest;
 use crate::intake::Intake;
-use crate::live::{Live, Subscribed, WorldLives};
+use crate::live::{Live, StreamInfo, Subscribed, WorldLives};
 use crate::market_clock::MarketClock;
 use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
@@ -355,6 +355,14 @@ impl Core {
             Some(live) => live.of_connection(connection),
             None => self.live.of_connection(connection),
         }
+    }
+
+    /// Returns the streams of an account, or of all accounts, with their subscriptions.
+    pub(crate) fn list_streams(&self, of: Option<AccountId>) -> Vec<(StreamInfo, Subscribed)> {
+        let mut streams = self.live.list_streams(of);
+        streams.extend(self.world_lives.all().iter().flat_map(|live| live.list_streams(of)));
+        streams.sort_by_key(|(info, _)| info.number);
+        streams
     }
 
     /// Returns the market time for an account: that of its world, or the server's.

@@ -35,7 +35,7 @@ use tokio::sync::Notify;
 
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Kick, Mailbox};
 use crate::market_clock::ClockSpeed;
 use crate::metrics::PushLoad;
 use crate::refusal::Refusal;
@@ -72,9 +72,24 @@ impl WorldLives {
         self.lock().get(&account).cloned()
     }
 
-    /// Forgets the subscriptions of a deleted world.
-    pub(crate) fn forget(&self, account: AccountId) {
-        self.lock().remove(&account);
+    pub(crate) fn all(&self) -> Vec<Arc<Live>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Wakes the streams of a world, whose clock was started or stopped.
+    pub(crate) fn wake_streams(&self, account: AccountId) {
+        if let Some(live) = self.known(account) {
+            live.subscriptions().wake_streams();
+        }
+    }
+
+    /// Forgets the subscriptions of a world that was deleted or set back, and ends its streams.
+    pub(crate) fn forget(&self, account: AccountId, kick: Kick) {
+        // A separate statement, so that the lock is released before the streams are closed.
+        let live = self.lock().remove(&account);
+        if let Some(live) = live {
+            live.subscriptions().close_streams(kick);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, Arc<Live>>> {

@@ -115,6 +115,7 @@ pub(crate) fn publish_step(core: &Core, world: &Arc<World>, step: u64) -> Result
         pushes: published.quotes + published.trades,
     });
     subscriptions.send_clock(body, None);
+    subscriptions.wake_streams();
     Ok(published)
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, speed: Option<Speed>) -> Resu
     let after = Standing { state, settings, course, until, ..before.clone() };
     let after = world.put(&core.access.database(), &before, after)?;
     core.worlds.moving.notify_one();
+    core.world_lives.wake_streams(world.account);
     Ok(after)
 }
 
@@ -47,7 +48,9 @@ pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldEr
     let (before, now) = (world.standing(), world.now(core.uptime()));
     let state = before.state.after(Change::Pause)?;
     let after = Standing { state, now, course: None, ..before.clone() };
-    world.put(&core.access.database(), &before, after)
+    let after = world.put(&core.access.database(), &before, after)?;
+    core.world_lives.wake_streams(world.account);
+    Ok(after)
 }
 
 fn course(speed: Speed, from: Timestamp, since: Duration) -> Option<Course> {

@@ -10,8 +10,7 @@ use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::{Problem, Site};
 use crate::worlds::{Standing, World};
-use crate::written::Instant;
-use world::Speed;
+use crate::written::{self, Instant};
 
 pub(super) const LIST: Doc = Doc::new(Tag::Account, "worlds", "List the account's worlds")
     .parameters(&[ACCOUNT])
@@ -79,14 +78,6 @@ pub(super) fn optional_speed_schema(_: &mut schemars::SchemaGenerator) -> schema
     schemars::json_schema!({"anyOf": [{"type": "number"}, {"const": "max"}, {"type": "null"}]})
 }
 
-fn speed(speed: Speed) -> Value {
-    match speed {
-        Speed::Max => "max".into(),
-        // Three decimals, which a double holds exactly enough to be written the same way.
-        speed => serde_json::from_str(&speed.to_string()).unwrap_or_default(),
-    }
-}
-
 impl WorldDocument {
     pub(super) fn of(world: &World, owner: &str, site: &Site) -> WorldDocument {
         let Standing { state, step, settings, .. } = world.standing();
@@ -100,7 +91,7 @@ impl WorldDocument {
             now: Instant::utc(now),
             start: Instant::utc(world.span.start()),
             end: Instant::utc(world.span.end()),
-            speed: speed(settings.speed),
+            speed: written::speed(settings.speed),
             step,
             skip: settings.skip.as_str(),
             markets: settings.markets.iter().map(market::Market::as_str).collect(),

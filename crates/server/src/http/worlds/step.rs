@@ -224,6 +224,7 @@ impl OwnerRequest<'_> {
         let world = self.world()?;
         let core = &self.site.core;
         world.change(&core.access.database(), Change::End, core.uptime()).map_err(problem)?;
+        core.world_lives.wake_streams(world.account);
         Ok(self.shown(&world))
     }
 }
