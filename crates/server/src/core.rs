@@ -357,6 +357,12 @@ impl Core {
         }
     }
 
+    /// Returns the market time that decides the quota month and the level of a caller. Those of a
+    /// world do not follow its clock.
+    pub(crate) fn quota_time(&self, caller: &Caller) -> Timestamp {
+        if caller.who.is_of_world() { self.market_now().now() } else { caller.now() }
+    }
+
     /// Returns the streams of an account, or of all accounts, with their subscriptions.
     pub(crate) fn list_streams(&self, of: Option<AccountId>) -> Vec<(StreamInfo, Subscribed)> {
         let mut streams = self.live.list_streams(of);
