@@ -26,6 +26,7 @@ use crate::encoded_page::EncodedPage;
 use crate::ingest::Ingest;
 use crate::intake::Intake;
 use crate::live::{Live, StreamInfo, Subscribed, WorldLives};
+use crate::mailbox::Mailbox;
 use crate::market_clock::MarketClock;
 use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
@@ -354,6 +355,15 @@ impl Core {
         match self.world_lives.known(account) {
             Some(live) => live.of_connection(connection),
             None => self.live.of_connection(connection),
+        }
+    }
+
+    /// Records that a connection or a stream with the API key of a world was opened. The clock of
+    /// the world follows its flow.
+    pub(crate) fn joined_world(&self, account: AccountId, connection: u64, mailbox: Mailbox) {
+        match self.worlds.of(&self.access.database(), account) {
+            Ok(world) => world.clients.joined(connection, mailbox, self.uptime()),
+            Err(error) => tracing::error!(%error, account = account.0, "cannot read the world of a client"),
         }
     }
 

@@ -27,7 +27,7 @@ use super::subscriptions::{LeftOut, StreamInfo, stream_id};
 use super::{Live, Subscribed};
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::mailbox::{Kick, Mail, Mailbox, MailboxReader, Push};
+use crate::mailbox::{Flow, Kick, Mail, Mailbox, MailboxReader, Push};
 use crate::market_clock::ClockSpeed;
 use crate::refusal::Refusal;
 use crate::worlds::World;
@@ -150,6 +150,9 @@ pub(crate) fn open(
         shutdown: None,
         is_over: false,
     };
+    if let Source::World(world, _) = &stream.source {
+        world.clients.joined(id.0, mailbox.clone(), core.uptime());
+    }
     let wish = Wish {
         connection: None,
         lineage: None,
@@ -230,7 +233,18 @@ impl EventStream {
             self.clock = clock;
             self.source.write_clock(&mut events, &self.core);
         }
+        self.report_flow();
         if events.is_empty() { Poll::Pending } else { Poll::Ready(Some(events.into())) }
+    }
+
+    /// Reports to the clock of a world that the client takes its pushes. A frame is requested when
+    /// the one before is in the socket.
+    fn report_flow(&self) {
+        if let Source::World(..) = self.source
+            && self.mailbox.report(Flow::default()).is_awaited
+        {
+            self.core.worlds.moving.notify_one();
+        }
     }
 
     /// Returns the reason to end the stream, if there is one.
@@ -277,6 +291,9 @@ impl EventStream {
 
     fn leave(&self) {
         self.source.live(&self.core).subscriptions().leave(self.id, self.core.uptime());
+        if let Source::World(world, _) = &self.source {
+            self.core.worlds.left(world.account, self.id.0);
+        }
     }
 }
 

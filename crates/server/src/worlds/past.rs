@@ -29,7 +29,7 @@ pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> R
     let after = world.put(
         &core.access.database(),
         &before,
-        Standing { state, now: at, course: None, ..before.clone() },
+        Standing { state, now: at, course: None, stop_at: None, is_alone: false, ..before.clone() },
     )?;
     core.world_lives.forget(world.account, Kick::ClockSetBack);
     let machine = core.machine_now();

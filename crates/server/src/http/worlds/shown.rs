@@ -9,7 +9,7 @@ use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnRequest, OwnerRequest, proble
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::{Problem, Site};
-use crate::worlds::{Standing, World};
+use crate::worlds::{self, Standing, World};
 use crate::written::{self, Instant};
 
 pub(super) const LIST: Doc = Doc::new(Tag::Account, "worlds", "List the account's worlds")
@@ -67,6 +67,14 @@ pub(super) struct WorldDocument {
     auto_quiet_ms: Option<u32>,
     /// Open long connections to this server.
     connections: usize,
+    /// Instant at which the running world is paused.
+    stop_at: Option<Instant>,
+    /// Whether the clock stands because the last connection was lost, and goes on with the next one.
+    paused_alone: bool,
+    /// Market seconds by which the clock is behind its speed, because work or a client is slow.
+    lag_s: i64,
+    /// Requests that came after the step of which they were too late, with `auto`.
+    late: u64,
     created_at: Instant,
 }
 
@@ -80,7 +88,7 @@ pub(super) fn optional_speed_schema(_: &mut schemars::SchemaGenerator) -> schema
 
 impl WorldDocument {
     pub(super) fn of(world: &World, owner: &str, site: &Site) -> WorldDocument {
-        let Standing { state, step, settings, .. } = world.standing();
+        let Standing { state, step, settings, stop_at, is_alone, .. } = world.standing();
         let now = world.now(site.core.uptime());
         WorldDocument {
             id: format!("w{}", world.id.0),
@@ -100,6 +108,10 @@ impl WorldDocument {
             pause_when_alone: settings.pause_when_alone,
             auto_quiet_ms: settings.auto.map(|auto| auto.quiet_ms),
             connections: site.links.list(Some(world.account)).len(),
+            stop_at: stop_at.map(Instant::utc),
+            paused_alone: is_alone,
+            lag_s: worlds::lag_s(world, site.core.uptime()),
+            late: world.clients.late(),
             created_at: Instant::utc(world.created_at),
         }
     }
