@@ -5,6 +5,7 @@
 #   bench/run.sh paper [PART…]                the paper account compared with other engines, whose packages are a gigabyte
 #   bench/run.sh lists                        watchlists and the list of securities
 #   bench/run.sh live [PART…]                 live pushes and ingest, beside Redis if it is installed
+#   bench/run.sh worlds [PART…]               worlds: steps, the highest speed, memory, fairness, forks
 #   bench/run.sh trades                       single trades
 #   bench/run.sh build                        a build from scratch, and its parts
 #   bench/run.sh others                       the queries of `make bench` on ArcticDB and PostgreSQL
@@ -52,6 +53,18 @@ if [ "${1-}" = live ]; then
     ulimit -n "$(ulimit -H -n)"
     cargo build --release --locked -p chandler -p bench >&2
     exec python3 bench/live.py target/release/chandler target/release/bench target/bench/live "$@"
+fi
+if [ "${1-}" = worlds ]; then
+    shift
+    mkdir -p target/bench/worlds
+    profile=${PROFILE:-release}
+    cargo build --profile "$profile" --locked -p chandler -p bench >&2
+    printf '| worlds | measured | goal | |\n|---|---|---|---|\n'
+    [ $# -gt 0 ] || set -- stepped max resting moving fork
+    for part in "$@"; do
+        "target/$profile/bench" worlds "$part" "target/$profile/chandler" target/bench/worlds
+    done
+    exit
 fi
 if [ "${1-}" = catalogue ]; then
     shift

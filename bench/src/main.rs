@@ -6,7 +6,7 @@
 //! with one that has only prebuilt answers; `bench turns PLAN` and `bench first PLAN` compare
 //! servers on different stores; `bench cold` and `bench rate` query PostgreSQL in process; `bench
 //! paper PART …` measures the paper account; `bench lists CHANDLER WORK` watchlists and the list of
-//! securities; `bench live PART CHANDLER WORK` pushes and ingest. All print the numbers that `measure.py` puts into its tables.
+//! securities; `bench live PART CHANDLER WORK` pushes and ingest; `bench worlds PART CHANDLER WORK` worlds. All print the numbers that `measure.py` puts into its tables.
 
 mod bare;
 mod cold;
@@ -23,6 +23,7 @@ mod sample;
 mod serve;
 mod server;
 mod turns;
+mod worlds;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         ["live", part, chandler, work, store @ ..] => {
             live::run(part, chandler, Path::new(work), store.first().copied())
         }
+        ["worlds", part, chandler, work] => worlds::run(part, chandler, Path::new(work)),
         ["rows", database, source] => rows::run(Path::new(database), Path::new(source)),
         _ => {
             eprintln!(
@@ -54,8 +56,9 @@ fn main() -> ExitCode {
                  bench serve CHANDLER STORE [CONNECTIONS…] [beside=OTHER_CHANDLER…] [questions=N] | \
                  bench turns PLAN | bench first PLAN | bench cold ADDRESS WORK | bench rate ADDRESS | \
                  bench paper engine|fleet|submit|statements WORK | bench paper assets CHANDLER WORK | bench lists CHANDLER WORK | \
-                 bench live {} CHANDLER WORK [STORE]",
-                live::PARTS
+                 bench live {} CHANDLER WORK [STORE] | bench worlds {} CHANDLER WORK",
+                live::PARTS,
+                worlds::PARTS
             );
             return ExitCode::from(2);
         }

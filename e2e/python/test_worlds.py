@@ -6,12 +6,35 @@ import unittest
 from decimal import Decimal
 
 import harness
+import live_market
 import trade_clients
-from live_market import LiveMarket
+from live_market import LiveMarket, plain_candle
 from paper_market import utc
 from test_subscribe import DAILY, DAY, EVE, MINUTES, OPEN, SYMBOL
 
 CLOCK, STEP = "CLOCK.WORLD", "STEP.WORLD"
+# A program that starts the clock of its world, and ends after some pushes without closing anything.
+SHORT_PROGRAM = """
+import importlib, os, sys, threading, urllib.request
+package, symbol, pushes, run = sys.argv[1:]
+api = importlib.import_module(package + ".openapi")
+config = api.Config.from_apikey_env() if package == "longbridge" else api.Config.from_env()
+context, seen, enough = api.QuoteContext(config), [], threading.Event()
+
+def on_quote(symbol, event):
+    seen.append(event)
+    if len(seen) >= int(pushes):
+        enough.set()
+
+context.set_on_quote(on_quote)
+context.subscribe([symbol], [api.SubType.Quote])
+token = os.environ["LONGBRIDGE_ACCESS_TOKEN"]
+request = urllib.request.Request(
+    os.environ["LONGBRIDGE_HTTP_URL"] + "/v1/world/run", run.encode(), {"authorization": "Bearer " + token}, method="POST")
+urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request).read()
+assert enough.wait(20), len(seen)
+os._exit(0)
+"""
 
 
 class Program:
@@ -52,8 +75,11 @@ class Worlds(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
+        self.serve(MINUTES, DAILY)
+
+    def serve(self, minutes, daily):
         # The server is an hour before the first minute.
-        self.server = LiveMarket(SYMBOL, MINUTES, DAILY, EVE, (DAY,), OPEN - 3600)
+        self.server = LiveMarket(SYMBOL, minutes, daily, EVE, (DAY,), OPEN - 3600)
         self.addCleanup(self.server.kill)
         self.owner = self.server.account("owner")
 
@@ -109,6 +135,58 @@ class Worlds(unittest.TestCase):
         self.assertEqual(int(detail.updated_at.timestamp()), OPEN + 120)
         (held,) = program.trade.stock_positions().channels[0].positions
         self.assertEqual((held.symbol, held.quantity), (SYMBOL, Decimal(200)))
+
+    def shown(self, name):
+        status, envelope = self.server.request("GET", f"/v1/worlds/{name}", self.owner)
+        self.assertEqual(status, 200, envelope)
+        return envelope["data"]
+
+    def test_w9_a_program_that_is_started_again_misses_no_minute(self):
+        minutes = tuple(live_market.random_candles(SYMBOL, DAY, 9))
+        self.serve(minutes, (DAILY[0], live_market.folded(SYMBOL, DAY, minutes)))
+        world = self.world("restarted")
+        names = {"HTTP_URL": self.server.url, "QUOTE_WS_URL": self.server.socket_url, "TRADE_WS_URL": self.server.socket_url}
+        names |= {name: world[name.lower()] for name in ("APP_KEY", "APP_SECRET", "ACCESS_TOKEN")}
+        environment = {f"{prefix}_{name}": value for prefix in ("LONGBRIDGE", "LONGPORT") for name, value in names.items()}
+        stop = OPEN + 3600
+        harness.run_python(SHORT_PROGRAM, environment, self.package, SYMBOL, "20", f'{{"speed": 600, "stop_at": "{utc(stop)}"}}')
+        harness.wait_for(lambda: self.shown("restarted")["paused_alone"], "a world without connections that is paused")
+        before = self.shown("restarted")
+        self.assertEqual(before["state"], "paused")
+        self.assertLess(before["now"], utc(stop))
+
+        api = importlib.import_module(f"{self.package}.openapi")
+        options = {"enable_print_quote_packages": False} if self.package == "longport" else {}
+        context = api.QuoteContext(trade_clients.config(self.package, self.server, world, **options))
+        # It is connected, and the clock stands until it has subscribed.
+        context.quote([SYMBOL])
+        self.assertEqual((self.shown("restarted")["state"], self.shown("restarted")["now"]), ("paused", before["now"]))
+        context.subscribe_candlesticks(SYMBOL, api.Period.Min_1)
+        harness.wait_for(lambda: self.shown("restarted")["now"] == utc(stop), "the instant at which the world stops")
+
+        def pulled():
+            candles = context.candlesticks(SYMBOL, api.Period.Min_1, 1000, api.AdjustType.NoAdjust)
+            return [plain_candle(candle) for candle in candles]
+
+        def built():
+            return [plain_candle(candle) for candle in context.realtime_candlesticks(SYMBOL, api.Period.Min_1, 1000)]
+
+        self.assertGreater(len(pulled()), 50)
+        harness.wait_for(lambda: built() == pulled(), lambda: f"{built()[-3:]} as {pulled()[-3:]}")
+
+    def test_a_program_with_auto_sees_every_step_without_stepping(self):
+        settings = {
+            "name": "auto", "start": utc(OPEN - 60), "end": utc(OPEN + 300), "markets": ["HK"], "auto": {"quiet_ms": 20}}
+        status, envelope = self.server.request("POST", "/v1/worlds", self.owner, settings)
+        self.assertEqual((status, envelope["code"]), (200, 0), envelope)
+        program = Program(self.package, self.server, envelope["data"]["credentials"])
+        stepped = self.program("stepped")
+        for _ in range(3):
+            stepped.step()
+        self.assertEqual(self.server.request("POST", "/v1/worlds/auto/run", self.owner, {})[0], 200)
+        harness.wait_for(lambda: self.shown("auto")["state"] == "ended", "the end of the world")
+        harness.wait_for(lambda: len(program.seen) >= len(stepped.seen), "the pushes of three steps")
+        self.assertEqual(program.seen[:len(stepped.seen)], stepped.seen)
 
 
 class LongportWorlds(Worlds):

@@ -216,19 +216,29 @@ pub struct Account {
     /// Whether the account belongs to a world: it follows the world's clock, and only its API key
     /// signs it in.
     pub is_world: bool,
+    /// Owner of the account's world.
+    pub(crate) owner: Option<AccountId>,
     /// Incremented to invalidate all sessions of the account.
     pub(crate) epoch: u32,
 }
 
 impl Account {
     pub(crate) fn of(row: AccountRow) -> Result<Account, AccessError> {
-        let AccountRow { id, name, region, created_at, revoked_at, epoch, role, terms, rights, is_world } =
-            row;
+        let AccountRow { id, name, region, created_at, revoked_at, epoch, role, terms, rights, owner } = row;
         let region = region.parse().map_err(|_| wrong(id, "region", &region))?;
         let role = Role::of(&role).ok_or_else(|| wrong(id, "role", &role))?;
         let terms = Terms::of(id, terms)?;
         let rights = Rights::of(&rights);
-        Ok(Account { id, name, region, role, created_at, revoked_at, rights, terms, is_world, epoch })
+        let is_world = owner.is_some();
+        Ok(Account { id, name, region, role, created_at, revoked_at, rights, terms, is_world, owner, epoch })
+    }
+
+    /// Returns the account whose rate limit and quota apply: that of the owner for a world with the
+    /// owner's limits, otherwise this one.
+    pub(crate) fn charged(&self) -> AccountId {
+        let Terms { quota, rate, .. } = &self.terms;
+        let is_free = (*quota, rate) == (Some(QUOTA_MAX), &Some(RateRule::Unlimited));
+        self.owner.filter(|_| !is_free).unwrap_or(self.id)
     }
 }
 
@@ -354,7 +364,7 @@ mod tests {
             role: "user".to_owned(),
             terms,
             rights: Vec::new(),
-            is_world: false,
+            owner: None,
         };
         for terms in [terms.clone(), Terms::default()] {
             assert_eq!(Account::of(row(terms.row().unwrap())).unwrap().terms, terms);

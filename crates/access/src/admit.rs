@@ -268,7 +268,18 @@ impl Access {
         }
     }
 
-    fn count(&self, account: &Account, calls: u32, uptime: Duration) -> Result<(), Refusal> {
+    /// Returns the account whose rate limit and quota apply to an account.
+    pub(crate) fn payer(&self, account: &Arc<Account>) -> Result<Arc<Account>, AccessError> {
+        if account.charged() == account.id {
+            return Ok(Arc::clone(account));
+        }
+        let payer = self.look(account.charged(), Freshness::Recent)?;
+        // The owner of a world is never deleted.
+        Ok(payer.map_or_else(|| Arc::clone(account), |(_, payer)| payer))
+    }
+
+    fn count(&self, account: &Arc<Account>, calls: u32, uptime: Duration) -> Result<(), Refusal> {
+        let account = self.payer(account)?;
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(()) };
         let pass = self.limits.pass_rate(
             &self.cluster,
@@ -308,7 +319,8 @@ impl Access {
         }
     }
 
-    fn count_call(&self, account: &Account, rule: CallRule, uptime: Duration) -> Result<(), Refusal> {
+    fn count_call(&self, account: &Arc<Account>, rule: CallRule, uptime: Duration) -> Result<(), Refusal> {
+        let account = self.payer(account)?;
         if account.terms.rate_rule() == RateRule::Unlimited {
             return Ok(());
         }
@@ -334,6 +346,7 @@ impl Access {
     /// no rate limit or is not valid.
     pub fn allowance(&self, caller: &Caller, uptime: Duration) -> Result<Option<Allowance>, AccessError> {
         let Some((_, account)) = self.standing(caller)? else { return Ok(None) };
+        let account = self.payer(&account)?;
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(None) };
         let (remaining, more_in) = self.limits.rate_left(
             &self.cluster,
@@ -416,7 +429,7 @@ impl Access {
         account: Arc<Account>,
         now: Timestamp,
     ) -> Result<(Arc<Grade>, Option<UnrecordedLevel>), AccessError> {
-        let (standing, unrecorded) = self.standing_of(version, &account, now)?;
+        let (standing, unrecorded) = self.standing_of(version, &*self.payer(&account)?, now)?;
         let days = &self.levels.standings.days;
         let today = days.today(now);
         let tomorrow = today.tomorrow().map_or(Timestamp(i64::MAX), |next| days.midnight(next));
@@ -429,7 +442,7 @@ impl Access {
         match &permit.standpoint {
             Standpoint::Graded(grade) => Ok(Arc::clone(&grade.standing)),
             Standpoint::Current { version, account } => {
-                Ok(self.standing_of(*version, account, permit.now)?.0)
+                Ok(self.standing_of(*version, &*self.payer(account)?, permit.now)?.0)
             }
         }
     }
@@ -447,7 +460,7 @@ impl Access {
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         // A level change that cannot be recorded now is detected again by a later request.
         if let Some(unrecorded) = unrecorded.filter(|_| !self.cluster.health.is_unreachable()) {
-            let change = (account.id, Arc::clone(standing), unrecorded);
+            let change = (account.charged(), Arc::clone(standing), unrecorded);
             match briefly(|| self.record_levels(&[change], &Actor::Service, now)) {
                 Err(AccessError::Store(error)) if error.is_unanswered() || error.is_full() => {
                     self.cluster.note_unreachable(&error);
@@ -459,10 +472,11 @@ impl Access {
         if self.cluster.health.is_unreachable() {
             return Err(Refusal::Unchargeable);
         }
-        let spend = self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now));
+        let spend =
+            self.accounts.spend(account.charged(), &month.to_string(), &symbol, standing.limit, (at, now));
         match self.cluster.check_query(spend).map_err(unchargeable)? {
             Spend::Free | Spend::Charged { .. } => {
-                self.limits.paid.paid(version, account.id, month, symbol);
+                self.limits.paid.paid(version, account.charged(), month, symbol);
                 Ok(())
             }
             Spend::Refused { used } => Err(spent(standing, month, used)),
@@ -473,16 +487,17 @@ impl Access {
     /// this month. Refuses if the monthly quota is used up or the database is unreachable.
     fn charge(&self, grade: &Grade, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
         let Grade { version, ref account, ref standing, month, .. } = *grade;
-        if self.limits.paid.is_paid(self.cluster.health.learnt(version), account.id, month, symbol) {
+        let payer = account.charged();
+        if self.limits.paid.is_paid(self.cluster.health.learnt(version), payer, month, symbol) {
             return Ok(None);
         }
         if self.cluster.health.is_unreachable() {
             return Err(Refusal::Unchargeable);
         }
-        let used = self.cluster.check_query(self.accounts.used(account.id, &month.to_string(), symbol));
+        let used = self.cluster.check_query(self.accounts.used(payer, &month.to_string(), symbol));
         let MonthUsage { counted, total } = used.map_err(unchargeable)?;
         if counted {
-            self.limits.paid.paid(version, account.id, month, symbol.clone());
+            self.limits.paid.paid(version, payer, month, symbol.clone());
             return Ok(None);
         }
         if total >= standing.limit {

@@ -57,12 +57,13 @@ impl Access {
     pub(crate) fn usage_of(
         &self,
         version: i64,
-        account: &Account,
+        account: &Arc<Account>,
         now: Timestamp,
     ) -> Result<Usage, AccessError> {
         let month = self.limits.paid.month(now);
-        let used = self.accounts.used_total(account.id, &month.to_string())?;
-        let (standing, _) = self.standing_of(version, account, now)?;
+        let payer = self.payer(account)?;
+        let used = self.accounts.used_total(payer.id, &month.to_string())?;
+        let (standing, _) = self.standing_of(version, &payer, now)?;
         let resets = month.next();
         let resets_at = self.levels.standings.days.midnight(resets);
         Ok(Usage { month, used, limit: standing.limit, resets, resets_at, standing })

@@ -25,7 +25,8 @@ use crate::caller::{Caller, Client};
 use crate::encoded_page::EncodedPage;
 use crate::ingest::Ingest;
 use crate::intake::Intake;
-use crate::live::{Live, Subscribed, WorldLives};
+use crate::live::{Live, StreamInfo, Subscribed, WorldLives};
+use crate::mailbox::Mailbox;
 use crate::market_clock::MarketClock;
 use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
@@ -355,6 +356,29 @@ impl Core {
             Some(live) => live.of_connection(connection),
             None => self.live.of_connection(connection),
         }
+    }
+
+    /// Records that a connection or a stream with the API key of a world was opened. The clock of
+    /// the world follows its flow.
+    pub(crate) fn joined_world(&self, account: AccountId, connection: u64, mailbox: Mailbox) {
+        match self.worlds.of(&self.access.database(), account) {
+            Ok(world) => world.clients.joined(connection, mailbox, self.uptime()),
+            Err(error) => tracing::error!(%error, account = account.0, "cannot read the world of a client"),
+        }
+    }
+
+    /// Returns the market time that decides the quota month and the level of a caller. Those of a
+    /// world do not follow its clock.
+    pub(crate) fn quota_time(&self, caller: &Caller) -> Timestamp {
+        if caller.who.is_of_world() { self.market_now().now() } else { caller.now() }
+    }
+
+    /// Returns the streams of an account, or of all accounts, with their subscriptions.
+    pub(crate) fn list_streams(&self, of: Option<AccountId>) -> Vec<(StreamInfo, Subscribed)> {
+        let mut streams = self.live.list_streams(of);
+        streams.extend(self.world_lives.all().iter().flat_map(|live| live.list_streams(of)));
+        streams.sort_by_key(|(info, _)| info.number);
+        streams
     }
 
     /// Returns the market time for an account: that of its world, or the server's.

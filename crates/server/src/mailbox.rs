@@ -45,7 +45,7 @@ pub(crate) enum Kick {
     ClockSetBack,
     /// The client reads more slowly than pushes arrive: this many are queued.
     TooSlow {
-        waiting: usize,
+        waiting: u32,
     },
 }
 
@@ -108,9 +108,48 @@ struct State {
     kick: Option<Kick>,
     /// Whether further pushes are refused.
     is_shut: bool,
+    flow: Flow,
+    /// Whether the clock of a world waits for this connection.
+    is_awaited: bool,
+    /// Whether the connection should send a ping behind its last push.
+    wants_ping: bool,
     /// Waker of the connection's task. `None` if the task has not polled since it was last woken.
     waker: Option<Waker>,
 }
+
+/// What a connection has done with the pushes that it took. Only connections of worlds report it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flow {
+    /// Whether pushes were taken that the socket has not accepted yet.
+    pub(crate) is_unwritten: bool,
+    /// Pushes before a ping that the client has not answered yet.
+    pub(crate) unanswered: u32,
+    /// Whether pushes were taken after the last ping that the client has answered.
+    pub(crate) is_unconfirmed: bool,
+    /// Whether requests are in work.
+    pub(crate) is_busy: bool,
+}
+
+/// What the clock of a world waits for before it moves on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// All pushes are in the socket, and the client has answered pings up to the last few pushes.
+    Written,
+    /// The client has answered a ping behind the last push, and no request is in work.
+    Answered,
+}
+
+/// What a connection does after it has reported its flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reported {
+    /// Send a ping behind the last push.
+    pub(crate) ping: bool,
+    /// The clock of the world waits for a change of the flow.
+    pub(crate) is_awaited: bool,
+}
+
+/// Maximum number of pushes before an unanswered ping with which the clock of a world moves on.
+pub(crate) const UNANSWERED_MAX: u32 = 256;
 
 /// Connections to be woken when this is dropped. Several pushes are queued before their connections
 /// are woken, so that a connection writes them together.
@@ -126,6 +165,12 @@ struct Queue {
 /// The queue is full.
 struct Full {
     waiting: usize,
+}
+
+impl Kick {
+    fn too_slow(waiting: usize) -> Kick {
+        Kick::TooSlow { waiting: u32::try_from(waiting).unwrap_or(u32::MAX) }
+    }
 }
 
 impl Mailbox {
@@ -146,7 +191,7 @@ impl Mailbox {
         let pushes_max = state.pushes_max();
         let put = state.queue.get_or_insert_default().put(push, pushes_max);
         if let Err(Full { waiting }) = put {
-            close(state, Kick::TooSlow { waiting });
+            close(state, Kick::too_slow(waiting));
             return Err(PushError::TooSlow);
         }
         wake(state);
@@ -176,7 +221,7 @@ impl Mailbox {
                 Ok(waiting)
             }
             Err(feed::Full { waiting }) => {
-                close(state, Kick::TooSlow { waiting });
+                close(state, Kick::too_slow(waiting));
                 Err(PushError::TooSlow)
             }
         }
@@ -210,6 +255,28 @@ impl Mailbox {
     pub(crate) fn has_ended(&self) -> bool {
         let state = lock(&self.0);
         state.is_shut || state.kick.is_some()
+    }
+
+    /// Returns whether the clock of a world may move on. If not, the connection is asked to report
+    /// its next change.
+    pub(crate) fn is_ready(&self, need: Need) -> bool {
+        let mut state = lock(&self.0);
+        if state.is_shut || state.kick.is_some() {
+            return true;
+        }
+        let Flow { is_unwritten, unanswered, is_unconfirmed, is_busy } = state.flow;
+        let is_written = state.is_empty() && !is_unwritten && unanswered <= UNANSWERED_MAX;
+        let is_ready = match need {
+            Need::Written => is_written,
+            Need::Answered => is_written && !is_unconfirmed && !is_busy,
+        };
+        if !is_ready {
+            state.is_awaited = true;
+            let has_pushes = is_unconfirmed || !state.is_empty();
+            state.wants_ping |= need == Need::Answered && has_pushes;
+            wake(state);
+        }
+        is_ready
     }
 
     /// Wakes the task that reads the mailbox.
@@ -248,6 +315,7 @@ impl MailboxReader {
     /// Takes the oldest push, or returns `None` if the mailbox is empty.
     pub(crate) fn take(&self) -> Option<Push> {
         let mut state = lock(&self.0);
+        (state.flow.is_unwritten, state.flow.is_unconfirmed) = (true, true);
         if let Some(queue) = &mut state.queue {
             let push = queue.take();
             if queue.pushes.is_empty() {
@@ -262,6 +330,17 @@ impl MailboxReader {
 
     pub(crate) fn is_empty(&self) -> bool {
         lock(&self.0).is_empty()
+    }
+
+    /// Reports what happened to the pushes that were taken.
+    pub(crate) fn report(&self, flow: Flow) -> Reported {
+        let mut state = lock(&self.0);
+        let ping = state.wants_ping && state.is_empty();
+        state.wants_ping &= !ping;
+        let is_awaited = state.is_awaited && state.flow != flow;
+        state.is_awaited &= !is_awaited;
+        state.flow = flow;
+        Reported { ping, is_awaited }
     }
 
     /// Refuses further pushes. Queued pushes can still be taken.
@@ -439,7 +518,7 @@ mod tests {
         assert_eq!(look(&reader), Mail::Pushes { bytes: PUSHES_MAX });
         assert_eq!(mailbox.put(push("y")), Err(PushError::TooSlow));
         assert_eq!(mailbox.put(push("z")), Err(PushError::Gone));
-        assert_eq!(look(&reader), Mail::Kick(Kick::TooSlow { waiting: PUSHES_MAX }));
+        assert_eq!(look(&reader), Mail::Kick(Kick::too_slow(PUSHES_MAX)));
         assert!(reader.is_empty(), "nothing is kept for a connection that ends");
     }
 

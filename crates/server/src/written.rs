@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use market::{Date, Timestamp, Zone};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
+use world::Speed;
 
 /// A date, such as `2026-11-13`.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,15 @@ impl Instant {
 
     pub(crate) fn local(at: Timestamp, zone: &Zone) -> Instant {
         Instant(zone.rfc3339(at))
+    }
+}
+
+/// Returns the speed of a world: a number, or `max`.
+pub(crate) fn speed(speed: Speed) -> Value {
+    match speed {
+        Speed::Max => "max".into(),
+        // Three decimals, which a double holds exactly enough to be written the same way.
+        speed => serde_json::from_str(&speed.to_string()).unwrap_or_default(),
     }
 }
 

@@ -76,6 +76,12 @@ struct Create {
     /// Rate limit and quota: none, or those of the owner
     #[arg(long, value_enum, default_value_t)]
     limits: LimitsName,
+    /// Once started, the world steps by itself after this time without requests, such as 50ms
+    #[arg(long, value_name = "TIME", value_parser = quiet_ms)]
+    auto: Option<u32>,
+    /// Whether a running world pauses when its last connection is lost, and goes on with the next one
+    #[arg(long, value_enum, default_value_t)]
+    pause_when_alone: Switch,
     /// The address at which programs reach the server [default: that of --server, or http://127.0.0.1:8080]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -97,6 +103,13 @@ enum LimitsName {
     #[default]
     None,
     Owner,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    #[default]
+    On,
+    Off,
 }
 
 #[derive(Debug, Args)]
@@ -140,6 +153,9 @@ struct Start {
     /// Market seconds per second, 0.001 to 1000000, or max [default: the speed of the world]
     #[arg(long, value_name = "N|max")]
     speed: Option<String>,
+    /// Instant at which the world is paused, such as 2026-03-18T10:02:00+08:00
+    #[arg(long, value_name = "INSTANT")]
+    until: Option<String>,
     #[command(flatten)]
     whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
@@ -236,6 +252,8 @@ impl Create {
             "overnight": self.overnight,
             "skip": if self.skip == SkipName::Closed { "closed" } else { "none" },
             "limits": if self.limits == LimitsName::None { "none" } else { "owner" },
+            "auto": self.auto.map(|quiet_ms| json!({"quiet_ms": quiet_ms})),
+            "pause_when_alone": self.pause_when_alone == Switch::On,
         });
         let Value::Object(fields) = &mut body else { return Err(anyhow!("no body").into()) };
         if let Some(end) = &self.end {
@@ -260,10 +278,22 @@ impl Start {
         if let Client::Local(_) = client {
             return Err(usage("a world runs on a server: add --server URL, or use `world step`"));
         }
-        let body = self.speed.as_ref().map_or_else(|| json!({}), |speed| json!({"speed": speed_of(speed)}));
+        let speed = self.speed.as_ref().map(|speed| speed_of(speed));
+        let body = json!({"speed": speed, "stop_at": self.until});
         let path = format!("{}/run", path_of(&self.name)?);
         print(&client.post(&path, body).map_err(|error| client.refused(error))?, self.format)
     }
+}
+
+/// Parses a time of silence, such as `50ms` or `2s`.
+fn quiet_ms(text: &str) -> Result<u32, String> {
+    let wrong = || format!("{text:?} is not a time: write 50ms or 2s");
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1),
+        None => (text.strip_suffix('s').ok_or_else(wrong)?, 1_000),
+    };
+    let number: u32 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(unit).ok_or_else(wrong)
 }
 
 /// Returns a speed as JSON: a number, or text such as `max`.

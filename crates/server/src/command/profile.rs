@@ -53,7 +53,7 @@ impl Command for Profile {
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<QuoteProfileResponse, Refusal> {
         let account = permit.account();
         let standing = core.access.standing_for(permit).map_err(access::Refusal::from)?;
-        let usage = core.access.usage(account.id, caller.now()).map_err(access::Refusal::from)?;
+        let usage = core.access.usage(account.id, core.quota_time(caller)).map_err(access::Refusal::from)?;
         let month = Month {
             used: usage.map_or(0, |usage| usage.used),
             limit: standing.limit,
@@ -64,7 +64,11 @@ impl Command for Profile {
             quote_level: markets(permit),
             subscribe_limit: i32::try_from(account.terms.subscriptions).unwrap_or(i32::MAX),
             history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
-            rate_limit: rate_limits(account.terms.rate_rule(), core.limits.calls),
+            // A program in a world is as fast as it can be, unless its owner is charged.
+            rate_limit: match account.terms.rate_rule() {
+                RateRule::Unlimited if account.is_world => Vec::new(),
+                rule => rate_limits(rule, core.limits.calls),
+            },
             quote_level_detail: Some(packages(permit, &month, self.language)),
         })
     }

@@ -23,6 +23,7 @@ use crate::metrics::{Authenticated, Entry};
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Who;
+use crate::worlds::WorldRequest;
 
 /// Headers that contain credentials. A repeated header is refused, because it would be ambiguous.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
@@ -46,6 +47,8 @@ const ELSEWHERE: Denial = Denial::TokenInvalid("the account belongs to another r
 pub(crate) struct Admitted {
     pub(crate) caller: Caller,
     pub(crate) permit: Permit,
+    /// Holds the clock of a world that steps by itself. `None` outside of worlds.
+    pub(crate) _world_request: Option<WorldRequest>,
 }
 
 /// Permission to read metrics and status. Only [`Call::watcher`] creates it.
@@ -81,7 +84,8 @@ impl Admitted {
 /// Checks the scope. Cached account state is recent enough, because authentication has just read
 /// the account.
 fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
-    Ok(site.core.access.admit_within(&caller.who, scope, Freshness::Recent, caller.now())?)
+    let now = site.core.quota_time(caller);
+    Ok(site.core.access.admit_within(&caller.who, scope, Freshness::Recent, now)?)
 }
 
 /// A token from the URL, and the query string without the token, so that the token does not appear
@@ -323,7 +327,11 @@ impl Call<'_> {
         let caller = self.caller(site)?;
         let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
         let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
-        Ok(Admitted { caller, permit })
+        let core = &site.core;
+        let is_of_world = caller.who.is_of_world();
+        let world_request =
+            is_of_world.then(|| core.worlds.begin_request(caller.who.account(), core.uptime())).flatten();
+        Ok(Admitted { caller, permit, _world_request: world_request })
     }
 
     /// Permits monitoring. Requests on the internal listener and from this machine are always

@@ -17,6 +17,7 @@ mod gateway;
 mod house;
 mod outbox;
 mod pending;
+mod push_flow;
 #[cfg(test)]
 mod push_tests;
 mod session;
@@ -244,6 +245,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     }
                 }
                 self.turn = 0;
+                if self.report_flow() {
+                    continue;
+                }
                 if let Some(end) = self.drained() {
                     return Poll::Ready(end);
                 }
@@ -328,8 +332,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 self.request(LinkRequest { command, id, by, since, body: body.into_owned() });
                 Ok(())
             }
-            // Responses to our heartbeats and pushes from the client are ignored.
-            Incoming::Packet(_) | Incoming::Pong => Ok(()),
+            Incoming::Pong(payload) => {
+                if let Some(number) = payload.first_chunk().filter(|_| payload.len() == 4) {
+                    self.ponged(u32::from_be_bytes(*number));
+                }
+                Ok(())
+            }
+            Incoming::Packet(Packet::Response { command: HEARTBEAT, id, .. }) => {
+                self.ponged(id);
+                Ok(())
+            }
+            // Other responses, and pushes from the client, are ignored.
+            Incoming::Packet(_) => Ok(()),
             Incoming::Ping(payload) => {
                 self.unpaused_pushes.get_or_insert(0);
                 self.note_work(Instant::now());
@@ -380,6 +394,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         // The market time is read once per request, because it advances while the connection is
         // open.
         let caller = self.hub.core.caller(session.client);
+        if caller.who.is_of_world() {
+            self.hub.core.worlds.requested(caller.who.account(), self.hub.core.uptime());
+        }
         if live::is_subscription(request.command) {
             return self.begin_subscription(request, caller);
         }

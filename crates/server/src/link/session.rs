@@ -12,6 +12,7 @@ use prost::{DecodeError, Message};
 use wire::{command, quote, trade};
 
 use super::gateway::{Gateway, Hub, UNSUBSCRIBE};
+use super::push_flow::PushFlow;
 use super::transport::CloseCode;
 use crate::caller::{Caller, Client};
 use crate::command::{Reply, Response};
@@ -42,6 +43,8 @@ pub(super) struct Session {
     pub(super) topics: Topics,
     pub(super) subscribing: Subscribing,
     pub(super) lineage: Lineage,
+    /// Flow control of pushes, for the clock of a world.
+    pub(super) flow: Option<PushFlow>,
 }
 
 /// An admitted request, by gateway.
@@ -164,7 +167,11 @@ pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.hub.core.leave_live(self.client.who.account(), self.id);
+        let core = &self.hub.core;
+        core.leave_live(self.client.who.account(), self.id);
+        if self.client.who.is_of_world() {
+            core.worlds.left(self.client.who.account(), self.id.number());
+        }
         self.hub.links.leave(self.id);
     }
 }
@@ -288,6 +295,9 @@ impl Session {
             None => core.paper.watch(account).map_err(|error| unwatched(&error))?,
         };
         let listening = core.listeners.listen(watched, account, (self.id, mailbox), form);
+        if self.client.who.is_of_world() {
+            core.worlds.subscribed(account, core.uptime());
+        }
         self.topics = Topics(Some(listening));
         Ok(())
     }

@@ -13,10 +13,11 @@ use super::Link;
 use super::blocking_task::Credentials;
 use super::gateway::{Gateway, Metadata, Mixed, SignedInBy};
 use super::pending::LinkRequest;
+use super::push_flow::PushFlow;
 use super::session::{Session, Subscribing, Topics};
 use super::transport::{AUTH, CloseCode};
 use crate::caller::{Client, Language};
-use crate::links::{Pulse, SignedIn};
+use crate::links::{Pulse, SignedIn, TransportKind};
 use crate::mailbox::MailboxReader;
 use crate::metrics::{Authenticated, Entry, Outcome};
 use crate::refusal::Refusal;
@@ -80,6 +81,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         });
         let (memory, topics, subscribing) = (Memory::default(), Topics::default(), Subscribing::default());
         let unsent = self.hub.core.unsent.of(Who::Account(client.who.account()));
+        let mut flow = None;
+        if client.who.is_of_world() {
+            flow = Some(PushFlow::new(self.transport.transport_kind() == TransportKind::WebSocket));
+            // Before the earlier session ends: the world is not without a connection.
+            if let Some(mailbox) = hub.links.mailbox(id) {
+                hub.core.joined_world(client.who.account(), id.number(), mailbox);
+            }
+        }
         self.take_last_pushes();
         self.session = Some(Session {
             client,
@@ -93,6 +102,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             topics,
             subscribing,
             lineage,
+            flow,
         });
         // Releases the unsent bytes charged to the previously signed-in account.
         self.unsent = None;

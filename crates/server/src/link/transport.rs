@@ -25,7 +25,7 @@ const SHORT: usize = 64;
 pub(crate) enum Incoming {
     Packet(Packet<'static>),
     Ping(Vec<u8>),
-    Pong,
+    Pong(Vec<u8>),
     /// The client closed the connection.
     Close,
     /// A protocol error, with the WebSocket close code for it.
@@ -118,7 +118,7 @@ impl Transport {
                     })
                 }
                 Ok(Some(Message::Ping(payload))) => Some(Incoming::Ping(payload)),
-                Ok(Some(Message::Pong(_))) => Some(Incoming::Pong),
+                Ok(Some(Message::Pong(payload))) => Some(Incoming::Pong(payload)),
                 Ok(Some(Message::Close { .. })) => Some(Incoming::Close),
                 Err(error) => {
                     Some(Incoming::Broken { websocket: error.close_code(), reason: error.to_string() })

@@ -11,10 +11,11 @@ use tokio::time::Instant;
 
 use super::outbox::SLICES_MAX;
 use super::pending::LinkRequest;
+use super::push_flow::PushFlow;
 use super::session::close_reason;
 use super::transport::CloseCode;
 use super::{End, Link, PING_EVERY, READ_SIZE, REVOKED, SILENCE_MAX, STALL_MAX, TURN_MAX, UNSENT_MAX};
-use crate::mailbox::{Kick, Mail};
+use crate::mailbox::{Flow, Kick, Mail};
 use crate::refusal::Refusal;
 use crate::unsent::Held;
 use crate::workers::Who;
@@ -159,8 +160,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if now >= self.pinged + PING_EVERY {
             self.pinged = now;
             self.pings = self.pings.wrapping_add(1);
-            self.note_work(now);
-            self.transport.ping(self.pings, &mut self.outbox);
+            self.ping();
             if let Some(session) = &self.session {
                 session.pinged(self.hub.core.uptime());
                 // A client that sends no requests is closed here if its account was revoked.
@@ -298,7 +298,48 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
         self.mail_bytes = self.mail_bytes.saturating_sub(push.len());
         self.transport.push(&push, &mut self.outbox);
+        let flow = self.session.as_mut().and_then(|session| session.flow.as_mut());
+        if flow.is_some_and(PushFlow::pushed) {
+            self.ping();
+        }
         true
+    }
+
+    /// Queues a ping. In a world, it carries the number of the last push.
+    fn ping(&mut self) {
+        self.note_work(Instant::now());
+        let flow = self.session.as_mut().and_then(|session| session.flow.as_mut());
+        let number = flow.map_or(self.pings, PushFlow::ping);
+        self.transport.ping(number, &mut self.outbox);
+    }
+
+    /// Records the client's answer to a ping.
+    pub(super) fn ponged(&mut self, number: u32) {
+        if let Some(flow) = self.session.as_mut().and_then(|session| session.flow.as_mut()) {
+            flow.ponged(number);
+        }
+    }
+
+    /// Reports to the clock of a world what happened to its pushes. Returns whether a ping was
+    /// queued.
+    pub(super) fn report_flow(&mut self) -> bool {
+        let Some(session) = &self.session else { return false };
+        let Some(flow) = &session.flow else { return false };
+        let is_awaited = self.pending.as_ref().is_some_and(|pending| pending.is_awaited());
+        let reported = session.mailbox.report(Flow {
+            is_unwritten: !self.outbox.is_empty(),
+            unanswered: flow.unanswered(),
+            is_unconfirmed: flow.is_unconfirmed(),
+            is_busy: is_awaited || self.blocking_task.is_some() || !self.held.is_empty(),
+        });
+        if reported.is_awaited {
+            self.hub.core.worlds.moving.notify_one();
+        }
+        let pings = reported.ping && flow.is_unpinged();
+        if pings {
+            self.ping();
+        }
+        pings
     }
 
     pub(super) fn has_pushes(&self) -> bool {

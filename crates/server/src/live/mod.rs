@@ -32,10 +32,11 @@ use feed::ConnectionId;
 use history::{AsOf, Quote, SessionQuote};
 use market::{Session, Symbol};
 use tokio::sync::Notify;
+use world::State;
 
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Kick, Mailbox};
 use crate::market_clock::ClockSpeed;
 use crate::metrics::PushLoad;
 use crate::refusal::Refusal;
@@ -72,9 +73,24 @@ impl WorldLives {
         self.lock().get(&account).cloned()
     }
 
-    /// Forgets the subscriptions of a deleted world.
-    pub(crate) fn forget(&self, account: AccountId) {
-        self.lock().remove(&account);
+    pub(crate) fn all(&self) -> Vec<Arc<Live>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Wakes the streams of a world, whose clock was started or stopped.
+    pub(crate) fn wake_streams(&self, account: AccountId) {
+        if let Some(live) = self.known(account) {
+            live.subscriptions().wake_streams();
+        }
+    }
+
+    /// Forgets the subscriptions of a world that was deleted or set back, and ends its streams.
+    pub(crate) fn forget(&self, account: AccountId, kick: Kick) {
+        // A separate statement, so that the lock is released before the streams are closed.
+        let live = self.lock().remove(&account);
+        if let Some(live) = live {
+            live.subscriptions().close_streams(kick);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, Arc<Live>>> {
@@ -152,6 +168,24 @@ struct Channel<'a> {
     live: &'a Live,
     /// `None` for the server's clock.
     world: Option<Arc<World>>,
+    slow: SlowReaders,
+}
+
+/// Whether a movement of the clock waits for clients that read slowly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlowReaders {
+    /// It waits while it queues pushes, for at most this time.
+    AwaitedFor(Duration),
+    /// Others must not be delayed by one client. A running world moves only when its clients have
+    /// taken the pushes before.
+    NotAwaited,
+}
+
+impl SlowReaders {
+    /// The server's clock, when it is moved by call.
+    const OF_SERVER: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(5));
+    /// A step of a world by call.
+    pub(crate) const OF_STEP: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(30));
 }
 
 impl Deref for Channel<'_> {
@@ -164,11 +198,15 @@ impl Deref for Channel<'_> {
 
 impl<'a> Channel<'a> {
     fn of_server(core: &'a Core) -> Channel<'a> {
-        Channel { core, live: &core.live, world: None }
+        let slow = match core.market_clock().pace() {
+            ClockSpeed::Standing => SlowReaders::OF_SERVER,
+            ClockSpeed::Machine | ClockSpeed::Running { .. } => SlowReaders::NotAwaited,
+        };
+        Channel { core, live: &core.live, world: None, slow }
     }
 
-    fn of_world(core: &'a Core, live: &'a Live, world: &Arc<World>) -> Channel<'a> {
-        Channel { core, live, world: Some(world.clone()) }
+    fn of_world(core: &'a Core, live: &'a Live, world: &Arc<World>, slow: SlowReaders) -> Channel<'a> {
+        Channel { core, live, world: Some(world.clone()), slow }
     }
 
     /// Returns the current time of the clock.
@@ -179,8 +217,7 @@ impl<'a> Channel<'a> {
         }
     }
 
-    /// Returns how the clock moves. That of a world stands between its movements, so that a movement
-    /// may wait for slow clients.
+    /// Returns how the clock moves. That of a world stands between its movements.
     fn pace(&self) -> ClockSpeed {
         match self.world {
             Some(_) => ClockSpeed::Standing,
@@ -204,5 +241,9 @@ fn with_channel<T>(
     }
     let world = core.worlds.of(&core.access.database(), caller.who.account())?;
     let live = core.world_lives.of(world.account);
-    work(&Channel::of_world(core, &live, &world))
+    let slow = match world.standing().state {
+        State::Running => SlowReaders::NotAwaited,
+        State::Created | State::Paused | State::Ended => SlowReaders::OF_STEP,
+    };
+    work(&Channel::of_world(core, &live, &world, slow))
 }

@@ -6,12 +6,10 @@ use std::time::{Duration, Instant};
 
 use feed::{ConnectionId, SubType};
 
+use super::SlowReaders;
 use super::subscriptions::Sent;
 use crate::mailbox::Wakeups;
-use crate::market_clock::ClockSpeed;
 
-/// Maximum time that a stepped clock waits for slow clients during one movement.
-const SLOW_MAX: Duration = Duration::from_secs(5);
 /// Interval between checks of a slow client's queue.
 const SLOW_PAUSE: Duration = Duration::from_millis(1);
 /// Number of queued pushes after which their connections are woken, while further ones are queued.
@@ -21,8 +19,7 @@ const UNWOKEN_EACH_MAX: usize = 64;
 
 /// One movement of a clock: what it has sent, and how long it waited for slow clients.
 pub(super) struct Movement {
-    /// Whether the clock waits for clients.
-    waits: bool,
+    slow: SlowReaders,
     /// Maximum number of pushes to a connection.
     jump_max: usize,
     began: Instant,
@@ -35,10 +32,9 @@ pub(super) struct Movement {
 }
 
 impl Movement {
-    pub(super) fn new(pace: ClockSpeed, jump_max: usize) -> Movement {
-        let waits = pace == ClockSpeed::Standing;
+    pub(super) fn new(slow: SlowReaders, jump_max: usize) -> Movement {
         let (sent, wakeups) = Default::default();
-        Movement { waits, jump_max, began: Instant::now(), sent, quotes: 0, trades: 0, wakeups, unwoken: 0 }
+        Movement { slow, jump_max, began: Instant::now(), sent, quotes: 0, trades: 0, wakeups, unwoken: 0 }
     }
 
     /// Counts a push for a connection. Returns whether it gets the push.
@@ -70,11 +66,11 @@ impl Movement {
         self.unwoken = 0;
     }
 
-    /// Waits until a client has read most of its queue. Only a stepped clock waits, because others
-    /// must not be delayed by one client.
+    /// Waits until a client has read most of its queue, if the clock waits for slow clients.
     pub(super) fn wait(&mut self, is_ready: impl Fn() -> bool) {
         self.wake();
-        while self.waits && self.began.elapsed() < SLOW_MAX && !is_ready() {
+        let SlowReaders::AwaitedFor(slow_max) = self.slow else { return };
+        while self.began.elapsed() < slow_max && !is_ready() {
             sleep(SLOW_PAUSE);
         }
     }

@@ -11,13 +11,13 @@ use history::{AsOf, HistoryError};
 use market::{Session, Symbol, Timestamp};
 use store::Reader;
 
-use super::Channel;
 use super::arrivals::Arrivals;
 use super::missed::{Missed, Recent};
 use super::movement::Movement;
 use super::schedule::{Change, Scheduled, scheduled};
 use super::stored::{Stored, is_by_day, last_quote, next_trade};
 use super::subscriptions::{Pull, Recipient};
+use super::{Channel, SlowReaders};
 use crate::core::Core;
 use crate::ingest::Ingest;
 use crate::market_clock::ClockSpeed;
@@ -68,6 +68,8 @@ pub(crate) struct Published {
     pub(crate) trades: usize,
     /// The next market time at which something may be published, or `None` without subscribers.
     pub(crate) next: Option<Timestamp>,
+    /// Whether a connection got only the last states, because there were too many pushes.
+    pub(crate) has_jumped: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -102,9 +104,14 @@ pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
 
 /// Publishes everything up to the market time of a world, and then the clock: the number of the
 /// step, and the number of all pushes of the step. Blocks on disk I/O.
-pub(crate) fn publish_step(core: &Core, world: &Arc<World>, step: u64) -> Result<Published, PublishError> {
+pub(crate) fn publish_step(
+    core: &Core,
+    world: &Arc<World>,
+    step: u64,
+    slow: SlowReaders,
+) -> Result<Published, PublishError> {
     let Some(live) = core.world_lives.known(world.account) else { return Ok(Published::default()) };
-    let channel = Channel::of_world(core, &live, world);
+    let channel = Channel::of_world(core, &live, world, slow);
     let mut publisher = live.publisher();
     let mut published = publisher.publish(&channel)?;
     let subscriptions = live.subscriptions();
@@ -115,6 +122,7 @@ pub(crate) fn publish_step(core: &Core, world: &Arc<World>, step: u64) -> Result
         pushes: published.quotes + published.trades,
     });
     subscriptions.send_clock(body, None);
+    subscriptions.wake_streams();
     Ok(published)
 }
 
@@ -149,7 +157,7 @@ impl Publisher {
             return Ok(published);
         }
         self.forget(&symbols);
-        let mut movement = Movement::new(core.pace(), core.limits.push_jump);
+        let mut movement = Movement::new(core.slow, core.limits.push_jump);
         let mut next = None;
         while let Some(from) = self.until.filter(|until| *until < now) {
             let until = Timestamp(from.0.saturating_add(WINDOW)).min(now);
@@ -175,7 +183,8 @@ impl Publisher {
             self.until = Some(until);
         }
         self.until.get_or_insert(now);
-        self.send_final_states(core, &movement, as_of);
+        published.has_jumped = movement.jumped().next().is_some();
+        movement.quotes += self.send_final_states(core, &movement, as_of);
         published.quotes = movement.quotes;
         published.trades = movement.trades;
         let known = next.into_iter().chain(self.next).filter(|next| *next > now);
@@ -242,7 +251,7 @@ impl Publisher {
             Ok::<_, HistoryError>(dues)
         })?;
         self.arrivals.through = Some(through);
-        let mut movement = Movement::new(core.pace(), core.limits.push_jump);
+        let mut movement = Movement::new(core.slow, core.limits.push_jump);
         for due in dues {
             self.send(core, due, &mut movement);
         }
@@ -378,8 +387,10 @@ impl Publisher {
         }
     }
 
-    /// Sends the current states to connections that a movement had too many pushes for.
-    fn send_final_states(&mut self, core: &Channel<'_>, movement: &Movement, as_of: AsOf) {
+    /// Sends the current states to connections that a movement had too many pushes for. Returns
+    /// their number.
+    fn send_final_states(&mut self, core: &Channel<'_>, movement: &Movement, as_of: AsOf) -> usize {
+        let mut sent = 0;
         for connection in movement.jumped() {
             let symbols: Vec<Symbol> = {
                 let subscriptions = core.live.subscriptions();
@@ -392,13 +403,15 @@ impl Publisher {
                 let overnight = core.live.subscriptions().sees_overnight(connection);
                 match self.latest(core, &symbol, overnight, as_of) {
                     Ok(Some(push)) => {
-                        core.live.subscriptions().send_to(connection, Push::Quote(push.first()), encode)
+                        core.live.subscriptions().send_to(connection, Push::Quote(push.first()), encode);
+                        sent += 1;
                     }
                     Ok(None) => {}
                     Err(error) => tracing::error!(%error, "cannot push a final state"),
                 }
             }
         }
+        sent
     }
 
     /// Queues the last quote of a security for a connection that has just subscribed.

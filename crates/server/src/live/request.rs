@@ -205,6 +205,9 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
         let first = ClockPush { now: world.now(core.uptime()), step: standing.step, pushes: 0 };
         core.live.subscriptions().send_clock(encode_clock(&first), Some(recipient.id));
     }
+    if core.world().is_some() && !wish.symbols.is_empty() {
+        core.worlds.subscribed(caller.who.account(), core.uptime());
+    }
     // The publisher may have had nothing to do so far.
     core.live.sooner().notify_one();
     Ok(response)

@@ -16,18 +16,21 @@ use feed::{ConnectionId, FirstPush, SubType};
 use market::{Symbol, Timestamp};
 use prost::Message;
 use serde::Serialize;
+use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::quote::{Command, PushQuote, PushTrades};
+use world::{Speed, State};
 
-use super::Subscribed;
 use super::request::{Excess, Wish, subscribe_to};
 use super::subscriptions::{LeftOut, StreamInfo, stream_id};
+use super::{Live, Subscribed};
 use crate::caller::Caller;
 use crate::core::Core;
-use crate::mailbox::{Kick, Mail, Mailbox, MailboxReader, Push};
+use crate::mailbox::{Flow, Kick, Mail, Mailbox, MailboxReader, Push};
 use crate::market_clock::ClockSpeed;
 use crate::refusal::Refusal;
+use crate::worlds::World;
 use crate::written;
 
 /// Interval between heartbeats, each with a check of the credentials.
@@ -41,11 +44,13 @@ const SIGNED_OUT: &str = "signed out";
 const REVOKED: &str = "this account has been revoked";
 const NO_RIGHT: &str = "a market data right has ended";
 const STOPPED: &str = "the server stops";
+const SET_BACK: &str = "the clock was set back";
 
 /// An open stream. Its subscriptions end when it is dropped.
 pub(crate) struct EventStream {
     core: Arc<Core>,
     id: ConnectionId,
+    source: Source,
     mailbox: MailboxReader,
     credentials: StreamCredentials,
     /// The first events.
@@ -71,8 +76,21 @@ pub(crate) struct StreamCredentials {
 #[derive(Clone, Debug)]
 pub(crate) struct StreamHandle(Arc<Mutex<Option<EventStream>>>);
 
-/// What the client knows of the clock: its speed, and its time if it is stopped.
-type ClockState = (ClockSpeed, Option<Timestamp>);
+/// The clock and the subscriptions that a stream follows.
+#[derive(Clone, Debug)]
+enum Source {
+    Server,
+    World(Arc<World>, Arc<Live>),
+}
+
+/// What the client knows of the clock. When it changes, the client gets an event.
+#[derive(Clone, Debug, PartialEq)]
+enum ClockState {
+    /// Speed of the server's clock, and its time if it is stopped.
+    Server(ClockSpeed, Option<Timestamp>),
+    /// State and speed of a world, and the number and time of its last movement.
+    World(State, Speed, u64, Timestamp),
+}
 
 #[derive(Serialize)]
 struct First<'a> {
@@ -92,7 +110,11 @@ struct LeftOutSymbol<'a> {
 struct Clock {
     kind: &'static str,
     now: written::Instant,
-    speed: f64,
+    /// Market seconds per machine second, or `max`.
+    speed: Value,
+    /// State of a world.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -110,10 +132,7 @@ pub(crate) fn open(
     address: SocketAddr,
     symbols: &[String],
 ) -> Result<EventStream, Refusal> {
-    if credentials.caller.who.is_of_world() {
-        // A stream is read with its server's clock.
-        return Err(Refusal::NotOffered("event streams in worlds"));
-    }
+    let source = Source::of(core, &credentials.caller)?;
     let number = core.live.streams.fetch_add(1, Ordering::Relaxed);
     let id = stream_id(number);
     let (mailbox, reader) = Mailbox::new(core.limits.push_queue);
@@ -124,12 +143,16 @@ pub(crate) fn open(
         mailbox: reader,
         credentials,
         begin: Vec::new(),
-        clock: clock_state(core),
+        clock: source.state(core),
+        source,
         heartbeat: None,
         check: None,
         shutdown: None,
         is_over: false,
     };
+    if let Source::World(world, _) = &stream.source {
+        world.clients.joined(id.0, mailbox.clone(), core.uptime());
+    }
     let wish = Wish {
         connection: None,
         lineage: None,
@@ -144,8 +167,10 @@ pub(crate) fn open(
     };
     subscribe_to(core, &wish)?;
     let info = StreamInfo { number, account: caller.who.account(), address, since: core.machine_now() };
-    core.live.subscriptions().describe(id, info);
-    let Subscribed { list, waiting, left_out } = core.live.subscriptions().of_connection(id);
+    let mut subscriptions = stream.source.live(core).subscriptions();
+    subscriptions.describe(id, info);
+    let Subscribed { list, waiting, left_out } = subscriptions.of_connection(id);
+    drop(subscriptions);
     let left_out = left_out.iter().map(|LeftOut { symbol, reason }| LeftOutSymbol { symbol, reason });
     let first = First {
         symbols: list.iter().map(|(symbol, _)| symbol.as_str()).collect(),
@@ -153,7 +178,7 @@ pub(crate) fn open(
         left_out: left_out.collect(),
     };
     write_event(&mut stream.begin, "subscribed", &first);
-    write_clock(&mut stream.begin, core);
+    stream.source.write_clock(&mut stream.begin, core);
     Ok(stream)
 }
 
@@ -184,6 +209,7 @@ impl EventStream {
                 self.core.metrics.pushes.closed_slow_reader();
                 Some(format!("too slow: {waiting} pushes waiting"))
             }
+            Mail::Kick(Kick::ClockSetBack) => Some(SET_BACK.to_owned()),
             Mail::Kick(_) => Some("closed".to_owned()),
             Mail::Nothing | Mail::Pushes { .. } => self.poll_end(cx).map(str::to_owned),
         };
@@ -202,12 +228,23 @@ impl EventStream {
         {
             write_push(&mut events, &push);
         }
-        let clock = clock_state(&self.core);
+        let clock = self.source.state(&self.core);
         if clock != self.clock && self.mailbox.is_empty() {
             self.clock = clock;
-            write_clock(&mut events, &self.core);
+            self.source.write_clock(&mut events, &self.core);
         }
+        self.report_flow();
         if events.is_empty() { Poll::Pending } else { Poll::Ready(Some(events.into())) }
+    }
+
+    /// Reports to the clock of a world that the client takes its pushes. A frame is requested when
+    /// the one before is in the socket.
+    fn report_flow(&self) {
+        if let Source::World(..) = self.source
+            && self.mailbox.report(Flow::default()).is_awaited
+        {
+            self.core.worlds.moving.notify_one();
+        }
     }
 
     /// Returns the reason to end the stream, if there is one.
@@ -245,14 +282,18 @@ impl EventStream {
     /// Checks the credentials on a worker thread, because they may have to be read from disk.
     fn start_check(&mut self) {
         let (core, id, credentials) = (self.core.clone(), self.id, self.credentials.clone());
+        let source = self.source.clone();
         let share = core.share_of_caller(&credentials.caller.who);
         let workers = core.workers.clone();
         // If the workers are busy, the next heartbeat retries.
-        self.check = workers.submit(share, move || reason_to_end(&core, id, &credentials)).ok();
+        self.check = workers.submit(share, move || reason_to_end(&core, &source, id, &credentials)).ok();
     }
 
     fn leave(&self) {
-        self.core.live.subscriptions().leave(self.id, self.core.uptime());
+        self.source.live(&self.core).subscriptions().leave(self.id, self.core.uptime());
+        if let Source::World(world, _) = &self.source {
+            self.core.worlds.left(world.account, self.id.0);
+        }
     }
 }
 
@@ -276,7 +317,12 @@ impl StreamHandle {
 
 /// Returns why a stream must end: its session or account has ended, or a right to a subscribed
 /// market. If the lookup fails, the stream goes on.
-fn reason_to_end(core: &Core, id: ConnectionId, credentials: &StreamCredentials) -> Option<&'static str> {
+fn reason_to_end(
+    core: &Core,
+    source: &Source,
+    id: ConnectionId,
+    credentials: &StreamCredentials,
+) -> Option<&'static str> {
     let StreamCredentials { caller, session } = credentials;
     if let Some(session) = session {
         let found = core.access.identify_browser(session.expose(), core.machine_now());
@@ -284,12 +330,12 @@ fn reason_to_end(core: &Core, id: ConnectionId, credentials: &StreamCredentials)
             return Some(SIGNED_OUT);
         }
     }
-    let permit = match core.access.admit(Demand::Open { caller: &caller.who }, now(core)) {
+    let permit = match core.access.admit(Demand::Open { caller: &caller.who }, source.now(core)) {
         Ok(permit) => permit,
         Err(access::Refusal::Revoked) => return Some(REVOKED),
         Err(_) => return None,
     };
-    let subscriptions = core.live.subscriptions();
+    let subscriptions = source.live(core).subscriptions();
     let Subscribed { list, waiting, .. } = subscriptions.of_connection(id);
     let is_held = |symbol: &Symbol| permit.holds(symbol.market().into());
     let is_overnight_held = permit.overnight() || !subscriptions.sees_overnight(id);
@@ -297,20 +343,62 @@ fn reason_to_end(core: &Core, id: ConnectionId, credentials: &StreamCredentials)
     (!is_all_held || !is_overnight_held).then_some(NO_RIGHT)
 }
 
-/// Returns the market time. A stream outlives the request that opened it.
-fn now(core: &Core) -> Timestamp {
-    core.market_now().now()
-}
+impl Source {
+    fn of(core: &Core, caller: &Caller) -> Result<Source, Refusal> {
+        if !caller.who.is_of_world() {
+            return Ok(Source::Server);
+        }
+        let world = core.worlds.of(&core.access.database(), caller.who.account())?;
+        let live = core.world_lives.of(world.account);
+        Ok(Source::World(world, live))
+    }
 
-fn clock_state(core: &Core) -> ClockState {
-    let pace = core.market_clock().pace();
-    (pace, (pace == ClockSpeed::Standing).then(|| now(core)))
-}
+    fn live<'a>(&'a self, core: &'a Core) -> &'a Live {
+        match self {
+            Source::Server => &core.live,
+            Source::World(_, live) => live,
+        }
+    }
 
-fn write_clock(events: &mut Vec<u8>, core: &Core) {
-    let pace = core.market_clock().pace();
-    let now = written::Instant::utc(now(core));
-    write_event(events, "clock", &Clock { kind: pace.kind(), now, speed: pace.factor() });
+    /// Returns the market time. A stream outlives the request that opened it.
+    fn now(&self, core: &Core) -> Timestamp {
+        match self {
+            Source::Server => core.market_now().now(),
+            Source::World(world, _) => world.now(core.uptime()),
+        }
+    }
+
+    fn state(&self, core: &Core) -> ClockState {
+        match self {
+            Source::Server => {
+                let pace = core.market_clock().pace();
+                ClockState::Server(pace, (pace == ClockSpeed::Standing).then(|| self.now(core)))
+            }
+            Source::World(world, _) => {
+                let standing = world.standing();
+                ClockState::World(standing.state, standing.settings.speed, standing.step, standing.now)
+            }
+        }
+    }
+
+    fn write_clock(&self, events: &mut Vec<u8>, core: &Core) {
+        let now = written::Instant::utc(self.now(core));
+        let clock = match self {
+            Source::Server => {
+                let pace = core.market_clock().pace();
+                Clock { kind: pace.kind(), now, speed: pace.factor().into(), state: None }
+            }
+            Source::World(world, _) => {
+                let standing = world.standing();
+                let speed = match standing.state {
+                    State::Running => written::speed(standing.settings.speed),
+                    State::Created | State::Paused | State::Ended => 0.into(),
+                };
+                Clock { kind: "world", now, speed, state: Some(standing.state.as_str()) }
+            }
+        };
+        write_event(events, "clock", &clock);
+    }
 }
 
 fn write_push(events: &mut Vec<u8>, push: &Push) {

@@ -9,7 +9,7 @@ use access::{AccountId, Lineage};
 use feed::{ConnectionId, EncodedPush, Figures, FirstPush, Push, QuotePush, Registry, SubType, SubTypes};
 use market::{Date, Session, Symbol, Timestamp};
 
-use crate::mailbox::{Mailbox, Wakeups};
+use crate::mailbox::{Kick, Mailbox, Wakeups};
 use crate::metrics::PushLoad;
 
 /// Maximum number of open streams per account. A page has one, and none in a hidden tab.
@@ -334,6 +334,13 @@ impl Subscriptions {
         let mut streams: Vec<_> = streams.filter(|info| of.is_none_or(|of| of == info.account)).collect();
         streams.sort_by_key(|info| info.number);
         streams.into_iter().map(|info| (info, self.of_connection(stream_id(info.number)))).collect()
+    }
+
+    /// Ends all streams.
+    pub(super) fn close_streams(&self, kick: Kick) {
+        for (_, subscriber) in self.connections.iter().filter(|(id, _)| is_stream(**id)) {
+            subscriber.mailbox.close(kick);
+        }
     }
 
     /// Wakes all streams, because the clock was moved.

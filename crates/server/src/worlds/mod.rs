@@ -2,12 +2,14 @@
 //!
 //! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
 //! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
-//! clock in the form of a quote; `run.rs` moves running clocks; `past.rs` goes back and copies.
+//! clock in the form of a quote; `run.rs` moves running clocks, which wait for the clients in
+//! `clients.rs`; `past.rs` goes back and copies.
 //!
 //! The stored row is the truth: every movement is written before it is visible, on condition that
 //! the row is where this server left it. Rows that another process has moved are read again
 //! ([`Worlds::refresh`]).
 
+mod clients;
 mod past;
 mod quote;
 mod run;
@@ -26,9 +28,10 @@ use world::{Change, Course, Settings, Span, State, WrongState};
 
 use crate::refusal::Refusal;
 
+pub(crate) use clients::{Clients, WorldRequest};
 pub(crate) use past::{check_past, copy_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
-pub(crate) use run::{move_running, pause, run};
+pub(crate) use run::{RunRequest, lag_s, move_running, pause, run};
 pub(crate) use step::{Pushes, Stepped, Target, step};
 
 /// Worlds that this server has used, by account.
@@ -52,6 +55,8 @@ pub(crate) struct World {
     pub(crate) span: Span,
     pub(crate) created_at: Timestamp,
     standing: Mutex<Standing>,
+    /// Clients on this server.
+    pub(crate) clients: Clients,
     /// Held while the world changes, so that one change ends before the next one begins.
     changing: Mutex<()>,
 }
@@ -71,6 +76,11 @@ pub(crate) struct Standing {
     /// Instant that the clock of a running world does not pass, because work is due there. Not
     /// stored.
     pub(crate) until: Timestamp,
+    /// Instant at which a running world is paused. Not stored.
+    pub(crate) stop_at: Option<Timestamp>,
+    /// Whether the clock was stopped because the last connection was lost, and goes on with the
+    /// next one. Not stored.
+    pub(crate) is_alone: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -174,7 +184,7 @@ impl Worlds {
         for world in loaded {
             // A world that is changing here reads nothing: its row is about to change too.
             let Ok(_changing) = world.changing.try_lock() else { continue };
-            if world.lock().state == State::Running {
+            if world.is_moving() {
                 continue;
             }
             match accounts.world_of(world.account)? {
@@ -187,12 +197,42 @@ impl Worlds {
 
     /// Returns the number of worlds that run.
     pub(crate) fn running(&self) -> u32 {
-        u32::try_from(self.all_running().len()).unwrap_or(u32::MAX)
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let running = loaded.values().filter(|world| world.lock().state == State::Running);
+        u32::try_from(running.count()).unwrap_or(u32::MAX)
     }
 
-    fn all_running(&self) -> Vec<Arc<World>> {
+    /// Returns the worlds that run, and those that run again with their next connection.
+    fn all_moving(&self) -> Vec<Arc<World>> {
         let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
-        loaded.values().filter(|world| world.lock().state == State::Running).cloned().collect()
+        loaded.values().filter(|world| world.is_moving()).cloned().collect()
+    }
+
+    /// Records that a connection of a world was closed.
+    pub(crate) fn left(&self, account: AccountId, connection: u64) {
+        if self.known(account).is_some_and(|world| world.clients.left(connection)) {
+            self.moving.notify_one();
+        }
+    }
+
+    /// Records that a connection of a world has subscribed to quotes or order events.
+    pub(crate) fn subscribed(&self, account: AccountId, uptime: Duration) {
+        if let Some(world) = self.known(account) {
+            world.clients.subscribed(uptime);
+            self.moving.notify_one();
+        }
+    }
+
+    /// Records a request on a connection of a world.
+    pub(crate) fn requested(&self, account: AccountId, uptime: Duration) {
+        if let Some(world) = self.known(account) {
+            world.clients.requested(uptime);
+        }
+    }
+
+    /// Records an HTTP request with the API key of a world, until the result is dropped.
+    pub(crate) fn begin_request(&self, account: AccountId, uptime: Duration) -> Option<WorldRequest> {
+        Some(WorldRequest::begin(self.known(account)?, self.moving.clone(), uptime))
     }
 
     fn known(&self, account: AccountId) -> Option<Arc<World>> {
@@ -206,8 +246,8 @@ impl World {
         let span = span.map_err(|error| wrong(&row, "span", &error.to_string()))?;
         let standing = Standing::of(&row)?;
         let WorldRow { id, account, owner, name, created_at, .. } = row;
-        let (standing, changing) = (Mutex::new(standing), Mutex::default());
-        Ok(World { id, account, owner, name, span, created_at, standing, changing })
+        let (standing, clients, changing) = (Mutex::new(standing), Clients::default(), Mutex::default());
+        Ok(World { id, account, owner, name, span, created_at, standing, clients, changing })
     }
 
     pub(crate) fn standing(&self) -> Standing {
@@ -225,6 +265,11 @@ impl World {
         }
     }
 
+    fn is_moving(&self) -> bool {
+        let standing = self.lock();
+        standing.state == State::Running || standing.is_alone
+    }
+
     /// Lets the clock of a running world move up to just before an instant with work.
     fn limit(&self, due: Timestamp) {
         self.lock().until = Timestamp(due.0 - 1);
@@ -240,7 +285,7 @@ impl World {
         let _changing = self.begin();
         let (before, now) = (self.standing(), self.now(uptime));
         let state = before.state.after(change)?;
-        let after = Standing { state, now, course: None, ..before.clone() };
+        let after = Standing { state, now, course: None, stop_at: None, is_alone: false, ..before.clone() };
         self.put(accounts, &before, after)
     }
 
@@ -275,8 +320,9 @@ impl Standing {
     /// Returns the state of a world that is created with these settings.
     pub(crate) fn at_start(span: Span, settings: Settings) -> Standing {
         let now = span.start();
-        let (state, step, digest, course) = (State::Created, 0, [0; 32], None);
-        Standing { state, now, step, digest, settings, course, until: now }
+        let (state, step, digest) = (State::Created, 0, [0; 32]);
+        let (course, stop_at, is_alone) = (None, None, false);
+        Standing { state, now, step, digest, settings, course, until: now, stop_at, is_alone }
     }
 
     fn of(row: &WorldRow) -> Result<Standing, WorldError> {
@@ -289,6 +335,8 @@ impl Standing {
             settings: row.settings.parse().map_err(|_| wrong(row, "setting", &row.settings))?,
             course: None,
             until: *now,
+            stop_at: None,
+            is_alone: false,
         })
     }
 

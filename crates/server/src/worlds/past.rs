@@ -7,6 +7,7 @@ use world::{Change, State};
 
 use super::{Standing, World, WorldError};
 use crate::core::Core;
+use crate::mailbox::Kick;
 
 /// Checks that a world can show an instant: it is not before the start, and not in the future.
 pub(crate) fn check_past(core: &Core, world: &World, at: Timestamp) -> Result<(), WorldError> {
@@ -28,9 +29,9 @@ pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> R
     let after = world.put(
         &core.access.database(),
         &before,
-        Standing { state, now: at, course: None, ..before.clone() },
+        Standing { state, now: at, course: None, stop_at: None, is_alone: false, ..before.clone() },
     )?;
-    core.world_lives.forget(world.account);
+    core.world_lives.forget(world.account, Kick::ClockSetBack);
     let machine = core.machine_now();
     let name = core.paper.free_cut_name(world.account, machine)?;
     let operation = JournalOperation { name: &name, actor, reason: "the world was reset", machine };

@@ -1,53 +1,89 @@
-//! Running worlds: the clock moves at a speed, from one instant with work to the next.
+//! Running worlds: the clock moves at a speed, or by itself in steps, from one instant with work to
+//! the next.
 //!
 //! The clock of a running world never passes an instant with work before the work is done: fills and
-//! pushes of the instant are queued before anything later is visible. A world that cannot keep its
-//! speed falls behind.
+//! pushes of the instant are queued before anything later is visible. It moves on when the clients
+//! have taken these pushes. A world that cannot keep its speed falls behind.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, TryLockError};
+use std::time::{Duration, Instant};
 
 use market::Timestamp;
-use world::{Change, Course, Speed, State, TradingHours};
+use world::{Auto, Change, Course, Speed, State, TradingHours};
 
+use super::clients::NextStep;
 use super::step::{complete, next};
 use super::{Standing, World, WorldError};
 use crate::core::Core;
+use crate::live::SlowReaders;
+use crate::mailbox::Need;
 
-/// Maximum number of movements of a world in one run of the job, so that no world keeps the others
-/// waiting.
-const MOVEMENTS_MAX: usize = 64;
+/// Longest time for which one run of the job moves worlds, and finds those that were started
+/// meanwhile only afterwards.
+const RUN_MAX: Duration = Duration::from_millis(20);
 /// Longest pause between two looks at a running world, because an order or a subscription may have
 /// brought its next instant with work nearer.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Pause before another look at a world that a request is changing.
+const LOOK_SOON: Duration = Duration::from_millis(1);
+
+/// How a world is to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunRequest {
+    /// `None` for the world's own speed.
+    pub(crate) speed: Option<Speed>,
+    /// Instant at which the world is paused.
+    pub(crate) stop_at: Option<Timestamp>,
+}
+
+/// What a look at a running world has done.
+enum Turn {
+    /// The clock was moved, or started or stopped.
+    Moved,
+    /// There is nothing to do for this time, unless a client reports something.
+    Waits(Duration),
+}
 
 /// Starts the clock of a world, at its own speed or at another one.
-pub(crate) fn run(core: &Core, world: &Arc<World>, speed: Option<Speed>) -> Result<Standing, WorldError> {
+pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Result<Standing, WorldError> {
     let _changing = world.begin();
     let before = world.standing();
     let state = before.state.after(Change::Run)?;
-    let settings = world::Settings { speed: speed.unwrap_or(before.settings.speed), ..before.settings };
-    if settings.speed == Speed::Stepped {
+    let speed = request.speed.unwrap_or(before.settings.speed);
+    let settings = world::Settings { speed, ..before.settings };
+    if speed == Speed::Stepped && settings.auto.is_none() {
         return Err(WorldError::NoSpeed);
+    }
+    if request.stop_at.is_some_and(|stop_at| stop_at <= before.now) {
+        return Err(WorldError::Back { now: before.now });
     }
     if core.worlds.running() >= core.worlds.running_max {
         return Err(WorldError::TooManyRunning(core.worlds.running_max));
     }
-    let course = course(settings.speed, before.now, core.uptime());
-    let until = before.now;
-    let after = Standing { state, settings, course, until, ..before.clone() };
+    let course = course(speed, before.now, core.uptime());
+    let (until, stop_at) = (before.now, request.stop_at);
+    let after = Standing { state, settings, course, until, stop_at, is_alone: false, ..before.clone() };
     let after = world.put(&core.access.database(), &before, after)?;
+    world.clients.started();
     core.worlds.moving.notify_one();
+    core.world_lives.wake_streams(world.account);
     Ok(after)
 }
 
-/// Stops the clock of a running world where it is.
+/// Stops the clock of a running world where it is, also if it waits for a connection.
 pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldError> {
     let _changing = world.begin();
     let (before, now) = (world.standing(), world.now(core.uptime()));
-    let state = before.state.after(Change::Pause)?;
-    let after = Standing { state, now, course: None, ..before.clone() };
-    world.put(&core.access.database(), &before, after)
+    let state = if before.is_alone { State::Paused } else { before.state.after(Change::Pause)? };
+    stop(core, world, &before, Standing { state, now, ..before.clone() })
+}
+
+/// Stores that the clock of a world does not run any more.
+fn stop(core: &Core, world: &Arc<World>, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
+    let after = Standing { course: None, stop_at: None, is_alone: false, ..after };
+    let after = world.put(&core.access.database(), before, after)?;
+    core.world_lives.wake_streams(world.account);
+    Ok(after)
 }
 
 fn course(speed: Speed, from: Timestamp, since: Duration) -> Option<Course> {
@@ -57,55 +93,137 @@ fn course(speed: Speed, from: Timestamp, since: Duration) -> Option<Course> {
     }
 }
 
-/// Moves all running worlds to where their clocks are. Returns how long to wait before the next call,
-/// or `None` if no world is running.
+/// Moves all running worlds to where their clocks are, one instant of each in turn. A world whose
+/// clients have not taken its pushes is skipped. Returns how long to wait before the next call, or
+/// `None` if no world is running.
 pub(crate) fn move_running(core: &Core) -> Option<Duration> {
-    let waits = core.worlds.all_running().into_iter().map(|world| {
-        move_one(core, &world).unwrap_or_else(|error| {
-            tracing::error!(%error, world = world.id.0, "cannot move a running world");
-            LOOK_EVERY
-        })
-    });
-    waits.min()
-}
-
-/// Moves one running world, and returns how long it has nothing to do.
-fn move_one(core: &Core, world: &Arc<World>) -> Result<Duration, WorldError> {
-    let end = world.span.end();
-    for _ in 0..MOVEMENTS_MAX {
-        let _changing = world.begin();
-        let before = world.standing();
-        if before.state != State::Running {
-            return Ok(LOOK_EVERY);
+    let (worlds, began) = (core.worlds.all_moving(), Instant::now());
+    loop {
+        let (mut wait, mut has_moved) = (None, false);
+        for world in &worlds {
+            let turn = turn(core, world).unwrap_or_else(|error| {
+                tracing::error!(%error, world = world.id.0, "cannot move a running world");
+                Turn::Waits(LOOK_EVERY)
+            });
+            match turn {
+                Turn::Moved => has_moved = true,
+                Turn::Waits(time) => wait = Some(wait.map_or(time, |wait: Duration| wait.min(time))),
+            }
         }
-        let (uptime, now) = (core.uptime(), world.now(core.uptime()));
-        let hours = TradingHours::new(core.history.venues(), &before.settings);
-        // Closed hours are jumped over at once; what is due in between happens at its own instant.
-        let skipped = hours.skips_to(now);
-        let due = match skipped {
-            Some(to) => to.min(end),
-            None => next(core, world, now)?.unwrap_or(end).min(end),
-        };
-        if skipped.is_none()
-            && let Some(course) = before.course
-            && course.now(uptime) < due
-        {
-            world.limit(due);
-            return Ok(course.reaches(due).saturating_sub(uptime).min(LOOK_EVERY));
-        }
-        let state = if due >= end { State::Ended } else { State::Running };
-        let course = match (state, skipped) {
-            (State::Ended, _) => None,
-            (_, Some(_)) => course(before.settings.speed, due, uptime),
-            (_, None) => before.course,
-        };
-        let step = before.step + 1;
-        let after = Standing { state, now: due, step, course, until: due, ..before.clone() };
-        world.put(&core.access.database(), &before, after)?;
-        complete(core, world, due, step)?;
-        if state == State::Ended {
-            return Ok(LOOK_EVERY);
+        match has_moved {
+            false => return wait,
+            true if began.elapsed() >= RUN_MAX => return Some(Duration::ZERO),
+            true => {}
         }
     }
-    Ok(Duration::ZERO)
+}
+
+/// Moves one running world to its next instant with work, if it is due.
+fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
+    let _changing = match world.changing.try_lock() {
+        Ok(changing) => changing,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return Ok(Turn::Waits(LOOK_SOON)),
+    };
+    let (before, uptime) = (world.standing(), core.uptime());
+    match before.state {
+        State::Running => {}
+        State::Paused if before.is_alone => return go_on(core, world, &before),
+        State::Created | State::Paused | State::Ended => return Ok(Turn::Waits(LOOK_EVERY)),
+    }
+    if before.settings.pause_when_alone && world.clients.is_lost() {
+        let (state, now) = (State::Paused, world.now(uptime));
+        let after = Standing { state, now, course: None, is_alone: true, ..before.clone() };
+        world.put(&core.access.database(), &before, after)?;
+        core.world_lives.wake_streams(world.account);
+        return Ok(Turn::Moved);
+    }
+    if let Some(time) = held_for(world, &before, uptime) {
+        return Ok(Turn::Waits(time));
+    }
+    move_on(core, world, &before)
+}
+
+/// Returns how long a world waits for its clients, or `None` if it may move on.
+fn held_for(world: &World, before: &Standing, uptime: Duration) -> Option<Duration> {
+    let Some(quiet) = quiet(before) else {
+        return (!world.clients.are_ready(Need::Written)).then_some(LOOK_EVERY);
+    };
+    match world.clients.next_step(quiet, uptime) {
+        NextStep::Due => None,
+        NextStep::In(time) => Some(time.min(LOOK_EVERY)),
+        NextStep::Waits => Some(LOOK_EVERY),
+    }
+}
+
+/// Returns the silence after which a world steps by itself, or `None` if it has a speed.
+fn quiet(standing: &Standing) -> Option<Duration> {
+    let auto = standing.settings.auto.filter(|_| standing.settings.speed == Speed::Stepped);
+    auto.map(|Auto { quiet_ms }| Duration::from_millis(quiet_ms.into()))
+}
+
+/// Starts the clock of a world again that was paused without connections, when it has one that is
+/// ready.
+fn go_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, WorldError> {
+    let (now, uptime) = (before.now, core.uptime());
+    match world.clients.ready_in(uptime) {
+        Some(Duration::ZERO) if core.worlds.running() < core.worlds.running_max => {}
+        Some(time) => return Ok(Turn::Waits(time.clamp(LOOK_SOON, LOOK_EVERY))),
+        None => return Ok(Turn::Waits(LOOK_EVERY)),
+    }
+    let course = course(before.settings.speed, now, uptime);
+    let after = Standing { state: State::Running, course, until: now, is_alone: false, ..before.clone() };
+    world.put(&core.access.database(), before, after)?;
+    world.clients.started();
+    core.world_lives.wake_streams(world.account);
+    Ok(Turn::Moved)
+}
+
+/// Moves a world to its next instant with work, or lets its clock run up to there.
+fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, WorldError> {
+    let (end, uptime) = (world.span.end(), core.uptime());
+    let now = world.now(uptime);
+    let hours = TradingHours::new(core.history.venues(), &before.settings);
+    // Closed hours are jumped over immediately; what is due in between happens at its own instant.
+    let skips_to = hours.skips_to(now);
+    let work = next(core, world, now)?;
+    let due = [work, skips_to, before.stop_at].into_iter().flatten().fold(end, Timestamp::min);
+    if skips_to.is_none()
+        && let Some(course) = before.course
+        && course.now(uptime) < due
+    {
+        world.limit(due);
+        return Ok(Turn::Waits(course.reaches(due).saturating_sub(uptime).min(LOOK_EVERY)));
+    }
+    let state = match () {
+        () if due >= end => State::Ended,
+        () if before.stop_at == Some(due) => State::Paused,
+        () => State::Running,
+    };
+    let course = match skips_to {
+        Some(_) => course(before.settings.speed, due, uptime),
+        None => before.course,
+    };
+    let step = before.step + 1;
+    let after = Standing { state, now: due, step, course, until: due, ..before.clone() };
+    let after = match state {
+        State::Running => world.put(&core.access.database(), before, after)?,
+        State::Created | State::Paused | State::Ended => stop(core, world, before, after)?,
+    };
+    let pushes = complete(core, world, due, step, SlowReaders::NotAwaited)?;
+    if let Some(quiet) = quiet(&after) {
+        world.clients.stepped(core.uptime(), quiet, pushes.quote + pushes.trade > 0);
+    }
+    Ok(Turn::Moved)
+}
+
+/// Returns the market seconds by which a running world is behind its speed.
+pub(crate) fn lag_s(world: &World, uptime: Duration) -> i64 {
+    let standing = world.standing();
+    match standing.course {
+        Some(course) if standing.state == State::Running => {
+            course.now(uptime).0.saturating_sub(world.now(uptime).0).max(0)
+        }
+        _ => 0,
+    }
 }

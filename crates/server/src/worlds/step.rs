@@ -13,7 +13,7 @@ use world::{Change, State, TradingHours};
 
 use super::{World, WorldError};
 use crate::core::Core;
-use crate::live;
+use crate::live::{self, SlowReaders};
 
 /// Longest time from the stamp of a minute to the instant from which it fills orders: the minute
 /// itself, or a closing auction of ten minutes.
@@ -37,6 +37,8 @@ pub(crate) enum Target {
 pub(crate) struct Pushes {
     pub(crate) quote: u64,
     pub(crate) trade: u64,
+    /// Whether a connection got only the last states, because there were too many pushes.
+    pub(crate) has_jumped: bool,
 }
 
 /// A completed step.
@@ -70,7 +72,7 @@ pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Steppe
     let state = if now >= end { State::Ended } else { state };
     let after = super::Standing { state, now, step: before.step + 1, ..before.clone() };
     world.put(&accounts, &before, after)?;
-    let pushes = complete(core, world, now, before.step + 1)?;
+    let pushes = complete(core, world, now, before.step + 1, SlowReaders::OF_STEP)?;
     Ok(Stepped { now, moved_s: now.0 - before.now.0, pushes, step: before.step + 1, state })
 }
 
@@ -80,14 +82,15 @@ pub(super) fn complete(
     world: &Arc<World>,
     now: Timestamp,
     step: u64,
+    slow: SlowReaders,
 ) -> Result<Pushes, WorldError> {
     let sent = core.listeners.sent(world.account);
     advance(core, world, now)?;
     let trade = core.listeners.sent(world.account).saturating_sub(sent);
-    let published = live::publish_step(core, world, step);
+    let published = live::publish_step(core, world, step, slow);
     let published = published.map_err(|error| WorldError::Publish(error.into()))?;
     let quote = u64::try_from(published.quotes + published.trades).unwrap_or(u64::MAX);
-    Ok(Pushes { quote, trade })
+    Ok(Pushes { quote, trade, has_jumped: published.has_jumped })
 }
 
 /// Advances the paper account of a world. Its orders fill and expire, each at its own instant.

@@ -89,7 +89,7 @@ pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) ->
 /// Returns whether the account exists, is not revoked and may have a password.
 fn is_active(db: &Db, id: AccountId) -> Result<bool, StoreError> {
     let account = db.first(accounts_sql::ACCOUNT, [id.0], AccountRow::read)?;
-    Ok(account.is_some_and(|account| account.revoked_at.is_none() && !account.is_world))
+    Ok(account.is_some_and(|account| account.revoked_at.is_none() && account.owner.is_none()))
 }
 
 /// Returns the newest audit row about an account's password, or `None` unless that row issued a

@@ -110,9 +110,9 @@ pub struct AccountRow {
     pub terms: AccountTerms,
     /// Sorted by package name.
     pub rights: Vec<RightRow>,
-    /// Whether the account belongs to a world. Such an account has no password and no browser
-    /// session.
-    pub is_world: bool,
+    /// Owner of the world that the account belongs to. Such an account has no password and no
+    /// browser session.
+    pub owner: Option<AccountId>,
 }
 
 /// Whether a security is counted in an account's month, and the total for that month.
@@ -487,7 +487,7 @@ impl AccountRow {
                 api_date: row.get(14)?,
             },
             rights: Vec::new(),
-            is_world: row.get(15)?,
+            owner: row.get::<Option<i64>>(15)?.map(AccountId),
         })
     }
 

@@ -6,7 +6,7 @@ macro_rules! select_account {
     () => {
         "select id, name, region, created_at, revoked_at, epoch, role, level, quota, rate, connections, \
          subscriptions, floors, read_only, api_date, \
-         exists (select 1 from sealed_world world where world.account_id = account.id) \
+         (select world.owner_id from sealed_world world where world.account_id = account.id) \
          from sealed_account account "
     };
 }

@@ -87,8 +87,8 @@ fn a_world_is_found_by_its_account_and_its_name() {
     assert_eq!(names(accounts.worlds().unwrap()), ["march", "april"]);
     assert!(accounts.worlds_of(account).unwrap().is_empty());
     assert!(accounts.world_of(owner).unwrap().is_none());
-    assert!(accounts.account(account).unwrap().unwrap().is_world);
-    assert!(!accounts.account(owner).unwrap().unwrap().is_world);
+    assert!(accounts.account(account).unwrap().unwrap().owner.is_some());
+    assert!(!accounts.account(owner).unwrap().unwrap().owner.is_some());
 }
 
 #[test]

@@ -139,7 +139,7 @@ pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer,
     for connection in &open_connections {
         connections.push(described(connection, site)?);
     }
-    let streams = site.core.live.list_streams(whose.as_ref().map(|account| account.id));
+    let streams = site.core.list_streams(whose.as_ref().map(|account| account.id));
     let streams = streams.into_iter().map(|(info, subscribed)| stream(&info, subscribed, site));
     Ok(envelope::success(Connections {
         online: connections.len(),

@@ -86,10 +86,10 @@ struct Package {
 
 /// Lists the account's packages with names and descriptions that clients print unchanged.
 pub(super) fn packages(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let Admitted { caller, permit } = admitted;
+    let Admitted { caller, permit, .. } = admitted;
     let wanted = call.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());
     let standing = site.core.access.standing_for(&permit).map_err(Problem::from_access)?;
-    let usage = site.core.access.usage(permit.account().id, caller.now());
+    let usage = site.core.access.usage(permit.account().id, site.core.quota_time(&caller));
     let used = usage.map_err(Problem::from_access)?.map_or(0, |usage| usage.used);
     let (mut held, mut others) = (Vec::new(), Vec::new());
     for right in Right::ALL {

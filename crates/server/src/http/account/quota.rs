@@ -75,7 +75,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     site.core.tally(id, admitted.caller.as_of).map_err(Problem::from_paper)?;
     // Spending the permit records a pending level change, so that the response includes it.
     site.core.access.spend(admitted.permit, site.core.machine_now()).map_err(Refusal::from)?;
-    let now = admitted.caller.now();
+    let now = site.core.quota_time(&admitted.caller);
     let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;
     Ok(envelope::success(QuotaDocument::of(&quota.ok_or_else(Problem::not_found)?, now)))
 }
@@ -94,7 +94,7 @@ fn whose(name: &str, me: &Admitted, site: &Site) -> Result<access::AccountId, Pr
 /// Returns the quota cost of a list of securities. Charges nothing, and does not count against the
 /// history rate limit.
 pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let Admitted { caller, permit } = admitted;
+    let Admitted { caller, permit, .. } = admitted;
     let Preview { symbols } = call.json()?;
     if symbols.len() > PREVIEW_MAX {
         let text = format!("a preview accepts at most {PREVIEW_MAX} symbols, not {}", symbols.len());

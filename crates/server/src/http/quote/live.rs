@@ -22,7 +22,8 @@ pub(super) const LIVE: Doc = Doc::new(Tag::Candles, "live", "Quotes and trades a
     .about(
         "Server-sent events. The first, `subscribed`, lists the subscribed symbols, those that wait for \
          data, and those left out with the reason. `clock` shows the market clock: at the start, and \
-         when a stopped clock was moved. `quote` and `trades` have the fields of pushes 101 and 104; \
+         when a stopped clock was moved. In a world its kind is `world`, and it is also sent when the world \
+         has moved to the next event, is started or stopped. `quote` and `trades` have the fields of pushes 101 and 104; \
          each security begins with its last quote. `end` has the reason why the server ends the stream. \
          A comment is sent every 15 seconds. The securities count toward the account's limit of \
          subscriptions, and an account may have 8 streams.",

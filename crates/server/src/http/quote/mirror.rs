@@ -131,7 +131,7 @@ pub(super) fn answer(
     site: &Site,
     admitted: &Admitted,
 ) -> Result<Answer, Problem> {
-    let Admitted { caller, permit } = admitted;
+    let Admitted { caller, permit, .. } = admitted;
     let fields = fields(call.body)?;
     let JsonReply { data, candles } =
         CommandRow::find(command)?.answer_json(&site.core, caller, permit, fields)?;

@@ -106,7 +106,7 @@ fn answer(
     site: &Site,
     admitted: &Admitted,
 ) -> Result<Answer, Problem> {
-    let Admitted { caller, permit } = admitted;
+    let Admitted { caller, permit, .. } = admitted;
     let JsonReply { data, .. } =
         CommandRow::find(command)?.answer_json(&site.core, caller, permit, fields)?;
     Ok(envelope::success(data))

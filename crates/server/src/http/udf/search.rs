@@ -50,7 +50,7 @@ pub(super) struct UdfFound {
 }
 
 pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Vec<UdfFound>, Problem> {
-    let Admitted { caller, permit } = admitted;
+    let Admitted { caller, permit, .. } = admitted;
     let text = |name: &str| call.parameter_of(name).unwrap_or_default();
     let query: String = text("query").trim().chars().take(QUERY_CHARS_MAX).collect();
     let limit = number(call, "limit")?.and_then(|limit| usize::try_from(limit).ok());

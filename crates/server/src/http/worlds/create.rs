@@ -73,9 +73,11 @@ pub(super) struct CreateWorld {
     cash: Option<BTreeMap<String, String>>,
     /// none (default): no rate limit and no quota; owner: those of the owner.
     limits: Option<String>,
-    /// Steps without calls of the program, after a time of silence. Not offered yet.
+    /// Once started, a world without speed steps by itself: after a time without requests in which
+    /// its clients have read all pushes; default: off.
     auto: Option<AutoStep>,
-    /// Whether a running world pauses when its last connection is lost. Not offered yet: false.
+    /// Whether a running world pauses when its last connection is lost, and goes on with the next
+    /// one; default: true.
     pause_when_alone: Option<bool>,
     /// Whether night sessions count for steps and skipped time; default: false.
     overnight: Option<bool>,
@@ -234,19 +236,17 @@ impl CreateWorld {
         let markets =
             self.markets.as_ref().map(|names| names.join(",").parse()).transpose().map_err(refused)?;
         let auto = self.auto.as_ref().map(|auto| auto.quiet_ms.to_string().parse::<Auto>()).transpose();
-        if auto.map_err(refused)?.is_some() {
-            return Err(wrong("auto is not offered yet: move the clock by steps, or run it at a speed"));
-        }
-        if self.pause_when_alone == Some(true) {
-            return Err(wrong("pause_when_alone is not offered yet: pause the world"));
+        let auto = auto.map_err(refused)?;
+        if auto.is_some() && speed != Speed::Stepped {
+            return Err(wrong("auto and speed cannot be combined: a world with a speed moves without steps"));
         }
         Ok(Settings {
             speed,
             skip: self.skip.as_deref().map_or(Ok(usual.skip), str::parse).map_err(refused)?,
             markets: markets.unwrap_or(usual.markets),
             limits: self.limits.as_deref().map_or(Ok(usual.limits), str::parse).map_err(refused)?,
-            auto: None,
-            pause_when_alone: false,
+            auto,
+            pause_when_alone: self.pause_when_alone.unwrap_or(usual.pause_when_alone),
             overnight: self.overnight.unwrap_or(usual.overnight),
         })
     }

@@ -8,7 +8,7 @@ use world::{Change, State};
 use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnerRequest, problem};
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::{Problem, Site};
-use crate::mailbox::ClosedBy;
+use crate::mailbox::{ClosedBy, Kick};
 use crate::worlds::{World, WorldError};
 
 pub(super) const DELETE: Doc =
@@ -46,7 +46,7 @@ pub(super) fn remove(site: &Site, world: &World, by: &Actor) -> Result<(), Probl
         return Err(problem(WorldError::Moved));
     }
     site.core.worlds.forget(world.account);
-    site.core.world_lives.forget(world.account);
+    site.core.world_lives.forget(world.account, Kick::Closed(ClosedBy::Owner));
     for connection in site.links.list(Some(world.account)) {
         site.links.close(connection.id, ClosedBy::Owner);
     }

@@ -9,9 +9,8 @@ use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnRequest, OwnerRequest, proble
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::{Problem, Site};
-use crate::worlds::{Standing, World};
-use crate::written::Instant;
-use world::Speed;
+use crate::worlds::{self, Standing, World};
+use crate::written::{self, Instant};
 
 pub(super) const LIST: Doc = Doc::new(Tag::Account, "worlds", "List the account's worlds")
     .parameters(&[ACCOUNT])
@@ -68,6 +67,14 @@ pub(super) struct WorldDocument {
     auto_quiet_ms: Option<u32>,
     /// Open long connections to this server.
     connections: usize,
+    /// Instant at which the running world is paused.
+    stop_at: Option<Instant>,
+    /// Whether the clock stands because the last connection was lost, and goes on with the next one.
+    paused_alone: bool,
+    /// Market seconds by which the clock is behind its speed, because work or a client is slow.
+    lag_s: i64,
+    /// Requests that came after the step of which they were too late, with `auto`.
+    late: u64,
     created_at: Instant,
 }
 
@@ -79,17 +86,9 @@ pub(super) fn optional_speed_schema(_: &mut schemars::SchemaGenerator) -> schema
     schemars::json_schema!({"anyOf": [{"type": "number"}, {"const": "max"}, {"type": "null"}]})
 }
 
-fn speed(speed: Speed) -> Value {
-    match speed {
-        Speed::Max => "max".into(),
-        // Three decimals, which a double holds exactly enough to be written the same way.
-        speed => serde_json::from_str(&speed.to_string()).unwrap_or_default(),
-    }
-}
-
 impl WorldDocument {
     pub(super) fn of(world: &World, owner: &str, site: &Site) -> WorldDocument {
-        let Standing { state, step, settings, .. } = world.standing();
+        let Standing { state, step, settings, stop_at, is_alone, .. } = world.standing();
         let now = world.now(site.core.uptime());
         WorldDocument {
             id: format!("w{}", world.id.0),
@@ -100,7 +99,7 @@ impl WorldDocument {
             now: Instant::utc(now),
             start: Instant::utc(world.span.start()),
             end: Instant::utc(world.span.end()),
-            speed: speed(settings.speed),
+            speed: written::speed(settings.speed),
             step,
             skip: settings.skip.as_str(),
             markets: settings.markets.iter().map(market::Market::as_str).collect(),
@@ -109,6 +108,10 @@ impl WorldDocument {
             pause_when_alone: settings.pause_when_alone,
             auto_quiet_ms: settings.auto.map(|auto| auto.quiet_ms),
             connections: site.links.list(Some(world.account)).len(),
+            stop_at: stop_at.map(Instant::utc),
+            paused_alone: is_alone,
+            lag_s: worlds::lag_s(world, site.core.uptime()),
+            late: world.clients.late(),
             created_at: Instant::utc(world.created_at),
         }
     }

@@ -16,7 +16,7 @@ use super::shown::{AS_IT_IS_NOW, WorldDocument, optional_speed_schema};
 use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Call, Problem, Site};
-use crate::worlds::{self, Pushes, Stepped, Target, World};
+use crate::worlds::{self, Pushes, RunRequest, Stepped, Target, World};
 use crate::written::Instant;
 
 const ABOUT: &str = "Without a body, the clock goes to the next instant at which something happens: a \
@@ -99,6 +99,8 @@ pub(super) struct Run {
     /// world.
     #[schemars(schema_with = "optional_speed_schema")]
     speed: Option<Value>,
+    /// Instant at which the world is paused, such as 2026-03-18T10:02:00+08:00.
+    stop_at: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -116,6 +118,9 @@ pub(super) struct Moved {
     /// Market seconds that the clock moved.
     moved_s: i64,
     pushes: WorldPushes,
+    /// Whether a connection got only the last quotes, because it would have had more pushes than
+    /// the setting push_jump.
+    jumped: bool,
     /// Number of the step.
     step: u64,
     /// paused, or ended if the clock has reached the end of the world.
@@ -177,9 +182,10 @@ fn parts(text: &str, units: &[(char, i64)]) -> Option<i64> {
 }
 
 fn run(call: &Call<'_>, site: &Site, world: &Arc<World>) -> Result<(), Problem> {
-    let Run { speed } = if call.body.is_empty() { Run::default() } else { call.json()? };
+    let Run { speed, stop_at } = if call.body.is_empty() { Run::default() } else { call.json()? };
     let speed = speed.as_ref().map(parse_speed).transpose()?;
-    worlds::run(&site.core, world, speed).map(drop).map_err(problem)
+    let stop_at = stop_at.as_deref().map(instant).transpose()?;
+    worlds::run(&site.core, world, RunRequest { speed, stop_at }).map(drop).map_err(problem)
 }
 
 fn pause(site: &Site, world: &Arc<World>) -> Result<(), Problem> {
@@ -189,9 +195,9 @@ fn pause(site: &Site, world: &Arc<World>) -> Result<(), Problem> {
 fn step(call: &Call<'_>, site: &Site, world: &Arc<World>) -> Result<Moved, Problem> {
     let wish: Step = if call.body.is_empty() { Step::default() } else { call.json()? };
     let stepped = worlds::step(&site.core, world, wish.target()?).map_err(problem)?;
-    let Stepped { now, moved_s, pushes: Pushes { quote, trade }, step, state } = stepped;
+    let Stepped { now, moved_s, pushes: Pushes { quote, trade, has_jumped }, step, state } = stepped;
     let pushes = WorldPushes { quote, trade };
-    Ok(Moved { now: Instant::utc(now), moved_s, pushes, step, state: state.as_str() })
+    Ok(Moved { now: Instant::utc(now), moved_s, pushes, jumped: has_jumped, step, state: state.as_str() })
 }
 
 impl OwnerRequest<'_> {
@@ -224,6 +230,7 @@ impl OwnerRequest<'_> {
         let world = self.world()?;
         let core = &self.site.core;
         world.change(&core.access.database(), Change::End, core.uptime()).map_err(problem)?;
+        core.world_lives.wake_streams(world.account);
         Ok(self.shown(&world))
     }
 }

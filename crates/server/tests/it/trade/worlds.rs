@@ -1,5 +1,12 @@
 //! Worlds: accounts with a market clock of their own, side by side with the server's clock.
 
+mod alone;
+mod auto;
+mod flow;
+mod limits;
+mod running;
+mod stream;
+
 use access::{AccountId, Created, RateRule, Secret, Terms};
 use market::Timestamp;
 use prost::Message;
@@ -119,6 +126,11 @@ async fn a_world_is_created_listed_shown_and_deleted() {
         ("markets", json!(["HK", "US"])),
         ("limits", json!("none")),
         ("auto_quiet_ms", Value::Null),
+        ("pause_when_alone", json!(true)),
+        ("paused_alone", json!(false)),
+        ("stop_at", Value::Null),
+        ("lag_s", json!(0)),
+        ("late", json!(0)),
     ] {
         assert_eq!(world[field], wanted, "{field}");
     }
@@ -293,10 +305,9 @@ async fn wrong_settings_and_steps_are_refused_with_the_reason() {
         (json!({"cash": {"HKD": "-1"}}), "\"-1\" is not an amount of cash"),
         (json!({"auto": {"quiet_ms": 0}}), "\"0\" is not a time of silence: write 1 to 60000 milliseconds"),
         (
-            json!({"auto": {"quiet_ms": 50}}),
-            "auto is not offered yet: move the clock by steps, or run it at a speed",
+            json!({"auto": {"quiet_ms": 50}, "speed": 1}),
+            "auto and speed cannot be combined: a world with a speed moves without steps",
         ),
-        (json!({"pause_when_alone": true}), "pause_when_alone is not offered yet: pause the world"),
     ] {
         let refusal = create(changes).await;
         assert_eq!((refusal.0, refusal.2.as_str()), (400, message));

@@ -1,0 +1,265 @@
+//! The clients of a world on this server: open connections and streams, and requests. They decide
+//! when a moving clock waits, and when it stops and goes on by itself.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::World;
+use crate::mailbox::{Mailbox, Need};
+
+/// Time after the sign-in of a first connection after which it counts as ready, even if it has not
+/// subscribed.
+const READY_AFTER: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default)]
+pub(crate) struct Clients(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Mailboxes of the open connections and streams.
+    connections: HashMap<u64, Mailbox>,
+    /// Whether the last connection was lost since the clock was started.
+    is_lost: bool,
+    /// Uptime from which the connections are ready; `None` without connections.
+    ready_at: Option<Duration>,
+    /// Number of HTTP requests in work.
+    in_work: u32,
+    /// Uptime of the last request.
+    requested_at: Option<Duration>,
+    step: Option<AutoStep>,
+    late: u64,
+}
+
+/// The last step of a world that steps by itself.
+#[derive(Clone, Copy, Debug)]
+struct AutoStep {
+    at: Duration,
+    quiet: Duration,
+    has_pushes: bool,
+    /// Uptime at which the clients were seen to have read its pushes.
+    answered_at: Option<Duration>,
+}
+
+/// When a world that steps by itself takes its next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextStep {
+    Due,
+    /// After this time, if nothing happens.
+    In(Duration),
+    /// When something happens.
+    Waits,
+}
+
+impl Clients {
+    pub(crate) fn joined(&self, connection: u64, mailbox: Mailbox, uptime: Duration) {
+        let mut state = self.lock();
+        if state.connections.is_empty() {
+            state.ready_at = Some(uptime + READY_AFTER);
+        }
+        state.connections.insert(connection, mailbox);
+        state.requested(uptime);
+    }
+
+    /// Records that a connection has subscribed to quotes or order events.
+    pub(super) fn subscribed(&self, uptime: Duration) {
+        let mut state = self.lock();
+        state.ready_at = state.ready_at.map(|ready_at| ready_at.min(uptime));
+    }
+
+    /// Records that a connection was closed. Returns whether it was the last one.
+    pub(super) fn left(&self, connection: u64) -> bool {
+        let mut state = self.lock();
+        let is_last = state.connections.remove(&connection).is_some() && state.connections.is_empty();
+        if is_last {
+            state.is_lost = true;
+            state.ready_at = None;
+        }
+        is_last
+    }
+
+    /// Records a request on a connection.
+    pub(super) fn requested(&self, uptime: Duration) {
+        self.lock().requested(uptime);
+    }
+
+    /// Forgets what happened before the clock was started.
+    pub(super) fn started(&self) {
+        let mut state = self.lock();
+        (state.is_lost, state.step) = (false, None);
+    }
+
+    /// Returns whether the last connection was lost since the clock was started.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lock().is_lost
+    }
+
+    /// Returns how long a world without ready connections waits for them, or `None` if there are no
+    /// connections.
+    pub(super) fn ready_in(&self, uptime: Duration) -> Option<Duration> {
+        self.lock().ready_at.map(|ready_at| ready_at.saturating_sub(uptime))
+    }
+
+    /// Returns whether all connections meet the need. Those that do not are asked to report.
+    pub(super) fn are_ready(&self, need: Need) -> bool {
+        let state = self.lock();
+        // All of them, so that each is asked.
+        let waiting = state.connections.values().filter(|mailbox| !mailbox.is_ready(need)).count();
+        waiting == 0
+    }
+
+    /// Returns when a world that steps by itself takes its next step: after `quiet` without a
+    /// request, counted from when the clients have read the pushes of the last step. The first step
+    /// waits for the first request.
+    pub(super) fn next_step(&self, quiet: Duration, uptime: Duration) -> NextStep {
+        if !self.are_ready(Need::Answered) {
+            return NextStep::Waits;
+        }
+        let mut state = self.lock();
+        let answered_at = match &mut state.step {
+            Some(step) => *step.answered_at.get_or_insert(uptime),
+            None => Duration::ZERO,
+        };
+        let Some(requested_at) = state.requested_at.filter(|_| state.in_work == 0) else {
+            return NextStep::Waits;
+        };
+        let ready_at = state.ready_at.unwrap_or_default();
+        let at = (requested_at.max(answered_at) + quiet).max(ready_at);
+        if at <= uptime { NextStep::Due } else { NextStep::In(at - uptime) }
+    }
+
+    /// Records a step of a world that steps by itself.
+    pub(super) fn stepped(&self, at: Duration, quiet: Duration, has_pushes: bool) {
+        self.lock().step = Some(AutoStep { at, quiet, has_pushes, answered_at: None });
+    }
+
+    /// Returns the number of requests that were too late for their step.
+    pub(crate) fn late(&self) -> u64 {
+        self.lock().late
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// A request soon after a step that the client cannot have seen was meant for the step before.
+    fn requested(&mut self, uptime: Duration) {
+        self.requested_at = Some(uptime);
+        let Some(AutoStep { at, quiet, has_pushes, answered_at }) = self.step else { return };
+        let is_unseen = !has_pushes || answered_at.is_none();
+        if is_unseen && uptime < at + quiet {
+            self.late += 1;
+        }
+    }
+}
+
+/// An HTTP request with the API key of a world, while it is in work.
+#[derive(Debug)]
+pub(crate) struct WorldRequest {
+    world: Arc<World>,
+    moving: Arc<Notify>,
+}
+
+impl WorldRequest {
+    pub(super) fn begin(world: Arc<World>, moving: Arc<Notify>, uptime: Duration) -> WorldRequest {
+        let mut state = world.clients.lock();
+        state.in_work += 1;
+        state.requested(uptime);
+        drop(state);
+        WorldRequest { world, moving }
+    }
+}
+
+impl Drop for WorldRequest {
+    fn drop(&mut self) {
+        self.world.clients.lock().in_work -= 1;
+        self.moving.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mailbox::Flow;
+
+    const QUIET: Duration = Duration::from_millis(50);
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_step_waits_for_the_first_request_and_for_silence() {
+        let clients = Clients::default();
+        assert_eq!(clients.next_step(QUIET, at(1_000)), NextStep::Waits);
+        clients.requested(at(1_000));
+        assert_eq!(clients.next_step(QUIET, at(1_020)), NextStep::In(at(30)));
+        clients.requested(at(1_040));
+        assert_eq!(clients.next_step(QUIET, at(1_089)), NextStep::In(at(1)));
+        assert_eq!(clients.next_step(QUIET, at(1_090)), NextStep::Due);
+        clients.stepped(at(1_090), QUIET, false);
+        assert_eq!(clients.next_step(QUIET, at(1_091)), NextStep::In(QUIET), "from when it was read");
+        assert_eq!(clients.next_step(QUIET, at(1_141)), NextStep::Due);
+    }
+
+    #[test]
+    fn a_step_waits_until_its_pushes_are_read_and_requests_are_done() {
+        let clients = Clients::default();
+        let (mailbox, reader) = Mailbox::new(10);
+        clients.joined(1, mailbox.clone(), at(0));
+        assert_eq!(clients.next_step(QUIET, at(100)), NextStep::In(at(9_900)), "it may subscribe yet");
+        clients.subscribed(at(100));
+        assert_eq!(clients.next_step(QUIET, at(100)), NextStep::Due);
+        let flow = Flow { is_unconfirmed: true, ..Flow::default() };
+        assert!(!reader.report(flow).is_awaited);
+        assert_eq!(clients.next_step(QUIET, at(200)), NextStep::Waits);
+        assert!(reader.report(flow).ping, "the answer to a ping shows that the pushes were read");
+        assert!(reader.report(Flow { is_busy: true, ..Flow::default() }).is_awaited);
+        assert_eq!(clients.next_step(QUIET, at(300)), NextStep::Waits);
+        assert!(reader.report(Flow::default()).is_awaited);
+        assert_eq!(clients.next_step(QUIET, at(300)), NextStep::Due);
+        drop(reader);
+        assert_eq!(clients.next_step(QUIET, at(300)), NextStep::Due, "a closed connection holds nothing");
+    }
+
+    #[test]
+    fn a_request_before_its_step_can_have_been_seen_is_late() {
+        let clients = Clients::default();
+        clients.requested(at(0));
+        clients.stepped(at(100), QUIET, true);
+        clients.requested(at(101));
+        assert_eq!(clients.late(), 1, "its pushes are not read yet");
+        clients.next_step(QUIET, at(102));
+        clients.requested(at(103));
+        assert_eq!(clients.late(), 1, "a quick reaction");
+        clients.stepped(at(200), QUIET, false);
+        clients.next_step(QUIET, at(201));
+        clients.requested(at(249));
+        assert_eq!(clients.late(), 2, "there was nothing to react to");
+        clients.requested(at(250));
+        assert_eq!(clients.late(), 2, "too long after the step");
+    }
+
+    #[test]
+    fn the_last_connection_is_lost_once() {
+        let clients = Clients::default();
+        let ((one, _r1), (two, _r2)) = (Mailbox::new(1), Mailbox::new(1));
+        assert!(!clients.left(1) && !clients.is_lost());
+        clients.joined(1, one, at(0));
+        clients.joined(2, two.clone(), at(3_000));
+        assert_eq!(clients.ready_in(at(4_000)), Some(at(6_000)), "counted from the first sign-in");
+        assert!(!clients.left(1) && !clients.is_lost());
+        assert!(clients.left(2) && clients.is_lost());
+        assert!(!clients.left(2));
+        assert_eq!(clients.ready_in(at(5_000)), None);
+        clients.joined(3, two, at(5_000));
+        clients.subscribed(at(5_500));
+        assert_eq!(clients.ready_in(at(5_500)), Some(Duration::ZERO));
+        clients.started();
+        assert!(!clients.is_lost());
+    }
+}

@@ -1,0 +1,161 @@
+//! Worlds do not overrun a reader: they wait, and others go on.
+
+use prost::Message;
+use serde_json::{Value, json};
+use server::{Limits, Settings};
+use wire::Packet;
+use wire::quote::PushQuote;
+
+use super::super::hall::{Hall, data};
+use super::{World, subscribe, until_state};
+use crate::support::{Client, Read, TransportLabel};
+
+/// A client that answers pings, as every WebSocket client does.
+pub(super) struct Reader(Client);
+
+impl Reader {
+    pub(super) async fn enter(world: &World<'_>, symbols: &[&str]) -> Reader {
+        let mut client = world.hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+        subscribe(&mut client, symbols).await;
+        Reader(client)
+    }
+
+    /// Returns the command and the body of the next push.
+    async fn push(&mut self) -> (u8, Vec<u8>) {
+        loop {
+            match self.0.read().await {
+                Read::Ping(payload) => self.0.frame(0x8a, &payload).await,
+                Read::Packet(Packet::Push { command, body }) => return (command, body.into_owned()),
+                other => panic!("{other:?} instead of a push"),
+            }
+        }
+    }
+
+    /// Returns this many pushes.
+    pub(super) async fn pushes(&mut self, count: usize) -> Vec<(u8, Vec<u8>)> {
+        let mut pushes = Vec::with_capacity(count);
+        for _ in 0..count {
+            pushes.push(self.push().await);
+        }
+        pushes
+    }
+
+    /// Reads, and answers pings, until the future is dropped.
+    pub(super) async fn read_on(&mut self) -> Value {
+        loop {
+            self.push().await;
+        }
+    }
+
+    /// Returns the pushes up to the first quote at an instant that begins like this.
+    pub(super) async fn pushes_until(&mut self, instant: &str) -> Vec<(u8, Vec<u8>)> {
+        let mut pushes = Vec::new();
+        loop {
+            let (command, body) = self.push().await;
+            pushes.push((command, body.clone()));
+            let at = (command == 101).then(|| PushQuote::decode(&*body).unwrap().timestamp);
+            if at.is_some_and(|at| *market_time(at) >= *instant) {
+                return pushes;
+            }
+        }
+    }
+}
+
+/// Returns an instant in the time of Hong Kong.
+fn market_time(at: i64) -> String {
+    market::Timestamp(at + 8 * 3_600).to_string()
+}
+
+/// Three days of the test market: more pushes than a connection may have queued.
+fn days(name: &str, speed: Value) -> Value {
+    json!({
+        "name": name, "start": "2026-11-02T09:00:00+08:00", "end": "2026-11-05T09:00:00+08:00",
+        "markets": ["HK"], "speed": speed,
+    })
+}
+
+async fn start(world: &World<'_>) {
+    data(&world.ask("POST", "/v1/world/run", &Value::Null).await);
+}
+
+#[tokio::test]
+async fn a_world_waits_for_a_slow_reader_and_loses_nothing_while_others_go_on() {
+    let hall = Hall::open_with(Settings {
+        limits: Limits { push_queue: 2_048, ..Limits::default() },
+        ..Settings::default()
+    })
+    .await;
+    let stepped = World::open_as(&hall, &hall.ann, &days("stepped", json!(0))).await;
+    let mut reader = Reader::enter(&stepped, &["700.HK"]).await;
+    let first = reader.pushes(1).await;
+    // The step waits while the reader reads.
+    let step = stepped.try_step(json!({"by": "P4D"}));
+    let read = async {
+        let mut pushes = Vec::new();
+        while pushes.len() < 3_000 {
+            pushes.extend(reader.pushes(1).await);
+        }
+        pushes
+    };
+    let (answer, mut wanted) = tokio::join!(step, read);
+    let answer = data(&answer);
+    assert_eq!(answer["jumped"], false);
+    let count = usize::try_from(answer["pushes"]["quote"].as_u64().unwrap()).unwrap();
+    assert!(count > 3_000, "{answer}");
+    wanted.extend(reader.pushes(count - 3_000).await);
+
+    let slow = World::open_as(&hall, &hall.ann, &days("slow", json!("max"))).await;
+    let mut slow_reader = Reader::enter(&slow, &["700.HK"]).await;
+    let other = World::open_as(&hall, &hall.ann, &days("other", json!("max"))).await;
+    start(&slow).await;
+    start(&other).await;
+    until_state(&other, "ended").await;
+    // At least 384 pushes are unconfirmed, and far fewer than there are.
+    let shown = slow.get("/v1/world").await;
+    assert_eq!(shown["state"], "running");
+    assert!(shown["now"].as_str() < Some("2026-11-02T04"), "{shown}");
+    assert_eq!(slow_reader.pushes(1).await, first);
+    assert_eq!(slow_reader.pushes(count).await, wanted);
+    until_state(&slow, "ended").await;
+    assert!(slow_reader.0.is_alive().await);
+}
+
+#[tokio::test]
+async fn a_world_that_cannot_keep_its_speed_says_so() {
+    let hall = Hall::open().await;
+    let world = World::open_as(&hall, &hall.ann, &days("w", json!(1_000_000))).await;
+    let _reader = Reader::enter(&world, &["700.HK"]).await;
+    start(&world).await;
+    // The reader does not read, so the clock stands while its speed goes on.
+    let lags = async {
+        loop {
+            let shown = world.get("/v1/world").await;
+            if shown["lag_s"].as_i64() > Some(86_400) {
+                return shown;
+            }
+        }
+    };
+    let shown = tokio::time::timeout(crate::support::PATIENCE, lags).await.expect("a lag");
+    assert_eq!(shown["state"], "running");
+    assert_eq!(data(&world.ask("POST", "/v1/world/pause", &Value::Null).await)["lag_s"], 0);
+}
+
+#[tokio::test]
+async fn a_step_with_too_many_pushes_jumps_to_the_last_states() {
+    let hall = Hall::open_with(Settings {
+        limits: Limits { push_jump: 100, ..Limits::default() },
+        ..Settings::default()
+    })
+    .await;
+    let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
+    let mut reader = Reader::enter(&world, &["700.HK", "CLOCK.WORLD"]).await;
+    reader.pushes(2).await;
+    let stepped = data(&world.try_step(json!({"by": "P1D"})).await);
+    assert_eq!((&stepped["jumped"], &stepped["pushes"]["quote"]), (&json!(true), &json!(102)), "{stepped}");
+    let pushes = reader.pushes(102).await;
+    let quote = |body: &[u8]| PushQuote::decode(body).unwrap();
+    let [.., (_, last), (_, clock)] = &pushes[..] else { panic!("{pushes:?}") };
+    assert_eq!(market_time(quote(last).timestamp), "2026-11-02T16:10:00Z", "the end of the day");
+    assert_eq!((quote(clock).symbol.as_str(), quote(clock).last_done.as_str()), ("CLOCK.WORLD", "102"));
+    assert_eq!(data(&world.try_step(json!({"by": "PT31M"})).await)["jumped"], false);
+}

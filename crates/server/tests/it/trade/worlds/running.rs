@@ -1,0 +1,91 @@
+//! Running clocks: where they stop, and what they skip.
+
+use serde_json::{Value, json};
+use server::Settings;
+
+use super::super::hall::{Hall, at, data, refused};
+use super::{World, instant, march, push, subscribe, until_state};
+use crate::support::{PATIENCE, Running, TransportLabel, pass};
+
+#[tokio::test]
+async fn a_world_runs_up_to_an_instant() {
+    let hall = Hall::open().await;
+    let world = World::open(&hall, "w").await;
+    let run = async |stop_at: &str| {
+        let body = json!({"speed": "max", "stop_at": stop_at});
+        hall.ask("POST", "/v1/worlds/w/run", &body).await
+    };
+    data(&run("2026-03-18T10:00:17+08:00").await);
+    let paused = until_state(&world, "paused").await;
+    assert_eq!((&paused["now"], &paused["stop_at"]), (&instant("10:00:17"), &Value::Null));
+    let refusal = refused(&run("2026-03-18T10:00:17+08:00").await);
+    assert_eq!(
+        (refusal.0, refusal.2.as_str()),
+        (400, "the clock of the world is at 2026-03-18T02:00:17Z: it can only move forward")
+    );
+    // The end of the world comes first.
+    data(&run("2026-03-20").await);
+    assert_eq!(until_state(&world, "ended").await["now"], instant("16:30"));
+}
+
+#[tokio::test]
+async fn the_instant_at_which_a_world_stops_is_shown() {
+    let hall = Hall::open().await;
+    let world = World::open(&hall, "w").await;
+    let body = json!({"speed": 0.001, "stop_at": "2026-03-18T10:00:00+08:00"});
+    assert_eq!(data(&world.ask("POST", "/v1/world/run", &body).await)["stop_at"], instant("10:00"));
+    let paused = data(&world.ask("POST", "/v1/world/pause", &Value::Null).await);
+    assert_eq!(paused["stop_at"], Value::Null, "a pause by call forgets it");
+}
+
+#[tokio::test]
+async fn a_running_world_is_paused_after_a_restart_of_the_server() {
+    let hall = Hall::open().await;
+    let world = World::open(&hall, "w").await;
+    data(&world.ask("POST", "/v1/world/run", &json!({"speed": 0.001})).await);
+    let (key, ann, op) = (world.key, hall.ann, hall.op);
+    let server = Running::start_in(hall.server.stop().await, Settings::default()).await;
+    server.set_now(at("09:00"));
+    let hall = Hall { server, ann, op };
+    let world = World { hall: &hall, key };
+    let shown = world.get("/v1/world").await;
+    assert_eq!((&shown["state"], &shown["paused_alone"]), (&json!("paused"), &json!(false)));
+}
+
+#[tokio::test]
+async fn w4_a_weekend_is_skipped_without_a_push() {
+    let hall = Hall::open().await;
+    let settings = json!({
+        "name": "w", "start": "2026-11-06T15:59:30+08:00", "end": "2026-11-09T08:55:00+08:00",
+        "markets": ["HK"], "speed": "max", "cash": {"HKD": "500000"},
+    });
+    let world = World::open_as(&hall, &hall.ann, &settings).await;
+    let order = data(&world.submit("50.00").await)["order_id"].as_str().unwrap().to_owned();
+    let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+    subscribe(&mut quotes, &["700.HK"]).await;
+    push(&mut quotes).await;
+    data(&world.ask("POST", "/v1/world/run", &Value::Null).await);
+    let ended = until_state(&world, "ended").await;
+    assert_eq!(ended["now"], "2026-11-09T00:55:00Z");
+    let detail = world.get(&format!("/v1/trade/order?order_id={order}")).await;
+    assert_eq!(detail["status"], "ExpiredStatus");
+    assert_eq!(detail["updated_at"], (at("16:10") + (233 * 86_400)).to_string());
+    // The end of the day on Friday, 233 days after that of the other tests, and nothing after it.
+    while !push(&mut quotes).await.starts_with("101 700.HK 5608:10:00 ") {}
+    assert!(quotes.is_alive().await);
+}
+
+#[tokio::test]
+async fn w7_the_clock_of_a_running_world_shows_its_speed() {
+    let hall = Hall::open().await;
+    let mut settings = march("w");
+    settings["start"] = "2026-03-18T12:00:00+08:00".into();
+    settings["pause_when_alone"] = false.into();
+    let world = World::open_as(&hall, &hall.ann, &settings).await;
+    data(&world.ask("POST", "/v1/world/run", &json!({"speed": 60})).await);
+    for (seconds, clock) in [(30, "2026-03-18T04:30:00Z"), (29, "2026-03-18T04:59:00Z")] {
+        pass(seconds).await;
+        let until = async { while world.get("/v1/world").await["now"].as_str() < Some(clock) {} };
+        tokio::time::timeout(PATIENCE, until).await.expect(clock);
+    }
+}
