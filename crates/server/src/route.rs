@@ -150,6 +150,7 @@ fn permit(
         }
         (Subject::Prices | Subject::Open, _) => access.admit(Demand::Open { caller: &caller.who }, now),
     };
+    core.note_reads(caller, subject.symbol());
     permit.map_err(|refusal| {
         // Spending a permit records a change of the account's level. A request over quota gets no
         // permit, so the level change is recorded here.

@@ -2,34 +2,44 @@
 //!
 //! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
 //! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
-//! clock in the form of a quote; `run.rs` moves running clocks; `past.rs` goes back and copies.
+//! clock in the form of a quote; `run.rs` moves running clocks; `past.rs` goes back and copies;
+//! `log.rs` records what happens, and `ahead.rs` finds the next instants with work.
 //!
-//! The stored row is the truth: every movement is written before it is visible, on condition that
-//! the row is where this server left it. Rows that another process has moved are read again
-//! ([`Worlds::refresh`]).
+//! `write.rs` stores worlds, on condition that the row is where this server left it. Rows that
+//! another process has moved are read again ([`Worlds::refresh`]).
 
+mod ahead;
+mod log;
 mod past;
 mod quote;
 mod run;
 mod step;
+mod write;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use history::HistoryError;
 use market::Timestamp;
 use paper::PaperError;
+use serde_json::json;
 use store::{AccountId, Accounts, Hash, StoreError, WorldClock, WorldId, WorldRow};
 use tokio::sync::Notify;
 use world::{Change, Course, Settings, Span, State, WrongState};
 
+use crate::core::Core;
 use crate::refusal::Refusal;
 
-pub(crate) use past::{check_past, copy_account, reset};
+use ahead::Ahead;
+use log::Log;
+pub(crate) use log::{LineKind, PushHash, hex, log_lines, note_read, note_subscription};
+pub(crate) use past::{begin_log, check_past, copy_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
 pub(crate) use run::{move_running, pause, run};
 pub(crate) use step::{Pushes, Stepped, Target, step};
+pub(crate) use write::WRITE_EVERY;
 
 /// Worlds that this server has used, by account.
 #[derive(Debug)]
@@ -41,6 +51,12 @@ pub(crate) struct Worlds {
     pub(crate) running_max: u32,
     /// Notified when a world begins to run.
     pub(crate) moving: Arc<Notify>,
+    /// Whether a job stores steps, some time after they were answered.
+    pub(crate) writes_later: bool,
+    /// Notified when there is something to store.
+    pub(crate) unwritten: Arc<Notify>,
+    /// Whether the job that stores worlds will run soon.
+    write_planned: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -54,6 +70,14 @@ pub(crate) struct World {
     standing: Mutex<Standing>,
     /// Held while the world changes, so that one change ends before the next one begins.
     changing: Mutex<()>,
+    /// The clock as stored. Held while the world is stored.
+    stored: Mutex<WorldClock>,
+    log: Mutex<Log>,
+    ahead: Mutex<Ahead>,
+    /// Whether something is not stored yet.
+    is_unwritten: AtomicBool,
+    /// Set when the world was replaced by its row, because another process has changed it.
+    taken_over: AtomicBool,
 }
 
 /// The part of a world that changes.
@@ -63,7 +87,6 @@ pub(crate) struct Standing {
     pub(crate) now: Timestamp,
     /// Number of the last step.
     pub(crate) step: u64,
-    pub(crate) digest: Hash,
     pub(crate) settings: Settings,
     /// How the clock of a running world moves; `None` for the highest speed and for clocks that
     /// stand. Not stored.
@@ -88,6 +111,8 @@ pub(crate) enum WorldError {
     TooManyRunning(u32),
     #[error("the world was changed by another process: try again")]
     Moved,
+    #[error("the log of the world is full ({}): reset it, or fork it at an earlier instant", log::LINES_MAX)]
+    LogFull,
     #[error("there is no such world")]
     Unknown,
     #[error("world of account {} holds {text:?} where a {field} belongs", account.0)]
@@ -110,6 +135,7 @@ impl From<WorldError> for Refusal {
             | WorldError::NotPast { .. }
             | WorldError::NoSpeed
             | WorldError::TooManyRunning(_)
+            | WorldError::LogFull
             | WorldError::Unknown => Refusal::BadQuery(error.to_string()),
             WorldError::Moved => Refusal::Busy,
             WorldError::History(error) => error.into(),
@@ -126,7 +152,15 @@ impl Default for Worlds {
     fn default() -> Worlds {
         let (most, running_max) =
             (crate::settings::WORLDS_MAX_DEFAULT, crate::settings::WORLDS_RUNNING_DEFAULT);
-        Worlds { loaded: RwLock::default(), most, running_max, moving: Arc::default() }
+        Worlds {
+            loaded: RwLock::default(),
+            most,
+            running_max,
+            moving: Arc::default(),
+            writes_later: false,
+            unwritten: Arc::default(),
+            write_planned: AtomicBool::new(false),
+        }
     }
 }
 
@@ -137,7 +171,7 @@ impl Worlds {
             return Ok(world);
         }
         let row = accounts.world_of(account)?.ok_or(WorldError::Unknown)?;
-        let world = Arc::new(World::load(row)?);
+        let world = Arc::new(World::load(row, accounts)?);
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         Ok(loaded.entry(account).or_insert(world).clone())
     }
@@ -174,11 +208,11 @@ impl Worlds {
         for world in loaded {
             // A world that is changing here reads nothing: its row is about to change too.
             let Ok(_changing) = world.changing.try_lock() else { continue };
-            if world.lock().state == State::Running {
+            if world.lock().state == State::Running || world.has_unwritten() {
                 continue;
             }
             match accounts.world_of(world.account)? {
-                Some(row) => world.adopt(&row)?,
+                Some(row) => world.adopt(accounts, &row)?,
                 None => self.forget(world.account),
             }
         }
@@ -201,13 +235,29 @@ impl Worlds {
 }
 
 impl World {
-    fn load(row: WorldRow) -> Result<World, WorldError> {
+    fn load(row: WorldRow, accounts: &Accounts) -> Result<World, WorldError> {
         let span = Span::new(row.starts_at, row.ends_at);
         let span = span.map_err(|error| wrong(&row, "span", &error.to_string()))?;
         let standing = Standing::of(&row)?;
-        let WorldRow { id, account, owner, name, created_at, .. } = row;
-        let (standing, changing) = (Mutex::new(standing), Mutex::default());
-        Ok(World { id, account, owner, name, span, created_at, standing, changing })
+        let WorldRow { id, account, owner, name, created_at, clock, .. } = row;
+        let world = World {
+            id,
+            account,
+            owner,
+            name,
+            span,
+            created_at,
+            standing: Mutex::new(standing),
+            changing: Mutex::default(),
+            stored: Mutex::new(clock),
+            log: Mutex::default(),
+            ahead: Mutex::default(),
+            is_unwritten: AtomicBool::new(false),
+            taken_over: AtomicBool::new(false),
+        };
+        world.read_log(accounts)?;
+        world.recover(accounts)?;
+        Ok(world)
     }
 
     pub(crate) fn standing(&self) -> Standing {
@@ -249,21 +299,30 @@ impl World {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores a change, and then makes it visible. The caller has begun the change.
+    /// Stores a change of the state, and then makes it visible. The caller has begun the change.
     fn put(&self, accounts: &Accounts, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
-        let settings = after.settings.to_string();
-        if !accounts.move_world(self.account, &before.clock(), &after.clock(), &settings)? {
-            let row = accounts.world_of(self.account)?.ok_or(WorldError::Unknown)?;
-            self.adopt(&row)?;
-            return Err(WorldError::Moved);
+        let note = json!({"state": after.state.as_str(), "speed": after.settings.speed.to_string()});
+        if before.state != after.state {
+            self.note(LineKind::Changed, after.now, &note);
         }
-        *self.lock() = after.clone();
-        Ok(after)
+        self.write(accounts, Some(after), None)
     }
 
-    fn adopt(&self, row: &WorldRow) -> Result<(), WorldError> {
-        *self.lock() = Standing::of(row)?;
+    /// Moves the clock. The movement is stored with its line in the log. The caller has begun the
+    /// change.
+    fn advance_to(&self, core: &Core, after: Standing) -> Result<(), WorldError> {
+        if self.log().is_full() {
+            return Err(WorldError::LogFull);
+        }
+        if self.is_crowded() {
+            self.write_out(&core.access.database())?;
+        }
+        *self.lock() = after;
         Ok(())
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Standing> {
@@ -275,17 +334,15 @@ impl Standing {
     /// Returns the state of a world that is created with these settings.
     pub(crate) fn at_start(span: Span, settings: Settings) -> Standing {
         let now = span.start();
-        let (state, step, digest, course) = (State::Created, 0, [0; 32], None);
-        Standing { state, now, step, digest, settings, course, until: now }
+        Standing { state: State::Created, now, step: 0, settings, course: None, until: now }
     }
 
     fn of(row: &WorldRow) -> Result<Standing, WorldError> {
-        let WorldClock { state, now, step, digest } = &row.clock;
+        let WorldClock { state, now, step, .. } = &row.clock;
         Ok(Standing {
             state: State::parse(state).ok_or_else(|| wrong(row, "state", state))?,
             now: *now,
             step: *step,
-            digest: *digest,
             settings: row.settings.parse().map_err(|_| wrong(row, "setting", &row.settings))?,
             course: None,
             until: *now,
@@ -294,14 +351,9 @@ impl Standing {
 
     /// Returns the stored form. A world runs only in the memory of one server, so that no world is
     /// left running by a server that ended.
-    pub(crate) fn clock(&self) -> WorldClock {
-        let Standing { state, now, step, digest, .. } = self;
-        WorldClock {
-            state: state.after_restart().as_str().to_owned(),
-            now: *now,
-            step: *step,
-            digest: *digest,
-        }
+    pub(crate) fn clock(&self, digest: Hash) -> WorldClock {
+        let Standing { state, now, step, .. } = self;
+        WorldClock { state: state.after_restart().as_str().to_owned(), now: *now, step: *step, digest }
     }
 }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use market::Timestamp;
 use world::{Change, Course, Speed, State, TradingHours};
 
-use super::step::{complete, next};
+use super::ahead::next;
+use super::step::complete;
 use super::{Standing, World, WorldError};
 use crate::core::Core;
 
@@ -63,6 +64,10 @@ pub(crate) fn move_running(core: &Core) -> Option<Duration> {
     let waits = core.worlds.all_running().into_iter().map(|world| {
         move_one(core, &world).unwrap_or_else(|error| {
             tracing::error!(%error, world = world.id.0, "cannot move a running world");
+            // A world that cannot be moved any more does not run.
+            if matches!(error, WorldError::LogFull) {
+                pause(core, &world).map(drop).unwrap_or_default();
+            }
             LOOK_EVERY
         })
     });
@@ -101,7 +106,7 @@ fn move_one(core: &Core, world: &Arc<World>) -> Result<Duration, WorldError> {
         };
         let step = before.step + 1;
         let after = Standing { state, now: due, step, course, until: due, ..before.clone() };
-        world.put(&core.access.database(), &before, after)?;
+        world.advance_to(core, after)?;
         complete(core, world, due, step)?;
         if state == State::Ended {
             return Ok(LOOK_EVERY);

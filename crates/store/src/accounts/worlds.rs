@@ -71,6 +71,7 @@ pub struct WorldChange<'a> {
     pub settings: &'a str,
     /// Number of the first line that is removed before the new lines are added.
     pub cut: Option<u64>,
+    /// New lines. They get the next numbers, because another process may have added notes.
     pub lines: &'a [WorldLine],
 }
 
@@ -190,9 +191,16 @@ impl Accounts {
             if let Some(from) = cut {
                 db.run(sql::CUT_LINES, (account.0, signed(from)))?;
             }
+            let mut number = match lines {
+                [] => 0,
+                _ => db
+                    .first(sql::LAST_LINE, (account.0, i64::MAX), WorldLine::read)?
+                    .map_or(0, |last| last.number),
+            };
             for line in lines {
-                let WorldLine { number, at, step, entries, kind, entry, request, digest } = line;
-                let (number, step, entries) = (signed(*number), signed(*step), signed(*entries));
+                let WorldLine { at, step, entries, kind, entry, request, digest, .. } = line;
+                number += 1;
+                let (number, step, entries) = (signed(number), signed(*step), signed(*entries));
                 let digest = digest.as_slice();
                 db.run(
                     sql::ADD_LINE,
