@@ -36,7 +36,7 @@ use crate::trade_listeners::TradeListeners;
 use crate::unsent::Unsent;
 use crate::version_check::VersionCheck;
 use crate::workers::{self, Share, Who, Workers};
-use crate::worlds::{self, Worlds};
+use crate::worlds::Worlds;
 
 /// A function that returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -366,17 +366,6 @@ impl Core {
                 tracing::error!(%error, account = account.0, "cannot tell the clock of an account");
                 NO_TIME
             }
-        }
-    }
-
-    /// Notes in the log of the caller's world that it reads securities.
-    pub(crate) fn note_reads<'a>(&self, caller: &Caller, symbols: impl IntoIterator<Item = &'a Symbol>) {
-        if !caller.who.is_of_world() {
-            return;
-        }
-        let Ok(world) = self.worlds.of(&self.access.database(), caller.who.account()) else { return };
-        for symbol in symbols {
-            worlds::note_read(self, &world, symbol);
         }
     }
 

@@ -50,3 +50,4 @@ mod transports;
 mod undo;
 mod watchlists;
 mod world;
+mod world_logs;

@@ -1,30 +1,23 @@
 //! The log of a world: what its program did, what happened to its account, and the hash of what was
-//! published, line by line. `write.rs` stores it.
+//! published, line by line. `record.rs` fills it, and `write.rs` stores it.
 //!
 //! The digest is a chain: that of a line is SHA-256 of the digest before it, the kind and the entry.
 //! So each line has the digest of everything up to it, and a world that goes back or is copied
-//! continues from there. Only events and steps are hashed. The other lines are notes for the reader:
-//! they tell nothing that the hashed lines do not depend on, and may differ between equal runs.
+//! continues from there. Only events and steps are hashed. The other lines are notes for the reader,
+//! and equal runs may have different notes.
 
 use std::collections::HashMap;
 
 use market::{Symbol, Timestamp};
-use paper::PaperError;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use store::{Accounts, Hash, StoreError, WorldLine};
 
+use super::World;
 use super::write::UNWRITTEN_MAX;
-use super::{World, WorldError};
-use crate::core::Core;
 
 /// Number of lines from which a world is not moved any more.
 pub(crate) const LINES_MAX: u64 = 1_000_000;
-/// Maximum number of securities whose versions are noted. Those of further ones are not compared.
-const NOTED_MAX: usize = 4_096;
-/// Maximum number of securities that a note about a subscription names.
-const NAMED_MAX: usize = 20;
-
 /// Kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
@@ -82,7 +75,7 @@ pub(super) struct Log {
     pub(super) digest: Hash,
     pub(super) unwritten: Vec<WorldLine>,
     /// Securities that were noted: the version of the store, and the note.
-    noted: HashMap<Symbol, (i64, Value)>,
+    pub(super) noted: HashMap<Symbol, (i64, Value)>,
 }
 
 impl Log {
@@ -157,25 +150,6 @@ impl World {
         Ok(())
     }
 
-    /// Adds the entries of the account's journal that the log does not have. The caller has begun
-    /// a change.
-    pub(super) fn add_events(&self, core: &Core) -> Result<(), PaperError> {
-        loop {
-            let after = self.log().entries;
-            let entries = core.paper.entries_after(self.account, after)?;
-            if entries.is_empty() {
-                return Ok(());
-            }
-            let mut log = self.log();
-            for entry in entries {
-                // Ids are equal in all worlds, apart from the account.
-                let text = serde_json::to_string(&entry.of_account(0)).unwrap_or_default();
-                log.entries = entry.number;
-                log.add(LineKind::Event, entry.at.unwrap_or_default(), text, String::new());
-            }
-        }
-    }
-
     /// Adds a movement of the clock. `request` is not hashed: equal runs may step differently.
     pub(super) fn add_step(&self, now: Timestamp, step: u64, pushes: PushHash, request: &Value) {
         let has_ended = now >= self.span.end();
@@ -188,91 +162,6 @@ impl World {
     /// Adds a note.
     pub(super) fn note(&self, kind: LineKind, at: Timestamp, note: &Value) {
         self.log().add(kind, at, note.to_string(), String::new());
-    }
-
-    /// Returns the digest of everything that the account did and that was published.
-    pub(crate) fn digest(&self, core: &Core) -> Result<Hash, WorldError> {
-        // During a step, the digest is that before it.
-        if let Ok(_changing) = self.changing.try_lock() {
-            self.add_events(core)?;
-        }
-        Ok(self.log().digest)
-    }
-
-    /// Notes the versions of a security's series, unless they were noted with this version of the
-    /// store.
-    pub(super) fn note_data(&self, core: &Core, symbol: &Symbol, version: i64) -> Result<(), StoreError> {
-        let known = match self.log().noted.get(symbol) {
-            Some((known, _)) if *known == version => return Ok(()),
-            Some((_, note)) => Some(note.clone()),
-            None => None,
-        };
-        let series = core.with_reader(|reader| reader.view().series_of(symbol))?;
-        let versions = series.iter().map(|info| {
-            let name = format!("{:?} {:?}", info.series.grain, info.series.lane).to_ascii_lowercase();
-            (name, Value::from(info.version))
-        });
-        let versions: serde_json::Map<String, Value> = versions.collect();
-        let note = json!({"symbol": symbol.as_str(), "versions": versions});
-        let now = self.now(core.uptime());
-        let mut log = self.log();
-        if log.noted.len() >= NOTED_MAX && known.is_none() {
-            return Ok(());
-        }
-        if known.as_ref() != Some(&note) {
-            log.add(LineKind::Data, now, note.to_string(), String::new());
-        }
-        log.noted.insert(symbol.clone(), (version, note));
-        Ok(())
-    }
-}
-
-/// Returns lines of the log after a number, with everything that has happened.
-pub(crate) fn log_lines(
-    core: &Core,
-    world: &World,
-    after: u64,
-    limit: u32,
-) -> Result<Vec<WorldLine>, WorldError> {
-    let accounts = core.access.database();
-    let changing = world.begin();
-    world.add_events(core)?;
-    match world.write_out(&accounts) {
-        // The world was read again.
-        Err(WorldError::Moved) => {}
-        written => written?,
-    }
-    drop(changing);
-    Ok(accounts.world_lines(world.account, after, limit)?)
-}
-
-/// Notes that a program reads a security.
-pub(crate) fn note_read(core: &Core, world: &World, symbol: &Symbol) {
-    let noted = core.version_check().map_err(WorldError::Publish).and_then(|version| {
-        let before = world.log().number;
-        world.note_data(core, symbol, version)?;
-        if world.log().number > before { world.will_write(core) } else { Ok(()) }
-    });
-    if let Err(error) = noted {
-        tracing::error!(%error, world = world.id.0, "cannot note the data of a world");
-    }
-}
-
-/// Notes a change of the subscriptions of a program. `types` are numbers of the protocol.
-pub(crate) fn note_subscription(
-    core: &Core,
-    world: &World,
-    kind: LineKind,
-    symbols: &[String],
-    types: &[i32],
-) {
-    let named: Vec<String> =
-        symbols.iter().take(NAMED_MAX).map(|symbol| symbol.chars().take(20).collect()).collect();
-    let more = symbols.len().saturating_sub(named.len());
-    let note = json!({"symbols": named, "more": more, "types": types});
-    world.note(kind, world.now(core.uptime()), &note);
-    if let Err(error) = world.will_write(core) {
-        tracing::error!(%error, world = world.id.0, "cannot note a subscription of a world");
     }
 }
 

@@ -3,15 +3,17 @@
 //! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
 //! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
 //! clock in the form of a quote; `run.rs` moves running clocks; `past.rs` goes back and copies;
-//! `log.rs` records what happens, and `ahead.rs` finds the next instants with work.
+//! `next.rs` finds the next instant with work; `log.rs` and `record.rs` record what happens.
 //!
 //! `write.rs` stores worlds, on condition that the row is where this server left it. Rows that
 //! another process has moved are read again ([`Worlds::refresh`]).
 
 mod ahead;
 mod log;
+mod next;
 mod past;
 mod quote;
+mod record;
 mod run;
 mod step;
 mod write;
@@ -29,14 +31,14 @@ use store::{AccountId, Accounts, Hash, StoreError, WorldClock, WorldId, WorldRow
 use tokio::sync::Notify;
 use world::{Change, Course, Settings, Span, State, WrongState};
 
-use crate::core::Core;
 use crate::refusal::Refusal;
 
 use ahead::Ahead;
 use log::Log;
-pub(crate) use log::{LineKind, PushHash, hex, log_lines, note_read, note_subscription};
+pub(crate) use log::{LineKind, PushHash, hex};
 pub(crate) use past::{begin_log, check_past, copy_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
+pub(crate) use record::{log_lines, note_reads, note_subscription};
 pub(crate) use run::{move_running, pause, run};
 pub(crate) use step::{Pushes, Stepped, Target, step};
 pub(crate) use write::WRITE_EVERY;
@@ -310,15 +312,24 @@ impl World {
 
     /// Moves the clock. The movement is stored with its line in the log. The caller has begun the
     /// change.
-    fn advance_to(&self, core: &Core, after: Standing) -> Result<(), WorldError> {
+    fn advance_to(&self, accounts: &Accounts, after: Standing) -> Result<(), WorldError> {
         if self.log().is_full() {
             return Err(WorldError::LogFull);
         }
         if self.is_crowded() {
-            self.write_out(&core.access.database())?;
+            self.write_out(accounts)?;
         }
         *self.lock() = after;
         Ok(())
+    }
+
+    /// Forgets what was read ahead, because the clock was set back or another process has moved it.
+    fn forget_ahead(&self) {
+        *self.ahead() = Ahead::default();
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use market::Timestamp;
 use world::{Change, Course, Speed, State, TradingHours};
 
-use super::ahead::next;
+use super::next::next;
 use super::step::complete;
 use super::{Standing, World, WorldError};
 use crate::core::Core;
@@ -106,7 +106,7 @@ fn move_one(core: &Core, world: &Arc<World>) -> Result<Duration, WorldError> {
         };
         let step = before.step + 1;
         let after = Standing { state, now: due, step, course, until: due, ..before.clone() };
-        world.advance_to(core, after)?;
+        world.advance_to(&core.access.database(), after)?;
         complete(core, world, due, step)?;
         if state == State::Ended {
             return Ok(LOOK_EVERY);

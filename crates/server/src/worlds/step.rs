@@ -10,7 +10,8 @@ use paper::PaperError;
 use serde_json::{Value, json};
 use world::{Change, State};
 
-use super::ahead::next;
+use super::next::next;
+use super::record::plan_write;
 use super::{PushHash, World, WorldError};
 use crate::core::Core;
 use crate::live;
@@ -84,7 +85,7 @@ pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Steppe
     let state = if now >= end { State::Ended } else { state };
     let moved_s = now.0 - before.now.0;
     let step = before.step + 1;
-    world.advance_to(core, super::Standing { state, now, step, ..before })?;
+    world.advance_to(&core.access.database(), super::Standing { state, now, step, ..before })?;
     let pushes = complete_as(core, world, now, step, |pushes| to.shown(moved_s, pushes))?;
     Ok(Stepped { now, moved_s, pushes, step, state })
 }
@@ -119,7 +120,7 @@ fn complete_as(
         pushes
     });
     // The clock has moved, whatever became of what was due.
-    world.will_write(core)?;
+    plan_write(core, world)?;
     done
 }
 

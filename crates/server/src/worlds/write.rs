@@ -15,7 +15,6 @@ use store::{Accounts, StoreError, WorldChange, WorldClock, WorldRow};
 
 use super::log::{LineKind, Log};
 use super::{Standing, World, WorldError, Worlds};
-use crate::core::Core;
 
 /// Interval of writes while worlds move.
 pub(crate) const WRITE_EVERY: Duration = Duration::from_millis(50);
@@ -64,17 +63,18 @@ impl World {
         self.is_unwritten.load(Ordering::Acquire)
     }
 
-    /// Has what was changed stored soon, or now if too much waits or no job writes it.
-    pub(super) fn will_write(&self, core: &Core) -> Result<(), WorldError> {
+    /// Plans a write of what was changed. Writes now if too many lines are queued, or if there is no
+    /// job that writes.
+    pub(super) fn will_write(&self, worlds: &Worlds, accounts: &Accounts) -> Result<(), WorldError> {
         self.is_unwritten.store(true, Ordering::Release);
-        if !core.worlds.writes_later || self.is_crowded() {
-            return self.write_out(&core.access.database());
+        if !worlds.writes_later || self.is_crowded() {
+            return self.write_out(accounts);
         }
-        core.worlds.will_write();
+        worlds.will_write();
         Ok(())
     }
 
-    /// Returns whether too many lines wait to be stored.
+    /// Returns whether too many lines are queued.
     pub(super) fn is_crowded(&self) -> bool {
         self.log().unwritten.len() >= UNWRITTEN_MAX
     }
