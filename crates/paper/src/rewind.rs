@@ -33,6 +33,13 @@ impl Standing {
     }
 }
 
+/// Whether the numbers of removed orders and grids are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Numbers {
+    Continue,
+    BeginAgain,
+}
+
 impl JournalOperation<'_> {
     /// Returns the audit text: the action, followed by the reason if one is given.
     fn words(&self, done: String) -> String {
@@ -72,11 +79,29 @@ impl Paper {
         // removes them.
         let to = to.max(Timestamp::default());
         let done = format!("rewound to {to}, the removed part archived as {:?}", operation.name);
-        self.cut(id, operation, ("paper.rewound", done), |head| {
+        self.cut(id, operation, ("paper.rewound", done), Numbers::Continue, |head| {
             if to > head.horizon {
                 return Err(PaperError::NotBefore { horizon: head.horizon, to });
             }
             Ok((self.accounts.journal_number_at(id, to)?, to))
+        })
+    }
+
+    /// Like [`Paper::rewind`], for the account of a world: the numbers of orders begin again, so that
+    /// a second run equals the first. Keeps the entries up to the number `keep`, if there is one,
+    /// instead of those up to the instant.
+    pub fn rewind_world(
+        &self,
+        id: AccountId,
+        (to, keep): (Timestamp, Option<u64>),
+        operation: &JournalOperation<'_>,
+    ) -> Result<Standing, PaperError> {
+        let done = format!("rewound to {to}, the removed part archived as {:?}", operation.name);
+        self.cut(id, operation, ("paper.rewound", done), Numbers::BeginAgain, |head| {
+            if to > head.horizon {
+                return Err(PaperError::NotBefore { horizon: head.horizon, to });
+            }
+            Ok((keep.map_or_else(|| self.accounts.journal_number_at(id, to), Ok)?, to))
         })
     }
 
@@ -85,7 +110,7 @@ impl Paper {
     pub fn reset(&self, id: AccountId, operation: &JournalOperation<'_>) -> Result<Standing, PaperError> {
         let none = Timestamp::default();
         let done = format!("reset, the removed part archived as {:?}", operation.name);
-        self.cut(id, operation, ("paper.reset", done), |_| {
+        self.cut(id, operation, ("paper.reset", done), Numbers::Continue, |_| {
             Ok((self.accounts.journal_number_at(id, none)?, none))
         })
     }
@@ -95,6 +120,7 @@ impl Paper {
         id: AccountId,
         operation: &JournalOperation<'_>,
         (event, done): (&'static str, String),
+        numbers: Numbers,
         keeps: impl Fn(&JournalHead) -> Result<(u64, Timestamp), PaperError>,
     ) -> Result<Standing, PaperError> {
         let (place, words) = (self.place(id), operation.words(done));
@@ -106,7 +132,10 @@ impl Paper {
             }
             let head = self.accounts.journal_head(id)?.ok_or(PaperError::NoJournal)?;
             let (keep, to) = keeps(&head)?;
-            let numbers_used = self.numbers_used(&mut state, id, &head)?;
+            let numbers_used = match numbers {
+                Numbers::Continue => self.numbers_used(&mut state, id, &head)?,
+                Numbers::BeginAgain => 0,
+            };
             let (name, note) = (operation.name, operation.note(&words));
             let rewind = Rewind { account: id, after: head, keep, numbers_used, to, name, event, note };
             match self.accounts.rewind_journal(&rewind)? {

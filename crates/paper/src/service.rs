@@ -188,6 +188,12 @@ impl Paper {
         Ok(book::read_all(&self.accounts, id)?.map(|(_, entries)| entries).unwrap_or_default())
     }
 
+    /// Returns the next entries of an account's journal after the number `after`. Returns at most one
+    /// page.
+    pub fn entries_after(&self, id: AccountId, after: u64) -> Result<Vec<Entry>, PaperError> {
+        book::read(&self.accounts, id, after)
+    }
+
     pub(crate) fn place(&self, id: AccountId) -> Arc<AccountSlot> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         if places.len() >= BOOKS_MAX && !places.contains_key(&id) {

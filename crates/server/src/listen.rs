@@ -153,6 +153,7 @@ impl Server {
         core.intake.limit = intake::limit(settings.upload_bytes);
         core.worlds.most = settings.worlds_max;
         core.worlds.running_max = settings.worlds_running;
+        core.worlds.writes_later = true;
         core.ingest.grace_s = i64::from(settings.ingest_grace_seconds);
         let (core, links) = (Arc::new(core), Links::new(settings.limits.push_queue));
         let mut site = Site::new(core.clone(), links.clone());
@@ -260,6 +261,7 @@ impl Server {
         if timeout(DRAIN_MAX, site.core.intake.idle()).await.is_err() {
             tracing::warn!("an import did not end in time: importing the file again resumes it");
         }
+        store_worlds(&site.core).await;
         leave(&site.core).await;
         watchers.shutdown().await;
     }
@@ -376,6 +378,16 @@ async fn leave(core: &Arc<Core>) {
         if let Ok(Err(error)) = left {
             tracing::warn!(%error, "cannot unregister this node: other nodes drop it after a timeout");
         }
+    }
+}
+
+/// Stores what the job of worlds had not stored yet.
+async fn store_worlds(core: &Arc<Core>) {
+    let core = core.clone();
+    let stored =
+        tokio::task::spawn_blocking(move || core.worlds.write_all(&core.access.database()).map(drop)).await;
+    if let Ok(Err(error)) = stored {
+        tracing::error!(%error, "cannot store the last steps of worlds");
     }
 }
 

@@ -12,6 +12,7 @@ use crate::limit_hint;
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Share;
+use crate::worlds::note_reads;
 
 /// An admitted request that has not been answered yet.
 #[derive(Debug)]
@@ -150,6 +151,7 @@ fn permit(
         }
         (Subject::Prices | Subject::Open, _) => access.admit(Demand::Open { caller: &caller.who }, now),
     };
+    note_reads(core, caller, subject.symbol());
     permit.map_err(|refusal| {
         // Spending a permit records a change of the account's level. A request over quota gets no
         // permit, so the level change is recorded here.

@@ -34,7 +34,8 @@ pub use accounts::{
     DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, LevelChange, LevelRow, LinkOutcome,
     MonthUsage, NewAccountRow, NewDevice, NewLink, NewTokens, NewWorldRow, OrderReport, PasswordLinkRow,
     Person, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding,
-    ReportedOrdersRow, Revocation, RightRow, Spend, TokenKind, TokenRow, WorldClock, WorldRow,
+    ReportedOrdersRow, Revocation, RightRow, Spend, TokenKind, TokenRow, WorldChange, WorldClock, WorldLine,
+    WorldRow,
 };
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,

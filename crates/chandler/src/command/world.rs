@@ -1,5 +1,8 @@
 //! `chandler world`: accounts with a market clock of their own, in the local store or on a server.
 
+mod diff;
+mod log;
+
 use std::io::Write;
 
 use access::Secret;
@@ -46,6 +49,10 @@ enum Action {
     Reset(Reset),
     /// Delete a world that has ended, or has not begun
     Delete(Named),
+    /// Show what was done in a world, line by line
+    Log(log::Log),
+    /// Compare two runs; prints the first difference, and exits with 1 if there is one
+    Diff(diff::Diff),
 }
 
 #[derive(Debug, Args)]
@@ -225,6 +232,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Action::Fork(fork) => fork.run(context),
         Action::Token(token) => token.run(context),
         Action::Reset(reset) => reset.run(context),
+        Action::Log(log) => log.run(context),
+        Action::Diff(diff) => diff.run(context),
     }
 }
 

@@ -50,4 +50,5 @@ mod transports;
 mod undo;
 mod watchlists;
 mod world;
+mod world_logs;
 mod worlds;

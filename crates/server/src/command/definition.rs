@@ -83,6 +83,18 @@ pub(crate) enum Subject<'a> {
     Open,
 }
 
+impl<'a> Subject<'a> {
+    /// Returns the security whose prices are requested.
+    pub(crate) fn symbol(self) -> Option<&'a Symbol> {
+        match self {
+            Subject::Security(symbol) | Subject::Trades(symbol) | Subject::CapitalFlow(symbol) => {
+                Some(symbol)
+            }
+            Subject::Prices | Subject::Open => None,
+        }
+    }
+}
+
 /// Inputs of [`Command::parse`] other than the message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {

@@ -58,6 +58,7 @@ impl Command for Quotes {
 
     /// Omits securities that are unknown, have no candles, or that the account may not see.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<QuoteResponse, Refusal> {
+        worlds::note_reads(core, caller, &self.symbols);
         let as_of = caller.as_of;
         let sessions = seen(Sessions::All, caller);
         let found = core.with_reader(|reader| {

@@ -11,6 +11,7 @@ mod removal;
 mod runner;
 #[cfg(test)]
 mod tests;
+mod world_logs;
 mod worlds;
 
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(crate) fn of_server(
     let mut jobs = vec![changes::of_store(core), removal::expired_grants(core)];
     jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core), paper_accounts::levels(core)]);
     jobs.extend([paper_accounts::statements(core), removal::uploads(core), pushes::publish(core)]);
-    jobs.extend([ingest::merge(core), worlds::run(core)]);
+    jobs.extend([ingest::merge(core), worlds::run(core), world_logs::write(core)]);
     if core.access.is_shared() {
         jobs.extend([nodes::heartbeat(core, links), nodes::sweep(core)]);
     }

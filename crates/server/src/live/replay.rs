@@ -1,7 +1,7 @@
 //! Publishes what the market clock has reached: under a set clock, the pushes of all stored candles
 //! between the last published instant and now.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use access::Demand;
@@ -21,10 +21,10 @@ use super::{Channel, SlowReaders};
 use crate::core::Core;
 use crate::ingest::Ingest;
 use crate::market_clock::ClockSpeed;
-use crate::quote_push::{ClockPush, encode, encode_clock};
+use crate::quote_push::{ClockPush, encode, encode_clock, header};
 use crate::refusal::Refusal;
 use crate::suspect::Suspect;
-use crate::worlds::World;
+use crate::worlds::{PushHash, World};
 
 /// Window of one step of a movement, so that a long movement does not read years at once.
 const WINDOW: i64 = 86_400;
@@ -51,6 +51,23 @@ pub(super) struct Publisher {
     recent: Recent,
     /// The version of the accounts, and the market minute, at which all rights were checked.
     checked: Option<(i64, i64)>,
+    /// What was published in a world since its last step.
+    hash: PushHash,
+    ahead: Ahead,
+}
+
+/// Pushes that are due after the last published instant, in order. Only worlds compute them ahead,
+/// because a world takes many small steps.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// Of these securities, with this version of the store.
+    symbols: Vec<Symbol>,
+    version: i64,
+    /// All pushes up to this instant are in `dues`.
+    through: Option<Timestamp>,
+    dues: VecDeque<Due>,
+    /// The first trade after that instant.
+    next: Option<Timestamp>,
 }
 
 /// The last quote push of a security, which later subscribers get first.
@@ -103,14 +120,15 @@ pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
 }
 
 /// Publishes everything up to the market time of a world, and then the clock: the number of the
-/// step, and the number of all pushes of the step. Blocks on disk I/O.
+/// step, and the number of all pushes of the step. Returns the hash of what was published since the
+/// last step, without the clock, which counts the pushes of each connection. Blocks on disk I/O.
 pub(crate) fn publish_step(
     core: &Core,
     world: &Arc<World>,
     step: u64,
     slow: SlowReaders,
-) -> Result<Published, PublishError> {
-    let Some(live) = core.world_lives.known(world.account) else { return Ok(Published::default()) };
+) -> Result<(Published, PushHash), PublishError> {
+    let Some(live) = core.world_lives.known(world.account) else { return Ok(Default::default()) };
     let channel = Channel::of_world(core, &live, world, slow);
     let mut publisher = live.publisher();
     let mut published = publisher.publish(&channel)?;
@@ -123,7 +141,7 @@ pub(crate) fn publish_step(
     });
     subscriptions.send_clock(body, None);
     subscriptions.wake_streams();
-    Ok(published)
+    Ok((published, std::mem::take(&mut publisher.hash)))
 }
 
 impl Publisher {
@@ -153,7 +171,8 @@ impl Publisher {
         };
         let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
         if symbols.is_empty() {
-            *self = Publisher { until: Some(now), ..Publisher::default() };
+            let hash = std::mem::take(&mut self.hash);
+            *self = Publisher { until: Some(now), hash, ..Publisher::default() };
             return Ok(published);
         }
         self.forget(&symbols);
@@ -161,22 +180,8 @@ impl Publisher {
         let mut next = None;
         while let Some(from) = self.until.filter(|until| *until < now) {
             let until = Timestamp(from.0.saturating_add(WINDOW)).min(now);
-            let mut dues = Vec::new();
-            core.with_reader(|reader| {
-                self.refresh(reader.version()?, as_of);
-                for symbol in &symbols {
-                    let stored = Stored::read_window(&core.history, reader, symbol, from, until).map(Some);
-                    let Some(stored) = unless_damaged(stored)? else {
-                        reader.view().doubt(symbol);
-                        continue;
-                    };
-                    dues.extend(stored.replay().between(from, until));
-                    next = next.into_iter().chain(stored.next_trade(until)).min();
-                }
-                Ok::<_, HistoryError>(())
-            })?;
-            // By instant and phase; securities ascending within a phase.
-            dues.sort_by(|a, b| (a.at, a.phase, &a.symbol).cmp(&(b.at, b.phase, &b.symbol)));
+            let dues = self.due(core, &symbols, (from, until), as_of)?;
+            next = self.ahead.next_after(until);
             for due in dues {
                 self.send(core, due, &mut movement);
             }
@@ -191,6 +196,28 @@ impl Publisher {
         self.next = known.chain([next_minute(now)]).min();
         published.next = self.next;
         Ok(published)
+    }
+
+    /// Returns the pushes of a window, by instant and phase; securities ascending within a phase.
+    fn due(
+        &mut self,
+        core: &Channel<'_>,
+        symbols: &[Symbol],
+        (from, until): (Timestamp, Timestamp),
+        as_of: AsOf,
+    ) -> Result<Vec<Due>, PublishError> {
+        core.with_reader(|reader| {
+            let version = reader.version()?;
+            self.refresh(version, as_of);
+            if !self.ahead.knows(symbols, version, until) {
+                let further = if core.world().is_some() { ahead_s(symbols.len()) } else { 0 };
+                let through = until.max(Timestamp(from.0.saturating_add(further)));
+                self.ahead = Ahead::read(core, reader, symbols, (from, through))?;
+                self.ahead.version = version;
+            }
+            Ok::<_, HistoryError>(())
+        })?;
+        Ok(self.ahead.take(until))
     }
 
     /// Ends subscriptions without right if an account has changed, and every minute, because a right
@@ -349,6 +376,12 @@ impl Publisher {
         }
         let subscriptions = &mut *core.live.subscriptions();
         let arrivals = subscriptions.registry.arrive(&due.symbol);
+        if core.world().is_some() {
+            for push in due.pushes.iter().filter(|push| subscriptions.is_wanted(push)) {
+                let frame = encode(push);
+                self.hash.add(frame.get(header(&frame)..).unwrap_or_default());
+            }
+        }
         let is_live = core.pace() == ClockSpeed::Machine;
         let is_new: HashSet<ConnectionId> = arrivals.iter().map(|arrival| arrival.connection).collect();
         for push in due.pushes {
@@ -580,6 +613,51 @@ impl Publisher {
             Ok::<_, HistoryError>(latest)
         })?;
         Ok(if overnight { latest.of_any_session } else { latest.without_overnight })
+    }
+}
+
+/// Returns how far a world computes pushes ahead: half an hour of one security, to bound their
+/// memory.
+fn ahead_s(securities: usize) -> i64 {
+    1_800 / i64::try_from(securities).unwrap_or(i64::MAX).max(1)
+}
+
+impl Ahead {
+    /// Reads the pushes after `from` and up to `through`.
+    fn read(
+        core: &Channel<'_>,
+        reader: &mut Reader,
+        symbols: &[Symbol],
+        (from, through): (Timestamp, Timestamp),
+    ) -> Result<Ahead, HistoryError> {
+        let (mut dues, mut next) = (Vec::new(), None);
+        for symbol in symbols {
+            let stored = Stored::read_window(&core.history, reader, symbol, from, through).map(Some);
+            let Some(stored) = unless_damaged(stored)? else {
+                reader.view().doubt(symbol);
+                continue;
+            };
+            dues.extend(stored.replay().between(from, through));
+            next = next.into_iter().chain(stored.next_trade(through)).min();
+        }
+        dues.sort_by(|a, b| (a.at, a.phase, &a.symbol).cmp(&(b.at, b.phase, &b.symbol)));
+        Ok(Ahead { symbols: symbols.to_vec(), version: 0, through: Some(through), dues: dues.into(), next })
+    }
+
+    fn knows(&self, symbols: &[Symbol], version: i64, until: Timestamp) -> bool {
+        self.through >= Some(until) && self.version == version && self.symbols == symbols
+    }
+
+    /// Takes the pushes up to an instant.
+    fn take(&mut self, until: Timestamp) -> Vec<Due> {
+        let count = self.dues.partition_point(|due| due.at <= until);
+        self.dues.drain(..count).collect()
+    }
+
+    /// Returns when something may be published after an instant up to which all was taken.
+    fn next_after(&self, until: Timestamp) -> Option<Timestamp> {
+        let due = self.dues.front().map(|due| due.at);
+        due.into_iter().chain(self.next).min().filter(|next| *next > until)
     }
 }
 

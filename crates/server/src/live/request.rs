@@ -20,6 +20,7 @@ use crate::mailbox::Mailbox;
 use crate::quote_push::{ClockPush, encode_clock};
 use crate::refusal::Refusal;
 use crate::settings::PUSH_QUEUE_MIN;
+use crate::worlds::{LineKind, note_subscription};
 
 const MALFORMED: &str = "malformed";
 const OPTION: &str = "option";
@@ -86,8 +87,7 @@ fn is_clock(text: &str, core: &Channel<'_>) -> bool {
 }
 
 fn subscription(symbol: &Symbol, types: SubTypes) -> Subscription {
-    let sub_type = types.iter().map(|kind| kind.code().into()).collect();
-    Subscription { symbol: symbol.as_str().to_owned(), sub_type }
+    Subscription { symbol: symbol.as_str().to_owned(), sub_type: codes(types) }
 }
 
 fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<SubscriptionsResponse, Refusal> {
@@ -173,6 +173,7 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     let had: Vec<SubTypes> =
         wanted.iter().map(|wanted| subscriptions.types(recipient.id, &wanted.symbol)).collect();
     subscriptions.subscribe(&recipient, &wanted, types, first_push);
+    let is_new = had.iter().any(|had| !types.without(*had).is_empty());
     subscriptions.leave_out(recipient.id, left_out);
     let has_clock = types.contains(SubType::Quote) && wish.symbols.iter().any(|text| is_clock(text, core));
     if has_clock {
@@ -185,6 +186,9 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     let response = SubscriptionsResponse { sub_list };
     // Other connections need not wait while the first pushes are computed.
     drop(subscriptions);
+    if let Some(world) = core.world().filter(|_| is_new) {
+        note_subscription(core, world, LineKind::Subscribed, wish.symbols, &codes(types));
+    }
 
     for wanted in wanted.iter().filter(|wanted| wanted.is_stored && types.contains(SubType::Trades)) {
         let missing = core.live.subscriptions().missing(wish.lineage, &wanted.symbol, core.uptime());
@@ -300,7 +304,13 @@ fn unsubscribe(core: &Channel<'_>, request: &SubscriptionRequest) -> Result<Unsu
     let message = UnsubscribeRequest::decode(&*request.body).map_err(|error| undecodable(&error))?;
     let connection = ConnectionId(request.connection.number());
     // With symbols, all types of these symbols end.
+    let note = |types: &[i32]| {
+        if let Some(world) = core.world() {
+            note_subscription(core, world, LineKind::Unsubscribed, &message.symbol, types);
+        }
+    };
     if message.unsub_all && message.symbol.is_empty() {
+        note(&[]);
         core.live.subscriptions().unsubscribe_all(connection);
         core.access.release_subscriptions(request.connection, None);
         return Ok(UnsubscribeResponse {});
@@ -311,11 +321,16 @@ fn unsubscribe(core: &Channel<'_>, request: &SubscriptionRequest) -> Result<Unsu
     if types.contains(SubType::Quote) && message.symbol.iter().any(|text| is_clock(text, core)) {
         core.live.subscriptions().unsubscribe_clock(connection);
     }
+    note(&codes(types));
     let ended = core.live.subscriptions().unsubscribe(connection, &symbols, types);
     if !ended.is_empty() {
         core.access.release_subscriptions(request.connection, Some(&ended));
     }
     Ok(UnsubscribeResponse {})
+}
+
+fn codes(types: SubTypes) -> Vec<i32> {
+    types.iter().map(|kind| kind.code().into()).collect()
 }
 
 fn types(codes: &[i32]) -> Result<SubTypes, Refusal> {

@@ -400,6 +400,13 @@ impl Subscriptions {
         }
     }
 
+    /// Returns whether some connection gets a push.
+    pub(super) fn is_wanted(&self, push: &Push) -> bool {
+        let mut recipients = self.registry.recipients(push.symbol(), push.sub_type());
+        let sees = |id| self.connections.get(&id).is_some_and(|subscriber| subscriber.sees(push.session()));
+        recipients.any(sees)
+    }
+
     /// Queues a push for its subscribers, which are woken with `wakeups`. `may_get` is called for
     /// each of them and can exclude it. Returns the number of subscribers that got the push, and
     /// the longest queue.

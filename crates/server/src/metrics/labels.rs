@@ -214,6 +214,7 @@ label! {
         Nodes => "nodes",
         SharedState => "shared_state",
         Worlds => "worlds",
+        WorldLogs => "world_logs",
     }
 }
 

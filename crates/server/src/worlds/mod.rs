@@ -3,36 +3,48 @@
 //! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
 //! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
 //! clock in the form of a quote; `run.rs` moves running clocks, which wait for the clients in
-//! `clients.rs`; `past.rs` goes back and copies.
+//! `clients.rs`; `past.rs` goes back and copies; `next.rs` finds the next instant with work; `log.rs`
+//! and `record.rs` record what happens.
 //!
-//! The stored row is the truth: every movement is written before it is visible, on condition that
-//! the row is where this server left it. Rows that another process has moved are read again
-//! ([`Worlds::refresh`]).
+//! `write.rs` stores worlds, on condition that the row is where this server left it. Rows that
+//! another process has moved are read again ([`Worlds::refresh`]).
 
+mod ahead;
 mod clients;
+mod log;
+mod next;
 mod past;
 mod quote;
+mod record;
 mod run;
 mod step;
+mod write;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use history::HistoryError;
 use market::Timestamp;
 use paper::PaperError;
+use serde_json::json;
 use store::{AccountId, Accounts, Hash, StoreError, WorldClock, WorldId, WorldRow};
 use tokio::sync::Notify;
 use world::{Change, Course, Settings, Span, State, WrongState};
 
 use crate::refusal::Refusal;
 
+use ahead::Ahead;
 pub(crate) use clients::{Clients, WorldRequest};
-pub(crate) use past::{check_past, copy_account, reset};
+use log::Log;
+pub(crate) use log::{LineKind, PushHash, hex};
+pub(crate) use past::{begin_log, check_past, copy_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
+pub(crate) use record::{log_lines, note_reads, note_subscription};
 pub(crate) use run::{RunRequest, lag_s, move_running, pause, run};
 pub(crate) use step::{Pushes, Stepped, Target, step};
+pub(crate) use write::WRITE_EVERY;
 
 /// Worlds that this server has used, by account.
 #[derive(Debug)]
@@ -44,6 +56,12 @@ pub(crate) struct Worlds {
     pub(crate) running_max: u32,
     /// Notified when a world begins to run.
     pub(crate) moving: Arc<Notify>,
+    /// Whether a job stores steps, some time after they were answered.
+    pub(crate) writes_later: bool,
+    /// Notified when there is something to store.
+    pub(crate) unwritten: Arc<Notify>,
+    /// Whether the job that stores worlds will run soon.
+    write_planned: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -59,6 +77,14 @@ pub(crate) struct World {
     pub(crate) clients: Clients,
     /// Held while the world changes, so that one change ends before the next one begins.
     changing: Mutex<()>,
+    /// The clock as stored. Held while the world is stored.
+    stored: Mutex<WorldClock>,
+    log: Mutex<Log>,
+    ahead: Mutex<Ahead>,
+    /// Whether something is not stored yet.
+    is_unwritten: AtomicBool,
+    /// Set when the world was replaced by its row, because another process has changed it.
+    taken_over: AtomicBool,
 }
 
 /// The part of a world that changes.
@@ -68,7 +94,6 @@ pub(crate) struct Standing {
     pub(crate) now: Timestamp,
     /// Number of the last step.
     pub(crate) step: u64,
-    pub(crate) digest: Hash,
     pub(crate) settings: Settings,
     /// How the clock of a running world moves; `None` for the highest speed and for clocks that
     /// stand. Not stored.
@@ -98,6 +123,8 @@ pub(crate) enum WorldError {
     TooManyRunning(u32),
     #[error("the world was changed by another process: try again")]
     Moved,
+    #[error("the log of the world is full ({}): reset it, or fork it at an earlier instant", log::LINES_MAX)]
+    LogFull,
     #[error("there is no such world")]
     Unknown,
     #[error("world of account {} holds {text:?} where a {field} belongs", account.0)]
@@ -120,6 +147,7 @@ impl From<WorldError> for Refusal {
             | WorldError::NotPast { .. }
             | WorldError::NoSpeed
             | WorldError::TooManyRunning(_)
+            | WorldError::LogFull
             | WorldError::Unknown => Refusal::BadQuery(error.to_string()),
             WorldError::Moved => Refusal::Busy,
             WorldError::History(error) => error.into(),
@@ -136,7 +164,15 @@ impl Default for Worlds {
     fn default() -> Worlds {
         let (most, running_max) =
             (crate::settings::WORLDS_MAX_DEFAULT, crate::settings::WORLDS_RUNNING_DEFAULT);
-        Worlds { loaded: RwLock::default(), most, running_max, moving: Arc::default() }
+        Worlds {
+            loaded: RwLock::default(),
+            most,
+            running_max,
+            moving: Arc::default(),
+            writes_later: false,
+            unwritten: Arc::default(),
+            write_planned: AtomicBool::new(false),
+        }
     }
 }
 
@@ -147,7 +183,7 @@ impl Worlds {
             return Ok(world);
         }
         let row = accounts.world_of(account)?.ok_or(WorldError::Unknown)?;
-        let world = Arc::new(World::load(row)?);
+        let world = Arc::new(World::load(row, accounts)?);
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         Ok(loaded.entry(account).or_insert(world).clone())
     }
@@ -184,11 +220,11 @@ impl Worlds {
         for world in loaded {
             // A world that is changing here reads nothing: its row is about to change too.
             let Ok(_changing) = world.changing.try_lock() else { continue };
-            if world.is_moving() {
+            if world.is_moving() || world.has_unwritten() {
                 continue;
             }
             match accounts.world_of(world.account)? {
-                Some(row) => world.adopt(&row)?,
+                Some(row) => world.adopt(accounts, &row)?,
                 None => self.forget(world.account),
             }
         }
@@ -241,13 +277,30 @@ impl Worlds {
 }
 
 impl World {
-    fn load(row: WorldRow) -> Result<World, WorldError> {
+    fn load(row: WorldRow, accounts: &Accounts) -> Result<World, WorldError> {
         let span = Span::new(row.starts_at, row.ends_at);
         let span = span.map_err(|error| wrong(&row, "span", &error.to_string()))?;
         let standing = Standing::of(&row)?;
-        let WorldRow { id, account, owner, name, created_at, .. } = row;
-        let (standing, clients, changing) = (Mutex::new(standing), Clients::default(), Mutex::default());
-        Ok(World { id, account, owner, name, span, created_at, standing, clients, changing })
+        let WorldRow { id, account, owner, name, created_at, clock, .. } = row;
+        let world = World {
+            id,
+            account,
+            owner,
+            name,
+            span,
+            created_at,
+            standing: Mutex::new(standing),
+            clients: Clients::default(),
+            changing: Mutex::default(),
+            stored: Mutex::new(clock),
+            log: Mutex::default(),
+            ahead: Mutex::default(),
+            is_unwritten: AtomicBool::new(false),
+            taken_over: AtomicBool::new(false),
+        };
+        world.read_log(accounts)?;
+        world.recover(accounts)?;
+        Ok(world)
     }
 
     pub(crate) fn standing(&self) -> Standing {
@@ -294,21 +347,39 @@ impl World {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores a change, and then makes it visible. The caller has begun the change.
+    /// Stores a change of the state, and then makes it visible. The caller has begun the change.
     fn put(&self, accounts: &Accounts, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
-        let settings = after.settings.to_string();
-        if !accounts.move_world(self.account, &before.clock(), &after.clock(), &settings)? {
-            let row = accounts.world_of(self.account)?.ok_or(WorldError::Unknown)?;
-            self.adopt(&row)?;
-            return Err(WorldError::Moved);
+        let note = json!({"state": after.state.as_str(), "speed": after.settings.speed.to_string()});
+        if before.state != after.state {
+            self.note(LineKind::Changed, after.now, &note);
         }
-        *self.lock() = after.clone();
-        Ok(after)
+        self.write(accounts, Some(after), None)
     }
 
-    fn adopt(&self, row: &WorldRow) -> Result<(), WorldError> {
-        *self.lock() = Standing::of(row)?;
+    /// Moves the clock. The movement is stored with its line in the log. The caller has begun the
+    /// change.
+    fn advance_to(&self, accounts: &Accounts, after: Standing) -> Result<(), WorldError> {
+        if self.log().is_full() {
+            return Err(WorldError::LogFull);
+        }
+        if self.is_crowded() {
+            self.write_out(accounts)?;
+        }
+        *self.lock() = after;
         Ok(())
+    }
+
+    /// Forgets what was read ahead, because the clock was set back or another process has moved it.
+    fn forget_ahead(&self) {
+        *self.ahead() = Ahead::default();
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Standing> {
@@ -320,18 +391,16 @@ impl Standing {
     /// Returns the state of a world that is created with these settings.
     pub(crate) fn at_start(span: Span, settings: Settings) -> Standing {
         let now = span.start();
-        let (state, step, digest) = (State::Created, 0, [0; 32]);
         let (course, stop_at, is_alone) = (None, None, false);
-        Standing { state, now, step, digest, settings, course, until: now, stop_at, is_alone }
+        Standing { state: State::Created, now, step: 0, settings, course, until: now, stop_at, is_alone }
     }
 
     fn of(row: &WorldRow) -> Result<Standing, WorldError> {
-        let WorldClock { state, now, step, digest } = &row.clock;
+        let WorldClock { state, now, step, .. } = &row.clock;
         Ok(Standing {
             state: State::parse(state).ok_or_else(|| wrong(row, "state", state))?,
             now: *now,
             step: *step,
-            digest: *digest,
             settings: row.settings.parse().map_err(|_| wrong(row, "setting", &row.settings))?,
             course: None,
             until: *now,
@@ -342,14 +411,9 @@ impl Standing {
 
     /// Returns the stored form. A world runs only in the memory of one server, so that no world is
     /// left running by a server that ended.
-    pub(crate) fn clock(&self) -> WorldClock {
-        let Standing { state, now, step, digest, .. } = self;
-        WorldClock {
-            state: state.after_restart().as_str().to_owned(),
-            now: *now,
-            step: *step,
-            digest: *digest,
-        }
+    pub(crate) fn clock(&self, digest: Hash) -> WorldClock {
+        let Standing { state, now, step, .. } = self;
+        WorldClock { state: state.after_restart().as_str().to_owned(), now: *now, step: *step, digest }
     }
 }
 

@@ -2,10 +2,12 @@
 
 use market::Timestamp;
 use paper::{JournalOperation, PaperError};
-use store::AccountId;
+use serde_json::json;
+use store::{AccountId, Accounts, StoreError, WorldLine};
 use world::{Change, State};
 
-use super::{Standing, World, WorldError};
+use super::log::Log;
+use super::{LineKind, Standing, World, WorldError};
 use crate::core::Core;
 use crate::mailbox::Kick;
 
@@ -16,44 +18,86 @@ pub(crate) fn check_past(core: &Core, world: &World, at: Timestamp) -> Result<()
 }
 
 /// Sets the clock of a world back, and removes what its account has done since then. The removed part
-/// of the journal is archived.
+/// of the journal is archived, the removed lines of the log are deleted. At the start, only what the
+/// world was created with is left.
 ///
 /// The clock is set first: until the journal is cut, the account is ahead of its clock and refuses
-/// changes, so that nothing is placed between the two. The caller closes the connections.
+/// changes, so that nothing is placed between the two. A server that is killed in between leaves the
+/// world at the horizon of its account. The caller closes the connections.
 pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> Result<Standing, WorldError> {
     let _changing = world.begin();
     check_past(core, world, at)?;
     let before = world.standing();
     let after = before.state.after(Change::Reset)?;
-    let state = if at == world.span.start() { State::Created } else { after };
-    let after = world.put(
-        &core.access.database(),
-        &before,
-        Standing { state, now: at, course: None, stop_at: None, is_alone: false, ..before.clone() },
-    )?;
+    let is_start = at == world.span.start();
+    let state = if is_start { State::Created } else { after };
+    let accounts = core.access.database();
+    world.add_events(core)?;
+    world.write_out(&accounts)?;
+    let first = if is_start { first_line(&accounts, world)? } else { None };
+    let cut = match &first {
+        Some(first) => first.number.saturating_add(1),
+        None => accounts.world_line_after(world.account, at)?.unwrap_or(u64::MAX >> 1),
+    };
+    let last = accounts.last_world_line(world.account, cut)?;
+    let remaining = Log::reset_to(last.as_ref(), at, actor);
+    let step = last.map_or(0, |last| last.step);
+    let (course, stop_at, is_alone) = (None, None, false);
+    let after = Standing { state, now: at, course, until: at, step, stop_at, is_alone, ..before };
+    let after = world.write(&accounts, Some(after), Some((cut, remaining)))?;
+    world.forget_ahead();
     core.world_lives.forget(world.account, Kick::ClockSetBack);
     let machine = core.machine_now();
     let name = core.paper.free_cut_name(world.account, machine)?;
     let operation = JournalOperation { name: &name, actor, reason: "the world was reset", machine };
-    match core.paper.rewind(world.account, at, &operation) {
+    let keep = first.map(|first| first.entries);
+    match core.paper.rewind_world(world.account, (at, keep), &operation) {
         // The journal ends before that instant, or nothing has ever happened.
         Ok(_) | Err(PaperError::NotBefore { .. } | PaperError::NoJournal) => Ok(after),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Copies the paper account of a world, as of an instant, to the account of a new world.
+/// Returns the line with which a world began.
+fn first_line(accounts: &Accounts, world: &World) -> Result<Option<WorldLine>, StoreError> {
+    match accounts.last_world_line_of(world.account, LineKind::Forked.as_str())? {
+        Some(forked) => Ok(Some(forked)),
+        None => accounts.last_world_line_of(world.account, LineKind::Created.as_str()),
+    }
+}
+
+/// Copies the paper account and the log of a world, as of an instant, to the account of a new world.
 pub(crate) fn copy_account(
     core: &Core,
     from: &World,
     to: AccountId,
     at: Timestamp,
     actor: &str,
-) -> Result<(), PaperError> {
+) -> Result<(), WorldError> {
+    let _changing = from.begin();
+    let accounts = core.access.database();
+    from.add_events(core)?;
+    from.write_out(&accounts)?;
     // Nothing happened between the last advance and the instant. An account that was never advanced
     // has only its opening.
     let until = core.paper.standing(from.account)?.horizon.unwrap_or_default().min(at);
     let machine = core.machine_now();
     let operation = JournalOperation { name: "", actor, reason: "the world was forked", machine };
-    core.paper.fork(from.account, to, Some(until), &operation).map(drop)
+    core.paper.fork(from.account, to, Some(until), &operation)?;
+    let end = accounts.world_line_after(from.account, at)?.unwrap_or(u64::MAX >> 1);
+    Ok(accounts.copy_world_lines(from.account, to, end)?)
+}
+
+/// Begins the log of a new world, or continues the copied one.
+pub(crate) fn begin_log(core: &Core, world: &World, kind: LineKind) -> Result<(), WorldError> {
+    let _changing = world.begin();
+    let accounts = core.access.database();
+    world.read_log(&accounts)?;
+    world.add_events(core)?;
+    let standing = world.standing();
+    let (span, settings) = (world.span, standing.settings.to_string());
+    let note = json!({"start": span.start().0, "end": span.end().0, "settings": settings});
+    world.note(kind, standing.now, &note);
+    let step = world.log().step;
+    world.write(&accounts, Some(Standing { step, ..standing }), None).map(drop)
 }

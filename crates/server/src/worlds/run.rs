@@ -12,7 +12,8 @@ use market::Timestamp;
 use world::{Auto, Change, Course, Speed, State, TradingHours};
 
 use super::clients::NextStep;
-use super::step::{complete, next};
+use super::next::next;
+use super::step::complete;
 use super::{Standing, World, WorldError};
 use crate::core::Core;
 use crate::live::SlowReaders;
@@ -103,6 +104,10 @@ pub(crate) fn move_running(core: &Core) -> Option<Duration> {
         for world in &worlds {
             let turn = turn(core, world).unwrap_or_else(|error| {
                 tracing::error!(%error, world = world.id.0, "cannot move a running world");
+                // A world that cannot be moved any more does not run.
+                if matches!(error, WorldError::LogFull) {
+                    pause(core, world).map(drop).unwrap_or_default();
+                }
                 Turn::Waits(LOOK_EVERY)
             });
             match turn {
@@ -205,13 +210,15 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
         None => before.course,
     };
     let step = before.step + 1;
-    let after = Standing { state, now: due, step, course, until: due, ..before.clone() };
-    let after = match state {
-        State::Running => world.put(&core.access.database(), before, after)?,
-        State::Created | State::Paused | State::Ended => stop(core, world, before, after)?,
-    };
+    let course = course.filter(|_| state == State::Running);
+    let stop_at = before.stop_at.filter(|_| state == State::Running);
+    let after = Standing { state, now: due, step, course, until: due, stop_at, ..before.clone() };
+    world.advance_to(&core.access.database(), after)?;
     let pushes = complete(core, world, due, step, SlowReaders::NotAwaited)?;
-    if let Some(quiet) = quiet(&after) {
+    if state != State::Running {
+        core.world_lives.wake_streams(world.account);
+    }
+    if let Some(quiet) = quiet(before) {
         world.clients.stepped(core.uptime(), quiet, pushes.quote + pushes.trade > 0);
     }
     Ok(Turn::Moved)

@@ -1,23 +1,21 @@
 //! Steps of a standing clock: where a step ends, and what is due up to there.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use history::{AsOf, HistoryError};
-use market::{Symbol, Timestamp};
+use history::AsOf;
+use market::Timestamp;
 use paper::PaperError;
-use store::Reader;
-use trading::Account;
-use world::{Change, State, TradingHours};
+use serde_json::{Value, json};
+use world::{Change, State};
 
-use super::{World, WorldError};
+use super::next::next;
+use super::record::plan_write;
+use super::{PushHash, World, WorldError};
 use crate::core::Core;
 use crate::live::{self, SlowReaders};
 
-/// Longest time from the stamp of a minute to the instant from which it fills orders: the minute
-/// itself, or a closing auction of ten minutes.
-const ACT_MAX_S: i64 = 660;
 /// Maximum time that a step waits for its paper account. A step over years takes longer; the
 /// account then catches up with the next request.
 const CATCH_UP_MAX: Duration = Duration::from_secs(30);
@@ -41,6 +39,24 @@ pub(crate) struct Pushes {
     pub(crate) has_jumped: bool,
 }
 
+impl Pushes {
+    fn shown(self) -> Value {
+        json!({"quote": self.quote, "trade": self.trade})
+    }
+}
+
+impl Target {
+    /// Returns the request and its answer, for the log.
+    fn shown(self, moved_s: i64, pushes: Pushes) -> Value {
+        let to = match self {
+            Target::Next => "next".into(),
+            Target::By(seconds) => Value::from(format!("PT{seconds}S")),
+            Target::To(at) => at.to_string().into(),
+        };
+        json!({"to": to, "moved_s": moved_s, "pushes": pushes.shown()})
+    }
+}
+
 /// A completed step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stepped {
@@ -55,7 +71,6 @@ pub(crate) struct Stepped {
 /// Moves the clock, and does everything that is due up to there. A step beyond the end stops at the
 /// end. Blocks on disk I/O.
 pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Stepped, WorldError> {
-    let accounts = core.access.database();
     let _changing = world.begin();
     let before = world.standing();
     let state = before.state.after(Change::Step)?;
@@ -70,13 +85,16 @@ pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Steppe
     }
     let now = now.min(end);
     let state = if now >= end { State::Ended } else { state };
-    let after = super::Standing { state, now, step: before.step + 1, ..before.clone() };
-    world.put(&accounts, &before, after)?;
-    let pushes = complete(core, world, now, before.step + 1, SlowReaders::OF_STEP)?;
-    Ok(Stepped { now, moved_s: now.0 - before.now.0, pushes, step: before.step + 1, state })
+    let moved_s = now.0 - before.now.0;
+    let step = before.step + 1;
+    world.advance_to(&core.access.database(), super::Standing { state, now, step, ..before })?;
+    let shown = |pushes: Pushes| to.shown(moved_s, pushes);
+    let pushes = complete_as(core, world, (now, step), SlowReaders::OF_STEP, shown)?;
+    Ok(Stepped { now, moved_s, pushes, step, state })
 }
 
-/// Does what is due up to `now`, where the clock is already: order events first, then quotes.
+/// Does what is due up to `now`, where the clock of a running world is already: order events first,
+/// then quotes.
 pub(super) fn complete(
     core: &Core,
     world: &Arc<World>,
@@ -84,13 +102,49 @@ pub(super) fn complete(
     step: u64,
     slow: SlowReaders,
 ) -> Result<Pushes, WorldError> {
+    let shown = |pushes: Pushes| json!({"to": "running", "pushes": pushes.shown()});
+    complete_as(core, world, (now, step), slow, shown)
+}
+
+/// Does what is due, and adds the movement to the log. `shown` is the request and its answer.
+fn complete_as(
+    core: &Core,
+    world: &Arc<World>,
+    (now, step): (Timestamp, u64),
+    slow: SlowReaders,
+    shown: impl FnOnce(Pushes) -> Value,
+) -> Result<Pushes, WorldError> {
+    world.taken_over.store(false, Ordering::Release);
+    let done = do_due(core, world, (now, step), slow);
+    if world.taken_over.load(Ordering::Acquire) {
+        return Err(WorldError::Moved);
+    }
+    let done = done.map(|(pushes, published)| {
+        world.add_step(now, step, published, &shown(pushes));
+        pushes
+    });
+    // The clock has moved, whatever became of what was due.
+    plan_write(core, world)?;
+    done
+}
+
+fn do_due(
+    core: &Core,
+    world: &Arc<World>,
+    (now, step): (Timestamp, u64),
+    slow: SlowReaders,
+) -> Result<(Pushes, PushHash), WorldError> {
     let sent = core.listeners.sent(world.account);
-    advance(core, world, now)?;
+    if world.must_advance(core, now)? {
+        advance(core, world, now)?;
+        world.has_advanced(core)?;
+    }
+    world.add_events(core)?;
     let trade = core.listeners.sent(world.account).saturating_sub(sent);
     let published = live::publish_step(core, world, step, slow);
-    let published = published.map_err(|error| WorldError::Publish(error.into()))?;
+    let (published, hash) = published.map_err(|error| WorldError::Publish(error.into()))?;
     let quote = u64::try_from(published.quotes + published.trades).unwrap_or(u64::MAX);
-    Ok(Pushes { quote, trade, has_jumped: published.has_jumped })
+    Ok((Pushes { quote, trade, has_jumped: published.has_jumped }, hash))
 }
 
 /// Advances the paper account of a world. Its orders fill and expire, each at its own instant.
@@ -103,57 +157,4 @@ fn advance(core: &Core, world: &World, now: Timestamp) -> Result<(), WorldError>
             advanced => return Ok(advanced?),
         }
     }
-}
-
-/// Returns the next instant at which something happens: the start or the end of a trading segment; a
-/// minute of a security that the world subscribes to, holds or has orders in opens, fills orders, or
-/// its trading date changes; or an order expires.
-pub(super) fn next(core: &Core, world: &World, now: Timestamp) -> Result<Option<Timestamp>, WorldError> {
-    let (venues, settings) = (core.history.venues(), world.standing().settings);
-    let edge = TradingHours::new(venues, &settings).next_edge(now);
-    let moment = core.paper_moment(AsOf::Replay(now));
-    let mut symbols: BTreeSet<Symbol> = core.with_reader(|reader| {
-        core.paper.at(world.account, reader, &moment).read(|seen| symbols(seen.account))
-    })?;
-    symbols.extend(core.world_lives.known(world.account).map(|live| live.symbols()).unwrap_or_default());
-    let wake = core.access.database().journal_head(world.account)?.and_then(|head| head.wake);
-    let wake = wake.filter(|wake| *wake > now);
-    let rolls = symbols.iter().filter_map(|symbol| {
-        let venue = core.history.venue(symbol);
-        let day = venue.calendar().after(venue.rolled(now)?)?;
-        Some(venue.roll(day)).filter(|roll| *roll > now)
-    });
-    let until = rolls.chain(edge).chain(wake).min();
-    // Minutes lie within segments, but not all symbols need be of the world's markets.
-    let until = until.unwrap_or(world.span.end()).min(world.span.end());
-    let first = core.with_reader(|reader| {
-        let minutes = symbols.iter().map(|symbol| next_minute(core, reader, symbol, now, until));
-        minutes.collect::<Result<Vec<_>, HistoryError>>()
-    });
-    Ok(first?.into_iter().flatten().chain([until]).min().filter(|next| *next > now))
-}
-
-/// Returns the first instant after `now` and before `until` at which a stored minute opens or acts.
-fn next_minute(
-    core: &Core,
-    reader: &mut Reader,
-    symbol: &Symbol,
-    now: Timestamp,
-    until: Timestamp,
-) -> Result<Option<Timestamp>, HistoryError> {
-    let window = Timestamp(now.0 - ACT_MAX_S)..until;
-    let minutes = core.history.minutes(reader.view(), symbol, window)?;
-    let venue = core.history.venue(symbol);
-    let instants = minutes.iter().flat_map(|minute| {
-        let tail = venue.slot(minute.time).filter(|slot| slot.is_tail(minute.time));
-        let acts = minute.time.0 + tail.map_or(60, |slot| i64::from(slot.segment.tail) * 60);
-        [minute.time, Timestamp(acts)]
-    });
-    Ok(instants.filter(|at| *at > now && *at < until).min())
-}
-
-/// Returns the securities that an account holds or has open orders in.
-fn symbols(account: &Account) -> BTreeSet<Symbol> {
-    let held = account.positions().map(|(symbol, _)| symbol.clone());
-    held.chain(account.open_orders().map(|order| order.symbol().clone())).collect()
 }

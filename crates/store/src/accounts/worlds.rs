@@ -46,6 +46,40 @@ pub struct WorldClock {
     pub digest: Hash,
 }
 
+/// A line of a world's log. The store does not interpret its texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldLine {
+    /// Lines are numbered from 1. Times do not descend.
+    pub number: u64,
+    /// Market time.
+    pub at: Timestamp,
+    /// Number of the last step up to the line.
+    pub step: u64,
+    /// Number of the last journal entry of the account up to the line.
+    pub entries: u64,
+    pub kind: String,
+    pub entry: String,
+    pub request: String,
+    /// Hash over all lines up to this one.
+    pub digest: Hash,
+}
+
+/// A change of a world, with the lines that its log gets.
+#[derive(Clone, Copy, Debug)]
+pub struct WorldChange<'a> {
+    /// Where the clock must be.
+    pub before: &'a WorldClock,
+    pub after: &'a WorldClock,
+    pub settings: &'a str,
+    /// Number of the first line that is removed before the new lines are added.
+    pub cut: Option<u64>,
+    /// New lines. They get the next numbers, because another process may have added notes.
+    pub lines: &'a [WorldLine],
+}
+
+/// Maximum size of a text of a line, in bytes: a journal entry fits.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
 /// Result of adding a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddWorldOutcome {
@@ -149,19 +183,16 @@ impl Accounts {
         self.read().all(sql::ALL, [], WorldRow::read)
     }
 
-    /// Stores a movement of a world's clock, together with its settings. Returns `false` and changes
-    /// nothing if the clock is no longer `before`, because another process has moved it.
+    /// Stores a change of a world together with its log. Returns `false` and changes nothing if the
+    /// clock is no longer `before`, because another process has moved it.
     ///
-    /// Not an account change: no cached account depends on it, and it happens a thousand times a
-    /// second.
-    pub fn move_world(
-        &self,
-        account: AccountId,
-        before: &WorldClock,
-        after: &WorldClock,
-        settings: &str,
-    ) -> Result<bool, StoreError> {
+    /// Not an account change: no cached account depends on it, and it happens many times a second.
+    pub fn change_world(&self, account: AccountId, change: &WorldChange<'_>) -> Result<bool, StoreError> {
+        let WorldChange { before, after, settings, cut, lines } = *change;
         check_texts("a world", &[&after.state, settings])?;
+        if lines.iter().any(|line| line.entry.len() > LINE_BYTES_MAX || line.request.len() > LINE_BYTES_MAX) {
+            return Err(StoreError::unfit("a line of a world's log", "it is too long"));
+        }
         self.within(WriteLock::Of(&[account]), |db| {
             let values = (
                 &after.state,
@@ -175,8 +206,65 @@ impl Accounts {
                 signed(before.step),
                 before.digest.as_slice(),
             );
-            Ok(db.run(sql::MOVE, values)? > 0)
+            if db.run(sql::MOVE, values)? == 0 {
+                return Ok(false);
+            }
+            if let Some(from) = cut {
+                db.run(sql::CUT_LINES, (account.0, signed(from)))?;
+            }
+            let mut number = match lines {
+                [] => 0,
+                _ => db
+                    .first(sql::LAST_LINE, (account.0, i64::MAX), WorldLine::read)?
+                    .map_or(0, |last| last.number),
+            };
+            for line in lines {
+                let WorldLine { at, step, entries, kind, entry, request, digest, .. } = line;
+                number += 1;
+                let (number, step, entries) = (signed(number), signed(*step), signed(*entries));
+                let digest = digest.as_slice();
+                db.run(
+                    sql::ADD_LINE,
+                    (account.0, number, at.0, step, entries, kind, entry, request, digest),
+                )?;
+            }
+            Ok(true)
         })
+    }
+
+    /// Returns the next lines of a world's log after the number `after`, at most `limit`.
+    pub fn world_lines(
+        &self,
+        account: AccountId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<WorldLine>, StoreError> {
+        self.read().all(sql::LINES, (account.0, signed(after), limit), WorldLine::read)
+    }
+
+    /// Returns the last line of a world's log before the number `before`.
+    pub fn last_world_line(&self, account: AccountId, before: u64) -> Result<Option<WorldLine>, StoreError> {
+        self.read().first(sql::LAST_LINE, (account.0, signed(before)), WorldLine::read)
+    }
+
+    /// Returns the last line of this kind.
+    pub fn last_world_line_of(
+        &self,
+        account: AccountId,
+        kind: &str,
+    ) -> Result<Option<WorldLine>, StoreError> {
+        self.read().first(sql::LAST_LINE_OF, (account.0, kind), WorldLine::read)
+    }
+
+    /// Returns the number of the first line after an instant.
+    pub fn world_line_after(&self, account: AccountId, at: Timestamp) -> Result<Option<u64>, StoreError> {
+        self.read().first(sql::LINE_AFTER, (account.0, at.0), |row| natural(row, 0))
+    }
+
+    /// Copies the lines before the number `before` to a world without a log.
+    pub fn copy_world_lines(&self, from: AccountId, to: AccountId, before: u64) -> Result<(), StoreError> {
+        let copied = (to.0, from.0, signed(before));
+        self.within(WriteLock::Of(&[to]), |db| db.run(sql::COPY_LINES, copied).map(drop))
     }
 
     /// Deletes a world that is still at `clock`, and revokes its account. The account gets another
@@ -191,6 +279,7 @@ impl Accounts {
             let world = db.first(sql::OF_ACCOUNT, [account.0], WorldRow::read)?;
             let Some(world) = world.filter(|world| world.clock == *clock) else { return Ok(false) };
             db.run(sql::REMOVE, [account.0])?;
+            db.run(sql::CUT_LINES, (account.0, 0))?;
             retire(db, account, world.id, note)?;
             Ok(true)
         })
@@ -226,6 +315,22 @@ impl WorldRow {
     }
 }
 
+impl WorldLine {
+    fn read(row: &Row<'_>) -> Result<WorldLine, Fault> {
+        let digest: Vec<u8> = row.get(7)?;
+        Ok(WorldLine {
+            number: natural(row, 0)?,
+            at: Timestamp(row.get(1)?),
+            step: natural(row, 2)?,
+            entries: natural(row, 3)?,
+            kind: row.get(4)?,
+            entry: row.get(5)?,
+            request: row.get(6)?,
+            digest: digest.try_into().map_err(|_| Fault::value("digest", "another length"))?,
+        })
+    }
+}
+
 mod sql {
     use crate::engine::statements::statements;
 
@@ -239,8 +344,31 @@ mod sql {
         };
     }
 
+    macro_rules! select_line {
+        ($rest:literal) => {
+            concat!(
+                "select number, at, step, entries, kind, entry, request, digest from sealed_world_line \
+                 where account_id = $1 ",
+                $rest
+            )
+        };
+    }
+
     statements! {
         for crate::engine::migrations::ACCOUNTS;
+        LINES: "read the log of a world", select_line!("and number > $2 order by number limit $3");
+        LAST_LINE: "read the last line of a world", select_line!("and number < $2 order by number desc limit 1");
+        LAST_LINE_OF: "find a line of a world", select_line!("and kind = $2 order by number desc limit 1");
+        LINE_AFTER: "find a place in the log of a world",
+            "select number from sealed_world_line where account_id = $1 and at > $2 order by number limit 1";
+        ADD_LINE: "write to the log of a world",
+            "insert into world_line (account_id, number, at, step, entries, kind, entry, request, digest) \
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        CUT_LINES: "cut the log of a world", "delete from world_line where account_id = $1 and number >= $2";
+        COPY_LINES: "copy the log of a world",
+            "insert into world_line (account_id, number, at, step, entries, kind, entry, request, digest) \
+             select $1, number, at, step, entries, kind, entry, request, digest from sealed_world_line \
+             where account_id = $2 and number < $3";
         COUNT: "count the worlds", "select count(*) from sealed_world";
         ADD: "add a world",
             "insert into world (account_id, id, owner_id, name, state, starts_at, ends_at, now_at, step, settings, \
@@ -268,7 +396,7 @@ mod sql {
         fn finding_a_world_uses_its_indexes() {
             crate::engine::statements::follow_the_keys(
                 crate::engine::migrations::ACCOUNTS,
-                &[COUNT_KEYS, OF_ACCOUNT, NAMED, OF_OWNER],
+                &[COUNT_KEYS, OF_ACCOUNT, NAMED, OF_OWNER, LINES, LAST_LINE, ADD_LINE, CUT_LINES, COPY_LINES],
             );
         }
     }

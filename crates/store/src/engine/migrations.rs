@@ -63,6 +63,8 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
     Migration { oldest: 12, ..step!(13, "subscriptions", "accounts-13-subscriptions") },
     // A node that does not know worlds would answer their accounts with present data.
     step!(14, "worlds", "accounts-14-worlds"),
+    // A node that does not write the log would leave steps out of the digest.
+    step!(15, "world log", "accounts-15-world-log"),
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

@@ -3,7 +3,7 @@
 use market::Timestamp;
 use store::{
     AccountId, Accounts, AddWorldOutcome, AuditFilter, Credential, LinkOutcome, NewAccountRow, NewLink,
-    NewWorldRow, WorldClock, WorldId,
+    NewWorldRow, WorldChange, WorldClock, WorldId, WorldLine,
 };
 
 use crate::accounts::{add, note, terms};
@@ -104,18 +104,88 @@ fn a_name_is_used_once_and_the_number_of_worlds_is_limited() {
     assert_eq!(create(&accounts, owner, "june", 2).unwrap().1, AddWorldOutcome::TooMany);
 }
 
+/// Moves the clock of a world, with lines.
+fn change(
+    accounts: &Accounts,
+    account: AccountId,
+    (before, after): (&WorldClock, &WorldClock),
+    cut: Option<u64>,
+    lines: &[WorldLine],
+) -> bool {
+    let change = WorldChange { before, after, settings: "speed=1", cut, lines };
+    accounts.change_world(account, &change).unwrap()
+}
+
+fn line(number: u64, kind: &str) -> WorldLine {
+    let at = Timestamp(NOW.0 + i64::try_from(number).unwrap());
+    let digest = [u8::try_from(number).unwrap(); 32];
+    let (entry, request) = (format!("entry {number}"), format!("request {number}"));
+    WorldLine { number, at, step: number, entries: 2 * number, kind: kind.to_owned(), entry, request, digest }
+}
+
 #[test]
 fn a_clock_is_moved_only_from_where_it_is() {
     let (_home, accounts, owner) = fresh();
     let account = create(&accounts, owner, "march", 9).unwrap().0;
     let (start, first, second) = (clock("created", 0, 0), clock("paused", 10, 1), clock("paused", 20, 2));
     let version = accounts.version().unwrap();
-    assert!(accounts.move_world(account, &start, &first, "speed=1").unwrap());
-    assert!(!accounts.move_world(account, &start, &second, "speed=1").unwrap(), "it has moved");
+    assert!(change(&accounts, account, (&start, &first), None, &[]));
+    let lines = [line(1, "step")];
+    assert!(!change(&accounts, account, (&start, &second), None, &lines), "it has moved");
     let world = accounts.world_of(account).unwrap().unwrap();
     assert_eq!((&world.clock, world.settings.as_str()), (&first, "speed=1"));
+    assert_eq!(accounts.world_lines(account, 0, 9).unwrap(), [], "nothing was written");
     assert_eq!(accounts.version().unwrap(), version, "no account was changed");
-    assert!(!accounts.move_world(owner, &start, &first, "").unwrap());
+    assert!(!change(&accounts, owner, (&start, &first), None, &[]));
+}
+
+#[test]
+fn the_log_of_a_world_is_read_in_pages_and_cut() {
+    let (_home, accounts, owner) = fresh();
+    let account = create(&accounts, owner, "march", 9).unwrap().0;
+    let (start, first, second) = (clock("created", 0, 0), clock("paused", 10, 1), clock("paused", 5, 1));
+    let lines = [line(1, "created"), line(2, "event"), line(3, "step"), line(4, "step")];
+    assert!(change(&accounts, account, (&start, &first), None, &lines));
+    assert_eq!(accounts.world_lines(account, 0, 3).unwrap(), lines[..3]);
+    assert_eq!(accounts.world_lines(account, 3, 3).unwrap(), lines[3..]);
+    assert_eq!(accounts.world_lines(owner, 0, 3).unwrap(), []);
+    assert_eq!(accounts.last_world_line(account, u64::MAX).unwrap().as_ref(), Some(&lines[3]));
+    assert_eq!(accounts.last_world_line(account, 3).unwrap().as_ref(), Some(&lines[1]));
+    assert_eq!(accounts.last_world_line(account, 1).unwrap(), None);
+    assert_eq!(accounts.last_world_line_of(account, "step").unwrap().as_ref(), Some(&lines[3]));
+    assert_eq!(accounts.last_world_line_of(account, "forked").unwrap(), None);
+    assert_eq!(accounts.world_line_after(account, lines[1].at).unwrap(), Some(3));
+    assert_eq!(accounts.world_line_after(account, lines[3].at).unwrap(), None);
+    let again = [line(3, "reset")];
+    assert!(change(&accounts, account, (&first, &second), Some(3), &again));
+    let expected = [lines[0].clone(), lines[1].clone(), again[0].clone()];
+    assert_eq!(accounts.world_lines(account, 0, 9).unwrap(), expected);
+}
+
+#[test]
+fn the_log_of_a_world_is_copied_and_deleted() {
+    let (_home, accounts, owner) = fresh();
+    let account = create(&accounts, owner, "march", 9).unwrap().0;
+    let (start, ended) = (clock("created", 0, 0), clock("ended", 10, 1));
+    let lines = [line(1, "created"), line(2, "event"), line(3, "step")];
+    assert!(change(&accounts, account, (&start, &ended), None, &lines));
+    let copy = create(&accounts, owner, "april", 9).unwrap().0;
+    accounts.copy_world_lines(account, copy, 3).unwrap();
+    assert_eq!(accounts.world_lines(copy, 0, 9).unwrap(), lines[..2]);
+    assert!(accounts.remove_world(account, &ended, &note(NOW)).unwrap());
+    assert_eq!(accounts.world_lines(account, 0, 9).unwrap(), []);
+    assert_eq!(accounts.world_lines(copy, 0, 9).unwrap().len(), 2);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused() {
+    let (_home, accounts, owner) = fresh();
+    let account = create(&accounts, owner, "march", 9).unwrap().0;
+    let (start, first) = (clock("created", 0, 0), clock("paused", 10, 1));
+    let lines = [WorldLine { entry: "x".repeat((64 << 10) + 1), ..line(1, "event") }];
+    let change = WorldChange { before: &start, after: &first, settings: "", cut: None, lines: &lines };
+    assert!(accounts.change_world(account, &change).is_err());
+    assert_eq!(accounts.world_of(account).unwrap().unwrap().clock, start);
 }
 
 #[test]

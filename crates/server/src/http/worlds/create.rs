@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use access::{CreatedWorld, NewWorld, WorldRefused};
 use history::AsOf;
 use market::{Grain, Timestamp, Venues};
-use paper::{Opening, PaperError};
+use paper::Opening;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,7 +19,7 @@ use super::shown::{WorldDocument, optional_speed_schema};
 use crate::kit::Problem;
 use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
-use crate::worlds::{self, Standing, World};
+use crate::worlds::{self, LineKind, Standing, World, WorldError};
 
 pub(super) const CREATE: Doc =
     Doc::new(Tag::Account, "createWorld", "Create a world: an account with a market clock of its own")
@@ -127,8 +127,10 @@ impl OwnerRequest<'_> {
         let moment = core.paper_moment(AsOf::Replay(span.start()));
         core.with_reader(|reader| core.paper.check_opening(&opening, reader, &moment))
             .map_err(Problem::from_paper)?;
-        self.create_with(&name, span, settings, |world| {
-            core.with_reader(|reader| core.paper.at(world.account, reader, &moment).open(&opening)).map(drop)
+        self.create_with(&name, span, settings, LineKind::Created, |world| {
+            let opened =
+                core.with_reader(|reader| core.paper.at(world.account, reader, &moment).open(&opening));
+            Ok(opened.map(drop)?)
         })
     }
 
@@ -142,7 +144,7 @@ impl OwnerRequest<'_> {
         worlds::check_past(core, &source, at).map_err(problem)?;
         let span = Span::new(at, source.span.end()).map_err(|error| wrong(&error.to_string()))?;
         let by = self.by.to_string();
-        self.create_with(&name, span, settings, |world| {
+        self.create_with(&name, span, settings, LineKind::Forked, |world| {
             worlds::copy_account(core, &source, world.account, at, &by)
         })
     }
@@ -151,19 +153,21 @@ impl OwnerRequest<'_> {
         let (world, core) = (self.world()?, &self.site.core);
         let created = core.access.create_world_key(world.account, &self.by, core.machine_now());
         let credentials = WorldCredentials::of(created.map_err(refused)?);
-        Ok(Created { world: self.shown(&world), credentials })
+        Ok(Created { world: self.shown(&world)?, credentials })
     }
 
-    /// Creates a world and its paper account. `begin` fills the paper account.
+    /// Creates a world and its paper account. `begin` fills the paper account, and `kind` is the line
+    /// in the log.
     fn create_with(
         &self,
         name: &WorldName,
         span: Span,
         settings: Settings,
-        begin: impl FnOnce(&World) -> Result<(), PaperError>,
+        kind: LineKind,
+        begin: impl FnOnce(&World) -> Result<(), WorldError>,
     ) -> Result<Created, Problem> {
         let core = &self.site.core;
-        let clock = Standing::at_start(span, settings).clock();
+        let clock = Standing::at_start(span, settings).clock([0; 32]);
         let new = NewWorld {
             owner: &self.owner,
             name: name.as_str(),
@@ -178,12 +182,12 @@ impl OwnerRequest<'_> {
         let CreatedWorld { credentials, .. } = created.map_err(refused)?;
         let accounts = core.access.database();
         let world = core.worlds.of(&accounts, credentials.account_id).map_err(problem)?;
-        if let Err(error) = begin(&world) {
+        if let Err(error) = begin(&world).and_then(|()| worlds::begin_log(core, &world, kind)) {
             // Without its paper account it would not be the world that was requested.
             remove(self.site, &world, &self.by)?;
-            return Err(Problem::from_paper(error));
+            return Err(problem(error));
         }
-        Ok(Created { world: self.shown(&world), credentials: WorldCredentials::of(credentials) })
+        Ok(Created { world: self.shown(&world)?, credentials: WorldCredentials::of(credentials) })
     }
 
     /// Returns the first and the last instant. There must be data between them, because an empty

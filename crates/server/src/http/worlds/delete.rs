@@ -36,11 +36,11 @@ impl OwnerRequest<'_> {
 /// Deletes a world if its state permits it.
 pub(super) fn remove(site: &Site, world: &World, by: &Actor) -> Result<(), Problem> {
     let accounts = site.core.access.database();
-    let standing = world.standing();
-    let _: State = standing.state.after(Change::Delete).map_err(|error| problem(error.into()))?;
+    let _: State = world.standing().state.after(Change::Delete).map_err(|error| problem(error.into()))?;
+    world.write_out(&accounts).map_err(problem)?;
     let row = accounts.world_of(world.account).map_err(|error| problem(error.into()))?;
     // The deletion fails if the clock is moved meanwhile.
-    let row = row.filter(|row| row.clock == standing.clock()).ok_or_else(|| problem(WorldError::Moved))?;
+    let row = row.filter(|row| row.clock == world.stored()).ok_or_else(|| problem(WorldError::Moved))?;
     let deleted = site.core.access.delete_world(&row, by, site.core.machine_now());
     if !deleted.map_err(Problem::from_access)? {
         return Err(problem(WorldError::Moved));

@@ -3,6 +3,7 @@
 
 mod create;
 mod delete;
+mod log;
 mod request;
 mod shown;
 mod step;
@@ -24,6 +25,8 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&delete::DELETE),
     post("/v1/worlds/{name}/step", |call, site, by| owner(call, site, &by, |request| request.step()))
         .doc(&step::STEP),
+    get("/v1/worlds/{name}/log", |call, site, by| owner(call, site, &by, |request| request.log()))
+        .doc(&log::LOG),
     post("/v1/worlds/{name}/end", |call, site, by| owner(call, site, &by, |request| request.end()))
         .doc(&step::END),
     post("/v1/worlds/{name}/run", |call, site, by| owner(call, site, &by, |request| request.run()))

@@ -9,7 +9,7 @@ use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnRequest, OwnerRequest, proble
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::{Problem, Site};
-use crate::worlds::{self, Standing, World};
+use crate::worlds::{self, Standing, World, hex};
 use crate::written::{self, Instant};
 
 pub(super) const LIST: Doc = Doc::new(Tag::Account, "worlds", "List the account's worlds")
@@ -54,6 +54,9 @@ pub(super) struct WorldDocument {
     speed: Value,
     /// Number of the last step.
     step: u64,
+    /// SHA-256 over everything that the account did and that was published, in hexadecimal digits.
+    /// Equal runs have equal digests.
+    digest: String,
     /// closed, if the clock jumps over hours in which no market is open, or none.
     skip: &'static str,
     /// Markets whose trading hours count for steps and skipped time.
@@ -87,10 +90,11 @@ pub(super) fn optional_speed_schema(_: &mut schemars::SchemaGenerator) -> schema
 }
 
 impl WorldDocument {
-    pub(super) fn of(world: &World, owner: &str, site: &Site) -> WorldDocument {
+    pub(super) fn of(world: &World, owner: &str, site: &Site) -> Result<WorldDocument, Problem> {
+        let digest = world.digest(&site.core).map_err(problem)?;
         let Standing { state, step, settings, stop_at, is_alone, .. } = world.standing();
         let now = world.now(site.core.uptime());
-        WorldDocument {
+        Ok(WorldDocument {
             id: format!("w{}", world.id.0),
             name: world.name.clone(),
             account: format!("{owner}/{}", world.name),
@@ -101,6 +105,7 @@ impl WorldDocument {
             end: Instant::utc(world.span.end()),
             speed: written::speed(settings.speed),
             step,
+            digest: hex(&digest),
             skip: settings.skip.as_str(),
             markets: settings.markets.iter().map(market::Market::as_str).collect(),
             overnight: settings.overnight,
@@ -113,7 +118,7 @@ impl WorldDocument {
             lag_s: worlds::lag_s(world, site.core.uptime()),
             late: world.clients.late(),
             created_at: Instant::utc(world.created_at),
-        }
+        })
     }
 }
 
@@ -121,21 +126,21 @@ impl OwnerRequest<'_> {
     pub(super) fn list(&self) -> Result<WorldList, Problem> {
         let core = &self.site.core;
         let worlds = core.worlds.of_owner(&core.access.database(), self.owner.id).map_err(problem)?;
-        Ok(WorldList { worlds: worlds.iter().map(|world| self.shown(world)).collect() })
+        Ok(WorldList { worlds: worlds.iter().map(|world| self.shown(world)).collect::<Result<_, _>>()? })
     }
 
     pub(super) fn show(&self) -> Result<WorldDocument, Problem> {
-        Ok(self.shown(&*self.world()?))
+        self.shown(&*self.world()?)
     }
 
-    pub(super) fn shown(&self, world: &World) -> WorldDocument {
+    pub(super) fn shown(&self, world: &World) -> Result<WorldDocument, Problem> {
         WorldDocument::of(world, &self.owner.name, self.site)
     }
 }
 
 impl OwnRequest<'_> {
     pub(super) fn show(&self) -> Result<WorldDocument, Problem> {
-        Ok(WorldDocument::of(&self.world, &self.owner_name(self.world.owner)?, self.site))
+        WorldDocument::of(&self.world, &self.owner_name(self.world.owner)?, self.site)
     }
 
     fn owner_name(&self, owner: AccountId) -> Result<String, Problem> {

@@ -208,13 +208,13 @@ impl OwnerRequest<'_> {
     pub(super) fn run(&self) -> Result<WorldDocument, Problem> {
         let world = self.world()?;
         run(self.call, self.site, &world)?;
-        Ok(self.shown(&world))
+        self.shown(&world)
     }
 
     pub(super) fn pause(&self) -> Result<WorldDocument, Problem> {
         let world = self.world()?;
         pause(self.site, &world)?;
-        Ok(self.shown(&world))
+        self.shown(&world)
     }
 
     pub(super) fn reset(&self) -> Result<WorldDocument, Problem> {
@@ -223,7 +223,7 @@ impl OwnerRequest<'_> {
         let at = at.as_deref().map_or(Ok(world.span.start()), instant)?;
         worlds::reset(&self.site.core, &world, at, &self.by.to_string()).map_err(problem)?;
         self.site.links.close_set_back(world.account);
-        Ok(self.shown(&world))
+        self.shown(&world)
     }
 
     pub(super) fn end(&self) -> Result<WorldDocument, Problem> {
@@ -231,7 +231,7 @@ impl OwnerRequest<'_> {
         let core = &self.site.core;
         world.change(&core.access.database(), Change::End, core.uptime()).map_err(problem)?;
         core.world_lives.wake_streams(world.account);
-        Ok(self.shown(&world))
+        self.shown(&world)
     }
 }
 

@@ -24,7 +24,7 @@ use crate::support::{Client, PATIENCE, Response, TransportLabel, import_files};
 const TRADE_WS: &str = "/trade?version=1&codec=1&platform=9";
 
 /// The settings of a world on the day of the hall's candles.
-fn march(name: &str) -> Value {
+pub(super) fn march(name: &str) -> Value {
     json!({
         "name": name, "start": "2026-03-18T09:29:00+08:00", "end": "2026-03-18T16:30:00+08:00",
         "cash": {"HKD": "500000"},
@@ -32,41 +32,41 @@ fn march(name: &str) -> Value {
 }
 
 /// A world and its API key.
-struct World<'a> {
-    hall: &'a Hall,
-    key: Created,
+pub(super) struct World<'a> {
+    pub(super) hall: &'a Hall,
+    pub(super) key: Created,
 }
 
 impl<'a> World<'a> {
-    async fn open(hall: &'a Hall, name: &str) -> World<'a> {
+    pub(super) async fn open(hall: &'a Hall, name: &str) -> World<'a> {
         World::open_as(hall, &hall.ann, &march(name)).await
     }
 
-    async fn open_as(hall: &'a Hall, owner: &Created, settings: &Value) -> World<'a> {
+    pub(super) async fn open_as(hall: &'a Hall, owner: &Created, settings: &Value) -> World<'a> {
         let created = data(&hall.server.post("/v1/worlds", owner, &settings.to_string()).await);
         assert_eq!(created["world"]["state"], "created", "{created}");
         World { hall, key: key(&created) }
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &Value) -> Response {
+    pub(super) async fn ask(&self, method: &str, path: &str, body: &Value) -> Response {
         let head = format!("authorization: Bearer {}\r\n", self.key.access_token.expose());
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.hall.server.http(method, path, &head, body.as_bytes()).await
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(super) async fn get(&self, path: &str) -> Value {
         data(&self.ask("GET", path, &Value::Null).await)
     }
 
-    async fn try_step(&self, body: Value) -> Response {
+    pub(super) async fn try_step(&self, body: Value) -> Response {
         self.ask("POST", "/v1/world/step", &body).await
     }
 
-    async fn step(&self, clock: &str) -> Value {
+    pub(super) async fn step(&self, clock: &str) -> Value {
         data(&self.try_step(json!({"to": Timestamp(at(clock)).to_string()})).await)
     }
 
-    async fn submit(&self, price: &str) -> Response {
+    pub(super) async fn submit(&self, price: &str) -> Response {
         let order = json!({
             "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "200",
             "time_in_force": "Day", "submitted_price": price,
@@ -74,13 +74,13 @@ impl<'a> World<'a> {
         self.ask("POST", "/v1/trade/order", &order).await
     }
 
-    async fn closes(&self) -> Vec<String> {
+    pub(super) async fn closes(&self) -> Vec<String> {
         let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count=10";
         let candles = self.get(path).await["candlesticks"].as_array().unwrap().clone();
         candles.iter().map(|candle| candle["close"].as_str().unwrap().to_owned()).collect()
     }
 
-    async fn listener(&self) -> Client {
+    pub(super) async fn listener(&self) -> Client {
         let otp = self.hall.server.one_time_password(&self.key).await;
         let mut client = self.hall.server.websocket_at(TRADE_WS).await;
         client.sign_in(&otp, &[]).await;
@@ -91,7 +91,7 @@ impl<'a> World<'a> {
 }
 
 /// Returns the API key of a created world.
-fn key(created: &Value) -> Created {
+pub(super) fn key(created: &Value) -> Created {
     let text = |name: &str| created["credentials"][name].as_str().unwrap().to_owned();
     Created {
         account_id: AccountId(created["world"]["account_id"].as_i64().unwrap()),
@@ -102,7 +102,7 @@ fn key(created: &Value) -> Created {
     }
 }
 
-fn instant(clock: &str) -> Value {
+pub(super) fn instant(clock: &str) -> Value {
     Timestamp(at(clock)).to_string().into()
 }
 
@@ -425,7 +425,7 @@ async fn w12_the_clock_is_shown_and_stepped_by_quotes() {
 /// The first minutes of the day (examples U2 and U14).
 const MORNING: &str = "symbol,time,open,high,low,close,volume,turnover\n";
 
-fn import_morning(hall: &Hall) {
+pub(super) fn import_morning(hall: &Hall) {
     let rows = [("09:30", "300,302,299,301,10000,3005000"), ("09:31", "301,303,300,302,8000,2412000")];
     let rows: String = rows.iter().map(|(clock, row)| format!("700.HK,{},{row}\n", at(clock))).collect();
     let path = hall.server.dir.path().join("morning.csv");
@@ -433,7 +433,7 @@ fn import_morning(hall: &Hall) {
     import_files(hall.server.dir.path(), &[path]);
 }
 
-async fn subscribe(client: &mut Client, symbols: &[&str]) -> Vec<(String, Vec<i32>)> {
+pub(super) async fn subscribe(client: &mut Client, symbols: &[&str]) -> Vec<(String, Vec<i32>)> {
     let symbol = symbols.iter().map(|symbol| (*symbol).to_owned()).collect();
     let request = SubscribeRequest { symbol, sub_type: vec![1, 4], is_first_push: true };
     let answer: SubscriptionsResponse = client.ask(6, &request).await.unwrap();
@@ -441,7 +441,7 @@ async fn subscribe(client: &mut Client, symbols: &[&str]) -> Vec<(String, Vec<i3
 }
 
 /// Reads the next push, in words: command, symbol, time of day, and what changed.
-async fn push(client: &mut Client) -> String {
+pub(super) async fn push(client: &mut Client) -> String {
     let packet = client.packet().await;
     let Packet::Push { command, body } = packet else { panic!("{packet:?}") };
     let clock = |seconds: i64| {
@@ -657,7 +657,7 @@ async fn w10_a_reset_goes_back_and_closes_the_connections() {
 }
 
 /// Waits until a world has this state. Its clock moves in the background.
-async fn until_state(world: &World<'_>, state: &str) -> Value {
+pub(super) async fn until_state(world: &World<'_>, state: &str) -> Value {
     let until = async {
         loop {
             let shown = world.get("/v1/world").await;

@@ -1,0 +1,42 @@
+//! What was read of the instants after the clock of a world, for its next steps.
+
+use std::collections::BTreeSet;
+
+use market::{Symbol, Timestamp};
+
+/// What is known of the instants after the clock.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    /// Securities that the account holds or has open orders in, as of a revision of its journal.
+    pub(super) held: Option<(u64, BTreeSet<Symbol>)>,
+    pub(super) minutes: Option<Minutes>,
+    /// Revision of the journal and version of the store with which the account was advanced last.
+    pub(super) advanced: Option<(u64, i64)>,
+}
+
+/// Instants at which stored minutes open or act.
+#[derive(Debug)]
+pub(super) struct Minutes {
+    pub(super) version: i64,
+    pub(super) symbols: BTreeSet<Symbol>,
+    /// The instants after `from` and before `until` are known, ascending.
+    pub(super) from: Timestamp,
+    pub(super) until: Timestamp,
+    pub(super) instants: Vec<Timestamp>,
+}
+
+impl Minutes {
+    pub(super) fn knows(
+        &self,
+        version: i64,
+        symbols: &BTreeSet<Symbol>,
+        (from, until): (Timestamp, Timestamp),
+    ) -> bool {
+        self.version == version && self.symbols == *symbols && self.from <= from && until <= self.until
+    }
+
+    pub(super) fn first(&self, (from, until): (Timestamp, Timestamp)) -> Option<Timestamp> {
+        let next = self.instants.partition_point(|at| *at <= from);
+        self.instants.get(next).copied().filter(|at| *at < until)
+    }
+}

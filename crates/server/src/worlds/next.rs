@@ -1,0 +1,146 @@
+//! When something happens next in a world. What was read for one step is used for the next ones,
+//! because most steps go on to the next of many minutes that are stored side by side.
+
+use std::collections::BTreeSet;
+
+use history::{AsOf, HistoryError};
+use market::{Symbol, Timestamp};
+use store::{JournalHead, Reader};
+use trading::Account;
+use world::TradingHours;
+
+use super::ahead::Minutes;
+use super::{World, WorldError};
+use crate::core::Core;
+
+/// Longest time from the stamp of a minute to the instant from which it fills orders: the minute
+/// itself, or a closing auction of ten minutes.
+const ACT_MAX_S: i64 = 660;
+/// Maximum number of instants that are remembered: two for each minute of a day.
+const INSTANTS_MAX: usize = 2_880;
+
+impl World {
+    /// Returns whether the account may have something to do up to `now`.
+    pub(super) fn must_advance(&self, core: &Core, now: Timestamp) -> Result<bool, WorldError> {
+        let Some(head) = core.access.database().journal_head(self.account)? else { return Ok(true) };
+        let version = version(core)?;
+        let is_known = self.ahead().advanced == Some((head.revision, version));
+        Ok(!is_known || head.wake.is_some_and(|wake| wake <= now))
+    }
+
+    /// Records that the account has done what was due. Until its journal or the store changes, it
+    /// has nothing to do before its wake-up time.
+    pub(super) fn has_advanced(&self, core: &Core) -> Result<(), WorldError> {
+        let head = core.access.database().journal_head(self.account)?;
+        let version = version(core)?;
+        self.ahead().advanced = head.map(|head| (head.revision, version));
+        Ok(())
+    }
+}
+
+/// Returns the version of the store.
+fn version(core: &Core) -> Result<i64, WorldError> {
+    core.version_check().map_err(WorldError::Publish)
+}
+
+/// Returns the next instant at which something happens: the start or the end of a trading segment; a
+/// minute of a security that the world subscribes to, holds or has orders in opens, fills orders, or
+/// its trading date changes; or an order expires.
+pub(super) fn next(core: &Core, world: &World, now: Timestamp) -> Result<Option<Timestamp>, WorldError> {
+    let (venues, settings) = (core.history.venues(), world.standing().settings);
+    let edge = TradingHours::new(venues, &settings).next_edge(now);
+    let head = core.access.database().journal_head(world.account)?;
+    let mut symbols = held(core, world, head.as_ref(), now)?;
+    symbols.extend(core.world_lives.known(world.account).map(|live| live.symbols()).unwrap_or_default());
+    let wake = head.and_then(|head| head.wake).filter(|wake| *wake > now);
+    let rolls = symbols.iter().filter_map(|symbol| {
+        let venue = core.history.venue(symbol);
+        let day = venue.calendar().after(venue.rolled(now)?)?;
+        Some(venue.roll(day)).filter(|roll| *roll > now)
+    });
+    // Minutes lie within segments, but not all symbols need be of the world's markets.
+    let end = world.span.end();
+    let until = rolls.chain(edge).min().unwrap_or(end).min(end);
+    let first = next_minute(core, world, symbols, (now, until))?;
+    Ok(first.into_iter().chain(wake).chain([until]).min().filter(|next| *next > now))
+}
+
+/// Returns the securities that the account holds or has open orders in.
+fn held(
+    core: &Core,
+    world: &World,
+    head: Option<&JournalHead>,
+    now: Timestamp,
+) -> Result<BTreeSet<Symbol>, WorldError> {
+    let known = world.ahead().held.clone();
+    if let (Some((revision, symbols)), Some(head)) = (known, head)
+        && revision == head.revision
+    {
+        return Ok(symbols);
+    }
+    let moment = core.paper_moment(AsOf::Replay(now));
+    let symbols = core.with_reader(|reader| {
+        core.paper.at(world.account, reader, &moment).read(|seen| symbols(seen.account))
+    })?;
+    // The first read of an account writes to its journal.
+    let head = core.access.database().journal_head(world.account)?;
+    world.ahead().held = head.map(|head| (head.revision, symbols.clone()));
+    Ok(symbols)
+}
+
+fn symbols(account: &Account) -> BTreeSet<Symbol> {
+    let held = account.positions().map(|(symbol, _)| symbol.clone());
+    held.chain(account.open_orders().map(|order| order.symbol().clone())).collect()
+}
+
+/// Returns the first instant of a window at which a stored minute opens or acts.
+fn next_minute(
+    core: &Core,
+    world: &World,
+    symbols: BTreeSet<Symbol>,
+    window: (Timestamp, Timestamp),
+) -> Result<Option<Timestamp>, WorldError> {
+    if symbols.is_empty() {
+        return Ok(None);
+    }
+    let version = version(core)?;
+    for symbol in &symbols {
+        world.note_data(core, symbol, version)?;
+    }
+    if let Some(minutes) = &world.ahead().minutes
+        && minutes.knows(version, &symbols, window)
+    {
+        return Ok(minutes.first(window));
+    }
+    let instants = core.with_reader(|reader| {
+        let minutes = symbols.iter().map(|symbol| minutes_of(core, reader, symbol, window));
+        minutes.collect::<Result<Vec<_>, HistoryError>>()
+    });
+    let mut instants: Vec<Timestamp> = instants?.into_iter().flatten().collect();
+    instants.sort_unstable();
+    instants.dedup();
+    // The window ends before the first instant that is not remembered.
+    let until = instants.get(INSTANTS_MAX).copied().unwrap_or(window.1);
+    instants.truncate(INSTANTS_MAX);
+    let minutes = Minutes { version, symbols, from: window.0, until, instants };
+    let first = minutes.first(window);
+    world.ahead().minutes = Some(minutes);
+    Ok(first)
+}
+
+/// Returns the instants within a window at which stored minutes of a security open or act.
+fn minutes_of(
+    core: &Core,
+    reader: &mut Reader,
+    symbol: &Symbol,
+    (from, until): (Timestamp, Timestamp),
+) -> Result<Vec<Timestamp>, HistoryError> {
+    let minutes = core.history.minutes(reader.view(), symbol, Timestamp(from.0 - ACT_MAX_S)..until)?;
+    let venue = core.history.venue(symbol);
+    let instants = minutes.iter().flat_map(|minute| {
+        let tail = venue.slot(minute.time).filter(|slot| slot.is_tail(minute.time));
+        let acts = minute.time.0 + tail.map_or(60, |slot| i64::from(slot.segment.tail) * 60);
+        [minute.time, Timestamp(acts)]
+    });
+    Ok(instants.filter(|at| *at > from && *at < until).collect())
+}

@@ -1,0 +1,134 @@
+//! Fills the logs of worlds: events of their accounts, and notes about what their programs read and
+//! subscribe to.
+
+use market::Symbol;
+use paper::PaperError;
+use serde_json::{Value, json};
+use store::{Hash, StoreError, WorldLine};
+
+use super::log::LineKind;
+use super::{World, WorldError};
+use crate::caller::Caller;
+use crate::core::Core;
+
+/// Maximum number of securities whose versions are noted. Those of further ones are not compared.
+const NOTED_MAX: usize = 4_096;
+/// Maximum number of securities that a note about a subscription names.
+const NAMED_MAX: usize = 20;
+
+impl World {
+    /// Adds the entries of the account's journal that the log does not have. The caller has begun
+    /// a change.
+    pub(super) fn add_events(&self, core: &Core) -> Result<(), PaperError> {
+        loop {
+            let after = self.log().entries;
+            let entries = core.paper.entries_after(self.account, after)?;
+            if entries.is_empty() {
+                return Ok(());
+            }
+            let mut log = self.log();
+            for entry in entries {
+                // Ids are equal in all worlds, apart from the account.
+                let text = serde_json::to_string(&entry.of_account(0)).unwrap_or_default();
+                log.entries = entry.number;
+                log.add(LineKind::Event, entry.at.unwrap_or_default(), text, String::new());
+            }
+        }
+    }
+
+    /// Returns the digest of everything that the account did and that was published.
+    pub(crate) fn digest(&self, core: &Core) -> Result<Hash, WorldError> {
+        // During a step, the digest is that before it.
+        if let Ok(_changing) = self.changing.try_lock() {
+            self.add_events(core)?;
+        }
+        Ok(self.log().digest)
+    }
+
+    /// Notes the versions of a security's series, unless they were noted with this version of the
+    /// store.
+    pub(super) fn note_data(&self, core: &Core, symbol: &Symbol, version: i64) -> Result<(), StoreError> {
+        let known = match self.log().noted.get(symbol) {
+            Some((known, _)) if *known == version => return Ok(()),
+            Some((_, note)) => Some(note.clone()),
+            None => None,
+        };
+        let series = core.with_reader(|reader| reader.view().series_of(symbol))?;
+        let versions = series.iter().map(|info| {
+            let name = format!("{:?} {:?}", info.series.grain, info.series.lane).to_ascii_lowercase();
+            (name, Value::from(info.version))
+        });
+        let versions: serde_json::Map<String, Value> = versions.collect();
+        let note = json!({"symbol": symbol.as_str(), "versions": versions});
+        let now = self.now(core.uptime());
+        let mut log = self.log();
+        if log.noted.len() >= NOTED_MAX && known.is_none() {
+            return Ok(());
+        }
+        if known.as_ref() != Some(&note) {
+            log.add(LineKind::Data, now, note.to_string(), String::new());
+        }
+        log.noted.insert(symbol.clone(), (version, note));
+        Ok(())
+    }
+}
+
+/// Returns lines of the log after a number, with everything that has happened.
+pub(crate) fn log_lines(
+    core: &Core,
+    world: &World,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<WorldLine>, WorldError> {
+    let accounts = core.access.database();
+    let changing = world.begin();
+    world.add_events(core)?;
+    match world.write_out(&accounts) {
+        // The world was read again.
+        Err(WorldError::Moved) => {}
+        written => written?,
+    }
+    drop(changing);
+    Ok(accounts.world_lines(world.account, after, limit)?)
+}
+
+/// Notes that the program of the caller's world reads securities.
+pub(crate) fn note_reads<'a>(core: &Core, caller: &Caller, symbols: impl IntoIterator<Item = &'a Symbol>) {
+    if !caller.who.is_of_world() {
+        return;
+    }
+    let Ok(world) = core.worlds.of(&core.access.database(), caller.who.account()) else { return };
+    for symbol in symbols {
+        let noted = core.version_check().map_err(WorldError::Publish).and_then(|version| {
+            let before = world.log().number;
+            world.note_data(core, symbol, version)?;
+            if world.log().number > before { plan_write(core, &world) } else { Ok(()) }
+        });
+        if let Err(error) = noted {
+            tracing::error!(%error, world = world.id.0, "cannot note the data of a world");
+        }
+    }
+}
+
+/// Notes a change of the subscriptions of a program. `types` are numbers of the protocol.
+pub(crate) fn note_subscription(
+    core: &Core,
+    world: &World,
+    kind: LineKind,
+    symbols: &[String],
+    types: &[i32],
+) {
+    let named: Vec<String> =
+        symbols.iter().take(NAMED_MAX).map(|symbol| symbol.chars().take(20).collect()).collect();
+    let more = symbols.len().saturating_sub(named.len());
+    let note = json!({"symbols": named, "more": more, "types": types});
+    world.note(kind, world.now(core.uptime()), &note);
+    if let Err(error) = plan_write(core, world) {
+        tracing::error!(%error, world = world.id.0, "cannot note a subscription of a world");
+    }
+}
+
+/// Plans a write of what was changed.
+pub(super) fn plan_write(core: &Core, world: &World) -> Result<(), WorldError> {
+    world.will_write(&core.worlds, &core.access.database())
+}

@@ -1,0 +1,175 @@
+//! Stores worlds. Changes of the state are stored before they are visible. Steps are stored later,
+//! several together, because a transaction for each of them would limit a world to the speed of the
+//! disk.
+//!
+//! A server that is killed loses the steps of the last moment. It never loses what its accounts did,
+//! because orders and fills are stored in their journals before they are acknowledged: a world is
+//! loaded at the later of its stored instant and the horizon of its account.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::json;
+use store::{Accounts, StoreError, WorldChange, WorldClock, WorldRow};
+
+use super::log::{LineKind, Log};
+use super::{Standing, World, WorldError, Worlds};
+
+/// Interval of writes while worlds move.
+pub(crate) const WRITE_EVERY: Duration = Duration::from_millis(50);
+/// Number of lines of a world from which they are stored before its clock moves again.
+pub(super) const UNWRITTEN_MAX: usize = 1_024;
+
+impl Worlds {
+    /// Requests a write by the job.
+    fn will_write(&self) {
+        if !self.write_planned.swap(true, Ordering::AcqRel) {
+            self.unwritten.notify_one();
+        }
+    }
+
+    /// Stores all worlds that have moved. Returns whether there were some. If one cannot be stored,
+    /// continues with the others and returns one of the errors.
+    pub(crate) fn write_all(&self, accounts: &Accounts) -> Result<bool, WorldError> {
+        self.write_planned.store(false, Ordering::Release);
+        let loaded: Vec<_> =
+            self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let (mut any, mut failed) = (false, None);
+        for world in loaded.iter().filter(|world| world.has_unwritten()) {
+            any = true;
+            match world.write_out(accounts) {
+                // Another process has moved the world, and what this server did is gone.
+                Err(error @ (WorldError::Moved | WorldError::Unknown)) => {
+                    tracing::warn!(%error, world = world.id.0, "the last steps of a world are lost");
+                }
+                written => failed = written.err().or(failed),
+            }
+        }
+        if any {
+            self.write_planned.store(true, Ordering::Release);
+        }
+        failed.map_or(Ok(any), Err)
+    }
+}
+
+impl World {
+    /// Returns the stored row of the clock.
+    pub(crate) fn stored(&self) -> WorldClock {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn has_unwritten(&self) -> bool {
+        self.is_unwritten.load(Ordering::Acquire)
+    }
+
+    /// Plans a write of what was changed. Writes now if too many lines are queued, or if there is no
+    /// job that writes.
+    pub(super) fn will_write(&self, worlds: &Worlds, accounts: &Accounts) -> Result<(), WorldError> {
+        self.is_unwritten.store(true, Ordering::Release);
+        if !worlds.writes_later || self.is_crowded() {
+            return self.write_out(accounts);
+        }
+        worlds.will_write();
+        Ok(())
+    }
+
+    /// Returns whether too many lines are queued.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.log().unwritten.len() >= UNWRITTEN_MAX
+    }
+
+    /// Stores the clock and the lines of the log.
+    pub(crate) fn write_out(&self, accounts: &Accounts) -> Result<(), WorldError> {
+        self.write(accounts, None, None).map(drop)
+    }
+
+    /// Stores the clock, or a change of it that is visible afterwards, and the lines of the log.
+    /// `cut` is the number of the first line to be removed, and the log that remains.
+    pub(super) fn write(
+        &self,
+        accounts: &Accounts,
+        change: Option<Standing>,
+        cut: Option<(u64, Log)>,
+    ) -> Result<Standing, WorldError> {
+        // Held while writing, so that no older state replaces a newer one.
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_unwritten.store(false, Ordering::Release);
+        let standing = change.clone().unwrap_or_else(|| self.standing());
+        let cut = cut.map(|(cut, remaining)| {
+            *self.log() = remaining;
+            cut
+        });
+        let (after, lines) = {
+            let log = self.log();
+            (standing.clock(log.digest), log.unwritten.clone())
+        };
+        if change.is_none() && after == *stored && lines.is_empty() {
+            return Ok(standing);
+        }
+        let settings = standing.settings.to_string();
+        let change_of =
+            WorldChange { before: &stored, after: &after, settings: &settings, cut, lines: &lines };
+        match accounts.change_world(self.account, &change_of) {
+            Ok(true) => {}
+            Ok(false) => {
+                let row = accounts.world_of(self.account)?.ok_or(WorldError::Unknown)?;
+                self.take_over(accounts, &row, &mut stored)?;
+                return Err(WorldError::Moved);
+            }
+            Err(error) => {
+                self.is_unwritten.store(true, Ordering::Release);
+                if cut.is_some() {
+                    self.read_log(accounts)?;
+                }
+                return Err(error.into());
+            }
+        }
+        *stored = after;
+        let mut log = self.log();
+        let written = lines.len().min(log.unwritten.len());
+        log.unwritten.drain(..written);
+        drop(log);
+        if change.is_some() {
+            *self.lock() = standing.clone();
+        }
+        Ok(standing)
+    }
+
+    /// Replaces the world by its row if another process has changed it. What this server has not
+    /// stored is lost.
+    pub(super) fn adopt(&self, accounts: &Accounts, row: &WorldRow) -> Result<(), WorldError> {
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if *stored == row.clock { Ok(()) } else { self.take_over(accounts, row, &mut stored) }
+    }
+
+    fn take_over(
+        &self,
+        accounts: &Accounts,
+        row: &WorldRow,
+        stored: &mut WorldClock,
+    ) -> Result<(), WorldError> {
+        *stored = row.clock.clone();
+        *self.lock() = Standing::of(row)?;
+        self.taken_over.store(true, Ordering::Release);
+        self.forget_ahead();
+        self.read_log(accounts)?;
+        self.recover(accounts)?;
+        Ok(())
+    }
+
+    /// Sets the clock to the horizon of the account if that is later: the server was killed before
+    /// it stored the steps up to there.
+    pub(super) fn recover(&self, accounts: &Accounts) -> Result<(), StoreError> {
+        let horizon = accounts.journal_head(self.account)?.map(|head| head.horizon.min(self.span.end()));
+        let mut standing = self.lock();
+        let Some(now) = horizon.filter(|horizon| *horizon > standing.now) else { return Ok(()) };
+        let from = standing.now;
+        let state = if now >= self.span.end() { world::State::Ended } else { world::State::Paused };
+        let (course, stop_at, is_alone) = (None, None, false);
+        *standing = Standing { state, now, until: now, course, stop_at, is_alone, ..standing.clone() };
+        drop(standing);
+        self.note(LineKind::Recovered, now, &json!({"from": from.0}));
+        Ok(())
+    }
+}
