@@ -1,5 +1,7 @@
 //! `chandler world`: accounts with a market clock of their own, in the local store or on a server.
 
+mod run;
+
 use std::io::Write;
 
 use access::Secret;
@@ -38,6 +40,8 @@ enum Action {
     Pause(Named),
     /// Stop the clock of a world for good
     End(Named),
+    /// Run a program in a new world or in an existing one, and report on its trades
+    Run(Box<run::Arguments>),
     /// Copy a world as of an instant; prints the environment variables as `create` does
     Fork(Fork),
     /// Set the clock of a world back; what its account did since then is archived
@@ -191,6 +195,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             client.post(&format!("{path}/pause"), json!({})).map_err(|error| client.refused(error))
         }),
         Action::Step(step) => step.run(context),
+        Action::Run(run) => run.run(context),
         Action::Fork(fork) => fork.run(context),
         Action::Reset(reset) => reset.run(context),
     }
@@ -226,16 +231,21 @@ impl Create {
             fields.insert("end".to_owned(), end.clone().into());
         }
         if !self.cash.is_empty() {
-            let cash = self.cash.iter().map(|part| {
-                let (currency, amount) = part
-                    .split_once('=')
-                    .ok_or_else(|| usage(format!("{part:?} is not an amount: write HKD=500000")))?;
-                Ok((currency.to_owned(), Value::from(amount)))
-            });
-            fields.insert("cash".to_owned(), cash.collect::<Result<Map<_, _>, Failure>>()?.into());
+            fields.insert("cash".to_owned(), cash_of(&self.cash)?);
         }
         Ok(body)
     }
+}
+
+/// Returns initial cash as JSON: `HKD=500000` becomes `{"HKD": "500000"}`.
+fn cash_of(parts: &[String]) -> Result<Value, Failure> {
+    let amount = |part: &String| {
+        let (currency, amount) = part
+            .split_once('=')
+            .ok_or_else(|| usage(format!("{part:?} is not an amount: write HKD=500000")))?;
+        Ok((currency.to_owned(), Value::from(amount)))
+    };
+    Ok(parts.iter().map(amount).collect::<Result<Map<_, _>, Failure>>()?.into())
 }
 
 impl Start {
@@ -287,14 +297,19 @@ fn url_of(flag: Option<&str>, client: &Client) -> Result<Url, Failure> {
     }
 }
 
-/// Prints a new world with the environment variables that enter it.
-fn print_created(created: Value, url: &Url, format: Format) -> Result<(), Failure> {
-    let credentials = field(&created, "credentials");
-    let credentials = Credentials {
+/// Returns the API key of a new world.
+fn credentials_of(created: &Value) -> Credentials {
+    let credentials = field(created, "credentials");
+    Credentials {
         app_key: text(credentials, "app_key"),
         app_secret: Secret::new(text(credentials, "app_secret")),
         access_token: Secret::new(text(credentials, "access_token")),
-    };
+    }
+}
+
+/// Prints a new world with the environment variables that enter it.
+fn print_created(created: Value, url: &Url, format: Format) -> Result<(), Failure> {
+    let credentials = credentials_of(&created);
     if format == Format::Json {
         let environment = sdk::environment(url, &credentials).into_iter();
         let environment: Map<String, Value> = environment.map(|(name, value)| (name, value.into())).collect();
