@@ -50,3 +50,5 @@ mod transports;
 mod undo;
 mod watchlists;
 mod world;
+#[cfg(unix)]
+mod world_run;

@@ -74,7 +74,8 @@ fn tiles(out: &mut String, report: &Report) {
 }
 
 fn percent(value: f64) -> String {
-    format!("{:.1}%", value * 100.0)
+    let text = format!("{:.2}", value * 100.0);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn charts(out: &mut String, report: &Report) {

@@ -51,7 +51,7 @@ const TICK: Duration = Duration::from_millis(10);
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// An existing world, whose API key is in the environment [default: a new world]
-    #[arg(value_name = "WORLD", conflicts_with_all = ["from", "to", "name", "cash", "markets", "overnight", "skip", "delete", "sweep"])]
+    #[arg(value_name = "WORLD", conflicts_with_all = ["from", "to", "name", "cash", "markets", "overnight", "skip", "delete", "sweeps"])]
     world: Option<String>,
     /// First instant of a new world, or a date: its first moment in Hong Kong
     #[arg(long, value_name = "INSTANT", required_unless_present = "world")]
@@ -134,7 +134,7 @@ impl Arguments {
         let library = if self.fake_time { Some(fake_time::library()?) } else { None };
         let body = self.body()?;
         let rules = Rules {
-            speed: self.speed.as_deref().map(speed_of),
+            speed: self.speed.as_deref().map(running_speed).transpose()?,
             timeout: self.timeout.map(Duration::from_secs),
             linger: Duration::from_secs(self.linger),
         };
@@ -145,7 +145,8 @@ impl Arguments {
         let was_stopped = runner.signals.was_stopped();
         let printed = self.print(&finished);
         let worlds: Vec<String> = finished.iter().map(|one| one.world.clone()).collect();
-        place.close(if self.delete { &worlds } else { &[] })?;
+        let delete: &[String] = if self.delete { &worlds } else { &[] };
+        place.close(delete, &self.whose, context)?;
         if let Some(failure) = failed {
             printed?;
             return Err(failure);
@@ -162,10 +163,12 @@ impl Arguments {
         fields.insert("start".to_owned(), start.to_string().into());
         if let Some(to) = &self.to {
             let end = parse_instant(to).map_err(|error| usage(format!("--to: {error}")))?;
-            let end = if to.contains('T') { end } else { end_of_date(end) };
-            if end <= start {
+            let day = |at| Zone::of(Market::Hk).date(at);
+            let is_date = !to.contains('T');
+            if is_date && day(end) < day(start) || !is_date && end <= start {
                 return Err(usage(format!("--to {to} is not after --from {from}")));
             }
+            let end = if is_date { end_of_date(end) } else { end };
             fields.insert("end".to_owned(), end.to_string().into());
         }
         if !self.cash.is_empty() {
@@ -227,6 +230,20 @@ impl Arguments {
         });
         let base = number.map_or_else(|| base.clone(), |number| format!("{base}-{number}"));
         WorldNames { base, is_given: self.name.is_some() }
+    }
+}
+
+/// Returns the speed of a running clock as JSON, or an error if it is none.
+fn running_speed(text: &str) -> Result<Value, Failure> {
+    let speed = speed_of(text);
+    let is_running = match speed.as_f64() {
+        Some(number) => (0.001..=1e6).contains(&number),
+        None => text == "max",
+    };
+    if is_running {
+        Ok(speed)
+    } else {
+        Err(usage(format!("--speed {text}: write a number from 0.001 to 1000000, or max")))
     }
 }
 

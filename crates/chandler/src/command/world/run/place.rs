@@ -125,9 +125,16 @@ impl Place {
     }
 
     /// Stops the server of this process, and deletes worlds.
-    pub(super) fn close(mut self, delete: &[String]) -> Result<(), Failure> {
-        // The worlds are changed in the store, so no server may have them in memory.
-        drop(self.server.take());
+    pub(super) fn close(
+        mut self,
+        delete: &[String],
+        whose: &AccountFlags,
+        context: &CommandContext,
+    ) -> Result<(), Failure> {
+        if self.server.take().is_some() && !delete.is_empty() {
+            // The client has the worlds in memory as they were before the server has moved them.
+            self.owner = whose.client(Purpose::Watchlists, context)?;
+        }
         for name in delete {
             let path = path_of(name)?;
             match self.owner.post(&format!("{path}/end"), json!({})) {

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use market::{Date, Market, Timestamp, Zone};
+use serde_json::Value;
 
 use crate::client::Client;
-use crate::command::trade::OrdersQuestion;
 use crate::command::trade::shown::{rows, text};
+use crate::command::trade::{Between, OrdersQuestion};
 use crate::output;
 use crate::progress::{Bar, Flags};
 
-/// Pause between two lines, and between two counts of orders.
-const LINE_EVERY: Duration = Duration::from_secs(1);
+/// Pause between two lines of text.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+/// Pause between two measurements of speed and orders for a bar.
+const MEASURE_EVERY: Duration = Duration::from_secs(1);
 /// Parts into which the range is divided for the bar.
 pub(super) const PARTS: u64 = 1_000;
 
@@ -27,10 +30,12 @@ pub(super) struct Watch {
     end: Timestamp,
     /// Last instant that was seen, and when.
     seen: Option<(Timestamp, Instant)>,
-    speed: f64,
+    speed: Option<f64>,
     date: Option<Date>,
     written: Option<Instant>,
     orders: HashSet<String>,
+    /// Market time of the last count of orders.
+    counted: Timestamp,
 }
 
 impl Watch {
@@ -41,28 +46,31 @@ impl Watch {
         (begin, end): (Timestamp, Timestamp),
     ) -> Watch {
         let (seen, date, written) = (None, None, None);
-        Watch { flags, bar, prefix, begin, end, seen, speed: 0.0, date, written, orders: HashSet::new() }
+        let (speed, orders, counted) = (None, HashSet::new(), begin);
+        Watch { flags, bar, prefix, begin, end, seen, speed, date, written, orders, counted }
     }
 
-    /// Shows the market time, at most once a second on a stream of lines.
+    /// Shows the market time.
     pub(super) fn show(&mut self, at: Timestamp, client: &Client) {
         if self.flags.quiet {
             return;
         }
         let now = Instant::now();
         let date = Zone::of(Market::Hk).date(at);
-        let is_due = self.written.is_none_or(|written| now.duration_since(written) >= LINE_EVERY);
         let has_bar = self.bar.as_ref().is_some_and(|bar| bar.is_shown());
+        let every = if has_bar { MEASURE_EVERY } else { LINE_EVERY };
+        let is_due = self.written.is_none_or(|written| now.duration_since(written) >= every);
         if !(has_bar || is_due && self.date != Some(date)) {
             return;
         }
         if is_due {
             self.written = Some(now);
             self.measure(at, now);
-            self.count_orders(client);
+            self.count_orders(at, client);
         }
         self.date = Some(date);
-        let text = format!("{date}  {} orders  {}", self.orders.len(), speed_text(self.speed));
+        let speed = self.speed.map(speed_text).unwrap_or_default();
+        let text = format!("{date}  {} orders  {speed}", self.orders.len());
         match &self.bar {
             Some(bar) if has_bar => {
                 bar.set(share(self.begin, at, self.end));
@@ -78,16 +86,25 @@ impl Watch {
     fn measure(&mut self, at: Timestamp, now: Instant) {
         if let Some((before, since)) = self.seen {
             let machine_seconds = now.duration_since(since).as_secs_f64();
-            self.speed = (at.0 - before.0) as f64 / machine_seconds.max(0.001);
+            self.speed = Some((at.0 - before.0) as f64 / machine_seconds.max(0.001));
         }
         self.seen = Some((at, now));
     }
 
-    /// Counts the orders that were open or new at any look. The report counts all of them.
-    fn count_orders(&mut self, client: &Client) {
-        if let Ok(today) = client.orders(&OrdersQuestion::default()) {
-            self.orders.extend(rows(&today, "orders").iter().map(|order| text(order, "order_id")));
+    /// Counts the orders since the last count, of earlier days and of today.
+    fn count_orders(&mut self, at: Timestamp, client: &Client) {
+        let since = Between { start: Some(self.counted), end: None };
+        let earlier = OrdersQuestion { history: Some(since), ..OrdersQuestion::default() };
+        for question in [earlier, OrdersQuestion::default()] {
+            if let Ok(found) = client.orders(&question) {
+                let is_new = |order: &&Value| {
+                    text(order, "submitted_at").parse().is_ok_and(|at: i64| at >= self.begin.0)
+                };
+                let new = rows(&found, "orders").iter().filter(is_new);
+                self.orders.extend(new.map(|order| text(order, "order_id")));
+            }
         }
+        self.counted = at;
     }
 
     pub(super) fn finish(&self) {

@@ -132,7 +132,9 @@ fn figures_of_two_round_trips_and_an_open_position() {
         ],
         ..idle()
     };
-    check(&record, &expect![[r#"
+    check(
+        &record,
+        &expect![[r#"
         return -1.00%
         benchmark_return 7.50%
         excess_return -8.50%
@@ -156,7 +158,8 @@ fn figures_of_two_round_trips_and_an_open_position() {
         2026-03-20 99000 99.00% 10.00% 10.00% 107.50%
         700.HK long 100 100..200 charges 101.5 profit 898.5
         9001.HK long 1000 300..500 charges 100 profit -600
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
