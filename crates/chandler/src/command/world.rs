@@ -1,14 +1,15 @@
 //! `chandler world`: accounts with a market clock of their own, in the local store or on a server.
 
 mod run;
+mod words;
 
 use std::io::Write;
 
-use access::Secret;
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
+use self::words::{SkipName, cash_of, credentials_of, path_of, speed_of};
 use super::trade::shown::{rows, table, text};
 use crate::client::{AccountFlags, Client};
 use crate::context::CommandContext;
@@ -16,7 +17,7 @@ use crate::failure::{Failure, usage};
 use crate::local::Purpose;
 use crate::output::{self, Column, Format};
 use crate::remote::field;
-use crate::sdk::{self, Credentials, Url};
+use crate::sdk::{self, Url};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -85,13 +86,6 @@ struct Create {
     whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum SkipName {
-    #[default]
-    Closed,
-    None,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -201,15 +195,6 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     }
 }
 
-fn path_of(name: &str) -> Result<String, Failure> {
-    // A name with other letters would be another path.
-    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if name.is_empty() || !name.bytes().all(is_name) {
-        return Err(usage(format!("{name:?} is not a name of a world: 1 to 40 of a-z, 0-9 and -")));
-    }
-    Ok(format!("/v1/worlds/{name}"))
-}
-
 impl Create {
     fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let client = self.whose.client(Purpose::Watchlists, context)?;
@@ -223,7 +208,7 @@ impl Create {
         let mut body = json!({
             "name": self.name, "start": self.start, "speed": speed, "markets": self.markets,
             "overnight": self.overnight,
-            "skip": if self.skip == SkipName::Closed { "closed" } else { "none" },
+            "skip": self.skip.as_str(),
             "limits": if self.limits == LimitsName::None { "none" } else { "owner" },
         });
         let Value::Object(fields) = &mut body else { return Err(anyhow!("no body").into()) };
@@ -237,17 +222,6 @@ impl Create {
     }
 }
 
-/// Returns initial cash as JSON: `HKD=500000` becomes `{"HKD": "500000"}`.
-fn cash_of(parts: &[String]) -> Result<Value, Failure> {
-    let amount = |part: &String| {
-        let (currency, amount) = part
-            .split_once('=')
-            .ok_or_else(|| usage(format!("{part:?} is not an amount: write HKD=500000")))?;
-        Ok((currency.to_owned(), Value::from(amount)))
-    };
-    Ok(parts.iter().map(amount).collect::<Result<Map<_, _>, Failure>>()?.into())
-}
-
 impl Start {
     fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let client = self.whose.client(Purpose::Watchlists, context)?;
@@ -258,11 +232,6 @@ impl Start {
         let path = format!("{}/run", path_of(&self.name)?);
         print(&client.post(&path, body).map_err(|error| client.refused(error))?, self.format)
     }
-}
-
-/// Returns a speed as JSON: a number, or text such as `max`.
-fn speed_of(text: &str) -> Value {
-    serde_json::from_str(text).ok().filter(Value::is_number).unwrap_or_else(|| text.into())
 }
 
 impl Fork {
@@ -294,16 +263,6 @@ fn url_of(flag: Option<&str>, client: &Client) -> Result<Url, Failure> {
         (Some(url), _) => Url::parse(url),
         (None, Client::Remote(session)) => Ok(session.url.clone()),
         (None, Client::Local(_)) => Url::parse("http://127.0.0.1:8080"),
-    }
-}
-
-/// Returns the API key of a new world.
-fn credentials_of(created: &Value) -> Credentials {
-    let credentials = field(created, "credentials");
-    Credentials {
-        app_key: text(credentials, "app_key"),
-        app_secret: Secret::new(text(credentials, "app_secret")),
-        access_token: Secret::new(text(credentials, "access_token")),
     }
 }
 

@@ -121,11 +121,11 @@ fn signals_are_forwarded_to_the_program() {
 
 #[test]
 fn a_refused_order_is_reported_with_its_reason() {
-    let program = "step 09:30:30; order Buy 10000; step 09:31:00";
+    let program = "step 09:30:30; order Buy 500; step 09:31:00";
     let ran = run(&world(), &["--cash", "HKD=1000"], program);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("Refused orders:"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("buy 10000 700.HK: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("buy 500 700.HK: "), "{}", ran.stdout);
 }
 
 #[test]

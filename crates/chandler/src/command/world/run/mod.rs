@@ -37,7 +37,7 @@ use self::program::{OutputTo, Program, StopSignal};
 use self::report::Figure;
 use self::sweep::{Combination, Sweep};
 use self::watch::Watch;
-use super::{SkipName, cash_of, speed_of};
+use super::words::{SkipName, cash_of, speed_of};
 use crate::client::AccountFlags;
 use crate::clock::Clock;
 use crate::context::CommandContext;
@@ -176,8 +176,7 @@ impl Arguments {
         }
         fields.insert("markets".to_owned(), json!(self.markets));
         fields.insert("overnight".to_owned(), self.overnight.into());
-        let skip = if self.skip == SkipName::Closed { "closed" } else { "none" };
-        fields.insert("skip".to_owned(), skip.into());
+        fields.insert("skip".to_owned(), self.skip.as_str().into());
         Ok(fields.into())
     }
 

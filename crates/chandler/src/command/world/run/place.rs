@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use serde_json::{Value, json};
 use server::Settings;
 
-use super::super::{credentials_of, path_of};
+use super::super::words::{credentials_of, path_of};
 use crate::client::{AccountFlags, Client};
 use crate::command::serve::{BackgroundServer, ServeError, Serving};
 use crate::command::trade::shown::text;

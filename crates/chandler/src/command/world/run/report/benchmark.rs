@@ -2,7 +2,8 @@
 
 use market::Date;
 
-use super::{PriceSeries, Ratio, RunRecord};
+use super::ratio::Ratio;
+use super::record::{PriceSeries, RunRecord};
 
 /// Returns the value of buy and hold at each valuation, relative to its start. `None` if there are
 /// no prices.

@@ -6,7 +6,10 @@ use std::str::FromStr;
 use serde_json::Value;
 use trading::Money;
 
-use super::{EquityRow, Ratio, RoundTrip, RunRecord};
+use super::equity::EquityRow;
+use super::ratio::Ratio;
+use super::record::RunRecord;
+use super::round_trips::RoundTrip;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Figure {

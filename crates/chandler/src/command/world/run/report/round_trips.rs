@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use market::{Symbol, Timestamp};
 use trading::{Currency, Money, Quantity};
 
-use super::{Charge, Fill, Ratio, RunRecord, value_of};
+use super::ratio::Ratio;
+use super::record::{Charge, Fill, RunRecord, value_of};
 
 /// A closed round trip. Fills in both directions, such as a partial sale, belong to one trip as long
 /// as the position is not zero.

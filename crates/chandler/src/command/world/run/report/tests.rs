@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use jiff::civil::date;
+use market::Price;
+use trading::{Rate, Side};
 
 use super::*;
 
