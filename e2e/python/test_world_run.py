@@ -3,6 +3,7 @@ compared with those that pandas computes from what the program has read."""
 
 import json
 import pathlib
+import platform
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import harness
 
 CASH = 1_000_000
 SYMBOLS = ("9001.HK", "9002.HK")
-FAKETIME = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+FAKETIME = pathlib.Path(f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketime.so.1")
 
 # Crosses of two averages of daily closes, decided at 15:45. Writes down what the account is worth
 # after every close, and at the end what it has done.
