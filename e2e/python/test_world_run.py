@@ -17,7 +17,7 @@ CASH = 1_000_000
 SYMBOLS = ("9001.HK", "9002.HK")
 FAKETIME = pathlib.Path(f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketime.so.1")
 
-# Crosses of two averages of daily closes, decided at 15:45. Writes down what the account is worth
+# Crosses of two averages of daily closes, decided at 15:45. Records what the account is worth
 # after every close, and at the end what it has done.
 STRATEGY = """
 import datetime, json, sys, zoneinfo

@@ -253,7 +253,12 @@ fn an_existing_world_is_entered_with_its_key() {
 fn mistakes_are_reported_before_a_world_is_created() {
     let world = world();
     let program = ["--", "/bin/true"];
-    let cases: [(&[&str], i32, &str); 14] = [
+    let cases: [(&[&str], i32, &str); 15] = [
+        (
+            &["--from", "2026-11-13", "--html", "nowhere/x.html", "--", "/bin/true"],
+            2,
+            "--html: there is no folder nowhere",
+        ),
         (
             &["--from", "2026-11-13", "--", "/bin/no-such-program"],
             2,

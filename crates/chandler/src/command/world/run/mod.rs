@@ -18,7 +18,7 @@ mod sweep;
 mod watch;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -128,6 +128,11 @@ impl Arguments {
         if self.html.is_some() && !self.sweeps.is_empty() {
             return Err(usage("--html is for one run: omit it, or --sweep"));
         }
+        let folder =
+            self.html.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            return Err(usage(format!("--html: there is no folder {}", folder.display())));
+        }
         for combination in &combinations {
             program::check_exists(&combination.substitute(&self.command))?;
         }
@@ -186,10 +191,11 @@ impl Arguments {
         }
         let Some(one) = finished.first() else { return Ok(()) };
         let results: Vec<_> = self.checks.iter().map(|check| check.of(&one.report)).collect();
+        let printed = print::one(one, &results, self.format);
         if let Some(path) = &self.html {
             output::file(path, |out| Ok(write!(out, "{}", html::page(one, &results))?))?;
         }
-        print::one(one, &results, self.format)
+        printed
     }
 
     /// Decides the exit code: that of the first program that failed, else that of failed checks.

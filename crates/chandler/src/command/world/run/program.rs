@@ -182,6 +182,8 @@ fn forward(child: &mut Child, to: &OutputTo) -> Result<mpsc::Receiver<()>, Failu
         let (to, done) = (to.clone(), done.clone());
         let copy = move || {
             copy_lines(pipe, |line| write_line(&to, line, is_stdout));
+            // The bar is removed from the screen before the report is printed.
+            drop(to);
             drop(done);
         };
         thread::Builder::new().name("output".to_owned()).spawn(copy)?;
