@@ -91,4 +91,8 @@ if [ "${1-}" = --e2e ]; then
     if [ -z "${CHANDLER_E2E_CHROMIUM-}" ] && [ ! -x /usr/bin/chromium-headless-shell ]; then
         install "Chromium" "Chromium, and say where it is in CHANDLER_E2E_CHROMIUM," chromium-headless-shell
     fi
+    # The clock of programs in worlds. The test is left out without it.
+    if [ ! -e "/usr/lib/$(uname -m)-linux-gnu/faketime/libfaketime.so.1" ]; then
+        install "libfaketime" "libfaketime" libfaketime
+    fi
 fi

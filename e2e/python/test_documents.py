@@ -119,6 +119,72 @@ class Strategies(Runner):
         self.play([], pathlib.Path(os.environ["CHANDLER_E2E_RUST"]) / "e2e-example-strategy")
 
 
+class Backtests(unittest.TestCase):
+    """The commands of the page about backtests, with the strategies that it shows."""
+
+    PAGE = DOCS / "backtesting.md"
+
+    def run_command(self, command, codes=(0,)):
+        """A command of the page, as a user would type it: stdout."""
+        with tempfile.TemporaryDirectory(dir=harness.WORK, prefix="home-") as folder:
+            for path in (EXAMPLES / "backtest").glob("*.py"):
+                (pathlib.Path(folder) / path.name).write_text(path.read_text())
+            names = pathlib.Path(folder) / "bin"
+            names.mkdir()
+            (names / "chandler").symlink_to(harness.BINARY)
+            python = f"#!/bin/sh\nexec {sys.executable} \"$@\"\n"
+            (names / "python3").write_text(python)
+            (names / "python3").chmod(0o755)
+            environment = {
+                "PATH": f"{names}:{os.environ['PATH']}", "HOME": folder, "PYTHONDONTWRITEBYTECODE": "1",
+                "CHANDLER_STORE": harness.store_argument(harness.fresh_store()), "CHANDLER_CLOCK": harness.NOW}
+            ran = subprocess.run(
+                ["sh", "-c", command], env=environment, cwd=folder, capture_output=True, text=True,
+                timeout=harness.PATIENCE_S * 4)
+            files = {path.name for path in pathlib.Path(folder).iterdir()}
+        self.assertIn(ran.returncode, codes, ran.stderr)
+        return ran.stdout, files
+
+    def commands(self, *words):
+        """The commands of the page that contain these words, each with the output that follows it."""
+        blocks = re.findall(r"```sh\n(.*?)```(?:\n\n```\n(.*?)```)?", self.PAGE.read_text(), re.DOTALL)
+        found = []
+        for commands, output in blocks:
+            for command in commands.replace("\\\n", " ").splitlines():
+                if command.startswith("chandler world run") and all(word in command for word in words):
+                    found.append((command, output))
+        return found
+
+    def test_the_first_result(self):
+        ((command, output),) = self.commands("--html")
+        stdout, files = self.run_command(command)
+        self.assertIn("report.html", files)
+        # The name and the start of the world are those of another day.
+        for line in output.splitlines()[2:]:
+            self.assertIn(line, stdout.splitlines())
+
+    def test_checks(self):
+        ((command, _),) = self.commands("max_drawdown")
+        self.assertIn("passed: trades >= 3", self.run_command(command)[0])
+
+    def test_the_sweep(self):
+        ((command, output),) = self.commands("--sweep")
+        columns = lambda text: [line.split()[:8] for line in text.splitlines()]
+        self.assertEqual(columns(self.run_command(command)[0]), columns(output))
+
+    def test_a_grid(self):
+        ((command, output),) = self.commands("grid.py")
+        stdout, _ = self.run_command(command)
+        for line in output.splitlines():
+            self.assertIn(line, stdout.splitlines())
+
+    def test_pairs(self):
+        ((command, _),) = self.commands("pairs.py")
+        # Pushes at full speed: the program may act a minute later in another run.
+        stdout, _ = self.run_command(command)
+        self.assertRegex(stdout, r"trades +[1-9]")
+
+
 class Live(Runner):
     """The documented subscriptions, in a market whose minutes last a second."""
 

@@ -4,15 +4,17 @@
 //! Both transports return the same JSON documents, and all output is formatted from these
 //! documents, so a script gets the same output from both transports.
 
+use access::Actor;
 use anyhow::anyhow;
 use clap::Args;
 use market::Symbol;
 use serde_json::Value;
 
+use crate::clock::Clock;
 use crate::context::{self, CommandContext};
 use crate::failure::{Failure, usage};
 use crate::field_flags::in_flags;
-use crate::local::{Effect, LocalAccount, Purpose};
+use crate::local::{Effect, LocalAccount, Purpose, open_accounts};
 use crate::output::printable;
 use crate::remote::http::Method;
 use crate::remote::session::{ApiError, Session};
@@ -45,6 +47,24 @@ impl AccountFlags {
                 Ok(Client::Local(Box::new(local)))
             }
         }
+    }
+
+    /// Opens a client like [`client`](Self::client). If the local store has no account, creates the
+    /// local user's account, as `chandler open` does.
+    pub(crate) fn client_or_local_user(
+        &self,
+        purpose: Purpose,
+        context: &CommandContext,
+    ) -> Result<Client, Failure> {
+        if self.account.is_none() && self.remote.session(context)?.is_none() {
+            // Without a store, nothing is created.
+            drop(context.open(store::Access::Read)?);
+            let access = open_accounts(context)?;
+            if access.list()?.iter().all(|account| account.revoked_at.is_some() || account.is_world) {
+                access.local_account(&Actor::Operator, Clock::Machine.now())?;
+            }
+        }
+        self.client(purpose, context)
     }
 
     /// Opens a client for trading with a paper account.

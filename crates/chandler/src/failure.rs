@@ -8,15 +8,18 @@ use access::AccessError;
 use crate::output;
 
 /// All exit codes with their meanings, which the manual pages also list.
-pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
+pub(crate) const EXIT_CODES: [(u8, &str); 5] = [
     (DONE, "Success."),
     (STOOD_IN_THE_WAY, "A failure of the data or the environment, or a check that found a problem."),
     (WRITTEN_WRONGLY, "A usage error."),
+    (CHECK_FAILED, "A `--check` of `world run` failed; otherwise it has the exit code of its program."),
     (STOPPED, "Stopped by a signal before completion."),
 ];
 const DONE: u8 = 0;
 const STOOD_IN_THE_WAY: u8 = 1;
 const WRITTEN_WRONGLY: u8 = 2;
+/// Exit code of `world run` for a failed check.
+pub(crate) const CHECK_FAILED: u8 = 3;
 /// Exit code for SIGINT, by shell convention.
 pub(crate) const STOPPED: u8 = 130;
 
@@ -30,6 +33,8 @@ pub(crate) enum Failure {
     Interrupted(String),
     /// The error was already printed, and only the exit code is still to be returned.
     Reported,
+    /// The error was already printed. The code is that of a failed check or of another program.
+    Exit(u8),
 }
 
 impl Failure {
@@ -41,6 +46,7 @@ impl Failure {
             Failure::Usage(_) => WRITTEN_WRONGLY,
             Failure::Data(_) | Failure::Reported => STOOD_IN_THE_WAY,
             Failure::Interrupted(_) => STOPPED,
+            Failure::Exit(code) => *code,
         })
     }
 
@@ -76,7 +82,7 @@ impl fmt::Display for Failure {
                 }
                 f.write_str(&said)
             }
-            Failure::Reported => Ok(()),
+            Failure::Reported | Failure::Exit(_) => Ok(()),
         }
     }
 }

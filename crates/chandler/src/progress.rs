@@ -38,6 +38,11 @@ impl Flags {
         self.styled(total, "{bar:30} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  ETA {eta}")
     }
 
+    /// Creates a bar for a position in a range, with the rest in its text.
+    pub(crate) fn range(self, total: u64) -> Bar {
+        self.styled(total, "{bar:30} {percent:>3} %  {msg}")
+    }
+
     fn styled(self, total: u64, template: &str) -> Bar {
         if self.quiet || !std::io::stderr().is_terminal() {
             return Bar { bar: None, quiet: self.quiet };
@@ -76,6 +81,18 @@ impl Bar {
     pub(crate) fn say(&self, text: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_message(text());
+        }
+    }
+
+    pub(crate) fn is_shown(&self) -> bool {
+        self.bar.is_some()
+    }
+
+    /// Writes output of another source while the bar is hidden.
+    pub(crate) fn above(&self, write: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
         }
     }
 

@@ -71,6 +71,13 @@ impl Money {
         Fraction::new(self.0, i128::from(quantity.units()))
     }
 
+    /// Returns this amount divided by `whole`, in billionths, rounded half away from zero. Returns
+    /// `None` if `whole` is zero or the result is out of range.
+    pub fn billionths_of(self, whole: Money) -> Option<i128> {
+        let units = self.0.checked_mul(1_000_000_000)?;
+        (whole.0 != 0).then(|| div_round(units * whole.0.signum(), whole.0.abs()))
+    }
+
     pub fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -236,6 +236,41 @@ impl Serving {
     }
 }
 
+/// Server on a thread of its own, for a command that uses it. Stops when it is dropped.
+#[derive(Debug)]
+pub(crate) struct BackgroundServer {
+    pub(crate) addresses: Addresses,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Serving {
+    /// Serves until the result is dropped. Signals do not stop the server.
+    pub(crate) fn in_background(self) -> Result<BackgroundServer, Failure> {
+        let Serving { runtime, server, addresses, .. } = self;
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let serve = move || {
+            runtime.block_on(server.run(async {
+                // A dropped sender stops the server too.
+                stopped.await.ok();
+            }));
+            runtime.shutdown_background();
+        };
+        let thread = std::thread::Builder::new().name("server".to_owned()).spawn(serve)?;
+        Ok(BackgroundServer { addresses, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for BackgroundServer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // An error means that the thread has panicked, which was reported already.
+            thread.join().ok();
+        }
+    }
+}
+
 /// Creates the market clock and publishes it to commands in other shells. The clock is not
 /// published if there is no folder for the clock file, for example in a service.
 fn served_clock(clock: Clock, context: &CommandContext) -> ServedClock {

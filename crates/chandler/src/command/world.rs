@@ -2,14 +2,16 @@
 
 mod diff;
 mod log;
+mod run;
+mod words;
 
 use std::io::Write;
 
-use access::Secret;
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
+use self::words::{SkipName, cash_of, credentials_of, path_of, speed_of};
 use super::trade::shown::{rows, table, text};
 use crate::client::{AccountFlags, Client};
 use crate::context::CommandContext;
@@ -17,7 +19,7 @@ use crate::failure::{Failure, usage};
 use crate::local::Purpose;
 use crate::output::{self, Column, Format};
 use crate::remote::field;
-use crate::sdk::{self, Credentials, Url};
+use crate::sdk::{self, Url};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -41,6 +43,8 @@ enum Action {
     Pause(Named),
     /// Stop the clock of a world for good
     End(Named),
+    /// Run a program in a new world or in an existing one, and report on its trades
+    Run(Box<run::Arguments>),
     /// Copy a world as of an instant; prints the environment variables as `create` does
     Fork(Fork),
     /// Create another API key of a world; prints the environment variables as `create` does
@@ -96,13 +100,6 @@ struct Create {
     whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum SkipName {
-    #[default]
-    Closed,
-    None,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -229,21 +226,13 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             client.post(&format!("{path}/pause"), json!({})).map_err(|error| client.refused(error))
         }),
         Action::Step(step) => step.run(context),
+        Action::Run(run) => run.run(context),
         Action::Fork(fork) => fork.run(context),
         Action::Token(token) => token.run(context),
         Action::Reset(reset) => reset.run(context),
         Action::Log(log) => log.run(context),
         Action::Diff(diff) => diff.run(context),
     }
-}
-
-fn path_of(name: &str) -> Result<String, Failure> {
-    // A name with other letters would be another path.
-    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if name.is_empty() || !name.bytes().all(is_name) {
-        return Err(usage(format!("{name:?} is not a name of a world: 1 to 40 of a-z, 0-9 and -")));
-    }
-    Ok(format!("/v1/worlds/{name}"))
 }
 
 impl Create {
@@ -259,7 +248,7 @@ impl Create {
         let mut body = json!({
             "name": self.name, "start": self.start, "speed": speed, "markets": self.markets,
             "overnight": self.overnight,
-            "skip": if self.skip == SkipName::Closed { "closed" } else { "none" },
+            "skip": self.skip.as_str(),
             "limits": if self.limits == LimitsName::None { "none" } else { "owner" },
             "auto": self.auto.map(|quiet_ms| json!({"quiet_ms": quiet_ms})),
             "pause_when_alone": self.pause_when_alone == Switch::On,
@@ -269,13 +258,7 @@ impl Create {
             fields.insert("end".to_owned(), end.clone().into());
         }
         if !self.cash.is_empty() {
-            let cash = self.cash.iter().map(|part| {
-                let (currency, amount) = part
-                    .split_once('=')
-                    .ok_or_else(|| usage(format!("{part:?} is not an amount: write HKD=500000")))?;
-                Ok((currency.to_owned(), Value::from(amount)))
-            });
-            fields.insert("cash".to_owned(), cash.collect::<Result<Map<_, _>, Failure>>()?.into());
+            fields.insert("cash".to_owned(), cash_of(&self.cash)?);
         }
         Ok(body)
     }
@@ -303,11 +286,6 @@ fn quiet_ms(text: &str) -> Result<u32, String> {
     };
     let number: u32 = number.parse().map_err(|_| wrong())?;
     number.checked_mul(unit).ok_or_else(wrong)
-}
-
-/// Returns a speed as JSON: a number, or text such as `max`.
-fn speed_of(text: &str) -> Value {
-    serde_json::from_str(text).ok().filter(Value::is_number).unwrap_or_else(|| text.into())
 }
 
 impl Fork {
@@ -354,12 +332,7 @@ fn url_of(flag: Option<&str>, client: &Client) -> Result<Url, Failure> {
 
 /// Prints a new world with the environment variables that enter it.
 fn print_created(created: Value, url: &Url, format: Format) -> Result<(), Failure> {
-    let credentials = field(&created, "credentials");
-    let credentials = Credentials {
-        app_key: text(credentials, "app_key"),
-        app_secret: Secret::new(text(credentials, "app_secret")),
-        access_token: Secret::new(text(credentials, "access_token")),
-    };
+    let credentials = credentials_of(&created);
     if format == Format::Json {
         let environment = sdk::environment(url, &credentials).into_iter();
         let environment: Map<String, Value> = environment.map(|(name, value)| (name, value.into())).collect();

@@ -7,7 +7,7 @@ use crate::world::{Ran, World};
 const DEAD: &str = "http://127.0.0.1:1";
 
 /// Commands and their arguments, without `--server`.
-const ARGUMENTS: [(&str, &str); 33] = [
+const ARGUMENTS: [(&str, &str); 34] = [
     ("kline", "700.HK"),
     ("order buy", "700.HK 100 --limit 306"),
     ("order sell", "700.HK 100 --limit 306"),
@@ -35,6 +35,7 @@ const ARGUMENTS: [(&str, &str); 33] = [
     ("watchlist pin", "700.HK"),
     ("world create", "march --start 2026-03-18"),
     ("world show", "march"),
+    ("world run", "--from 2026-03-18 -- /bin/true"),
     ("world start", "march"),
     ("world pause", "march"),
     ("world step", "march"),
@@ -55,7 +56,7 @@ fn every_command_reports_an_unreachable_server() {
     for name in commands_with(&world, "--server").iter().filter(|name| !WORKS.contains(&name.as_str())) {
         let more = ARGUMENTS.iter().find(|(command, _)| command == name).map_or("", |(_, more)| more);
         let words: Vec<&str> =
-            name.split(' ').chain(more.split_whitespace()).chain(["--server", DEAD]).collect();
+            name.split(' ').chain(["--server", DEAD]).chain(more.split_whitespace()).collect();
         for token in [Some("ap_x"), None] {
             // Without a login, `auth status` sends no request.
             if name == "auth status" && token.is_none() {

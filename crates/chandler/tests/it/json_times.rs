@@ -194,7 +194,7 @@ const THERE: &[&str] = &[
 const THERE_OPERATOR: &[&str] = &["clock", "clock +15s", "imports", "quarantine"];
 
 /// Commands that this test does not run on the local store, each with the reason.
-const NOT_HERE: [(&str, &str); 9] = [
+const NOT_HERE: [(&str, &str); 10] = [
     ("export", "its --format is that of the candles"),
     ("open", "serves until it is stopped; tests/it/open.rs"),
     ("demo", "makes a whole market; tests/it/demo.rs"),
@@ -204,16 +204,18 @@ const NOT_HERE: [(&str, &str); 9] = [
     ("account device approve", "needs the code of a login; tests/it/people.rs"),
     ("account device deny", "needs the code of a login; tests/it/people.rs"),
     ("account ingest-token revoke", "needs the id of a token; tests/it/account.rs"),
+    ("world run", "its program comes after the flags; tests/it/world_run.rs"),
 ];
 const SERVER_ALONE: [&str; 6] =
     ["auth status", "clock", "connections", "logout", "world start", "world pause"];
-const NOT_THERE: [(&str, &str); 6] = [
+const NOT_THERE: [(&str, &str); 7] = [
     ("import", "prints no JSON with --follow; tests/it/follow_server.rs"),
     ("login", "needs somebody who approves; tests/it/login.rs"),
     ("statement download", "prints nothing on standard output"),
     ("statement show", "there is no statement on the first day"),
     ("grid submit", "the rule is that of the store"),
     ("grid replace", "the rule is that of the store"),
+    ("world run", "its program comes after the flags; tests/it/world_run.rs"),
 ];
 
 /// Returns the commands whose manual pages list a flag.

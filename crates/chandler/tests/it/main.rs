@@ -51,4 +51,6 @@ mod undo;
 mod watchlists;
 mod world;
 mod world_logs;
+#[cfg(unix)]
+mod world_run;
 mod worlds;

@@ -88,8 +88,10 @@ fn markets(permit: &Permit) -> String {
 
 /// Returns the rate limit of each command: requests per second, and the burst.
 fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
-    // Clients wait forever if the announced limit is zero, so a zero limit is omitted.
-    let general = Some((calls.per_second, calls.per_second)).filter(|(limit, _)| *limit > 0);
+    // Clients wait forever if the announced limit is zero, so a zero limit is omitted. An account
+    // without limits has none announced, because SDKs delay their own calls to stay below them.
+    let general = Some((calls.per_second, calls.per_second))
+        .filter(|(limit, _)| *limit > 0 && rule != RateRule::Unlimited);
     // These values keep a client within its window: half of the requests may be sent as a burst,
     // and the refill spreads the other half over the window.
     let history = match rule {

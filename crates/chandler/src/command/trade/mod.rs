@@ -6,6 +6,6 @@ mod questions;
 pub(crate) mod shown;
 
 pub(crate) use questions::{
-    CashQuestion, GridChange, GridsQuestion, OrdersQuestion, Range, StatementsQuestion, TradesQuestion,
-    grid_id, grid_state, order_id,
+    Between, CashQuestion, GridChange, GridsQuestion, OrdersQuestion, Range, StatementsQuestion,
+    TradesQuestion, grid_id, grid_state, order_id,
 };

@@ -50,7 +50,8 @@ async fn no_rate_rule_makes_a_client_wait_forever() {
     }
     let account = server.account("unlimited", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
     let answer = profile(&mut server.signed_in(&account).await, "").await;
-    assert!(answer.rate_limit.iter().all(|one| one.command != 27), "{answer:?}");
+    // SDKs delay their calls to stay below announced limits.
+    assert!(answer.rate_limit.is_empty(), "{answer:?}");
 }
 
 #[tokio::test]

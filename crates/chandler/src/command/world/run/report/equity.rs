@@ -1,0 +1,39 @@
+//! The equity curve.
+
+use market::Date;
+use trading::Money;
+
+use super::ratio::Ratio;
+use super::record::{RunRecord, Valuation};
+
+/// One row of the equity curve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct EquityRow {
+    pub(in super::super) date: Date,
+    pub(in super::super) net_assets: Money,
+    /// Net assets relative to the opening.
+    pub(in super::super) growth: Ratio,
+    /// Loss since the highest value so far, as a positive ratio.
+    pub(in super::super) drawdown: Ratio,
+    pub(in super::super) exposure: Ratio,
+    /// Value of buy and hold relative to its start. `None` if nothing was traded.
+    pub(in super::super) benchmark: Option<Ratio>,
+}
+
+/// Returns one row for each valuation.
+pub(super) fn rows(record: &RunRecord, benchmark: Option<&[Ratio]>) -> Vec<EquityRow> {
+    let mut peak = record.opening;
+    let row = |(at, day): (usize, &Valuation)| {
+        peak = peak.max(day.net_assets);
+        let ratio = |part: Money, whole: Money| Ratio::of(part, whole).unwrap_or_default();
+        EquityRow {
+            date: day.date,
+            net_assets: day.net_assets,
+            growth: ratio(day.net_assets, record.opening),
+            drawdown: ratio(peak - day.net_assets, peak),
+            exposure: ratio(day.market_value, day.net_assets),
+            benchmark: benchmark.and_then(|curve| curve.get(at).copied()),
+        }
+    };
+    record.days.iter().enumerate().map(row).collect()
+}

@@ -1,0 +1,107 @@
+//! The report of a run: equity, figures and round trips, computed from what the account did.
+//!
+//! A pure function of a [`RunRecord`]: no I/O and no clock. Amounts are exact and in HKD; currencies
+//! are converted at the rates as of the end of the run. [`Ratio`]s are rounded once, to a billionth.
+
+mod benchmark;
+mod equity;
+mod figure;
+mod ratio;
+mod record;
+mod round_trips;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use market::{Symbol, Timestamp};
+use trading::{Currency, Money, Quantity};
+
+pub(super) use equity::EquityRow;
+pub(super) use figure::{Better, Figure, FigureValue, ParseFigureError};
+pub(super) use ratio::Ratio;
+pub(super) use record::{Charge, Fill, Holding, PriceSeries, RefusedOrder, RunRecord, Valuation};
+pub(super) use round_trips::RoundTrip;
+
+#[derive(Clone, Debug)]
+pub(super) struct Report {
+    pub(super) begin: Timestamp,
+    pub(super) end: Timestamp,
+    pub(super) opening: Money,
+    pub(super) equity: Vec<EquityRow>,
+    pub(super) round_trips: Vec<RoundTrip>,
+    pub(super) refused: Vec<RefusedOrder>,
+    /// Values in the order of [`Figure::ALL`]. `None` if there is no value, such as the win rate
+    /// without round trips.
+    pub(super) figures: Vec<(Figure, Option<FigureValue>)>,
+    /// Facts that limit what the figures mean.
+    pub(super) notes: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn of(record: &RunRecord) -> Report {
+        let mut notes = Vec::new();
+        let benchmark = benchmark::curve(record);
+        let equity = equity::rows(record, benchmark.as_deref());
+        let round_trips::Found { mut trips, spans } = round_trips::of(record);
+        let moved = moved_without_a_fill(record);
+        if !moved.is_empty() {
+            let symbols = moved.iter().map(|symbol| symbol.as_str()).collect::<Vec<_>>().join(", ");
+            notes.push(format!(
+                "{symbols}: the position has changed without a fill, such as by a split: round trips are not counted"
+            ));
+            trips.retain(|trip| !moved.contains(&trip.symbol));
+        }
+        for currency in missing_rates(record) {
+            notes.push(format!("no rate for {currency}: its trades are not in turnover and fees"));
+        }
+        let in_market = round_trips::time_in_market(&spans, record.begin, record.end);
+        let figures = figure::compute(&figure::Parts {
+            record,
+            equity: &equity,
+            trips: &trips,
+            benchmark: benchmark.as_deref(),
+            in_market,
+        });
+        Report {
+            begin: record.begin,
+            end: record.end,
+            opening: record.opening,
+            equity,
+            round_trips: trips,
+            refused: record.refused.clone(),
+            figures,
+            notes,
+        }
+    }
+
+    pub(super) fn value(&self, figure: Figure) -> Option<FigureValue> {
+        self.figures.iter().find(|(known, _)| *known == figure).and_then(|(_, value)| *value)
+    }
+}
+
+/// Returns the securities whose final position is not the initial one plus all fills.
+fn moved_without_a_fill(record: &RunRecord) -> Vec<Symbol> {
+    let mut positions: BTreeMap<&Symbol, Quantity> = BTreeMap::new();
+    for held in &record.held {
+        *positions.entry(&held.symbol).or_default() += held.quantity;
+    }
+    for fill in &record.fills {
+        *positions.entry(&fill.symbol).or_default() += fill.signed();
+    }
+    for (symbol, quantity) in &record.held_at_end {
+        *positions.entry(symbol).or_default() -= *quantity;
+    }
+    positions.into_iter().filter(|(_, left)| !left.is_zero()).map(|(symbol, _)| symbol.clone()).collect()
+}
+
+fn missing_rates(record: &RunRecord) -> Vec<Currency> {
+    let mut missing: Vec<Currency> = Vec::new();
+    for fill in &record.fills {
+        let is_known = record.rates.iter().any(|(known, _)| *known == fill.currency);
+        if !is_known && !missing.contains(&fill.currency) {
+            missing.push(fill.currency);
+        }
+    }
+    missing
+}
