@@ -47,8 +47,12 @@ pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldEr
     let _changing = world.begin();
     let (before, now) = (world.standing(), world.now(core.uptime()));
     let state = before.state.after(Change::Pause)?;
+    // The clock does not move on while the change is written.
+    world.limit(Timestamp(now.0 + 1));
     let after = Standing { state, now, course: None, ..before.clone() };
     let after = world.put(&core.access.database(), &before, after)?;
+    // Single trades since the last movement: what is pushed agrees with what is answered.
+    complete(core, world, now, after.step)?;
     core.world_lives.wake_streams(world.account);
     Ok(after)
 }

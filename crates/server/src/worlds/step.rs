@@ -9,7 +9,7 @@ use market::{Symbol, Timestamp};
 use paper::PaperError;
 use store::Reader;
 use trading::Account;
-use world::{Change, State, TradingHours};
+use world::{Change, Markets, Settings, State, TradingHours};
 
 use super::{World, WorldError};
 use crate::core::Core;
@@ -27,6 +27,8 @@ const CATCH_UP_MAX: Duration = Duration::from_secs(30);
 pub(crate) enum Target {
     /// The next instant at which something happens that the world can see.
     Next,
+    /// When regular trading of a day begins next, in these markets or in those of the world.
+    Session(Option<Markets>),
     /// After this many seconds.
     By(i64),
     To(Timestamp),
@@ -60,6 +62,12 @@ pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Steppe
     let end = world.span.end();
     let now = match to {
         Target::Next => next(core, world, before.now)?.unwrap_or(end),
+        Target::Session(markets) => {
+            let settings = before.settings;
+            let settings = Settings { markets: markets.unwrap_or(settings.markets), ..settings };
+            let hours = TradingHours::new(core.history.venues(), &settings);
+            hours.next_session(before.now).unwrap_or(end)
+        }
         Target::By(seconds) => Timestamp(before.now.0.saturating_add(seconds)),
         Target::To(at) => at,
     };
