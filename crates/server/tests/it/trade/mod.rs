@@ -13,5 +13,6 @@ mod orders;
 mod portfolio;
 mod pushes;
 mod statements;
+mod world_sessions;
 mod worlds;
 mod wrong;
