@@ -2,8 +2,8 @@
 // minutes grow by trades, days take the figures of a quote. Where a push cannot be placed, the
 // candles are requested again.
 
-import { isTradingAt } from './badge.js';
 import { SESSION, candleOf, dateOf } from './candles.js';
+import { isTradingAt } from './clock.js';
 import { compared, plus, times } from './decimal.js';
 import { marketOf } from './market.js';
 
