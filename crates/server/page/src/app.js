@@ -46,7 +46,7 @@ import { Trades, arrowsOf } from './trades.js';
 import { rememberStudies, visitOf } from './visit.js';
 import { wire } from './wiring.js';
 import { dated, pointOf, tickText } from './words.js';
-import { WORLD } from './world.js';
+import { CLOCK, WORLD } from './world.js';
 
 const ADDRESS_PAUSE_MS = 250;
 const DECIMALS_USUAL = 3;
@@ -90,7 +90,7 @@ const fresh = new Fresh(ask, {
 });
 const current = () => ({ view, feed, chart, period: period(), facts: facts.of(view.symbol) });
 const news = new News(ask, { current, take, draw, open, onRefused: notTaken });
-const follow = new Follow({ current, redraw: () => news.redraw(), pull: () => followClock() });
+const follow = new Follow({ isInWorld: WORLD !== undefined, current, redraw: () => news.redraw(), pull: () => followClock() });
 const ranged = new Ranged(current, pager);
 const extra = new Extra({ ask, current, set: alter, search: listed });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
@@ -244,7 +244,7 @@ async function begun(mine) {
     look(chart.cursor);
     fresh.watch(found);
   }
-  stream.want('chart', [mine.view.symbol]);
+  stream.want('chart', [mine.view.symbol, ...(WORLD ? [CLOCK] : [])]);
   const side = await beside.load();
   if (feed !== mine) return;
   side?.watch(mine.view.symbol, found?.sessions);

@@ -7,6 +7,8 @@ const HEADER = 'x-chandler-world';
 export const NO_WORLD = 404001;
 /** The event of the window when a request was refused with it. */
 export const GONE = 'chandler:gone';
+/** The symbol of the clock of a world, whose quote follows all other pushes of a step. */
+export const CLOCK = 'CLOCK.WORLD';
 const TEXT_MAX = 80;
 /** Requests about the signed-in account, its worlds, and the server. */
 const OUTSIDE = /^\/(v1\/(me|worlds|quota|connections|sign-ins|content|imports|uploads|quarantine|admin)\b|status\b)/;

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { Refused } from '../src/api.js';
+import { candleOf } from '../src/candles.js';
+import { Follow } from '../src/follow.js';
 import { formatLink, parseLink } from '../src/link.js';
 import { adviceFor } from '../src/refusal.js';
 import { freeName, instantOf, offsetIn, startAt, stepOf, wallText } from '../src/replay/time.js';
@@ -97,4 +99,31 @@ test('the end of a deleted world is reported, and not retried', () => {
   assert.deepEqual(ends, [{ reason: 'the world was deleted', retry: false }]);
   assert.equal(stream.state, 'closed');
   assert.equal(sources.length, 1);
+});
+
+test('in a world, candles that no push continues are requested after the last push of the step', () => {
+  const frames = [];
+  const day = (date, clock) => Date.parse(`${date}T${clock}+08:00`) / 1000;
+  const time = '2026-03-18T15:59:00+08:00';
+  const prices = { open: '1.000', high: '1.000', low: '1.000', close: '1.000', volume: 0, turnover: '0.000' };
+  const feed = { candles: [candleOf({ timestamp: day('2026-03-18', '15:59:00'), time, ...prices })], reachesNow: true };
+  const now = { view: { symbol: '700.HK', period: '1m', session: 'intraday' }, feed, period: MINUTE, facts: { sessions: HOURS } };
+  const done = [];
+  const follow = new Follow({
+    isInWorld: true, current: () => now, redraw: () => done.push('redraw'), pull: () => done.push('pull'), onFrame: (draw) => frames.push(draw),
+  });
+  const print = (date, clock) => ({ symbol: '700.HK', trade: [{ price: '2.000', volume: 100, timestamp: day(date, clock), trade_type: '', trade_session: 0 }] });
+  follow.trades(print('2026-03-18', '15:59:10'));
+  follow.trades(print('2026-03-19', '09:30:00'));
+  frames.shift()();
+  follow.trades(print('2026-03-19', '09:30:01'));
+  frames.shift()();
+  assert.deepEqual(done, [], 'nothing of an unfinished step is shown or requested');
+  assert.equal(feed.candles.at(-1).text.volume, '0');
+  follow.quote({ symbol: 'CLOCK.WORLD', timestamp: 0 });
+  frames.shift()();
+  assert.deepEqual(done, ['pull']);
+  follow.trades(print('2026-03-18', '15:59:20'));
+  frames.shift()();
+  assert.deepEqual(done, ['pull', 'redraw']);
 });

@@ -4,7 +4,7 @@ import { isTradingAt, marketNow } from '../clock.js';
 import { el } from '../dom.js';
 import { isTyping } from '../keys.js';
 import { phrase } from '../phrases/replay.js';
-import { GONE, NO_WORLD, WORLD } from '../world.js';
+import { CLOCK, GONE, NO_WORLD, WORLD } from '../world.js';
 import { openList } from './list.js';
 import { freeName, instantOf, offsetIn, startAt, stepOf, wallText } from './time.js';
 
@@ -15,8 +15,6 @@ const SETTLE_MS = 1000;
 const HONG_KONG = 480;
 /** A notice for after the reload. */
 const NOTICE = 'chandler.replay';
-/** The subscription to the clock of the world itself. */
-const CLOCK = 'CLOCK.WORLD';
 
 /**
  * `on` has `ask`, `stream`, `current` (view, market, feed, period and facts of the chart; nothing on
@@ -217,7 +215,7 @@ class Controls {
       location.reload();
       return;
     }
-    if (clock.state) this.become(clock.state);
+    if (clock.state && !this.isSwitching) this.become(clock.state);
     this.show();
   }
 
@@ -287,7 +285,10 @@ class Controls {
   /** Starts the clock, or changes its speed. */
   async run() {
     const speed = this.speed.value;
-    if (this.isRunning) await this.pause();
+    // The bar does not show the stop in between.
+    this.isSwitching = this.isRunning;
+    if (this.isRunning) await this.post('pause');
+    this.isSwitching = false;
     const { data } = await this.post('run', { speed: speed === 'max' ? speed : Number(speed) });
     this.take(data);
   }
