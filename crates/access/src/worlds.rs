@@ -6,8 +6,8 @@ use store::{AccountId, AddWorldOutcome, AuditNote, NewWorldRow, WorldClock, Worl
 
 use crate::access::DraftAccount;
 use crate::{
-    Access, AccessError, Account, Actor, Created, Freshness, Hold, NewAccount, Present, QUOTA_MAX, RateRule,
-    Right, Rights, Role, TOKEN_LIFE_DEFAULT_S, Terms,
+    Access, AccessError, Account, Actor, Caller, Created, Freshness, Hold, NewAccount, Present, QUOTA_MAX,
+    RateRule, Right, Rights, Role, TOKEN_LIFE_DEFAULT_S, Terms,
 };
 
 /// A world to be created. Its values are checked already.
@@ -105,6 +105,14 @@ impl Access {
     /// Returns whether an account belongs to a world. An unknown account does not.
     pub fn is_world(&self, account: AccountId) -> Result<bool, AccessError> {
         Ok(self.look(account, Freshness::Recent)?.is_some_and(|(_, account)| account.is_world))
+    }
+
+    /// Returns the caller of a browser session of its owner in a world, or `None` if the world was
+    /// deleted. The session ends in the world when it ends outside of it.
+    pub fn enter_world(&self, session: &Caller, world: AccountId) -> Result<Option<Caller>, AccessError> {
+        let found = self.look(world, Freshness::Fresh)?;
+        let open = found.filter(|(_, account)| account.is_world && account.revoked_at.is_none());
+        Ok(open.map(|(_, account)| Caller::of(&account, session.until()).of_browser()))
     }
 
     /// Deletes a world whose clock is still as in `world`, and revokes its account. Returns whether

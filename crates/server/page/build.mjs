@@ -39,6 +39,8 @@ await build({ ...options, entryPoints: { app: 'src/app.js' }, format: 'esm', ban
 // those would be one more request before the first chart.
 await build({ ...options, entryPoints: { side: 'src/side/side.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { extras: 'src/extras.js' }, format: 'esm' });
+// The replay bar: on demand, or where the address names a world.
+await build({ ...options, entryPoints: { replay: 'src/replay/bar.js' }, format: 'esm' });
 // The upload form that the empty chart page shows.
 await build({ ...options, entryPoints: { uploads: 'src/dashboard/uploads.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { dashboard: 'src/dashboard.js' }, format: 'esm' });
@@ -85,7 +87,7 @@ async function weigh() {
     if (!/\.\w+$/.test(name)) continue;
     sizes[name] = gzipSync(await readFile(path.join(OUT, name)), { level: 9 }).length;
   }
-  for (const [page, ...others] of [['zh-CN/index.html', 'app.js', 'side.js', 'extras.js'], ['zh-CN/dashboard.html', 'dashboard.js']]) {
+  for (const [page, ...others] of [['zh-CN/index.html', 'app.js', 'side.js', 'extras.js', 'replay.js'], ['zh-CN/dashboard.html', 'dashboard.js', 'replay.js']]) {
     const names = [page, ...others, 'early.js', 'style.css', 'icons/candle.svg'];
     const total = names.reduce((sum, name) => sum + sizes[name], 0);
     console.log(`${path.basename(page)}: ${(total / 1024).toFixed(1)} KiB compressed (${names.map((name) => `${name} ${sizes[name]}`).join(', ')})`);

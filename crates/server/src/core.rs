@@ -342,6 +342,11 @@ impl Core {
         client.at(if client.who.is_of_world() { self.world_now(account) } else { self.market_now() })
     }
 
+    /// Like [`caller`](Self::caller), as of the clock of a world.
+    pub(crate) fn caller_as_of(&self, client: Client, world: AccountId) -> Caller {
+        client.at(self.world_now(world))
+    }
+
     /// Ends all subscriptions of a closed connection.
     pub(crate) fn leave_live(&self, account: AccountId, connection: access::ConnectionId) {
         match self.world_lives.known(account) {

@@ -35,6 +35,15 @@ impl<'a> TradingHours<'a> {
         self.venues().filter_map(|venue| near(venue, at).filter_map(of_day).min()).min()
     }
 
+    /// Returns the first instant after `at` at which regular trading of a day begins.
+    pub fn next_session(&self, at: Timestamp) -> Option<Timestamp> {
+        let begins = |day: Day<'_>| {
+            let first = day.segments.iter().find(|one| one.session == Session::Intraday)?;
+            Some(day.at(first.start)).filter(|begins| *begins > at)
+        };
+        self.venues().filter_map(|venue| near(venue, at).filter_map(begins).min()).min()
+    }
+
     /// Returns the instant to which a clock at `at` jumps: five minutes before the next trading
     /// begins. `None` if a market is open or about to open, or if nothing is skipped.
     ///

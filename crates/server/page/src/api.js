@@ -2,6 +2,7 @@
 
 import { addressOf } from './base.js';
 import { exchange } from './exchange.js';
+import { GONE, NO_WORLD, worldHeaders } from './world.js';
 
 /** An error response, with everything that can be shown to the user. */
 export class Refused extends Error {
@@ -60,7 +61,7 @@ export async function withCsrf(change) {
 export const askDocument = async (path) => (await send(path, { isDocument: true })).data;
 
 async function send(path, { method = 'GET', body, signal, csrfToken, isDocument = false }) {
-  const headers = { accept: 'application/json' };
+  const headers = { accept: 'application/json', ...worldHeaders(path) };
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (csrfToken !== undefined) headers['x-csrf'] = csrfToken;
   const text = body === undefined ? undefined : JSON.stringify(body);
@@ -73,6 +74,7 @@ async function send(path, { method = 'GET', body, signal, csrfToken, isDocument 
   if (response.ok && isDocument && envelope) return { data: envelope };
   if (!response.ok || envelope?.code !== 0) {
     const { code, message = `status ${response.status}` } = envelope ?? {};
+    if (code === NO_WORLD) globalThis.dispatchEvent?.(new Event(GONE));
     throw new Refused({ status: response.status, code, message, headers: response.headers });
   }
   return { data: envelope.data, quota: quotaOf(response.headers) };

@@ -7,11 +7,12 @@ import { adviceElement, partsFor } from './advice.js';
 import { shortNumber } from './amounts.js';
 import { UNREACHABLE, ask, me } from './api.js';
 import { whereIAm } from './base.js';
-import { badgeOf, isTradingAt, marketNow } from './badge.js';
+import { badgeOf } from './badge.js';
 import { behind } from './behind.js';
 import { Beside } from './beside.js';
 import { indexOfWall } from './candles.js';
 import { ChartView } from './chart.js';
+import { isTradingAt, marketNow } from './clock.js';
 import { showControls, showRange, showStored } from './controls.js';
 import { DateBox } from './datebox.js';
 import { decimalsOf } from './decimal.js';
@@ -21,7 +22,7 @@ import { Facts } from './facts.js';
 import { Feed } from './feed.js';
 import { Fresh, whenBack } from './fresh.js';
 import { Follow } from './follow.js';
-import { parseLink } from './link.js';
+import { formatLink, parseLink } from './link.js';
 import { lostAdvice, nothingAdvice, periodInstead } from './lost.js';
 import { Looking } from './looking.js';
 import { marketOf } from './market.js';
@@ -36,6 +37,7 @@ import { Ranged } from './ranged.js';
 import { periodOfRange } from './ranges.js';
 import { showReadOut } from './readout.js';
 import { adviceFor } from './refusal.js';
+import { Replayer } from './replayer.js';
 import { Search, listed } from './search.js';
 import { showMe, showPlace } from './shell.js';
 import { Stream } from './stream.js';
@@ -44,6 +46,7 @@ import { Trades, arrowsOf } from './trades.js';
 import { rememberStudies, visitOf } from './visit.js';
 import { wire } from './wiring.js';
 import { dated, pointOf, tickText } from './words.js';
+import { CLOCK, WORLD } from './world.js';
 
 const ADDRESS_PAUSE_MS = 250;
 const DECIMALS_USUAL = 3;
@@ -87,12 +90,34 @@ const fresh = new Fresh(ask, {
 });
 const current = () => ({ view, feed, chart, period: period(), facts: facts.of(view.symbol) });
 const news = new News(ask, { current, take, draw, open, onRefused: notTaken });
-const follow = new Follow({ current, redraw: () => news.redraw(), pull: () => followClock() });
+const follow = new Follow({ isInWorld: WORLD !== undefined, current, redraw: () => news.redraw(), pull: () => followClock() });
 const ranged = new Ranged(current, pager);
 const extra = new Extra({ ask, current, set: alter, search: listed });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
 const dateBox = new DateBox(byId('go'), (before) => change({ before, range: undefined }));
+
+const replayer = new Replayer({
+  ask,
+  stream,
+  current: () => (view.symbol ? { ...current(), market: marketOf(view.symbol) } : { view }),
+  moved: () => {
+    trades.live?.now();
+    // What a step pushes must not be counted again.
+    if (!isFollowed()) followClock();
+  },
+  settled: () => followClock(),
+  gone: () => {
+    note('');
+    begin();
+  },
+  isInspecting: () => Boolean(chart?.isByKeys) && chart.cursor < chart.candles.length - 1,
+  outside: () => formatLink({ ...view, world: undefined, before: undefined }),
+  entering: (world) => formatLink({ ...view, world, before: undefined, range: undefined }),
+  close: () => replayer.close(),
+  failed: () => note(shared('gone')),
+  say,
+});
 
 let wasLost = false;
 stream.listen({
@@ -219,7 +244,7 @@ async function begun(mine) {
     look(chart.cursor);
     fresh.watch(found);
   }
-  stream.want('chart', [mine.view.symbol]);
+  stream.want('chart', [mine.view.symbol, ...(WORLD ? [CLOCK] : [])]);
   const side = await beside.load();
   if (feed !== mine) return;
   side?.watch(mine.view.symbol, found?.sessions);
@@ -245,7 +270,8 @@ function draw() {
   mark();
   chart.show(candles, { decimals: last ? decimalsOf(last.text.close) : DECIMALS_USUAL, isWhole: reachesBeginning && reachesNow });
   byId('count').textContent = extent(feed);
-  showQuota(feed.quota);
+  // A world has no quota to watch.
+  showQuota(WORLD ? undefined : feed.quota);
   drawTrades();
   extra.loaded?.show();
 }
@@ -543,6 +569,7 @@ wire(
   {
     alter, beginning, choose, chooseRange, goBack, newest, openExtra, panel,
     again: () => { facts.forget(); begin(); },
+    replay: () => replayer.toggle(),
     goTo: () => dateBox.focus(),
   },
   () => ({ view, chart, periods: facts.of(view.symbol)?.periods }),

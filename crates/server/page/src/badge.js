@@ -1,15 +1,10 @@
 // The badge of the status line: whether prices are live, delayed, or of a clock that was set.
 
-import { SESSION } from './candles.js';
+import { marketNow } from './clock.js';
 import { phrase } from './phrases/chart.js';
 
 /** From this age on, the last price of an open market is delayed. */
 const DELAYED_S = 15 * 60;
-
-/** The market's time in Unix seconds, extrapolated from the last `clock` event. */
-export function marketNow({ now, speed, at }, machine = Date.now()) {
-  return Date.parse(now) / 1000 + ((machine - at) / 1000) * speed;
-}
 
 /**
  * What the badge shows: its kind and text. `last` is the time of the last price in Unix seconds,
@@ -34,12 +29,4 @@ function ageText(seconds) {
   if (minutes < 120) return phrase('age_minutes', minutes);
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? phrase('age_hours', hours) : phrase('age_days', Math.floor(hours / 24));
-}
-
-/** Whether an instant is in the regular hours of a full day. Holidays are not known here. */
-export function isTradingAt(sessions, at, offset) {
-  const wall = new Date((at + offset * 60) * 1000);
-  if ([0, 6].includes(wall.getUTCDay())) return false;
-  const clock = wall.toISOString().slice(11, 16);
-  return sessions.some(({ session, start, end }) => session === SESSION.intraday && start <= clock && clock < end);
 }

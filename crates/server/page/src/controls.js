@@ -6,6 +6,7 @@ import { marketOf } from './market.js';
 import { isStored, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
 import { periodOfRange } from './ranges.js';
+import { inWorld } from './world.js';
 
 /** `facts` are those of the security, once loaded. */
 export function showControls(view, facts) {
@@ -13,7 +14,7 @@ export function showControls(view, facts) {
   const period = periodNamed(view.period);
   document.title = view.symbol ? `${view.symbol} ${period.label} · Chandler` : 'Chandler';
   byId('code').textContent = view.symbol ?? '';
-  byId('trade').href = addressOf(view.symbol ? `/portfolio?symbol=${encodeURIComponent(view.symbol)}` : '/portfolio');
+  byId('trade').href = addressOf(inWorld(view.symbol ? `/portfolio?symbol=${encodeURIComponent(view.symbol)}` : '/portfolio'));
   // A comparison is always in percent; prices would have no common scale.
   const shown = { ...view, scale: view.compare ? 'percent' : view.scale };
   for (const name of ['period', 'adjust', 'session', 'scale']) {

@@ -1,8 +1,8 @@
 // Account and operator pages: one document, and a file for each path. Each file exports its title
 // and a function that fills the page; errors are shown here, in one place.
 
-import { me } from './api.js';
-import { pathHere } from './base.js';
+import { ask, me } from './api.js';
+import { addressOf, pathHere } from './base.js';
 import { accounts } from './dashboard/admin/accounts.js';
 import { audit } from './dashboard/admin/audit.js';
 import { status } from './dashboard/admin/status.js';
@@ -15,8 +15,11 @@ import { refusal } from './dashboard/refused.js';
 import { securities } from './dashboard/securities.js';
 import { isTopics, topics } from './dashboard/topics.js';
 import { byId, el } from './dom.js';
+import { pageStream } from './page-stream.js';
 import { cycleTheme } from './prefer.js';
+import { Replayer } from './replayer.js';
 import { showMe, showPlace } from './shell.js';
+import { WORLD, inWorld } from './world.js';
 
 const PAGES = { '/securities': securities, '/portfolio': portfolio, '/quota': quota, '/connections': connections, '/coverage': coverage, '/imports': imports };
 const OPERATORS_PAGES = { '/admin': accounts, '/admin/audit': audit, '/admin/status': status };
@@ -43,4 +46,22 @@ async function start() {
 }
 
 byId('theme').addEventListener('click', cycleTheme);
-start();
+const ready = start();
+// The page shows its part of the world; the bar follows.
+if (WORLD)
+  ready.finally(
+    () =>
+      new Replayer({
+        ask,
+        stream: pageStream(),
+        current: () => ({}),
+        // The page follows the stream.
+        moved: () => {},
+        settled: () => {},
+        gone: start,
+        isInspecting: () => false,
+        outside: () => addressOf(pathHere()),
+        entering: (world) => addressOf(inWorld(pathHere(), world)),
+        say: () => {},
+      }),
+  );

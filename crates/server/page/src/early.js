@@ -7,13 +7,14 @@ import { exchange } from './exchange.js';
 import { remembered } from './memory.js';
 import { candlesPath, firstPoint, keepingQuota } from './question.js';
 import { visitOf } from './visit.js';
+import { WORLD, worldHeaders } from './world.js';
 
 // Sent before local storage is read: the first read takes longer than sending a request.
 if (pathHere() === '/') {
   const { view, chosen } = visitOf(location.search);
   if (view.symbol) {
     const path = candlesPath(view, { ...firstPoint(view), ...keepingQuota(chosen === view.symbol) });
-    const answer = exchange(fetch(addressOf(path), { headers: { accept: 'application/json' }, credentials: 'same-origin' }));
+    const answer = exchange(fetch(addressOf(path), { headers: { accept: 'application/json', ...worldHeaders(path) }, credentials: 'same-origin' }));
     // The page handles the error; without this an unreachable server would cause an unhandled
     // rejection.
     answer.catch(() => {});
@@ -23,6 +24,8 @@ if (pathHere() === '/') {
 
 // Set before the first paint, since pages differ in width.
 document.documentElement.dataset.page = pathHere();
+// Reserves the space of the replay bar.
+if (WORLD) document.documentElement.dataset.replay = '';
 
 // The role only decides which links are shown before the server answers; remembering it prevents
 // links from appearing late. Where the panel fits next to the chart, the last open panel opens

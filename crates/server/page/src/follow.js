@@ -2,10 +2,11 @@
 // minutes grow by trades, days take the figures of a quote. Where a push cannot be placed, the
 // candles are requested again.
 
-import { isTradingAt } from './badge.js';
 import { SESSION, candleOf, dateOf } from './candles.js';
+import { isTradingAt } from './clock.js';
 import { compared, plus, times } from './decimal.js';
 import { marketOf } from './market.js';
+import { CLOCK } from './world.js';
 
 /**
  * Trade types that move the price, and those that add only volume, as in `TradeType::effect` of the
@@ -98,10 +99,10 @@ export function withQuote(candles, quote) {
 export class Follow {
   /**
    * `current` returns view, feed, period and facts; `redraw` shows the feed's candles, `pull` requests the
-   * newest ones.
+   * newest ones. In a world, they are requested when a step has pushed everything.
    */
-  constructor({ current, redraw, pull, onFrame = (draw) => requestAnimationFrame(draw), pause = 2000 }) {
-    Object.assign(this, { current, redraw, pull, onFrame, pause, queue: [], last: undefined, isPlanned: false });
+  constructor({ current, redraw, pull, isInWorld = false, onFrame = (draw) => requestAnimationFrame(draw), pause = isInWorld ? 250 : 2000 }) {
+    Object.assign(this, { current, redraw, pull, isInWorld, isBehind: false, onFrame, pause, queue: [], last: undefined, isPlanned: false });
   }
 
   quote(quote) {
@@ -114,6 +115,7 @@ export class Follow {
 
   /** Another security or period is shown. */
   begin() {
+    this.isBehind = false;
     this.queue = [];
     this.last = undefined;
     this.minute = undefined;
@@ -121,9 +123,14 @@ export class Follow {
   }
 
   take(kind, push) {
-    if (push.symbol !== this.current().view.symbol) return;
+    if (push.symbol === CLOCK) return this.plan(['clock']);
+    if (push.symbol !== this.current().view.symbol) return undefined;
     if (kind === 'quote') this.last = push.timestamp;
-    this.queue.push([kind, push]);
+    return this.plan([kind, push]);
+  }
+
+  plan(one) {
+    this.queue.push(one);
     if (this.isPlanned) return;
     this.isPlanned = true;
     this.onFrame(() => {
@@ -139,6 +146,13 @@ export class Follow {
     const minutes = period.family === 'clock' ? Number.parseInt(period.name, 10) : undefined;
     let { candles } = feed;
     for (const [kind, push] of queue) {
+      if (kind === 'clock') {
+        if (this.isBehind) this.request();
+        this.isBehind = false;
+        continue;
+      }
+      // A request answers these, too.
+      if (this.isBehind) continue;
       if (minutes === undefined && view.period !== 'day') {
         // Weeks and longer: every minute is enough.
         if (kind === 'quote') this.requestAt(push.timestamp);
@@ -149,13 +163,18 @@ export class Follow {
       if (isAhead) this.requestAt(push.timestamp);
       if (kind !== (minutes ? 'trades' : 'quote')) continue;
       const next = minutes ? withTrades(candles, push, { minutes, session: view.session, sessions: facts?.sessions }) : withQuote(candles, push);
+      if (!next && this.isInWorld) {
+        // What this step still pushes would be counted twice: the clock comes last.
+        this.isBehind = true;
+        continue;
+      }
       if (!next) {
         this.request();
         return;
       }
       candles = next;
     }
-    if (candles === feed.candles) return;
+    if (candles === feed.candles || this.isBehind) return;
     feed.candles = candles;
     this.redraw();
   }

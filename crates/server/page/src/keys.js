@@ -3,13 +3,14 @@
 const TYPING = 'input:not([type=radio]), textarea, select, dialog[open] *';
 const ARROWS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];
 
+/** Whether a key press belongs to a field, a dialog or a focused radio group. */
+export const isTyping = ({ key, target }) => Boolean(target.closest(TYPING)) || (ARROWS.includes(key) && target.matches('input[type=radio]'));
+
 /** `bindings` maps keys to functions, which get the event. */
 export function listen(bindings) {
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (event.target.closest(TYPING)) return;
-    // Arrows move within a focused radio group.
-    if (ARROWS.includes(event.key) && event.target.matches('input[type=radio]')) return;
+    if (isTyping(event)) return;
     const what = bindings[event.key];
     if (!what) return;
     event.preventDefault();

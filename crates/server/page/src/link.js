@@ -6,6 +6,7 @@ import { addressOf } from './base.js';
 import { DEFAULT_PERIOD, periodNamed } from './periods.js';
 import { REGIONS } from './served-markets.js';
 import { STUDY_NAMES, settingOf } from './study/settings.js';
+import { worldOf } from './world.js';
 
 const SYMBOL = new RegExp(String.raw`^\.?[A-Z0-9][A-Z0-9.\-]{0,20}\.(${Object.keys(REGIONS).join('|')})$`);
 const BEFORE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/;
@@ -25,6 +26,7 @@ export const DEFAULTS = Object.freeze({
   compare: undefined,
   range: undefined,
   before: undefined,
+  world: undefined,
 });
 
 const SHOWN_MAX = 40;
@@ -60,6 +62,7 @@ export function parseLink(search) {
   });
   take('range', (text) => RANGE_NAMES.find((range) => range === text));
   take('before', (text) => (BEFORE.test(text) ? text : undefined));
+  view.world = worldOf(search);
   return { view, ignored, lost: view.symbol ? undefined : named.slice(0, SHOWN_MAX) || undefined };
 }
 

@@ -3,6 +3,7 @@
 import { UNREACHABLE, WouldCharge } from './api.js';
 import { addressOf } from './base.js';
 import { phrase } from './phrases/shared.js';
+import { NO_WORLD } from './world.js';
 
 const QUOTA_SPENT = 301607;
 const NO_CANDLES = 301603;
@@ -34,9 +35,18 @@ export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
   if (code === BAD_QUESTION && /begin date/.test(message))
     return advice(phrase('floor'), phrase('floor_text'), { isLimit: true });
   if (status === 403 && /operator/.test(message)) return advice(phrase('operators'), phrase('operators_text'));
+  if (code === NO_WORLD) return advice(phrase('world_gone'), phrase('world_gone_text'), { links: [{ href: outside(here), label: phrase('world_leave') }] });
   if (status === 404) return advice(phrase('not_found'), phrase('not_found_text'));
   if (status >= 500) return advice(phrase('broken'), sentence(message), { retry: true });
   return advice(phrase('no_answer'), sentence(message));
+}
+
+/** The same page outside of the world. */
+function outside(here) {
+  const [path, query] = here.split('?');
+  const rest = new URLSearchParams(query);
+  rest.delete('world');
+  return rest.size > 0 ? `${path}?${rest}` : path;
 }
 
 function spent({ quota, message }) {

@@ -1,13 +1,20 @@
 // Shared by all pages: the signed-in account, and the links between pages.
 
-import { addressOf, whereIAm } from './base.js';
+import { BASE, addressOf, whereIAm } from './base.js';
 import { byId, el } from './dom.js';
 import { remember } from './memory.js';
 import { phrase } from './phrases/shared.js';
+import { inWorld } from './world.js';
 
-/** Marks the link to the current page. */
+/** Pages that follow the clock of a world. */
+const IN_WORLDS = ['/', '/securities', '/portfolio'];
+
+/** Marks the link to the current page, and keeps the links of these pages in the world. */
 export function showPlace() {
   const isHere = ({ pathname }) => pathname === location.pathname || (!pathname.endsWith('/') && location.pathname.startsWith(`${pathname}/`));
+  for (const link of document.querySelectorAll('.top a')) {
+    if (IN_WORLDS.includes(link.pathname.slice(BASE.length))) link.search = inWorld('');
+  }
   for (const link of document.querySelectorAll('nav a')) if (isHere(link)) link.setAttribute('aria-current', 'page');
 }
 

@@ -3,6 +3,7 @@
 // with increasing pauses.
 
 import { addressOf } from './base.js';
+import { inWorld } from './world.js';
 
 const PAUSE_MS = 1000;
 const PAUSE_MAX_MS = 30_000;
@@ -21,7 +22,7 @@ export const streamPath = (symbols) => `/v1/live?${new URLSearchParams({ symbols
 
 export class Stream {
   /** `connect` makes an `EventSource`; `page` is the document. Both are replaced in tests. */
-  constructor({ connect = (path) => new EventSource(addressOf(path)), page = document, random = Math.random } = {}) {
+  constructor({ connect = (path) => new EventSource(addressOf(inWorld(path))), page = document, random = Math.random } = {}) {
     Object.assign(this, { connect, page, random, wanted: new Map(), listeners: [], attempt: 0, symbols: [], source: undefined });
     /** `closed` (nothing to show, or hidden), `connecting`, `open` or `reconnecting`. */
     this.state = 'closed';
@@ -33,7 +34,7 @@ export class Stream {
     return this.state === 'open';
   }
 
-  /** `listener` has any of the functions `quote`, `trades`, `clock` and `state`. */
+  /** `listener` has any of the functions `quote`, `trades`, `clock`, `end` and `state`. */
   listen(listener) {
     this.listeners.push(listener);
   }
@@ -57,8 +58,16 @@ export class Stream {
     else this.open('connecting');
   }
 
+  /** Closes the stream for good. */
+  stop() {
+    this.isStopped = true;
+    this.close();
+    this.become('closed');
+  }
+
   open(state) {
     clearTimeout(this.timer);
+    if (this.isStopped) return;
     const source = this.connect(streamPath(this.symbols));
     this.source = source;
     const on = (name, take) => source.addEventListener(name, (event) => this.source === source && take(event));
@@ -68,7 +77,9 @@ export class Stream {
       this.become('open');
     });
     on('clock', ({ data }) => {
-      this.clock = { ...JSON.parse(data), at: Date.now() };
+      const clock = JSON.parse(data);
+      // The highest speed of a world cannot be extrapolated.
+      this.clock = { ...clock, speed: Number(clock.speed) || 0, at: Date.now() };
       this.tell('clock', this.clock);
     });
     json('quote');
@@ -76,8 +87,10 @@ export class Stream {
     // The browser would reconnect by itself, at once and without end.
     on('error', () => this.retry());
     on('end', ({ data }) => {
-      if (JSON.parse(data).retry) return this.retry();
-      // Signed out: every attempt would be refused, and recorded as such.
+      const end = JSON.parse(data);
+      this.tell('end', end);
+      if (end.retry) return this.retry();
+      // Signed out, or in a world that was deleted: every attempt would be refused.
       this.close();
       return this.become('closed');
     });

@@ -25,7 +25,7 @@ export function wire(does, now) {
   wireKeys(does, now, restyled);
 }
 
-function wireControls({ choose, alter, chooseRange, newest, openExtra }) {
+function wireControls({ choose, alter, chooseRange, newest, openExtra, replay }) {
   const controls = byId('controls');
   controls.addEventListener('change', ({ target }) => {
     if (target.type === 'radio') choose(target.name, target.value);
@@ -39,13 +39,14 @@ function wireControls({ choose, alter, chooseRange, newest, openExtra }) {
   byId('under').addEventListener('change', ({ target }) => alter({ [target.name]: target.value }));
   byId('ranges').addEventListener('click', ({ target }) => target.dataset.range && chooseRange(target.dataset.range));
   for (const [id, way] of Object.entries(WAYS)) byId(id).addEventListener('click', () => openExtra(way));
+  byId('replay-open').addEventListener('click', replay);
   byId('full').addEventListener('click', toggleFull);
   watchFull();
   byId('newest').addEventListener('click', newest);
   byId('help-open').addEventListener('click', () => byId('help').showModal());
 }
 
-function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, panel, goTo, again }, now, restyled) {
+function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, panel, goTo, replay, again }, now, restyled) {
   const chart = (what) => (event) => now().chart && what(now().chart, event);
   const cycle = (step) => choose('period', stepPeriod(now().view.period, step, now().periods));
   const other = (name, one, two) => choose(name, now().view[name] === one ? two : one);
@@ -72,6 +73,7 @@ function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, pa
     m: () => openExtra('compare'),
     x: () => openExtra('save'),
     F: toggleFull,
+    R: replay,
     ...Object.fromEntries(RANGE_NAMES.map((range, at) => [String(at + 1), () => chooseRange(range)])),
     g: goTo,
     o: () => byId('trade').click(),

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { badgeOf, isTradingAt, marketNow } from '../src/badge.js';
+import { badgeOf } from '../src/badge.js';
 import { candleOf } from '../src/candles.js';
+import { isTradingAt, marketNow } from '../src/clock.js';
 import { Follow, effectOf, withQuote, withTrades } from '../src/follow.js';
 import { Fresh, mayHaveNew } from '../src/fresh.js';
 import { Stream, pauseBefore, streamPath } from '../src/stream.js';

@@ -248,6 +248,7 @@ fn begin(
         reached: accepted.reached,
         region: accepted.region,
         address_token: None,
+        world: None,
         listener_kind: accepted.listener_kind,
         is_local: false,
         note: &note,

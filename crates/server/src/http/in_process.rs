@@ -124,6 +124,7 @@ impl InProcess {
             reached: NOWHERE,
             region: None,
             address_token: None,
+            world: None,
             listener_kind: ListenerKind::Public,
             is_local: true,
             note: &note,

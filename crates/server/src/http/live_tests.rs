@@ -8,11 +8,14 @@ use market::{Grain, Timestamp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 
+use super::policy_tests::world;
 use super::tests::{NOW, connect_until, site_of};
 use crate::kit::{ListenerKind, Site};
 use crate::live;
+use crate::mailbox::{ClosedBy, Kick};
 use crate::market_clock::tests::Stepped;
 use crate::metrics;
+use crate::worlds::{self, Target};
 
 /// 2026-03-18 09:30:00 in Hong Kong.
 const OPEN: i64 = 1_773_797_400;
@@ -235,4 +238,51 @@ async fn a_stream_ends_when_the_server_stops() {
     far.read("event: quote", 1).await;
     far.stop.send_replace(true);
     assert!(far.ended().await.contains("the server stops"));
+}
+
+/// Signs an account in, and returns the header with the cookie.
+fn cookie(site: &Site, of: &Created) -> String {
+    let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let session = site.core.access.sign_in_guest(of.account_id, from, site.core.machine_now());
+    format!("cookie: chandler_session={}", session.unwrap().unwrap().session.expose())
+}
+
+#[tokio::test]
+async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    let start = Timestamp(OPEN - 60);
+    let account = world(ann.account_id, ("w", start), &site);
+    let core = &site.core;
+    let world = core.worlds.of(&core.access.database(), account).unwrap();
+    let cookie = cookie(&site, &ann);
+    let open = async || Far::request(&site, &cookie, "/v1/live?symbols=700.HK&world=w").await;
+    let mut far = open().await;
+    let text = far.read("event: clock", 1).await;
+    let clock = r#"data: {"kind":"world","now":"2026-03-18T01:29:00Z","speed":0,"state":"created"}"#;
+    assert!(text.contains(clock), "{text}");
+    worlds::step(core, &world, Target::To(Timestamp(OPEN + 60))).unwrap();
+    let text = far.read("event: clock", 2).await;
+    assert!(text.contains(r#""now":"2026-03-18T01:31:00Z","speed":0,"state":"paused"}"#), "{text}");
+    assert!(text.contains(r#""last_done":"301.000""#), "{text}");
+    // A clock that starts and stops is shown without a step.
+    let speed = Some(::world::Speed::Factor { thousandths: 1 });
+    worlds::run(core, &world, worlds::RunRequest { speed, stop_at: None }).unwrap();
+    assert!(far.read("event: clock", 3).await.contains(r#""speed":0.001,"state":"running"}"#));
+    worlds::pause(core, &world).unwrap();
+    assert!(far.read("event: clock", 4).await.ends_with("\"state\":\"paused\"}\n\n\r\n"), "{}", far.text);
+    // The server's own clock has not moved, and its streams get nothing of the world.
+    let mut outside = Far::request(&site, &cookie, "/v1/live?symbols=700.HK").await;
+    assert!(outside.read("event: clock", 1).await.contains(r#""now":"2026-03-18T01:30:00Z","speed":0.0}"#));
+
+    worlds::reset(core, &world, start, "ann").unwrap();
+    let text = far.ended().await;
+    assert!(text.contains(r#"{"reason":"the clock was set back","retry":true}"#), "{text}");
+    let mut again = open().await;
+    assert!(again.read("event: clock", 1).await.contains(r#""now":"2026-03-18T01:29:00Z""#));
+    let row = core.access.database().world_of(account).unwrap().unwrap();
+    assert!(core.access.delete_world(&row, &Actor::Operator, NOW).unwrap());
+    core.world_lives.forget(account, Kick::Closed(ClosedBy::Owner));
+    let text = again.ended().await;
+    assert!(text.contains(r#"{"reason":"the world was deleted","retry":false}"#), "{text}");
 }

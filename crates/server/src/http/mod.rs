@@ -50,7 +50,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
 use crate::accepted::{Accepted, ConnectionCount};
-use crate::kit::credentials::{self, Addressed};
+use crate::kit::credentials::{self, Addressed, InWorld};
 use crate::kit::doc::Doc;
 use crate::kit::{
     Answer, Auth, Call, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, counter,
@@ -300,6 +300,7 @@ async fn respond(
             reached: accepted.reached,
             region: accepted.region,
             address_token: None,
+            world: None,
             listener_kind: accepted.listener_kind,
             is_local,
             note: &note,
@@ -358,6 +359,8 @@ fn serve_addressed(call: &Call<'_>, target: Target, site: &Site) -> Result<Answe
 }
 
 fn serve_target(call: &Call<'_>, target: Target, site: &Site) -> Result<Answer, Problem> {
+    let InWorld { world, query } = InWorld::of(call)?;
+    let call = &Call { query: &query, world: world.as_deref(), ..*call };
     match target {
         Target::Row(row) => serve_row(call, row, site),
         Target::NotOffered(feature) => {

@@ -10,13 +10,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use access::{
-    ACCESS_TOKEN_LIFE_S, Actor, BROWSER_LIFE_S, Created, Grant, Moment, NewAccount, NewClient,
-    PresentedClient, Region, Role, Terms,
+    ACCESS_TOKEN_LIFE_S, AccountId, Actor, BROWSER_LIFE_S, Created, Grant, Moment, NewAccount, NewClient,
+    NewWorld, Present, PresentedClient, Region, Role, Terms,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use market::Timestamp;
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
+use store::WorldClock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::tests::{NOW, connect_from, site_under, site_with};
@@ -57,6 +58,8 @@ enum Credentials {
     Session,
     /// A browser session without a CSRF token.
     BareSession,
+    /// A browser session whose requests name a world of this name. The account owns `mine`.
+    InWorld(&'static str),
     Address,
 }
 
@@ -76,7 +79,7 @@ enum Origin {
 }
 
 /// Rows of the tables.
-const PROOFS: [(&str, Credentials, Age, Origin); 19] = [
+const PROOFS: [(&str, Credentials, Age, Origin); 21] = [
     ("signature", Credentials::Signature, Age::Good, Origin::Outside),
     ("bearer", Credentials::Bearer, Age::Good, Origin::Outside),
     ("OAuth openapi", Credentials::OAuth("openapi"), Age::Good, Origin::Outside),
@@ -87,6 +90,8 @@ const PROOFS: [(&str, Credentials, Age, Origin); 19] = [
     ("OAuth ingest", Credentials::OAuth("ingest"), Age::Good, Origin::Outside),
     ("session", Credentials::Session, Age::Good, Origin::Outside),
     ("session without x-csrf", Credentials::BareSession, Age::Good, Origin::Outside),
+    ("session in a world", Credentials::InWorld("mine"), Age::Good, Origin::Outside),
+    ("session in another's world", Credentials::InWorld("others"), Age::Good, Origin::Outside),
     ("address", Credentials::Address, Age::Good, Origin::Outside),
     ("no credentials", Credentials::Nothing, Age::Good, Origin::Outside),
     ("no credentials on this machine", Credentials::Nothing, Age::Good, Origin::ThisMachine),
@@ -194,9 +199,12 @@ impl Person {
         let named = NewAccount::named(format!("account {number}"), Terms::default());
         let new = NewAccount { role, region, token_expires_at, ..named };
         let created = access.create(&new, &Actor::Operator, begun(0)).unwrap();
+        if matches!(credentials, Credentials::InWorld(_)) {
+            world(created.account_id, ("mine", now), site);
+        }
         let secret = match credentials {
             Credentials::OAuth(scope) => oauth(&created, scope, begun(ACCESS_TOKEN_LIFE_S), site),
-            Credentials::Session | Credentials::BareSession => {
+            Credentials::Session | Credentials::BareSession | Credentials::InWorld(_) => {
                 let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
                 let guest = access.sign_in_guest(created.account_id, from, begun(BROWSER_LIFE_S));
                 guest.unwrap().unwrap().session.expose().to_owned()
@@ -226,6 +234,10 @@ impl Person {
                 format!("{session}x-csrf: {}\r\n", site.core.access.csrf_token(&self.secret, "ask"))
             }
             Credentials::BareSession => session,
+            Credentials::InWorld(world) => {
+                let csrf = site.core.access.csrf_token(&self.secret, "ask");
+                format!("{session}x-csrf: {csrf}\r\nx-chandler-world: {world}\r\n")
+            }
         }
     }
 
@@ -248,6 +260,25 @@ impl Person {
              x-api-signature: HMAC-SHA256 SignedHeaders={NAMES}, Signature={signature}\r\n"
         )
     }
+}
+
+/// Creates a world of an account.
+pub(super) fn world(owner: AccountId, (name, now): (&str, Timestamp), site: &Site) -> AccountId {
+    let access = &site.core.access;
+    let owner = access.account(owner).unwrap().unwrap();
+    let clock = WorldClock { state: "created".to_owned(), now, step: 0, digest: [0; 32] };
+    let new = NewWorld {
+        owner: &owner,
+        name,
+        starts_at: now,
+        ends_at: Timestamp(now.0 + 86_400),
+        settings: "",
+        is_limited: false,
+        clock: &clock,
+        worlds_max: 100,
+    };
+    let created = access.create_world(&new, &Actor::Operator, Present { market: now, machine: now });
+    created.unwrap().credentials.account_id
 }
 
 /// Issues an OAuth token with a scope, including scopes that clients cannot request yet.
@@ -319,7 +350,8 @@ async fn outcome_of(
         // The internal listener serves few paths. A request with two kinds of credentials is
         // refused with 400.
         || (status == "404" && from == Origin::Internal)
-        || (status == "400" && answer.contains("send one"));
+        || (status == "400" && answer.contains("send one"))
+        || (status == "404" && answer.contains("no such world") && matches!(credentials, Credentials::InWorld(_)));
     // Datafeeds report refusals in the body.
     let is_foreign = answer.contains("\"s\":\"error\"") && answer.contains("this account belongs to region");
     assert_ne!(status, "500", "{method} {path}: {answer}");
@@ -359,6 +391,9 @@ async fn every_row_admits_exactly_the_callers_in_the_policy() {
     let (site, _dir) = site_with(CANDLES);
     let all = requests();
     let mut outcomes = vec![vec![<[String; ROLES.len()]>::default(); PROOFS.len()]; all.len()];
+    let owner = NewAccount::named("another", Terms::default());
+    let owner = site.core.access.create(&owner, &Actor::Operator, NOW).unwrap();
+    world(owner.account_id, ("others", NOW), &site);
     let (mut number, mut peer) = (0, 0);
     for (line, (_, credentials, age, from)) in PROOFS.into_iter().enumerate() {
         for (column, role) in ROLES.into_iter().enumerate() {

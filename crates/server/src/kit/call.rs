@@ -48,6 +48,8 @@ pub(crate) struct Call<'a> {
     pub(crate) region: Option<Region>,
     /// Token from the URL, for endpoints that accept a token there.
     pub(crate) address_token: Option<&'a access::Secret>,
+    /// Name of a world from the URL, for browser sessions.
+    pub(crate) world: Option<&'a str>,
     pub(crate) listener_kind: ListenerKind,
     /// Whether the request comes from this machine. Determined only for rows that need it.
     pub(crate) is_local: bool,
@@ -151,6 +153,18 @@ pub(crate) struct CredentialTerms {
     pub(crate) effect: Effect,
     /// Whether a browser session is accepted as credentials.
     pub(crate) takes_session: bool,
+    pub(crate) world: WorldEntry,
+}
+
+/// Whose data a browser session gets if its request names a world of its account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorldEntry {
+    /// That of the world's account, as of the clock of the world.
+    World,
+    /// That of its own account. Reads are as of the clock of the world.
+    Owner,
+    /// The request is refused, because the endpoint is not about a market.
+    Refused,
 }
 
 /// Which accounts a regional listener serves.
@@ -180,8 +194,12 @@ pub(crate) enum Effect {
 
 impl CredentialTerms {
     /// Terms of a request without an endpoint, which changes nothing.
-    pub(crate) const NO_ROW: CredentialTerms =
-        CredentialTerms { home: Home::Anywhere, effect: Effect::Question, takes_session: false };
+    pub(crate) const NO_ROW: CredentialTerms = CredentialTerms {
+        home: Home::Anywhere,
+        effect: Effect::Question,
+        takes_session: false,
+        world: WorldEntry::Refused,
+    };
 
     /// Returns whether a request with this method changes state.
     pub(crate) fn is_change(self, method: &Method) -> bool {

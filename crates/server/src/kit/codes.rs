@@ -9,6 +9,8 @@ pub(crate) const SIGNATURE_INVALID: u64 = 403_201;
 pub(crate) const KEY_UNKNOWN: u64 = 403_203;
 pub(crate) const NOT_AUTHORISED: u64 = 403_008;
 pub(crate) const SCOPE_MISSING: u64 = 403_008;
+/// A browser session names a world that does not exist or belongs to another account.
+pub(crate) const NO_WORLD: u64 = 404_001;
 pub(crate) const TOO_OFTEN: u64 = 429_002;
 pub(crate) const INTERNAL: u64 = 500_000;
 /// A change was sent to the database, but the database's response was lost.
@@ -24,7 +26,7 @@ pub(crate) const LIST_PARAMETER: u64 = 310_010;
 pub(crate) const LIST_FAILED: u64 = 310_011;
 
 /// All pairs of status and code, with their meaning.
-pub(crate) const CODES: [(u16, u64, &str); 32] = [
+pub(crate) const CODES: [(u16, u64, &str); 33] = [
     (400, code::INVALID, "a parameter or field is missing, unknown or invalid"),
     (400, 400, "the HTTP request is malformed"),
     (
@@ -54,6 +56,7 @@ pub(crate) const CODES: [(u16, u64, &str); 32] = [
     (403, code::NO_ACCESS, "the account has no right to this market"),
     (403, code::TOO_MANY, "the monthly quota is used up, or too many securities were requested"),
     (404, 404, "the resource does not exist, or the account may not see it"),
+    (404, NO_WORLD, "the browser session names a world that does not exist"),
     (404, code::NO_QUOTES, "no candles are stored for this security"),
     (405, 405, "the method is not allowed; the header allow lists the allowed ones"),
     (406, 406, "none of the accepted media types is supported"),

@@ -13,7 +13,7 @@ use hyper::http::request::Parts;
 use market::Timestamp;
 use percent_encoding::percent_decode_str;
 
-use super::call::{Call, Home, ListenerKind};
+use super::call::{Call, Home, ListenerKind, WorldEntry};
 use super::claims::Claim;
 use super::envelope::Problem;
 use super::site::Site;
@@ -23,7 +23,7 @@ use crate::metrics::{Authenticated, Entry};
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Who;
-use crate::worlds::WorldRequest;
+use crate::worlds::{WorldError, WorldRequest};
 
 /// Headers that contain credentials. A repeated header is refused, because it would be ambiguous.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
@@ -34,6 +34,10 @@ const IN_PATH: &str = "/udf/key/";
 /// Header in which scripts on our pages send their CSRF token, and the token's purpose.
 const CSRF: &str = "x-csrf";
 const CSRF_PURPOSE: &str = "ask";
+/// Header in which our pages name a world of their account, and the query parameter of the same
+/// meaning, for requests that a page cannot give headers: streams and downloads.
+const WORLD: &str = "x-chandler-world";
+const WORLD_IN_QUERY: &str = "world";
 /// Maximum length of an unknown path in the log, and the segment length above which a segment is
 /// truncated. No SDK path exceeds these limits, and every token exceeds the segment limit.
 const PATH_CHARS_MAX: usize = 256;
@@ -116,6 +120,34 @@ impl<'a> Addressed<'a> {
         }
         let rest: Vec<&str> = call.query.split('&').filter(|pair| !is_token(pair)).collect();
         Ok(Addressed { token, query: rest.join("&").into() })
+    }
+}
+
+/// The world that a request names in its URL, and the query string without it.
+#[derive(Debug)]
+pub(crate) struct InWorld<'a> {
+    pub(crate) world: Option<String>,
+    pub(crate) query: Cow<'a, str>,
+}
+
+impl<'a> InWorld<'a> {
+    /// Extracts the world, for rows that accept a browser session. A signature covers the whole
+    /// query, so that of a request with credentials in its headers is unchanged.
+    pub(crate) fn of(call: &Call<'a>) -> Result<InWorld<'a>, Problem> {
+        let is_world = |pair: &&str| {
+            form_urlencoded::parse(pair.as_bytes()).next().is_some_and(|(name, _)| name == WORLD_IN_QUERY)
+        };
+        let in_headers = PROOFS.iter().any(|name| call.headers.contains_key(*name));
+        if in_headers || !call.terms.takes_session || !call.query.split('&').any(|pair| is_world(&pair)) {
+            return Ok(InWorld { world: None, query: call.query.into() });
+        }
+        let mut values = fields::values(call.query, WORLD_IN_QUERY);
+        let world = values.next().map(Cow::into_owned);
+        if values.next().is_some() {
+            return Err(Problem::bad_request("the URL names more than one world"));
+        }
+        let rest: Vec<&str> = call.query.split('&').filter(|pair| !is_world(pair)).collect();
+        Ok(InWorld { world, query: rest.join("&").into() })
     }
 }
 
@@ -256,13 +288,59 @@ impl Call<'_> {
         // HTTP has no parameter for overnight hours, so accounts with the overnight right always
         // get overnight data. SDKs filter it out for users who do not want it.
         let client = Client { who, language, overnight: true, listener_region: self.region };
-        let caller = site.core.caller(client);
+        let caller = match self.named_world()? {
+            None => site.core.caller(client),
+            Some(name) => self.caller_in(name, client, site)?,
+        };
         if self.terms.home == Home::OwnRegion {
             site.core
                 .own_region_only(&caller)
                 .inspect_err(|_| self.note_denied(offered, &ELSEWHERE, site))?;
         }
         Ok(caller)
+    }
+
+    /// Returns whether the request names a world.
+    pub(crate) fn is_in_world(&self) -> bool {
+        self.headers.contains_key(WORLD) || self.world.is_some()
+    }
+
+    /// Returns the name of the world in the header or the URL.
+    fn named_world(&self) -> Result<Option<&str>, Problem> {
+        match (self.header(WORLD), self.world) {
+            (None, world) if !self.headers.contains_key(WORLD) => Ok(world),
+            (Some(name), None) => Ok(Some(name)),
+            (Some(name), Some(other)) if name == other => Ok(Some(name)),
+            _ => Err(Problem::bad_request("the request names more than one world")),
+        }
+    }
+
+    /// Returns the caller of a browser session in a world of its account. Every endpoint that takes
+    /// the account and the time from its caller then follows the world.
+    fn caller_in(&self, name: &str, client: Client, site: &Site) -> Result<Caller, Problem> {
+        let (core, who) = (&site.core, client.who);
+        if !who.is_browser() {
+            let text = "only a browser session can name a world: use the API key of the world";
+            return Err(Problem::bad_request(text));
+        }
+        if self.terms.world == WorldEntry::Refused {
+            return Err(Problem::outside_worlds());
+        }
+        let world = match core.worlds.named(&core.access.database(), who.account(), name) {
+            Err(WorldError::Unknown) => return Err(Problem::no_such_world()),
+            world => world.map_err(Refusal::from)?,
+        };
+        let is_read = [Method::GET, Method::HEAD].contains(self.method);
+        match self.terms.world {
+            // A list is changed at its owner's time, whatever the page shows.
+            WorldEntry::Owner if is_read => Ok(core.caller_as_of(client, world.account)),
+            WorldEntry::Owner => Ok(core.caller(client)),
+            WorldEntry::World | WorldEntry::Refused => {
+                let entered = core.access.enter_world(&who, world.account).map_err(Problem::from_access)?;
+                let who = entered.ok_or_else(Problem::no_such_world)?;
+                Ok(core.caller(Client { who, ..client }))
+            }
+        }
     }
 
     /// Performs the CSRF check for a browser session. Requests triggered by other sites are refused

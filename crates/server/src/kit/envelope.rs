@@ -251,6 +251,16 @@ impl Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
+    /// Refuses a browser session in a world, on an endpoint that is not about a market.
+    pub(crate) fn outside_worlds() -> Problem {
+        Problem::new(403, code::NOT_AUTHORISED, "this cannot be requested in a world")
+    }
+
+    /// Refuses a world that does not exist or belongs to another account.
+    pub(crate) fn no_such_world() -> Problem {
+        Problem::new(404, code::NO_WORLD, "there is no such world")
+    }
+
     /// Refuses a world beyond the limit on their number.
     pub(crate) fn too_many_worlds(text: impl Into<String>) -> Problem {
         Problem::new(429, code::TOO_OFTEN, text)

@@ -3,7 +3,7 @@
 
 use access::Scope;
 
-use super::call::{Answer, Call, CredentialTerms, Effect, Home};
+use super::call::{Answer, Call, CredentialTerms, Effect, Home, WorldEntry};
 use super::credentials::{Admitted, Watcher};
 use super::doc::Doc;
 use super::envelope::Problem;
@@ -19,6 +19,8 @@ pub(crate) struct Row {
     pub(crate) auth: Auth,
     pub(crate) home: Home,
     pub(crate) effect: Effect,
+    /// Whether the data belongs to the account itself, also for a browser session in a world.
+    pub(crate) is_of_owner: bool,
     pub(crate) body: RowBody,
     pub(crate) pace: RowPace,
     pub(crate) task: Task,
@@ -170,6 +172,7 @@ impl Row {
             auth,
             home: Home::Anywhere,
             effect: Effect::ByMethod,
+            is_of_owner: false,
             body: RowBody::Whole,
             pace: RowPace::Unlimited,
             task,
@@ -190,6 +193,11 @@ impl Row {
     /// Marks the endpoint as one that may receive the same change twice on purpose.
     pub(crate) const fn orders(self) -> Row {
         Row { effect: Effect::Orders, ..self }
+    }
+
+    /// Marks data of the account itself: a browser session in a world gets that of the world's owner.
+    pub(crate) const fn of_owner(self) -> Row {
+        Row { is_of_owner: true, ..self }
     }
 
     /// Accepts a body of the size of an ingested batch.
@@ -233,7 +241,21 @@ impl Row {
 
     /// Returns the row's rules for authentication.
     pub(crate) fn credential_terms(&self) -> CredentialTerms {
-        CredentialTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
+        CredentialTerms {
+            home: self.home,
+            effect: self.effect,
+            takes_session: self.takes_session(),
+            world: self.world_entry(),
+        }
+    }
+
+    /// Returns what a browser session may do in a world: read the market, trade, and use its lists.
+    fn world_entry(&self) -> WorldEntry {
+        match self.auth {
+            Auth::Permitted(_) if self.is_of_owner => WorldEntry::Owner,
+            Auth::Permitted(Permitted { scope: Scope::Quote | Scope::Trade, .. }) => WorldEntry::World,
+            Auth::Permitted(_) | Auth::AtOnce(..) | Auth::Open(..) | Auth::Watched(_) => WorldEntry::Refused,
+        }
     }
 
     /// Returns the accepted credentials, or `None` if the endpoint needs no credentials.

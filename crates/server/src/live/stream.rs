@@ -45,6 +45,7 @@ const REVOKED: &str = "this account has been revoked";
 const NO_RIGHT: &str = "a market data right has ended";
 const STOPPED: &str = "the server stops";
 const SET_BACK: &str = "the clock was set back";
+const DELETED: &str = "the world was deleted";
 
 /// An open stream. Its subscriptions end when it is dropped.
 pub(crate) struct EventStream {
@@ -210,6 +211,9 @@ impl EventStream {
                 Some(format!("too slow: {waiting} pushes waiting"))
             }
             Mail::Kick(Kick::ClockSetBack) => Some(SET_BACK.to_owned()),
+            Mail::Kick(Kick::Closed(_)) if matches!(self.source, Source::World(..)) => {
+                Some(DELETED.to_owned())
+            }
             Mail::Kick(_) => Some("closed".to_owned()),
             Mail::Nothing | Mail::Pushes { .. } => self.poll_end(cx).map(str::to_owned),
         };
@@ -217,7 +221,7 @@ impl EventStream {
             write_event(
                 &mut events,
                 "end",
-                &End { reason: &reason, retry: ![SIGNED_OUT, REVOKED].contains(&&*reason) },
+                &End { reason: &reason, retry: ![SIGNED_OUT, REVOKED, DELETED].contains(&&*reason) },
             );
             self.is_over = true;
             self.leave();

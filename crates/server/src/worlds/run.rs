@@ -76,7 +76,12 @@ pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldEr
     let _changing = world.begin();
     let (before, now) = (world.standing(), world.now(core.uptime()));
     let state = if before.is_alone { State::Paused } else { before.state.after(Change::Pause)? };
-    stop(core, world, &before, Standing { state, now, ..before.clone() })
+    // The clock does not move on while the change is written.
+    world.limit(Timestamp(now.0 + 1));
+    let after = stop(core, world, &before, Standing { state, now, ..before.clone() })?;
+    // Single trades since the last movement: what is pushed agrees with what is answered.
+    complete(core, world, now, after.step, SlowReaders::NotAwaited)?;
+    Ok(after)
 }
 
 /// Stores that the clock of a world does not run any more.

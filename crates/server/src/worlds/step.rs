@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use history::AsOf;
-use market::Timestamp;
+use market::{Market, Timestamp};
 use paper::PaperError;
 use serde_json::{Value, json};
-use world::{Change, State};
+use world::{Change, Markets, Settings, State, TradingHours};
 
 use super::next::next;
 use super::record::plan_write;
@@ -25,6 +25,8 @@ const CATCH_UP_MAX: Duration = Duration::from_secs(30);
 pub(crate) enum Target {
     /// The next instant at which something happens that the world can see.
     Next,
+    /// When regular trading of a day begins next, in these markets or in those of the world.
+    Session(Option<Markets>),
     /// After this many seconds.
     By(i64),
     To(Timestamp),
@@ -50,6 +52,11 @@ impl Target {
     fn shown(self, moved_s: i64, pushes: Pushes) -> Value {
         let to = match self {
             Target::Next => "next".into(),
+            Target::Session(None) => "session".into(),
+            Target::Session(Some(markets)) => {
+                let names: Vec<&str> = markets.iter().map(Market::as_str).collect();
+                format!("session {}", names.join(",")).into()
+            }
             Target::By(seconds) => Value::from(format!("PT{seconds}S")),
             Target::To(at) => at.to_string().into(),
         };
@@ -77,6 +84,12 @@ pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Steppe
     let end = world.span.end();
     let now = match to {
         Target::Next => next(core, world, before.now)?.unwrap_or(end),
+        Target::Session(markets) => {
+            let settings = before.settings;
+            let settings = Settings { markets: markets.unwrap_or(settings.markets), ..settings };
+            let hours = TradingHours::new(core.history.venues(), &settings);
+            hours.next_session(before.now).unwrap_or(end)
+        }
         Target::By(seconds) => Timestamp(before.now.0.saturating_add(seconds)),
         Target::To(at) => at,
     };

@@ -68,6 +68,31 @@ fn closed_hours_are_skipped_to_five_minutes_before_the_next_trading() {
 }
 
 #[test]
+fn a_session_is_the_regular_trading_of_a_day() {
+    let session = |hours: &TradingHours<'_>, at| hours.next_session(at);
+    let hong_kong = [
+        ("2026-03-18 09:29:59", "2026-03-18 09:30:00"),
+        ("2026-03-18 09:30:00", "2026-03-19 09:30:00"),
+        // The afternoon belongs to the same session.
+        ("2026-03-18 12:30:00", "2026-03-19 09:30:00"),
+        ("2026-03-20 10:00:00", "2026-03-23 09:30:00"),
+        // Half a day before the Lunar New Year, and three holidays after it.
+        ("2026-02-16 12:10:00", "2026-02-20 09:30:00"),
+    ];
+    check("markets=HK", Market::Hk, &hong_kong, session);
+    let new_york = [
+        // Neither the hours before nor those after it begin a session.
+        ("2026-03-18 04:00:00", "2026-03-18 09:30:00"),
+        ("2026-03-18 16:00:00", "2026-03-19 09:30:00"),
+        ("2026-03-06 20:00:00", "2026-03-09 09:30:00"),
+    ];
+    check("markets=US overnight=on", Market::Us, &new_york, session);
+    let both =
+        [("2026-03-18 10:00:00", "2026-03-18 21:30:00"), ("2026-03-18 21:30:00", "2026-03-19 09:30:00")];
+    check("markets=HK,US", Market::Hk, &both, session);
+}
+
+#[test]
 fn a_step_ends_at_the_start_and_the_end_of_a_segment() {
     let edge = |hours: &TradingHours<'_>, at| hours.next_edge(at);
     let hong_kong = [

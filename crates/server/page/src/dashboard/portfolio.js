@@ -15,7 +15,7 @@ import { openOrdersSheet, pastOrdersSheet } from '../portfolio/orders.js';
 import { positionsSheet } from '../portfolio/positions.js';
 import { AccountState } from '../portfolio/state.js';
 import { statementsSheet } from '../portfolio/statements.js';
-import { Stream } from '../stream.js';
+import { pageStream } from '../page-stream.js';
 import { Ticket } from '../portfolio/ticket.js';
 import { statusWords } from '../portfolio/words.js';
 import { hongKongInstant } from './table.js';
@@ -66,7 +66,7 @@ async function fill() {
     Object.assign(fresh, { ariaLive: 'off', textContent: phrase('as_of', hongKongInstant(state.now.at).textContent) });
     fresh.dataset.state = 'fresh';
   };
-  const stream = new Stream();
+  const stream = pageStream();
   const live = new Live(async () => {
     await state.refresh();
     stream.want('positions', state.now.positions.map(({ symbol }) => symbol));

@@ -3,6 +3,7 @@
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
+import { inWorld } from '../world.js';
 import { grouped } from '../decimal.js';
 import { el, nextPicture } from '../dom.js';
 import { phrase } from '../phrases/dashboard.js';
@@ -193,7 +194,7 @@ class SecurityList {
   press(event) {
     if (event.key === 'Enter' && this.marked >= 0 && event.target === this.box) {
       const row = this.rows.at(this.marked);
-      if (row) location.assign(event.shiftKey ? gapsOf(row.symbol) : addressOf(`/?symbol=${encodeURIComponent(row.symbol)}`));
+      if (row) location.assign(event.shiftKey ? gapsOf(row.symbol) : addressOf(inWorld(`/?symbol=${encodeURIComponent(row.symbol)}`)));
       return;
     }
     const next = rowAfterKey(event.key, this.marked, this.size);

@@ -1,6 +1,7 @@
 // Tables of the dashboard pages: each column defines its cells.
 
 import { addressOf } from '../base.js';
+import { inWorld } from '../world.js';
 import { grouped } from '../decimal.js';
 import { el } from '../dom.js';
 
@@ -61,6 +62,6 @@ export function hongKongInstant(seconds) {
   return el('time', { datetime: new Date(unix).toISOString() }, `${text.slice(0, 10)} ${text.slice(11, 19)} `, el('small', {}, 'HKT'));
 }
 
-export const chartLink = (symbol) => el('a', { href: addressOf(`/?symbol=${encodeURIComponent(symbol)}`) }, symbol);
+export const chartLink = (symbol) => el('a', { href: addressOf(inWorld(`/?symbol=${encodeURIComponent(symbol)}`)) }, symbol);
 
 export const count = (number) => grouped(number);

@@ -63,6 +63,13 @@ export const phrase = phrasesOf({
     '此页面仅供服务器管理员使用。管理员可授予您的账户此角色。',
     '此頁面僅供伺服器管理員使用。管理員可授予您的帳戶此角色。',
   ],
+  world_gone: ['This replay no longer exists', '此回放已不存在', '此重播已不存在'],
+  world_gone_text: [
+    'It was deleted, or it belongs to another account.',
+    '它已被删除，或属于其他账户。',
+    '它已被刪除，或屬於其他帳戶。',
+  ],
+  world_leave: ['Leave the replay', '退出回放', '退出重播'],
   not_found: ['Not found', '未找到', '未找到'],
   not_found_text: ['This server does not offer that.', '此服务器不提供该内容。', '此伺服器不提供該內容。'],
   broken: ['Something went wrong on the server', '服务器出错', '伺服器出錯'],

@@ -2,6 +2,7 @@
 // shown.
 
 import { addressOf } from '../base.js';
+import { inWorld } from '../world.js';
 import { SESSION } from '../candles.js';
 import { openDialog } from '../dialog.js';
 import { byId, el } from '../dom.js';
@@ -235,7 +236,7 @@ export class ListsPanel {
     const link = el(
       'a',
       {
-        href: addressOf(`/?symbol=${encodeURIComponent(symbol)}`),
+        href: addressOf(inWorld(`/?symbol=${encodeURIComponent(symbol)}`)),
         'data-key': `open ${symbol}`,
         'aria-current': symbol === this.symbol ? 'true' : undefined,
         title: phrase('watched_since', new Date(Number(since) * 1000).toISOString().slice(0, 10)),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use access::{ALL_FOLLOWED, ALL_FOLLOWED_NAME, FOLLOWED_MAX, FollowedSecurity, WatchlistId, Watchlists};
-use market::Symbol;
+use market::{Symbol, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::StoreError;
@@ -52,7 +52,7 @@ struct WatchedSecurity {
     is_pinned: bool,
 }
 
-pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let lists = site.core.access.watchlists(admitted.account().id).map_err(Problem::from_access)?;
     let language = admitted.caller.language;
     // A server has the directory of securities in memory. A single command on a local store would
@@ -73,13 +73,21 @@ pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
         Some(name) => name.to_owned(),
         None => others.get(symbol),
     };
-    Ok(envelope::success(WatchlistGroups::of(&lists, name)))
+    let known_at = call.is_in_world().then(|| admitted.now());
+    Ok(envelope::success(WatchlistGroups::of(&lists, known_at, name)))
 }
 
 impl WatchlistGroups {
-    fn of(lists: &Watchlists, name: impl Fn(&Symbol) -> String) -> WatchlistGroups {
-        let rows: HashMap<&Symbol, WatchedSecurity> =
-            lists.followed.iter().map(|one| (&one.symbol, WatchedSecurity::of(one, &name))).collect();
+    fn of(
+        lists: &Watchlists,
+        known_at: Option<Timestamp>,
+        name: impl Fn(&Symbol) -> String,
+    ) -> WatchlistGroups {
+        let rows: HashMap<&Symbol, WatchedSecurity> = lists
+            .followed
+            .iter()
+            .map(|one| (&one.symbol, WatchedSecurity::of(one, known_at, &name)))
+            .collect();
         let all = Group {
             id: ALL_FOLLOWED.0.to_string(),
             name: ALL_FOLLOWED_NAME.to_owned(),
@@ -105,12 +113,18 @@ fn listed<'a>(
 }
 
 impl WatchedSecurity {
-    fn of(one: &FollowedSecurity, name: impl Fn(&Symbol) -> String) -> WatchedSecurity {
+    fn of(
+        one: &FollowedSecurity,
+        known_at: Option<Timestamp>,
+        name: impl Fn(&Symbol) -> String,
+    ) -> WatchedSecurity {
+        // In a world, the owner's own present is in the future.
+        let is_known = known_at.is_none_or(|now| one.at <= now);
         WatchedSecurity {
             symbol: one.symbol.to_string(),
             market: one.symbol.market().as_str(),
             name: name(&one.symbol),
-            watched_price: one.price.clone().unwrap_or_default(),
+            watched_price: one.price.clone().filter(|_| is_known).unwrap_or_default(),
             watched_at: one.at.0.to_string(),
             is_pinned: one.is_pinned,
         }

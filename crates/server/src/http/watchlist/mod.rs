@@ -28,5 +28,5 @@ pub(super) const ROUTES: &[Row] = &[
 /// SDKs sign with a timestamp in seconds, so a client that adds, removes and adds a security again
 /// within a second sends identical requests, and all of them must take effect.
 const fn limited(row: Row) -> Row {
-    row.own_region_only().paced(RowPace::Lists).orders()
+    row.own_region_only().paced(RowPace::Lists).orders().of_owner()
 }

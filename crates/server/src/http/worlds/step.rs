@@ -6,7 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use world::Change;
+use world::{Change, ParseSettingsError, State};
 
 use super::create::parse_speed;
 use super::request::{
@@ -85,8 +85,11 @@ const STEP_S_MAX: i64 = world::STEP_SECONDS_MAX as i64;
 #[schemars(rename = "WorldStep")]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Step {
-    /// `next`, or an instant such as 2026-03-18T10:02:00+08:00.
+    /// `next`, `session` (when regular trading of a day begins next), or an instant such as
+    /// 2026-03-18T10:02:00+08:00.
     to: Option<String>,
+    /// Markets of the session; default: those of the world.
+    markets: Option<Vec<String>>,
     /// An ISO 8601 duration of days, hours, minutes and seconds, such as PT1M.
     by: Option<String>,
 }
@@ -140,6 +143,11 @@ struct WorldPushes {
 impl Step {
     fn target(&self) -> Result<Target, Problem> {
         match (self.to.as_deref(), self.by.as_deref()) {
+            (Some("session"), None) => {
+                let markets = self.markets.as_ref().map(|names| names.join(",").parse()).transpose();
+                markets.map(Target::Session).map_err(|error: ParseSettingsError| wrong(&error.to_string()))
+            }
+            _ if self.markets.is_some() => Err(wrong("markets are only for a step to a session")),
             (None | Some("next"), None) => Ok(Target::Next),
             (Some(at), None) => instant(at).map(Target::To),
             (None, Some(by)) => seconds(by).map(Target::By).ok_or_else(|| {
@@ -229,6 +237,9 @@ impl OwnerRequest<'_> {
     pub(super) fn end(&self) -> Result<WorldDocument, Problem> {
         let world = self.world()?;
         let core = &self.site.core;
+        if world.standing().state == State::Running {
+            worlds::pause(core, &world).map_err(problem)?;
+        }
         world.change(&core.access.database(), Change::End, core.uptime()).map_err(problem)?;
         core.world_lives.wake_streams(world.account);
         self.shown(&world)

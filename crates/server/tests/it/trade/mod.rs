@@ -14,5 +14,6 @@ mod portfolio;
 mod pushes;
 mod statements;
 mod world_logs;
+mod world_sessions;
 mod worlds;
 mod wrong;

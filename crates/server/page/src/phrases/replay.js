@@ -1,0 +1,41 @@
+// Texts of the replay bar.
+
+import { phrasesOf } from '../phrase.js';
+
+export const phrase = phrasesOf({
+  replay: ['Replay', '回放', '重播'],
+  from: ['Replay from', '回放起点', '重播起點'],
+  from_title: ['Date and time in {0}', '日期与时间（{0}）', '日期與時間（{0}）'],
+  start: ['Start', '开始', '開始'],
+  starting: ['Starting…', '正在开始…', '正在開始…'],
+  replays: ['Replays', '回放列表', '重播列表'],
+  close: ['Close', '关闭', '關閉'],
+  play: ['Play (space)', '播放（空格）', '播放（空白鍵）'],
+  pause: ['Pause (space)', '暂停（空格）', '暫停（空白鍵）'],
+  step: ['One candle on (→)', '前进一根（→）', '前進一根（→）'],
+  session: ['To the next session (Shift →)', '到下一交易时段（Shift →）', '到下一交易時段（Shift →）'],
+  speed: ['Speed', '速度', '速度'],
+  speed_times: ['{0}×', '{0}×', '{0}×'],
+  speed_max: ['max', '最快', '最快'],
+  leave: ['Leave', '退出', '退出'],
+  leave_title: ['Leave the replay; it can be continued later', '退出回放，以后可继续', '退出重播，以後可繼續'],
+  state_created: ['at its start', '在起点', '在起點'],
+  state_running: ['playing', '播放中', '播放中'],
+  state_paused: ['paused', '已暂停', '已暫停'],
+  state_ended: ['ended', '已结束', '已結束'],
+  said_ended: [
+    'The replay has ended: orders are refused.',
+    '回放已结束：不再接受订单。',
+    '重播已結束：不再接受訂單。',
+  ],
+  said_set_back: ['The replay was set back.', '回放已被调回更早的时间。', '重播已被調回較早的時間。'],
+  said_gone: ['This replay no longer exists.', '此回放已不存在。', '此重播已不存在。'],
+  no_date: ['Enter a date and a time.', '请输入日期和时间。', '請輸入日期和時間。'],
+  no_symbol: ['Open a security first.', '请先打开一只证券。', '請先開啟一隻證券。'],
+  none: ['There are no replays yet.', '还没有回放。', '還沒有重播。'],
+  open: ['Open', '打开', '開啟'],
+  end: ['End', '结束', '結束'],
+  remove: ['Delete', '删除', '刪除'],
+  sure: ['Delete with its orders?', '连同订单一起删除？', '連同訂單一起刪除？'],
+  hkt: ['Hong Kong', '香港', '香港'],
+});
