@@ -15,7 +15,7 @@ const EVERY_OF_NODES: Duration = Duration::from_millis(200);
 /// Time until the next attempt if another process is writing to the store.
 const RETRY: Duration = Duration::from_millis(50);
 /// Maximum pause after a merge.
-const PAUSE_MAX: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_millis(25);
 
 pub(super) fn merge(core: &Arc<Core>) -> Job {
     let (core, seen) = (core.clone(), AtomicI64::new(0));
@@ -43,9 +43,8 @@ pub(super) fn merge(core: &Arc<Core>) -> Job {
                 core.ingest.demand().notify_one();
             }
             if merged.has_changed {
-                // On SQLite, batches wait for a merge. Without a pause as long as the merge, sources
-                // that wait for each answer would commit one batch between two merges.
-                std::thread::sleep(began.elapsed().min(PAUSE_MAX));
+                // Batches gather in the meantime: a merge of several takes hardly longer than one.
+                std::thread::sleep((began.elapsed() / 4).min(PAUSE_MAX));
             }
             let until_final = merged.next_final.and_then(|at| u64::try_from(at.0 - now.0).ok());
             Ok(until_final.map_or(Progress::Done, |seconds| Progress::DoneFor(Duration::from_secs(seconds))))
