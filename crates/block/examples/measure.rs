@@ -49,7 +49,7 @@ fn main() {
         (8192, 512, 6),
     ];
     for (rows, page_rows, level) in default.into_iter().chain(others) {
-        measure(&series, rows, Tuning { page_rows, level });
+        measure(&series, rows, Tuning { page_rows, level, ..Tuning::default() });
     }
     let same = series.iter().all(|candles| {
         let bytes = encode(candles, 0..4096).unwrap();

@@ -61,11 +61,15 @@ enum Pages<'a> {
 
 /// Minimum number of rows per exception in a sparse column. If exceptions are more frequent, the
 /// codec's output is smaller than a list of exceptions.
-const SPARSE_ROWS: usize = 64;
+pub(crate) const SPARSE_ROWS: usize = 64;
 
 impl<'a> Packed<'a> {
-    pub(crate) fn new(values: &'a [i64], page_rows: usize, level: usize) -> Result<Packed<'a>, BlockError> {
-        let exceptions_max = values.len() / SPARSE_ROWS;
+    pub(crate) fn new(
+        values: &'a [i64],
+        page_rows: usize,
+        (level, sparse_rows): (usize, usize),
+    ) -> Result<Packed<'a>, BlockError> {
+        let exceptions_max = values.len() / sparse_rows.max(1);
         // A value with at most `exceptions_max` exceptions in the whole column also has the
         // majority among the first `2 * exceptions_max + 1` rows.
         let usual = majority(values.get(..2 * exceptions_max + 1).unwrap_or(values));

@@ -3,7 +3,7 @@ use std::ops::Range;
 use market::Candles;
 use pco::wrapped::FileCompressor;
 
-use crate::column::{Kind, Packed};
+use crate::column::{Kind, Packed, SPARSE_ROWS};
 use crate::layout::{self, Entry, Header};
 use crate::residual::{COLUMNS, Residuals, Rows};
 use crate::{BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX};
@@ -19,14 +19,19 @@ pub enum Effort {
     /// For short series, with compression level 3. Daily candles take 10.23 bytes each at level 3
     /// and 9.95 at level 5, but decoding a thousand candles takes 3 % less time at level 3.
     Quick,
+    /// For a few candles that are soon encoded again: columns are lists of numbers if these fit in 32
+    /// bits, which needs no tables and takes a fraction of the time.
+    Running,
 }
 
 impl Effort {
-    fn level(self) -> usize {
-        match self {
-            Effort::Small => 5,
-            Effort::Quick => 3,
-        }
+    fn tuning(self) -> Tuning {
+        let (level, sparse_rows) = match self {
+            Effort::Small => (5, SPARSE_ROWS),
+            Effort::Quick => (3, SPARSE_ROWS),
+            Effort::Running => (3, 1),
+        };
+        Tuning { page_rows: PAGE_ROWS, level, sparse_rows }
     }
 }
 
@@ -36,6 +41,14 @@ impl Effort {
 pub struct Tuning {
     pub page_rows: usize,
     pub level: usize,
+    /// Minimum number of rows per exception in a sparse column.
+    pub sparse_rows: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Effort::default().tuning()
+    }
 }
 
 /// Encodes the candles in `rows` as one block, of at most [`ROWS_MAX`] candles. Times must be
@@ -46,7 +59,7 @@ pub fn encode(candles: &Candles, rows: Range<usize>) -> Result<Vec<u8>, BlockErr
 
 /// Like [`encode`], but with the given effort.
 pub fn encode_with(candles: &Candles, rows: Range<usize>, effort: Effort) -> Result<Vec<u8>, BlockError> {
-    encode_tuned(candles, rows, Tuning { page_rows: PAGE_ROWS, level: effort.level() })
+    encode_tuned(candles, rows, effort.tuning())
 }
 
 #[doc(hidden)]
@@ -66,7 +79,7 @@ pub fn encode_tuned(candles: &Candles, rows: Range<usize>, tuning: Tuning) -> Re
 
     let mut packed = Vec::with_capacity(COLUMNS);
     for column in &residuals.columns {
-        packed.push(Packed::new(column, page_rows, tuning.level)?);
+        packed.push(Packed::new(column, page_rows, (tuning.level, tuning.sparse_rows))?);
     }
     let (mut kinds, mut constants) = ([Kind::Zero; COLUMNS], [0; COLUMNS]);
     for ((kind, constant), packed) in kinds.iter_mut().zip(&mut constants).zip(&packed) {

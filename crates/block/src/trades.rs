@@ -7,7 +7,7 @@ use market::{TradeDirection, TradeType, Trades};
 use pco::wrapped::{FileCompressor, FileDecompressor};
 
 use crate::BlockError;
-use crate::column::{Column, Kind, Narrow, Packed};
+use crate::column::{Column, Kind, Narrow, Packed, SPARSE_ROWS};
 use crate::layout::{CODEC, CODEC_MAJOR, Cursor, seal, sealed};
 use crate::unit::{Divisor, common_divisor, common_unit};
 
@@ -75,7 +75,7 @@ pub fn encode_trades(trades: &Trades, rows: Range<usize>) -> Result<Vec<u8>, Blo
     let columns = [times, steps(&ticks), divided(volume, volume_unit), codes(direction, kind)];
     let mut packed = Vec::with_capacity(COLUMNS);
     for column in &columns {
-        packed.push(Packed::new(column, PAGE_ROWS, LEVEL)?);
+        packed.push(Packed::new(column, PAGE_ROWS, (LEVEL, SPARSE_ROWS))?);
     }
     let (mut kinds, mut constants) = ([Kind::Zero; COLUMNS], [0; COLUMNS]);
     for ((kind, constant), packed) in kinds.iter_mut().zip(&mut constants).zip(&packed) {

@@ -1,7 +1,9 @@
 //! Tests that candles round-trip exactly and that damaged blocks are refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use block::{Block, BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX, Tuning, encode, encode_tuned};
+use block::{
+    Block, BlockError, Effort, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX, Tuning, encode, encode_tuned, encode_with,
+};
 use market::{Candles, Session};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -100,8 +102,10 @@ proptest! {
 
     #[test]
     fn any_candles_round_trip_exactly(candles in candles(700), page_rows in 1..=PAGE_ROWS_MAX) {
-        let tuned = encode_tuned(&candles, 0..candles.len(), Tuning { page_rows, level: 4 }).unwrap();
+        let tuned = encode_tuned(&candles, 0..candles.len(), Tuning { page_rows, level: 4, ..Tuning::default() }).unwrap();
         prop_assert_eq!(&decoded(&tuned).unwrap(), &candles);
+        let running = encode_with(&candles, 0..candles.len(), Effort::Running).unwrap();
+        prop_assert_eq!(&decoded(&running).unwrap(), &candles);
         let bytes = encode(&candles, 0..candles.len()).unwrap();
         prop_assert_eq!(&decoded(&bytes).unwrap(), &candles);
         let block = Block::parse(&bytes).unwrap();
@@ -125,7 +129,7 @@ proptest! {
     fn reading_a_window_returns_only_its_candles(
         candles in candles(500), page_rows in 1usize..200, cuts in any::<[u16; 2]>(), off in any::<[bool; 2]>(),
     ) {
-        let bytes = encode_tuned(&candles, 0..candles.len(), Tuning { page_rows, level: 4 }).unwrap();
+        let bytes = encode_tuned(&candles, 0..candles.len(), Tuning { page_rows, level: 4, ..Tuning::default() }).unwrap();
         let block = Block::parse(&bytes).unwrap();
         let mut cuts = cuts.map(|cut| usize::from(cut) % candles.len());
         cuts.sort_unstable();

@@ -213,7 +213,7 @@ fn store_status(site: &Site, totals: &StoreTotals) -> Result<StoreStatus, StoreE
         candles: totals.candles,
         blocks: totals.blocks,
         block_bytes: totals.bytes,
-        file_bytes: sizes.candles.saturating_add(sizes.candles_log),
+        file_bytes: sizes.candles + sizes.candles_log + sizes.ingest + sizes.ingest_log,
         accounts_file_bytes: sizes.accounts.saturating_add(sizes.accounts_log),
         disk_free_bytes: metrics::disk(site.core.folder()).map(|disk| disk.free_bytes),
         last_import: import,

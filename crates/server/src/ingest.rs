@@ -1,15 +1,15 @@
-//! Candles and trades that arrive while the server runs. Requests commit batches one at a time; a
-//! job merges them into the store (`jobs/ingest.rs`), and then wakes the receivers of
-//! [`Ingest::merged`].
+//! Candles and trades that arrive while the server runs. A request queues its batch; the first of the
+//! waiting requests commits all queued batches in one transaction. A job merges them into the store
+//! (`jobs/ingest.rs`), and then wakes the receivers of [`Ingest::merged`].
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use history::ingest::{
-    CandleInput, Commit, Counts, GRACE_S, Head, IngestError, Intake, Merged, Merger, Outcome, Parsed,
-    Receipt, TradeInput,
+    Commit, Counts, GRACE_S, Head, IngestError, Intake, Merged, Merger, Outcome, Receipt, RecentCommits,
+    Rows, Submitted,
 };
 use market::{Timestamp, Venues};
 use store::{Reader, Store};
@@ -22,11 +22,39 @@ pub(crate) const ROWS_MAX: usize = 5_000;
 /// Maximum size of a batch in bytes, also after decompression.
 pub(crate) const BYTES_MAX: usize = 4 << 20;
 const MICROSECONDS: i64 = 1_000_000;
+/// The thread that took a queued batch has panicked.
+const LOST: IngestError = IngestError::Damaged { id: 0 };
 /// Maximum number of batches whose time of commit is remembered until their pushes are queued.
 const TIMED_MAX: usize = 1_024;
 
-/// Writes the answer that is stored with a batch.
-pub(crate) type WriteAnswer<'a> = &'a dyn Fn(&Receipt) -> String;
+/// A batch of a request.
+#[derive(Debug)]
+pub(crate) struct NewBatch {
+    pub(crate) source: String,
+    pub(crate) seq: Option<i64>,
+    pub(crate) gap: bool,
+    pub(crate) build: bool,
+    pub(crate) rows: Rows,
+    pub(crate) now: Timestamp,
+    /// Writes the answer that is stored with the batch.
+    pub(crate) answer: fn(&Receipt) -> String,
+}
+
+#[cfg(test)]
+impl NewBatch {
+    fn of(head: &Head<'_>, rows: Rows, now: Timestamp) -> NewBatch {
+        let Head { source, seq, gap, build } = *head;
+        let answer = |receipt: &Receipt| format!("revision {}", receipt.revision);
+        NewBatch { source: source.to_owned(), seq, gap, build, rows, now, answer }
+    }
+}
+
+/// A queued batch, until it is taken, and its outcome.
+#[derive(Debug)]
+struct Queued {
+    batch: Mutex<Option<NewBatch>>,
+    outcome: OnceLock<Result<Outcome, Arc<IngestError>>>,
+}
 
 pub(crate) struct Ingest {
     store: Store,
@@ -35,7 +63,10 @@ pub(crate) struct Ingest {
     pub(crate) grace_s: i64,
     intake: Mutex<Option<Intake>>,
     merger: Mutex<Option<Merger>>,
+    /// The last batches of this server, once one was ingested.
+    recent: OnceLock<RecentCommits>,
     waiting: AtomicUsize,
+    queue: Mutex<Vec<Arc<Queued>>>,
     committed: Mutex<Committed>,
     /// Starts a merge immediately.
     demand: Arc<Notify>,
@@ -55,7 +86,7 @@ pub(crate) enum NotIngested {
     #[error("more than {WAITING_MAX} batches are waiting")]
     TooMany,
     #[error(transparent)]
-    Ingest(#[from] IngestError),
+    Ingest(Arc<IngestError>),
 }
 
 impl std::fmt::Debug for Ingest {
@@ -72,49 +103,77 @@ impl Ingest {
             grace_s: GRACE_S,
             intake: Mutex::default(),
             merger: Mutex::default(),
+            recent: OnceLock::new(),
             waiting: AtomicUsize::new(0),
+            queue: Mutex::default(),
             committed: Mutex::default(),
             demand: Arc::default(),
             merged: watch::Sender::new(0),
         }
     }
 
+    /// Commits a batch, together with those that are queued at the same time.
+    pub(crate) fn commit(&self, batch: NewBatch) -> Result<Outcome, NotIngested> {
+        let _place = Place::take(&self.waiting).ok_or(NotIngested::TooMany)?;
+        let queued = Arc::new(Queued { batch: Mutex::new(Some(batch)), outcome: OnceLock::new() });
+        lock(&self.queue).push(queued.clone());
+        let mut intake = lock(&self.intake);
+        if queued.outcome.get().is_none() {
+            let all = std::mem::take(&mut *lock(&self.queue));
+            self.commit_all(&mut intake, &all);
+        }
+        drop(intake);
+        let outcome = queued.outcome.get().cloned().unwrap_or_else(|| Err(Arc::new(LOST)));
+        outcome.map_err(NotIngested::Ingest)
+    }
+
+    #[cfg(test)]
     pub(crate) fn candles(
         &self,
         head: &Head<'_>,
-        rows: Vec<Parsed<CandleInput>>,
+        rows: Vec<history::ingest::Parsed<history::ingest::CandleInput>>,
         now: Timestamp,
-        answer: WriteAnswer<'_>,
     ) -> Result<Outcome, NotIngested> {
-        self.commit(|intake| intake.candles(head, rows, microseconds(now), answer))
+        self.commit(NewBatch::of(head, Rows::Candles(rows), now))
     }
 
+    #[cfg(test)]
     pub(crate) fn trades(
         &self,
         head: &Head<'_>,
-        rows: Vec<Parsed<TradeInput>>,
+        rows: Vec<history::ingest::Parsed<history::ingest::TradeInput>>,
         now: Timestamp,
-        answer: WriteAnswer<'_>,
     ) -> Result<Outcome, NotIngested> {
-        self.commit(|intake| intake.trades(head, rows, microseconds(now), answer))
+        self.commit(NewBatch::of(head, Rows::Trades(rows), now))
     }
 
-    fn commit(
-        &self,
-        commit: impl FnOnce(&mut Intake) -> Result<Outcome, IngestError>,
-    ) -> Result<Outcome, NotIngested> {
-        let _place = Place::take(&self.waiting).ok_or(NotIngested::TooMany)?;
-        let mut intake = lock(&self.intake);
-        let outcome = match &mut *intake {
-            Some(intake) => commit(intake),
-            closed => commit(closed.insert(self.open()?)),
-        }?;
-        drop(intake);
-        if let Outcome::Committed(receipt) = &outcome {
-            lock(&self.committed).add(receipt);
+    /// Commits queued batches in one transaction.
+    fn commit_all(&self, intake: &mut Option<Intake>, all: &[Arc<Queued>]) {
+        let mut batches: Vec<NewBatch> = all.iter().filter_map(|of| lock(&of.batch).take()).collect();
+        let submitted = batches.iter_mut().map(|batch| {
+            let NewBatch { source, seq, gap, build, rows, now, answer } = batch;
+            let head = Head { source, seq: *seq, gap: *gap, build: *build };
+            Submitted { head, rows: std::mem::take(rows), now_us: microseconds(*now), answer }
+        });
+        let outcomes = match intake {
+            Some(intake) => intake.commit(submitted.collect()),
+            closed => self.open().and_then(|opened| closed.insert(opened).commit(submitted.collect())),
+        };
+        match outcomes {
+            Ok(outcomes) => {
+                for (queued, outcome) in all.iter().zip(outcomes) {
+                    if let Ok(Outcome::Committed(receipt)) = &outcome {
+                        lock(&self.committed).add(receipt);
+                    }
+                    queued.outcome.set(outcome.map_err(Arc::new)).ok();
+                }
+                self.demand.notify_one();
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                all.iter().for_each(|queued| drop(queued.outcome.set(Err(error.clone()))));
+            }
         }
-        self.demand.notify_one();
-        Ok(outcome)
     }
 
     /// Returns the number of rows that were sent to this server, by outcome. Repeated batches do
@@ -142,6 +201,7 @@ impl Ingest {
     fn open(&self) -> Result<Intake, IngestError> {
         let (intake, merger) = Intake::open(&self.store, &self.venues, self.grace_s)?;
         *lock(&self.merger) = Some(merger);
+        self.recent.set(intake.recent()).ok();
         Ok(intake)
     }
 
@@ -192,8 +252,13 @@ impl Ingest {
 
     /// Returns the merged batches in the range `after` (exclusive) to `through` (inclusive), in
     /// order. They are available for ten minutes.
-    pub(crate) fn commits(reader: &mut Reader, after: i64, through: i64) -> Result<Vec<Commit>, IngestError> {
-        Merger::commits(reader, after, through)
+    pub(crate) fn commits(
+        &self,
+        reader: &mut Reader,
+        after: i64,
+        through: i64,
+    ) -> Result<Vec<Arc<Commit>>, IngestError> {
+        Merger::commits(reader, self.recent.get(), (after, through))
     }
 }
 
@@ -239,11 +304,37 @@ impl Drop for Place<'_> {
 
 #[cfg(test)]
 mod tests {
+    use history::ingest::CandleInput;
     use market::{Candle, Grain, Price, Session, Turnover};
 
     use super::*;
 
     const M: Timestamp = Timestamp(1_784_122_320);
+
+    fn head(seq: i64) -> Head<'static> {
+        Head { source: "feed", seq: Some(seq), gap: false, build: false }
+    }
+
+    fn queued(seq: i64) -> Arc<Queued> {
+        let batch = Mutex::new(Some(NewBatch::of(&head(seq), Rows::default(), M)));
+        Arc::new(Queued { batch, outcome: OnceLock::new() })
+    }
+
+    #[test]
+    fn queued_batches_are_committed_together_and_each_gets_its_outcome() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), store::Access::Write { now: M }).unwrap();
+        let ingest = Ingest::new(store, Venues::built_in().unwrap());
+        let all = [7, 9, 7, 8].map(queued);
+        ingest.commit_all(&mut lock(&ingest.intake), &all);
+        let outcome = |queued: &Arc<Queued>| match queued.outcome.get().unwrap() {
+            Ok(Outcome::Committed(receipt)) => format!("committed {}", receipt.revision),
+            Ok(Outcome::Repeated(answer)) => format!("repeated: {}", answer.as_deref().unwrap()),
+            Err(error) => error.to_string(),
+        };
+        let expected = ["committed 1", "expected seq 8", "repeated: revision 1", "committed 2"];
+        assert_eq!(all.each_ref().map(outcome), expected);
+    }
 
     #[tokio::test]
     async fn a_merge_wakes_the_receivers() {
@@ -266,12 +357,11 @@ mod tests {
         };
         let symbol = "AAPL.US".parse().unwrap();
         let row = CandleInput { symbol, grain: Grain::Minute, candle, is_final: None };
-        let head = Head { source: "feed", seq: Some(1), gap: false, build: false };
-        ingest.candles(&head, vec![Ok(row)], M, &|_| String::new()).unwrap();
+        ingest.candles(&head(1), vec![Ok(row)], M).unwrap();
         ingest.demand().notified().await;
         assert!(ingest.merge(&mut reader, M).unwrap().has_changed);
         let through = *merged.borrow_and_update();
-        let commits = Ingest::commits(&mut reader, 0, through).unwrap();
+        let commits = ingest.commits(&mut reader, 0, through).unwrap();
         assert_eq!(commits.iter().map(|commit| commit.candles[0].candle).collect::<Vec<_>>(), [candle]);
         assert!(commits[0].push_from >= M.0 * MICROSECONDS);
     }

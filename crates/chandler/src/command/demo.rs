@@ -345,7 +345,7 @@ fn is_too_old(place: &StoreUrl) -> bool {
 /// Returns the paths of the databases, their WAL files, the key file and the demo account's
 /// credentials.
 fn files(directory: &Path) -> Vec<PathBuf> {
-    let databases = [Part::Candles, Part::Accounts].map(Part::file_name);
+    let databases = [Part::Candles.file_name(), "ingest.db", Part::Accounts.file_name()];
     let with_logs = databases.iter().flat_map(|name| ["", "-wal", "-shm"].map(|log| format!("{name}{log}")));
     let of_accounts = [Part::Key.file_name(), demo_serve::FILE, demo_clock::FILE].map(str::to_owned);
     with_logs.chain(of_accounts).map(|name| directory.join(name)).collect()

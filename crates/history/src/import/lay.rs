@@ -14,6 +14,9 @@ use super::{ImportError, Options};
 
 /// Candles per block. Larger blocks compress better, and a query decodes only the pages it needs.
 pub(crate) const BLOCK_ROWS: usize = 4096;
+/// Blocks with fewer rows are encoded for speed: ingest replaces the last block of a series many times
+/// a minute.
+pub(crate) const RUNNING_ROWS: usize = 32;
 const _: () = assert!(2 * BLOCK_ROWS <= block::ROWS_MAX);
 
 /// New candles of one series from one file.
@@ -278,7 +281,11 @@ pub(crate) fn encode(
     let stamp = |row: usize| Timestamp(candles.time.get(row).copied().unwrap_or_default());
     let (first, last) = (stamp(rows.start), stamp(rows.end.saturating_sub(1)));
     let count = rows.len() as u32;
-    let effort = if series.grain == Grain::Day { Effort::Quick } else { Effort::Small };
+    let effort = match series.grain {
+        Grain::Day => Effort::Quick,
+        _ if rows.len() < RUNNING_ROWS => Effort::Running,
+        _ => Effort::Small,
+    };
     let bytes = block::encode_with(candles, rows, effort).map_err(|source| ImportError::Damaged {
         series: series.clone(),
         at: first,

@@ -71,6 +71,13 @@ pub struct Counts {
     pub refused: u64,
 }
 
+impl Commit {
+    /// Returns the number of rows that change the store.
+    pub(super) fn rows(&self) -> usize {
+        self.candles.len() + self.trades.len()
+    }
+}
+
 impl CommittedCandle {
     /// Returns the series that stores the candle.
     pub fn series(&self) -> Series {

@@ -1,13 +1,15 @@
 //! Checks the rows of a batch, decides what each of them changes, and commits the batch to the log.
 
+use std::sync::Arc;
+
 use files::{CandleRow, TradeRow};
 use market::{Candle, Date, Flaw, Grain, Symbol, Timestamp, Trade, Venues};
 use store::{Append, IngestLog, Reader, Series, Store};
 
 use super::known::Known;
 use super::{
-    Commit, CommittedCandle, CommittedTrade, Counts, Effect, IngestError, MergeVersions, Merger, RefusedRow,
-    end_of,
+    Commit, CommittedCandle, CommittedTrade, Counts, Effect, IngestError, MergeVersions, Merger,
+    RecentCommits, RefusedRow, end_of,
 };
 use crate::import::inspect::Inspector;
 use crate::import::sorting::spell;
@@ -18,6 +20,13 @@ const MICROSECONDS: i64 = 1_000_000;
 const DAY_S: i64 = 86_400;
 /// Sequence numbers that are reserved for each row. A minute of an index makes at most four pushes.
 const PUSHES_A_ROW: usize = 8;
+
+/// How long a merged batch is stored, in microseconds: servers push it in the meantime.
+const KEPT_US: i64 = 600_000_000;
+/// Number of batches after which old ones are removed.
+const FORGET_EVERY: i64 = 16;
+/// How long the ids of trades are stored, in days.
+const TRADE_IDS_KEPT_DAYS: i64 = 7;
 
 /// What a batch says about itself.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +79,29 @@ pub enum Outcome {
     Repeated(Option<String>),
 }
 
+/// A batch that was not committed yet.
+#[expect(missing_debug_implementations, reason = "it has a function")]
+pub struct Submitted<'a> {
+    pub head: Head<'a>,
+    pub rows: Rows,
+    /// Time of the commit, in microseconds.
+    pub now_us: i64,
+    /// Writes the answer that is stored with the batch.
+    pub answer: &'a dyn Fn(&Receipt) -> String,
+}
+
+#[derive(Debug)]
+pub enum Rows {
+    Candles(Vec<Parsed<CandleInput>>),
+    Trades(Vec<Parsed<TradeInput>>),
+}
+
+impl Default for Rows {
+    fn default() -> Rows {
+        Rows::Candles(Vec::new())
+    }
+}
+
 /// Accepts batches, for one thread at a time.
 #[derive(Debug)]
 pub struct Intake {
@@ -79,6 +111,9 @@ pub struct Intake {
     reader: Reader,
     known: Known,
     merges: MergeVersions,
+    recent: RecentCommits,
+    /// The UTC day of the last removal of old trade ids.
+    tidied: i64,
 }
 
 /// The rows of a batch after they were checked.
@@ -94,11 +129,17 @@ impl Intake {
     /// Opens the log of a store. Also returns the merger, which must be used for this to be
     /// readable.
     pub fn open(store: &Store, venues: &Venues, grace_s: i64) -> Result<(Intake, Merger), IngestError> {
-        let (store, merges) = (store.without_copy(), MergeVersions::default());
-        let merger = Merger::open(&store, venues, grace_s, merges.clone())?;
+        let (store, merges, recent) =
+            (store.without_copy(), MergeVersions::default(), RecentCommits::default());
         let (log, reader) = (store.ingest_log()?, store.reader()?);
-        let venues = venues.clone();
-        Ok((Intake { venues, grace_s, log, reader, known: Known::default(), merges }, merger))
+        let merger = Merger::open(&store, venues, grace_s, (merges.clone(), recent.clone()))?;
+        let (venues, known) = (venues.clone(), Known::default());
+        Ok((Intake { venues, grace_s, log, reader, known, merges, recent, tidied: 0 }, merger))
+    }
+
+    /// Returns the last batches, which are cached for the merger and for pushes.
+    pub fn recent(&self) -> RecentCommits {
+        self.recent.clone()
     }
 
     /// Returns the number of a source's last batch and the answer to it.
@@ -117,7 +158,7 @@ impl Intake {
         now_us: i64,
         answer: &dyn Fn(&Receipt) -> String,
     ) -> Result<Outcome, IngestError> {
-        self.commit(head, now_us, answer, |check| check.candles(rows))
+        self.commit_one(Submitted { head: *head, rows: Rows::Candles(rows), now_us, answer })
     }
 
     /// Commits a batch of trades.
@@ -128,19 +169,23 @@ impl Intake {
         now_us: i64,
         answer: &dyn Fn(&Receipt) -> String,
     ) -> Result<Outcome, IngestError> {
-        self.commit(head, now_us, answer, |check| check.trades(head.source, rows))
+        self.commit_one(Submitted { head: *head, rows: Rows::Trades(rows), now_us, answer })
     }
 
-    fn commit(
+    fn commit_one(&mut self, batch: Submitted<'_>) -> Result<Outcome, IngestError> {
+        let mut outcomes = self.commit(vec![batch])?.into_iter();
+        outcomes.next().unwrap_or(Err(IngestError::Damaged { id: 0 }))
+    }
+
+    /// Commits batches in one transaction, in order. Returns what became of each; only those of
+    /// which an earlier one is missing fail. If the transaction fails, none of them is committed.
+    pub fn commit(
         &mut self,
-        head: &Head<'_>,
-        now_us: i64,
-        answer: &dyn Fn(&Receipt) -> String,
-        check: impl FnOnce(&mut Check<'_, '_>) -> Result<Checked, IngestError>,
-    ) -> Result<Outcome, IngestError> {
-        let committed = self.try_commit(head, now_us, answer, check);
+        batches: Vec<Submitted<'_>>,
+    ) -> Result<Vec<Result<Outcome, IngestError>>, IngestError> {
+        let committed = self.try_commit(batches);
         if committed.is_err() {
-            // It may have the rows of a batch that was not committed.
+            // It may have rows that were not committed.
             self.known.reset();
         }
         committed
@@ -148,47 +193,91 @@ impl Intake {
 
     fn try_commit(
         &mut self,
-        head: &Head<'_>,
-        now_us: i64,
-        answer: &dyn Fn(&Receipt) -> String,
-        check: impl FnOnce(&mut Check<'_, '_>) -> Result<Checked, IngestError>,
-    ) -> Result<Outcome, IngestError> {
-        let Intake { venues, grace_s, log, reader, known, merges } = self;
-        let append = log.append()?;
-        if let Some(repeated) = in_order(&append, head)? {
-            return Ok(repeated);
-        }
+        batches: Vec<Submitted<'_>>,
+    ) -> Result<Vec<Result<Outcome, IngestError>>, IngestError> {
+        let Intake { venues, grace_s, log, reader, known, merges, recent, tidied } = self;
+        let now_us = batches.iter().map(|batch| batch.now_us).max().unwrap_or_default();
+        let mut append = log.append()?;
         known.follow(&append, merges)?;
-        let now = Timestamp(now_us.div_euclid(MICROSECONDS));
-        let mut checking = Check { venues, grace_s: *grace_s, now, append: &append, reader, known };
-        let Checked { candles, trades, refused, counts } = check(&mut checking)?;
-        let receipt = Receipt {
-            seq: head.seq,
-            counts,
-            refused: refused.iter().map(|row| (row.row, row.reason.clone())).collect(),
-            revision: append.id(),
-        };
-        let rows = candles.len() + trades.len();
-        let push_from = append.reserve_pushes(now_us, rows * PUSHES_A_ROW)?;
-        let commit = Commit {
-            id: append.id(),
-            push_from,
-            at_us: now_us,
-            source: head.source.to_owned(),
-            candles,
-            trades,
-            builds: head.build,
-            refused,
-            counts,
-        };
-        append.put(push_from, &commit.encode())?;
-        if let Some(seq) = head.seq {
-            append.put_answer(head.source, seq, &answer(&receipt))?;
+        let (mut outcomes, mut commits) = (Vec::with_capacity(batches.len()), Vec::new());
+        for batch in batches {
+            let Submitted { head, rows, now_us, answer } = batch;
+            match in_order(&append, &head) {
+                Ok(None) => {}
+                Ok(Some(repeated)) => {
+                    outcomes.push(Ok(repeated));
+                    continue;
+                }
+                Err(gap @ IngestError::Gap { .. }) => {
+                    outcomes.push(Err(gap));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            if !commits.is_empty() {
+                append.begin_next()?;
+            }
+            let now = Timestamp(now_us.div_euclid(MICROSECONDS));
+            let mut check = Check { venues, grace_s: *grace_s, now, append: &append, reader, known };
+            let checked = match rows {
+                Rows::Candles(rows) => check.candles(rows),
+                Rows::Trades(rows) => check.trades(head.source, rows),
+            }?;
+            let (commit, receipt) = put(&append, &head, now_us, checked)?;
+            if let Some(seq) = head.seq {
+                append.put_answer(head.source, seq, &answer(&receipt))?;
+            }
+            let commit = Arc::new(commit);
+            known.committed(&commit);
+            commits.push(commit);
+            outcomes.push(Ok(Outcome::Committed(receipt)));
         }
-        append.commit()?;
-        known.committed(commit);
-        Ok(Outcome::Committed(receipt))
+        if !commits.is_empty() {
+            let today = now_us.div_euclid(MICROSECONDS * DAY_S);
+            if *tidied != today {
+                append.forget_trades(today - TRADE_IDS_KEPT_DAYS)?;
+            }
+            let first = commits.first().map_or(append.id(), |commit| commit.id);
+            if (first - 1).div_euclid(FORGET_EVERY) != append.id().div_euclid(FORGET_EVERY) {
+                append.forget_batches(known.applied(), now_us.saturating_sub(KEPT_US))?;
+            }
+            append.commit()?;
+            *tidied = today;
+            recent.add(commits);
+        }
+        Ok(outcomes)
     }
+}
+
+/// Writes a batch.
+fn put(
+    append: &Append<'_>,
+    head: &Head<'_>,
+    now_us: i64,
+    checked: Checked,
+) -> Result<(Commit, Receipt), IngestError> {
+    let Checked { candles, trades, refused, counts } = checked;
+    let receipt = Receipt {
+        seq: head.seq,
+        counts,
+        refused: refused.iter().map(|row| (row.row, row.reason.clone())).collect(),
+        revision: append.id(),
+    };
+    let rows = candles.len() + trades.len();
+    let push_from = append.reserve_pushes(now_us, rows * PUSHES_A_ROW)?;
+    let commit = Commit {
+        id: append.id(),
+        push_from,
+        at_us: now_us,
+        source: head.source.to_owned(),
+        candles,
+        trades,
+        builds: head.build,
+        refused,
+        counts,
+    };
+    append.put(push_from, &commit.encode())?;
+    Ok((commit, receipt))
 }
 
 /// Compares the number of a batch with the last one of its source. Returns the outcome of a batch

@@ -2,6 +2,7 @@
 //! not merged yet. Cached, because most rows are about the newest minute of their series.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use market::{Candle, Grain, Timestamp};
 use store::{Append, Reader, Series};
@@ -20,8 +21,10 @@ pub(super) struct Known {
     version: Option<i64>,
     /// The last batch of the log that the cached candles include.
     seen: i64,
+    /// The last merged batch.
+    applied: i64,
     /// Batches that are not merged yet.
-    pending: Vec<Commit>,
+    pending: Vec<Arc<Commit>>,
     series: HashMap<Series, KnownSeries>,
 }
 
@@ -56,7 +59,7 @@ impl Known {
             self.reset();
             self.seen = applied;
         }
-        self.version = Some(version);
+        (self.version, self.applied) = (Some(version), applied);
         self.pending.retain(|commit| commit.id > applied);
         for batch in append.batches_after(self.seen)? {
             let commit = Commit::decode(&batch)?;
@@ -65,16 +68,21 @@ impl Known {
                     series.put(row);
                 }
             }
-            self.pending.push(commit);
+            self.pending.push(Arc::new(commit));
         }
         self.seen = append.id() - 1;
         Ok(())
     }
 
-    /// Adds the batch that this process has just committed. Its candles are cached already.
-    pub(super) fn committed(&mut self, commit: Commit) {
+    /// Adds a batch that this process is about to commit. Its candles are cached already.
+    pub(super) fn committed(&mut self, commit: &Arc<Commit>) {
         self.seen = commit.id;
-        self.pending.push(commit);
+        self.pending.push(commit.clone());
+    }
+
+    /// Returns the last batch that was merged when this was last brought up to date.
+    pub(super) fn applied(&self) -> i64 {
+        self.applied
     }
 
     /// Returns the candles of a series, from a stamp on.

@@ -3,6 +3,7 @@
 //! are joined.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use market::{
     Candle, Candles, Date, Grain, Symbol, Timestamp, TradeCandles, TradeHours, Trades, Venue, Venues,
@@ -13,24 +14,25 @@ use store::{
 };
 
 use super::tails::{self, LaidTail, Tail, Tails};
-use super::{Commit, CommittedCandle, Counts, Effect, IngestError, MergeVersions, RefusedRow, end_of};
+use super::{
+    Commit, CommittedCandle, Counts, Effect, IngestError, MergeVersions, RecentCommits, RefusedRow, end_of,
+};
 use crate::adjustment;
 use crate::import::ImportError;
 use crate::import::changes::Changes;
 use crate::import::context::QUARANTINE_MAX;
-use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part};
+use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part, RUNNING_ROWS};
 use crate::import::trade_lay;
 use crate::lane_of;
 
-/// Candles of the short block at the end of a series: one page.
-pub(super) const SHORT_ROWS: usize = 256;
+/// Candles of the short block at the end of a series, which is quick to encode.
+pub(super) const SHORT_ROWS: usize = RUNNING_ROWS;
+/// Sizes of the blocks into which shorter ones are joined: one page, and a full block.
+const JOINED_ROWS: [usize; 2] = [256, BLOCK_ROWS];
 /// Maximum number of bytes of batches per merge, after the first.
 const BYTES_MAX: usize = 16 << 20;
-/// How long a merged batch is stored, in microseconds: servers push it in the meantime.
-const KEPT_US: i64 = 600_000_000;
-/// How long the ids of trades are stored, in days.
-const TRADE_IDS_KEPT_DAYS: i64 = 7;
-const MICROSECONDS: i64 = 1_000_000;
+/// Maximum number of rows of cached batches per merge, after the first batch.
+const ROWS_MAX: usize = 200_000;
 const DAY_S: i64 = 86_400;
 
 /// Merges batches, for one thread at a time.
@@ -41,9 +43,8 @@ pub struct Merger {
     writer: IngestWriter,
     reader: Reader,
     merges: MergeVersions,
+    recent: RecentCommits,
     tails: Tails,
-    /// The UTC day of the last removal of old trade ids.
-    tidied: i64,
 }
 
 /// Result of a merge.
@@ -102,7 +103,7 @@ impl Merger {
         store: &Store,
         venues: &Venues,
         grace_s: i64,
-        merges: MergeVersions,
+        (merges, recent): (MergeVersions, RecentCommits),
     ) -> Result<Merger, IngestError> {
         let (writer, reader) = (store.ingest_writer()?, store.reader()?);
         Ok(Merger {
@@ -111,16 +112,23 @@ impl Merger {
             writer,
             reader,
             merges,
+            recent,
             tails: Tails::default(),
-            tidied: 0,
         })
     }
 
     /// Returns committed batches that are merged, in the range `after` (exclusive) to `through`
-    /// (inclusive).
-    pub fn commits(reader: &mut Reader, after: i64, through: i64) -> Result<Vec<Commit>, IngestError> {
+    /// (inclusive). They are read from the log unless `recent` has all of them.
+    pub fn commits(
+        reader: &mut Reader,
+        recent: Option<&RecentCommits>,
+        (after, through): (i64, i64),
+    ) -> Result<Vec<Arc<Commit>>, IngestError> {
+        if let Some(commits) = recent.and_then(|recent| recent.between(after, through)) {
+            return Ok(commits);
+        }
         let batches = reader.view().ingest_batches(after, through)?;
-        batches.iter().map(Commit::decode).collect()
+        batches.iter().map(|batch| Commit::decode(batch).map(Arc::new)).collect()
     }
 
     /// Returns the state without merging. `has_more` is true if there is something to do.
@@ -152,8 +160,7 @@ impl Merger {
         let snapshot = self.reader.snapshot()?;
         self.tails.follow(snapshot.version()?);
         let before = snapshot.ingest_applied()?;
-        let (batches, has_more) = portion(snapshot.ingest_batches(before, i64::MAX)?);
-        let commits = batches.iter().map(Commit::decode).collect::<Result<Vec<_>, _>>()?;
+        let (commits, has_more) = waiting_batches(&snapshot, &self.recent, before)?;
         let through = commits.last().map_or(before, |commit| commit.id);
         let due = snapshot.minutes_final_by(now)?;
 
@@ -163,7 +170,6 @@ impl Merger {
         let has_days = laid.iter().any(|part| part.series.grain == Grain::Day);
         drop(snapshot);
 
-        let today = now.0.div_euclid(DAY_S);
         let mut batch = self.writer.begin()?;
         let version = batch.version()?;
         let mut ledger = Ledger { now, entries: BTreeMap::new() };
@@ -188,12 +194,7 @@ impl Merger {
             adjustment::keep_all(&mut batch, &self.venues)?;
         }
         ledger.close(&mut batch, contributions)?;
-        if self.tidied != today {
-            batch.forget_ingested_trades(today - TRADE_IDS_KEPT_DAYS)?;
-            self.tidied = today;
-        }
-        let kept_from = now.0.saturating_mul(MICROSECONDS).saturating_sub(KEPT_US);
-        batch.ingest_applied_through(through, kept_from)?;
+        batch.ingest_applied_through(through)?;
         let after = batch.version()?;
         let next_final = batch.next_final_minute()?;
         batch.commit()?;
@@ -241,6 +242,30 @@ fn put_finality(
     Ok(batch.put_partial_minutes(&partial)?)
 }
 
+/// Returns the batches of one merge, and whether there may be more.
+fn waiting_batches(
+    snapshot: &Snapshot<'_>,
+    recent: &RecentCommits,
+    after: i64,
+) -> Result<(Vec<Arc<Commit>>, bool), IngestError> {
+    let mut commits = recent.after(after);
+    if commits.is_empty() {
+        let (batches, has_more) = portion(snapshot.ingest_batches(after, i64::MAX)?);
+        let commits = batches.iter().map(|batch| Commit::decode(batch).map(Arc::new));
+        return Ok((commits.collect::<Result<_, _>>()?, has_more));
+    }
+    let mut rows = 0;
+    let taken = commits.iter().take_while(|commit| {
+        let is_first = rows == 0;
+        rows += commit.rows();
+        is_first || rows <= ROWS_MAX
+    });
+    commits.truncate(taken.count());
+    let through = commits.last().map_or(after, |commit| commit.id);
+    let has_more = snapshot.ingest_newest()? > through;
+    Ok((commits, has_more))
+}
+
 /// Returns as many batches as one merge takes, and whether there are more.
 fn portion(mut batches: Vec<IngestBatch>) -> (Vec<IngestBatch>, bool) {
     let mut bytes = 0;
@@ -260,7 +285,7 @@ type TradeRows = BTreeMap<(Symbol, Date), GatheredTrades>;
 type Contributions = BTreeMap<String, Contribution>;
 
 /// Sorts the rows of batches by series. Of several rows for one stamp, the last counts.
-fn gather(venues: &Venues, commits: &[Commit]) -> (SeriesRows, TradeRows, Contributions) {
+fn gather(venues: &Venues, commits: &[Arc<Commit>]) -> (SeriesRows, TradeRows, Contributions) {
     let (mut series, mut trades) = (SeriesRows::new(), TradeRows::new());
     let mut contributions = Contributions::new();
     for commit in commits {
@@ -452,18 +477,20 @@ fn record(batch: &mut Batch<'_>, laid: &[LaidSeries], ledger: &mut Ledger) -> Re
     Ok(batch.add_import_series_all(&parts)?)
 }
 
-/// Joins the short blocks at the end of a series when they fill a block.
+/// Joins the short blocks at the end of a series when they fill a longer one.
 fn join_short_blocks(batch: &mut Batch<'_>, series: &Series) -> Result<(), IngestError> {
-    let view: &View = batch;
-    let mut entries = view.blocks_back(series, Timestamp(i64::MAX), BLOCK_ROWS)?;
-    let full = entries.iter().rposition(|entry| entry.rows as usize >= BLOCK_ROWS);
-    entries.drain(..full.map_or(0, |full| full + 1));
-    let rows: usize = entries.iter().map(|entry| entry.rows as usize).sum();
-    let Some(first) = entries.first().filter(|_| rows >= BLOCK_ROWS) else { return Ok(()) };
-    let window = (first.first, Timestamp(i64::MAX));
-    let candles = lay::stored(view, series, window.0, window.1)?;
-    if let Some(write) = lay::replace_window(view, series, window, &candles)? {
-        batch.replace_blocks(&write.series, &write.removed, &write.added)?;
+    for joined in JOINED_ROWS {
+        let view: &View = batch;
+        let mut entries = view.blocks_back(series, Timestamp(i64::MAX), BLOCK_ROWS)?;
+        let full = entries.iter().rposition(|entry| entry.rows as usize >= joined);
+        entries.drain(..full.map_or(0, |full| full + 1));
+        let rows: usize = entries.iter().map(|entry| entry.rows as usize).sum();
+        let Some(first) = entries.first().filter(|_| rows >= joined) else { continue };
+        let window = (first.first, Timestamp(i64::MAX));
+        let candles = lay::stored(view, series, window.0, window.1)?;
+        if let Some(write) = lay::replace_window(view, series, window, &candles)? {
+            batch.replace_blocks(&write.series, &write.removed, &write.added)?;
+        }
     }
     Ok(())
 }
@@ -594,7 +621,7 @@ mod tests {
             expected.extend(rows.iter().copied());
             let inputs = rows.iter().map(|(at, volume)| Ok(row(&symbol, *at, *volume))).collect();
             let now = stamps[end.saturating_sub(1)] + 1;
-            intake.candles(&head, inputs, now * MICROSECONDS, &|_| String::new()).unwrap();
+            intake.candles(&head, inputs, now * 1_000_000, &|_| String::new()).unwrap();
             merger.merge(Timestamp(now)).unwrap();
             from_memory += usize::from(!merger.tails.is_empty());
 

@@ -11,11 +11,13 @@ mod commit;
 mod intake;
 mod known;
 mod merge;
+mod recent;
 mod tails;
 
 pub use commit::{Commit, CommittedCandle, CommittedTrade, Counts, Effect, RefusedRow};
-pub use intake::{CandleInput, Head, Intake, Outcome, Parsed, Receipt, TradeInput};
+pub use intake::{CandleInput, Head, Intake, Outcome, Parsed, Receipt, Rows, Submitted, TradeInput};
 pub use merge::{Merged, Merger};
+pub use recent::RecentCommits;
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -191,7 +191,8 @@ impl Shop {
                 .step_by(cut.block_rows)
                 .map(|start| {
                     let rows = start..candles.len().min(start + cut.block_rows);
-                    let tuning = block::Tuning { page_rows: cut.page_rows, level: 4 };
+                    let tuning =
+                        block::Tuning { page_rows: cut.page_rows, level: 4, ..block::Tuning::default() };
                     NewBlock {
                         first: Timestamp(candles.time[rows.start]),
                         last: Timestamp(candles.time[rows.end - 1]),

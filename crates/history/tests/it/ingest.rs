@@ -262,7 +262,7 @@ fn push_numbers_grow_over_restarts_and_clocks_that_go_back() {
         live.add(vec![flat(M, "190.3", step as i64 + 1)], now);
         live = live.reopened();
         let mut reader = live.store.reader().unwrap();
-        let commits = Merger::commits(&mut reader, 0, i64::MAX).unwrap();
+        let commits = Merger::commits(&mut reader, None, (0, i64::MAX)).unwrap();
         let newest = commits.last().unwrap();
         assert!(newest.push_from > last && newest.push_from >= now * 1_000_000, "{newest:?}");
         last = newest.push_from;
@@ -442,7 +442,7 @@ fn acknowledged_batches_survive_a_kill() {
             let minutes = history.minutes(reader.view(), &symbol, Timestamp(0)..Timestamp(i64::MAX)).unwrap();
             assert_eq!(minutes.volume, (1..=seq).collect::<Vec<_>>(), "{symbol}");
         }
-        let commits = Merger::commits(&mut reader, 0, i64::MAX).unwrap();
+        let commits = Merger::commits(&mut reader, None, (0, i64::MAX)).unwrap();
         let pushes: Vec<i64> = commits.iter().map(|commit| commit.push_from).collect();
         assert!(pushes.is_sorted_by(|a, b| a < b) && pushes.last() > Some(&last_push), "{pushes:?}");
         last_push = *pushes.last().unwrap();

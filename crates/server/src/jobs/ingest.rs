@@ -14,12 +14,17 @@ const EVERY: Duration = Duration::from_secs(1);
 const EVERY_OF_NODES: Duration = Duration::from_millis(200);
 /// Time until the next attempt if another process is writing to the store.
 const RETRY: Duration = Duration::from_millis(50);
-/// Maximum pause after a merge.
-const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// Maximum pause after a merge, which is a quarter of its time.
+const PAUSE_MAX: Duration = Duration::from_millis(25);
+/// The same if several servers share the store. Each reads the ends of series again that another one
+/// has merged, so a merge is followed by a pause as long as it took.
+const PAUSE_OF_NODES_MAX: Duration = Duration::from_millis(100);
 
 pub(super) fn merge(core: &Arc<Core>) -> Job {
     let (core, seen) = (core.clone(), AtomicI64::new(0));
-    let every = if core.access.is_shared() { EVERY_OF_NODES } else { EVERY };
+    let is_shared = core.access.is_shared();
+    let every = if is_shared { EVERY_OF_NODES } else { EVERY };
+    let (share, pause_max) = if is_shared { (1, PAUSE_OF_NODES_MAX) } else { (4, PAUSE_MAX) };
     Job {
         name: JobName::Ingest,
         place: RunsOn::EveryServer,
@@ -43,9 +48,8 @@ pub(super) fn merge(core: &Arc<Core>) -> Job {
                 core.ingest.demand().notify_one();
             }
             if merged.has_changed {
-                // On SQLite, batches wait for a merge. Without a pause as long as the merge, sources
-                // that wait for each answer would commit one batch between two merges.
-                std::thread::sleep(began.elapsed().min(PAUSE_MAX));
+                // Batches gather in the meantime: a merge of several takes hardly longer than one.
+                std::thread::sleep((began.elapsed() / share).min(pause_max));
             }
             let until_final = merged.next_final.and_then(|at| u64::try_from(at.0 - now.0).ok());
             Ok(until_final.map_or(Progress::Done, |seconds| Progress::DoneFor(Duration::from_secs(seconds))))

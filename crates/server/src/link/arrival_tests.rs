@@ -102,7 +102,7 @@ impl Market {
         let now = self.set(at);
         let ingest = &self.house.core.ingest;
         let rows = rows.into_iter().map(Ok).collect();
-        ingest.candles(&self.head(false), rows, now, &|_| String::new()).unwrap();
+        ingest.candles(&self.head(false), rows, now).unwrap();
         self.publish(now);
     }
 
@@ -117,7 +117,7 @@ impl Market {
             .iter()
             .map(|(second, price, volume)| trade(symbol, *second, price, *volume, None))
             .collect();
-        self.house.core.ingest.trades(&self.head(build), rows, now, &|_| String::new()).unwrap();
+        self.house.core.ingest.trades(&self.head(build), rows, now).unwrap();
         self.publish(now);
     }
 
@@ -126,7 +126,7 @@ impl Market {
         let now = self.set(at);
         let mut row = trade("AAPL.US", second, price, volume, None).unwrap();
         row.trade.kind = TradeType::from_code(b'W').unwrap();
-        self.house.core.ingest.trades(&self.head(false), vec![Ok(row)], now, &|_| String::new()).unwrap();
+        self.house.core.ingest.trades(&self.head(false), vec![Ok(row)], now).unwrap();
         self.publish(now);
     }
 
@@ -369,7 +369,7 @@ async fn a_damaged_security_does_not_stop_the_pushes_of_others() {
     market.subscribe("AAPL.US", false).await;
     let now = market.set(10);
     let rows = ["A.US", "AAPL.US", "A.US"].map(|symbol| trade(symbol, 3, "190.2", 100, None)).into();
-    market.house.core.ingest.trades(&market.head(false), rows, now, &|_| String::new()).unwrap();
+    market.house.core.ingest.trades(&market.head(false), rows, now).unwrap();
     market.publish(now);
     assert_eq!(market.prints().await, prints(&[("190.200", 100, 3)]));
     market.nothing_more().await;
@@ -444,7 +444,7 @@ async fn nothing_is_pushed_before_it_is_readable_or_twice() {
         is_final: None,
     };
     let ingest = &market.house.core.ingest;
-    ingest.candles(&market.head(false), vec![Ok(row)], now, &|_| String::new()).unwrap();
+    ingest.candles(&market.head(false), vec![Ok(row)], now).unwrap();
     live::publish(&market.house.core).unwrap();
     market.nothing_more().await;
     market.publish(now);
@@ -461,7 +461,7 @@ async fn i11_a_trade_with_a_known_id_is_pushed_once() {
     for (second, id) in [(10, "7"), (11, "7"), (12, "8")] {
         let now = market.set(second);
         let rows = vec![trade("AAPL.US", 3, "190.2", 100, Some(id))];
-        market.house.core.ingest.trades(&market.head(true), rows, now, &|_| String::new()).unwrap();
+        market.house.core.ingest.trades(&market.head(true), rows, now).unwrap();
         market.publish(now);
     }
     for volume in [4107, 4207] {

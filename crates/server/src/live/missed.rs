@@ -69,14 +69,19 @@ struct Lane {
 
 impl Recent {
     /// Reads the batches up to `through`.
-    pub(super) fn read(&mut self, reader: &mut Reader, through: i64) -> Result<(), IngestError> {
+    pub(super) fn read(
+        &mut self,
+        ingest: &Ingest,
+        reader: &mut Reader,
+        through: i64,
+    ) -> Result<(), IngestError> {
         let after = match self.through {
             Some(after) => after,
-            None => self.first(reader, through)?,
+            None => Recent::first(ingest, reader, through)?,
         };
         for from in (after..through).step_by(usize::try_from(READ_AT_ONCE).unwrap_or(1)) {
             let until = from.saturating_add(READ_AT_ONCE).min(through);
-            for commit in Ingest::commits(reader, from, until)? {
+            for commit in ingest.commits(reader, from, until)? {
                 self.add(&commit);
             }
         }
@@ -85,11 +90,11 @@ impl Recent {
     }
 
     /// Returns the batch before the first one whose rows fit, going back from `through`.
-    fn first(&self, reader: &mut Reader, through: i64) -> Result<i64, IngestError> {
+    fn first(ingest: &Ingest, reader: &mut Reader, through: i64) -> Result<i64, IngestError> {
         let (mut first, mut rows, mut newest) = (through, 0, None);
         while rows < ROWS_MAX && first > 0 {
             let from = first.saturating_sub(READ_AT_ONCE).max(0);
-            let commits = Ingest::commits(reader, from, first)?;
+            let commits = ingest.commits(reader, from, first)?;
             let (Some(oldest), Some(last)) = (commits.first(), commits.last()) else { break };
             rows += commits.iter().map(|commit| commit.candles.len() + commit.trades.len()).sum::<usize>();
             first = from;

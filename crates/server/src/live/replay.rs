@@ -19,7 +19,6 @@ use super::stored::{Stored, is_by_day, last_quote, next_trade};
 use super::subscriptions::{Pull, Recipient};
 use super::{Channel, SlowReaders};
 use crate::core::Core;
-use crate::ingest::Ingest;
 use crate::market_clock::ClockSpeed;
 use crate::quote_push::{ClockPush, encode, encode_clock, header};
 use crate::refusal::Refusal;
@@ -255,7 +254,7 @@ impl Publisher {
         let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
         self.arrivals.forget(&symbols);
         core.live.subscriptions().forget_quotes(&symbols);
-        let commits = core.with_reader(|reader| Ingest::commits(reader, after, through));
+        let commits = core.with_reader(|reader| core.ingest.commits(reader, after, through));
         let commits = commits.map_err(PublishError::Ingest)?;
         let mut batches = Vec::new();
         let dues = core.with_reader(|reader| {
@@ -342,9 +341,10 @@ impl Publisher {
     pub(super) fn begin(&mut self, core: &Channel<'_>, as_of: AsOf, is_first: bool) -> Result<(), Refusal> {
         if is_first || self.until.is_none() {
             let through = core.ingest.merged_through();
-            let last = core.with_reader(|reader| Ingest::commits(reader, through.saturating_sub(1), through));
+            let last =
+                core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
             let last = last.map_err(PublishError::Ingest)?;
-            let arrivals = Arrivals::after(through, last.last());
+            let arrivals = Arrivals::after(through, last.last().map(Arc::as_ref));
             *self = Publisher { until: Some(as_of.now()), arrivals, ..Publisher::default() };
         } else if let AsOf::Live(now) = as_of {
             self.publish_arrivals(core, now, &mut Published::default())?;
@@ -557,7 +557,7 @@ impl Publisher {
         missed: Missed,
     ) -> Result<(), Refusal> {
         let Some(through) = self.arrivals.through else { return Ok(()) };
-        let read = core.with_reader(|reader| self.recent.read(reader, through));
+        let read = core.with_reader(|reader| self.recent.read(&core.ingest, reader, through));
         read.map_err(PublishError::Ingest)?;
         let board = self.arrivals.board(symbol);
         let pushes =

@@ -355,6 +355,8 @@ fn store(site: &Site, text: &mut Text) {
     for (file, bytes) in [
         ("candles", sizes.candles),
         ("candles_log", sizes.candles_log),
+        ("ingest", sizes.ingest),
+        ("ingest_log", sizes.ingest_log),
         ("accounts", sizes.accounts),
         ("accounts_log", sizes.accounts_log),
     ] {

@@ -22,9 +22,9 @@ pub use manifest::{Counts, Manifest, Part, PartEntry};
 pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
 use crate::StoreError;
-use crate::candles::sql;
-use crate::engine::sqlite::{RESTORE_FILE, is_emptied, refuse_half_restored};
-use crate::engine::{Db, Role, Sql, migrate, migrations, natural};
+use crate::candles::{ingest_file, sql};
+use crate::engine::sqlite::{Database, RESTORE_FILE, is_emptied, refuse_half_restored};
+use crate::engine::{Db, INGEST_FILE, Role, Sql, migrate, migrations, natural};
 
 mod manifest;
 mod restore;
@@ -145,11 +145,12 @@ const PAGE_BYTES: u64 = 4_096;
 const PARTIAL: &str = ".partial";
 /// File names in a store directory that a backup must not use, in addition to names that begin with
 /// the name of a part.
-const RESERVED: [&str; 6] =
-    ["writer.lock", "accounts.lock", "jobs.lock", "server.lock", RESTORE_FILE, restore::STAGING];
+const RESERVED: [&str; 7] =
+    [INGEST_FILE, "writer.lock", "accounts.lock", "jobs.lock", "server.lock", RESTORE_FILE, restore::STAGING];
 
 // These statements run only on SQLite.
 const PLAIN: Sql = Sql::new("take over the database", "pragma journal_mode = delete");
+const TABLE_COUNT: Sql = Sql::new("read the schema", "select count(*) from sqlite_schema");
 const INTEGRITY: Sql = Sql::new("check the pages", "pragma integrity_check(100)");
 const REFERENCES: Sql = Sql::new("check the references", "select count(*) from pragma_foreign_key_check");
 
@@ -214,11 +215,15 @@ impl Backup<'_> {
     fn fill(&self, partial: &Path, candles: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
         let candles = Source::begin(candles, Part::Candles, migrations::ALL)?
             .ok_or_else(|| StoreError::Absent { place: self.store.into() })?;
+        // Begun after the candles: it has all batches that they lack.
+        let log = ingest_file::open(&candles.db, Role::Reader)?;
+        log.as_ref().map(begin_reading).transpose()?;
         let accounts = Source::begin(self.store, Part::Accounts, migrations::ACCOUNTS)?;
-        let mut files = vec![candles.copy_to(partial, watch)?];
+        let mut files = vec![candles.copy_to(partial, log.as_ref(), watch)?];
+        drop(log);
         drop(candles);
         if let Some(accounts) = accounts {
-            files.push(accounts.copy_to(partial, watch)?);
+            files.push(accounts.copy_to(partial, None, watch)?);
         }
         let key = self.key(partial, &mut files)?;
         let counts = count(partial, &files)?;
@@ -278,7 +283,8 @@ impl Source {
         }
     }
 
-    fn copy_to(&self, dir: &Path, watch: &mut Watch<'_>) -> Result<PartEntry, BackupError> {
+    /// Copies the database. The log of ingested batches becomes a part of the copy.
+    fn copy_to(&self, dir: &Path, log: Option<&Db>, watch: &mut Watch<'_>) -> Result<PartEntry, BackupError> {
         let part = self.part;
         let path = dir.join(part.file_name());
         write_whole(&path, b"")?;
@@ -290,6 +296,13 @@ impl Source {
         if done.is_break() {
             return Err(BackupError::Stopped);
         }
+        if let Some(log) = log {
+            // The file was empty when it was opened.
+            copy.sqlite().map_or(Ok(()), Database::attach_seals)?;
+            copy.begin_write()?;
+            ingest_file::fold(log, &copy)?;
+            copy.commit()?;
+        }
         // A database in WAL mode cannot be opened on read-only media.
         leave_wal(&copy, &path)?;
         drop(copy);
@@ -297,6 +310,12 @@ impl Source {
         let (bytes, hash) = digest(&path, part, watch)?;
         Ok(PartEntry { name: part, bytes, blake3: hash.to_hex().to_string(), schema: Some(self.schema) })
     }
+}
+
+/// Begins a read transaction, and takes its snapshot.
+fn begin_reading(db: &Db) -> Result<(), StoreError> {
+    db.begin_read()?;
+    db.one(TABLE_COUNT, [], |row| row.get::<i64>(0)).map(drop)
 }
 
 /// Checkpoints the WAL and switches the journal mode to `delete`. Fails if another connection is

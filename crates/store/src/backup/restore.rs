@@ -15,6 +15,7 @@ use super::{
     create_folder, digest, is_there, leave_wal, manifest, settle, sync, write_whole,
 };
 use crate::accounts::AuditNote;
+use crate::candles::ingest_file::remove_log;
 use crate::engine::migrations::Migration;
 use crate::engine::sqlite::{Lock, RESTORE_FILE, ServerLock};
 use crate::engine::{Db, Role, Sql, migrate, migrations};
@@ -448,6 +449,10 @@ impl Prepared<'_> {
                 restore.put_key(staging)?;
             }
             place(&staging.path(*part), &restore.live(*part))?;
+            if *part == Part::Candles {
+                // The log of the former candles. It would be ignored.
+                remove_log(restore.store)?;
+            }
         }
         drop(opening);
         if restore.scope == Scope::All && is_there(&mark)? {

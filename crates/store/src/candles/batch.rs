@@ -5,7 +5,6 @@ use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
 use crate::candles::copy::sql as copy_sql;
 use crate::candles::security::written_dated;
-use crate::candles::turns::WriteTurn;
 use crate::candles::{FIGURES_MAX, sql};
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value, signed};
@@ -40,8 +39,6 @@ pub struct Batch<'a> {
     /// Unused reserved ids per counter: the next id, and the number of ids left.
     reserved: BTreeMap<&'static str, (i64, i64)>,
     state: State,
-    /// Released after the end of the transaction.
-    _turn: Option<WriteTurn>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +71,8 @@ impl<'a> Batch<'a> {
     pub(crate) fn new(view: &'a View, lock: &'a WriterLock, has_nodes: bool) -> Batch<'a> {
         let (touched, all_at_once) = (has_nodes.then(BTreeSet::new), view.db().is_remote());
         let (ensured, reserved) = (BTreeSet::new(), BTreeMap::new());
-        let (version, state, turn) = (None, State::Open, None);
-        Batch { view, lock, version, touched, all_at_once, ensured, reserved, state, _turn: turn }
-    }
-
-    pub(super) fn with_turn(mut self, turn: Option<WriteTurn>) -> Batch<'a> {
-        self._turn = turn;
-        self
+        let (version, state) = (None, State::Open);
+        Batch { view, lock, version, touched, all_at_once, ensured, reserved, state }
     }
 
     #[cfg(test)]

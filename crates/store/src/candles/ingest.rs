@@ -1,19 +1,21 @@
 //! Rows that arrive while a server runs. A batch is first appended to a log ([`IngestLog`]), which
 //! makes it durable with a few statements, and later merged into blocks ([`IngestWriter`]). The log
-//! needs no writer lock, so an import does not delay it. The bytes of a batch are opaque.
-
-use std::sync::Arc;
+//! needs no writer lock, so an import does not delay it. On SQLite it is a file of its own
+//! (`ingest_file.rs`), so a merge does not delay it either. The bytes of a batch are opaque.
 
 use market::{Date, Symbol, Timestamp};
 
+use crate::candles::ingest_file;
 use crate::candles::sql::COUNT_UP;
-use crate::candles::turns::{WriteTurn, WriteTurns};
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Fault, Row, Value, signed};
 use crate::{Batch, Lane, Store, StoreError, View};
 
 /// Number of answers that are stored per source.
 pub const INGEST_ANSWERS_KEPT: i64 = 1_000;
+
+/// Maximum number of old batches that one transaction removes.
+const REMOVED_MAX: i64 = 64;
 
 /// A logged batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,28 +58,31 @@ impl PartialMinute {
     }
 }
 
-/// A connection that appends batches to the log. For one thread at a time.
+/// Connections that append batches to the log. For one thread at a time.
 #[derive(Debug)]
 pub struct IngestLog {
     db: Db,
-    turns: Arc<WriteTurns>,
+    /// The candle database, if the log is another file.
+    candles: Option<Db>,
 }
 
-/// A transaction that appends one batch. Rolled back if dropped without a commit. Only one is open
-/// at a time, in all processes.
+/// A transaction that appends batches. Rolled back if dropped without a commit. Only one is open at
+/// a time, in all processes.
 #[derive(Debug)]
 pub struct Append<'a> {
-    db: &'a Db,
+    log: &'a IngestLog,
     id: i64,
     is_committed: bool,
-    /// Released after the end of the transaction.
-    _turn: Option<WriteTurn>,
 }
 
 impl Store {
     /// Opens the log of ingested batches for appending.
     pub fn ingest_log(&self) -> Result<IngestLog, StoreError> {
-        Ok(IngestLog { db: self.open_for_ingest()?, turns: self.turns.clone() })
+        let candles = self.open_for_ingest()?;
+        match ingest_file::open_or_create(&candles)? {
+            Some(db) => Ok(IngestLog { db, candles: Some(candles) }),
+            None => Ok(IngestLog { db: candles, candles: None }),
+        }
     }
 
     /// Opens a writer for merging ingested batches. It does not hold the writer lock yet.
@@ -88,23 +93,32 @@ impl Store {
 }
 
 impl IngestLog {
-    /// Begins to append a batch.
+    /// Begins to append batches.
     pub fn append(&mut self) -> Result<Append<'_>, StoreError> {
-        let turn = WriteTurns::append(&self.turns, &self.db);
         self.db.begin_write()?;
-        // On PostgreSQL, the lock of this row makes the order of ids the order of commits.
-        match self.db.one(COUNT_UP, (1, "ingest"), |row| row.get(0)) {
-            Ok(id) => Ok(Append { db: &self.db, id, is_committed: false, _turn: turn }),
-            Err(error) => {
-                self.db.rollback().ok();
-                Err(error)
+        if !self.is_current()? {
+            // It was folded into the candle database.
+            self.db.rollback()?;
+            if let Some(log) = self.candles.as_ref().map(ingest_file::open_or_create).transpose()?.flatten() {
+                self.db = log;
             }
+            self.db.begin_write()?;
         }
+        let mut append = Append { log: self, id: 0, is_committed: false };
+        append.begin_next()?;
+        Ok(append)
+    }
+
+    /// Returns whether the candle database still has this log.
+    fn is_current(&self) -> Result<bool, StoreError> {
+        let Some(candles) = &self.candles else { return Ok(true) };
+        Ok(ingest_file::key(candles)? == ingest_file::key(&self.db)?)
     }
 
     /// Returns the version of the store and the last merged batch, as of one instant.
     pub fn state(&self) -> Result<(i64, i64), StoreError> {
-        self.db.one(sql::STATE, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        let candles = self.candles.as_ref().unwrap_or(&self.db);
+        candles.one(sql::STATE, [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 }
 
@@ -112,35 +126,57 @@ impl Drop for Append<'_> {
     fn drop(&mut self) {
         if !self.is_committed {
             // After some errors SQLite has already rolled back, and this fails.
-            self.db.rollback().ok();
+            self.db().rollback().ok();
         }
     }
 }
 
 impl Append<'_> {
+    fn db(&self) -> &Db {
+        &self.log.db
+    }
+
     /// Returns the id that the batch will have.
     pub fn id(&self) -> i64 {
         self.id
     }
 
+    /// Begins a further batch of the transaction.
+    pub fn begin_next(&mut self) -> Result<(), StoreError> {
+        // On PostgreSQL, the lock of this row makes the order of ids the order of commits.
+        self.id = self.db().one(COUNT_UP, (1, "ingest"), |row| row.get(0))?;
+        Ok(())
+    }
+
     /// Returns the version of the store and the last merged batch.
     pub fn state(&self) -> Result<(i64, i64), StoreError> {
-        self.db.one(sql::STATE, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.log.state()
+    }
+
+    /// Removes some of the batches up to `applied` with push numbers below `push_before`, which are
+    /// older than every server needs. They are removed in portions, so that no batch waits for it.
+    pub fn forget_batches(&self, applied: i64, push_before: i64) -> Result<(), StoreError> {
+        self.db().run(sql::FORGET, (REMOVED_MAX, applied, push_before)).map(drop)
+    }
+
+    /// Removes the ids of trades that came before `day`, in days since 1970.
+    pub fn forget_trades(&self, day: i64) -> Result<(), StoreError> {
+        self.db().run(sql::FORGET_TRADES, [day]).map(drop)
     }
 
     /// Returns the batches after an id, oldest first.
     pub fn batches_after(&self, id: i64) -> Result<Vec<IngestBatch>, StoreError> {
-        self.db.all(sql::AFTER, (id, i64::MAX), IngestBatch::read)
+        self.db().all(sql::AFTER, (id, i64::MAX), IngestBatch::read)
     }
 
     /// Returns the sequence number of a source's last accepted batch.
     pub fn last_seq(&self, source: &str) -> Result<Option<i64>, StoreError> {
-        self.db.first(sql::LAST_SEQ, [source], |row| row.get(0))
+        self.db().first(sql::LAST_SEQ, [source], |row| row.get(0))
     }
 
     /// Returns the answer to an earlier batch; `None` if it is not stored any more.
     pub fn answer(&self, source: &str, seq: i64) -> Result<Option<String>, StoreError> {
-        self.db.first(sql::ANSWER, (source, seq), |row| row.get(0))
+        self.db().first(sql::ANSWER, (source, seq), |row| row.get(0))
     }
 
     /// Records the ids of trades that came on `today`, in days since 1970. Returns for each whether it
@@ -154,7 +190,7 @@ impl Append<'_> {
         let mut new = Vec::with_capacity(ids.len());
         for (symbol, day, id) in ids {
             let row = (source, symbol.as_str(), day.to_string(), *id, today);
-            new.push(self.db.run(sql::ADD_TRADE, row)? > 0);
+            new.push(self.db().run(sql::ADD_TRADE, row)? > 0);
         }
         Ok(new)
     }
@@ -163,25 +199,25 @@ impl Append<'_> {
     /// Returns the first.
     pub fn reserve_pushes(&self, commit_us: i64, count: usize) -> Result<i64, StoreError> {
         let count = signed(count as u64);
-        let next: i64 = self.db.one(sql::RESERVE_PUSHES, (commit_us, count), |row| row.get(0))?;
+        let next: i64 = self.db().one(sql::RESERVE_PUSHES, (commit_us, count), |row| row.get(0))?;
         Ok(next - count)
     }
 
     pub fn put(&self, push_from: i64, body: &[u8]) -> Result<(), StoreError> {
-        self.db.run(sql::ADD, (self.id, push_from, body)).map(drop)
+        self.db().run(sql::ADD, (self.id, push_from, body)).map(drop)
     }
 
     /// Records the last accepted batch of a source, and its answer.
     pub fn put_answer(&self, source: &str, seq: i64, answer: &str) -> Result<(), StoreError> {
-        self.db.run(sql::PUT_SEQ, (source, seq))?;
-        self.db.run(sql::PUT_ANSWER, (source, seq, answer))?;
+        self.db().run(sql::PUT_SEQ, (source, seq))?;
+        self.db().run(sql::PUT_ANSWER, (source, seq, answer))?;
         let oldest = seq.saturating_sub(INGEST_ANSWERS_KEPT);
-        self.db.run(sql::FORGET_ANSWERS, (source, oldest)).map(drop)
+        self.db().run(sql::FORGET_ANSWERS, (source, oldest)).map(drop)
     }
 
     /// Commits the batch. It is durable on return.
     pub fn commit(mut self) -> Result<(), StoreError> {
-        self.db.commit()?;
+        self.db().commit()?;
         self.is_committed = true;
         Ok(())
     }
@@ -215,13 +251,12 @@ impl IngestWriter {
         let Some(lock) = &self.lock else {
             return Err(StoreError::unfit("ingested rows", "the writer lock is not held"));
         };
-        let turn = WriteTurns::merge(&self.store.turns, self.view.db());
         self.view.db().begin_write()?;
         if let Err(error) = lock.fence(self.view.db()) {
             self.view.db().rollback().ok();
             return Err(error);
         }
-        Ok(Batch::new(&self.view, lock, self.store.has_nodes()).with_turn(turn))
+        Ok(Batch::new(&self.view, lock, self.store.has_nodes()))
     }
 }
 
@@ -233,13 +268,13 @@ impl View {
 
     /// Returns the last logged batch.
     pub fn ingest_newest(&self) -> Result<i64, StoreError> {
-        self.far().one(sql::NEWEST, [], |row| row.get(0))
+        self.ingest_db()?.one(sql::NEWEST, [], |row| row.get(0))
     }
 
     /// Returns logged batches in the range `after` (exclusive) to `through` (inclusive), oldest
     /// first. Batches are removed some minutes after they were merged.
     pub fn ingest_batches(&self, after: i64, through: i64) -> Result<Vec<IngestBatch>, StoreError> {
-        self.far().all(sql::AFTER, (after, through), IngestBatch::read)
+        self.ingest_db()?.all(sql::AFTER, (after, through), IngestBatch::read)
     }
 
     /// Returns the minutes of a symbol that are not final.
@@ -260,13 +295,9 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Records that all batches up to `id` are merged. Removes those with push numbers below
-    /// `push_before`, which are older than every server needs.
-    pub fn ingest_applied_through(&mut self, id: i64, push_before: i64) -> Result<(), StoreError> {
-        self.write(|batch| {
-            batch.db().run(sql::SET_APPLIED, [id])?;
-            batch.db().run(sql::FORGET, (id, push_before)).map(drop)
-        })
+    /// Records that all batches up to `id` are merged.
+    pub fn ingest_applied_through(&mut self, id: i64) -> Result<(), StoreError> {
+        self.write(|batch| batch.db().run(sql::SET_APPLIED, [id]).map(drop))
     }
 
     /// Marks minutes as not final.
@@ -313,11 +344,6 @@ impl Batch<'_> {
             Ok(())
         })
     }
-
-    /// Removes the ids of trades that came before `day`, in days since 1970.
-    pub fn forget_ingested_trades(&mut self, day: i64) -> Result<(), StoreError> {
-        self.write(|batch| batch.db().run(sql::FORGET_TRADES, [day]).map(drop))
-    }
 }
 
 mod sql {
@@ -333,7 +359,9 @@ mod sql {
         AFTER: "read ingested batches",
             "select id, push_from, body from ingest_batch where id > $1 and id <= $2 order by id";
         ADD: "write an ingested batch", "insert into ingest_batch (id, push_from, body) values ($1, $2, $3)";
-        FORGET: "remove ingested batches", "delete from ingest_batch where id <= $1 and push_from < $2";
+        FORGET: "remove ingested batches",
+            "delete from ingest_batch where id in (select id from ingest_batch order by id limit $1) \
+             and id <= $2 and push_from < $3";
         RESERVE_PUSHES: "reserve sequence numbers",
             "update counter set next = case when next < $1 then $1 else next end + cast($2 as bigint) \
              where name = 'push' returning next";

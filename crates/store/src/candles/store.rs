@@ -12,7 +12,6 @@ use crate::candles::copy::{LocalCopy, sql as copy_sql};
 use crate::candles::nearby::Nearby;
 use crate::candles::retired::sweep;
 use crate::candles::sql;
-use crate::candles::turns::WriteTurns;
 use crate::engine::home::{self, Home, Part, prepare_on_server};
 use crate::engine::lock::{JobLock, ServerLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
@@ -58,8 +57,6 @@ pub struct Store {
     node: Option<Node>,
     /// Whether several servers use the database, so that changes must be recorded for them.
     has_nodes: bool,
-    /// Shared by all writers of ingested rows.
-    pub(super) turns: Arc<WriteTurns>,
 }
 
 /// State of one of several servers of a database.
@@ -77,6 +74,9 @@ pub struct FileSizes {
     pub candles: u64,
     /// Size of the WAL, which holds writes that are not checkpointed yet.
     pub candles_log: u64,
+    /// Sizes of the log of ingested batches, and of its WAL.
+    pub ingest: u64,
+    pub ingest_log: u64,
     pub accounts: u64,
     pub accounts_log: u64,
 }
@@ -88,8 +88,7 @@ impl Store {
         let home = Home::of(&place, Part::Candles, Pace::Usual)?;
         let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
         let has_nodes = home.server().is_some();
-        let (blocks_read, turns) = Default::default();
-        let store = Store { place, home, role, blocks_read, node: None, has_nodes, turns };
+        let store = Store { place, home, role, blocks_read: Arc::default(), node: None, has_nodes };
         match access {
             Access::Read | Access::Look => {
                 store.home.server().map(|server| home::check(server, Need::Read)).transpose()?;
@@ -143,6 +142,8 @@ impl Store {
         FileSizes {
             candles: bytes(crate::engine::CANDLES_FILE),
             candles_log: log(crate::engine::CANDLES_FILE),
+            ingest: bytes(crate::engine::INGEST_FILE),
+            ingest_log: log(crate::engine::INGEST_FILE),
             accounts: bytes(crate::engine::ACCOUNTS_FILE),
             accounts_log: log(crate::engine::ACCOUNTS_FILE),
         }

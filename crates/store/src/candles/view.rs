@@ -1,4 +1,4 @@
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,9 +8,10 @@ use market::{Symbol, Timestamp};
 use crate::candles::ahead::Ahead;
 use crate::candles::block::{Back, Forward, LinkedEntry};
 use crate::candles::copy::{BodyOf, LocalCopy};
+use crate::candles::ingest_file;
 use crate::candles::nearby::{Nearby, Side};
 use crate::candles::sql;
-use crate::engine::{Db, Fault, Row, Sql, natural, small};
+use crate::engine::{Db, Fault, Role, Row, Sql, natural, small};
 use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError};
 
 /// Maximum number of attempts if the local copy changes during a query.
@@ -27,6 +28,8 @@ pub struct View {
     db: Db,
     /// A node's local copy; `None` if the process is not a node.
     near: Option<Nearby>,
+    /// The log of ingested batches, if it is a file of its own and was read.
+    ingest_log: OnceCell<Db>,
     /// Prefetched bodies; `None` if the only database is a local file.
     pub(super) ahead: Option<Ahead>,
     blocks_read: Arc<AtomicU64>,
@@ -65,6 +68,7 @@ impl View {
         View {
             db,
             near: None,
+            ingest_log: OnceCell::new(),
             ahead,
             blocks_read,
             securities_complete: Complete::unknown("security", sql::COUNT_SECURITIES),
@@ -85,6 +89,15 @@ impl View {
     /// Returns the shared database, or the only database if there is no local copy.
     pub(super) fn far(&self) -> &Db {
         &self.db
+    }
+
+    /// Returns the database with the log of ingested batches.
+    pub(super) fn ingest_db(&self) -> Result<&Db, StoreError> {
+        if let Some(log) = self.ingest_log.get() {
+            return Ok(log);
+        }
+        let log = ingest_file::open(self.far(), Role::Reader)?;
+        Ok(log.map_or(self.far(), |log| self.ingest_log.get_or_init(|| log)))
     }
 
     pub(super) fn count_block(&self) {

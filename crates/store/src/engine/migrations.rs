@@ -50,6 +50,20 @@ pub(crate) const ALL: &[Migration] = &[
     step!(10, "ingest", "ingest"),
 ];
 
+/// Migrations of `ingest.db`: the tables of the step `ingest`, so that one set of statements fits both
+/// files. A later step that changes these tables must be added to both lists. SQLite only.
+pub(crate) const INGEST: &[Migration] = &[Migration {
+    version: 1,
+    name: "ingest log",
+    sqlite: concat!(
+        "create table counter (name text not null primary key, next bigint not null) without rowid;\n",
+        include_str!("../../migrations/sqlite/ingest.sql")
+    ),
+    postgres: "",
+    oldest: 1,
+    replaces: &[],
+}];
+
 /// Migrations of `accounts.db`, numbered independently.
 pub(crate) const ACCOUNTS: &[Migration] = &[
     Migration {

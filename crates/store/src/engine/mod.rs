@@ -16,7 +16,7 @@ pub use postgres::{Address, AddressError};
 pub(crate) use row::{Row, natural, signed, small};
 pub(crate) use statements::Sql;
 pub use store_url::StoreUrl;
-pub(crate) use store_url::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE, Owner, Role};
+pub(crate) use store_url::{ACCOUNTS_FILE, CANDLES_FILE, INGEST_FILE, KEY_FILE, Owner, Role};
 pub(crate) use waiting::{patience, sooner};
 pub use waiting::{waiting_at_most, without_waiting};
 

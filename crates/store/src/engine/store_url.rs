@@ -8,6 +8,8 @@ use super::postgres::{Address, AddressError};
 
 /// Name of the candle database in a store's directory.
 pub(crate) const CANDLES_FILE: &str = "candles.db";
+/// Name of the log of ingested batches, next to the candle database.
+pub(crate) const INGEST_FILE: &str = "ingest.db";
 pub(crate) const ACCOUNTS_FILE: &str = "accounts.db";
 /// Name of the file with the key that encrypts app secrets.
 pub(crate) const KEY_FILE: &str = "secret.key";

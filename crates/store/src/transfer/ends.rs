@@ -7,7 +7,7 @@ use super::error::MoveError;
 use super::rows;
 use super::tables::{self, SEEDED};
 use crate::candles::sql as common_sql;
-use crate::candles::sweep_all;
+use crate::candles::{ingest_file, sweep_all};
 use crate::engine::home::{self, Home};
 use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::migrations::{self, Migration};
@@ -101,6 +101,7 @@ impl Source {
         }
         let guard = Guard::take(place)?;
         let candles = open(place, Part::Candles)?;
+        fold_log(&candles)?;
         if candles.is_remote() {
             // No server needs the replaced bodies, and at the target they would have no directory
             // entry.
@@ -167,6 +168,17 @@ impl Source {
             false => Err(MoveError::Changed { from: self.place.clone(), to: to.clone() }),
         }
     }
+}
+
+/// Moves the log of ingested batches into the candle database, where the target has it too.
+fn fold_log(candles: &Db) -> Result<(), StoreError> {
+    let Some(log) = ingest_file::open(candles, Role::Writer)? else { return Ok(()) };
+    // No batch is appended in the meantime, and further ones create a new log.
+    log.begin_write()?;
+    candles.begin_write()?;
+    let folded = ingest_file::fold(&log, candles).and_then(|()| candles.commit());
+    folded.inspect_err(|_| drop(candles.rollback()))?;
+    log.rollback()
 }
 
 /// Compares row counts with the recorded counts, because reading a table does not reveal missing

@@ -75,18 +75,10 @@ fn a_trade_id_is_known_by_source_symbol_and_day() {
     assert_eq!(append.add_trades("feed", &ids, 10).unwrap(), [true, false, true, true]);
     assert_eq!(append.add_trades("other", &ids[..1], 10).unwrap(), [true]);
     append.commit().unwrap();
-    let mut writer = fresh.store.ingest_writer().unwrap();
-    writer.lock().unwrap();
-    let mut batch = writer.begin().unwrap();
-    batch.forget_ingested_trades(10).unwrap();
-    batch.commit().unwrap();
     let append = log.append().unwrap();
+    append.forget_trades(10).unwrap();
     assert_eq!(append.add_trades("feed", &ids, 11).unwrap(), [false; 4]);
-    drop(append);
-    let mut batch = writer.begin().unwrap();
-    batch.forget_ingested_trades(11).unwrap();
-    batch.commit().unwrap();
-    let append = log.append().unwrap();
+    append.forget_trades(11).unwrap();
     assert_eq!(append.add_trades("feed", &ids, 11).unwrap(), [true, false, true, true]);
 }
 
@@ -96,17 +88,21 @@ fn merged_batches_are_removed_when_they_are_old() {
     for commit_us in [100, 200, 300] {
         append(&fresh, b"x", commit_us);
     }
+    let mut log = fresh.store.ingest_log().unwrap();
     let mut writer = fresh.store.ingest_writer().unwrap();
     assert!(matches!(writer.begin(), Err(StoreError::Unfit { .. })), "the lock is not held");
     writer.lock().unwrap();
     let mut batch = writer.begin().unwrap();
-    batch.ingest_applied_through(2, 250).unwrap();
+    batch.ingest_applied_through(1).unwrap();
     batch.commit().unwrap();
+    let append = log.append().unwrap();
+    append.forget_batches(append.state().unwrap().1, 250).unwrap();
+    append.commit().unwrap();
     let mut reader = fresh.store.reader().unwrap();
     let left = reader.view().ingest_batches(0, 9).unwrap();
-    assert_eq!(left.iter().map(|batch| batch.id).collect::<Vec<_>>(), [3]);
-    assert_eq!(reader.view().ingest_applied().unwrap(), 2);
-    assert_eq!(fresh.store.ingest_log().unwrap().state().unwrap().1, 2);
+    assert_eq!(left.iter().map(|batch| batch.id).collect::<Vec<_>>(), [2, 3], "the second is not merged");
+    assert_eq!(reader.view().ingest_applied().unwrap(), 1);
+    assert_eq!(log.state().unwrap().1, 1);
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod worlds;
 mod backup;
 mod damaged;
 mod files;
+mod ingest_file;
 mod interrupted;
 mod restore;
 mod restore_stopped;

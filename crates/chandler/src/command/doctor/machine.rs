@@ -16,6 +16,8 @@ use crate::output;
 /// Minimum free disk space in bytes. With less free space imports fail, and soon log writes as
 /// well.
 const FREE_MIN: u64 = 100_000_000;
+/// Databases in the folder of a store.
+const DATABASES: [&str; 3] = ["candles.db", "ingest.db", "accounts.db"];
 /// File descriptors reserved for databases, listeners and the log.
 const DESCRIPTORS_OWN: u64 = 64;
 
@@ -32,7 +34,7 @@ pub(super) fn disk(context: &CommandContext) -> Option<Check> {
         .map(|metadata| metadata.len())
         .sum();
     let mut space = space(there)?;
-    let files = ["candles.db", "accounts.db"].map(|name| store.join(name));
+    let files = DATABASES.map(|name| store.join(name));
     let files = files.iter().map(|path| path.as_path()).filter(|path| path.exists());
     space.closed = [there].into_iter().chain(files).any(|path| !may_write(path));
     Some(judge(store, size, space))
@@ -191,7 +193,7 @@ const SLACK_S: i64 = 300;
 pub(super) fn clock(context: &CommandContext) -> Check {
     let store = context.directory();
     let program = std::env::current_exe().ok();
-    let files = ["candles.db", "accounts.db"].map(|name| store.map(|store| store.join(name)));
+    let files = DATABASES.map(|name| store.map(|store| store.join(name)));
     let files = files.iter().flatten().map(|path| path.as_path()).chain(program.as_deref());
     let written = files.filter_map(|path| Some((written_at(path)?, path.display().to_string())));
     judge_clock(Clock::Machine.now(), written.max())

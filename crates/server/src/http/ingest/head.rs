@@ -4,12 +4,13 @@
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
-use history::ingest::Head;
+use history::ingest::{Receipt, Rows};
+use market::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::ingest::{BYTES_MAX, ROWS_MAX};
+use crate::ingest::{BYTES_MAX, NewBatch, ROWS_MAX};
 use crate::kit::{Call, Problem};
 
 const SOURCE_MAX: usize = 40;
@@ -110,8 +111,10 @@ impl Batch {
         Ok(batch)
     }
 
-    pub(super) fn head(&self) -> Head<'_> {
-        Head { source: &self.source, seq: self.seq, gap: self.gap, build: self.build }
+    /// Returns the batch with parsed rows.
+    pub(super) fn with(self, rows: Rows, now: Timestamp, answer: fn(&Receipt) -> String) -> NewBatch {
+        let Batch { source, seq, gap, build, .. } = self;
+        NewBatch { source, seq, gap, build, rows, now, answer }
     }
 
     fn of(mut head: Map<String, Value>, rows: Vec<Result<Value, String>>) -> Result<Batch, Problem> {

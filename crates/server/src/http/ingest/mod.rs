@@ -6,7 +6,7 @@ mod rows;
 
 use access::{IngestSymbols, Scope};
 use history::AsOf;
-use history::ingest::{IngestError, Outcome, Parsed, Receipt};
+use history::ingest::{IngestError, Outcome, Parsed, Receipt, Rows};
 use market::Symbol;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -110,9 +110,8 @@ fn candles(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem
         permitted(&symbols, &input.symbol, row)?;
         Ok(input)
     });
-    let parsed = parsed.collect();
-    let outcome = site.core.ingest.candles(&batch.head(), parsed, site.core.machine_now(), &written);
-    answer(&batch, outcome, &by)
+    let rows = Rows::Candles(parsed.collect());
+    commit(site, batch, rows, &by)
 }
 
 fn trades(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
@@ -123,9 +122,14 @@ fn trades(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem>
         permitted(&symbols, &input.symbol, row)?;
         Ok(input)
     });
-    let parsed = parsed.collect();
-    let outcome = site.core.ingest.trades(&batch.head(), parsed, site.core.machine_now(), &written);
-    answer(&batch, outcome, &by)
+    let rows = Rows::Trades(parsed.collect());
+    commit(site, batch, rows, &by)
+}
+
+fn commit(site: &Site, batch: Batch, rows: Rows, by: &Admitted) -> Result<Answer, Problem> {
+    let (count, seq, source) = (batch.rows.len(), batch.seq, batch.source.clone());
+    let outcome = site.core.ingest.commit(batch.with(rows, site.core.machine_now(), written));
+    answer((&source, seq, count), outcome, by)
 }
 
 fn read(call: &Call<'_>, by: &Admitted) -> Result<Batch, Problem> {
@@ -169,13 +173,17 @@ fn document(receipt: &Receipt) -> Ingested {
     }
 }
 
-fn answer(batch: &Batch, outcome: Result<Outcome, NotIngested>, by: &Admitted) -> Result<Answer, Problem> {
+fn answer(
+    (source, seq, rows): (&str, Option<i64>, usize),
+    outcome: Result<Outcome, NotIngested>,
+    by: &Admitted,
+) -> Result<Answer, Problem> {
     match outcome {
         Ok(Outcome::Committed(receipt)) => {
             tracing::debug!(
                 account = by.account().id.0,
-                source = batch.source,
-                rows = batch.rows.len(),
+                source,
+                rows,
                 revision = receipt.revision,
                 "a batch was ingested"
             );
@@ -188,7 +196,7 @@ fn answer(batch: &Batch, outcome: Result<Outcome, NotIngested>, by: &Admitted) -
                     answer.insert("repeated".to_owned(), json!(true));
                     Ok(envelope::success(answer))
                 }
-                None => Ok(envelope::success(Ingested::forgotten(batch.seq))),
+                None => Ok(envelope::success(Ingested::forgotten(seq))),
             }
         }
         Err(error) => Err(problem(error)),
@@ -201,11 +209,11 @@ fn problem(error: NotIngested) -> Problem {
             let text = format!("more than {WAITING_MAX} batches are waiting: try again");
             Problem::too_often(&text, RETRY_AFTER_S)
         }
-        NotIngested::Ingest(error @ IngestError::Gap { .. }) => Problem::conflict(error.to_string()),
-        NotIngested::Ingest(error) if error.is_busy() => Refusal::Busy.into(),
-        NotIngested::Ingest(error) => match error.store() {
-            Some(error) => Problem::from_store(error, "cannot ingest a batch"),
-            None => {
+        NotIngested::Ingest(error) => match (&*error, error.store()) {
+            (IngestError::Gap { .. }, _) => Problem::conflict(error.to_string()),
+            _ if error.is_busy() => Refusal::Busy.into(),
+            (_, Some(error)) => Problem::from_store(error, "cannot ingest a batch"),
+            (_, None) => {
                 tracing::error!(%error, "cannot ingest a batch");
                 Problem::internal()
             }
@@ -215,15 +223,17 @@ fn problem(error: NotIngested) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
     fn a_source_learns_when_to_send_a_batch_again() {
         let answer = problem(NotIngested::TooMany).answer();
         assert_eq!((answer.status().as_u16(), answer.headers()["retry-after"].to_str().unwrap()), (429, "1"));
-        let answer = problem(NotIngested::Ingest(IngestError::Gap { expected: 4712 })).answer();
+        let answer = problem(NotIngested::Ingest(Arc::new(IngestError::Gap { expected: 4712 }))).answer();
         assert_eq!(answer.status().as_u16(), 409);
-        let damaged = problem(NotIngested::Ingest(IngestError::Damaged { id: 3 })).answer();
+        let damaged = problem(NotIngested::Ingest(Arc::new(IngestError::Damaged { id: 3 }))).answer();
         assert_eq!(damaged.status().as_u16(), 500);
     }
 }

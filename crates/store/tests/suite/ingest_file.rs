@@ -1,0 +1,148 @@
+//! Tests of the log of ingested batches on SQLite, which is a file next to the candle database.
+
+use std::fs;
+use std::path::Path;
+
+use store::{Access, IngestLog, Part, Store, StoreUrl, check_pages};
+
+use crate::backup::{backup, filled, replace, restore};
+use crate::fixture::{NOW, fresh};
+use crate::transfer::{findings, transfer};
+
+/// Appends batches with these numbers of a source. Returns the ids.
+fn append(log: &mut IngestLog, numbers: &[i64]) -> Vec<i64> {
+    let add = |number: &i64| {
+        let append = log.append().unwrap();
+        let push_from = append.reserve_pushes(100, 8).unwrap();
+        append.put(push_from, number.to_string().as_bytes()).unwrap();
+        append.put_answer("feed", *number, "{}").unwrap();
+        let id = append.id();
+        append.commit().unwrap();
+        id
+    };
+    numbers.iter().map(add).collect()
+}
+
+fn merge_through(store: &Store, id: i64) {
+    let mut writer = store.ingest_writer().unwrap();
+    writer.lock().unwrap();
+    let mut batch = writer.begin().unwrap();
+    batch.ingest_applied_through(id).unwrap();
+    batch.commit().unwrap();
+}
+
+/// Returns the last merged batch, and the ids and bodies of all batches.
+fn logged(place: &StoreUrl) -> (i64, Vec<(i64, String)>) {
+    let store = Store::open(place, Access::Read).unwrap();
+    let mut reader = store.reader().unwrap();
+    let batches = reader.view().ingest_batches(0, i64::MAX).unwrap();
+    let body = |batch: store::IngestBatch| (batch.id, String::from_utf8(batch.body).unwrap());
+    (reader.view().ingest_applied().unwrap(), batches.into_iter().map(body).collect())
+}
+
+fn rows(all: &[(i64, &str)]) -> Vec<(i64, String)> {
+    all.iter().map(|(id, body)| (*id, (*body).to_owned())).collect()
+}
+
+fn file(dir: &Path) -> std::path::PathBuf {
+    dir.join("ingest.db")
+}
+
+#[test]
+fn a_backup_contains_the_batches_that_are_not_merged() {
+    let (fresh, _accounts) = filled();
+    let mut log = fresh.store.ingest_log().unwrap();
+    append(&mut log, &[11, 12, 13]);
+    merge_through(&fresh.store, 1);
+    let dir = tempfile::tempdir().unwrap();
+    let (to, other) = (dir.path().join("backup"), dir.path().join("other"));
+    backup(fresh.home.path(), &to).unwrap();
+    check_pages(&to, Part::Candles).unwrap();
+    assert!(!file(&to).exists());
+    assert_eq!(findings(&to.as_path().into()), 0);
+
+    restore(&to, &other).run(&mut crate::backup::on).unwrap();
+    let unmerged = rows(&[(2, "12"), (3, "13")]);
+    assert_eq!(logged(&other.as_path().into()), (1, unmerged.clone()));
+    let restored = Store::open(&other, Access::Write { now: NOW }).unwrap();
+    let mut again = restored.ingest_log().unwrap();
+    assert!(file(&other).exists());
+    assert_eq!(again.append().unwrap().last_seq("feed").unwrap(), Some(13));
+    assert_eq!(logged(&other.as_path().into()), (1, unmerged));
+    assert_eq!(append(&mut again, &[14]), [4]);
+    assert_eq!(findings(&other.as_path().into()), 0);
+    // The store that was copied goes on.
+    assert_eq!(append(&mut log, &[14, 15]), [4, 5]);
+}
+
+#[test]
+fn a_restore_replaces_the_log() {
+    let (fresh, accounts) = filled();
+    let mut log = fresh.store.ingest_log().unwrap();
+    append(&mut log, &[11, 12]);
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("backup");
+    backup(fresh.home.path(), &to).unwrap();
+    append(&mut log, &[13, 14]);
+    drop((log, accounts));
+    let previous = replace(&to, fresh.home.path()).unwrap().previous.unwrap();
+    assert!(!file(fresh.home.path()).exists());
+    let place = StoreUrl::from(fresh.home.path());
+    assert_eq!(logged(&place), (0, rows(&[(1, "11"), (2, "12")])));
+    let four = rows(&[(1, "11"), (2, "12"), (3, "13"), (4, "14")]);
+    assert_eq!(logged(&previous.into()), (0, four));
+    assert_eq!(append(&mut fresh.store.ingest_log().unwrap(), &[13]), [3]);
+}
+
+#[test]
+fn a_move_takes_the_log_along() {
+    let (fresh, _accounts) = filled();
+    let from = StoreUrl::from(fresh.home.path());
+    let mut log = fresh.store.ingest_log().unwrap();
+    append(&mut log, &[11, 12]);
+    merge_through(&fresh.store, 1);
+    let dir = tempfile::tempdir().unwrap();
+    let to = StoreUrl::from(dir.path());
+    transfer(&from, &to).unwrap().finish().unwrap();
+    assert_eq!(logged(&to), (1, rows(&[(2, "12")])));
+    assert_eq!(findings(&to), 0);
+    let moved = Store::open(&to, Access::Write { now: NOW }).unwrap();
+    assert_eq!(append(&mut moved.ingest_log().unwrap(), &[13]), [3]);
+    // A process that had the log of the source open appends to its new one.
+    assert_eq!(append(&mut log, &[13]), [3]);
+    assert_eq!(logged(&from), (1, rows(&[(2, "12"), (3, "13")])));
+    assert_eq!(findings(&from), 0);
+}
+
+#[test]
+fn a_log_that_was_lost_or_is_of_another_store_is_created_again() {
+    let (one, two) = (fresh(), fresh());
+    append(&mut one.store.ingest_log().unwrap(), &[11, 12, 13]);
+    append(&mut two.store.ingest_log().unwrap(), &[21]);
+    merge_through(&one.store, 3);
+    for name in ["ingest.db", "ingest.db-wal", "ingest.db-shm"] {
+        fs::remove_file(one.home.path().join(name)).ok();
+    }
+    let place = StoreUrl::from(one.home.path());
+    assert_eq!(logged(&place), (3, Vec::new()));
+    // Ids of merged batches are not used again.
+    assert_eq!(append(&mut one.store.ingest_log().unwrap(), &[14]), [4]);
+
+    fs::copy(file(two.home.path()), file(one.home.path())).unwrap();
+    assert_eq!(logged(&place), (3, Vec::new()));
+    assert_eq!(append(&mut one.store.ingest_log().unwrap(), &[15]), [4]);
+}
+
+#[test]
+fn an_interrupted_creation_of_the_log_is_repeated() {
+    let fresh = fresh();
+    // Complete, but its key was not recorded with the candles.
+    let other = crate::fixture::fresh();
+    append(&mut other.store.ingest_log().unwrap(), &[21, 22]);
+    fs::copy(file(other.home.path()), file(fresh.home.path())).unwrap();
+    assert_eq!(append(&mut fresh.store.ingest_log().unwrap(), &[11]), [1]);
+    // Without contents.
+    let empty = crate::fixture::fresh();
+    fs::write(file(empty.home.path()), b"").unwrap();
+    assert_eq!(append(&mut empty.store.ingest_log().unwrap(), &[11]), [1]);
+}
