@@ -213,9 +213,8 @@ impl Worlds {
             if world.lock().state == State::Running || world.has_unwritten() {
                 continue;
             }
-            match accounts.world_of(world.account)? {
-                Some(row) => world.adopt(accounts, &row)?,
-                None => self.forget(world.account),
+            if !world.adopt(accounts)? {
+                self.forget(world.account);
             }
         }
         Ok(())
