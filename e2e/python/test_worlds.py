@@ -1,6 +1,7 @@
 """Worlds through the unmodified SDKs: a program that has the API key of a world runs on a past day.
 Raw packets are tested in `crates/server/tests/it/trade/worlds.rs`."""
 
+import datetime
 import importlib
 import unittest
 from decimal import Decimal
@@ -12,6 +13,10 @@ from paper_market import utc
 from test_subscribe import DAILY, DAY, EVE, MINUTES, OPEN, SYMBOL
 
 CLOCK, STEP = "CLOCK.WORLD", "STEP.WORLD"
+
+
+def unix(instant):
+    return int(datetime.datetime.fromisoformat(instant).timestamp())
 
 
 class Program:
@@ -45,15 +50,16 @@ class Program:
         return int(self.context.quote([CLOCK])[0].timestamp.timestamp())
 
 
-class Worlds(unittest.TestCase):
-    """Tests that run once for each package."""
+class Market(unittest.TestCase):
+    """A server, and programs in its worlds."""
 
     package = "longbridge"
+    minutes = MINUTES
     maxDiff = None
 
     def setUp(self):
         # The server is an hour before the first minute.
-        self.server = LiveMarket(SYMBOL, MINUTES, DAILY, EVE, (DAY,), OPEN - 3600)
+        self.server = LiveMarket(SYMBOL, self.minutes, DAILY, EVE, (DAY,), OPEN - 3600)
         self.addCleanup(self.server.kill)
         self.owner = self.server.account("owner")
 
@@ -65,6 +71,10 @@ class Worlds(unittest.TestCase):
 
     def program(self, name, **options):
         return Program(self.package, self.server, self.world(name, **options))
+
+
+class Worlds(Market):
+    """Tests that run once for each package."""
 
     def test_a_program_steps_through_a_past_morning(self):
         program = self.program("morning")
