@@ -1,6 +1,7 @@
 """Worlds through the unmodified SDKs: a program that has the API key of a world runs on a past day.
 Raw packets are tested in `crates/server/tests/it/trade/worlds.rs`."""
 
+import datetime
 import importlib
 import unittest
 from decimal import Decimal
@@ -37,6 +38,10 @@ os._exit(0)
 """
 
 
+def unix(instant):
+    return int(datetime.datetime.fromisoformat(instant).timestamp())
+
+
 class Program:
     """A program in a world. It writes down what it sees, in order."""
 
@@ -68,14 +73,15 @@ class Program:
         return int(self.context.quote([CLOCK])[0].timestamp.timestamp())
 
 
-class Worlds(unittest.TestCase):
-    """Tests that run once for each package."""
+class Market(unittest.TestCase):
+    """A server, and programs in its worlds."""
 
     package = "longbridge"
+    minutes = MINUTES
     maxDiff = None
 
     def setUp(self):
-        self.serve(MINUTES, DAILY)
+        self.serve(self.minutes, DAILY)
 
     def serve(self, minutes, daily):
         # The server is an hour before the first minute.
@@ -91,6 +97,10 @@ class Worlds(unittest.TestCase):
 
     def program(self, name, **options):
         return Program(self.package, self.server, self.world(name, **options))
+
+
+class Worlds(Market):
+    """Tests that run once for each package."""
 
     def test_a_program_steps_through_a_past_morning(self):
         program = self.program("morning")

@@ -223,9 +223,8 @@ impl Worlds {
             if world.is_moving() || world.has_unwritten() {
                 continue;
             }
-            match accounts.world_of(world.account)? {
-                Some(row) => world.adopt(accounts, &row)?,
-                None => self.forget(world.account),
+            if !world.adopt(accounts)? {
+                self.forget(world.account);
             }
         }
         Ok(())

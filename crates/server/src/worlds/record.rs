@@ -40,7 +40,11 @@ impl World {
     pub(crate) fn digest(&self, core: &Core) -> Result<Hash, WorldError> {
         // During a step, the digest is that before it.
         if let Ok(_changing) = self.changing.try_lock() {
+            let before = self.log().number;
             self.add_events(core)?;
+            if core.worlds.writes_later && self.log().number > before {
+                plan_write(core, self)?;
+            }
         }
         Ok(self.log().digest)
     }
@@ -83,13 +87,22 @@ pub(crate) fn log_lines(
     let accounts = core.access.database();
     let changing = world.begin();
     world.add_events(core)?;
-    match world.write_out(&accounts) {
-        // The world was read again.
-        Err(WorldError::Moved) => {}
-        written => written?,
+    // A command on a local store writes nothing when it reads: a server may be moving the world.
+    if core.worlds.writes_later {
+        match world.write_out(&accounts) {
+            // The world was read again.
+            Err(WorldError::Moved) => {}
+            written => written?,
+        }
     }
+    let mut lines = accounts.world_lines(world.account, after, limit)?;
+    let room = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(lines.len());
+    let last = lines.last().map_or(after, |line| line.number);
+    let log = world.log();
+    lines.extend(log.unwritten.iter().filter(|line| line.number > last).take(room).cloned());
+    drop(log);
     drop(changing);
-    Ok(accounts.world_lines(world.account, after, limit)?)
+    Ok(lines)
 }
 
 /// Notes that the program of the caller's world reads securities.

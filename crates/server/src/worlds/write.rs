@@ -137,10 +137,15 @@ impl World {
     }
 
     /// Replaces the world by its row if another process has changed it. What this server has not
-    /// stored is lost.
-    pub(super) fn adopt(&self, accounts: &Accounts, row: &WorldRow) -> Result<(), WorldError> {
+    /// stored is lost. Returns whether the row exists.
+    pub(super) fn adopt(&self, accounts: &Accounts) -> Result<bool, WorldError> {
+        // Held while reading, so that the row is not older than what this server stores meanwhile.
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
-        if *stored == row.clock { Ok(()) } else { self.take_over(accounts, row, &mut stored) }
+        let Some(row) = accounts.world_of(self.account)? else { return Ok(false) };
+        if *stored != row.clock {
+            self.take_over(accounts, &row, &mut stored)?;
+        }
+        Ok(true)
     }
 
     fn take_over(
