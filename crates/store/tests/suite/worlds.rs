@@ -88,7 +88,7 @@ fn a_world_is_found_by_its_account_and_its_name() {
     assert!(accounts.worlds_of(account).unwrap().is_empty());
     assert!(accounts.world_of(owner).unwrap().is_none());
     assert!(accounts.account(account).unwrap().unwrap().owner.is_some());
-    assert!(!accounts.account(owner).unwrap().unwrap().owner.is_some());
+    assert!(accounts.account(owner).unwrap().unwrap().owner.is_none());
 }
 
 #[test]
