@@ -41,6 +41,7 @@ use crate::market_clock::ClockSpeed;
 use crate::metrics::PushLoad;
 use crate::refusal::Refusal;
 use crate::worlds::World;
+pub(crate) use movement::SlowReaders;
 use replay::Publisher;
 pub(crate) use replay::{PublishError, publish, publish_step};
 pub(crate) use request::{SubscriptionRequest, answer, is_subscription};
@@ -169,23 +170,6 @@ struct Channel<'a> {
     /// `None` for the server's clock.
     world: Option<Arc<World>>,
     slow: SlowReaders,
-}
-
-/// Whether a movement of the clock waits for clients that read slowly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SlowReaders {
-    /// It waits while it queues pushes, for at most this time.
-    AwaitedFor(Duration),
-    /// Others must not be delayed by one client. A running world moves only when its clients have
-    /// taken the pushes before.
-    NotAwaited,
-}
-
-impl SlowReaders {
-    /// The server's clock, when it is moved by call.
-    const OF_SERVER: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(5));
-    /// A step of a world by call.
-    pub(crate) const OF_STEP: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(30));
 }
 
 impl Deref for Channel<'_> {

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use feed::{ConnectionId, SubType};
 
-use super::SlowReaders;
 use super::subscriptions::Sent;
 use crate::mailbox::Wakeups;
 
@@ -16,6 +15,23 @@ const SLOW_PAUSE: Duration = Duration::from_millis(1);
 const UNWOKEN_MAX: usize = 16_384;
 /// The same for the pushes of one connection, which is not slow before it was woken.
 const UNWOKEN_EACH_MAX: usize = 64;
+
+/// Whether a movement of the clock waits for clients that read slowly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlowReaders {
+    /// It waits while it queues pushes, for at most this time.
+    AwaitedFor(Duration),
+    /// Others must not be delayed by one client. A running world moves only when its clients have
+    /// taken the pushes before.
+    NotAwaited,
+}
+
+impl SlowReaders {
+    /// The server's clock, when it is moved by call.
+    pub(super) const OF_SERVER: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(5));
+    /// A step of a world by call.
+    pub(crate) const OF_STEP: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(30));
+}
 
 /// One movement of a clock: what it has sent, and how long it waited for slow clients.
 pub(super) struct Movement {

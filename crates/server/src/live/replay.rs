@@ -11,13 +11,13 @@ use history::{AsOf, HistoryError};
 use market::{Session, Symbol, Timestamp};
 use store::Reader;
 
+use super::Channel;
 use super::arrivals::Arrivals;
 use super::missed::{Missed, Recent};
-use super::movement::Movement;
+use super::movement::{Movement, SlowReaders};
 use super::schedule::{Change, Scheduled, scheduled};
 use super::stored::{Stored, is_by_day, last_quote, next_trade};
 use super::subscriptions::{Pull, Recipient};
-use super::{Channel, SlowReaders};
 use crate::core::Core;
 use crate::market_clock::ClockSpeed;
 use crate::quote_push::{ClockPush, encode, encode_clock, header};

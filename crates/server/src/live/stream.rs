@@ -24,7 +24,7 @@ use world::{Speed, State};
 
 use super::request::{Excess, Wish, subscribe_to};
 use super::subscriptions::{LeftOut, StreamInfo, stream_id};
-use super::{Live, Subscribed};
+use super::{Channel, Live, Subscribed};
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::mailbox::{Flow, Kick, Mail, Mailbox, MailboxReader, Push};
@@ -367,7 +367,7 @@ impl Source {
     /// Returns the market time. A stream outlives the request that opened it.
     fn now(&self, core: &Core) -> Timestamp {
         match self {
-            Source::Server => core.market_now().now(),
+            Source::Server => Channel::of_server(core).as_of().now(),
             Source::World(world, _) => world.now(core.uptime()),
         }
     }
