@@ -7,7 +7,7 @@ use crate::world::{Ran, World};
 const DEAD: &str = "http://127.0.0.1:1";
 
 /// Commands and their arguments, without `--server`.
-const ARGUMENTS: [(&str, &str); 34] = [
+const ARGUMENTS: [(&str, &str); 37] = [
     ("kline", "700.HK"),
     ("order buy", "700.HK 100 --limit 306"),
     ("order sell", "700.HK 100 --limit 306"),
@@ -41,6 +41,9 @@ const ARGUMENTS: [(&str, &str); 34] = [
     ("world step", "march"),
     ("world end", "march"),
     ("world fork", "march april"),
+    ("world token", "march"),
+    ("world log", "march"),
+    ("world diff", "march april"),
     ("world reset", "march"),
     ("world delete", "march"),
     ("clock", ""),

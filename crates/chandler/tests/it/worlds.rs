@@ -40,9 +40,10 @@ fn a_world_is_created_stepped_and_deleted() {
         assert_eq!(environment["LONGPORT_ACCESS_TOKEN"], created["credentials"]["access_token"]);
         let stepped = setup.ok(&["world", "step", "march"]);
         let stepped = rows(&stepped);
-        assert_eq!(stepped[0], ["moved", "s", "60"]);
-        assert_eq!(stepped[1], ["now", "2026-03-18T01:30:00Z"]);
-        assert_eq!(stepped[2], ["pushes", "quote", "0,", "trade", "0"]);
+        assert_eq!(stepped[0], ["jumped", "false"]);
+        assert_eq!(stepped[1], ["moved", "s", "60"]);
+        assert_eq!(stepped[2], ["now", "2026-03-18T01:30:00Z"]);
+        assert_eq!(stepped[3], ["pushes", "quote", "0,", "trade", "0"]);
         setup.ok(&["world", "step", "march", "--by", "PT1M"]);
         setup.ok(&["world", "step", "march", "--to", "2026-03-18T10:00:00+08:00"]);
         let listed = setup.ok(&["world", "list"]);

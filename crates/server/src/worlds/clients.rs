@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::World;
 use crate::mailbox::{Mailbox, Need};
 
 /// Time after the sign-in of a first connection after which it counts as ready, even if it has not
@@ -160,23 +159,23 @@ impl State {
 /// An HTTP request with the API key of a world, while it is in work.
 #[derive(Debug)]
 pub(crate) struct WorldRequest {
-    world: Arc<World>,
+    clients: Arc<Clients>,
     moving: Arc<Notify>,
 }
 
 impl WorldRequest {
-    pub(super) fn begin(world: Arc<World>, moving: Arc<Notify>, uptime: Duration) -> WorldRequest {
-        let mut state = world.clients.lock();
+    pub(super) fn begin(clients: Arc<Clients>, moving: Arc<Notify>, uptime: Duration) -> WorldRequest {
+        let mut state = clients.lock();
         state.in_work += 1;
         state.requested(uptime);
         drop(state);
-        WorldRequest { world, moving }
+        WorldRequest { clients, moving }
     }
 }
 
 impl Drop for WorldRequest {
     fn drop(&mut self) {
-        self.world.clients.lock().in_work -= 1;
+        self.clients.lock().in_work -= 1;
         self.moving.notify_one();
     }
 }

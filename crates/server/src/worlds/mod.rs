@@ -74,7 +74,7 @@ pub(crate) struct World {
     pub(crate) created_at: Timestamp,
     standing: Mutex<Standing>,
     /// Clients on this server.
-    pub(crate) clients: Clients,
+    pub(crate) clients: Arc<Clients>,
     /// Held while the world changes, so that one change ends before the next one begins.
     changing: Mutex<()>,
     /// The clock as stored. Held while the world is stored.
@@ -267,7 +267,7 @@ impl Worlds {
 
     /// Records an HTTP request with the API key of a world, until the result is dropped.
     pub(crate) fn begin_request(&self, account: AccountId, uptime: Duration) -> Option<WorldRequest> {
-        Some(WorldRequest::begin(self.known(account)?, self.moving.clone(), uptime))
+        Some(WorldRequest::begin(self.known(account)?.clients.clone(), self.moving.clone(), uptime))
     }
 
     fn known(&self, account: AccountId) -> Option<Arc<World>> {
@@ -289,7 +289,7 @@ impl World {
             span,
             created_at,
             standing: Mutex::new(standing),
-            clients: Clients::default(),
+            clients: Arc::default(),
             changing: Mutex::default(),
             stored: Mutex::new(clock),
             log: Mutex::default(),
