@@ -28,7 +28,7 @@ fn a_log_is_read_line_by_line() {
         let lines = log["lines"].as_array().unwrap();
         let steps: Vec<_> = lines.iter().filter(|line| line["kind"] == "step").collect();
         assert_eq!(steps.len(), 3, "{log}");
-        assert_eq!(steps[2]["entry"]["now"], 1_773_797_520);
+        assert_eq!(steps[2]["entry"]["now"], "2026-03-18T01:32:00Z");
         assert_eq!(steps[2]["request"]["to"], "PT60S");
         assert_eq!(setup.json(&["world", "show", "a"])["digest"], steps[2]["digest"]);
         let after = steps[1]["number"].to_string();

@@ -89,7 +89,7 @@ impl Log {
     /// Returns the log of a world that was reset, whose last line is now this one.
     pub(super) fn reset_to(last: Option<&WorldLine>, at: Timestamp, actor: &str) -> Log {
         let mut log = Log::after(last);
-        log.add(LineKind::Reset, at, json!({"to": at.0, "by": actor}).to_string(), String::new());
+        log.add(LineKind::Reset, at, json!({"to": at.to_string(), "by": actor}).to_string(), String::new());
         log
     }
 
@@ -153,7 +153,8 @@ impl World {
     /// Adds a movement of the clock. `request` is not hashed: equal runs may step differently.
     pub(super) fn add_step(&self, now: Timestamp, step: u64, pushes: PushHash, request: &Value) {
         let has_ended = now >= self.span.end();
-        let entry = json!({"now": now.0, "step": step, "ended": has_ended, "quote": pushes.shown()});
+        let entry =
+            json!({"now": now.to_string(), "step": step, "ended": has_ended, "quote": pushes.shown()});
         let mut log = self.log();
         log.step = step;
         log.add(LineKind::Step, now, entry.to_string(), request.to_string());

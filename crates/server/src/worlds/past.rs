@@ -96,7 +96,8 @@ pub(crate) fn begin_log(core: &Core, world: &World, kind: LineKind) -> Result<()
     world.add_events(core)?;
     let standing = world.standing();
     let (span, settings) = (world.span, standing.settings.to_string());
-    let note = json!({"start": span.start().0, "end": span.end().0, "settings": settings});
+    let note =
+        json!({"start": span.start().to_string(), "end": span.end().to_string(), "settings": settings});
     world.note(kind, standing.now, &note);
     let step = world.log().step;
     world.write(&accounts, Some(Standing { step, ..standing }), None).map(drop)

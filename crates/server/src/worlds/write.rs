@@ -174,7 +174,7 @@ impl World {
         let (course, stop_at, is_alone) = (None, None, false);
         *standing = Standing { state, now, until: now, course, stop_at, is_alone, ..standing.clone() };
         drop(standing);
-        self.note(LineKind::Recovered, now, &json!({"from": from.0}));
+        self.note(LineKind::Recovered, now, &json!({"from": from.to_string()}));
         Ok(())
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::path_of;
 use crate::client::{AccountFlags, Client};
-use crate::command::trade::shown::{rows, table, text};
+use crate::command::trade::shown::{json, rows, table, text};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::local::Purpose;
-use crate::output::{self, Column, Format};
+use crate::output::{Column, Format};
 use crate::remote::field;
 
 #[derive(Debug, Args)]
@@ -39,7 +39,8 @@ impl Log {
             shown.push(line);
         }
         if self.format == Format::Json {
-            return Ok(output::json(&json!({"lines": shown}))?);
+            // Events have the times of the journal.
+            return json(&serde_json::json!({"lines": shown}));
         }
         let columns = [Column::Right("line"), Column::Left("time"), Column::Right("step")];
         let columns = [&columns[..], &["kind", "entry"].map(Column::Left)].concat();
