@@ -337,14 +337,15 @@ impl Core {
 
     /// Returns the caller of a request that begins now. This is the only place where a request
     /// reads the market time; every later step uses the caller's time.
-    pub(crate) fn caller(&self, client: Client) -> Caller {
+    pub(crate) fn caller(&self, client: Client) -> Result<Caller, Refusal> {
         let account = client.who.account();
-        client.at(if client.who.is_of_world() { self.world_now(account) } else { self.market_now() })
+        let is_of_world = client.who.is_of_world();
+        Ok(client.at(if is_of_world { self.world_now(account)? } else { self.market_now() }))
     }
 
     /// Like [`caller`](Self::caller), as of the clock of a world.
-    pub(crate) fn caller_as_of(&self, client: Client, world: AccountId) -> Caller {
-        client.at(self.world_now(world))
+    pub(crate) fn caller_as_of(&self, client: Client, world: AccountId) -> Result<Caller, Refusal> {
+        Ok(client.at(self.world_now(world)?))
     }
 
     /// Ends all subscriptions of a closed connection.
@@ -390,7 +391,10 @@ impl Core {
     pub(crate) fn market_now_of(&self, account: AccountId) -> AsOf {
         match self.access.is_world(account) {
             Ok(false) => self.market_now(),
-            Ok(true) => self.world_now(account),
+            Ok(true) => self.world_now(account).unwrap_or_else(|refusal| {
+                tracing::error!(?refusal, account = account.0, "cannot read the clock of a world");
+                NO_TIME
+            }),
             Err(error) => {
                 tracing::error!(%error, account = account.0, "cannot tell the clock of an account");
                 NO_TIME
@@ -399,14 +403,9 @@ impl Core {
     }
 
     /// Returns the market time of a world.
-    fn world_now(&self, account: AccountId) -> AsOf {
-        match self.worlds.of(&self.access.database(), account) {
-            Ok(world) => AsOf::Replay(world.now(self.uptime())),
-            Err(error) => {
-                tracing::error!(%error, account = account.0, "cannot read the clock of a world");
-                NO_TIME
-            }
-        }
+    fn world_now(&self, account: AccountId) -> Result<AsOf, Refusal> {
+        let world = self.worlds.of(&self.access.database(), account)?;
+        Ok(AsOf::Replay(world.now(self.uptime())))
     }
 
     /// Returns the server's market time, for jobs and for pages without a caller. A request takes

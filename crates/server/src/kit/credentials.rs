@@ -289,7 +289,7 @@ impl Call<'_> {
         // get overnight data. SDKs filter it out for users who do not want it.
         let client = Client { who, language, overnight: true, listener_region: self.region };
         let caller = match self.named_world()? {
-            None => site.core.caller(client),
+            None => site.core.caller(client)?,
             Some(name) => self.caller_in(name, client, site)?,
         };
         if self.terms.home == Home::OwnRegion {
@@ -333,12 +333,12 @@ impl Call<'_> {
         let is_read = [Method::GET, Method::HEAD].contains(self.method);
         match self.terms.world {
             // A list is changed at its owner's time, whatever the page shows.
-            WorldEntry::Owner if is_read => Ok(core.caller_as_of(client, world.account)),
-            WorldEntry::Owner => Ok(core.caller(client)),
+            WorldEntry::Owner if is_read => Ok(core.caller_as_of(client, world.account)?),
+            WorldEntry::Owner => Ok(core.caller(client)?),
             WorldEntry::World | WorldEntry::Refused => {
                 let entered = core.access.enter_world(&who, world.account).map_err(Problem::from_access)?;
                 let who = entered.ok_or_else(Problem::no_such_world)?;
-                Ok(core.caller(Client { who, ..client }))
+                Ok(core.caller(Client { who, ..client })?)
             }
         }
     }

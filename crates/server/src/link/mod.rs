@@ -393,7 +393,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let is_trade = session.is_trade(request.command, &request.body);
         // The market time is read once per request, because it advances while the connection is
         // open.
-        let caller = self.hub.core.caller(session.client);
+        let caller = match self.hub.core.caller(session.client) {
+            Ok(caller) => caller,
+            Err(refusal) => return self.answer(request.answered(Err(refusal))),
+        };
         if caller.who.is_of_world() {
             self.hub.core.worlds.requested(caller.who.account(), self.hub.core.uptime());
         }

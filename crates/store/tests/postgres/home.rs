@@ -79,7 +79,7 @@ impl Home {
     pub(crate) fn undo_steps(&self) {
         self.damage(
             "accounts",
-            "drop table world; delete from counter where name = 'world'; \
+            "drop table world_line; drop table world; delete from counter where name = 'world'; \
              alter table account drop column subscriptions; drop table subscription; \
              delete from migration where version > 12",
         );

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files in `tests/suite` that are specific to SQLite, with the reason.
-const OF_FILES: [(&str, &str); 10] = [
+const OF_FILES: [(&str, &str); 11] = [
     ("home", "where a test has its store"),
     ("backup", "a server has backups of its own"),
     ("before_nodes", "there was no other engine then"),
     ("damaged", "rows of a server are not sealed"),
     ("files", "what can be wrong with files"),
+    ("ingest_file", "a server keeps the log of ingest in its database"),
     ("interrupted", "what a kill leaves of files"),
     ("restore", "a server has backups of its own"),
     ("restore_stopped", "a server has backups of its own"),

@@ -64,7 +64,7 @@ impl Home {
     pub(crate) fn undo_steps(&self) {
         self.damage(
             "accounts",
-            "drop table world; delete from counter where name = 'world'; \
+            "drop table world_line; drop table world; delete from counter where name = 'world'; \
              alter table account drop column subscriptions; delete from migration where version > 12",
         );
         store::seal_as_it_is(&self.path().join("accounts.db")).unwrap();
