@@ -180,7 +180,7 @@ class Backtests(unittest.TestCase):
 
     def test_pairs(self):
         ((command, _),) = self.commands("pairs.py")
-        # Pushes at full speed: the program may act a minute later in another run.
+        # The program may act some minutes later in another run.
         stdout, _ = self.run_command(command)
         self.assertRegex(stdout, r"trades +[1-9]")
 

@@ -1,5 +1,5 @@
 """Holds the cheaper of two securities, measured by their ratio against its average of the last
-days. Follows the quotes that the server pushes, so that `--speed max` drives it."""
+days. Follows the quotes that the server pushes, so that `--speed` drives it."""
 
 import datetime
 import threading
