@@ -40,7 +40,7 @@ pub struct CreatedWorld {
 pub enum WorldRefused {
     #[error("there is a world or an account with this name")]
     NameTaken,
-    #[error("there are {0} worlds already, which is the limit worlds.max: delete some")]
+    #[error("there are {0} worlds already, which is the limit worlds_max: delete some")]
     TooMany(u32),
     #[error("a world cannot own worlds")]
     OwnedByWorld,

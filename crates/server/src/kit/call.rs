@@ -165,6 +165,9 @@ pub(crate) enum WorldEntry {
     Owner,
     /// The request is refused, because the endpoint is not about a market.
     Refused,
+    /// The same, also for the API key of a world: the data is of the present, which a world must not
+    /// see.
+    Outside,
 }
 
 /// Which accounts a regional listener serves.

@@ -292,6 +292,9 @@ impl Call<'_> {
             None => site.core.caller(client)?,
             Some(name) => self.caller_in(name, client, site)?,
         };
+        if caller.who.is_of_world() && self.terms.world == WorldEntry::Outside {
+            return Err(Problem::outside_worlds());
+        }
         if self.terms.home == Home::OwnRegion {
             site.core
                 .own_region_only(&caller)
@@ -323,7 +326,7 @@ impl Call<'_> {
             let text = "only a browser session can name a world: use the API key of the world";
             return Err(Problem::bad_request(text));
         }
-        if self.terms.world == WorldEntry::Refused {
+        if matches!(self.terms.world, WorldEntry::Refused | WorldEntry::Outside) {
             return Err(Problem::outside_worlds());
         }
         let world = match core.worlds.named(&core.access.database(), who.account(), name) {
@@ -335,7 +338,7 @@ impl Call<'_> {
             // A list is changed at its owner's time, whatever the page shows.
             WorldEntry::Owner if is_read => Ok(core.caller_as_of(client, world.account)?),
             WorldEntry::Owner => Ok(core.caller(client)?),
-            WorldEntry::World | WorldEntry::Refused => {
+            WorldEntry::World | WorldEntry::Refused | WorldEntry::Outside => {
                 let entered = core.access.enter_world(&who, world.account).map_err(Problem::from_access)?;
                 let who = entered.ok_or_else(Problem::no_such_world)?;
                 Ok(core.caller(Client { who, ..client })?)
@@ -406,9 +409,11 @@ impl Call<'_> {
         let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
         let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
         let core = &site.core;
-        let is_of_world = caller.who.is_of_world();
+        // A look at the clock is no sign of a program at work.
+        let is_work = self.terms.is_change(self.method) || scope != Scope::Account;
+        let counts = caller.who.is_of_world() && is_work;
         let world_request =
-            is_of_world.then(|| core.worlds.begin_request(caller.who.account(), core.uptime())).flatten();
+            counts.then(|| core.worlds.begin_request(caller.who.account(), core.uptime())).flatten();
         Ok(Admitted { caller, permit, _world_request: world_request })
     }
 

@@ -251,7 +251,7 @@ impl Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// Refuses a browser session in a world, on an endpoint that is not about a market.
+    /// Refuses a caller in a world, on an endpoint that is not about a market of the past.
     pub(crate) fn outside_worlds() -> Problem {
         Problem::new(403, code::NOT_AUTHORISED, "this cannot be requested in a world")
     }

@@ -19,8 +19,8 @@ pub(crate) struct Row {
     pub(crate) auth: Auth,
     pub(crate) home: Home,
     pub(crate) effect: Effect,
-    /// Whether the data belongs to the account itself, also for a browser session in a world.
-    pub(crate) is_of_owner: bool,
+    /// What callers in a world get, if that does not follow from the scope.
+    pub(crate) in_worlds: Option<WorldEntry>,
     pub(crate) body: RowBody,
     pub(crate) pace: RowPace,
     pub(crate) task: Task,
@@ -172,7 +172,7 @@ impl Row {
             auth,
             home: Home::Anywhere,
             effect: Effect::ByMethod,
-            is_of_owner: false,
+            in_worlds: None,
             body: RowBody::Whole,
             pace: RowPace::Unlimited,
             task,
@@ -197,7 +197,12 @@ impl Row {
 
     /// Marks data of the account itself: a browser session in a world gets that of the world's owner.
     pub(crate) const fn of_owner(self) -> Row {
-        Row { is_of_owner: true, ..self }
+        Row { in_worlds: Some(WorldEntry::Owner), ..self }
+    }
+
+    /// Refuses all callers in worlds, because the data is of the present.
+    pub(crate) const fn outside_worlds(self) -> Row {
+        Row { in_worlds: Some(WorldEntry::Outside), ..self }
     }
 
     /// Accepts a body of the size of an ingested batch.
@@ -251,8 +256,10 @@ impl Row {
 
     /// Returns what a browser session may do in a world: read the market, trade, and use its lists.
     fn world_entry(&self) -> WorldEntry {
+        if let Some(entry) = self.in_worlds {
+            return entry;
+        }
         match self.auth {
-            Auth::Permitted(_) if self.is_of_owner => WorldEntry::Owner,
             Auth::Permitted(Permitted { scope: Scope::Quote | Scope::Trade, .. }) => WorldEntry::World,
             Auth::Permitted(_) | Auth::AtOnce(..) | Auth::Open(..) | Auth::Watched(_) => WorldEntry::Refused,
         }

@@ -308,7 +308,7 @@ impl Accounts {
             if changed {
                 audit::write(db, Some(id), "account.revoked", note)?;
             }
-            count_change(db, &[id])?;
+            count_change(db, &[&[id][..], &worlds::revoke_of(db, id, note)?].concat())?;
             Ok(changed)
         })
     }
@@ -333,7 +333,7 @@ impl Accounts {
             }
             db.run(sql::REVOKE, (note.at.0, id.0))?;
             audit::write(db, Some(id), "account.revoked", note)?;
-            count_change(db, &[id])?;
+            count_change(db, &[&[id][..], &worlds::revoke_of(db, id, note)?].concat())?;
             Ok(Revocation::Revoked)
         })
     }

@@ -206,6 +206,16 @@ fn a_deleted_world_revokes_its_account_and_frees_its_name() {
 }
 
 #[test]
+fn the_worlds_of_a_revoked_owner_are_revoked_with_it() {
+    let (_home, accounts, owner) = fresh();
+    let account = create(&accounts, owner, "march", 9).unwrap().0;
+    let other = add(&accounts, "bob").unwrap();
+    assert!(accounts.revoke(owner, &note(NOW)).unwrap());
+    let revoked_at = |id| accounts.account(id).unwrap().unwrap().revoked_at;
+    assert_eq!((revoked_at(owner), revoked_at(account), revoked_at(other)), (Some(NOW), Some(NOW), None));
+}
+
+#[test]
 fn the_account_of_a_world_has_no_password_and_no_browser_session() {
     let (_home, accounts, owner) = fresh();
     let account = create(&accounts, owner, "march", 9).unwrap().0;

@@ -33,11 +33,13 @@ pub(super) const ROUTES: &[Row] = &[
 const fn get(path: &'static str, scope: Scope, handler: PermittedHandler) -> Row {
     Row::get(path, Accepts::Account, scope, Task::Community, handler)
         .own_region_only()
+        .outside_worlds()
         .paced(RowPace::Community)
 }
 
 const fn post(path: &'static str, handler: PermittedHandler) -> Row {
     Row::post(path, Accepts::Account, Scope::Account, Task::Community, handler)
         .own_region_only()
+        .outside_worlds()
         .paced(RowPace::Community)
 }

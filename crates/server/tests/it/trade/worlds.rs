@@ -559,6 +559,16 @@ async fn w5_subscriptions_of_an_ended_world_are_accepted_and_silent() {
 }
 
 #[tokio::test]
+async fn a_world_does_not_show_the_community_of_the_present() {
+    let hall = Hall::open().await;
+    let world = World::open(&hall, "w").await;
+    for path in ["/v1/content/topics", "/v1/content/700.HK/topics", "/content/topics/1/comments"] {
+        assert_eq!(world.ask("GET", path, &Value::Null).await.status, 403, "{path}");
+    }
+    assert_eq!(hall.ask("GET", "/v1/content/topics", &Value::Null).await.status, 200);
+}
+
+#[tokio::test]
 async fn another_api_key_enters_the_same_world() {
     let hall = Hall::open().await;
     let world = World::open(&hall, "w").await;
