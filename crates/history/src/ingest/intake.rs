@@ -183,19 +183,19 @@ impl Intake {
         &mut self,
         batches: Vec<Submitted<'_>>,
     ) -> Result<Vec<Result<Outcome, IngestError>>, IngestError> {
-        let committed = self.try_commit(batches);
-        if committed.is_err() {
-            // It may have rows that were not committed.
-            self.known.reset();
-        }
-        committed
+        // After an error or a panic, these candles may have rows that were not committed.
+        let mut known = std::mem::take(&mut self.known);
+        let outcomes = self.try_commit(&mut known, batches)?;
+        self.known = known;
+        Ok(outcomes)
     }
 
     fn try_commit(
         &mut self,
+        known: &mut Known,
         batches: Vec<Submitted<'_>>,
     ) -> Result<Vec<Result<Outcome, IngestError>>, IngestError> {
-        let Intake { venues, grace_s, log, reader, known, merges, recent, tidied } = self;
+        let Intake { venues, grace_s, log, reader, known: _, merges, recent, tidied } = self;
         let now_us = batches.iter().map(|batch| batch.now_us).max().unwrap_or_default();
         let mut append = log.append()?;
         known.follow(&append, merges)?;

@@ -467,3 +467,15 @@ fn doomed_feed() {
         }
     }
 }
+
+#[test]
+fn rows_of_a_batch_that_panics_are_not_known() {
+    let mut live = live();
+    let row = || input(APPLE, M, ["190", "190", "190", "190"], 100, "0");
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        live.intake.candles(&head("feed", Some(1)), vec![Ok(row())], M * 1_000_000, &|_| panic!("answer"))
+    }));
+    panicked.unwrap_err();
+    assert_eq!(live.add(vec![row()], M).counts, Counts { accepted: 1, ..Counts::default() });
+    assert_eq!(live.minutes(APPLE).len(), 1);
+}
