@@ -96,9 +96,12 @@ impl IngestLog {
     /// Begins to append batches.
     pub fn append(&mut self) -> Result<Append<'_>, StoreError> {
         self.db.begin_write()?;
-        if !self.is_current()? {
-            // It was folded into the candle database.
+        let is_current = self.is_current();
+        if !matches!(is_current, Ok(true)) {
+            // Also after an error, so that the connection is not left in a transaction.
             self.db.rollback()?;
+            is_current?;
+            // It was folded into the candle database.
             if let Some(log) = self.candles.as_ref().map(ingest_file::open_or_create).transpose()?.flatten() {
                 self.db = log;
             }

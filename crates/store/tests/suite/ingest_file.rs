@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use rusqlite::Connection;
 use store::{Access, IngestLog, Part, Store, StoreUrl, check_pages};
 
 use crate::backup::{backup, filled, replace, restore};
@@ -46,6 +47,12 @@ fn rows(all: &[(i64, &str)]) -> Vec<(i64, String)> {
 
 fn file(dir: &Path) -> std::path::PathBuf {
     dir.join("ingest.db")
+}
+
+fn remove(dir: &Path) {
+    for name in ["ingest.db", "ingest.db-wal", "ingest.db-shm"] {
+        fs::remove_file(dir.join(name)).ok();
+    }
 }
 
 #[test]
@@ -120,9 +127,7 @@ fn a_log_that_was_lost_or_is_of_another_store_is_created_again() {
     append(&mut one.store.ingest_log().unwrap(), &[11, 12, 13]);
     append(&mut two.store.ingest_log().unwrap(), &[21]);
     merge_through(&one.store, 3);
-    for name in ["ingest.db", "ingest.db-wal", "ingest.db-shm"] {
-        fs::remove_file(one.home.path().join(name)).ok();
-    }
+    remove(one.home.path());
     let place = StoreUrl::from(one.home.path());
     assert_eq!(logged(&place), (3, Vec::new()));
     // Ids of merged batches are not used again.
@@ -145,4 +150,16 @@ fn an_interrupted_creation_of_the_log_is_repeated() {
     let empty = crate::fixture::fresh();
     fs::write(file(empty.home.path()), b"").unwrap();
     assert_eq!(append(&mut empty.store.ingest_log().unwrap(), &[11]), [1]);
+}
+
+#[test]
+fn an_append_continues_after_its_log_could_not_be_compared() {
+    let fresh = fresh();
+    let mut log = fresh.store.ingest_log().unwrap();
+    append(&mut log, &[11]);
+    let candles = Connection::open(fresh.store.path().unwrap()).unwrap();
+    candles.execute_batch("alter table counter rename to hidden").unwrap();
+    log.append().unwrap_err();
+    candles.execute_batch("alter table hidden rename to counter").unwrap();
+    assert_eq!(append(&mut log, &[12]), [2]);
 }
