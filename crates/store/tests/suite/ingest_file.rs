@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use store::{Access, IngestLog, Part, Store, StoreUrl, check_pages};
+use store::{Access, IngestLog, MoveError, Part, Store, StoreUrl, check_pages};
 
 use crate::backup::{backup, filled, replace, restore};
 use crate::fixture::{NOW, fresh};
@@ -162,4 +162,19 @@ fn an_append_continues_after_its_log_could_not_be_compared() {
     log.append().unwrap_err();
     candles.execute_batch("alter table hidden rename to counter").unwrap();
     assert_eq!(append(&mut log, &[12]), [2]);
+}
+
+#[test]
+fn a_move_fails_if_a_batch_is_appended_in_the_meantime() {
+    for has_log in [true, false] {
+        let (fresh, _accounts) = filled();
+        if has_log {
+            append(&mut fresh.store.ingest_log().unwrap(), &[11]);
+        }
+        let (from, dir) = (StoreUrl::from(fresh.home.path()), tempfile::tempdir().unwrap());
+        let copied = transfer(&from, &StoreUrl::from(dir.path())).unwrap();
+        append(&mut fresh.store.ingest_log().unwrap(), &[12]);
+        let refused = copied.finish().unwrap_err();
+        assert!(matches!(refused, MoveError::Changed { .. }), "{refused:?}");
+    }
 }
