@@ -271,13 +271,13 @@ impl View {
 
     /// Returns the last logged batch.
     pub fn ingest_newest(&self) -> Result<i64, StoreError> {
-        self.ingest_db()?.one(sql::NEWEST, [], |row| row.get(0))
+        self.ask_ingest_log(|log| log.one(sql::NEWEST, [], |row| row.get(0)))
     }
 
     /// Returns logged batches in the range `after` (exclusive) to `through` (inclusive), oldest
     /// first. Batches are removed some minutes after they were merged.
     pub fn ingest_batches(&self, after: i64, through: i64) -> Result<Vec<IngestBatch>, StoreError> {
-        self.ingest_db()?.all(sql::AFTER, (after, through), IngestBatch::read)
+        self.ask_ingest_log(|log| log.all(sql::AFTER, (after, through), IngestBatch::read))
     }
 
     /// Returns the minutes of a symbol that are not final.

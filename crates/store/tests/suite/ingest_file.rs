@@ -153,6 +153,41 @@ fn an_interrupted_creation_of_the_log_is_repeated() {
 }
 
 #[test]
+fn a_lost_log_is_not_replaced_by_the_rows_that_it_began_with() {
+    let (fresh, _accounts) = filled();
+    append(&mut fresh.store.ingest_log().unwrap(), &[11, 12, 13]);
+    let dir = tempfile::tempdir().unwrap();
+    let (to, other) = (dir.path().join("backup"), dir.path().join("other"));
+    backup(fresh.home.path(), &to).unwrap();
+    restore(&to, &other).run(&mut crate::backup::on).unwrap();
+    let restored = Store::open(&other, Access::Write { now: NOW }).unwrap();
+    assert_eq!(append(&mut restored.ingest_log().unwrap(), &[14]), [4]);
+    remove(&other);
+    let mut log = restored.ingest_log().unwrap();
+    assert_eq!(log.append().unwrap().last_seq("feed").unwrap(), None);
+    // No merge waits for the lost batches.
+    assert_eq!(logged(&other.as_path().into()), (3, Vec::new()));
+    assert_eq!(append(&mut log, &[15]), [4]);
+    assert_eq!(logged(&other.as_path().into()), (3, rows(&[(4, "15")])));
+    assert_eq!(findings(&other.as_path().into()), 0);
+}
+
+#[test]
+fn a_reader_sees_the_batches_of_a_log_that_was_replaced() {
+    let fresh = fresh();
+    append(&mut fresh.store.ingest_log().unwrap(), &[11]);
+    let mut reader = fresh.store.reader().unwrap();
+    assert_eq!(reader.view().ingest_newest().unwrap(), 1);
+    merge_through(&fresh.store, 1);
+    remove(fresh.home.path());
+    append(&mut fresh.store.ingest_log().unwrap(), &[12]);
+    assert_eq!(reader.view().ingest_newest().unwrap(), 2);
+    let bodies: Vec<_> =
+        reader.view().ingest_batches(0, 9).unwrap().into_iter().map(|batch| batch.body).collect();
+    assert_eq!(bodies, [b"12"]);
+}
+
+#[test]
 fn an_append_continues_after_its_log_could_not_be_compared() {
     let fresh = fresh();
     let mut log = fresh.store.ingest_log().unwrap();
