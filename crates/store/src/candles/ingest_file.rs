@@ -29,6 +29,7 @@ const SET: Sql = Sql::new(
     "insert into counter (name, next) values ($1, $2) on conflict (name) do update set next = excluded.next",
 );
 const NO_KEY: Sql = Sql::new("fold the ingest log", "delete from counter where name = 'ingest log'");
+const AFTER: Sql = Sql::new("count ingested batches", "select count(*) from ingest_batch where id > $1");
 const COUNTER: Sql = Sql::new("read a counter of the ingest log", "select next from counter where name = $1");
 
 /// The tables, with their numbers of columns.
@@ -107,6 +108,14 @@ pub(crate) fn fold(log: &Db, candles: &Db) -> Result<(), StoreError> {
         candles.run(SET, (name, counter(log, name)?))?;
     }
     candles.run(NO_KEY, []).map(drop)
+}
+
+/// Returns whether a log has all batches that a candle database lacks. False if they were merged and
+/// removed after the candle database was read.
+pub(crate) fn continues(log: &Db, candles: &Db) -> Result<bool, StoreError> {
+    let (applied, newest) = (counter(candles, "applied")?, counter(log, "ingest")?);
+    let found: i64 = log.one(AFTER, [applied], |row| row.get(0))?;
+    Ok(found >= newest.saturating_sub(applied))
 }
 
 /// Removes the log of a candle database.

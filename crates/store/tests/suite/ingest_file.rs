@@ -213,3 +213,19 @@ fn a_move_fails_if_a_batch_is_appended_in_the_meantime() {
         assert!(matches!(refused, MoveError::Changed { .. }), "{refused:?}");
     }
 }
+
+#[test]
+fn a_backup_fails_if_a_batch_is_missing() {
+    let (fresh, _accounts) = filled();
+    let mut log = fresh.store.ingest_log().unwrap();
+    append(&mut log, &[11, 12]);
+    let damaging = log.append().unwrap();
+    damaging.put(200, b"13").unwrap();
+    damaging.forget_batches(1).unwrap();
+    damaging.commit().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let refused = backup(fresh.home.path(), &dir.path().join("one")).unwrap_err();
+    assert!(refused.to_string().contains("ingest.db is damaged"), "{refused}");
+    merge_through(&fresh.store, 3);
+    backup(fresh.home.path(), &dir.path().join("two")).unwrap();
+}
