@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use store::{Access, IngestLog, MoveError, Part, Store, StoreUrl, check_pages};
+use store::{Access, Depth, Finding, IngestLog, MoveError, Part, Store, StoreUrl, check_pages};
 
 use crate::backup::{backup, filled, replace, restore};
 use crate::fixture::{NOW, fresh};
@@ -228,4 +228,20 @@ fn a_backup_fails_if_a_batch_is_missing() {
     assert!(refused.to_string().contains("ingest.db is damaged"), "{refused}");
     merge_through(&fresh.store, 3);
     backup(fresh.home.path(), &dir.path().join("two")).unwrap();
+}
+
+#[test]
+fn a_check_includes_the_log() {
+    let (fresh, _accounts) = filled();
+    append(&mut fresh.store.ingest_log().unwrap(), &[11, 12]);
+    let place = StoreUrl::from(fresh.home.path());
+    assert_eq!(findings(&place), 0);
+    let log = Connection::open(file(fresh.home.path())).unwrap();
+    log.execute_batch("delete from ingest_batch where id = 1").unwrap();
+    drop(log);
+    let found = || fresh.store.checker().unwrap().check_tables(Depth::Full).unwrap();
+    assert!(matches!(&found()[..], [Finding::IngestLog(_)]), "{:?}", found());
+    remove(fresh.home.path());
+    fs::write(file(fresh.home.path()), [7; 8_192]).unwrap();
+    assert!(matches!(&found()[..], [Finding::IngestLog(_)]), "{:?}", found());
 }
