@@ -37,6 +37,8 @@ pub enum Remedy {
     /// Restore a backup or create a new store, because the defect is in the database and not in a
     /// block.
     Restore,
+    /// Remove the log of ingested batches.
+    RemoveLog,
 }
 
 /// Verifies everything stored. A damaged block is reported, and the check continues with the next
@@ -177,7 +179,11 @@ fn inspect_trades(entry: &BlockEntry, bytes: &[u8], trades: &mut Trades) -> Resu
 
 fn damage(finding: Finding) -> Damage {
     let problem = finding.to_string();
-    let remedy = if finding.is_in_a_block() { Remedy::ImportAgain } else { Remedy::Restore };
+    let remedy = match &finding {
+        Finding::IngestLog(_) => Remedy::RemoveLog,
+        finding if finding.is_in_a_block() => Remedy::ImportAgain,
+        _ => Remedy::Restore,
+    };
     let (series, at) = match finding {
         Finding::BodyMissing { series, entry }
         | Finding::BodyLength { series, entry, .. }
@@ -198,6 +204,7 @@ fn damage(finding: Finding) -> Damage {
         | Finding::Trades { .. }
         | Finding::TradeDays { .. }
         | Finding::TradeBodyOrphan { .. }
+        | Finding::IngestLog(_)
         | Finding::Unreadable(_) => (None, None),
     };
     Damage { series, at, problem, remedy }

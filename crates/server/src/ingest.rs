@@ -251,7 +251,7 @@ impl Ingest {
     }
 
     /// Returns the merged batches in the range `after` (exclusive) to `through` (inclusive), in
-    /// order. They are available for ten minutes.
+    /// order. They are available for at least ten minutes.
     pub(crate) fn commits(
         &self,
         reader: &mut Reader,

@@ -49,13 +49,21 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     if report.damage.is_empty() {
         return if accounts.is_well() { reported } else { failure::found(reported, Err(Failure::Reported)) };
     }
-    let around = report.damage.iter().any(|damage| damage.remedy == Remedy::Restore);
-    output::note(match around {
-        false => "chandler: the store is damaged: import the files of the named series again with --again",
-        true => {
-            "chandler: the store is damaged around its blocks: restore a backup, or import the files into a new store"
-        }
-    });
+    let has = |remedy| report.damage.iter().any(|damage| damage.remedy == remedy);
+    if has(Remedy::RemoveLog) {
+        output::note(
+            "chandler: the log of ingested batches is damaged: remove ingest.db (docs/operating.md, Repairing)",
+        );
+    }
+    if has(Remedy::Restore) {
+        output::note(
+            "chandler: the store is damaged around its blocks: restore a backup, or import the files into a new store",
+        );
+    } else if has(Remedy::ImportAgain) {
+        output::note(
+            "chandler: the store is damaged: import the files of the named series again with --again",
+        );
+    }
     failure::found(reported, Err(Failure::Reported))
 }
 

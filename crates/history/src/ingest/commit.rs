@@ -72,9 +72,10 @@ pub struct Counts {
 }
 
 impl Commit {
-    /// Returns the number of rows that change the store.
-    pub(super) fn rows(&self) -> usize {
-        self.candles.len() + self.trades.len()
+    /// Returns its cost in memory: its stored rows, and one for the batch itself, because a batch
+    /// may have none.
+    pub(super) fn weight(&self) -> usize {
+        1 + self.candles.len() + self.trades.len() + self.refused.len()
     }
 }
 

@@ -21,7 +21,8 @@ const DAY_S: i64 = 86_400;
 /// Sequence numbers that are reserved for each row. A minute of an index makes at most four pushes.
 const PUSHES_A_ROW: usize = 8;
 
-/// How long a merged batch is stored, in microseconds: servers push it in the meantime.
+/// How long a batch is stored at least after it was merged, in microseconds: servers push it in the
+/// meantime.
 const KEPT_US: i64 = 600_000_000;
 /// Number of batches after which old ones are removed.
 const FORGET_EVERY: i64 = 16;
@@ -112,8 +113,33 @@ pub struct Intake {
     known: Known,
     merges: MergeVersions,
     recent: RecentCommits,
-    /// The UTC day of the last removal of old trade ids.
+    old_merges: OldMerges,
+    /// The UTC day of the last complete removal of old trade ids.
     tidied: i64,
+}
+
+/// The merged batches that can be removed. The time of their commits does not count, because they
+/// may be merged much later: after an import, or by the next server.
+#[derive(Debug, Default)]
+struct OldMerges {
+    /// All batches up to this one were merged at least [`KEPT_US`] ago.
+    through: i64,
+    /// A later position, and when this process observed that it is merged, in microseconds.
+    next: Option<(i64, i64)>,
+}
+
+impl OldMerges {
+    /// Records the last merged batch. Returns the last one that can be removed.
+    fn observe(&mut self, applied: i64, now_us: i64) -> i64 {
+        match self.next {
+            Some((_, at_us)) if now_us.saturating_sub(at_us) < KEPT_US => {}
+            next => {
+                self.through = next.map_or(self.through, |(through, _)| through);
+                self.next = Some((applied, now_us));
+            }
+        }
+        self.through
+    }
 }
 
 /// The rows of a batch after they were checked.
@@ -134,7 +160,8 @@ impl Intake {
         let (log, reader) = (store.ingest_log()?, store.reader()?);
         let merger = Merger::open(&store, venues, grace_s, (merges.clone(), recent.clone()))?;
         let (venues, known) = (venues.clone(), Known::default());
-        Ok((Intake { venues, grace_s, log, reader, known, merges, recent, tidied: 0 }, merger))
+        let old_merges = OldMerges::default();
+        Ok((Intake { venues, grace_s, log, reader, known, merges, recent, old_merges, tidied: 0 }, merger))
     }
 
     /// Returns the last batches, which are cached for the merger and for pushes.
@@ -183,19 +210,19 @@ impl Intake {
         &mut self,
         batches: Vec<Submitted<'_>>,
     ) -> Result<Vec<Result<Outcome, IngestError>>, IngestError> {
-        let committed = self.try_commit(batches);
-        if committed.is_err() {
-            // It may have rows that were not committed.
-            self.known.reset();
-        }
-        committed
+        // After an error or a panic, these candles may have rows that were not committed.
+        let mut known = std::mem::take(&mut self.known);
+        let outcomes = self.try_commit(&mut known, batches)?;
+        self.known = known;
+        Ok(outcomes)
     }
 
     fn try_commit(
         &mut self,
+        known: &mut Known,
         batches: Vec<Submitted<'_>>,
     ) -> Result<Vec<Result<Outcome, IngestError>>, IngestError> {
-        let Intake { venues, grace_s, log, reader, known, merges, recent, tidied } = self;
+        let Intake { venues, grace_s, log, reader, known: _, merges, recent, old_merges, tidied } = self;
         let now_us = batches.iter().map(|batch| batch.now_us).max().unwrap_or_default();
         let mut append = log.append()?;
         known.follow(&append, merges)?;
@@ -234,15 +261,16 @@ impl Intake {
         }
         if !commits.is_empty() {
             let today = now_us.div_euclid(MICROSECONDS * DAY_S);
-            if *tidied != today {
-                append.forget_trades(today - TRADE_IDS_KEPT_DAYS)?;
-            }
+            let is_tidy = *tidied == today || append.forget_trades(today - TRADE_IDS_KEPT_DAYS)?;
+            let removable = old_merges.observe(known.applied(), now_us);
             let first = commits.first().map_or(append.id(), |commit| commit.id);
             if (first - 1).div_euclid(FORGET_EVERY) != append.id().div_euclid(FORGET_EVERY) {
-                append.forget_batches(known.applied(), now_us.saturating_sub(KEPT_US))?;
+                append.forget_batches(removable)?;
             }
             append.commit()?;
-            *tidied = today;
+            if is_tidy {
+                *tidied = today;
+            }
             recent.add(commits);
         }
         Ok(outcomes)

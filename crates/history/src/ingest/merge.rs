@@ -31,8 +31,8 @@ pub(super) const SHORT_ROWS: usize = RUNNING_ROWS;
 const JOINED_ROWS: [usize; 2] = [256, BLOCK_ROWS];
 /// Maximum number of bytes of batches per merge, after the first.
 const BYTES_MAX: usize = 16 << 20;
-/// Maximum number of rows of cached batches per merge, after the first batch.
-const ROWS_MAX: usize = 200_000;
+/// Maximum weight of the cached batches of a merge, after the first batch ([`Commit::weight`]).
+const WEIGHT_MAX: usize = 200_000;
 const DAY_S: i64 = 86_400;
 
 /// Merges batches, for one thread at a time.
@@ -254,11 +254,11 @@ fn waiting_batches(
         let commits = batches.iter().map(|batch| Commit::decode(batch).map(Arc::new));
         return Ok((commits.collect::<Result<_, _>>()?, has_more));
     }
-    let mut rows = 0;
+    let mut weight = 0;
     let taken = commits.iter().take_while(|commit| {
-        let is_first = rows == 0;
-        rows += commit.rows();
-        is_first || rows <= ROWS_MAX
+        let is_first = weight == 0;
+        weight += commit.weight();
+        is_first || weight <= WEIGHT_MAX
     });
     commits.truncate(taken.count());
     let through = commits.last().map_or(after, |commit| commit.id);

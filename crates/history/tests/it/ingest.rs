@@ -467,3 +467,33 @@ fn doomed_feed() {
         }
     }
 }
+
+#[test]
+fn rows_of_a_batch_that_panics_are_not_known() {
+    let mut live = live();
+    let row = || input(APPLE, M, ["190", "190", "190", "190"], 100, "0");
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        live.intake.candles(&head("feed", Some(1)), vec![Ok(row())], M * 1_000_000, &|_| panic!("answer"))
+    }));
+    panicked.unwrap_err();
+    assert_eq!(live.add(vec![row()], M).counts, Counts { accepted: 1, ..Counts::default() });
+    assert_eq!(live.minutes(APPLE).len(), 1);
+}
+
+#[test]
+fn batches_are_removed_ten_minutes_after_their_merge() {
+    let mut live = live();
+    // Batches are removed after every sixteenth one.
+    let sixteen_at = |live: &mut Live, now: i64| {
+        for _ in 0..16 {
+            live.send(&head("feed", None), Vec::new(), now).unwrap();
+        }
+        let mut reader = live.store.reader().unwrap();
+        reader.view().ingest_batches(0, i64::MAX).unwrap().first().map(|batch| batch.id)
+    };
+    assert_eq!(sixteen_at(&mut live, M), Some(1));
+    live.merger.merge(Timestamp(M + 700)).unwrap();
+    assert_eq!(sixteen_at(&mut live, M + 700), Some(1));
+    assert_eq!(sixteen_at(&mut live, M + 1_299), Some(1));
+    assert_eq!(sixteen_at(&mut live, M + 1_300), Some(17));
+}

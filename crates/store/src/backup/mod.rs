@@ -30,6 +30,9 @@ mod manifest;
 mod restore;
 mod settle;
 
+/// Maximum number of attempts to read the candles and the log of ingested batches together.
+const SNAPSHOT_TRIES: usize = 3;
+
 /// Errors of backup and restore.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
@@ -213,11 +216,7 @@ impl Backup<'_> {
     }
 
     fn fill(&self, partial: &Path, candles: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
-        let candles = Source::begin(candles, Part::Candles, migrations::ALL)?
-            .ok_or_else(|| StoreError::Absent { place: self.store.into() })?;
-        // Begun after the candles: it has all batches that they lack.
-        let log = ingest_file::open(&candles.db, Role::Reader)?;
-        log.as_ref().map(begin_reading).transpose()?;
+        let (candles, log) = self.begin_candles(candles)?;
         let accounts = Source::begin(self.store, Part::Accounts, migrations::ACCOUNTS)?;
         let mut files = vec![candles.copy_to(partial, log.as_ref(), watch)?];
         drop(log);
@@ -235,6 +234,22 @@ impl Backup<'_> {
         write_whole(&path, text.as_bytes())?;
         // Verifies that a restore can read the manifest.
         Manifest::read(partial)
+    }
+
+    /// Begins to read the candles, and the log of the batches that they lack.
+    fn begin_candles(&self, folder: &Path) -> Result<(Source, Option<Db>), BackupError> {
+        for _ in 0..SNAPSHOT_TRIES {
+            let candles = Source::begin(folder, Part::Candles, migrations::ALL)?
+                .ok_or_else(|| StoreError::Absent { place: self.store.into() })?;
+            let Some(log) = ingest_file::open(&candles.db, Role::Reader)? else { return Ok((candles, None)) };
+            begin_reading(&log)?;
+            // A batch may be merged and removed between the two snapshots.
+            if ingest_file::continues(&log, &candles.db)? {
+                return Ok((candles, Some(log)));
+            }
+        }
+        let problem = "it lacks batches that are not merged".to_owned();
+        Err(BackupError::Damaged { path: folder.join(INGEST_FILE), problem })
     }
 
     /// Copies the key file if it is included in the backup. Returns the key's digest in both cases,

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use super::block::{Forward, LinkedEntry};
 use super::finding::Part;
 use super::view::key;
-use super::{BlockEntry, Finding, Reader, Series, SeriesInfo, TradeDay, View, sql, trade_sql};
-use crate::engine::{Db, Depth, FINDINGS_MAX, StoreError};
+use super::{BlockEntry, Finding, Reader, Series, SeriesInfo, TradeDay, View, ingest_file, sql, trade_sql};
+use crate::engine::{Db, Depth, FINDINGS_MAX, Role, StoreError};
 
 impl Reader {
     /// Checks the whole store and returns the inconsistencies. `inspect` receives each block's
@@ -70,11 +70,31 @@ pub(crate) struct Findings {
 
 impl Findings {
     fn tables(&mut self, view: &View, depth: Depth) -> Result<(), StoreError> {
+        self.ingest_log(view, depth)?;
         self.absorb(engine(view.db(), depth))?;
         self.list.extend(view.db().check_seals().into_iter().map(Finding::from));
         self.absorb(miscounted(view))?;
         self.absorb(orphans(view))?;
         self.absorb(counters(view)).map(drop)
+    }
+
+    /// Checks the log of ingested batches, if it is a file of its own. Called first, because merged
+    /// batches are removed ten minutes after the snapshot at the earliest.
+    fn ingest_log(&mut self, view: &View, depth: Depth) -> Result<(), StoreError> {
+        let candles = view.far();
+        // Damaged rows of this table are reported with the other tables.
+        let Ok(Some(_)) = ingest_file::key(candles) else { return Ok(()) };
+        let mut of_log = Findings::default();
+        let opened = ingest_file::open(candles, Role::Reader).map(|log| (Vec::new(), log));
+        if let Some(Some(log)) = of_log.absorb(opened)? {
+            let continues = ingest_file::continues(&log, candles).map(|continues| (Vec::new(), continues));
+            if of_log.absorb(continues)? == Some(false) {
+                of_log.list.push(Finding::Unreadable("batches that are not merged are missing".to_owned()));
+            }
+            of_log.absorb(engine(&log, depth))?;
+        }
+        self.list.extend(of_log.list.iter().map(|finding| Finding::IngestLog(finding.to_string())));
+        Ok(())
     }
 
     /// Adds the findings of one part of the check. An unreadable part becomes a finding, so that

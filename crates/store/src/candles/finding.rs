@@ -100,6 +100,8 @@ pub enum Finding {
     Counter {
         name: String,
     },
+    /// A problem of the log of ingested batches, in `ingest.db`.
+    IngestLog(String),
     /// A part of the database that could not be read.
     Unreadable(String),
 }
@@ -225,6 +227,7 @@ impl fmt::Display for Finding {
             }
             Finding::TradeBodyOrphan { id } => write!(f, "block {id} of trades belongs to no day"),
             Finding::Counter { name } => write!(f, "the counter of {name} ids is behind the ids in use"),
+            Finding::IngestLog(problem) => write!(f, "ingest.db: {problem}"),
             Finding::Unreadable(reason) => f.write_str(reason),
         }
     }

@@ -16,6 +16,8 @@ pub const INGEST_ANSWERS_KEPT: i64 = 1_000;
 
 /// Maximum number of old batches that one transaction removes.
 const REMOVED_MAX: i64 = 64;
+/// Maximum number of trade ids that one transaction removes: more than two batches add.
+const TRADES_REMOVED_MAX: u64 = 10_000;
 
 /// A logged batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,9 +98,12 @@ impl IngestLog {
     /// Begins to append batches.
     pub fn append(&mut self) -> Result<Append<'_>, StoreError> {
         self.db.begin_write()?;
-        if !self.is_current()? {
-            // It was folded into the candle database.
+        let is_current = self.is_current();
+        if !matches!(is_current, Ok(true)) {
+            // Also after an error, so that the connection is not left in a transaction.
             self.db.rollback()?;
+            is_current?;
+            // It was folded into the candle database.
             if let Some(log) = self.candles.as_ref().map(ingest_file::open_or_create).transpose()?.flatten() {
                 self.db = log;
             }
@@ -153,15 +158,17 @@ impl Append<'_> {
         self.log.state()
     }
 
-    /// Removes some of the batches up to `applied` with push numbers below `push_before`, which are
-    /// older than every server needs. They are removed in portions, so that no batch waits for it.
-    pub fn forget_batches(&self, applied: i64, push_before: i64) -> Result<(), StoreError> {
-        self.db().run(sql::FORGET, (REMOVED_MAX, applied, push_before)).map(drop)
+    /// Removes some of the batches up to `through`, which are older than every server needs. They
+    /// are removed in portions, so that no batch waits for it.
+    pub fn forget_batches(&self, through: i64) -> Result<(), StoreError> {
+        self.db().run(sql::FORGET, (REMOVED_MAX, through)).map(drop)
     }
 
-    /// Removes the ids of trades that came before `day`, in days since 1970.
-    pub fn forget_trades(&self, day: i64) -> Result<(), StoreError> {
-        self.db().run(sql::FORGET_TRADES, [day]).map(drop)
+    /// Removes a portion of the ids of trades that came before `day`, in days since 1970. Returns
+    /// whether it was the last one.
+    pub fn forget_trades(&self, day: i64) -> Result<bool, StoreError> {
+        let removed = self.db().run(sql::FORGET_TRADES, (day, signed(TRADES_REMOVED_MAX)))?;
+        Ok((removed as u64) < TRADES_REMOVED_MAX)
     }
 
     /// Returns the batches after an id, oldest first.
@@ -268,13 +275,13 @@ impl View {
 
     /// Returns the last logged batch.
     pub fn ingest_newest(&self) -> Result<i64, StoreError> {
-        self.ingest_db()?.one(sql::NEWEST, [], |row| row.get(0))
+        self.ask_ingest_log(|log| log.one(sql::NEWEST, [], |row| row.get(0)))
     }
 
     /// Returns logged batches in the range `after` (exclusive) to `through` (inclusive), oldest
     /// first. Batches are removed some minutes after they were merged.
     pub fn ingest_batches(&self, after: i64, through: i64) -> Result<Vec<IngestBatch>, StoreError> {
-        self.ingest_db()?.all(sql::AFTER, (after, through), IngestBatch::read)
+        self.ask_ingest_log(|log| log.all(sql::AFTER, (after, through), IngestBatch::read))
     }
 
     /// Returns the minutes of a symbol that are not final.
@@ -361,7 +368,7 @@ mod sql {
         ADD: "write an ingested batch", "insert into ingest_batch (id, push_from, body) values ($1, $2, $3)";
         FORGET: "remove ingested batches",
             "delete from ingest_batch where id in (select id from ingest_batch order by id limit $1) \
-             and id <= $2 and push_from < $3";
+             and id <= $2";
         RESERVE_PUSHES: "reserve sequence numbers",
             "update counter set next = case when next < $1 then $1 else next end + cast($2 as bigint) \
              where name = 'push' returning next";
@@ -377,7 +384,9 @@ mod sql {
         ADD_TRADE: "write the id of a trade",
             "insert into ingest_trade (source, symbol, day, id, noted_on) values ($1, $2, $3, $4, $5) \
              on conflict (source, symbol, day, id) do nothing";
-        FORGET_TRADES: "remove the ids of trades", "delete from ingest_trade where noted_on < $1";
+        FORGET_TRADES: "remove the ids of trades",
+            "delete from ingest_trade where (source, symbol, day, id) in \
+             (select source, symbol, day, id from ingest_trade where noted_on < $1 limit $2)";
         PARTIALS: "read partial minutes",
             "select symbol, lane, at, final_at from partial_minute where symbol = $1 order by lane, at";
         FINAL_BY: "read partial minutes",

@@ -29,6 +29,7 @@ const SET: Sql = Sql::new(
     "insert into counter (name, next) values ($1, $2) on conflict (name) do update set next = excluded.next",
 );
 const NO_KEY: Sql = Sql::new("fold the ingest log", "delete from counter where name = 'ingest log'");
+const AFTER: Sql = Sql::new("count ingested batches", "select count(*) from ingest_batch where id > $1");
 const COUNTER: Sql = Sql::new("read a counter of the ingest log", "select next from counter where name = $1");
 
 /// The tables, with their numbers of columns.
@@ -36,7 +37,7 @@ const TABLES: [(&str, usize); 4] =
     [("ingest_batch", 3), ("ingest_source", 2), ("ingest_answer", 3), ("ingest_trade", 5)];
 
 /// Returns the key of the log of a candle database; `None` if its own tables contain the log.
-pub(super) fn key(candles: &Db) -> Result<Option<i64>, StoreError> {
+pub(crate) fn key(candles: &Db) -> Result<Option<i64>, StoreError> {
     if candles.is_remote() { Ok(None) } else { candles.first(KEY, [], |row| row.get(0)) }
 }
 
@@ -73,16 +74,27 @@ fn create(candles: &Db, path: &Path) -> Result<Db, StoreError> {
     let log = Db::open(path, Role::Writer)?;
     // Its age is that of the store.
     migrate::migrate(&log, migrations::INGEST, Timestamp(0))?;
+    let is_lost = key(candles)?.is_some();
     let key: i64 = candles.one(NEW_KEY, [], |row| row.get(0))?;
     log.begin_write()?;
-    copy(candles, &log, 0)?;
-    // If the former log was lost, its ids must not be used again.
+    if !is_lost {
+        copy(candles, &log, 0)?;
+    }
+    // If the former log was lost, the ids of merged batches must not be used again.
     let newest = counter(candles, "ingest")?.max(counter(candles, "applied")?);
     for (name, next) in [("ingest", newest), ("push", counter(candles, "push")?), ("ingest log", key)] {
         log.run(SET, (name, next))?;
     }
     log.commit()?;
     sync_folder_of(path)?;
+    // If this log is lost, its replacement must not begin with the rows that it began with.
+    for (table, _) in TABLES {
+        candles.run_text("empty the ingest log", &format!("delete from {table}"), &[])?;
+    }
+    if is_lost {
+        // No merge can wait for lost batches.
+        candles.run(SET, ("applied", newest))?;
+    }
     candles.run(SET, ("ingest log", key))?;
     Ok(log)
 }
@@ -96,6 +108,14 @@ pub(crate) fn fold(log: &Db, candles: &Db) -> Result<(), StoreError> {
         candles.run(SET, (name, counter(log, name)?))?;
     }
     candles.run(NO_KEY, []).map(drop)
+}
+
+/// Returns whether a log has all batches that a candle database lacks. False if they were merged and
+/// removed after the candle database was read.
+pub(crate) fn continues(log: &Db, candles: &Db) -> Result<bool, StoreError> {
+    let (applied, newest) = (counter(candles, "applied")?, counter(log, "ingest")?);
+    let found: i64 = log.one(AFTER, [applied], |row| row.get(0))?;
+    Ok(found >= newest.saturating_sub(applied))
 }
 
 /// Removes the log of a candle database.
@@ -129,7 +149,8 @@ fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     synced.map_err(|source| StoreError::io("flush to disk", folder, source))
 }
 
-fn counter(db: &Db, name: &str) -> Result<i64, StoreError> {
+/// Returns a counter of a candle database or of a log.
+pub(crate) fn counter(db: &Db, name: &str) -> Result<i64, StoreError> {
     db.one(COUNTER, [name], |row| row.get(0))
 }
 

@@ -1,4 +1,4 @@
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,8 +28,8 @@ pub struct View {
     db: Db,
     /// A node's local copy; `None` if the process is not a node.
     near: Option<Nearby>,
-    /// The log of ingested batches, if it is a file of its own and was read.
-    ingest_log: OnceCell<Db>,
+    /// The log of ingested batches with its key, if it is a file of its own and was read.
+    ingest_log: RefCell<Option<(i64, Db)>>,
     /// Prefetched bodies; `None` if the only database is a local file.
     pub(super) ahead: Option<Ahead>,
     blocks_read: Arc<AtomicU64>,
@@ -68,7 +68,7 @@ impl View {
         View {
             db,
             near: None,
-            ingest_log: OnceCell::new(),
+            ingest_log: RefCell::default(),
             ahead,
             blocks_read,
             securities_complete: Complete::unknown("security", sql::COUNT_SECURITIES),
@@ -91,13 +91,21 @@ impl View {
         &self.db
     }
 
-    /// Returns the database with the log of ingested batches.
-    pub(super) fn ingest_db(&self) -> Result<&Db, StoreError> {
-        if let Some(log) = self.ingest_log.get() {
-            return Ok(log);
-        }
-        let log = ingest_file::open(self.far(), Role::Reader)?;
-        Ok(log.map_or(self.far(), |log| self.ingest_log.get_or_init(|| log)))
+    /// Runs a query on the database with the log of ingested batches. The log is opened again if
+    /// another file has replaced it.
+    pub(super) fn ask_ingest_log<T>(
+        &self,
+        ask: impl FnOnce(&Db) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let key = ingest_file::key(self.far())?;
+        let log = match (key, self.ingest_log.take()) {
+            (Some(key), Some((opened, log))) if opened == key => Some((key, log)),
+            (Some(key), _) => ingest_file::open(self.far(), Role::Reader)?.map(|log| (key, log)),
+            (None, _) => None,
+        };
+        let answer = ask(log.as_ref().map_or(self.far(), |(_, log)| log));
+        self.ingest_log.replace(log);
+        answer
     }
 
     pub(super) fn count_block(&self) {

@@ -30,8 +30,13 @@ pub(super) struct Source {
     pub(super) accounts: Option<Db>,
     mark: Mark,
     versions: Versions,
+    log: LogState,
     guard: Guard,
 }
+
+/// The key of the log of ingested batches, and the last batch in the candle database. One of them
+/// changes when a batch is appended after the log was folded.
+type LogState = (Option<i64>, i64);
 
 /// The versions of the candle database and of the accounts database, if there is one.
 type Versions = (i64, Option<i64>);
@@ -101,7 +106,7 @@ impl Source {
         }
         let guard = Guard::take(place)?;
         let candles = open(place, Part::Candles)?;
-        fold_log(&candles)?;
+        let log = fold_log(&candles)?;
         if candles.is_remote() {
             // No server needs the replaced bodies, and at the target they would have no directory
             // entry.
@@ -122,13 +127,13 @@ impl Source {
         identity.update(&versions.0.to_le_bytes());
         identity.update(&versions.1.unwrap_or(-1).to_le_bytes());
         let mark = Mark { of: place.to_string(), identity: identity.finalize().as_bytes().to_vec() };
-        Ok(Source { place: place.clone(), candles, accounts, mark, versions, guard })
+        Ok(Source { place: place.clone(), candles, accounts, mark, versions, log, guard })
     }
 
     /// Begins a transaction that reads one of the databases, and blocks changes to that database.
     pub(super) fn hold(&self, part: Part) -> Result<(), StoreError> {
         match (part, &self.accounts) {
-            // The writer lock prevents imports.
+            // The writer lock prevents imports and merges. Batches can still be appended to the log.
             (Part::Candles, _) => self.candles.begin_read(),
             // Accounts have many writers, which wait while this transaction is open.
             (Part::Accounts | Part::Key, Some(accounts)) => {
@@ -150,20 +155,21 @@ impl Source {
         }
     }
 
-    /// Checks that the source has not changed since the move began.
+    /// Checks that the source has not changed since the move began. A batch that is appended to the
+    /// log after this check remains in the source.
     pub(super) fn check_unchanged(&self, to: &StoreUrl) -> Result<(), MoveError> {
         let lock = &self.guard.lock;
         // A new transaction is used, because the old transaction would read the copied state. The
-        // lock is checked first, because it prevents later changes.
+        // lock is checked first, because it prevents later imports and merges.
         self.candles.begin_write()?;
         let found = lock.fence(&self.candles).and_then(|()| {
-            let found = versions(&self.candles, self.accounts.as_ref())?;
+            let found = (versions(&self.candles, self.accounts.as_ref())?, log_state(&self.candles)?);
             lock.extend(&self.candles)?;
             Ok(found)
         });
         let found = found.and_then(|found| self.candles.commit().map(|()| found));
         let found = found.inspect_err(|_| drop(self.candles.rollback()))?;
-        match found == self.versions {
+        match found == (self.versions, self.log) {
             true => Ok(()),
             false => Err(MoveError::Changed { from: self.place.clone(), to: to.clone() }),
         }
@@ -171,14 +177,29 @@ impl Source {
 }
 
 /// Moves the log of ingested batches into the candle database, where the target has it too.
-fn fold_log(candles: &Db) -> Result<(), StoreError> {
-    let Some(log) = ingest_file::open(candles, Role::Writer)? else { return Ok(()) };
-    // No batch is appended in the meantime, and further ones create a new log.
-    log.begin_write()?;
+/// Batches that are appended later create a new log on SQLite.
+fn fold_log(candles: &Db) -> Result<LogState, StoreError> {
+    // In this order, as when a log is created.
     candles.begin_write()?;
-    let folded = ingest_file::fold(&log, candles).and_then(|()| candles.commit());
-    folded.inspect_err(|_| drop(candles.rollback()))?;
-    log.rollback()
+    let folded = fold_and_commit(candles);
+    folded.inspect_err(|_| drop(candles.rollback()))
+}
+
+fn fold_and_commit(candles: &Db) -> Result<LogState, StoreError> {
+    let log = ingest_file::open(candles, Role::Writer)?;
+    if let Some(log) = &log {
+        // No batch is appended to this file until the candle database is committed.
+        log.begin_write()?;
+        ingest_file::fold(log, candles)?;
+    }
+    let state = log_state(candles)?;
+    candles.commit()?;
+    log.map_or(Ok(()), |log| log.rollback())?;
+    Ok(state)
+}
+
+fn log_state(candles: &Db) -> Result<LogState, StoreError> {
+    Ok((ingest_file::key(candles)?, ingest_file::counter(candles, "ingest")?))
 }
 
 /// Compares row counts with the recorded counts, because reading a table does not reveal missing

@@ -76,14 +76,30 @@ fn a_trade_id_is_known_by_source_symbol_and_day() {
     assert_eq!(append.add_trades("other", &ids[..1], 10).unwrap(), [true]);
     append.commit().unwrap();
     let append = log.append().unwrap();
-    append.forget_trades(10).unwrap();
+    assert!(append.forget_trades(10).unwrap());
     assert_eq!(append.add_trades("feed", &ids, 11).unwrap(), [false; 4]);
-    append.forget_trades(11).unwrap();
+    assert!(append.forget_trades(11).unwrap());
     assert_eq!(append.add_trades("feed", &ids, 11).unwrap(), [true, false, true, true]);
 }
 
 #[test]
-fn merged_batches_are_removed_when_they_are_old() {
+fn trade_ids_are_removed_in_portions() {
+    let fresh = fresh();
+    let (apple, day) = (symbol("AAPL.US"), "2026-07-15".parse().unwrap());
+    let numbers: Vec<String> = (0..10_001).map(|number| number.to_string()).collect();
+    let ids: Vec<_> = numbers.iter().map(|id| (&apple, day, id.as_str())).collect();
+    let mut log = fresh.store.ingest_log().unwrap();
+    let append = log.append().unwrap();
+    append.add_trades("feed", &ids, 10).unwrap();
+    assert!(!append.forget_trades(11).unwrap());
+    let left = append.add_trades("feed", &ids, 11).unwrap();
+    assert_eq!(left.iter().filter(|is_new| !**is_new).count(), 1);
+    assert!(append.forget_trades(11).unwrap());
+    assert_eq!(append.add_trades("feed", &ids, 11).unwrap().iter().filter(|is_new| **is_new).count(), 1);
+}
+
+#[test]
+fn batches_are_removed_up_to_a_position() {
     let fresh = fresh();
     for commit_us in [100, 200, 300] {
         append(&fresh, b"x", commit_us);
@@ -96,7 +112,7 @@ fn merged_batches_are_removed_when_they_are_old() {
     batch.ingest_applied_through(1).unwrap();
     batch.commit().unwrap();
     let append = log.append().unwrap();
-    append.forget_batches(append.state().unwrap().1, 250).unwrap();
+    append.forget_batches(append.state().unwrap().1).unwrap();
     append.commit().unwrap();
     let mut reader = fresh.store.reader().unwrap();
     let left = reader.view().ingest_batches(0, 9).unwrap();

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use store::{Access, IngestLog, Part, Store, StoreUrl, check_pages};
+use rusqlite::Connection;
+use store::{Access, Depth, Finding, IngestLog, MoveError, Part, Store, StoreUrl, check_pages};
 
 use crate::backup::{backup, filled, replace, restore};
 use crate::fixture::{NOW, fresh};
@@ -46,6 +47,12 @@ fn rows(all: &[(i64, &str)]) -> Vec<(i64, String)> {
 
 fn file(dir: &Path) -> std::path::PathBuf {
     dir.join("ingest.db")
+}
+
+fn remove(dir: &Path) {
+    for name in ["ingest.db", "ingest.db-wal", "ingest.db-shm"] {
+        fs::remove_file(dir.join(name)).ok();
+    }
 }
 
 #[test]
@@ -120,9 +127,7 @@ fn a_log_that_was_lost_or_is_of_another_store_is_created_again() {
     append(&mut one.store.ingest_log().unwrap(), &[11, 12, 13]);
     append(&mut two.store.ingest_log().unwrap(), &[21]);
     merge_through(&one.store, 3);
-    for name in ["ingest.db", "ingest.db-wal", "ingest.db-shm"] {
-        fs::remove_file(one.home.path().join(name)).ok();
-    }
+    remove(one.home.path());
     let place = StoreUrl::from(one.home.path());
     assert_eq!(logged(&place), (3, Vec::new()));
     // Ids of merged batches are not used again.
@@ -145,4 +150,98 @@ fn an_interrupted_creation_of_the_log_is_repeated() {
     let empty = crate::fixture::fresh();
     fs::write(file(empty.home.path()), b"").unwrap();
     assert_eq!(append(&mut empty.store.ingest_log().unwrap(), &[11]), [1]);
+}
+
+#[test]
+fn a_lost_log_is_not_replaced_by_the_rows_that_it_began_with() {
+    let (fresh, _accounts) = filled();
+    append(&mut fresh.store.ingest_log().unwrap(), &[11, 12, 13]);
+    let dir = tempfile::tempdir().unwrap();
+    let (to, other) = (dir.path().join("backup"), dir.path().join("other"));
+    backup(fresh.home.path(), &to).unwrap();
+    restore(&to, &other).run(&mut crate::backup::on).unwrap();
+    let restored = Store::open(&other, Access::Write { now: NOW }).unwrap();
+    assert_eq!(append(&mut restored.ingest_log().unwrap(), &[14]), [4]);
+    remove(&other);
+    let mut log = restored.ingest_log().unwrap();
+    assert_eq!(log.append().unwrap().last_seq("feed").unwrap(), None);
+    // No merge waits for the lost batches.
+    assert_eq!(logged(&other.as_path().into()), (3, Vec::new()));
+    assert_eq!(append(&mut log, &[15]), [4]);
+    assert_eq!(logged(&other.as_path().into()), (3, rows(&[(4, "15")])));
+    assert_eq!(findings(&other.as_path().into()), 0);
+}
+
+#[test]
+fn a_reader_sees_the_batches_of_a_log_that_was_replaced() {
+    let fresh = fresh();
+    append(&mut fresh.store.ingest_log().unwrap(), &[11]);
+    let mut reader = fresh.store.reader().unwrap();
+    assert_eq!(reader.view().ingest_newest().unwrap(), 1);
+    merge_through(&fresh.store, 1);
+    remove(fresh.home.path());
+    append(&mut fresh.store.ingest_log().unwrap(), &[12]);
+    assert_eq!(reader.view().ingest_newest().unwrap(), 2);
+    let bodies: Vec<_> =
+        reader.view().ingest_batches(0, 9).unwrap().into_iter().map(|batch| batch.body).collect();
+    assert_eq!(bodies, [b"12"]);
+}
+
+#[test]
+fn an_append_continues_after_its_log_could_not_be_compared() {
+    let fresh = fresh();
+    let mut log = fresh.store.ingest_log().unwrap();
+    append(&mut log, &[11]);
+    let candles = Connection::open(fresh.store.path().unwrap()).unwrap();
+    candles.execute_batch("alter table counter rename to hidden").unwrap();
+    log.append().unwrap_err();
+    candles.execute_batch("alter table hidden rename to counter").unwrap();
+    assert_eq!(append(&mut log, &[12]), [2]);
+}
+
+#[test]
+fn a_move_fails_if_a_batch_is_appended_in_the_meantime() {
+    for has_log in [true, false] {
+        let (fresh, _accounts) = filled();
+        if has_log {
+            append(&mut fresh.store.ingest_log().unwrap(), &[11]);
+        }
+        let (from, dir) = (StoreUrl::from(fresh.home.path()), tempfile::tempdir().unwrap());
+        let copied = transfer(&from, &StoreUrl::from(dir.path())).unwrap();
+        append(&mut fresh.store.ingest_log().unwrap(), &[12]);
+        let refused = copied.finish().unwrap_err();
+        assert!(matches!(refused, MoveError::Changed { .. }), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_backup_fails_if_a_batch_is_missing() {
+    let (fresh, _accounts) = filled();
+    let mut log = fresh.store.ingest_log().unwrap();
+    append(&mut log, &[11, 12]);
+    let damaging = log.append().unwrap();
+    damaging.put(200, b"13").unwrap();
+    damaging.forget_batches(1).unwrap();
+    damaging.commit().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let refused = backup(fresh.home.path(), &dir.path().join("one")).unwrap_err();
+    assert!(refused.to_string().contains("ingest.db is damaged"), "{refused}");
+    merge_through(&fresh.store, 3);
+    backup(fresh.home.path(), &dir.path().join("two")).unwrap();
+}
+
+#[test]
+fn a_check_includes_the_log() {
+    let (fresh, _accounts) = filled();
+    append(&mut fresh.store.ingest_log().unwrap(), &[11, 12]);
+    let place = StoreUrl::from(fresh.home.path());
+    assert_eq!(findings(&place), 0);
+    let log = Connection::open(file(fresh.home.path())).unwrap();
+    log.execute_batch("delete from ingest_batch where id = 1").unwrap();
+    drop(log);
+    let found = || fresh.store.checker().unwrap().check_tables(Depth::Full).unwrap();
+    assert!(matches!(&found()[..], [Finding::IngestLog(_)]), "{:?}", found());
+    remove(fresh.home.path());
+    fs::write(file(fresh.home.path()), [7; 8_192]).unwrap();
+    assert!(matches!(&found()[..], [Finding::IngestLog(_)]), "{:?}", found());
 }
