@@ -75,7 +75,10 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Resul
 pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldError> {
     let _changing = world.begin();
     let (before, now) = (world.standing(), world.now(core.uptime()));
-    let state = if before.is_alone { State::Paused } else { before.state.after(Change::Pause)? };
+    let state = match before.state {
+        State::Paused if before.is_alone => State::Paused,
+        state => state.after(Change::Pause)?,
+    };
     // The clock does not move on while the change is written.
     world.limit(Timestamp(now.0 + 1));
     let after = stop(core, world, &before, Standing { state, now, ..before.clone() })?;
@@ -197,7 +200,7 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
     // Closed hours are jumped over immediately; what is due in between happens at its own instant.
     let skips_to = hours.skips_to(now);
     let work = next(core, world, now)?;
-    let due = [work, skips_to, before.stop_at].into_iter().flatten().fold(end, Timestamp::min);
+    let due = [work, skips_to, before.stop_at].into_iter().flatten().fold(end, Timestamp::min).max(now);
     if skips_to.is_none()
         && let Some(course) = before.course
         && course.now(uptime) < due
@@ -207,7 +210,7 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
     }
     let state = match () {
         () if due >= end => State::Ended,
-        () if before.stop_at == Some(due) => State::Paused,
+        () if before.stop_at.is_some_and(|stop_at| stop_at <= due) => State::Paused,
         () => State::Running,
     };
     let course = match skips_to {
