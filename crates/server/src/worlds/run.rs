@@ -87,6 +87,18 @@ pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldEr
     Ok(after)
 }
 
+/// Stops the clocks of all running worlds where they are, because the server ends.
+pub(crate) fn pause_all(core: &Core) {
+    let moving = core.worlds.all_moving();
+    for world in moving.iter().filter(|world| world.standing().state == State::Running) {
+        match pause(core, world) {
+            // It has ended or was paused meanwhile.
+            Ok(_) | Err(WorldError::WrongState(_)) => {}
+            Err(error) => tracing::warn!(%error, world = world.id.0, "cannot pause a running world"),
+        }
+    }
+}
+
 /// Stores that the clock of a world does not run any more.
 fn stop(core: &Core, world: &Arc<World>, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
     let after = Standing { course: None, stop_at: None, is_alone: false, ..after };
