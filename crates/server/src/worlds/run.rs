@@ -64,8 +64,9 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Resul
     let course = course(speed, before.now, core.uptime());
     let (until, stop_at) = (before.now, request.stop_at);
     let after = Standing { state, settings, course, until, stop_at, is_alone: false, ..before.clone() };
-    let after = world.put(&core.access.database(), &before, after)?;
+    // Before the world runs: a connection that is lost meanwhile is noticed.
     world.clients.started();
+    let after = world.put(&core.access.database(), &before, after)?;
     core.worlds.moving.notify_one();
     core.world_lives.wake_streams(world.account);
     Ok(after)
@@ -158,6 +159,8 @@ fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
     }
     if before.settings.pause_when_alone && world.clients.is_lost() {
         let (state, now) = (State::Paused, world.now(uptime));
+        // The clock does not move on while the change is written.
+        world.limit(Timestamp(now.0 + 1));
         let after = Standing { state, now, course: None, is_alone: true, ..before.clone() };
         world.put(&core.access.database(), &before, after)?;
         core.world_lives.wake_streams(world.account);
@@ -198,8 +201,9 @@ fn go_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, Wor
     }
     let course = course(before.settings.speed, now, uptime);
     let after = Standing { state: State::Running, course, until: now, is_alone: false, ..before.clone() };
-    world.put(&core.access.database(), before, after)?;
+    // Before the world runs: a connection that is lost meanwhile is noticed.
     world.clients.started();
+    world.put(&core.access.database(), before, after)?;
     core.world_lives.wake_streams(world.account);
     Ok(Turn::Moved)
 }
