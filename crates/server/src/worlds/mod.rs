@@ -21,8 +21,8 @@ mod step;
 mod write;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
 use history::HistoryError;
@@ -83,7 +83,8 @@ pub(crate) struct World {
     ahead: Mutex<Ahead>,
     /// Whether something is not stored yet.
     is_unwritten: AtomicBool,
-    /// Set when the world was replaced by its row, because another process has changed it.
+    /// Whether the world was replaced by its row since the current change began, because another
+    /// process has changed it.
     taken_over: AtomicBool,
 }
 
@@ -219,7 +220,7 @@ impl Worlds {
             self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for world in loaded {
             // A world that is changing here reads nothing: its row is about to change too.
-            let Ok(_changing) = world.changing.try_lock() else { continue };
+            let Some(_changing) = world.try_begin() else { continue };
             if world.is_moving() || world.has_unwritten() {
                 continue;
             }
@@ -343,11 +344,27 @@ impl World {
 
     /// Waits until no other request changes the world.
     fn begin(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.taken_over.store(false, Ordering::Release);
+        changing
+    }
+
+    /// Begins a change, unless a request changes the world.
+    fn try_begin(&self) -> Option<MutexGuard<'_, ()>> {
+        let changing = match self.changing.try_lock() {
+            Ok(changing) => changing,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        self.taken_over.store(false, Ordering::Release);
+        Some(changing)
     }
 
     /// Stores a change of the state, and then makes it visible. The caller has begun the change.
     fn put(&self, accounts: &Accounts, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
+        if self.taken_over.load(Ordering::Acquire) {
+            return Err(WorldError::Moved);
+        }
         let note = json!({"state": after.state.as_str(), "speed": after.settings.speed.to_string()});
         if before.state != after.state {
             self.note(LineKind::Changed, after.now, &note);
@@ -364,7 +381,12 @@ impl World {
         if self.is_crowded() {
             self.write_out(accounts)?;
         }
-        *self.lock() = after;
+        let mut standing = self.lock();
+        // The row of another process is not replaced by what was computed before it was read.
+        if self.taken_over.load(Ordering::Acquire) {
+            return Err(WorldError::Moved);
+        }
+        *standing = after;
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 //! pushes of the instant are queued before anything later is visible. It moves on when the clients
 //! have taken these pushes. A world that cannot keep its speed falls behind.
 
-use std::sync::{Arc, TryLockError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use market::Timestamp;
@@ -146,11 +146,7 @@ pub(crate) fn move_running(core: &Core) -> Option<Duration> {
 
 /// Moves one running world to its next instant with work, if it is due.
 fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
-    let _changing = match world.changing.try_lock() {
-        Ok(changing) => changing,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => return Ok(Turn::Waits(LOOK_SOON)),
-    };
+    let Some(_changing) = world.try_begin() else { return Ok(Turn::Waits(LOOK_SOON)) };
     let (before, uptime) = (world.standing(), core.uptime());
     match before.state {
         State::Running => {}

@@ -130,7 +130,6 @@ fn complete_as(
     slow: SlowReaders,
     shown: impl FnOnce(Pushes) -> Value,
 ) -> Result<Pushes, WorldError> {
-    world.taken_over.store(false, Ordering::Release);
     let done = do_due(core, world, (now, step), slow);
     if world.taken_over.load(Ordering::Acquire) {
         return Err(WorldError::Moved);

@@ -155,8 +155,11 @@ impl World {
         stored: &mut WorldClock,
     ) -> Result<(), WorldError> {
         *stored = row.clock.clone();
-        *self.lock() = Standing::of(row)?;
+        let taken = Standing::of(row)?;
+        let mut standing = self.lock();
+        *standing = taken;
         self.taken_over.store(true, Ordering::Release);
+        drop(standing);
         self.forget_ahead();
         self.read_log(accounts)?;
         self.recover(accounts)?;
