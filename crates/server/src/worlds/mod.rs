@@ -116,8 +116,8 @@ pub(crate) enum WorldError {
     /// A step may only go forward, and not beyond the end.
     #[error("the clock of the world is at {now}: it can only move forward")]
     Back { now: Timestamp },
-    #[error("the world knows {start} to {now}: another instant cannot be gone back to")]
-    NotPast { start: Timestamp, now: Timestamp },
+    #[error("{at} is not between the world's start {start} and its clock {now}")]
+    NotPast { at: Timestamp, start: Timestamp, now: Timestamp },
     #[error("the world moves by steps only: give a speed to run at")]
     NoSpeed,
     #[error("{0} worlds are running already, which is the limit worlds_running")]
