@@ -343,7 +343,7 @@ impl World {
     }
 
     /// Waits until no other request changes the world.
-    fn begin(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn begin(&self) -> MutexGuard<'_, ()> {
         let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         self.taken_over.store(false, Ordering::Release);
         changing
