@@ -381,6 +381,11 @@ impl World {
         if self.is_crowded() {
             self.write_out(accounts)?;
         }
+        self.replace(after)
+    }
+
+    /// Replaces the state, unless another process has changed the world.
+    fn replace(&self, after: Standing) -> Result<(), WorldError> {
         let mut standing = self.lock();
         // The row of another process is not replaced by what was computed before it was read.
         if self.taken_over.load(Ordering::Acquire) {

@@ -13,11 +13,12 @@ use world::{Auto, Change, Course, Speed, State, TradingHours};
 
 use super::clients::NextStep;
 use super::next::next;
+use super::record::plan_write;
 use super::step::complete;
 use super::{Standing, World, WorldError};
 use crate::core::Core;
 use crate::live::SlowReaders;
-use crate::mailbox::Need;
+use crate::mailbox::{ClosedBy, Kick, Need};
 
 /// Longest time for which one run of the job moves worlds, and finds those that were started
 /// meanwhile only afterwards.
@@ -125,9 +126,12 @@ pub(crate) fn move_running(core: &Core) -> Option<Duration> {
         for world in &worlds {
             let turn = turn(core, world).unwrap_or_else(|error| {
                 tracing::error!(%error, world = world.id.0, "cannot move a running world");
-                // A world that cannot be moved any more does not run.
-                if matches!(error, WorldError::LogFull) {
-                    pause(core, world).map(drop).unwrap_or_default();
+                match error {
+                    // A world that cannot be moved any more does not run.
+                    WorldError::LogFull => pause(core, world).map(drop).unwrap_or_default(),
+                    // Another process has deleted it.
+                    WorldError::Unknown => forget(core, world),
+                    _ => {}
                 }
                 Turn::Waits(LOOK_EVERY)
             });
@@ -142,6 +146,11 @@ pub(crate) fn move_running(core: &Core) -> Option<Duration> {
             true => {}
         }
     }
+}
+
+fn forget(core: &Core, world: &World) {
+    core.worlds.forget(world.account);
+    core.world_lives.forget(world.account, Kick::Closed(ClosedBy::Owner));
 }
 
 /// Moves one running world to its next instant with work, if it is due.
@@ -230,12 +239,13 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
         None => before.course,
     };
     let step = before.step + 1;
-    let course = course.filter(|_| state == State::Running);
-    let stop_at = before.stop_at.filter(|_| state == State::Running);
-    let after = Standing { state, now: due, step, course, until: due, stop_at, ..before.clone() };
-    world.advance_to(&core.access.database(), after)?;
+    let after = Standing { now: due, step, course, until: due, ..before.clone() };
+    world.advance_to(&core.access.database(), after.clone())?;
     let pushes = complete(core, world, due, step, SlowReaders::NotAwaited)?;
+    // Only now, so that a movement that has failed is repeated.
     if state != State::Running {
+        world.replace(Standing { state, course: None, stop_at: None, ..after })?;
+        plan_write(core, world)?;
         core.world_lives.wake_streams(world.account);
     }
     if let Some(quiet) = quiet(before) {
