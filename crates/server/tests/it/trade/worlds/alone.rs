@@ -121,7 +121,7 @@ async fn a_world_that_ended_by_a_step_cannot_be_paused() {
     drop(hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await);
     until_state(&world, "paused").await;
     assert_eq!(world.step("16:30").await["state"], "ended");
-    assert_eq!(refused(&world.ask("POST", "/v1/world/pause", &Value::Null).await).0, 400);
+    assert_eq!(refused(&world.ask("POST", "/v1/world/pause", &Value::Null).await).0, 409);
     assert_eq!(world.get("/v1/world").await["state"], "ended");
 }
 
