@@ -30,7 +30,7 @@ use crate::metrics::Connection;
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};
-use crate::{http, intake};
+use crate::{http, intake, worlds};
 
 /// Time limit for running requests after the shutdown signal.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -381,11 +381,15 @@ async fn leave(core: &Arc<Core>) {
     }
 }
 
-/// Stores what the job of worlds had not stored yet.
+/// Pauses running worlds where their clocks are, and stores what the job of worlds had not stored
+/// yet.
 async fn store_worlds(core: &Arc<Core>) {
     let core = core.clone();
-    let stored =
-        tokio::task::spawn_blocking(move || core.worlds.write_all(&core.access.database()).map(drop)).await;
+    let stored = tokio::task::spawn_blocking(move || {
+        worlds::pause_all(&core);
+        core.worlds.write_all(&core.access.database()).map(drop)
+    });
+    let stored = stored.await;
     if let Ok(Err(error)) = stored {
         tracing::error!(%error, "cannot store the last steps of worlds");
     }

@@ -1,6 +1,6 @@
 //! Stores the steps of worlds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::runner::{Job, Progress, RunsOn};
@@ -15,15 +15,29 @@ const EVERY: Duration = Duration::from_secs(5);
 pub(super) fn write(core: &Arc<Core>) -> Job {
     let core = core.clone();
     let demand = core.worlds.unwritten.clone();
+    let last_error = Mutex::default();
     Job {
         name: JobName::WorldLogs,
         place: RunsOn::EveryServer,
         first_after: EVERY,
         every: EVERY,
         demand,
-        work: Arc::new(move |_| {
-            let any = core.worlds.write_all(&core.access.database())?;
-            Ok(if any { Progress::DoneFor(WRITE_EVERY) } else { Progress::Done })
-        }),
+        work: Arc::new(move |_| Ok(write_all(&core, &last_error))),
+    }
+}
+
+/// Stores the worlds. A failed write is repeated after the usual interval: the steps of the worlds
+/// that move meanwhile do not wait longer. An error is logged when it is new.
+fn write_all(core: &Core, last_error: &Mutex<Option<String>>) -> Progress {
+    let written = core.worlds.write_all(&core.access.database());
+    let error = written.as_ref().err().map(ToString::to_string);
+    let mut last = last_error.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = error.as_ref().filter(|error| last.as_ref() != Some(error)) {
+        tracing::error!(error, "cannot store the last steps of a world: trying again");
+    }
+    *last = error;
+    match written {
+        Ok(false) => Progress::Done,
+        Ok(true) | Err(_) => Progress::DoneFor(WRITE_EVERY),
     }
 }

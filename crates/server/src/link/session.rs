@@ -167,6 +167,8 @@ pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        // A step of a world that waits for this client goes on immediately.
+        self.mailbox.shut();
         let core = &self.hub.core;
         core.leave_live(self.client.who.account(), self.id);
         if self.client.who.is_of_world() {

@@ -1,11 +1,11 @@
 //! Publishes what the market clock has reached: under a set clock, the pushes of all stored candles
 //! between the last published instant and now.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use access::Demand;
-use feed::{ConnectionId, Due, FirstPush, Push, QuotePush, SubType, SubTypes};
+use feed::{Arrival, ConnectionId, Due, FirstPush, Push, QuotePush, SubType, SubTypes};
 use history::ingest::IngestError;
 use history::{AsOf, HistoryError};
 use market::{Session, Symbol, Timestamp};
@@ -19,6 +19,7 @@ use super::schedule::{Change, Scheduled, scheduled};
 use super::stored::{Stored, is_by_day, last_quote, next_trade};
 use super::subscriptions::{Pull, Recipient};
 use crate::core::Core;
+use crate::mailbox::Mailbox;
 use crate::market_clock::ClockSpeed;
 use crate::quote_push::{ClockPush, encode, encode_clock, header};
 use crate::refusal::Refusal;
@@ -374,7 +375,21 @@ impl Publisher {
         if due.is_unreachable {
             core.metrics.pushes.unreachable();
         }
-        let subscriptions = &mut *core.live.subscriptions();
+        let arrivals = self.arrive(core, &due);
+        for push in due.pushes {
+            // The subscriptions are not locked while the clock waits: other connections of the world
+            // close meanwhile.
+            if let Some(mailbox) = self.send_one(core, push, (&due.symbol, &arrivals), movement) {
+                let low = core.limits.push_queue / 4;
+                movement.wait(|| mailbox.quotes_waiting() < low || mailbox.has_ended());
+            }
+        }
+    }
+
+    /// Returns the connections that waited for the security of these pushes, and adds the pushes to
+    /// the hash of a world.
+    fn arrive(&mut self, core: &Channel<'_>, due: &Due) -> Vec<Arrival> {
+        let mut subscriptions = core.live.subscriptions();
         let arrivals = subscriptions.registry.arrive(&due.symbol);
         if core.world().is_some() {
             for push in due.pushes.iter().filter(|push| subscriptions.is_wanted(push)) {
@@ -382,42 +397,48 @@ impl Publisher {
                 self.hash.add(frame.get(header(&frame)..).unwrap_or_default());
             }
         }
-        let is_live = core.pace() == ClockSpeed::Machine;
-        let is_new: HashSet<ConnectionId> = arrivals.iter().map(|arrival| arrival.connection).collect();
-        for push in due.pushes {
-            if let (Push::Quote(quote), true) = (&push, is_live) {
-                subscriptions.note_quote(quote);
-            }
-            if let (Push::Quote(quote), Some(latest)) = (&push, self.latest.get_mut(&due.symbol)) {
-                latest.update(quote);
-            }
-            let last = match &push {
-                Push::Quote(quote) if !is_new.is_empty() => Some(quote.clone()),
-                _ => None,
+        arrivals
+    }
+
+    /// Sends a push. Returns the mailbox of a client that reads too slowly.
+    fn send_one(
+        &mut self,
+        core: &Channel<'_>,
+        push: Push,
+        (symbol, arrivals): (&Symbol, &[Arrival]),
+        movement: &mut Movement,
+    ) -> Option<Mailbox> {
+        let mut subscriptions = core.live.subscriptions();
+        let is_new = |connection| arrivals.iter().any(|arrival| arrival.connection == connection);
+        if let (Push::Quote(quote), ClockSpeed::Machine) = (&push, core.pace()) {
+            subscriptions.note_quote(quote);
+        }
+        if let (Push::Quote(quote), Some(latest)) = (&push, self.latest.get_mut(symbol)) {
+            latest.update(quote);
+        }
+        let last = match &push {
+            Push::Quote(quote) if !arrivals.is_empty() => Some(quote.clone()),
+            _ => None,
+        };
+        let kind = push.sub_type();
+        let mut wakeups = std::mem::take(&mut movement.wakeups);
+        let may_get = |connection| !is_new(connection) && movement.may_get(connection);
+        let sent = subscriptions.send(push, encode, may_get, &mut wakeups);
+        movement.wakeups = wakeups;
+        movement.count(kind, &sent);
+        core.metrics.pushes.queued(kind, sent.count);
+        // A connection that waited for the security gets its state, and later pushes as usual.
+        for arrival in arrivals {
+            let wants = arrival.first_push == FirstPush::Wanted && arrival.types.contains(SubType::Quote);
+            let sees = |quote: &QuotePush| {
+                quote.session != Session::Overnight || subscriptions.sees_overnight(arrival.connection)
             };
-            let kind = push.sub_type();
-            let mut wakeups = std::mem::take(&mut movement.wakeups);
-            let may_get = |connection| !is_new.contains(&connection) && movement.may_get(connection);
-            let sent = subscriptions.send(push, encode, may_get, &mut wakeups);
-            movement.wakeups = wakeups;
-            movement.count(kind, &sent);
-            core.metrics.pushes.queued(kind, sent.count);
-            // A connection that waited for the security gets its state, and later pushes as usual.
-            for arrival in &arrivals {
-                let wants = arrival.first_push == FirstPush::Wanted && arrival.types.contains(SubType::Quote);
-                let sees = |quote: &QuotePush| {
-                    quote.session != Session::Overnight || subscriptions.sees_overnight(arrival.connection)
-                };
-                if let Some(quote) = last.clone().filter(|quote| wants && sees(quote)) {
-                    subscriptions.send_to(arrival.connection, Push::Quote(quote.first()), encode);
-                }
-            }
-            // A stepped clock waits for a client whose queue is half full.
-            let high = core.limits.push_queue / 2;
-            if let Some(mailbox) = sent.slowest.filter(|_| sent.longest_queue >= high) {
-                movement.wait(|| mailbox.quotes_waiting() < high / 2 || mailbox.has_ended());
+            if let Some(quote) = last.clone().filter(|quote| wants && sees(quote)) {
+                subscriptions.send_to(arrival.connection, Push::Quote(quote.first()), encode);
             }
         }
+        // A stepped clock waits for a client whose queue is half full.
+        sent.slowest.filter(|_| sent.longest_queue >= core.limits.push_queue / 2)
     }
 
     /// Sends the current states to connections that a movement had too many pushes for. Returns

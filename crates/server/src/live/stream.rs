@@ -294,6 +294,8 @@ impl EventStream {
     }
 
     fn leave(&self) {
+        // A step of a world that waits for this client goes on immediately.
+        self.mailbox.shut();
         self.source.live(&self.core).subscriptions().leave(self.id, self.core.uptime());
         if let Source::World(world, _) = &self.source {
             self.core.worlds.left(world.account, self.id.0);

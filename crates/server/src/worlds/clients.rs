@@ -134,7 +134,7 @@ impl Clients {
         self.lock().step = Some(AutoStep { at, quiet, has_pushes, answered_at: None });
     }
 
-    /// Returns the number of requests that were too late for their step.
+    /// Returns the number of requests that came too soon after a step to be a reaction to it.
     pub(crate) fn late(&self) -> u64 {
         self.lock().late
     }

@@ -21,8 +21,8 @@ mod step;
 mod write;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
 use history::HistoryError;
@@ -42,7 +42,7 @@ pub(crate) use log::{LineKind, PushHash, hex};
 pub(crate) use past::{begin_log, check_past, copy_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
 pub(crate) use record::{log_lines, note_reads, note_subscription};
-pub(crate) use run::{RunRequest, lag_s, move_running, pause, run};
+pub(crate) use run::{RunRequest, lag_s, move_running, pause, pause_all, run};
 pub(crate) use step::{Pushes, Stepped, Target, step};
 pub(crate) use write::WRITE_EVERY;
 
@@ -83,7 +83,8 @@ pub(crate) struct World {
     ahead: Mutex<Ahead>,
     /// Whether something is not stored yet.
     is_unwritten: AtomicBool,
-    /// Set when the world was replaced by its row, because another process has changed it.
+    /// Whether the world was replaced by its row since the current change began, because another
+    /// process has changed it.
     taken_over: AtomicBool,
 }
 
@@ -115,8 +116,8 @@ pub(crate) enum WorldError {
     /// A step may only go forward, and not beyond the end.
     #[error("the clock of the world is at {now}: it can only move forward")]
     Back { now: Timestamp },
-    #[error("the world knows {start} to {now}: another instant cannot be gone back to")]
-    NotPast { start: Timestamp, now: Timestamp },
+    #[error("{at} is not between the world's start {start} and its clock {now}")]
+    NotPast { at: Timestamp, start: Timestamp, now: Timestamp },
     #[error("the world moves by steps only: give a speed to run at")]
     NoSpeed,
     #[error("{0} worlds are running already, which is the limit worlds_running")]
@@ -219,7 +220,7 @@ impl Worlds {
             self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for world in loaded {
             // A world that is changing here reads nothing: its row is about to change too.
-            let Ok(_changing) = world.changing.try_lock() else { continue };
+            let Some(_changing) = world.try_begin() else { continue };
             if world.is_moving() || world.has_unwritten() {
                 continue;
             }
@@ -342,12 +343,28 @@ impl World {
     }
 
     /// Waits until no other request changes the world.
-    fn begin(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn begin(&self) -> MutexGuard<'_, ()> {
+        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.taken_over.store(false, Ordering::Release);
+        changing
+    }
+
+    /// Begins a change, unless a request changes the world.
+    fn try_begin(&self) -> Option<MutexGuard<'_, ()>> {
+        let changing = match self.changing.try_lock() {
+            Ok(changing) => changing,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        self.taken_over.store(false, Ordering::Release);
+        Some(changing)
     }
 
     /// Stores a change of the state, and then makes it visible. The caller has begun the change.
     fn put(&self, accounts: &Accounts, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
+        if self.taken_over.load(Ordering::Acquire) {
+            return Err(WorldError::Moved);
+        }
         let note = json!({"state": after.state.as_str(), "speed": after.settings.speed.to_string()});
         if before.state != after.state {
             self.note(LineKind::Changed, after.now, &note);
@@ -364,7 +381,17 @@ impl World {
         if self.is_crowded() {
             self.write_out(accounts)?;
         }
-        *self.lock() = after;
+        self.replace(after)
+    }
+
+    /// Replaces the state, unless another process has changed the world.
+    fn replace(&self, after: Standing) -> Result<(), WorldError> {
+        let mut standing = self.lock();
+        // The row of another process is not replaced by what was computed before it was read.
+        if self.taken_over.load(Ordering::Acquire) {
+            return Err(WorldError::Moved);
+        }
+        *standing = after;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::mailbox::Kick;
 /// Checks that a world can show an instant: it is not before the start, and not in the future.
 pub(crate) fn check_past(core: &Core, world: &World, at: Timestamp) -> Result<(), WorldError> {
     let (start, now) = (world.span.start(), world.now(core.uptime()));
-    if at < start || at > now { Err(WorldError::NotPast { start, now }) } else { Ok(()) }
+    if at < start || at > now { Err(WorldError::NotPast { at, start, now }) } else { Ok(()) }
 }
 
 /// Sets the clock of a world back, and removes what its account has done since then. The removed part

@@ -5,7 +5,7 @@
 //! pushes of the instant are queued before anything later is visible. It moves on when the clients
 //! have taken these pushes. A world that cannot keep its speed falls behind.
 
-use std::sync::{Arc, TryLockError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use market::Timestamp;
@@ -13,11 +13,12 @@ use world::{Auto, Change, Course, Speed, State, TradingHours};
 
 use super::clients::NextStep;
 use super::next::next;
+use super::record::plan_write;
 use super::step::complete;
 use super::{Standing, World, WorldError};
 use crate::core::Core;
 use crate::live::SlowReaders;
-use crate::mailbox::Need;
+use crate::mailbox::{ClosedBy, Kick, Need};
 
 /// Longest time for which one run of the job moves worlds, and finds those that were started
 /// meanwhile only afterwards.
@@ -64,8 +65,9 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Resul
     let course = course(speed, before.now, core.uptime());
     let (until, stop_at) = (before.now, request.stop_at);
     let after = Standing { state, settings, course, until, stop_at, is_alone: false, ..before.clone() };
-    let after = world.put(&core.access.database(), &before, after)?;
+    // Before the world runs: a connection that is lost meanwhile is noticed.
     world.clients.started();
+    let after = world.put(&core.access.database(), &before, after)?;
     core.worlds.moving.notify_one();
     core.world_lives.wake_streams(world.account);
     Ok(after)
@@ -75,13 +77,28 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Resul
 pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldError> {
     let _changing = world.begin();
     let (before, now) = (world.standing(), world.now(core.uptime()));
-    let state = if before.is_alone { State::Paused } else { before.state.after(Change::Pause)? };
+    let state = match before.state {
+        State::Paused if before.is_alone => State::Paused,
+        state => state.after(Change::Pause)?,
+    };
     // The clock does not move on while the change is written.
     world.limit(Timestamp(now.0 + 1));
     let after = stop(core, world, &before, Standing { state, now, ..before.clone() })?;
     // Single trades since the last movement: what is pushed agrees with what is answered.
     complete(core, world, now, after.step, SlowReaders::NotAwaited)?;
     Ok(after)
+}
+
+/// Stops the clocks of all running worlds where they are, because the server ends.
+pub(crate) fn pause_all(core: &Core) {
+    let moving = core.worlds.all_moving();
+    for world in moving.iter().filter(|world| world.standing().state == State::Running) {
+        match pause(core, world) {
+            // It has ended or was paused meanwhile.
+            Ok(_) | Err(WorldError::WrongState(_)) => {}
+            Err(error) => tracing::warn!(%error, world = world.id.0, "cannot pause a running world"),
+        }
+    }
 }
 
 /// Stores that the clock of a world does not run any more.
@@ -109,9 +126,12 @@ pub(crate) fn move_running(core: &Core) -> Option<Duration> {
         for world in &worlds {
             let turn = turn(core, world).unwrap_or_else(|error| {
                 tracing::error!(%error, world = world.id.0, "cannot move a running world");
-                // A world that cannot be moved any more does not run.
-                if matches!(error, WorldError::LogFull) {
-                    pause(core, world).map(drop).unwrap_or_default();
+                match error {
+                    // A world that cannot be moved any more does not run.
+                    WorldError::LogFull => pause(core, world).map(drop).unwrap_or_default(),
+                    // Another process has deleted it.
+                    WorldError::Unknown => forget(core, world),
+                    _ => {}
                 }
                 Turn::Waits(LOOK_EVERY)
             });
@@ -128,13 +148,14 @@ pub(crate) fn move_running(core: &Core) -> Option<Duration> {
     }
 }
 
+fn forget(core: &Core, world: &World) {
+    core.worlds.forget(world.account);
+    core.world_lives.forget(world.account, Kick::Closed(ClosedBy::Owner));
+}
+
 /// Moves one running world to its next instant with work, if it is due.
 fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
-    let _changing = match world.changing.try_lock() {
-        Ok(changing) => changing,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => return Ok(Turn::Waits(LOOK_SOON)),
-    };
+    let Some(_changing) = world.try_begin() else { return Ok(Turn::Waits(LOOK_SOON)) };
     let (before, uptime) = (world.standing(), core.uptime());
     match before.state {
         State::Running => {}
@@ -143,6 +164,8 @@ fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
     }
     if before.settings.pause_when_alone && world.clients.is_lost() {
         let (state, now) = (State::Paused, world.now(uptime));
+        // The clock does not move on while the change is written.
+        world.limit(Timestamp(now.0 + 1));
         let after = Standing { state, now, course: None, is_alone: true, ..before.clone() };
         world.put(&core.access.database(), &before, after)?;
         core.world_lives.wake_streams(world.account);
@@ -183,8 +206,9 @@ fn go_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, Wor
     }
     let course = course(before.settings.speed, now, uptime);
     let after = Standing { state: State::Running, course, until: now, is_alone: false, ..before.clone() };
-    world.put(&core.access.database(), before, after)?;
+    // Before the world runs: a connection that is lost meanwhile is noticed.
     world.clients.started();
+    world.put(&core.access.database(), before, after)?;
     core.world_lives.wake_streams(world.account);
     Ok(Turn::Moved)
 }
@@ -197,7 +221,7 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
     // Closed hours are jumped over immediately; what is due in between happens at its own instant.
     let skips_to = hours.skips_to(now);
     let work = next(core, world, now)?;
-    let due = [work, skips_to, before.stop_at].into_iter().flatten().fold(end, Timestamp::min);
+    let due = [work, skips_to, before.stop_at].into_iter().flatten().fold(end, Timestamp::min).max(now);
     if skips_to.is_none()
         && let Some(course) = before.course
         && course.now(uptime) < due
@@ -207,7 +231,7 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
     }
     let state = match () {
         () if due >= end => State::Ended,
-        () if before.stop_at == Some(due) => State::Paused,
+        () if before.stop_at.is_some_and(|stop_at| stop_at <= due) => State::Paused,
         () => State::Running,
     };
     let course = match skips_to {
@@ -215,12 +239,13 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
         None => before.course,
     };
     let step = before.step + 1;
-    let course = course.filter(|_| state == State::Running);
-    let stop_at = before.stop_at.filter(|_| state == State::Running);
-    let after = Standing { state, now: due, step, course, until: due, stop_at, ..before.clone() };
-    world.advance_to(&core.access.database(), after)?;
+    let after = Standing { now: due, step, course, until: due, ..before.clone() };
+    world.advance_to(&core.access.database(), after.clone())?;
     let pushes = complete(core, world, due, step, SlowReaders::NotAwaited)?;
+    // Only now, so that a movement that has failed is repeated.
     if state != State::Running {
+        world.replace(Standing { state, course: None, stop_at: None, ..after })?;
+        plan_write(core, world)?;
         core.world_lives.wake_streams(world.account);
     }
     if let Some(quiet) = quiet(before) {

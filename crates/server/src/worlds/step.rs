@@ -12,7 +12,7 @@ use world::{Change, Markets, Settings, State, TradingHours};
 
 use super::next::next;
 use super::record::plan_write;
-use super::{PushHash, World, WorldError};
+use super::{PushHash, Standing, World, WorldError};
 use crate::core::Core;
 use crate::live::{self, SlowReaders};
 
@@ -100,7 +100,10 @@ pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Steppe
     let state = if now >= end { State::Ended } else { state };
     let moved_s = now.0 - before.now.0;
     let step = before.step + 1;
-    world.advance_to(&core.access.database(), super::Standing { state, now, step, ..before })?;
+    // A step ends a run that would go on with the next connection.
+    let (course, stop_at, is_alone) = (None, None, false);
+    let after = Standing { state, now, step, course, stop_at, is_alone, ..before };
+    world.advance_to(&core.access.database(), after)?;
     let shown = |pushes: Pushes| to.shown(moved_s, pushes);
     let pushes = complete_as(core, world, (now, step), SlowReaders::OF_STEP, shown)?;
     Ok(Stepped { now, moved_s, pushes, step, state })
@@ -127,7 +130,6 @@ fn complete_as(
     slow: SlowReaders,
     shown: impl FnOnce(Pushes) -> Value,
 ) -> Result<Pushes, WorldError> {
-    world.taken_over.store(false, Ordering::Release);
     let done = do_due(core, world, (now, step), slow);
     if world.taken_over.load(Ordering::Acquire) {
         return Err(WorldError::Moved);

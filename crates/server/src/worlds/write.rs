@@ -1,6 +1,6 @@
-//! Stores worlds. Changes of the state are stored before they are visible. Steps are stored later,
-//! several together, because a transaction for each of them would limit a world to the speed of the
-//! disk.
+//! Stores worlds. Changes of the state by call are stored before they are visible. Steps, and the end
+//! or the pause that a movement reaches, are stored later, several together, because a transaction
+//! for each of them would limit a world to the speed of the disk.
 //!
 //! A server that is killed loses the steps of the last moment. It never loses what its accounts did,
 //! because orders and fills are stored in their journals before they are acknowledged: a world is
@@ -155,8 +155,11 @@ impl World {
         stored: &mut WorldClock,
     ) -> Result<(), WorldError> {
         *stored = row.clock.clone();
-        *self.lock() = Standing::of(row)?;
+        let taken = Standing::of(row)?;
+        let mut standing = self.lock();
+        *standing = taken;
         self.taken_over.store(true, Ordering::Release);
+        drop(standing);
         self.forget_ahead();
         self.read_log(accounts)?;
         self.recover(accounts)?;

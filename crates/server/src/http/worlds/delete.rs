@@ -35,6 +35,8 @@ impl OwnerRequest<'_> {
 
 /// Deletes a world if its state permits it.
 pub(super) fn remove(site: &Site, world: &World, by: &Actor) -> Result<(), Problem> {
+    // Nothing is stored for the world between the checks and the deletion.
+    let _changing = world.begin();
     let accounts = site.core.access.database();
     let _: State = world.standing().state.after(Change::Delete).map_err(|error| problem(error.into()))?;
     world.write_out(&accounts).map_err(problem)?;

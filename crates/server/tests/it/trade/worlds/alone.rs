@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use wire::quote::{SecurityCandlestickRequest, SecurityCandlestickResponse};
 
-use super::super::hall::{Hall, data};
+use super::super::hall::{Hall, data, refused};
 use super::{World, import_morning, march, push, subscribe, until_state};
 use crate::support::{TransportLabel, pass};
 
@@ -94,6 +94,35 @@ async fn a_world_that_is_not_to_pause_runs_without_connections() {
     data(&world.ask("POST", "/v1/world/pause", &Value::Null).await);
     data(&world.ask("POST", "/v1/world/run", &json!({"speed": "max"})).await);
     until_state(&world, "ended").await;
+}
+
+#[tokio::test]
+async fn a_step_ends_a_run_that_waits_for_a_connection() {
+    let hall = Hall::open().await;
+    let world = World::open(&hall, "w").await;
+    let run = json!({"speed": 0.001, "stop_at": "2026-03-18T10:00:00+08:00"});
+    data(&world.ask("POST", "/v1/world/run", &run).await);
+    drop(hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await);
+    until_state(&world, "paused").await;
+    world.step("11:00").await;
+    let shown = world.get("/v1/world").await;
+    assert_eq!((&shown["paused_alone"], &shown["stop_at"]), (&json!(false), &Value::Null));
+    // The clock does not go back to the instant at which the run would have stopped.
+    let mut client = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+    subscribe(&mut client, &["700.HK"]).await;
+    world.step("11:01").await;
+}
+
+#[tokio::test]
+async fn a_world_that_ended_by_a_step_cannot_be_paused() {
+    let hall = Hall::open().await;
+    let world = World::open(&hall, "w").await;
+    start_slowly(&world).await;
+    drop(hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await);
+    until_state(&world, "paused").await;
+    assert_eq!(world.step("16:30").await["state"], "ended");
+    assert_eq!(refused(&world.ask("POST", "/v1/world/pause", &Value::Null).await).0, 409);
+    assert_eq!(world.get("/v1/world").await["state"], "ended");
 }
 
 #[tokio::test]

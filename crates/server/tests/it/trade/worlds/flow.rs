@@ -121,6 +121,36 @@ async fn a_world_waits_for_a_slow_reader_and_loses_nothing_while_others_go_on() 
 }
 
 #[tokio::test]
+async fn other_connections_close_while_a_step_waits_for_a_client_that_does_not_read() {
+    let hall = Hall::open_with(Settings {
+        limits: Limits { push_queue: 512, ..Limits::default() },
+        ..Settings::default()
+    })
+    .await;
+    let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
+    let silent = Reader::enter(&world, &["700.HK"]).await;
+    let mut other = Reader::enter(&world, &["700.HK"]).await;
+    let mut step = std::pin::pin!(world.try_step(json!({"by": "P4D"})));
+    let closed = async {
+        other.pushes(300).await;
+        drop(other);
+        hall.server.until_online(&world.key, 1).await;
+        world.get("/v1/world").await
+    };
+    let shown = tokio::select! {
+        biased;
+        stepped = &mut step => panic!("the step did not wait: {stepped:?}"),
+        shown = closed => shown,
+    };
+    assert_eq!(shown["connections"], 1);
+    // The step goes on when the client that it waits for is gone.
+    drop(silent);
+    let stepped = data(&step.await);
+    assert!(stepped["pushes"]["quote"].as_u64() > Some(300), "{stepped}");
+    hall.server.until_online(&world.key, 0).await;
+}
+
+#[tokio::test]
 async fn a_world_that_cannot_keep_its_speed_says_so() {
     let hall = Hall::open().await;
     let world = World::open_as(&hall, &hall.ann, &days("w", json!(1_000_000))).await;

@@ -42,7 +42,18 @@ async fn the_instant_at_which_a_world_stops_is_shown() {
 async fn a_running_world_is_paused_after_a_restart_of_the_server() {
     let hall = Hall::open().await;
     let world = World::open(&hall, "w").await;
-    data(&world.ask("POST", "/v1/world/run", &json!({"speed": 0.001})).await);
+    data(&world.ask("POST", "/v1/world/run", &json!({"speed": 1})).await);
+    pass(5).await;
+    // Between two movements, which are at full minutes.
+    let between = async {
+        loop {
+            let now = world.get("/v1/world").await["now"].as_str().unwrap().to_owned();
+            if !now.ends_with(":00Z") {
+                return now;
+            }
+        }
+    };
+    let before = tokio::time::timeout(PATIENCE, between).await.expect("a running clock");
     let (key, ann, op) = (world.key, hall.ann, hall.op);
     let server = Running::start_in(hall.server.stop().await, Settings::default()).await;
     server.set_now(at("09:00"));
@@ -50,6 +61,7 @@ async fn a_running_world_is_paused_after_a_restart_of_the_server() {
     let world = World { hall: &hall, key };
     let shown = world.get("/v1/world").await;
     assert_eq!((&shown["state"], &shown["paused_alone"]), (&json!("paused"), &json!(false)));
+    assert!(shown["now"].as_str() >= Some(&*before), "{shown}: the clock has not gone back");
 }
 
 #[tokio::test]
