@@ -308,7 +308,7 @@ impl Accounts {
             if changed {
                 audit::write(db, Some(id), "account.revoked", note)?;
             }
-            count_change(db, &[&[id][..], &worlds::revoke_of(db, id, note)?].concat())?;
+            count_change(db, &[&[id][..], &revoke_worlds_of(db, id, note)?].concat())?;
             Ok(changed)
         })
     }
@@ -333,7 +333,7 @@ impl Accounts {
             }
             db.run(sql::REVOKE, (note.at.0, id.0))?;
             audit::write(db, Some(id), "account.revoked", note)?;
-            count_change(db, &[&[id][..], &worlds::revoke_of(db, id, note)?].concat())?;
+            count_change(db, &[&[id][..], &revoke_worlds_of(db, id, note)?].concat())?;
             Ok(Revocation::Revoked)
         })
     }
@@ -561,6 +561,17 @@ fn insert(
     }
     insert_credential(db, credential)?;
     rights.iter().try_for_each(|right| put_right(db, id, right))
+}
+
+/// Revokes the accounts of an owner's worlds with their owner. Returns them.
+fn revoke_worlds_of(db: &Db, owner: AccountId, note: &AuditNote<'_>) -> Result<Vec<AccountId>, StoreError> {
+    let worlds = db.all(sql::WORLDS_OF, [owner.0], |row| Ok(AccountId(row.get(0)?)))?;
+    for world in &worlds {
+        if db.run(sql::REVOKE, (note.at.0, world.0))? > 0 {
+            audit::write(db, Some(*world), "account.revoked", note)?;
+        }
+    }
+    Ok(worlds)
 }
 
 fn insert_credential(db: &Db, credential: &Credential) -> Result<(), StoreError> {

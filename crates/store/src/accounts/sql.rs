@@ -33,6 +33,8 @@ statements! {
          subscriptions = $5, floors = $6, read_only = $7, api_date = $8 where id = $9";
     REVOKE: "revoke an account",
         "update account set revoked_at = $1, epoch = epoch + 1 where id = $2 and revoked_at is null";
+    WORLDS_OF: "list the accounts of an owner's worlds",
+        "select account_id from sealed_world where owner_id = $1 order by id";
     OTHER_OF_ROLE: "find another account of a role",
         "select exists (select 1 from sealed_account where role = $1 and id <> $2 and revoked_at is null)";
 

@@ -286,21 +286,6 @@ impl Accounts {
     }
 }
 
-/// Revokes the accounts of an owner's worlds with their owner. Returns them.
-pub(super) fn revoke_of(
-    db: &Db,
-    owner: AccountId,
-    note: &AuditNote<'_>,
-) -> Result<Vec<AccountId>, StoreError> {
-    let worlds = db.all(sql::OF_OWNER, [owner.0], WorldRow::read)?;
-    for world in &worlds {
-        if db.run(super::sql::REVOKE, (note.at.0, world.account.0))? > 0 {
-            audit::write(db, Some(world.account), "account.revoked", note)?;
-        }
-    }
-    Ok(worlds.into_iter().map(|world| world.account).collect())
-}
-
 fn retire(db: &Db, account: AccountId, world: WorldId, note: &AuditNote<'_>) -> Result<(), StoreError> {
     db.run(sql::RETIRE, (note.at.0, format!("~w{}", world.0), account.0))?;
     audit::write(db, Some(account), "world.deleted", note)?;
