@@ -1,4 +1,4 @@
-//! Accounts of worlds. Such an account has its owner's rights at creation, one API key, and no other
+//! Accounts of worlds. Such an account has its owner's rights at creation, some API keys, and no other
 //! way to sign in.
 
 use market::Timestamp;

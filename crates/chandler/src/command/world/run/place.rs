@@ -87,7 +87,7 @@ impl Place {
             found.ok_or_else(|| {
                 usage(format!(
                     "the API key of a world is shown only when it is created: set LONGBRIDGE_{name} and the other \
-                    variables that `chandler world create` printed, or copy the world with `chandler world fork`"
+                    variables that `chandler world create` printed, or those of `chandler world token`, which makes another key"
                 ))
             })
         };
