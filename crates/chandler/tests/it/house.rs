@@ -11,7 +11,7 @@ use crate::import_circles::{Import, circles, imports};
 /// together.
 const CIRCLE_MAX: usize = 3;
 /// Maximum number of lines in the server's source that read the market clock.
-const CLOCK_READS_MAX: usize = 18;
+const CLOCK_READS_MAX: usize = 15;
 
 #[test]
 fn dependencies_point_only_downwards() {
