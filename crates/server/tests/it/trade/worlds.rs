@@ -422,14 +422,17 @@ async fn w12_the_clock_is_shown_and_stepped_by_quotes() {
     assert_eq!(refusal, (7, 301_600, "this account has no world to step".to_owned()));
 }
 
-/// The first minutes of the day (examples U2 and U14).
-const MORNING: &str = "symbol,time,open,high,low,close,volume,turnover\n";
-
+/// Imports the first minutes of the day (examples U2 and U14).
 pub(super) fn import_morning(hall: &Hall) {
     let rows = [("09:30", "300,302,299,301,10000,3005000"), ("09:31", "301,303,300,302,8000,2412000")];
-    let rows: String = rows.iter().map(|(clock, row)| format!("700.HK,{},{row}\n", at(clock))).collect();
-    let path = hall.server.dir.path().join("morning.csv");
-    std::fs::write(&path, format!("{MORNING}{rows}")).unwrap();
+    import_rows(hall, &rows.map(|(clock, row)| (at(clock), row)));
+}
+
+/// Imports one-minute candles of 700.HK: the stamp, and open to turnover.
+pub(super) fn import_rows(hall: &Hall, rows: &[(i64, &str)]) {
+    let rows: String = rows.iter().map(|(time, row)| format!("700.HK,{time},{row}\n")).collect();
+    let path = hall.server.dir.path().join("rows.csv");
+    std::fs::write(&path, format!("symbol,time,open,high,low,close,volume,turnover\n{rows}")).unwrap();
     import_files(hall.server.dir.path(), &[path]);
 }
 
