@@ -66,7 +66,7 @@ struct Create {
     /// First instant, such as 2026-03-18T09:30:00+08:00, or a date
     #[arg(long, value_name = "INSTANT")]
     start: String,
-    /// Last instant [default: the end of the last stored trading day]
+    /// Last instant [default: when the last stored candle is complete]
     #[arg(long, value_name = "INSTANT")]
     end: Option<String>,
     /// Market seconds per second, 0.001 to 1000000, or max; 0: only steps move the clock

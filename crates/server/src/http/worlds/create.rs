@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 
 use access::{CreatedWorld, NewWorld, WorldRefused};
 use history::AsOf;
-use market::{Grain, Timestamp, Venues};
 use paper::Opening;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::{Reader, SeriesInfo, StoreError};
 use trading::{Currency, Money};
 use world::{Auto, Limits, Settings, Span, Speed, WorldName};
 
 use super::delete::remove;
 use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnerRequest, TOO_MANY, instant, problem, wrong};
 use super::shown::{WorldDocument, optional_speed_schema};
+use super::span::checked_span;
 use crate::kit::Problem;
 use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
@@ -57,7 +56,7 @@ pub(super) struct CreateWorld {
     name: String,
     /// First instant, such as 2026-03-18T09:30:00+08:00.
     start: String,
-    /// Last instant; default: the end of the last stored trading day.
+    /// Last instant; default: when the last stored candle is complete and has acted on orders.
     end: Option<String>,
     /// Market seconds per machine second, 0.001 to 1,000,000, or `max`; default: 0, only steps move
     /// the clock.
@@ -122,8 +121,9 @@ impl OwnerRequest<'_> {
         let name = parse_name(&new.name)?;
         let settings = new.settings()?;
         let opening = new.opening()?;
-        let span = self.span(&new)?;
         let core = &self.site.core;
+        let (start, end) = (instant(&new.start)?, new.end.as_deref().map(instant).transpose()?);
+        let span = checked_span(core, start, end)?;
         let moment = core.paper_moment(AsOf::Replay(span.start()));
         core.with_reader(|reader| core.paper.check_opening(&opening, reader, &moment))
             .map_err(Problem::from_paper)?;
@@ -189,37 +189,6 @@ impl OwnerRequest<'_> {
         }
         Ok(Created { world: self.shown(&world)?, credentials: WorldCredentials::of(credentials) })
     }
-
-    /// Returns the first and the last instant. There must be data between them, because an empty
-    /// world is a mistake in a date.
-    fn span(&self, new: &CreateWorld) -> Result<Span, Problem> {
-        let core = &self.site.core;
-        let start = instant(&new.start)?;
-        let series = core.with_reader(|reader: &mut Reader| reader.view().all_series());
-        let series =
-            series.map_err(|error: StoreError| Problem::from_store(&error, "cannot list the series"))?;
-        let source = series.iter().filter(|one| matches!(one.series.grain, Grain::Minute | Grain::Day));
-        let venues = core.history.venues();
-        let data = source.map(|one| (one.first, ends(one, venues))).collect::<Vec<_>>();
-        let Some(last) = data.iter().map(|(_, last)| *last).max() else {
-            return Err(wrong("no candles are stored: import some first"));
-        };
-        let end = new.end.as_deref().map(instant).transpose()?;
-        if end.is_none() && start > last {
-            return Err(wrong(&format!("the stored candles end at {last}, before the start {start}")));
-        }
-        let span = Span::new(start, end.unwrap_or(last)).map_err(|error| wrong(&error.to_string()))?;
-        if !data.iter().any(|(first, last)| *first <= span.end() && *last >= span.start()) {
-            return Err(wrong(&format!("no candles are stored from {start} to {}", span.end())));
-        }
-        Ok(span)
-    }
-}
-
-/// Returns the end of a series' last trading day.
-fn ends(series: &SeriesInfo, venues: &Venues) -> Timestamp {
-    let venue = venues.of(series.series.symbol.market());
-    venue.day_end(venue.zone().date(series.last)).max(Timestamp(series.last.0.saturating_add(60)))
 }
 
 impl WorldCredentials {

@@ -6,6 +6,7 @@ mod delete;
 mod log;
 mod request;
 mod shown;
+mod span;
 mod step;
 
 use access::Scope;

@@ -5,6 +5,7 @@ mod auto;
 mod flow;
 mod limits;
 mod running;
+mod span;
 mod stream;
 
 use access::{AccountId, Created, RateRule, Secret, Terms};

@@ -56,8 +56,8 @@ pub(crate) struct Arguments {
     /// First instant of a new world, or a date: its first moment in Hong Kong
     #[arg(long, value_name = "INSTANT", required_unless_present = "world")]
     from: Option<String>,
-    /// Last instant, or a date, which ends at 09:00 in Hong Kong on the next day [default: the end of
-    /// the last stored trading day]
+    /// Last instant, or a date, which ends at 09:00 in Hong Kong on the next day [default: when the
+    /// last stored candle is complete]
     #[arg(long, value_name = "INSTANT")]
     to: Option<String>,
     /// Name of the new world [default: run- and the time]
