@@ -414,7 +414,7 @@ impl Core {
         if !caller.who.is_of_world() {
             return Ok(None);
         }
-        Ok(Some(self.worlds.of(&self.access.database(), caller.who.account())?.span))
+        Ok(Some(self.worlds.of(&self.access.database(), caller.who.account())?.span.get()))
     }
 
     /// Returns the server's market time, for jobs and for pages without a caller. A request takes

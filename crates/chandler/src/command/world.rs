@@ -35,6 +35,8 @@ enum Action {
     List(List),
     /// Show a world and its clock
     Show(Named),
+    /// Change the start and the end of a world that has not begun
+    Set(Set),
     /// Move the clock of a world to the next event, to an instant, or by a duration
     Step(Step),
     /// Start the clock of a world
@@ -135,6 +137,23 @@ struct Named {
 }
 
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("span").required(true).multiple(true)))]
+struct Set {
+    /// Name of the world
+    name: String,
+    /// New first instant, or a date
+    #[arg(long, value_name = "INSTANT", group = "span")]
+    start: Option<String>,
+    /// New last instant, or a date
+    #[arg(long, value_name = "INSTANT", group = "span")]
+    end: Option<String>,
+    #[command(flatten)]
+    whose: AccountFlags,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
 struct Step {
     /// Name of the world
     name: String,
@@ -225,6 +244,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Action::Pause(named) => named.run(context, |client, path| {
             client.post(&format!("{path}/pause"), json!({})).map_err(|error| client.refused(error))
         }),
+        Action::Set(set) => set.run(context),
         Action::Step(step) => step.run(context),
         Action::Run(run) => run.run(context),
         Action::Fork(fork) => fork.run(context),
@@ -372,6 +392,15 @@ impl Named {
     ) -> Result<(), Failure> {
         let client = self.whose.client(Purpose::Watchlists, context)?;
         print(&ask(&client, &path_of(&self.name)?)?, self.format)
+    }
+}
+
+impl Set {
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let client = self.whose.client(Purpose::Watchlists, context)?;
+        let body = json!({"start": self.start, "end": self.end});
+        let path = format!("{}/set", path_of(&self.name)?);
+        print(&client.post(&path, body).map_err(|error| client.refused(error))?, self.format)
     }
 }
 

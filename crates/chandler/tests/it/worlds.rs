@@ -56,6 +56,30 @@ fn a_world_is_created_stepped_and_deleted() {
 }
 
 #[test]
+fn start_and_end_are_changed_before_a_world_begins() {
+    for setup in setups() {
+        setup.ok(&CREATE);
+        let shown = setup.json(&["world", "set", "march", "--end", "2026-03-18T10:00:00+08:00"]);
+        assert_eq!(
+            (&shown["start"], &shown["end"]),
+            (&"2026-03-18T01:29:00Z".into(), &"2026-03-18T02:00:00Z".into())
+        );
+        let shown = setup.json(&["world", "set", "march", "--start", "2026-03-18T09:31:00+08:00"]);
+        assert_eq!(
+            (&shown["now"], &shown["end"]),
+            (&"2026-03-18T01:31:00Z".into(), &"2026-03-18T02:00:00Z".into())
+        );
+        let (_, refused) = setup.fails(&["world", "set", "march", "--start", "2026-03-18T10:00:01+08:00"]);
+        assert!(refused.contains("is before the start"), "{refused}");
+        let (_, refused) = setup.fails(&["world", "set", "march"]);
+        assert!(refused.contains("--start") && refused.contains("--end"), "{refused}");
+        setup.ok(&["world", "step", "march"]);
+        let (_, refused) = setup.fails(&["world", "set", "march", "--end", "2026-03-18T11:00:00+08:00"]);
+        assert!(refused.contains("it has begun"), "{refused}");
+    }
+}
+
+#[test]
 fn a_copy_and_another_key_have_credentials_of_their_own() {
     for setup in setups() {
         let created = setup.json(&CREATE);

@@ -3,8 +3,8 @@
 //! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
 //! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
 //! clock in the form of a quote; `run.rs` moves running clocks, which wait for the clients in
-//! `clients.rs`; `past.rs` goes back and copies; `next.rs` finds the next instant with work; `log.rs`
-//! and `record.rs` record what happens.
+//! `clients.rs`; `past.rs` goes back and copies; `set.rs` changes the first and the last instant;
+//! `next.rs` finds the next instant with work; `log.rs` and `record.rs` record what happens.
 //!
 //! `write.rs` stores worlds, on condition that the row is where this server left it. Rows that
 //! another process has moved are read again ([`Worlds::refresh`]).
@@ -17,6 +17,8 @@ mod past;
 mod quote;
 mod record;
 mod run;
+mod set;
+mod span;
 mod step;
 mod write;
 
@@ -44,6 +46,8 @@ pub(crate) use past::{begin_log, check_past, copy_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
 pub(crate) use record::{log_lines, note_reads, note_subscription};
 pub(crate) use run::{RunRequest, lag_s, move_running, pause, pause_all, run};
+pub(crate) use set::set_span;
+use span::SharedSpan;
 pub(crate) use step::{Pushes, Stepped, Target, step};
 pub(crate) use write::WRITE_EVERY;
 
@@ -71,7 +75,7 @@ pub(crate) struct World {
     pub(crate) account: AccountId,
     pub(crate) owner: AccountId,
     pub(crate) name: String,
-    pub(crate) span: Span,
+    pub(crate) span: SharedSpan,
     pub(crate) created_at: Timestamp,
     standing: Mutex<Standing>,
     /// Clients on this server.
@@ -119,6 +123,8 @@ pub(crate) enum WorldError {
     Back { now: Timestamp },
     #[error("{at} is not between the world's start {start} and its clock {now}")]
     NotPast { at: Timestamp, start: Timestamp, now: Timestamp },
+    #[error("the start {start} is before {at}, up to which the account of the world was copied")]
+    BeforeCopy { start: Timestamp, at: Timestamp },
     #[error("the world moves by steps only: give a speed to run at")]
     NoSpeed,
     #[error("{0} worlds are running already, which is the limit worlds_running")]
@@ -147,6 +153,7 @@ impl From<WorldError> for Refusal {
             WorldError::WrongState(_)
             | WorldError::Back { .. }
             | WorldError::NotPast { .. }
+            | WorldError::BeforeCopy { .. }
             | WorldError::NoSpeed
             | WorldError::TooManyRunning(_)
             | WorldError::LogFull
@@ -279,8 +286,7 @@ impl Worlds {
 
 impl World {
     fn load(row: WorldRow, accounts: &Accounts) -> Result<World, WorldError> {
-        let span = Span::new(row.starts_at, row.ends_at);
-        let span = span.map_err(|error| wrong(&row, "span", &error.to_string()))?;
+        let span = SharedSpan::of(&row).map_err(|error| wrong(&row, "span", &error.to_string()))?;
         let standing = Standing::of(&row)?;
         let WorldRow { id, account, owner, name, created_at, clock, .. } = row;
         let world = World {

@@ -5,6 +5,7 @@ mod create;
 mod delete;
 mod log;
 mod request;
+mod set;
 mod shown;
 mod span;
 mod step;
@@ -24,6 +25,8 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&shown::SHOW),
     delete("/v1/worlds/{name}", |call, site, by| owner(call, site, &by, |request| request.delete()))
         .doc(&delete::DELETE),
+    post("/v1/worlds/{name}/set", |call, site, by| owner(call, site, &by, |request| request.set()))
+        .doc(&set::SET),
     post("/v1/worlds/{name}/step", |call, site, by| owner(call, site, &by, |request| request.step()))
         .doc(&step::STEP),
     get("/v1/worlds/{name}/log", |call, site, by| owner(call, site, &by, |request| request.log()))

@@ -89,9 +89,10 @@ pub(super) fn problem(error: WorldError) -> Problem {
         error @ (WorldError::WrongState(_) | WorldError::Moved | WorldError::LogFull) => {
             Problem::conflict(error.to_string())
         }
-        error @ (WorldError::Back { .. } | WorldError::NotPast { .. } | WorldError::NoSpeed) => {
-            wrong(&error.to_string())
-        }
+        error @ (WorldError::Back { .. }
+        | WorldError::NotPast { .. }
+        | WorldError::BeforeCopy { .. }
+        | WorldError::NoSpeed) => wrong(&error.to_string()),
         error @ WorldError::TooManyRunning(_) => Problem::too_many_worlds(error.to_string()),
         error @ WorldError::Unknown => Problem::nothing_there(&error.to_string()),
         WorldError::Paper(error) => Problem::from_paper(error),
