@@ -18,6 +18,7 @@ use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::local::Purpose;
 use crate::output::{self, Column, Format};
+use crate::paper_flags::PaperFlags;
 use crate::remote::field;
 use crate::sdk::{self, Url};
 
@@ -95,6 +96,8 @@ struct Create {
     /// Whether a running world pauses when its last connection is lost, and goes on with the next one
     #[arg(long, value_enum, default_value_t)]
     pause_when_alone: Switch,
+    #[command(flatten)]
+    paper: PaperFlags,
     /// The address at which programs reach the server [default: that of --server, or http://127.0.0.1:8080]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -280,6 +283,7 @@ impl Create {
         if !self.cash.is_empty() {
             fields.insert("cash".to_owned(), cash_of(&self.cash)?);
         }
+        fields.extend(self.paper.fields()?);
         Ok(body)
     }
 }

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use access::{CreatedWorld, NewWorld, WorldRefused};
 use history::AsOf;
-use paper::Opening;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use trading::{Currency, Money};
+use serde_json::{Map, Value};
 use world::{Auto, Limits, Settings, Span, Speed, WorldName};
 
 use super::delete::remove;
@@ -69,7 +67,12 @@ pub(super) struct CreateWorld {
     /// Markets whose trading hours count; default: HK and US.
     markets: Option<Vec<String>>,
     /// Initial cash by currency, as decimals; default: as of a new account.
-    cash: Option<BTreeMap<String, String>>,
+    pub(super) cash: Option<BTreeMap<String, String>>,
+    /// Credit line of the account in HKD, as a decimal; default: none.
+    pub(super) credit: Option<Value>,
+    /// Settings of the account by name, such as `{"fees": "none", "slippage_ticks": 1}`; default: as
+    /// of a new account.
+    pub(super) settings: Option<Map<String, Value>>,
     /// none (default): no rate limit and no quota; owner: those of the owner.
     limits: Option<String>,
     /// Once started, a world without speed steps by itself: after a time without requests in which
@@ -119,8 +122,8 @@ impl OwnerRequest<'_> {
     pub(super) fn create(&self) -> Result<Created, Problem> {
         let new: CreateWorld = self.call.json()?;
         let name = parse_name(&new.name)?;
-        let settings = new.settings()?;
-        let opening = new.opening()?;
+        let settings = new.world_settings()?;
+        let opening = self.opening(&new)?;
         let core = &self.site.core;
         let (start, end) = (instant(&new.start)?, new.end.as_deref().map(instant).transpose()?);
         let span = checked_span(core, start, end)?;
@@ -202,7 +205,7 @@ impl WorldCredentials {
 }
 
 impl CreateWorld {
-    fn settings(&self) -> Result<Settings, Problem> {
+    fn world_settings(&self) -> Result<Settings, Problem> {
         let usual = Settings::default();
         let refused = |error: world::ParseSettingsError| wrong(&error.to_string());
         let speed = self.speed.as_ref().map_or(Ok(usual.speed), parse_speed)?;
@@ -223,20 +226,6 @@ impl CreateWorld {
             overnight: self.overnight.unwrap_or(usual.overnight),
         })
     }
-
-    fn opening(&self) -> Result<Opening, Problem> {
-        let usual = Opening::default();
-        let Some(cash) = &self.cash else { return Ok(usual) };
-        let amount = |(currency, amount): (&String, &String)| {
-            let unknown = || wrong(&format!("{:?} is not a currency", shortened(currency)));
-            let currency: Currency = currency.parse().map_err(|_| unknown())?;
-            let not_money = || wrong(&format!("{:?} is not an amount of cash", shortened(amount)));
-            let money = Money::parse(amount).map_err(|_| not_money())?;
-            if money.is_negative() { Err(not_money()) } else { Ok((currency, money)) }
-        };
-        let cash = cash.iter().map(amount).collect::<Result<_, Problem>>()?;
-        Ok(Opening { cash, ..usual })
-    }
 }
 
 pub(super) fn parse_speed(value: &Value) -> Result<Speed, Problem> {
@@ -249,10 +238,6 @@ pub(super) fn parse_speed(value: &Value) -> Result<Speed, Problem> {
 
 fn parse_name(text: &str) -> Result<WorldName, Problem> {
     text.parse().map_err(|error: world::ParseNameError| wrong(&error.to_string()))
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 fn refused(error: WorldRefused) -> Problem {

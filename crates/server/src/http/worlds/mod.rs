@@ -4,6 +4,7 @@
 mod create;
 mod delete;
 mod log;
+mod opening;
 mod request;
 mod set;
 mod shown;

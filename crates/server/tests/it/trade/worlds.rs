@@ -4,6 +4,7 @@ mod alone;
 mod auto;
 mod flow;
 mod limits;
+mod opening;
 mod running;
 mod span;
 mod stream;
