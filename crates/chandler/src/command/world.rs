@@ -66,9 +66,9 @@ enum Action {
 struct Create {
     /// Name: 1 to 40 of a-z, 0-9 and -
     name: String,
-    /// First instant, such as 2026-03-18T09:30:00+08:00, or a date
-    #[arg(long, value_name = "INSTANT")]
-    start: String,
+    /// First instant, such as 2026-03-18T09:30:00+08:00, or a date [default: the instant of --from]
+    #[arg(long, value_name = "INSTANT", required_unless_present = "from")]
+    start: Option<String>,
     /// Last instant [default: when the last stored candle is complete]
     #[arg(long, value_name = "INSTANT")]
     end: Option<String>,
@@ -84,6 +84,9 @@ struct Create {
     /// Count night sessions too
     #[arg(long)]
     overnight: bool,
+    /// Begin with a copy of an account as of an instant, account:NAME@INSTANT or world:NAME@INSTANT
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["cash", "PaperFlags"])]
+    from: Option<String>,
     /// Initial cash [default: HKD=1000000,USD=100000]
     #[arg(long, value_name = "HKD=500000,USD=20000", value_delimiter = ',')]
     cash: Vec<String>,
@@ -269,7 +272,7 @@ impl Create {
     fn body(&self) -> Result<Value, Failure> {
         let speed = speed_of(&self.speed);
         let mut body = json!({
-            "name": self.name, "start": self.start, "speed": speed, "markets": self.markets,
+            "name": self.name, "start": self.start, "from": self.from, "speed": speed, "markets": self.markets,
             "overnight": self.overnight,
             "skip": self.skip.as_str(),
             "limits": if self.limits == LimitsName::None { "none" } else { "owner" },

@@ -42,7 +42,7 @@ pub(crate) use clients::{Clients, WorldRequest};
 use log::Log;
 pub(crate) use log::{LineKind, PushHash, hex};
 pub(crate) use next::acts_at;
-pub(crate) use past::{begin_log, check_past, copy_account, reset};
+pub(crate) use past::{begin_log, check_past, copy_account, copy_plain_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
 pub(crate) use record::{log_lines, note_reads, note_subscription};
 pub(crate) use run::{RunRequest, lag_s, move_running, pause, pause_all, run};

@@ -120,6 +120,28 @@ pub(crate) fn copy_account(
     Ok(accounts.copy_world_lines(from.account, to, end)?)
 }
 
+/// Copies the paper account of an account without a world, as of an instant that is not in the future,
+/// to the account of a new world. What is due between the last advance of the account and the instant
+/// is done in the world.
+pub(crate) fn copy_plain_account(
+    core: &Core,
+    from: AccountId,
+    to: AccountId,
+    at: Timestamp,
+    actor: &str,
+) -> Result<(), WorldError> {
+    let standing = core.paper.standing(from)?;
+    if standing.entries == 0 {
+        // It would get the defaults with its first request, as the account of the world does.
+        return Ok(());
+    }
+    let until = standing.horizon.unwrap_or_default().min(at);
+    let machine = core.machine_now();
+    let reason = "a world was created with it";
+    let operation = JournalOperation { name: "", actor, reason, machine };
+    Ok(core.paper.fork(from, to, Some(until), &operation).map(drop)?)
+}
+
 /// Begins the log of a new world, or continues the copied one.
 pub(crate) fn begin_log(core: &Core, world: &World, kind: LineKind) -> Result<(), WorldError> {
     let _changing = world.begin();

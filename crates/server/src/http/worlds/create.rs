@@ -52,8 +52,8 @@ pub(super) const TOKEN: Doc = Doc::new(Tag::Account, "createWorldToken", "Create
 pub(super) struct CreateWorld {
     /// 1 to 40 of a-z, 0-9 and -, unique among the owner's worlds.
     name: String,
-    /// First instant, such as 2026-03-18T09:30:00+08:00.
-    start: String,
+    /// First instant, such as 2026-03-18T09:30:00+08:00; default: that of `from`.
+    start: Option<String>,
     /// Last instant; default: when the last stored candle is complete and has acted on orders.
     end: Option<String>,
     /// Market seconds per machine second, 0.001 to 1,000,000, or `max`; default: 0, only steps move
@@ -66,6 +66,10 @@ pub(super) struct CreateWorld {
     skip: Option<String>,
     /// Markets whose trading hours count; default: HK and US.
     markets: Option<Vec<String>>,
+    /// Begins with a copy of an account as of an instant, which is the earliest start:
+    /// `account:NAME@INSTANT`, or `world:NAME@INSTANT` for a world of the owner. Operators may name
+    /// another account, and a world as `world:OWNER/NAME@INSTANT`.
+    from: Option<String>,
     /// Initial cash by currency, as decimals; default: as of a new account.
     pub(super) cash: Option<BTreeMap<String, String>>,
     /// Credit line of the account in HKD, as a decimal; default: none.
@@ -123,10 +127,27 @@ impl OwnerRequest<'_> {
         let new: CreateWorld = self.call.json()?;
         let name = parse_name(&new.name)?;
         let settings = new.world_settings()?;
-        let opening = self.opening(&new)?;
+        let source = new.from.as_deref().map(|from| self.source(from)).transpose()?;
         let core = &self.site.core;
-        let (start, end) = (instant(&new.start)?, new.end.as_deref().map(instant).transpose()?);
-        let span = checked_span(core, start, end)?;
+        let start = match (&new.start, &source) {
+            (Some(start), _) => instant(start)?,
+            (None, Some(source)) => source.at,
+            (None, None) => return Err(wrong("start is required, or from")),
+        };
+        let span = checked_span(core, start, new.end.as_deref().map(instant).transpose()?)?;
+        if let Some(source) = source {
+            source.check(start)?;
+            if new.cash.is_some() || new.credit.is_some() || new.settings.is_some() {
+                return Err(wrong(
+                    "from cannot be combined with cash, credit and settings, which are copied",
+                ));
+            }
+            let by = self.by.to_string();
+            return self.create_with(&name, span, settings, LineKind::Forked, |world| {
+                source.copy(core, world.account, &by)
+            });
+        }
+        let opening = self.opening(&new)?;
         let moment = core.paper_moment(AsOf::Replay(span.start()));
         core.with_reader(|reader| core.paper.check_opening(&opening, reader, &moment))
             .map_err(Problem::from_paper)?;

@@ -8,6 +8,7 @@ mod opening;
 mod request;
 mod set;
 mod shown;
+mod source;
 mod span;
 mod step;
 

@@ -6,6 +6,7 @@ mod flow;
 mod limits;
 mod opening;
 mod running;
+mod source;
 mod span;
 mod stream;
 
