@@ -2,6 +2,7 @@
 
 mod alone;
 mod auto;
+mod calendar;
 mod flow;
 mod limits;
 mod opening;
@@ -134,6 +135,7 @@ async fn a_world_is_created_listed_shown_and_deleted() {
         ("stop_at", Value::Null),
         ("lag_s", json!(0)),
         ("late", json!(0)),
+        ("orders", json!(0)),
     ] {
         assert_eq!(world[field], wanted, "{field}");
     }
@@ -231,6 +233,8 @@ async fn w2_an_order_of_a_world_fills_in_a_step() {
     assert_eq!(order["updated_at"], at("10:02:00").to_string());
     let cash = world.get("/v1/asset/account").await["list"][0]["total_cash"].as_str().unwrap().to_owned();
     assert!(cash.starts_with("438875.25"), "{cash}");
+    assert_eq!(world.get("/v1/world").await["orders"], 1, "those that are filled count too");
+    assert_eq!(hall.get("/v1/worlds").await["worlds"][0]["orders"], 1);
     // The owner's own account has no order.
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"], json!([]));
 }
