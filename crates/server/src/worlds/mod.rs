@@ -4,7 +4,8 @@
 //! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
 //! clock in the form of a quote; `run.rs` moves running clocks, which wait for the clients in
 //! `clients.rs`; `past.rs` goes back and copies; `set.rs` changes the first and the last instant;
-//! `next.rs` finds the next instant with work; `log.rs` and `record.rs` record what happens.
+//! `next.rs` finds the next instant with work; `log.rs` and `record.rs` record what happens;
+//! `remove.rs` deletes worlds.
 //!
 //! `write.rs` stores worlds, on condition that the row is where this server left it. Rows that
 //! another process has moved are read again ([`Worlds::refresh`]).
@@ -16,6 +17,7 @@ mod next;
 mod past;
 mod quote;
 mod record;
+mod remove;
 mod run;
 mod set;
 mod span;
@@ -27,6 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
+use access::AccessError;
 use history::HistoryError;
 use market::Timestamp;
 use paper::PaperError;
@@ -45,6 +48,7 @@ pub(crate) use next::acts_at;
 pub(crate) use past::{begin_log, check_past, copy_account, copy_plain_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
 pub(crate) use record::{log_lines, note_reads, note_subscription};
+pub(crate) use remove::{remove, remove_ended};
 pub(crate) use run::{RunRequest, lag_s, move_running, pause, pause_all, run};
 pub(crate) use set::set_span;
 use span::SharedSpan;
@@ -139,6 +143,8 @@ pub(crate) enum WorldError {
     Value { account: AccountId, field: &'static str, text: String },
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Access(#[from] AccessError),
     #[error(transparent)]
     History(#[from] HistoryError),
     #[error(transparent)]

@@ -281,6 +281,20 @@ impl Accounts {
         self.within(WriteLock::Of(&[to]), |db| db.run(sql::COPY_LINES, copied).map(drop))
     }
 
+    /// Notes that the worlds in this state have ended, unless it is noted already. A change of the
+    /// state removes the note.
+    pub fn note_ended_worlds(&self, state: &str, now: Timestamp) -> Result<(), StoreError> {
+        if self.read().first(sql::UNNOTED, [state], |_| Ok(()))?.is_none() {
+            return Ok(());
+        }
+        self.within(WriteLock::Everything, |db| db.run(sql::NOTE_ENDED, (now.0, state)).map(drop))
+    }
+
+    /// Returns the worlds that ended up to an instant, oldest end first, at most `limit`.
+    pub fn worlds_ended_until(&self, until: Timestamp, limit: u32) -> Result<Vec<WorldRow>, StoreError> {
+        self.read().all(sql::ENDED, (until.0, limit), WorldRow::read)
+    }
+
     /// Deletes a world that is still at `clock`, and revokes its account. The account gets another
     /// name, so that its owner can use the name again. Returns whether the world was deleted.
     pub fn remove_world(
@@ -398,9 +412,14 @@ mod sql {
         NAMED: "find a world", select_world!("where owner_id = $1 and name = $2");
         OF_OWNER: "list the worlds of an account", select_world!("where owner_id = $1 order by id");
         ALL: "list the worlds", select_world!("order by id");
+        UNNOTED: "find worlds whose end is not noted",
+            "select id from sealed_world where state = $1 and ended_at is null limit 1";
+        NOTE_ENDED: "note the end of worlds",
+            "update world set ended_at = $1 where state = $2 and ended_at is null";
+        ENDED: "find ended worlds", select_world!("where ended_at <= $1 order by ended_at, id limit $2");
         MOVE: "move a world",
             "update world set state = $1, now_at = $2, step = $3, settings = $4, digest = $5, starts_at = $6, \
-             ends_at = $7 where account_id = $8 and state = $9 and now_at = $10 and step = $11 and digest = $12 \
+             ends_at = $7, ended_at = case when state = $1 then ended_at end where account_id = $8 and state = $9 and now_at = $10 and step = $11 and digest = $12 \
              and starts_at = $13 and ends_at = $14";
         REMOVE: "delete a world", "delete from world where account_id = $1";
         RETIRE: "retire the account of a world",

@@ -159,6 +159,38 @@ fn the_span_of_a_world_is_changed_only_by_who_knows_it() {
 }
 
 #[test]
+fn the_end_of_a_world_is_noted_once_and_forgotten_when_it_goes_on() {
+    let (_home, accounts, owner) = fresh();
+    let [first, second, open] =
+        ["first", "second", "open"].map(|name| create(&accounts, owner, name, 9).unwrap().0);
+    let (start, ended, paused) = (clock("created", 0, 0), clock("ended", 9, 1), clock("paused", 5, 1));
+    let at = |seconds: i64| Timestamp(NOW.0 + seconds);
+    let ended_until = |seconds: i64| {
+        let worlds = accounts.worlds_ended_until(at(seconds), 9).unwrap();
+        worlds.into_iter().map(|world| world.account).collect::<Vec<_>>()
+    };
+    accounts.note_ended_worlds("ended", at(10)).unwrap();
+    assert!(change(&accounts, first, (&start, &ended), None, &[]));
+    assert_eq!(ended_until(100), [], "it is not noted yet");
+    accounts.note_ended_worlds("ended", at(20)).unwrap();
+    assert!(change(&accounts, second, (&start, &ended), None, &[]));
+    // Notes that are written later do not move the end.
+    assert!(change(&accounts, first, (&ended, &ended), None, &[line(1, "subscribed")]));
+    accounts.note_ended_worlds("ended", at(30)).unwrap();
+    assert_eq!(
+        (ended_until(19), ended_until(20), ended_until(30)),
+        (vec![], vec![first], vec![first, second])
+    );
+    assert_eq!(accounts.worlds_ended_until(at(30), 1).unwrap().len(), 1);
+    // It goes on, and ends again.
+    assert!(change(&accounts, first, (&ended, &paused), None, &[]));
+    assert!(change(&accounts, first, (&paused, &ended), None, &[]));
+    accounts.note_ended_worlds("ended", at(40)).unwrap();
+    assert_eq!((ended_until(39), ended_until(40)), (vec![second], vec![second, first]));
+    assert!(accounts.world_of(open).unwrap().is_some_and(|world| world.clock == start));
+}
+
+#[test]
 fn the_log_of_a_world_is_read_in_pages_and_cut() {
     let (_home, accounts, owner) = fresh();
     let account = create(&accounts, owner, "march", 9).unwrap().0;

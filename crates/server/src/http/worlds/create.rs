@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use world::{Auto, Limits, Settings, Span, Speed, WorldName};
 
-use super::delete::remove;
 use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnerRequest, TOO_MANY, instant, problem, wrong};
 use super::shown::{WorldDocument, optional_speed_schema};
 use super::span::checked_span;
@@ -208,7 +207,7 @@ impl OwnerRequest<'_> {
         let world = core.worlds.of(&accounts, credentials.account_id).map_err(problem)?;
         if let Err(error) = begin(&world).and_then(|()| worlds::begin_log(core, &world, kind)) {
             // Without its paper account it would not be the world that was requested.
-            remove(self.site, &world, &self.by)?;
+            worlds::remove(core, &self.site.links, &world, &self.by).map_err(problem)?;
             return Err(problem(error));
         }
         Ok(Created { world: self.shown(&world)?, credentials: WorldCredentials::of(credentials) })

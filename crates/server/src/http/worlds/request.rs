@@ -98,6 +98,7 @@ pub(super) fn problem(error: WorldError) -> Problem {
         error @ WorldError::TooManyRunning(_) => Problem::too_many_worlds(error.to_string()),
         error @ WorldError::Unknown => Problem::nothing_there(&error.to_string()),
         WorldError::Paper(error) => Problem::from_paper(error),
+        WorldError::Access(error) => Problem::from_access(error),
         WorldError::History(error) => Refusal::from(error).into(),
         WorldError::Publish(refusal) => refusal.into(),
         WorldError::Store(error) => Problem::from_store(&error, "cannot change a world"),
