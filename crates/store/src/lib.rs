@@ -36,7 +36,7 @@ pub use accounts::{
     MonthUsage, NewAccountRow, NewDevice, NewLink, NewTokens, NewWorldRow, OrderReport, PasswordLinkRow,
     Person, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding,
     ReportedOrdersRow, Revocation, RightRow, Spend, TokenKind, TokenRow, WorldChange, WorldClock, WorldLine,
-    WorldRow,
+    WorldRow, WorldSpan,
 };
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
