@@ -3,8 +3,8 @@
 use market::Price;
 use market::adjust::Amount;
 
+use super::derived::{Cause, Problem};
 use super::interval::{Exact, Interval, decimal, exact, one, zero};
-use super::{Cause, Problem};
 
 /// Decimals of a cash amount. No announcement has more.
 pub(super) const CASH_DIGITS_MAX: usize = 6;
