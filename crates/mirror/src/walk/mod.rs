@@ -163,7 +163,7 @@ impl Walk {
                 Some(again) if before.is_forming => taken.push(venue, &self.series, again, now),
                 Some(_) => return self.restart(),
                 // The other server excludes the anchor, or the candle is no longer there. A request
-                // for the time above it tells which.
+                // for the time above it shows which.
                 None if self.position.anchors == Anchors::Included => {
                     self.position.anchors = Anchors::Excluded;
                     return taken;

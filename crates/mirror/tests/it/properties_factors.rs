@@ -1,4 +1,4 @@
-//! Random days with random events: what is derived equals what was applied.
+//! Random days with random events: the derived events equal the applied ones.
 
 use market::adjust::{Action, Adjuster, Amount, factors};
 use market::{Date, Price};
