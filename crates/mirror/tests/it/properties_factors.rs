@@ -96,7 +96,7 @@ fn number(amount: &Amount) -> Exact {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn dividends_and_splits_are_recovered_within_the_stated_widths(case in case(20..500)) {
