@@ -185,6 +185,36 @@ class Backtests(unittest.TestCase):
         self.assertRegex(stdout, r"trades +[1-9]")
 
 
+class InWorlds(Runner):
+    """The documented programs that step a world, in each language."""
+
+    def run_in_world(self, *command):
+        settings = {
+            "name": f"by-{pathlib.Path(command[-1]).name.replace('.', '-')}", "start": "2026-11-12T09:30:00+08:00",
+            "end": "2026-11-12T10:00:00+08:00", "markets": ["HK"], "cash": {"HKD": "100000"}}
+        status, envelope = self.server.request("POST", "/v1/worlds", self.account, settings)
+        self.assertEqual((status, envelope["code"]), (200, 0), envelope)
+        keys = envelope["data"]["credentials"]
+        environment = {
+            f"{prefix}_{name}": keys[name.lower()]
+            for prefix in ("LONGBRIDGE", "LONGPORT") for name in ("APP_KEY", "APP_SECRET", "ACCESS_TOKEN")}
+        ran = subprocess.run(
+            command, env={**self.environment, **environment}, cwd=harness.WORK, capture_output=True, text=True,
+            timeout=harness.PATIENCE_S)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        *minutes, fill = ran.stdout.splitlines()
+        self.assertEqual([line.split()[0][11:16] for line in minutes], ["01:35", "01:40", "01:45", "01:50", "01:55"])
+        self.assertRegex(fill, r"^bought 500 at \d+\.\d+$")
+        return ran.stdout.replace("Z ", " ").replace(".000", "")
+
+    def test_node(self):
+        self.run_in_world("node", str(EXAMPLES / "node/world.js"))
+
+    @unittest.skipUnless("CHANDLER_E2E_RUST" in os.environ, "run with `make e2e-rust`")
+    def test_rust(self):
+        self.run_in_world(str(pathlib.Path(os.environ["CHANDLER_E2E_RUST"]) / "e2e-example-world"))
+
+
 class Live(Runner):
     """The documented subscriptions, in a market whose minutes last a second."""
 
