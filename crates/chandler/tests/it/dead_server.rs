@@ -38,6 +38,7 @@ const ARGUMENTS: [(&str, &str); 37] = [
     ("world run", "--from 2026-03-18 -- /bin/true"),
     ("world start", "march"),
     ("world pause", "march"),
+    ("world set", "march --end 2026-03-19"),
     ("world step", "march"),
     ("world end", "march"),
     ("world fork", "march april"),

@@ -18,6 +18,7 @@ pub(crate) mod json_text;
 pub(crate) mod open;
 mod pace;
 pub(crate) mod packed;
+pub(crate) mod paper_settings;
 pub(crate) mod paths;
 pub(crate) mod pieces;
 pub(crate) mod query;

@@ -28,6 +28,8 @@ mod subscription_tests;
 mod tests;
 mod transport;
 mod turn;
+#[cfg(test)]
+mod world_tests;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -3,8 +3,9 @@
 //! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
 //! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
 //! clock in the form of a quote; `run.rs` moves running clocks, which wait for the clients in
-//! `clients.rs`; `past.rs` goes back and copies; `next.rs` finds the next instant with work; `log.rs`
-//! and `record.rs` record what happens.
+//! `clients.rs`; `past.rs` goes back and copies; `set.rs` changes the first and the last instant;
+//! `next.rs` finds the next instant with work; `log.rs` and `record.rs` record what happens;
+//! `remove.rs` deletes worlds.
 //!
 //! `write.rs` stores worlds, on condition that the row is where this server left it. Rows that
 //! another process has moved are read again ([`Worlds::refresh`]).
@@ -16,7 +17,10 @@ mod next;
 mod past;
 mod quote;
 mod record;
+mod remove;
 mod run;
+mod set;
+mod span;
 mod step;
 mod write;
 
@@ -25,6 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
+use access::AccessError;
 use history::HistoryError;
 use market::Timestamp;
 use paper::PaperError;
@@ -39,10 +44,14 @@ use ahead::Ahead;
 pub(crate) use clients::{Clients, WorldRequest};
 use log::Log;
 pub(crate) use log::{LineKind, PushHash, hex};
-pub(crate) use past::{begin_log, check_past, copy_account, reset};
+pub(crate) use next::acts_at;
+pub(crate) use past::{begin_log, check_past, copy_account, copy_plain_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
 pub(crate) use record::{log_lines, note_reads, note_subscription};
+pub(crate) use remove::{remove, remove_ended};
 pub(crate) use run::{RunRequest, lag_s, move_running, pause, pause_all, run};
+pub(crate) use set::set_span;
+use span::SharedSpan;
 pub(crate) use step::{Pushes, Stepped, Target, step};
 pub(crate) use write::WRITE_EVERY;
 
@@ -70,7 +79,7 @@ pub(crate) struct World {
     pub(crate) account: AccountId,
     pub(crate) owner: AccountId,
     pub(crate) name: String,
-    pub(crate) span: Span,
+    pub(crate) span: SharedSpan,
     pub(crate) created_at: Timestamp,
     standing: Mutex<Standing>,
     /// Clients on this server.
@@ -118,6 +127,8 @@ pub(crate) enum WorldError {
     Back { now: Timestamp },
     #[error("{at} is not between the world's start {start} and its clock {now}")]
     NotPast { at: Timestamp, start: Timestamp, now: Timestamp },
+    #[error("the start {start} is before {at}, up to which the account of the world was copied")]
+    BeforeCopy { start: Timestamp, at: Timestamp },
     #[error("the world moves by steps only: give a speed to run at")]
     NoSpeed,
     #[error("{0} worlds are running already, which is the limit worlds_running")]
@@ -133,6 +144,8 @@ pub(crate) enum WorldError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
+    Access(#[from] AccessError),
+    #[error(transparent)]
     History(#[from] HistoryError),
     #[error(transparent)]
     Paper(#[from] PaperError),
@@ -146,6 +159,7 @@ impl From<WorldError> for Refusal {
             WorldError::WrongState(_)
             | WorldError::Back { .. }
             | WorldError::NotPast { .. }
+            | WorldError::BeforeCopy { .. }
             | WorldError::NoSpeed
             | WorldError::TooManyRunning(_)
             | WorldError::LogFull
@@ -278,8 +292,7 @@ impl Worlds {
 
 impl World {
     fn load(row: WorldRow, accounts: &Accounts) -> Result<World, WorldError> {
-        let span = Span::new(row.starts_at, row.ends_at);
-        let span = span.map_err(|error| wrong(&row, "span", &error.to_string()))?;
+        let span = SharedSpan::of(&row).map_err(|error| wrong(&row, "span", &error.to_string()))?;
         let standing = Standing::of(&row)?;
         let WorldRow { id, account, owner, name, created_at, clock, .. } = row;
         let world = World {
