@@ -58,10 +58,12 @@ impl Pushes {
                     .is_ok_and(|quote| quote.symbol == "CLOCK.WORLD" && quote.volume == step)
         };
         let wait = async {
+            let mut seen = 0;
             loop {
                 let found = {
                     let mut taken = self.taken.lock().unwrap();
-                    let end = taken.iter().position(is_last);
+                    let end = taken[seen..].iter().position(is_last).map(|end| seen + end);
+                    seen = taken.len();
                     end.map(|end| taken.drain(..=end).collect::<Vec<_>>())
                 };
                 match found {
