@@ -128,6 +128,11 @@ impl Running {
         self.is_live.store(true, Ordering::Relaxed);
     }
 
+    /// Makes the market clock a replay clock again.
+    pub(crate) fn stand_still(&self) {
+        self.is_live.store(false, Ordering::Relaxed);
+    }
+
     /// Returns the current time of both clocks.
     pub(crate) fn present(&self) -> Present {
         Present { market: Timestamp(self.market_now.load(Ordering::Relaxed)), machine: (self.machine)() }
@@ -511,7 +516,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         timeout(PATIENCE, self.read_now()).await.expect("something within the time allowed")
     }
 
-    async fn read_now(&mut self) -> Read {
+    /// The same, however long it takes.
+    pub(crate) async fn read_now(&mut self) -> Read {
         if !self.websocket {
             return self.read_tcp().await;
         }

@@ -2,6 +2,7 @@
 
 mod alone;
 mod auto;
+mod bad_input;
 mod calendar;
 mod flow;
 mod limits;
