@@ -70,8 +70,10 @@ const AUTH_WITHIN: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time after which a client that reads nothing while responses are unsent is closed as too slow.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// Time limit for sending the close push.
-const CLOSING_MAX: Duration = Duration::from_secs(1);
+/// Time limit for sending the close push, to a client whose socket may be full.
+const CLOSING_MAX: Duration = Duration::from_secs(5);
+/// Time limit for reading what the client has sent before it saw the close push.
+const LINGER_MAX: Duration = Duration::from_secs(1);
 /// Number of unsent bytes at which no more requests are read. Enough for a few large responses.
 const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
