@@ -707,7 +707,10 @@ fn end_without_right(core: &Channel<'_>, as_of: AsOf) {
     for (connection, who) in callers {
         let permit = match core.access.admit(Demand::Open { caller: &who }, as_of.now()) {
             Ok(permit) => Some(permit),
-            Err(access::Refusal::Revoked) => None,
+            Err(access::Refusal::Revoked) => {
+                core.live.subscriptions().close_revoked(ConnectionId(connection.number()));
+                None
+            }
             // The account cannot be looked up at the moment.
             Err(_) => continue,
         };

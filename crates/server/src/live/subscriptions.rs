@@ -253,6 +253,13 @@ impl Subscriptions {
         holds: impl Fn(&Symbol) -> bool,
         overnight: bool,
     ) -> Vec<Symbol> {
+    /// Closes a connection whose account was revoked.
+    pub(super) fn close_revoked(&self, connection: ConnectionId) {
+        if let Some(subscriber) = self.connections.get(&connection) {
+            subscriber.mailbox.close(Kick::Revoked);
+        }
+    }
+
         let Some(subscriber) = self.connections.get_mut(&connection) else { return Vec::new() };
         subscriber.overnight &= overnight;
         let symbols = self.registry.securities_of(connection).iter();
