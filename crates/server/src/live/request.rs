@@ -237,20 +237,30 @@ fn over_limit(
     };
     let is_refused = wish.excess == Excess::Refused;
     if is_refused && wish.symbols.len() > SYMBOLS_MAX {
-        let (used, more) = core.live.subscriptions().securities(account, &symbols);
+        let used = reserve(&[])?.used.saturating_add(count(of_streams));
+        let (_, more) = core.live.subscriptions().securities(account, &symbols);
         return Err(too_many(used, more));
     }
-    let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
-    let reserved = core.access.reserve_subscriptions(account, connection, &symbols, (limit, fit));
-    let reserved = reserved.map_err(|error| Refusal::of_access(&error))?;
+    let reserved = reserve(&symbols)?;
     if is_refused && !reserved.over.is_empty() {
-        return Err(too_many(reserved.used, reserved.over.len()));
+        let used = reserved.used.saturating_add(count(of_streams));
+        let more = reserved.over.len().saturating_sub(of_streams.saturating_sub(not_requested));
+        return Err(too_many(used, more));
     }
     Ok(reserved.over)
 }
 
 /// Divides the symbols of a request into those to subscribe to, in request order, and those to
 /// leave out.
+    let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
+    // The database counts connections. What only streams of this server have is added.
+    let (of_streams, not_requested) = core.live.subscriptions().of_streams(account, &symbols);
+    let count = |securities: usize| u32::try_from(securities).unwrap_or(u32::MAX);
+    let left = limit.saturating_sub(count(not_requested));
+    let reserve = |symbols: &[Symbol]| {
+        let reserved = core.access.reserve_subscriptions(account, connection, symbols, (left, fit));
+        reserved.map_err(|error| Refusal::of_access(&error))
+    };
 fn sort_out(
     core: &Channel<'_>,
     caller: &Caller,
