@@ -57,6 +57,8 @@ pub(super) struct Publisher {
 }
 
 /// Pushes that are due after the last published instant, in order. Only worlds compute them ahead,
+    /// Number of movements of the server's clock.
+    steps: u64,
 /// because a world takes many small steps.
 #[derive(Debug, Default)]
 struct Ahead {
@@ -112,7 +114,24 @@ impl From<PublishError> for Refusal {
 /// Publishes everything up to the server's market time. Blocks on disk I/O.
 pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
     let channel = Channel::of_server(core);
-    let published = channel.live.publisher().publish(&channel)?;
+    let mut publisher = channel.live.publisher();
+    let before = publisher.until;
+    let mut published = publisher.publish(&channel)?;
+    if channel.pace() != ClockSpeed::Machine {
+        let now = channel.as_of().now();
+        publisher.steps += u64::from(publisher.until != before);
+        let subscriptions = channel.live.subscriptions();
+        if publisher.until != before {
+            let pushes = published.quotes + published.trades + subscriptions.clocks();
+            let until = publisher.until.unwrap_or(now);
+            subscriptions
+                .send_clock(encode_clock(&ClockPush { now: until, step: publisher.steps, pushes }), None);
+        }
+        if subscriptions.clocks() > 0 {
+            published.next = published.next.or(Some(next_minute(now)));
+        }
+    }
+    drop(publisher);
     if channel.pace() == ClockSpeed::Standing {
         channel.live.subscriptions().wake_streams();
     }
@@ -172,7 +191,8 @@ impl Publisher {
         let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
         if symbols.is_empty() {
             let hash = std::mem::take(&mut self.hash);
-            *self = Publisher { until: Some(now), hash, ..Publisher::default() };
+            let steps = self.steps;
+            *self = Publisher { until: Some(now), hash, steps, ..Publisher::default() };
             return Ok(published);
         }
         self.forget(&symbols);
@@ -346,7 +366,8 @@ impl Publisher {
                 core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
             let last = last.map_err(PublishError::Ingest)?;
             let arrivals = Arrivals::after(through, last.last().map(Arc::as_ref));
-            *self = Publisher { until: Some(as_of.now()), arrivals, ..Publisher::default() };
+            let steps = self.steps;
+            *self = Publisher { until: Some(as_of.now()), arrivals, steps, ..Publisher::default() };
         } else if let AsOf::Live(now) = as_of {
             self.publish_arrivals(core, now, &mut Published::default())?;
         }
@@ -363,6 +384,11 @@ impl Publisher {
             (self.version, self.minute) = (version, minute);
             self.latest.clear();
         }
+    /// Returns the number of movements of the server's clock.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     }
 
     /// Drops cached quotes of securities without subscribers.

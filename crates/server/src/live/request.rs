@@ -17,6 +17,7 @@ use crate::caller::Caller;
 use crate::command::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::core::Core;
 use crate::mailbox::Mailbox;
+use crate::market_clock::ClockSpeed;
 use crate::quote_push::{ClockPush, encode_clock};
 use crate::refusal::Refusal;
 use crate::settings::PUSH_QUEUE_MIN;
@@ -73,17 +74,23 @@ pub(crate) fn answer(core: &Core, request: &SubscriptionRequest) -> Result<Reply
 fn list(core: &Channel<'_>, connection: access::ConnectionId) -> SubscriptionsResponse {
     let subscribed = core.live.of_connection(connection);
     let sub_list = subscribed.list.into_iter().map(|(symbol, types)| subscription(&symbol, types));
-    let has_clock = core.live.subscriptions().has_clock(ConnectionId(connection.number()));
-    SubscriptionsResponse { sub_list: sub_list.chain(has_clock.then(clock_subscription)).collect() }
+    let mut sub_list: Vec<Subscription> = sub_list.collect();
+    if core.live.subscriptions().has_clock(ConnectionId(connection.number())) {
+        let place = sub_list.partition_point(|before| before.symbol.as_str() < world::CLOCK);
+        sub_list.insert(place, clock_subscription());
+    }
+    SubscriptionsResponse { sub_list }
 }
 
 fn clock_subscription() -> Subscription {
     Subscription { symbol: world::CLOCK.to_owned(), sub_type: vec![SubType::Quote.code().into()] }
 }
 
-/// Returns whether a client means the clock of its world.
+/// Returns whether a client means the clock of its world, or of the server. The machine clock is not
+/// pushed.
 fn is_clock(text: &str, core: &Channel<'_>) -> bool {
-    core.world().is_some() && Reserved::parse(text) == Some(Reserved::Clock)
+    let is_set = core.world().is_some() || core.pace() != ClockSpeed::Machine;
+    is_set && Reserved::parse(text) == Some(Reserved::Clock)
 }
 
 fn subscription(symbol: &Symbol, types: SubTypes) -> Subscription {
@@ -182,7 +189,13 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     let stored: Vec<&Wanted> = wanted.iter().filter(|wanted| wanted.is_stored).collect();
     let sub_list =
         stored.iter().map(|of| subscription(&of.symbol, subscriptions.types(recipient.id, &of.symbol)));
-    let sub_list = sub_list.chain(has_clock.then(clock_subscription)).collect();
+    let mut sub_list: Vec<Subscription> = sub_list.collect();
+    if has_clock {
+        let before = wish.symbols.iter().take_while(|text| !is_clock(text, core));
+        let before: Vec<Symbol> = before.filter_map(|text| text.parse().ok()).collect();
+        let place = stored.iter().filter(|of| before.contains(&of.symbol)).count();
+        sub_list.insert(place, clock_subscription());
+    }
     let response = SubscriptionsResponse { sub_list };
     // Other connections need not wait while the first pushes are computed.
     drop(subscriptions);
@@ -204,9 +217,12 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
             publisher.first_push(core, &recipient, symbol, caller.as_of)?;
         }
     }
-    if let (true, Some(world)) = (has_clock, core.world()) {
-        let standing = world.standing();
-        let first = ClockPush { now: world.now(core.uptime()), step: standing.step, pushes: 0 };
+    if has_clock {
+        let (now, step) = match core.world() {
+            Some(world) => (world.now(core.uptime()), world.standing().step),
+            None => (caller.now(), publisher.steps()),
+        };
+        let first = ClockPush { now, step, pushes: 0 };
         core.live.subscriptions().send_clock(encode_clock(&first), Some(recipient.id));
     }
     if core.world().is_some() && !wish.symbols.is_empty() {
